@@ -103,7 +103,7 @@ STATEMENTS = (
         "at nu = 1 Eq. (11) is equivalent to Eq. (12), with Y and P in closed form",
         tests=(
             "relaxations/test_statements.py::test_at_nu_one_the_papers_y_and_p_are_the_best_for_a_v",
-            "solvers/test_low_rank.py::test_the_factor_of_the_labels_is_that_of_appendix_C2",
+            "solvers/test_fast_solvers.py::test_the_factor_of_the_labels_is_that_of_appendix_C2",
         ),
     ),
     Statement(

@@ -71,12 +71,20 @@ def test_small_cones_go_to_the_interior_point_and_large_ones_to_the_first_order_
 
 
 @each_solver
-def test_a_smaller_tolerance_gives_a_smaller_proved_gap(noisy, solver):
+def test_a_smaller_tolerance_gives_a_smaller_gap_and_a_limit_of_one_call_does_not_stay_for_the_next(noisy, solver):
     relaxation = dc.penalized_nu(noisy, 0.5)
     loose, tight = (dc.solve(relaxation, solver, tol=tol) for tol in (1e-1, 1e-6))
-    assert loose.status is tight.status is dc.Status.OPTIMAL
+    assert dc.solve(relaxation, solver, max_iter=2).n_iter == 2
+    assert dc.solve(relaxation, solver).status is loose.status is tight.status is dc.Status.OPTIMAL
     assert tight.gap <= 1e-6 < loose.gap
     assert tight.n_iter > loose.n_iter
+
+
+@pytest.mark.parametrize(("solver", "option"), [("CLARABEL", {"max_step_fraction": 0.5}), ("SCS", {"alpha": 1.0})])
+def test_options_of_the_solver_itself_are_passed_as_they_are_and_win_over_the_neutral_ones(noisy, solver, option):
+    with_it, without = (dc.solve(dc.penalized_nu(noisy, 0.5), solver, **options) for options in (option, {}))
+    assert with_it.n_iter != without.n_iter
+    assert dc.solve(dc.v_space(noisy), "SCS", max_iter=500, max_iters=3).n_iter == 3
 
 
 @each_relaxation
@@ -106,23 +114,6 @@ def test_nothing_is_printed_unless_asked_for(noisy, solver, capfd):
     assert capfd.readouterr() == ("", "")
     dc.solve(relaxation, solver, verbose=True)
     assert solver.lower() in capfd.readouterr().out.lower()
-
-
-@pytest.mark.parametrize(("solver", "option"), [("CLARABEL", {"max_step_fraction": 0.5}), ("SCS", {"alpha": 1.0})])
-def test_options_of_the_solver_itself_are_passed_as_they_are(noisy, solver, option):
-    with_it, without = (dc.solve(dc.penalized_nu(noisy, 0.5), solver, **options) for options in (option, {}))
-    assert with_it.n_iter != without.n_iter
-
-
-@each_solver
-def test_a_limit_of_one_call_does_not_stay_for_the_next(noisy, solver):
-    relaxation = dc.penalized_nu(noisy, 0.5)
-    assert dc.solve(relaxation, solver, max_iter=2).n_iter == 2
-    assert dc.solve(relaxation, solver).status is dc.Status.OPTIMAL
-
-
-def test_an_option_of_the_solver_itself_wins_over_the_neutral_one(noisy):
-    assert dc.solve(dc.v_space(noisy), "SCS", max_iter=500, max_iters=3).n_iter == 3
 
 
 @pytest.mark.parametrize(
@@ -222,36 +213,3 @@ def test_n_by_n_matrices_that_cannot_fit_are_refused_before_memory_is_used(build
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20 * X.nbytes
-
-
-# Units
-
-
-@pytest.mark.parametrize("units", [np.full(3, 1e-4), np.full(3, 1e6), np.array([1e-8, 1.0, 1e8])], ids=str)
-@pytest.mark.parametrize("build", [dc.lifted, dc.v_space])
-@each_solver
-def test_the_units_of_the_columns_do_not_matter_when_the_weights_follow(noisy, build, solver, units):
-    a, c = np.full(3, 0.1), np.array([0.3, 0.1, 0.2])
-    result = dc.solve(build(noisy * units, 0.5, dc.Penalty(a * units, c * units)), solver)
-    assert result.status is dc.Status.OPTIMAL
-    optimum, _ = oracles.solve_v(noisy, 0.5, a, c)
-    assert result.lower - oracles.TOL <= optimum <= result.upper + oracles.TOL
-
-
-@pytest.mark.parametrize("c", [0.0, 0.3])
-@each_solver
-def test_fewer_points_than_features_are_solved_to_the_same_gap(solver, c):
-    X = np.random.default_rng(0).standard_normal((6, 9))
-    result = dc.solve(dc.v_space(X, 0.5, dc.Penalty(a=0.1, c=c)), solver)
-    assert result.status is dc.Status.OPTIMAL
-    assert result.V.shape == (10, 10)
-
-
-@pytest.mark.parametrize("build", [dc.penalized_nu, dc.lifted, dc.v_space])
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-def test_columns_that_are_constant_or_depend_on_others_are_no_obstacle(noisy, build):
-    X = np.column_stack([noisy, np.ones(12), noisy[:, 0] - noisy[:, 1]])
-    a = np.array([0.3, 0.0, 0.0, 0.0, 0.01])
-    result = dc.solve(build(X, 0.5, dc.Penalty(a)), "CLARABEL")
-    assert result.status is dc.Status.OPTIMAL
-    assert result.value == pytest.approx(oracles.solve_y(X - X.mean(axis=0), 0.5, a)[0], abs=1e-4)

@@ -1,5 +1,3 @@
-from dataclasses import FrozenInstanceError
-
 import numpy as np
 import oracles
 import pytest
@@ -27,6 +25,7 @@ BUILDERS = {
 
 each_nu = pytest.mark.parametrize("nu", NUS)
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+without_l1 = pytest.mark.parametrize("penalty", [PENALTIES["none"], PENALTIES["ridge"]], ids=["none", "ridge"])
 each_builder = pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
 
 
@@ -38,31 +37,19 @@ def value(relaxation):
 
 
 @each_nu
-@pytest.mark.parametrize("penalty", [PENALTIES["none"], PENALTIES["ridge"]], ids=["none", "ridge"])
-def test_labels_alone_give_the_value_of_eq_8_and_16(noisy, nu, penalty):
-    optimum, _ = oracles.solve_y(noisy, nu, penalty.a)
-    assert value(dc.penalized_nu(noisy, nu, penalty)) == pytest.approx(optimum, abs=oracles.TOL)
-
-
-@each_nu
 @each_penalty
-def test_labels_and_directions_together_give_the_value_of_eq_11(noisy, nu, penalty):
+def test_labels_and_directions_together_and_each_alone_give_the_values_of_eq_11_8_and_15(noisy, nu, penalty):
     optimum = oracles.solve_lifted(noisy, nu, penalty.a, penalty.c)
     assert value(dc.lifted(noisy, nu, penalty)) == pytest.approx(optimum, abs=oracles.TOL)
-
-
-@each_nu
-@pytest.mark.parametrize("penalty", [PENALTIES["none"], PENALTIES["ridge"]], ids=["none", "ridge"])
-def test_eliminating_the_directions_gives_the_problem_in_labels(noisy, nu, penalty):
-    together, alone = dc.lifted(noisy, nu, penalty), dc.penalized_nu(noisy, nu, penalty)
-    assert value(together) == pytest.approx(value(alone), abs=oracles.TOL)
-
-
-@each_nu
-@each_penalty
-def test_eliminating_the_labels_gives_the_problem_in_directions(noisy, nu, penalty):
-    optimum = oracles.solve_lifted(noisy, nu, penalty.a, penalty.c)
     assert value(dc.v_space(noisy, nu, penalty)) == pytest.approx(optimum, abs=oracles.TOL)
+
+
+@each_nu
+@without_l1
+def test_eliminating_the_directions_gives_the_problem_in_labels(noisy, nu, penalty):
+    alone = value(dc.penalized_nu(noisy, nu, penalty))
+    assert alone == pytest.approx(oracles.solve_y(noisy, nu, penalty.a)[0], abs=oracles.TOL)
+    assert value(dc.lifted(noisy, nu, penalty)) == pytest.approx(alone, abs=oracles.TOL)
 
 
 @pytest.mark.parametrize("nu", [0.25, 0.75])
@@ -89,7 +76,7 @@ def test_a_solution_that_is_not_finished_has_the_imbalance_asked_for(noisy, alph
     assert np.mean(F @ F.T) == pytest.approx(alpha, abs=1e-9)
 
 
-@each_nu
+@pytest.mark.parametrize("nu", [0.25, 1.0])
 @pytest.mark.parametrize("build", [dc.penalized_nu, dc.lifted, dc.v_space])
 def test_the_factor_of_every_space_attains_the_value_in_labels(noisy, nu, build):
     result = dc.solve(build(noisy, nu, PENALTIES["ridge"]), "CLARABEL", tol=1e-6)
@@ -111,7 +98,7 @@ def test_the_normalized_form_gives_the_value_of_eq_21(noisy, nu, penalty):
 
 
 @pytest.mark.parametrize("nu", NUS[1:])
-@pytest.mark.parametrize("penalty", [PENALTIES["none"], PENALTIES["ridge"]], ids=["none", "ridge"])
+@without_l1
 def test_without_l1_part_the_normalized_value_is_minus_the_root_of_one_minus_the_value(noisy, nu, penalty):
     normalized = dc.solve(dc.v_space_normalized(noisy, nu, penalty), "CLARABEL")
     assert normalized.value == pytest.approx(-((1 - value(dc.v_space(noisy, nu, penalty))) ** 0.5), abs=oracles.TOL)
@@ -129,23 +116,6 @@ def test_with_an_l1_part_the_normalized_form_is_another_problem_linked_by_a_resc
     assert value(dc.v_space(noisy, nu, linked)) == pytest.approx(1 - g**2 / (1 + l1 / theta), abs=oracles.TOL)
 
 
-@pytest.mark.parametrize("build", [dc.penalized_nu, dc.lifted, dc.v_space])
-def test_the_value_grows_with_nu_and_is_concave_in_it(noisy, build):
-    path = build(noisy, 0.0, PENALTIES["ridge"])
-    values = np.array([value(path.at(nu=nu)) for nu in np.linspace(0.0, 1.0, 9)])
-    assert np.all(np.diff(values) > -oracles.TOL)
-    assert np.all(np.diff(values, 2) < oracles.TOL)
-    assert np.ptp(values) > 0.1
-
-
-@pytest.mark.parametrize("weight", ["a", "c"])
-@pytest.mark.parametrize("nu", [0.5, 1.0])
-def test_the_value_grows_with_each_weight_and_stays_below_nu(noisy, weight, nu):
-    values = [value(dc.v_space(noisy, nu, dc.Penalty(**{weight: size * SPARSE}))) for size in (0, 1, 2, 3, 1e4)]
-    assert np.all(np.diff(values) > 1e-3)
-    assert values[-1] == pytest.approx(nu, abs=1e-6)
-
-
 @pytest.mark.parametrize("build", [dc.lifted, dc.v_space, dc.v_space_normalized])
 def test_a_path_of_parameters_gives_the_values_of_rebuilt_problems(noisy, build):
     path = build(noisy, 1.0, PENALTIES["both"])
@@ -158,13 +128,13 @@ def test_a_path_of_parameters_gives_the_values_of_rebuilt_problems(noisy, build)
 
 def test_a_path_of_imbalances_gives_the_values_of_rebuilt_problems(noisy):
     path = dc.constrained_alpha(noisy, 0.5)
-    for alpha in (0.2, 0.0, 1.0, 0.7):
+    for alpha in (0.2, 0.0, 1.0):
         rebuilt = dc.solve(dc.constrained_alpha(noisy, alpha), "CLARABEL")
         assert dc.solve(path.at(alpha=alpha), "CLARABEL").value == pytest.approx(rebuilt.value, abs=oracles.TOL)
 
 
-@pytest.mark.parametrize("n", [20, 40])
-def test_the_relaxation_of_the_correlation_is_trivial_whatever_the_data(n):
+def test_the_relaxation_of_the_correlation_is_trivial_whatever_the_data():
+    n = 20
     result = dc.solve(dc.correlation(np.random.default_rng(n).standard_normal((n, 3))), "CLARABEL", tol=1e-2)
     assert result.lower == -n
     assert result.value == pytest.approx(-n, rel=1e-3)  # the infimum is not attained: M grows without bound
@@ -203,12 +173,6 @@ def test_changing_a_parameter_does_not_compile_again(noisy, build):
     assert same_chain is chain
     changed = np.any(before["b"] != after["b"]) or np.any(before["c"] != after["c"]) or (before["A"] != after["A"]).nnz
     assert bool(changed) == bool(relaxation.parameters)
-
-
-@each_builder
-def test_a_relaxation_is_frozen(noisy, build):
-    with pytest.raises(FrozenInstanceError):
-        build(noisy).name = "another"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import numpy as np
-import pandas as pd
 import pytest
+from forms import IN_MEMORY, read_only
 
 from diffrac_cvx import rounding
 from diffrac_cvx.errors import DataError, ParameterError
@@ -21,18 +21,27 @@ def eigenvectors(Y):
     return np.linalg.eigh(Y)[1][:, ::-1]
 
 
+WITH_HYPERPLANES = ROUNDINGS | {"hyperplanes": lambda F: goemans_williamson(F, 0)}
 roundings = pytest.mark.parametrize("rounding_of", ROUNDINGS.values(), ids=ROUNDINGS)
+all_roundings = pytest.mark.parametrize("rounding_of", WITH_HYPERPLANES.values(), ids=WITH_HYPERPLANES)
 
 
 # From a factor
 
 
-@pytest.mark.parametrize("weight", [1.0, 0.7, 0.5, 0.2, 0.01, 1e-6])
-@pytest.mark.parametrize("rounding_of", [sign_centered, kmeans_centered], ids=["sign_centered", "kmeans_centered"])
+@pytest.mark.parametrize("weight", [1.0, 0.5, 0.2])
+@pytest.mark.parametrize("rounding_of", [sign_centered, kmeans_centered, WITH_HYPERPLANES["hyperplanes"]])
 def test_the_rank_two_solution_of_the_unbalanced_problem_gives_the_labels(rounding_of, weight):
     y = sample(40)
     Y = weight * np.outer(y, y) + (1 - weight) * np.ones((40, 40))
     np.testing.assert_array_equal(rounding_of(psd_factor(Y, rtol=1e-14)), anchored(y))
+
+
+@pytest.mark.parametrize("rounding_of", [sign_centered, kmeans_centered])
+def test_labels_are_found_though_they_have_a_millionth_of_the_solution(rounding_of):
+    y = sample(40)
+    F = psd_factor(1e-6 * np.outer(y, y) + (1 - 1e-6) * np.ones((40, 40)), rtol=1e-14)
+    np.testing.assert_array_equal(rounding_of(F), anchored(y))
 
 
 def test_the_first_eigenvector_is_right_near_rank_one_and_the_second_near_one_cluster():
@@ -75,15 +84,14 @@ def test_only_the_product_of_the_factor_matters_and_not_its_scale(rounding_of, s
     np.testing.assert_array_equal(rounding_of(rotated), rounding_of(F))
 
 
-@roundings
+@all_roundings
 def test_equal_rows_get_equal_labels(rounding_of):
-    F = np.repeat(np.random.default_rng(6).standard_normal((9, 17)), 5, axis=0)
-    y = rounding_of(F).reshape(9, 5)
+    y = rounding_of(np.repeat(np.random.default_rng(6).standard_normal((9, 17)), 5, axis=0)).reshape(9, 5)
     assert np.all(y == y[:, :1])
 
 
-@roundings
-@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 1), (50, 1), (50, 3), (3, 7)])
+@all_roundings
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 1), (50, 3), (3, 7)])
 @pytest.mark.parametrize("value", [0.0, 0.1, -1.0, 1e-200])
 def test_a_constant_factor_is_one_cluster(rounding_of, shape, value):
     np.testing.assert_array_equal(rounding_of(np.full(shape, value)), np.ones(shape[0]))
@@ -101,59 +109,27 @@ def test_a_point_at_zero_joins_the_points_of_the_first_nonzero_sign():
         np.testing.assert_array_equal(rounding.sign_leading(F), [1, 1, -1, 1, 1])
 
 
-@roundings
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda F: F.astype(np.int64),
-        lambda F: F.astype(np.float32),
-        np.asfortranarray,
-        pd.DataFrame,
-        list,
-        lambda F: np.repeat(F, 2, axis=0)[::2],
-    ],
-    ids=["int", "float32", "fortran", "pandas", "list", "strided"],
-)
-def test_the_container_of_the_factor_does_not_matter(rounding_of, change):
+@all_roundings
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_the_container_of_the_factor_does_not_matter_and_it_stays_as_it_is(rounding_of, name):
     F = np.random.default_rng(7).integers(-5, 6, (20, 3)).astype(float)
-    np.testing.assert_array_equal(rounding_of(change(F)), rounding_of(F))
+    given, kept = IN_MEMORY[name](read_only(F)), F.copy()
+    np.testing.assert_array_equal(rounding_of(given), rounding_of(F))
+    np.testing.assert_array_equal(np.asarray(given, dtype=float), kept)
+    np.testing.assert_array_equal(rounding_of(F > 0), rounding_of((F > 0).astype(float)))
 
 
-@roundings
-def test_booleans_are_zeros_and_ones(rounding_of):
-    F = np.random.default_rng(7).random((20, 3)) > 0.5
-    np.testing.assert_array_equal(rounding_of(F), rounding_of(F.astype(float)))
-
-
-@roundings
-def test_a_factor_is_not_modified(rounding_of):
-    F = np.random.default_rng(8).standard_normal((20, 3))
-    kept = F.copy()
-    F.setflags(write=False)
-    rounding_of(F)
-    np.testing.assert_array_equal(F, kept)
-
-
-bad_factors = pytest.mark.parametrize(
+@all_roundings
+@pytest.mark.parametrize(
     "F",
     [np.ones(3), np.ones((2, 2, 2)), [[np.nan]], [[np.inf, 1.0]], np.ones((0, 2)), np.ones((2, 0)), [["a"]], [[1j]]],
 )
-
-
-@bad_factors
-@roundings
 def test_what_is_not_a_finite_matrix_is_refused(rounding_of, F):
     with pytest.raises(DataError, match="F"):
         rounding_of(F)
 
 
 # Random hyperplanes
-
-
-def test_hyperplanes_find_the_labels_of_a_rank_two_solution():
-    y = sample(40)
-    F = psd_factor(0.2 * np.outer(y, y) + 0.8 * np.ones((40, 40)), rtol=1e-14)
-    np.testing.assert_array_equal(goemans_williamson(F, 0), anchored(y))
 
 
 def test_hyperplanes_depend_on_the_generator_alone():
@@ -184,10 +160,6 @@ def test_hyperplanes_minimise_the_objective_given():
     assert abs(y.sum()) == min(seen) < max(seen)
 
 
-def test_hyperplanes_of_a_constant_factor_leave_one_cluster():
-    np.testing.assert_array_equal(goemans_williamson(np.ones((9, 2)), 0), np.ones(9))
-
-
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -203,9 +175,3 @@ def test_hyperplanes_of_a_constant_factor_leave_one_cluster():
 def test_hyperplanes_refuse_a_bad_parameter(change, named):
     with pytest.raises(ParameterError, match=named):
         goemans_williamson(np.eye(3), **{"rng": 0, **change})
-
-
-@bad_factors
-def test_hyperplanes_refuse_what_is_not_a_finite_matrix(F):
-    with pytest.raises(DataError, match="F"):
-        goemans_williamson(F, 0)

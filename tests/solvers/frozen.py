@@ -3,7 +3,7 @@
     python tests/solvers/frozen.py          writes tests/solvers/frozen.json, the answers of this version
     python tests/solvers/frozen.py --exact  says which answers are not, to the last bit, those that are kept
 
-The bits are those of one machine and its linear algebra; `test_frozen` asks for what holds on any.
+The bits are those of one machine and its linear algebra; `test_frozen_answers` asks for what holds on any.
 """
 
 import hashlib

@@ -8,7 +8,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import moment
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Status
-from diffrac_cvx.solvers.factored import augmented_lagrangian, low_rank, quasi_newton
+from diffrac_cvx.solvers.factored import augmented_lagrangian, low_rank
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     Lagrangian,
     StallDetector,
@@ -17,7 +17,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     rotation_to_fewer,
     with_violated_direction,
 )
-from diffrac_cvx.solvers.factored.quasi_newton import Memory, take_step
+from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 from diffrac_cvx.solvers.factored.unknowns import OneFactor, ScaledFactor, suitable_factor
 from diffrac_cvx.solvers.stopping import Iterate
@@ -94,64 +94,29 @@ def correlated(n, d, rho, seed=1):
     return X + np.outer(np.sign(rng.standard_normal(n)), rng.standard_normal(d)) / d**0.5
 
 
-def values_to(gap, X, nu, penalty, monkeypatch):
-    """How many function values it takes until the bracket is that narrow."""
-    problem = direction_problem(as_data(X), nu, penalty)
-    values, lower, upper = [], 0.0, 1.0
-    evaluate = Lagrangian.point
-    monkeypatch.setattr(Lagrangian, "point", lambda *given: values.append(1) or evaluate(*given))
-    for iterate in augmented_lagrangian.iterates(problem, 5000):
-        bounds = iterate.bounds or bracket(problem, iterate.scaled, iterate.dual)
-        lower, upper = max(lower, bounds.lower), min(upper, bounds.upper)
-        if upper - lower <= gap:
-            return len(values)
-    return np.inf
-
-
 @pytest.mark.parametrize(
     ("n", "d", "rho", "nu", "lam", "limit"),
     [
         (400, 40, 0.0, 1.0, 0.001, 120),
-        (120, 60, 0.5, 1.0, 0.05, 300),
         (150, 50, 0.9, 1.0, 0.1, 400),
         (47, 50, 0.5, 1.0, 0.005, 900),
         (90, 40, 0.5, 0.5, 0.02, 1000),
+        (2000, 30, 0.5, 1.0, 0.0, 60),
+        (500, 40, 0.5, 0.5, 0.0, 300),
     ],
 )
 def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit, monkeypatch):
     """Before the metric, the kept memory and the polished bounds it took three to twenty times as many."""
-    assert values_to(1e-5, correlated(n, d, rho), nu, Penalty.l1(lam), monkeypatch) <= limit
-
-
-@pytest.mark.parametrize(("n", "d", "nu", "limit"), [(2000, 30, 1.0, 60), (500, 40, 0.5, 300)])
-def test_without_an_l1_part_the_gap_closes_in_few_function_values(n, d, nu, limit, monkeypatch):
-    assert values_to(1e-5, correlated(n, d, 0.5), nu, Penalty(), monkeypatch) <= limit
-
-
-def test_the_update_of_the_multiplier_gives_the_value_and_the_gradient_there():
-    problem = direction_problem(as_data(gaussian()), 0.5, PENALTIES["both"])
-    lagrangian = one_block(OneFactor(problem))
-    U = 0.1 * gaussian(5, 3)
-    at = lagrangian.update(lagrangian.point(U))
-    relative = lagrangian.multipliers[0].relative
-    assert np.any(relative != 0.0)
-    there = one_block(OneFactor(problem), relative * np.outer(problem.c, problem.c)).point(U)
-    assert at.value == pytest.approx(there.value, rel=1e-12)
-    np.testing.assert_allclose(at.gradient, there.gradient, atol=1e-12)
-
-
-def test_the_steps_do_not_depend_on_a_rotation_of_the_factor():
-    problem = direction_problem(as_data(gaussian()), 1.0, PENALTIES["l1"])
-    lagrangian = one_block(OneFactor(problem))
-    Q = np.linalg.qr(gaussian(4, 4, seed=5))[0]
-    start, memory = lagrangian.point(0.1 * gaussian(4, 4, seed=2)), Memory()
-    at, _ = lagrangian.minimise(start, 6, memory)
-    memory.rotate(Q)
-    turned, _ = lagrangian.minimise(lagrangian.point(at.U @ Q), 1, memory)
-    plain, memory = start, Memory()
-    plain, _ = lagrangian.minimise(plain, 6, memory)
-    plain, _ = lagrangian.minimise(plain, 1, memory)
-    np.testing.assert_allclose(turned.U, plain.U @ Q, atol=1e-10)
+    problem = direction_problem(as_data(correlated(n, d, rho)), nu, Penalty.l1(lam))
+    values, lower, upper, evaluate = [], 0.0, 1.0, Lagrangian.point
+    monkeypatch.setattr(Lagrangian, "point", lambda *given: values.append(1) or evaluate(*given))
+    for iterate in augmented_lagrangian.iterates(problem, 5000):
+        bounds = iterate.bounds or bracket(problem, iterate.scaled, iterate.dual)
+        lower, upper = max(lower, bounds.lower), min(upper, bounds.upper)
+        if upper - lower <= 1e-5:
+            break
+    assert len(values) <= limit
+    assert upper - lower <= 1e-5
 
 
 def test_columns_are_dropped_only_where_they_are_negligible():
@@ -161,23 +126,6 @@ def test_columns_are_dropped_only_where_they_are_negligible():
     fewer = wide @ rotation_to_fewer(wide)
     assert fewer.shape == (6, 4)
     np.testing.assert_allclose(fewer @ fewer.T, wide @ wide.T, atol=1e-9)
-
-
-def test_the_steps_reach_the_minimum_of_a_quadratic_and_stop_there():
-    H = np.diag([1.0, 10.0, 100.0])
-
-    def function(U):
-        return quasi_newton.Point(U, float(np.sum(U * (H @ U)) / 2), H @ U)
-
-    at, memory = function(np.ones((3, 2))), Memory()
-    for _ in range(60):
-        new = take_step(function, at, memory, lambda Z: Z)
-        if new is None:
-            break
-        assert new.value <= at.value
-        at = new
-    assert new is None
-    np.testing.assert_allclose(at.U, 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.0])
@@ -256,16 +204,13 @@ def test_the_unknown_is_scaled_for_outlying_rows_and_for_no_usual_data():
 
 
 @pytest.mark.parametrize(("n", "d", "rows"), [(12, 5, 1), (60, 20, 3), (40, 6, 2)])
-def test_outlying_rows_do_not_keep_the_gap_open(n, d, rows):
+def test_outlying_rows_do_not_keep_the_gap_open_and_the_end_is_where_the_bracket_no_longer_narrows(n, d, rows):
     """In the unknown U itself it stayed at .3 and more."""
-    result = low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-5, max_iter=3000)
-    assert result.status is Status.OPTIMAL
-
-
-def test_it_ends_where_the_bracket_no_longer_narrows_and_says_so():
-    result = low_rank(outlying(12, 5, 1), penalty=Penalty.l1(0.01), tol=1e-13, max_iter=10**6, time_limit=30.0)
-    assert result.status is Status.STALLED
-    assert result.gap < 1e-5
+    assert low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-5, max_iter=3000).status is Status.OPTIMAL
+    if n == 12:
+        end = low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-13, max_iter=10**6, time_limit=30.0)
+        assert end.status is Status.STALLED
+        assert end.gap < 1e-5
 
 
 def test_the_end_is_noticed_after_long_without_a_narrower_bracket_or_a_step():

@@ -15,7 +15,7 @@ from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.paths import lambda_path
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
-from diffrac_cvx.problem.result import Components
+from diffrac_cvx.problem.result import Bracket, Components
 from diffrac_cvx.solvers.factored import components, solver
 from diffrac_cvx.solvers.factored.components import lagrangian_of
 from diffrac_cvx.solvers.factored.unknowns import BlockFactors, Point
@@ -81,22 +81,6 @@ def test_an_update_of_the_multipliers_is_an_evaluation_with_the_new_ones(seed):
 
 
 @each_kind
-def test_the_maximisers_are_inside_their_box_and_no_other_multiplier_gives_more(seed):
-    lagrangian, point = lagrangian_at(seed)
-    rng, best = np.random.default_rng(seed), lagrangian.multiplier(point.flat())
-
-    def inside(i, C):
-        U, one = point.factors[i][: len(C)], lagrangian.multipliers[i]
-        return np.sum(C * (U @ U.T)) - one.distance(C / (one.c * one.c.T))
-
-    for i, box in enumerate(boxes_of(lagrangian)):
-        assert np.all(np.abs(best[i]) <= box)
-        for _ in range(5):
-            other = box * rng.uniform(-1.0, 1.0, box.shape)
-            assert inside(i, best[i]) >= inside(i, other) - 1e-12 * abs(inside(i, best[i]))
-
-
-@each_kind
 def test_with_the_signs_for_multipliers_the_value_is_the_objective(seed):
     """Where C is c_i c_j sign V, it stays so, and the Lagrangian is 1 - 2 g + tr VA + sum_ij c_i c_j |V_ij|."""
     lagrangian, point = lagrangian_at(seed)
@@ -127,32 +111,18 @@ def test_the_metric_of_the_steps_is_symmetric_and_positive_definite(seed):
     assert np.linalg.eigvalsh(matrix)[0] > 0.0
 
 
-@each_kind
-def test_a_point_is_the_same_from_its_entries(seed):
-    _, point = lagrangian_at(seed)
-    for part, again in zip(point.parts, point.like(point.flat()).parts, strict=True):
-        np.testing.assert_array_equal(part, again)
-
-
 # The answers
 
 
-@pytest.mark.parametrize("seed", range(40), ids=lambda seed: f"{KINDS[seed % 8]}-{instance(seed).nu}")
-def test_the_brackets_are_those_without_components_overlapping(seed):
-    result = instance(seed).solve(tol=1e-5, max_iter=2000)
-    assert_overlap(result, optimum(seed))
+@each_kind
+def test_the_bracket_is_that_without_components_and_every_optimal_v_is_zero_between_those_proved(seed):
+    result, best = instance(seed).solve(tol=1e-7, max_iter=1000), optimum(seed)
+    assert_overlap(result, best)
     assert 0.0 <= result.lower <= result.value == result.upper <= 1.0
-    assert result.status is (dc.Status.OPTIMAL if result.gap <= 1e-5 else dc.Status.MAX_ITER)
+    assert result.status is (dc.Status.OPTIMAL if result.gap <= 1e-7 else dc.Status.MAX_ITER)
     iterations, _, lower, upper = np.array(result.history).T
-    assert np.all(np.diff(iterations) >= 0)
-    assert np.all(np.diff(lower) >= 0)
-    assert np.all(np.diff(upper) <= 0)
-    assert result.n_iter == iterations[-1] <= 2000
-
-
-@pytest.mark.parametrize("seed", range(40), ids=lambda seed: f"{KINDS[seed % 8]}-{instance(seed).nu}")
-def test_v_is_zero_between_components_and_every_optimal_v_between_those_proved(seed):
-    result = instance(seed).solve(tol=1e-7, max_iter=1000)
+    assert np.all(np.diff([iterations, lower, -upper]) >= 0)
+    assert result.n_iter == iterations[-1] <= 1000
     if result.components is None:
         return
     d = instance(seed).X.shape[1]
@@ -164,27 +134,26 @@ def test_v_is_zero_between_components_and_every_optimal_v_between_those_proved(s
     assert np.all(V[chosen][~pairs_of(found[penalised])] == 0.0)
     assert is_sparse(result.G)
     np.testing.assert_allclose(V, dense(result.G @ result.G.T)[:d, :d])
-    if proved is None:
-        return
-    other = optimum(seed).V[:d, :d] if optimum(seed).gap <= 1e-8 else np.zeros((d, d))
-    size = np.sqrt(np.outer(np.diag(other), np.diag(other))) + 1e-2 * np.abs(other).max()
-    between = ~pairs_of(proved[penalised])
-    assert np.all(np.abs(other[chosen][between]) <= 1e-3 * size[chosen][between])
+    if proved is not None and best.gap <= 1e-8:
+        other = best.V[:d, :d]
+        size = np.sqrt(np.outer(np.diag(other), np.diag(other))) + 1e-2 * np.abs(other).max()
+        between = ~pairs_of(proved[penalised])
+        assert np.all(np.abs(other[chosen][between]) <= 1e-3 * size[chosen][between])
 
 
 def test_what_a_wide_gap_proves_separates_nothing_that_the_optimum_joins():
     proved = separated = 0
-    for nu, lam in ((1.0, 0.03), (1.0, 0.033), (0.5, 0.03), (0.5, 0.033)):
+    for nu, lam in ((1.0, 0.03), (0.5, 0.033)):
         best = dc.low_rank(planted(), nu, dc.Penalty.l1(lam), tol=1e-10)
         exact = dc.find_components(planted(), best, nu, dc.Penalty.l1(lam), rtol=1e-5)
         assert exact.max() < 29
-        for tol in np.geomspace(1e-7, 1e-2, 11):
+        for tol in np.geomspace(1e-6, 1e-2, 7):
             components = dc.low_rank(planted(), nu, dc.Penalty.l1(lam), tol=tol).components
             if components.proved is not None:
                 assert np.all(pairs_of(components.proved)[pairs_of(exact)])
                 proved, separated = proved + 1, separated + components.proved.max()
-    assert proved > 20
-    assert separated > 20
+    assert proved > 6
+    assert separated > 6
 
 
 @pytest.mark.parametrize("nu", [1.0, 0.5])
@@ -218,12 +187,12 @@ def test_where_there_is_one_component_the_solver_for_one_block_goes_on():
 
 
 def test_far_more_features_than_points_are_no_obstacle():
-    X = planted(20, 500)
+    X = planted(20, 400)
     penalty = dc.Penalty.l1(20**-0.5)
     result = dc.low_rank(X, penalty=penalty, tol=1e-5)
     assert result.status is dc.Status.OPTIMAL
     assert result.components is not None
-    assert result.V.shape == (500, 500)
+    assert result.V.shape == (400, 400)
     judged = dc.certify_v(X, result, penalty=penalty)
     assert judged.upper == pytest.approx(result.upper, abs=1e-12)
     assert judged.gap <= 2e-5
@@ -241,44 +210,39 @@ def test_features_that_are_all_equal_share_what_one_of_them_has(nu):
     assert many.gap <= 1e-6
 
 
-@pytest.mark.parametrize("nu", [1.0, 0.5])
-def test_two_points_are_solved(nu):
-    X = np.random.default_rng(0).standard_normal((2, 6))
-    result = dc.low_rank(X, nu, dc.Penalty(c=0.3), tol=1e-6)
-    best = dc.low_rank(X, nu, dc.Penalty(c=0.3), tol=1e-7, working_set=False)
-    assert result.gap <= 1e-6
-    assert_overlap(result, best)
-
-
 # Starts and stops
 
 
 @pytest.mark.parametrize("nu", [1.0, 0.5])
-@pytest.mark.parametrize("factor", [1.5, 1.1, 1.0, 0.8])
-def test_a_start_at_the_solution_for_another_lambda_leads_to_the_same_bracket(nu, factor):
-    first = dc.low_rank(planted(), nu, WEAK, tol=1e-6)
+def test_any_start_leads_to_the_same_bracket(nu):
+    """The solution for another lambda or another nu, that by components or its matrix, and matrices of any kind."""
+    X, noise = planted(), np.random.default_rng(0).standard_normal((30, 30))
+    cold, first, other = (
+        dc.low_rank(X, of, penalty, tol=1e-6) for of, penalty in ((nu, STRONG), (nu, WEAK), (1.0, WEAK))
+    )
     assert np.bincount(first.components.found).max() > 1
-    penalty = dc.Penalty.l1(0.03 * factor)
-    cold, warm = (dc.low_rank(planted(), nu, penalty, tol=1e-6, start=start) for start in (None, first))
-    assert_overlap(cold, warm)
-    assert warm.gap <= 1e-6
-    assert warm.n_iter <= (0 if factor == 1.0 else 5 * cold.n_iter)
-
-
-@pytest.mark.parametrize("nu", [1.0, 0.5])
-def test_a_start_from_a_matrix_or_from_another_nu_leads_to_the_same_bracket(nu):
-    cold = dc.low_rank(planted(), nu, STRONG, tol=1e-5)
-    other = dc.low_rank(planted(), 1.5 - nu, STRONG, tol=1e-4)
-    noise = np.random.default_rng(0).standard_normal((30, 30))
-    for start in (cold.V, noise @ noise.T, np.eye(30), np.zeros((30, 30)), cold.V[:30, :30]):
-        warm = dc.low_rank(planted(), nu, STRONG, tol=1e-5, start=start)
+    for start in (first, other, cold.V, noise @ noise.T, np.eye(30), np.zeros((30, 30)), cold.V[:30, :30]):
+        warm = dc.low_rank(X, nu, STRONG, tol=1e-5, start=start)
         assert warm.gap <= 1e-5
         assert_overlap(cold, warm)
-    if nu < 1.0:
-        assert_overlap(cold, dc.low_rank(planted(), nu, STRONG, tol=1e-5, start=other))
+    for factor in (1.1, 0.8):
+        cold, warm = (dc.low_rank(X, nu, dc.Penalty.l1(0.03 * factor), tol=1e-5, start=one) for one in (None, first))
+        assert_overlap(cold, warm)
+        assert warm.n_iter <= 5 * cold.n_iter
 
 
-@pytest.mark.parametrize("max_iter", [1, 2, 19, 20, 61, 150])
+@pytest.mark.parametrize("solver", [dc.fista, dc.low_rank])
+def test_a_solution_by_components_starts_either_solver_and_is_recognised(solver):
+    X = planted(n=40, d=12)
+    first = dc.low_rank(X, penalty=STRONG, tol=1e-6)
+    assert is_sparse(first.G)
+    again = solver(X, penalty=STRONG, tol=1e-3, start=first)
+    assert again.status is dc.Status.OPTIMAL
+    assert again.n_iter <= 1
+    assert_overlap(again, first)
+
+
+@pytest.mark.parametrize("max_iter", [1, 19, 20, 61])
 @pytest.mark.parametrize("lam", [0.15, 0.01])
 def test_no_more_than_max_iter_steps_are_taken_whether_by_components_or_not(lam, max_iter):
     X, penalty = planted(), dc.Penalty.l1(lam)
@@ -353,16 +317,12 @@ def test_v_is_not_called_diagonal_where_features_without_a_weight_take_part_in_i
     assert str(result.components) == "V is diagonal but for features with c = 0, and every optimal V is proved to be"
 
 
-def test_the_matrix_that_would_not_fit_in_memory_is_refused_and_its_factor_is_there(monkeypatch):
+def test_what_would_not_fit_in_memory_is_refused_and_the_factor_of_a_matrix_is_there(monkeypatch):
     result = dc.low_rank(planted(), penalty=STRONG, tol=1e-4)
     monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1000.0)
     with pytest.raises(dc.ResourceError, match="use the factor G of the result"):
         _ = result.V
     assert result.G.shape[0] == 30
-
-
-def test_a_problem_that_would_not_fit_in_memory_is_refused_at_once(monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1000.0)
     with pytest.raises(dc.ResourceError, match="60 points and 30 features"):
         dc.low_rank(planted(), penalty=STRONG)
 
@@ -377,19 +337,16 @@ def test_one_block_that_would_not_fit_in_memory_is_left_with_the_bracket_so_far(
     assert split.status is dc.Status.OPTIMAL
 
 
-# The path
-
-
-@pytest.mark.parametrize("nu", [1.0, 0.5])
-def test_a_path_of_lambda_is_its_separate_solutions(nu):
-    lams = np.geomspace(0.01, 0.3, 7)
-    path = lambda_path(planted(), lams, nu=nu, tol=1e-5)
+def test_a_path_of_lambda_is_its_separate_solutions():
+    lams = np.geomspace(0.01, 0.3, 5)
+    path = lambda_path(planted(), lams, nu=0.5, tol=1e-5)
     for lam, lower, upper in zip(lams, path.lower, path.upper, strict=True):
-        alone = dc.low_rank(planted(), nu, dc.Penalty.l1(lam), tol=1e-5)
+        assert_overlap(Bracket(lower, upper), dc.low_rank(planted(), 0.5, dc.Penalty.l1(lam), tol=1e-5))
         assert upper - lower <= 1e-5
-        assert lower <= alone.upper
-        assert alone.lower <= upper
     assert np.all(np.diff(path.upper) >= -1e-5)  # the optimum increases with lambda
+
+
+# Pairs
 
 
 def test_a_look_at_the_pairs_near_their_box_alone_leads_to_the_same_optimum(monkeypatch):
@@ -417,14 +374,3 @@ def test_nothing_is_said_of_pairs_where_the_free_coordinates_cannot_be_eliminate
     monkeypatch.setattr(components, "eliminate", lambda *arguments: None)
     nothing = components.look_at_near(state, claim)
     assert (nothing.lower, len(nothing.failing)) == (None, 0)
-
-
-@pytest.mark.parametrize("solver_of", [dc.fista, dc.low_rank])
-def test_a_solution_by_components_starts_either_solver(solver_of):
-    X = planted(n=40, d=12)
-    first = dc.low_rank(X, penalty=STRONG, tol=1e-6)
-    assert is_sparse(first.G)
-    again = solver_of(X, penalty=STRONG, tol=1e-3, start=first)
-    assert again.status is dc.Status.OPTIMAL
-    assert again.n_iter <= 1
-    assert_overlap(again, first)

@@ -1,6 +1,7 @@
 """DIMACS errors: what a solver's point is worth for the conic problem that it was given."""
 
 import dataclasses
+from itertools import product
 from types import SimpleNamespace
 
 import cvxpy as cp
@@ -43,11 +44,6 @@ def test_a_solved_relaxation_has_small_errors(data, form, solver):
 def test_a_loose_solution_has_large_errors(data, solver):
     loose = {"CLARABEL": {"max_iter": 3}, "SCS": {"max_iters": 5}}[solver]
     assert dc.solve(dc.v_space(data), solver, **loose).dimacs.largest > 1e-3
-
-
-def test_a_closed_form_and_a_fast_solver_have_none(data):
-    assert dc.solve(dc.penalized_nu(data, 0.0)).dimacs is None
-    assert dc.low_rank(data).dimacs is None
 
 
 def semidefinite_problem():
@@ -106,16 +102,16 @@ def test_the_distance_from_a_power_cone_is_what_has_to_be_added_to_its_first_two
             assert abs(w) <= reach * np.sqrt(x * y) * (1 + 1e-12)
 
 
-def test_the_distance_from_the_other_cones():
+@pytest.mark.parametrize(("head", "dual", "distance"), [(1.0, False, 4.0), (5.0, False, 0.5), (5.0, True, 0.25)])
+def test_the_distance_from_the_other_cones(head, dual, distance):
     cones = SimpleNamespace(zero=1, nonneg=2, soc=[3], psd=[], p3d=[])
-    vector = np.array([-0.5, 1.0, -0.25, 1.0, 3.0, 4.0])
-    assert distance_outside(vector, cones, "SCS", dual=False) == pytest.approx(4.0)
-    inside = np.array([-0.5, 1.0, -0.25, 5.0, 3.0, 4.0])
-    assert distance_outside(inside, cones, "SCS", dual=False) == pytest.approx(0.5)
-    assert distance_outside(inside, cones, "SCS", dual=True) == pytest.approx(0.25)
+    vector = np.array([-0.5, 1.0, -0.25, head, 3.0, 4.0])
+    assert distance_outside(vector, cones, "SCS", dual=dual) == pytest.approx(distance)
 
 
-def test_other_solvers_cones_and_missing_points_have_no_errors(data):
+def test_closed_forms_fast_solvers_other_solvers_cones_and_missing_points_have_no_errors(data):
+    assert dc.solve(dc.penalized_nu(data, 0.0)).dimacs is None
+    assert dc.low_rank(data).dimacs is None
     problem = dc.v_space(data).problem
     given, _, _ = problem.get_problem_data("CLARABEL")
     nothing = SimpleNamespace(x=None, s=None, z=None)
@@ -140,23 +136,13 @@ def test_solving_with_the_errors_gives_what_cvxpy_gives_without(data):
 # The validation table
 
 
-@pytest.fixture(scope="module")
-def row():
-    return {"n": 12, "d": 3, "nu": 0.5, "penalty": "none", "trait": "noisy"} | validate_cells.measure(
-        12, 3, 0.5, "none", "noisy"
-    )
-
-
-def test_an_instance_has_the_errors_of_every_form_by_both_solvers(row):
+def test_every_form_has_errors_by_both_solvers_and_one_above_its_threshold_is_pointed_out(tmp_path):
+    case = {"n": 12, "d": 3, "nu": 0.5, "penalty": "none", "trait": "noisy"}
+    row = case | validate_cells.measure(*case.values())
     found = check.summarize_errors(pd.DataFrame([row]))
     forms = {"v_space", "lifted", "penalized_nu", "normalized", "constrained_alpha"}
-    assert {(form, solver) for form in forms for solver in ("CLARABEL", "SCS")} == set(
-        zip(found["form"], found["solver"], strict=True)
-    )
+    assert set(product(forms, ("CLARABEL", "SCS"))) == set(zip(found["form"], found["solver"], strict=True))
     assert (found["above"] == 0).all()
-
-
-def test_a_point_above_its_solvers_threshold_is_pointed_out(row, tmp_path):
     table = pd.DataFrame([row, row | {"v_space SCS err3": 2e-4, "lifted err6": 2e-6}])
     flags = check.point_out(table)
     assert len(flags) == 2
@@ -167,8 +153,8 @@ def test_a_point_above_its_solvers_threshold_is_pointed_out(row, tmp_path):
     assert (tmp_path / "validation.png").stat().st_size > 10_000
 
 
-def test_a_result_without_errors_leaves_blanks():
-    result = dc.low_rank(np.random.default_rng(0).standard_normal((8, 2)))
+def test_a_result_without_errors_leaves_blanks(data):
+    result = dc.low_rank(data)
     blank = validate_cells.errors_of("x", result)
     assert set(blank) == {f"x {label}" for label in dc.DimacsErrors._fields}
     assert np.all(np.isnan(list(blank.values())))

@@ -37,67 +37,36 @@ def along_first(d):
     return U @ U.T
 
 
-@pytest.fixture
-def no_thread_is_left():
-    """No thread that was not there before the test is there after it."""
-    before = set(threading.enumerate())
-    yield
-    assert not set(threading.enumerate()) - before
-
-
 # No thread is left behind
 
-TWENTY_LIMITS = """
+LIMITS = """
 import threading, warnings
 import numpy as np
 import diffrac_cvx as dc
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
-wide, long = rng.standard_normal((100, 1500)), rng.standard_normal((60_000, 12))
-square = rng.standard_normal((900, 800))
-starts = {X.shape: (lambda U: U @ U.T)(rng.standard_normal((X.shape[1], 3))) for X in (wide, long, square)}
+wide, long, U = rng.standard_normal((100, 1200)), rng.standard_normal((30_000, 12)), rng.standard_normal((1200, 1200))
 calls = 0
-for X in (wide, long, square):
+for X, start in ((wide, None), (wide, U @ U.T), (long, None)):
     for lam in (0.0, 0.05):
-        for start in (None, starts[X.shape]):
-            for solver in (dc.low_rank, dc.fista):
-                found = solver(X, lam=lam, ridge=0.3, tol=1e-12, start=start, time_limit=0.3)
-                assert 0.0 <= found.lower <= found.upper <= 1.0, found
-                others = [one.name for one in threading.enumerate() if one is not threading.main_thread()]
-                assert not others, others
-                calls += 1
-assert calls == 24, calls
-print("every limit was kept")
+        for solver in (dc.low_rank, dc.fista):
+            found = solver(X, lam=lam, ridge=0.3, tol=1e-12, start=start, time_limit=0.25)
+            assert 0.0 <= found.lower <= found.upper <= 1.0, found
+            assert threading.active_count() == 1, threading.enumerate()
+            calls += 1
+print(calls)
 """
 
 
-def test_a_process_that_hit_twenty_limits_ends_well_with_no_thread_left():
+def test_a_process_that_hit_several_limits_ends_well_with_no_thread_left():
     """A thread that is in the linear algebra while the process ends makes it end by a segmentation fault."""
-    ended = subprocess.run([sys.executable, "-c", TWENTY_LIMITS], capture_output=True, text=True, timeout=300)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.strip() == "every limit was kept"
-    assert ended.stderr == ""
-
-
-def test_a_matrix_to_start_from_leaves_no_thread_and_the_process_ends_well():
-    program = """
-import threading
-import numpy as np
-import diffrac_cvx as dc
-
-X = np.random.default_rng(0).standard_normal((200, 1200))
-U = np.random.default_rng(1).standard_normal((1200, 1200))
-for _ in range(2):
-    dc.low_rank(X, lam=0.1, ridge=0.3, start=U @ U.T, time_limit=1.0)
-    assert threading.active_count() == 1, threading.enumerate()
-"""
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    ended = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, timeout=300)
+    assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "12", "")
 
 
 @pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
-def test_the_callback_is_called_in_the_callers_thread_while_a_point_is_computed(no_thread_is_left, solver):
+def test_the_callback_is_called_in_the_callers_thread_while_a_point_is_computed(solver):
     calls = []
 
     def callback(progress):
@@ -112,7 +81,7 @@ def test_the_callback_is_called_in_the_callers_thread_while_a_point_is_computed(
     assert len(calls) == 3
 
 
-def test_an_interrupt_while_a_point_is_computed_ends_the_solver(no_thread_is_left):
+def test_an_interrupt_while_a_point_is_computed_ends_the_solver():
     def interrupt(progress):
         raise KeyboardInterrupt
 
@@ -127,7 +96,7 @@ def test_an_interrupt_while_a_point_is_computed_ends_the_solver(no_thread_is_lef
 
 
 @pytest.mark.parametrize("time_limit", [0.001, 0.5])
-def test_a_bracket_at_a_limit_holds_the_cost_of_the_best_feature_alone(no_thread_is_left, time_limit):
+def test_a_bracket_at_a_limit_holds_the_cost_of_the_best_feature_alone(time_limit):
     X = np.random.default_rng(0).standard_normal((300, 900))
     started = time.perf_counter()
     found = dc.low_rank(X, lam=1e-5, tol=1e-9, time_limit=time_limit)
@@ -140,11 +109,11 @@ def test_a_bracket_at_a_limit_holds_the_cost_of_the_best_feature_alone(no_thread
     assert found.V.shape == (900, 900)
 
 
-def test_a_hundred_thousand_features_are_answered_within_the_limit(no_thread_is_left):
+def test_a_hundred_thousand_features_are_answered_within_the_limit():
     X = np.random.default_rng(0).standard_normal((5, 100_000))
     started = time.perf_counter()
-    found = dc.low_rank(X, lam=0.5, tol=1e-6, time_limit=2.0)
-    assert time.perf_counter() - started < 4.5
+    found = dc.low_rank(X, lam=0.5, tol=1e-6, time_limit=0.5)
+    assert time.perf_counter() - started < 3.5
     assert 0.0 <= found.lower <= found.upper < 1.0
     assert found.G.shape[0] == 100_000
 
@@ -152,7 +121,7 @@ def test_a_hundred_thousand_features_are_answered_within_the_limit(no_thread_is_
 # No answer is worse than the start
 
 
-@pytest.mark.parametrize("time_limit", [1e-6, 0.1, 0.5])
+@pytest.mark.parametrize("time_limit", [1e-6, 0.1])
 @pytest.mark.parametrize("penalty", [BOTH, RIDGE], ids=["l1 and ridge", "ridge"])
 @pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
 def test_no_answer_is_worse_than_the_start_however_short_the_limit(solver, penalty, time_limit):
@@ -164,24 +133,19 @@ def test_no_answer_is_worse_than_the_start_however_short_the_limit(solver, penal
     assert 0.0 <= found.lower <= found.upper
 
 
-@pytest.mark.parametrize("rank", [5, 700, 1200])
+@pytest.mark.parametrize("rank", [5, 1200])
 def test_no_answer_is_worse_than_a_start_of_any_rank(rank):
     U = np.random.default_rng(rank).standard_normal((1200, rank))
-    X, V = split(100, 1200), U @ U.T
+    X = split(100, 1200)
     Z = X - X.mean(axis=0)
     gain = np.mean(np.linalg.norm(Z @ U, axis=1))
     known = 1.0 - gain**2 / (np.sum((Z @ U) ** 2) / len(Z) + 0.3 * np.sum(U**2))  # at the best scale
-    found = dc.low_rank(X, ridge=0.3, start=V, tol=1e-12, time_limit=0.05)
+    found = dc.low_rank(X, ridge=0.3, start=U @ U.T, tol=1e-12, time_limit=0.05)
     assert found.upper <= known + 1e-9
     assert known < 0.5
-
-
-def test_a_result_to_start_from_is_not_lost_either():
-    X = split(100, 1200)
     first = dc.low_rank(X, lam=0.3, ridge=0.3, tol=1e-2)
-    assert first.upper < 1.0
     again = dc.low_rank(X, lam=0.3, ridge=0.3, tol=1e-12, start=first, time_limit=1e-6)
-    assert again.upper <= first.upper + 1e-9
+    assert again.upper <= first.upper + 1e-9 < 1.0
 
 
 @pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
@@ -197,10 +161,10 @@ def test_without_a_start_one_coordinate_is_found_however_short_the_limit(solver)
 
 @pytest.mark.parametrize("variant", ["accelerated", "published"])
 def test_the_set_up_of_many_rows_looks_at_the_clock(variant):
-    X = np.random.default_rng(0).standard_normal((200_000, 20))
+    X = np.random.default_rng(0).standard_normal((150_000, 20))
     started = time.perf_counter()
-    found = dc.fista(X, lam=0.01, tol=1e-12, time_limit=0.3, variant=variant)
-    assert time.perf_counter() - started < 1.8
+    found = dc.fista(X, lam=0.01, tol=1e-12, time_limit=0.1, variant=variant)
+    assert time.perf_counter() - started < 2.6
     assert found.status is dc.Status.TIME_LIMIT
 
 
@@ -224,17 +188,16 @@ KEPT = {
     "low_rank": lambda X, penalty: dc.low_rank(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
     "fista": lambda X, penalty: dc.fista(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
     "published": lambda X, p: dc.fista(X, 1.0, p, tol=1e-9, time_limit=LIMIT, variant="published"),
-    "two clusters": lambda X, p: dc.DiffracClustering(a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT).fit(X),
-    "three": lambda X, p: dc.DiffracClustering(a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT, n_clusters=3).fit(X),
-    "splits": lambda X, p: dc.DiffracClustering(
-        a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT, n_clusters=3, strategy="splits"
-    ).fit(X),
-    "refined": lambda X, p: dc.DiffracClustering(a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT, refine=True).fit(X),
     "labels": lambda X, p: dc.MultiLabelDiffrac(2, a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT).fit(X),
     "choice": lambda X, _: dc.DiffracClusteringCV(time_limit=LIMIT, n_resamples=2).fit(X),
     "path of nu": lambda X, p: paths.nu_path(X, [0.5, 1.0], p, tol=1e-12, total_time=LIMIT),
     "path of lambda": lambda X, _: paths.lambda_path(X, [0.1, 0.01], ridge=0.3, tol=1e-12, total_time=LIMIT),
     "comparison": lambda X, p: dc.compare(X, methods=["low_rank", "fista"], penalty=p, tol=1e-12, total_time=LIMIT),
+}
+CLUSTERINGS = ({}, {"n_clusters": 3}, {"n_clusters": 3, "strategy": "splits"}, {"refine": True})
+KEPT |= {
+    str(more): lambda X, p, more=more: dc.DiffracClustering(a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT, **more).fit(X)
+    for more in CLUSTERINGS
 }
 
 

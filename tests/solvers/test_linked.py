@@ -3,9 +3,9 @@
 from fractions import Fraction
 from itertools import pairwise
 
-import cvxpy as cp
 import numpy as np
 import pytest
+from oracles import solve_coupled
 from rationals import fractions, is_semidefinite
 
 import diffrac_cvx as dc
@@ -45,70 +45,27 @@ def instance(seed, *, l1):
     return X, nu, ridge, lam, w, some_links(rng, n)
 
 
-def label_space(X, nu, ridge, w, links):
-    """min tr YK over Y with unit diagonal and Y_ij = s_ij, K the least misfit and the imbalance, from the formulas."""
-    n = len(X)
-    p = np.full(n, 1.0 / n) if w is None else w / w.sum()
-    C = np.eye(n) - np.outer(np.ones(n), p)
-    A = C @ X
-    H = np.diag(p) - (p[:, None] * A) @ np.linalg.pinv(A.T @ (p[:, None] * A) + np.diag(ridge)) @ (p[:, None] * A).T
-    K = C.T @ H @ C + nu * np.outer(p, p)
-    Y = cp.Variable((n, n), PSD=True)
-    groups = links.groups_of(n)
-    first = [int(np.argmax(groups.owner == g)) for g in groups.owner]
-    linked = [Y[i, j] == groups.sign[i] * groups.sign[j] for i, j in enumerate(first) if i != j]
-    problem = cp.Problem(cp.Minimize(cp.trace((K + K.T) / 2 @ Y)), [cp.diag(Y) == 1, *linked])
-    return problem.solve(solver="CLARABEL")
-
-
-def direction_space(X, nu, ridge, lam, w, links):
-    """The same in V, a group of points being the signed sum of its rows, with the l1 part."""
-    n = len(X)
-    p = np.full(n, 1.0 / n) if w is None else w / w.sum()
-    rows = X - p @ X
-    penalty = np.diag(ridge)
-    if nu < 1.0:
-        rows = np.column_stack([rows, np.ones(n)])
-        penalty = np.diag(np.append(ridge, nu / (1.0 - nu)))
-        lam = np.append(lam, 0.0)
-    groups = links.groups_of(n)
-    S = np.zeros((groups.n_groups, n))
-    S[groups.owner, np.arange(n)] = groups.sign
-    R = S @ (p[:, None] * rows)
-    V = cp.Variable((rows.shape[1],) * 2, PSD=True)
-    gain = cp.sum(cp.sqrt(cp.sum(cp.multiply(R @ V, R), axis=1)))
-    c = np.sqrt(lam)
-    cost = cp.trace((rows.T @ (p[:, None] * rows) + penalty) @ V) + cp.sum(cp.multiply(np.outer(c, c), cp.abs(V)))
-    return cp.Problem(cp.Minimize(1 - 2 * gain + cost)).solve(solver="CLARABEL")
-
-
 def check(seed, *, l1):
+    """Hold every bound on an instance against the judge's optimum, whose rows are signed sums of linked points."""
     X, nu, ridge, lam, w, links = instance(seed, l1=l1)
-    optimum = direction_space(X, nu, ridge, lam, w, links)
-    if not l1:
-        assert label_space(X, nu, ridge, w, links) == pytest.approx(optimum, abs=2e-6)
-    result = dc.low_rank(X, nu, lam=lam, ridge=ridge, tol=1e-7, sample_weight=w, links=links)
-    assert result.lower - 2e-6 <= optimum <= result.upper + 2e-6
-    assert result.gap < 1e-4
-    groups = links.groups_of(len(X))
-    inner = result.F @ result.F.T
-    alike = groups.owner[:, None] == groups.owner
-    np.testing.assert_allclose(inner[alike], np.outer(groups.sign, groups.sign)[alike], atol=1e-12)
-    penalty = dc.Penalty(lam=lam, ridge=ridge)
-    again = dc.certify_v(X, result, nu, penalty, sample_weight=w, links=links)
-    assert again.lower - 2e-6 <= optimum <= again.upper + 2e-6
-    assert again.gap < 1e-3
-    matrix = dc.certify_v(X, result.V, nu, penalty, sample_weight=w, links=links)
-    assert matrix.lower - 2e-6 <= optimum <= matrix.upper + 2e-6
-    for found in posed_otherwise(X, nu, penalty, w, links):
-        assert found.lower - 2e-6 <= optimum <= found.upper + 2e-6
-        assert found.gap < 2e-3
-        inner = found.F @ found.F.T
-        np.testing.assert_allclose(inner[alike], np.outer(groups.sign, groups.sign)[alike], atol=1e-12)
+    groups, penalty = links.groups_of(len(X)), dc.Penalty(lam=lam, ridge=ridge)
+    shares = None if w is None else w / w.sum()
+    singles = [[j] for j in range(X.shape[1])]
+    optimum, _ = solve_coupled(X, nu, ridge, singles, lam, shares=shares, owner=groups.owner, sign=groups.sign)
+    given = {"sample_weight": w, "links": links}
+    result = dc.low_rank(X, nu, penalty, tol=1e-7, **given)
+    found = [(result, 1e-4), (dc.certify_v(X, result, nu, penalty, **given), 1e-3)]
+    found.append((dc.certify_v(X, result.V, nu, penalty, **given), 1.0))
+    found += [(other, 2e-3) for other in posed_otherwise(X, nu, penalty, w, links)]
     if not l1 and w is None:
-        again = dc.certify_y(X, result.F, nu, penalty=penalty, links=links)
-        assert again.lower - 2e-6 <= optimum <= again.upper + 2e-6
-        assert again.gap < 1e-3
+        found.append((dc.certify_y(X, result.F, nu, penalty=penalty, links=links), 1e-3))
+    alike = groups.owner[:, None] == groups.owner
+    for one, gap in found:
+        assert one.lower - 2e-6 <= optimum <= one.upper + 2e-6
+        assert one.upper - one.lower < gap
+        if isinstance(one, dc.Result):
+            inner = one.F @ one.F.T
+            np.testing.assert_allclose(inner[alike], np.outer(groups.sign, groups.sign)[alike], atol=1e-12)
 
 
 def posed_otherwise(X, nu, penalty, w, links):
@@ -123,14 +80,14 @@ def posed_otherwise(X, nu, penalty, w, links):
 
 @pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_three_spaces_agree(seed, l1):
+def test_all_solvers_agree_where_points_are_linked(seed, l1):
     check(seed, l1=l1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
 @pytest.mark.parametrize("first", range(6, 106, 20))
-def test_the_three_spaces_agree_on_two_hundred_instances(first, l1):
+def test_all_solvers_agree_where_points_are_linked_on_two_hundred_instances(first, l1):
     for seed in range(first, first + 20):
         check(seed, l1=l1)
 
@@ -177,22 +134,27 @@ def test_links_that_do_not_fit_the_table_are_refused():
         dc.certify_v(X, np.eye(2), links=dc.Links(labels=[1, 0, -1]))
 
 
+def exact_gain(x, groups):
+    """sum_g |sum_i s_i x_i| as a fraction."""
+    sums = [Fraction(0)] * groups.n_groups
+    for value, owner, sign in zip(x, groups.owner, groups.sign, strict=True):
+        sums[owner] += int(sign) * value
+    return sum(map(abs, sums))
+
+
 def exact_optimum(x, ridge, groups):
     """1 - (sum_g |sum_i s_i x_i| / n)^2 / (x'x / n + ridge) for one centred column, as a fraction."""
     x = [Fraction(float(value)) for value in x]
     n, mean = len(x), sum(x) / len(x)
     x = [value - mean for value in x]
-    sums = [Fraction(0)] * groups.n_groups
-    for value, owner, sign in zip(x, groups.owner, groups.sign, strict=True):
-        sums[owner] += int(sign) * value
-    return 1 - (sum(map(abs, sums)) / n) ** 2 / (sum(value**2 for value in x) / n + Fraction(ridge))
+    return 1 - (exact_gain(x, groups) / n) ** 2 / (sum(value**2 for value in x) / n + Fraction(ridge))
 
 
 def test_the_rounding_of_sums_that_cancel_is_counted():
     """One column, points in groups that nearly cancel: the optimum is a fraction that both bounds are held to."""
-    for seed in range(300):
+    for seed in range(150):
         rng = np.random.default_rng([2017, 26, seed])
-        k, pairs = int(rng.integers(1, 40)), int(rng.integers(1, 6))
+        k, pairs = int(rng.integers(1, 20)), int(rng.integers(1, 6))
         x = rng.standard_normal((pairs, k)) * 10.0 ** rng.uniform(0, 6)
         close = x * (1.0 + 10.0 ** -rng.uniform(6, 16) * rng.standard_normal((pairs, k)))
         X = np.concatenate([x, close], axis=1).ravel()[:, None] + rng.choice([0.0, 1e3])
@@ -250,10 +212,7 @@ def test_the_gain_of_linked_points_is_never_above_the_exact_one():
         factor = RoundedFactor(np.array([[1.0 / 3.0]]), np.zeros(1), np.array([2.0**-9]), 2.0**9 / 3.0, 400)
         gain, energy = DensePoints(x, None, groups).energy_sums(factor)
         scaled = [Fraction(value) * Fraction(1.0 / 3.0) for value in x[:, 0]]
-        sums = [Fraction(0)] * groups.n_groups
-        for value, owner, sign in zip(scaled, groups.owner, groups.sign, strict=True):
-            sums[owner] += value * int(sign)
-        exact = sum(map(abs, sums))
+        exact = exact_gain(scaled, groups)
         assert Fraction(gain) <= exact
         assert Fraction(energy) >= sum(value**2 for value in scaled) * (1 - Fraction(1, 10**13))
         closest.append(float(exact - Fraction(gain)) / float(sum(map(abs, scaled))))

@@ -1,0 +1,253 @@
+"""low_rank and both variants of fista: their answers against the paper's formula, their starts and their limits."""
+
+import tracemalloc
+from functools import cache
+
+import numpy as np
+import oracles
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.points.checks import as_data
+
+PENALTIES = {
+    "none": dc.Penalty(),
+    "ridge": dc.Penalty(a=0.3),
+    "l1": dc.Penalty(c=0.2),
+    "both": dc.Penalty(a=0.1, c=[0.1, 0.3, 0.2, 0.0]),
+}
+TOL = {"low_rank": 1e-5, "accelerated": 1e-4, "published": 2e-2}  # published: O(1 / tol) iterations, of a small step
+
+each_solver = pytest.mark.parametrize("solver", TOL)
+each_penalty = pytest.mark.parametrize("penalty", PENALTIES)
+with_and_without_l1 = pytest.mark.parametrize("penalty", ["none", "l1"])
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
+    pytest.mark.filterwarnings("ignore:Solution may be"),
+]
+
+
+def gaussian(n=20, d=4):
+    return np.random.default_rng(0).standard_normal((n, d))
+
+
+SYMMETRIC = np.round(4 * gaussian(8, 3))  # integers, so that centring leaves the zero rows at zero
+CASES = {
+    "tall": gaussian(),
+    "n < d": gaussian(5, 7),
+    "d = 1": gaussian(20, 1),
+    "low rank": gaussian(20, 2) @ gaussian(2, 4),
+    "same column twice": gaussian(20, 3)[:, [0, 1, 2, 2]],
+    "zero rows": np.vstack([SYMMETRIC, -SYMMETRIC, np.zeros((5, 3))]),
+    "same rows thrice": np.repeat(gaussian(8, 3), 3, axis=0),
+}
+ODD = [case for case in CASES if case != "tall"]
+MANY = dc.datasets.make_planted(80, 60, noise=0.5, rng=1).X[:, np.random.default_rng(1).permutation(60)]
+
+
+@cache
+def oracle(case, nu, penalty):
+    """Value of Eq. (15) by the paper's formula, through CVXPY; right to 1e-6."""
+    return oracles.solve_v(as_data(CASES[case], warn=False), nu, PENALTIES[penalty].a, PENALTIES[penalty].c)[0]
+
+
+def run(solver, X, nu, penalty, **options):
+    options = {"tol": TOL[solver]} | options
+    if solver == "low_rank":
+        return dc.low_rank(X, nu, penalty, **options)
+    return dc.fista(X, nu, penalty, variant=solver, **options)
+
+
+def solved(solver, case="tall", nu=0.5, penalty="l1", **options):
+    return run(solver, CASES[case], nu, PENALTIES[penalty], **options)
+
+
+def assert_brackets(result, optimum):
+    assert result.lower - 1e-6 <= optimum <= result.upper + 1e-6
+
+
+def assert_overlap(one, other):
+    assert one.lower <= other.upper
+    assert other.lower <= one.upper
+
+
+# The answer
+
+
+@pytest.mark.parametrize(
+    ("case", "nu", "penalty"),
+    [("tall", nu, penalty) for nu in (0.25, 0.5, 1.0) for penalty in PENALTIES]
+    + [(case, nu, penalty) for case in ODD for nu, penalty in ((0.5, "l1"), (1.0, "none"))]
+    + [("zero rows", 1.0, "l1"), ("same rows thrice", 1.0, "l1"), ("d = 1", 0.5, "none")],
+)
+@each_solver
+def test_the_result_brackets_eq_15_with_the_objective_of_its_matrix(solver, case, nu, penalty):
+    few = {"max_iter": 200} if solver == "published" and case != "tall" else {}
+    result = solved(solver, case, nu, penalty, **few)
+    assert_brackets(result, oracle(case, nu, penalty))
+    assert (result.status is dc.Status.OPTIMAL) == (result.gap <= TOL[solver])
+    assert few or result.status is dc.Status.OPTIMAL
+    X = as_data(CASES[case], warn=False)
+    given = oracles.augmented(X, nu, PENALTIES[penalty].a, PENALTIES[penalty].c)
+    assert result.value == result.upper == pytest.approx(oracles.v_objective(result.V, *given), abs=1e-12)
+    np.testing.assert_allclose(np.sum(result.F**2, axis=1), 1.0, rtol=1e-12)
+    iterations, seconds, lower, upper = np.array(result.history).T
+    assert np.all(np.diff([iterations, seconds, lower, -upper]) >= 0)
+    assert result.n_iter == iterations[-1]
+    assert (result.lower, result.upper) == pytest.approx((lower[-1], upper[-1]), abs=1e-12)
+    judged = dc.certify_v(CASES[case], result.V, nu, PENALTIES[penalty])
+    assert judged.upper == pytest.approx(result.upper, abs=1e-9)
+    assert_brackets(judged, oracle(case, nu, penalty))
+
+
+@pytest.mark.parametrize("nu", [0.25, 1.0])
+@pytest.mark.parametrize("case", CASES)
+def test_the_factor_of_the_labels_is_that_of_appendix_C2(case, nu):
+    result = solved("low_rank", case, nu)
+    X, _, _ = oracles.augmented(as_data(CASES[case]), nu)
+    scores = X @ result.V @ X.T
+    size = np.sqrt(np.maximum(np.diag(scores), 0.0))
+    live = size > 1e-6 * size.max()
+    Y = result.F @ result.F.T
+    expected = scores[np.ix_(live, live)] / np.outer(size[live], size[live])
+    np.testing.assert_allclose(Y[np.ix_(live, live)], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "both"])
+def test_the_multiplier_of_the_l1_part_comes_back_in_the_users_coordinates(penalty):
+    result = solved("low_rank", penalty=penalty)
+    box = np.outer(*[np.append(PENALTIES[penalty].weights(4)[1], 0.0)] * 2)
+    assert np.all(np.abs(result.C) <= box * (1 + 1e-12))
+    large = np.abs(result.V) > 1e-2 * np.abs(result.V).max()
+    np.fill_diagonal(large, False)
+    np.testing.assert_allclose(result.C[large], (box * np.sign(result.V))[large], atol=1e-12)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5], ids=["tight", "noisy"])
+@pytest.mark.parametrize("nu", [0.5, 1.0])
+def test_the_working_set_changes_the_work_and_not_the_bracket(noise, nu):
+    X = dc.datasets.make_planted(80, 60, noise=noise, rng=1).X
+    within, without = (dc.low_rank(X, nu, dc.Penalty.l1(0.1), tol=1e-3, working_set=on) for on in (True, False))
+    assert max(within.gap, without.gap) <= 1e-3
+    assert_overlap(within, without)
+    assert (within.V.shape, within.F.shape[0]) == (without.V.shape, without.F.shape[0])
+
+
+@with_and_without_l1
+def test_memory_is_a_few_times_the_data(penalty):
+    X = gaussian(20_000, 30)
+    tracemalloc.start()
+    result = dc.low_rank(X, 1.0, PENALTIES[penalty], tol=1e-2, max_iter=30)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.n_iter > 0
+    assert peak < 12 * X.nbytes
+
+
+# Starting
+
+
+@each_penalty
+@pytest.mark.parametrize(
+    ("solver", "X"), [("low_rank", CASES["tall"]), ("low_rank", MANY[:, :30]), ("accelerated", CASES["tall"])]
+)
+def test_a_start_at_the_solution_is_recognised(solver, X, penalty):
+    penalty = dc.Penalty(PENALTIES[penalty].a, np.resize(PENALTIES[penalty].c, X.shape[1]))
+    cold = dc.low_rank(X, 0.5, penalty, tol=1e-6)
+    warm = run(solver, X, 0.5, penalty, tol=1e-4 if solver == "low_rank" else 1e-3, start=cold)
+    assert warm.status is dc.Status.OPTIMAL
+    assert warm.n_iter <= (cold.n_iter / 10 if solver == "low_rank" else 10)
+
+
+@pytest.mark.parametrize("d", [12, 30])
+def test_a_start_at_the_solution_for_a_nearby_penalty_saves_most_of_the_work(d):
+    """With noise V is dense: from 24 columns on, the start must survive the working set, too."""
+    first, cold = (dc.low_rank(MANY[:, :d], 0.5, dc.Penalty.l1(lam), tol=1e-4) for lam in (0.1, 0.11))
+    warm = dc.low_rank(MANY[:, :d], 0.5, dc.Penalty.l1(0.11), tol=1e-4, start=first)
+    assert warm.gap <= 1e-4
+    assert warm.n_iter <= cold.n_iter / 2
+
+
+def test_fista_solves_again_from_its_own_solution_in_fewer_steps():
+    cold = [solved("accelerated", nu=nu) for nu in (0.5, 1.0)]
+    warm = [solved("accelerated", nu=nu, start=first) for nu, first in zip((0.5, 1.0), cold, strict=True)]
+    assert all(result.gap <= TOL["accelerated"] for result in warm)
+    assert sum(result.n_iter for result in warm) < 0.8 * sum(result.n_iter for result in cold)
+
+
+@pytest.mark.parametrize("diagonal", [[-1.0], [0.0], [1e12], [1e-20], [1.0, 0.0]], ids=str)
+@pytest.mark.parametrize(("solver", "d"), [("low_rank", 4), ("low_rank", 30), ("accelerated", 4), ("published", 4)])
+def test_a_poor_start_does_no_harm(solver, d, diagonal):
+    X, tol = MANY[:, :d], max(1e-3, TOL[solver])
+    result = run(solver, X, 0.5, PENALTIES["l1"], tol=tol, start=np.diag(np.resize(diagonal, d)))
+    assert result.gap <= tol
+    assert_overlap(result, dc.low_rank(X, 0.5, PENALTIES["l1"], tol=1e-3))
+
+
+# Stopping
+
+
+@each_solver
+def test_the_callback_sees_the_history_and_can_stop(solver):
+    seen = []
+
+    def second_time(progress):
+        seen.append(progress)
+        return len(seen) == 2
+
+    result = solved(solver, tol=1e-12, callback=second_time)
+    assert result.status is dc.Status.STOPPED
+    assert result.history == tuple(seen)
+    assert len(seen) == 2
+    assert_brackets(result, oracle("tall", 0.5, "l1"))
+
+
+@with_and_without_l1
+@each_solver
+@pytest.mark.parametrize("max_iter", [1, 7, 101, 130.0])
+def test_max_iter_is_kept_and_leaves_a_valid_bracket(solver, penalty, max_iter):
+    result = solved(solver, penalty=penalty, tol=1e-9, max_iter=max_iter)
+    assert result.n_iter <= max_iter
+    assert result.status is (dc.Status.OPTIMAL if result.gap <= 1e-9 else dc.Status.MAX_ITER)
+    assert solver == "low_rank" or result.n_iter == max_iter
+    assert_brackets(result, oracle("tall", 0.5, penalty))
+
+
+@each_solver
+def test_the_time_limit_is_kept_and_leaves_a_valid_bracket(solver):
+    result = run(solver, MANY, 0.5, PENALTIES["l1"], tol=1e-15, time_limit=0.05, max_iter=10**6)
+    assert result.status is dc.Status.TIME_LIMIT
+    assert 0.05 <= result.seconds < 5.0  # the limit is looked at between rounds; machines may be busy
+    assert_overlap(result, dc.low_rank(MANY, 0.5, PENALTIES["l1"], tol=1e-3))
+
+
+@pytest.mark.parametrize(("solver", "X"), [*[(solver, CASES["tall"]) for solver in TOL], ("low_rank", MANY)])
+def test_the_result_is_the_same_every_time(solver, X):
+    one, two = (run(solver, X, 0.5, PENALTIES["l1"]) for _ in range(2))
+    np.testing.assert_array_equal(one.V, two.V)
+    assert (one.lower, one.upper, one.n_iter) == (two.lower, two.upper, two.n_iter)
+
+
+# What only fista has: an epsilon, and a scale of c that is moved until (21) solves (15)
+
+
+@pytest.mark.parametrize("variant", ["accelerated", "published"])
+def test_the_l1_part_is_rescaled_until_eq_21_solves_eq_15(variant):
+    """With c = 1 the scale of c moves a lot: kept at its first value, the gap stays above 0.03."""
+    result = dc.fista(CASES["tall"], 0.5, dc.Penalty(c=1.0), variant=variant, tol=2e-2, max_iter=3000)
+    assert result.status is dc.Status.OPTIMAL
+
+
+@with_and_without_l1
+def test_a_given_epsilon_ends_the_published_variant_at_the_papers_own_rule(penalty):
+    coarse, fine = (solved("published", nu=1.0, penalty=penalty, tol=1e-9, epsilon=eps) for eps in (1e-1, 1e-2))
+    assert coarse.status is fine.status is dc.Status.PUBLISHED
+    assert coarse.gap > fine.gap
+    assert coarse.n_iter < fine.n_iter
+    with pytest.raises(dc.ParameterError, match="variant='published'"):
+        solved("accelerated", epsilon=1e-3)
+
+
+def test_more_columns_than_the_points_determine_do_not_break_the_eigenvalue_solver():
+    X = dc.datasets.make_planted(100, 80, sparsity=2, noise=0.3, rng=0).X  # M is near the identity: LAPACK's evr fails
+    assert dc.fista(X, variant="published", epsilon=1e-2 / np.log(80)).upper < 2e-2

@@ -93,6 +93,8 @@ def test_the_value_of_group_norms_is_the_sum_of_the_nuclear_norms_of_the_blocks_
         U, places = rng.standard_normal((len(c), rank)), blocks_of(labels)
         expected = oracles.group_penalty(U @ U.T, places, [c[g[0]] ** 2 for g in places])
         assert GroupNorms(c, labels).value(U) == pytest.approx(expected, rel=1e-12)
+        if rank == 1:
+            assert expected == pytest.approx(sum(c[g[0]] * np.linalg.norm(U[g]) for g in places) ** 2)
 
 
 @pytest.mark.parametrize("number", range(20))

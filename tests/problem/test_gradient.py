@@ -54,23 +54,13 @@ def test_the_derivative_is_that_of_finite_differences(nu, penalty, given):
     X, weights, options = table(), PENALTIES[penalty], GIVEN[given]
     found = solved(X, nu, **weights, **options).gradient()
     assert not found.cautions
+    np.testing.assert_allclose(found.X.sum(axis=0), 0.0, atol=1e-12)
     at = {"X": X, "nu": nu, **weights}
     changes = {"X": rng.standard_normal(X.shape)} | ({"nu": 1.0} if nu < 1.0 else {})
     changes |= {name: weight * rng.uniform(0.5, 1.0, np.shape(weight)) for name, weight in weights.items()}
     for name, change in changes.items():
         measured = slope(lambda t, of=name, by=change: solved(**at | {of: at[of] + t * by}, **options).value)
         assert measured == pytest.approx(np.sum(change * getattr(found, name)), abs=1e-6), name
-
-
-def test_every_entry_of_the_derivative_in_x_is_right():
-    X, moved = table(8, 2), np.zeros((8, 2))
-    found, measured = solved(X, 0.7, ridge=0.1).gradient().X, np.zeros((8, 2))
-    for entry in np.ndindex(X.shape):
-        moved[entry] = 1.0
-        measured[entry] = slope(lambda t: solved(X + t * moved, 0.7, ridge=0.1).value)
-        moved[entry] = 0.0
-    np.testing.assert_allclose(found, measured, atol=1e-7)
-    np.testing.assert_allclose(found.sum(axis=0), 0.0, atol=1e-12)
 
 
 def test_at_the_ends_of_nu_the_derivative_is_from_inside():

@@ -53,7 +53,7 @@ class Case:
         """Whether the solution says nothing about the data."""
         return self.record is not None and self.record.builder is dc.correlation
 
-    def expected(self, v, n, nu, penalty, alpha):
+    def expected(self, v, n, nu, penalty):
         """The optimum where that of (15) is v; None where nothing is known."""
         if self.record is None or self.record.bounds_15 is registry.same_value:
             return v
@@ -70,7 +70,7 @@ def reference(name, solver):
     record = registry.RELAXATIONS[name]
     tol = {"SCS": 1e-3, "CLARABEL": 1e-5 if name == "v_space_normalized" else 1e-6}[solver]
 
-    def run(X, nu, penalty, alpha):
+    def run(X, nu, penalty, alpha=0.3):
         parameters = registry.Parameters(nu=nu, penalty=penalty, alpha=alpha)
         return dc.solve(record.build(X, parameters), solver, tol=tol)
 
@@ -79,7 +79,7 @@ def reference(name, solver):
 
 def fast(name, tol):
     record = registry.SOLVERS[name]
-    return Case(lambda X, nu, penalty, alpha: record.run(X, nu, penalty, tol=tol), tol, solver=name)
+    return Case(lambda X, nu, penalty, alpha=0.3: record.run(X, nu, penalty, tol=tol), tol, solver=name)
 
 
 TOLERANCES = {"low_rank": 1e-7, "fista": 1e-3, "fista published": 5e-2}
@@ -113,7 +113,7 @@ def slowly(names):
 @cache
 def original(method, penalty, nu):
     a, c = PENALTIES[penalty]
-    return METHODS[method].run(X, nu, dc.Penalty(a, c), 0.3)
+    return METHODS[method].run(X, nu, dc.Penalty(a, c))
 
 
 # The changes: data, a and c, where the original points are in the changed data, and when the optimum stays
@@ -211,7 +211,7 @@ def test_what_does_not_change_the_problem_changes_neither_bracket_nor_labels(met
     a, c = weights_of(penalty)
     before = original(method, penalty, nu)
     changed = change.data(X)
-    after = case.run(changed, nu, dc.Penalty(*change.weights(a, c)), 0.3)
+    after = case.run(changed, nu, dc.Penalty(*change.weights(a, c)))
     slack = 5 * 1e-3 if case.trivial else ROUNDING
     assert_meet(per_point(case, after, len(changed)), per_point(case, before, N), slack)
     if not case.trivial:
@@ -224,12 +224,12 @@ def test_what_does_not_change_the_problem_changes_neither_bracket_nor_labels(met
 
 
 def optimum(method, penalty, nu=1.0):
-    result = METHODS[method].run(X, nu, penalty, 0.3)
+    result = METHODS[method].run(X, nu, penalty)
     return Bracket(result.lower, result.upper)
 
 
 GROWING = {"a": lambda t: dc.Penalty(a=t), "c": lambda t: dc.Penalty(c=t)}
-ORDERED = [name for name, case in METHODS.items() if case.expected(0.0, N, 1.0, dc.Penalty(), 0.3) is not None]
+ORDERED = [name for name, case in METHODS.items() if case.expected(0.0, N, 1.0, dc.Penalty()) is not None]
 SAME = [
     name for name in ORDERED if METHODS[name].record is None or METHODS[name].record.bounds_15 is registry.same_value
 ]
@@ -293,15 +293,15 @@ def known():
     """Every method with the instances whose optimum it has."""
     for (method, case), (instance, (data, nu, penalty, v, _)) in product(METHODS.items(), KNOWN.items()):
         has_none = case.trivial and (case.solver == "SCS" or instance == "no features")
-        if case.takes(penalty) and not has_none and case.expected(v, len(data), nu, penalty, 0.3) is not None:
+        if case.takes(penalty) and not has_none and case.expected(v, len(data), nu, penalty) is not None:
             yield pytest.param(method, instance, marks=[pytest.mark.slow] if case.solver == "SCS" else [])
 
 
 @pytest.mark.parametrize(("method", "instance"), list(known()))
 def test_a_known_optimum_is_in_the_bracket(method, instance):
     case, (data, nu, penalty, v, labels) = METHODS[method], KNOWN[instance]
-    found = case.run(data, nu, penalty, 0.3)
-    assert found.lower - ROUNDING <= case.expected(v, len(data), nu, penalty, 0.3) <= found.upper + ROUNDING
+    found = case.run(data, nu, penalty)
+    assert found.lower - ROUNDING <= case.expected(v, len(data), nu, penalty) <= found.upper + ROUNDING
     assert case.trivial or found.gap <= case.tol
     if labels is not None and not case.trivial:
         assert_same_split(dc.rounding.sign_leading(found.F), labels)
@@ -339,7 +339,7 @@ def test_rounding_to_single_precision_changes_the_bracket_by_as_much_and_no_labe
     rounded = X.astype(np.float32)
     assert np.any(rounded != X)
     for method, case in CONTAINED.items():
-        before, after = original(method, "both", 0.4), case.run(rounded, 0.4, dc.Penalty(*PENALTIES["both"]), 0.3)
+        before, after = original(method, "both", 0.4), case.run(rounded, 0.4, dc.Penalty(*PENALTIES["both"]))
         assert_meet(after, before, slack=1e-5)
         assert_same_split(dc.rounding.kmeans_centered(after.F), dc.rounding.kmeans_centered(before.F))
 

@@ -134,22 +134,21 @@ def test_a_partition_finer_than_the_true_one_proves_a_bound_with_the_pairs_left_
 
 def test_the_bound_is_tight_at_a_solution_by_components_and_that_of_its_matrix_holds_stored_in_any_way():
     tight = 0
-    for seed in SEEDS:
+    for seed in SEEDS[::3]:  # each kind of problem
         one = instance(seed)
         result = one.solve(tol=1e-6, max_iter=500)
         judged = one.certify(result)
         assert judged.upper == pytest.approx(result.upper, abs=1e-12)
         assert judged.lower <= optimum(seed).upper + 1e-12
-        if 8 <= seed < 16:
-            of_matrix, of_sparse = (one.certify(V) for V in (result.V, scipy.sparse.csr_array(result.V)))
-            assert of_matrix == pytest.approx(of_sparse, abs=1e-12)
-            assert of_matrix.upper == pytest.approx(result.upper, abs=1e-9)
-            assert of_matrix.lower <= optimum(seed).upper + 1e-12
+        of_matrix, of_sparse = (one.certify(V) for V in (result.V, scipy.sparse.csr_array(result.V)))
+        assert of_matrix == pytest.approx(of_sparse, abs=1e-12)
+        assert of_matrix.upper == pytest.approx(result.upper, abs=1e-9)
+        assert of_matrix.lower <= optimum(seed).upper + 1e-12
         if result.components is not None and result.status is dc.Status.OPTIMAL:
             tight += 1
             assert judged.lower > 0.0
             assert judged.gap <= 2e-6
-    assert tight > 10
+    assert tight > 3
 
 
 @cache

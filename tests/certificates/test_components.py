@@ -51,13 +51,15 @@ def in_groups(seed):
 def restricted_value(X, nu, penalty, zero):
     """The optimum of (15) among the matrices with given zeros, written from Eq. (14) and (15)."""
     (n, d), lam, ridge = X.shape, np.asarray(penalty.lam), np.broadcast_to(penalty.ridge, X.shape[1])
-    labels = np.arange(d) if penalty.groups is None else penalty.groups.labels
+    labels = None if penalty.groups is None else penalty.groups.labels
     if nu < 1.0:
         X, ridge = np.column_stack([X, np.ones(n)]), np.append(ridge, nu / (1.0 - nu))
     V = cp.Variable((len(ridge), len(ridge)), PSD=True)
     value = 1 - 2 * cp.sum(cp.sqrt(cp.sum(cp.multiply(X @ V, X), axis=1))) / n
     value += cp.trace((X.T @ X / n + np.diag(ridge)) @ V)
-    for g, h in np.ndindex(len(lam), len(lam)):
+    if labels is None:
+        value += cp.sum(cp.multiply(np.sqrt(np.outer(lam, lam)), cp.abs(V[:d, :d])))
+    for g, h in np.ndindex(len(lam), len(lam)) if labels is not None else ():
         block = V[np.flatnonzero(labels == g), :][:, np.flatnonzero(labels == h)]
         value += (lam[g] * lam[h]) ** 0.5 * (cp.trace(block) if g == h else cp.normNuc(block))
     constraints = [V[j, k] == 0 for j, k in zip(*np.nonzero(zero), strict=True) if j < k]

@@ -3,7 +3,6 @@
 import numpy as np
 
 from diffrac_cvx.certificates import values
-from diffrac_cvx.certificates.proof import TRIES, Pencil, proved_multiple
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import EPS, RidgeWhitener
 from diffrac_cvx.points.points import Points
@@ -23,16 +22,6 @@ def centred_points(X, shares=None):
 def direction_problem(X, nu, penalty, shares=None):
     """Return problem (15) of centred points, an array or not; those of an array may have shares."""
     return problems.direction_problem(centred_points(X, shares), nu, penalty)
-
-
-def unit_problem(X, nu, penalty, shares=None):
-    """Return it in unit columns."""
-    return problems.unit_problem(centred_points(X, shares), nu, penalty)
-
-
-def proved_shift(rest, A, off_rest, off_A, theta):
-    """Return a number, about theta, at which rest + theta A is proved positive semidefinite, as `prove_shift` does."""
-    return proved_multiple(Pencil(-rest, A, off_rest, off_A), theta, 1.0, 3 * TRIES)
 
 
 def proved_value(X, nu, penalty, G, shares=None):

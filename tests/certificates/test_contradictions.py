@@ -1,7 +1,6 @@
 """Lower bounds are held against labels found without their coordinates; what contradicts is no gap of 0."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -9,10 +8,11 @@ import scipy.sparse
 from posed import best_direction, drop_beside_the_largest
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import label_proof
+from diffrac_cvx.certificates import direction_bounds, label_proof
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem import direction_problem as problems
 from diffrac_cvx.problem.result import Status
 
@@ -26,9 +26,8 @@ def wrong_coordinates(monkeypatch):
 
 def test_labels_cheaper_than_a_bound_are_no_gap_of_zero():
     y = np.array([1.0, 1.0, -1.0])
-    with pytest.raises(
-        dc.ContradictionError, match=r"cost at most 0\.1578.*less than the lower bound 0\.333"
-    ) as caught:
+    words = r"cost at most 0\.1578.*less than the lower bound 0\.333"
+    with pytest.raises(dc.ContradictionError, match=words) as caught:
         dc.certify_labels(HUGE, y, 1 / 3, ridge=1.0)
     assert caught.value.cost < caught.value.lower == 1 / 3
     with pytest.raises(dc.ContradictionError, match="these clusters"):
@@ -39,10 +38,8 @@ def test_labels_cheaper_than_a_bound_are_no_gap_of_zero():
 
 @pytest.mark.parametrize("solver", ["low_rank", "fista", "CLARABEL"])
 def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
-    if solver == "CLARABEL":
-        result = dc.solve(dc.v_space(HUGE, ridge=1.0), solver)
-    else:
-        result = getattr(dc, solver)(HUGE, ridge=1.0)
+    by_cvxpy = solver == "CLARABEL"
+    result = dc.solve(dc.v_space(HUGE, ridge=1.0), solver) if by_cvxpy else getattr(dc, solver)(HUGE, ridge=1.0)
     assert result.status is Status.CONTRADICTION
     assert result.lower == 0.0
     assert result.contradiction.lower > 0.3 > 0.16 > result.contradiction.cost
@@ -69,9 +66,7 @@ def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
 def test_a_bound_above_the_value_of_its_own_point_is_not_cut_down_to_it(monkeypatch):
     X = np.random.default_rng(0).standard_normal((30, 3))
     result = dc.low_rank(X, tol=1e-4)
-    monkeypatch.setattr(
-        "diffrac_cvx.certificates.direction_bounds.bound_at", lambda t, mean, roundings=0: 1 - 0.5 * t * mean
-    )
+    monkeypatch.setattr(direction_bounds, "bound_at", lambda t, mean, roundings=0: 1 - 0.5 * t * mean)
     with pytest.raises(dc.ContradictionError):
         dc.certify_v(X, result)
     assert dc.low_rank(X, tol=1e-4).status is Status.CONTRADICTION
@@ -80,30 +75,18 @@ def test_a_bound_above_the_value_of_its_own_point_is_not_cut_down_to_it(monkeypa
 # The labels that bounds are held against
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
-@pytest.mark.parametrize(
-    "penalty", [dc.Penalty(), dc.Penalty(ridge=0.1), dc.Penalty(lam=0.05), dc.Penalty(lam=0.05, ridge=0.3)]
-)
+@pytest.mark.parametrize("weights", [{}, {"ridge": 0.1}, {"lam": 0.05}, {"lam": 0.05, "ridge": 0.3}])
 @pytest.mark.parametrize(("n", "d"), [(40, 5), (12, 30), (300, 80)])
-def test_the_direction_found_for_labels_costs_little_more_than_the_best(n, d, penalty, form):
-    rng = np.random.default_rng([n, d])
-    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 2, d)
-    y = np.sign(X[:, 0])
-    X = (
-        DensePoints(as_data(X))
-        if form is np.asarray
-        else dc.certificates.certify.read_points(form(X), None, by_columns=True).X
-    )
-    a, c = penalty.weights(d)
-    judged = Judged(X, 1.0, penalty)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = judged.cost(y)
-        dense = X.array()
-        v = best_direction(dense, y - y.mean(), a, c)
-    misfit = np.mean((y - y.mean() - dense @ v) ** 2)
+def test_the_direction_found_for_labels_costs_little_more_than_the_best(n, d, weights, form):
+    rng, penalty = np.random.default_rng([n, d]), dc.Penalty(**weights)
+    table = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 2, d)
+    y, X, (a, c) = np.sign(table[:, 0]), read_points(form(table), None, by_columns=True).X, penalty.weights(d)
+    v = best_direction(X.array(), y - y.mean(), a, c)
+    misfit = np.mean((y - y.mean() - X.array() @ v) ** 2)
     best = misfit + y.mean() ** 2 + np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2
-    assert best - 1e-9 <= found <= 1.1 * best + 0.02
+    assert best - 1e-9 <= Judged(X, 1.0, penalty).cost(y) <= 1.1 * best + 0.02
 
 
 def test_few_steps_give_a_direction_that_costs_no_less_than_the_best(monkeypatch):
@@ -116,24 +99,21 @@ def test_few_steps_give_a_direction_that_costs_no_less_than_the_best(monkeypatch
 
 def test_labels_come_from_a_factor_of_either_matrix():
     X, y, _ = dc.datasets.make_planted(60, 4, rng=0)
-    X = as_data(X)
-    result = dc.low_rank(X, ridge=0.01)
-    judged = Judged(DensePoints(X), 1.0, dc.Penalty(ridge=0.01))
-    by_labels, by_directions = (judged.labels(*factors) for factors in ((result.F, None), (None, result.G)))
-    np.testing.assert_array_equal(by_labels * by_labels[0], y * y[0])
-    np.testing.assert_array_equal(by_directions * by_directions[0], y * y[0])
+    result, judged = dc.low_rank(X, ridge=0.01), Judged(DensePoints(as_data(X)), 1.0, dc.Penalty(ridge=0.01))
+    for factors in ((result.F, None), (None, result.G)):
+        labels = judged.labels(*factors)
+        np.testing.assert_array_equal(labels * labels[0], y * y[0])
     assert result.lower <= judged.least_cost(None, result.G) < result.lower + 0.05
     assert judged.least_cost(None, None) == np.inf
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("nu", [0.3, 1.0])
 def test_no_bound_is_withdrawn_where_nothing_is_wrong(nu):
     for seed in range(30):
         rng = np.random.default_rng(seed)
         X = rng.choice([0.0, 1.0, -1.0], (int(rng.integers(3, 12)), int(rng.integers(1, 6)))) + 1e-12 * seed
         X[0] += 1.0
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            result = dc.low_rank(X, nu, ridge=float(rng.choice([0.0, 1e-6, 1.0])), tol=1e-9, max_iter=300)
+        result = dc.low_rank(X, nu, ridge=float(rng.choice([0.0, 1e-6, 1.0])), tol=1e-9, max_iter=300)
         assert result.contradiction is None
         assert result.status is not Status.CONTRADICTION

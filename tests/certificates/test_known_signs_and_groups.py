@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from coupled_instances import draw_instance
-from oracles import best_coupled_fit, group_penalty, labellings, solve_coupled
+from oracles import best_coupled_fit, labellings, solve_coupled
 from posed import direction_problem
 
 import diffrac_cvx as dc
@@ -139,30 +139,6 @@ def test_bounds_with_known_signs_of_collinear_columns_hold(seed):
     result = dc.fista(X, 1.0, dc.Penalty(nonnegative=True), time_limit=1.0)
     claimed = result.lower if result.contradiction is None else result.contradiction.lower
     assert claimed <= max(optimum, value) + JUDGED
-
-
-# What the nuclear norms are compared with: of the blocks the Frobenius norms, which are the same at V = vv'
-
-
-def test_of_the_norms_of_blocks_that_agree_at_rank_one_the_nuclear_norms_penalise_most():
-    rng, weights = np.random.default_rng(0), [1.0, 2.0, 0.5]
-    groups = [np.array([0, 1, 2]), np.array([3, 4]), np.array([5])]
-
-    def frobenius(V):
-        roots = np.sqrt(weights)
-        total = sum(w * np.trace(V[np.ix_(g, g)]) for g, w in zip(groups, weights, strict=True))
-        apart = [(i, j) for i in range(3) for j in range(3) if i != j]
-        return total + sum(roots[i] * roots[j] * np.linalg.norm(V[np.ix_(groups[i], groups[j])]) for i, j in apart)
-
-    for rank in (1, 1, 2, 3, 6, 6):
-        U = rng.standard_normal((6, rank))
-        smaller, larger = frobenius(U @ U.T), group_penalty(U @ U.T, groups, weights)
-        assert smaller <= larger * (1.0 + 1e-12)
-        if rank == 1:
-            sizes = [w**0.5 * np.linalg.norm(U[g, 0]) for g, w in zip(groups, weights, strict=True)]
-            assert smaller == pytest.approx(larger) == pytest.approx(sum(sizes) ** 2)
-        else:
-            assert smaller < 0.999 * larger
 
 
 @pytest.mark.parametrize("seed", [4, 7])

@@ -8,47 +8,50 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from posed import direction_problem, proved_shift
+from posed import direction_problem
 from rationals import badly_centred_column, centred, fractions, gram, is_semidefinite, lossy_columns, size
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds, proof
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized, least_ratio, lower_bound
-from diffrac_cvx.certificates.proof import (
-    OF_MEANS,
-    Inexact,
-    Pencil,
-    bound_at,
-    is_positive,
-    moment_of_sums,
-    proved_multiple,
-    proved_ratio,
-    succeeds,
-)
+from diffrac_cvx.certificates.proof import LARGEST, OF_MEANS, TRIES, Inexact, Pencil, bound_at, is_positive, succeeds
 from diffrac_cvx.certificates.search import normalized_multiplier
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, rounding_of_whitening, sum_error, summands
-from diffrac_cvx.points.linear_algebra import moment, symmetric
+from diffrac_cvx.points.linear_algebra import moment, symmetric, whitener
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import BLOCK
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 
 ONE = np.eye(1)
+MULTIPLES = {  # a t with M <= t right, proved, from about the least one
+    "ratio": lambda pencil, about, least=1.0: proof.proved_ratio(pencil, about, least),
+    "shift": lambda pencil, about, least=1.0: proof.proved_multiple(pencil, about, 1.0, 3 * TRIES),
+}
+
+
+def identity(n, off_M=0.0, right_error=0.0, t=1.0):
+    """M = t I beside I."""
+    return Pencil(t * np.eye(n), np.eye(n), off_M, right_error)
+
+
+def data(n, d, seed=0):
+    """Centred normal data."""
+    return as_data(np.random.default_rng(seed).standard_normal((n, d)))
+
+
+def opposite_columns(n):
+    """Two columns of opposite signs whose centring loses as much as it may."""
+    x = badly_centred_column(n)
+    return np.column_stack([x, -x])
 
 
 def white_problem(Z, data_error=0.0, right_error=0.0):
     """Problem (15) in coordinates that are said to be off by so much."""
-    D = Z.shape[1]
-    return DirectionProblem(
-        X=DensePoints(Z),
-        a=np.zeros(D),
-        c=np.zeros(D),
-        scale=np.ones(D),
-        has_offset=False,
-        basis=np.eye(D),
-        whitened=Whitening(data_error, right_error),
-    )
+    zeros, ones = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
+    coordinates = {"basis": np.diag(ones), "whitened": Whitening(data_error, right_error)}
+    return DirectionProblem(DensePoints(Z), a=zeros, c=zeros, scale=ones, has_offset=False, **coordinates)
 
 
 # The model
@@ -59,6 +62,21 @@ def test_gamma_is_not_below_what_k_roundings_make_of_one(k):
     u = Fraction(1, 2**53)
     assert (1 + u) ** k - 1 <= Fraction(sum_error(k)) * (1 + 4 * u)
     assert Fraction(sum_error(k)) <= ((1 + u) ** k - 1) * (1 + (k + 4) * u)
+
+
+def test_up_is_above_a_number_that_was_computed_by_so_many_operations():
+    x = 1.0
+    for _ in range(200):
+        x *= 1.0 + 2.0**-52  # each product is rounded
+    assert Fraction(round_up(x, 200)) >= (1 + Fraction(1, 2**52)) ** 200
+    assert 1.0 + 4 * UNIT < round_up(1.0) < 1.0 + 16 * UNIT
+    assert round_up(0.0) == 0.0
+
+
+@pytest.mark.parametrize("n", [1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 3])
+def test_a_sum_by_blocks_has_as_many_terms_in_a_row_as_its_longest_block_and_the_blocks(n):
+    terms = min(n, BLOCK) + -(-n // BLOCK)
+    assert terms - 1 <= summands(n) <= terms + 1
 
 
 def test_a_sum_of_squares_in_the_worst_order_is_off_by_nearly_gamma():
@@ -74,15 +92,17 @@ def test_a_sum_of_squares_in_the_worst_order_is_off_by_nearly_gamma():
 # A factorisation
 
 
-def test_a_factorisation_that_rounding_lets_succeed_proves_nothing():
-    lucky = 0
-    for seed in range(120):
+def singular_matrices(count):
+    """Matrices of rank three whose factorisation may succeed by rounding."""
+    for seed in range(count):
         B = np.random.default_rng(seed).standard_normal((5, 3))
-        S = symmetric(B @ B.T)
-        if succeeds(S) and not is_semidefinite(fractions(S)):
-            lucky += 1
-            assert not is_positive(S, 0.0)
-    assert lucky > 0
+        yield symmetric(B @ B.T)
+
+
+def test_a_factorisation_that_rounding_lets_succeed_proves_nothing():
+    lucky = [S for S in singular_matrices(120) if succeeds(S) and not is_semidefinite(fractions(S))]
+    assert len(lucky) > 0
+    assert not any(is_positive(S, 0.0) for S in lucky)
 
 
 @pytest.mark.parametrize("off", [0.0, 0.1])
@@ -92,84 +112,82 @@ def test_a_matrix_is_positive_where_all_that_are_so_near_to_it_are(off):
     for n in (2, 6):
         S = np.eye(n)
         changed = sum_error(2 * n + 8) * (n - 1 + off)  # by Cholesky's own rounding, by the trace
-        S[0, 0] = off + 0.8 * changed
-        assert not is_positive(S, off)
-        S[0, 0] = off + 1.3 * changed + UNIT
-        assert is_positive(S, off)
+        for share, positive in ((0.8, False), (1.3, True)):
+            S[0, 0] = off + share * changed + (UNIT if positive else 0.0)
+            assert is_positive(S, off) == positive
 
 
-def test_a_ratio_proved_for_a_singular_difference_holds_in_rationals():
-    lucky = 0
-    for seed in range(60):
-        B = np.random.default_rng(seed).standard_normal((5, 3))
-        S = symmetric(B @ B.T)
-        S /= 2.0 ** np.ceil(np.log2(np.trace(S)))
+@pytest.mark.parametrize("multiple", MULTIPLES.values(), ids=MULTIPLES)
+def test_a_multiple_proved_for_a_singular_difference_holds_in_rationals(multiple):
+    lucky, one = 0, fractions(np.eye(5))
+    for S in singular_matrices(60):
+        S = S / 2.0 ** np.ceil(np.log2(np.trace(S)))
         M = np.eye(5) - S
-        lucky += succeeds(np.eye(5) - M) and not is_semidefinite(fractions(np.eye(5)) - fractions(M))
-        t = Fraction(proved_ratio(Pencil(M, np.eye(5), 0.0, 0.0), 1.0, 1.0))
-        assert is_semidefinite(t * fractions(np.eye(5)) - fractions(M))
+        lucky += succeeds(np.eye(5) - M) and not is_semidefinite(one - fractions(M))
+        assert is_semidefinite(Fraction(multiple(Pencil(M, np.eye(5), 0.0, 0.0), 1.0)) * one - fractions(M))
     assert lucky > 0
 
 
-@pytest.mark.parametrize("about", np.linspace(0.98, 1.01, 13))
+CASES = [(name, *case) for name in MULTIPLES for case in ((1.0, 0.0), (1e3, 0.0), (1.0, 1e-6), (1e3, 1e-6))]
+
+
+@pytest.mark.parametrize(("name", "condition", "off"), [*CASES, ("ratio", 1e8, 0.0)])
+@pytest.mark.parametrize("size", [1, 3, 6])
+def test_the_multiple_proved_is_a_little_above_the_least_and_holds_without_rounding(name, size, condition, off):
+    rng = np.random.default_rng([size, int(condition)])
+    for _ in range(3):
+        Q, M = np.linalg.qr(rng.standard_normal((size, size)))[0], rng.standard_normal((size, size))
+        right, M = symmetric((Q * np.geomspace(1.0, 1.0 / condition, size)) @ Q.T), M @ M.T
+        least, inverse = np.linalg.eigvalsh(right)[0], np.linalg.inv(np.linalg.cholesky(right))
+        about = np.linalg.eigvalsh(inverse @ M @ inverse.T)[-1]
+        t = MULTIPLES[name](Pencil(M, right, off, off), about, least)
+        assert about <= t <= about * (1 + 1e-9 * condition) + 16 * off * (2.0 + about) / least
+        lost = Fraction(off) * (1 + Fraction(t)) * fractions(np.eye(size))
+        assert is_semidefinite(Fraction(t) * fractions(right) - fractions(M) - lost)
+
+
+@pytest.mark.parametrize(("name", "sign"), [("ratio", 1.0), ("shift", 1.0), ("shift", -1.0)])
 @pytest.mark.parametrize("off", [(1e-3, 0.0), (0.0, 2e-3), (1e-3, 2e-3)])
-def test_a_ratio_holds_for_all_matrices_as_near_as_is_said_however_it_is_guessed(about, off):
-    off_M, right_error = off
-    found = proved_ratio(Pencil(np.eye(2), np.eye(2), off_M, right_error), about, 1.0)
-    assert found * (1.0 - right_error) >= 1.0 + off_M
-    assert about < 0.999 or found < 1.02
+def test_a_multiple_holds_for_all_matrices_as_near_as_is_said_however_it_is_guessed(name, sign, off):
+    for about in np.linspace(-0.02, 0.01, 13) + sign:
+        found = MULTIPLES[name](identity(2, *off, t=sign), about)
+        assert found == np.inf or found - abs(found) * off[1] >= sign + off[0] * (1.0 - 1e-12)
+        assert about < sign - 1e-3 or found < sign + (0.02 if name == "ratio" else 0.03)
 
 
-@pytest.mark.parametrize("t", [0.5, 1.0, 40.0])
+@pytest.mark.parametrize(
+    ("name", "t"), [("ratio", 0.5), ("ratio", 1.0), ("ratio", 40.0), ("shift", 2.0), ("shift", -3.0)]
+)
 @pytest.mark.parametrize("n", [1, 4])
-def test_a_ratio_is_raised_by_twice_what_forming_and_factorising_may_change(t, n):
-    M, right = t * np.eye(n), np.eye(n)
-    raised = proved_ratio(Pencil(M, right, 0.0, 0.0), t, 1.0) - t
-    formed = sum_error(4) * 2.0 * t * n**0.5  # t R - M: a product and a difference, by their norms
-    factorised = sum_error(2 * n + 8) * 2.0 * t * n  # Rump's bound, by the traces
+def test_a_multiple_is_raised_by_twice_what_forming_and_factorising_may_change(name, t, n):
+    raised = MULTIPLES[name](identity(n, t=t), t) - t
+    formed = sum_error(4) * 2.0 * abs(t) * n**0.5  # t R - M: a product and a difference, by their norms
+    factorised = sum_error(2 * n + 8) * 2.0 * abs(t) * n  # Rump's bound, by the traces
     assert 2.0 * (formed + factorised) * (1.0 - 0.1) <= raised <= 2.0 * (formed + factorised) * 1.2
 
 
-def test_a_right_side_of_which_rounding_hides_nearly_all_is_used_for_what_is_left():
+def test_a_right_side_of_which_rounding_hides_nearly_all_is_used_for_what_is_left_and_one_all_hidden_for_nothing():
     """t (1 - 0.99) >= 1: the steps are as long as what is left is small."""
-    found = proved_ratio(Pencil(ONE, ONE, 0.0, 0.99), 1.0, 1.0)
-    assert 100.0 <= found <= 1000.0
-    assert proved_ratio(Pencil(ONE, ONE, 0.0, 1.0), 1.0, 1.0) == np.inf
+    ratio = MULTIPLES["ratio"]
+    assert 100.0 <= ratio(identity(1, 0.0, 0.99), 1.0) <= 1000.0
+    assert ratio(identity(1, 0.0, 1.0), 1.0) == np.inf
+    assert ratio(Pencil(np.eye(2), np.diag([1.0, 1e-20]), 0.0, 1e-16), 1e20, 1e-20) == np.inf
 
 
-@pytest.mark.parametrize("off", [(1e-3, 0.0), (0.0, 2e-3), (1e-3, 2e-3)])
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_shift_holds_for_all_matrices_as_near_as_is_said_however_it_is_guessed(sign, off):
-    off_rest, off_A = off
-    for about in np.linspace(-0.02, 0.01, 13) + sign:
-        found = proved_shift(-sign * np.eye(2), np.eye(2), off_rest, off_A, about)
-        assert -sign + found - abs(found) * off_A >= off_rest * (1.0 - 1e-12)
-        assert about < sign - 1e-3 or found < sign + 0.03
+def test_a_ratio_that_was_too_small_is_raised_or_given_up_and_one_that_is_no_usable_number_proves_nothing():
+    ratio = MULTIPLES["ratio"]
+    assert ratio(identity(2), 1.0 - 1e-15) >= 1.0
+    for about in (0.5, np.inf, np.nan, 2 * LARGEST):
+        assert ratio(identity(2), about) == np.inf
+        assert ratio(identity(0), about) == 0.0
 
 
-def test_a_shift_that_has_to_be_much_larger_than_was_guessed_counts_what_that_makes_off():
+def test_a_shift_that_has_to_be_much_larger_than_was_guessed_counts_what_that_makes_off_and_there_may_be_none():
+    shift = MULTIPLES["shift"]
     for about in np.linspace(0.3, 3.4, 100):
-        assert proved_shift(-3.0 * np.eye(2), np.eye(2), 0.0, 0.1, about) * (1.0 - 0.1) >= 3.0 * (1.0 - 1e-12)
-
-
-def test_a_shift_is_raised_by_twice_what_factorising_may_change():
-    for n, theta in ((1, 2.0), (4, 2.0), (4, -3.0)):
-        raised = proved_shift(-theta * np.eye(n), np.eye(n), 0.0, 0.0, theta) - theta
-        formed = sum_error(4) * 2.0 * abs(theta) * n**0.5
-        factorised = sum_error(2 * n + 8) * 2.0 * abs(theta) * n
-        assert 2.0 * (formed + factorised) * (1.0 - 0.1) <= raised <= 2.0 * (formed + factorised) * 1.2
-
-
-def test_a_shift_proved_for_a_singular_sum_holds_in_rationals():
-    lucky = 0
-    for seed in range(60):
-        B = np.random.default_rng(seed).standard_normal((5, 3))
-        rest = symmetric(B @ B.T) - np.eye(5)
-        exact = fractions(rest)
-        lucky += succeeds(rest + np.eye(5)) and not is_semidefinite(exact + fractions(np.eye(5)))
-        found = Fraction(proved_shift(rest, np.eye(5), 0.0, 0.0, 1.0))
-        assert is_semidefinite(exact + found * fractions(np.eye(5)))
-    assert lucky > 0
+        assert shift(identity(2, 0.0, 0.1, t=3.0), about) * (1.0 - 0.1) >= 3.0 * (1.0 - 1e-12)
+    assert shift(identity(2), np.inf) == np.inf
+    assert shift(Pencil(np.eye(2), np.diag([1.0, 0.0]), 0.0, 0.0), 1.0) == np.inf
 
 
 # Whitened data
@@ -180,121 +198,108 @@ def test_whitened_data_that_are_off_as_far_as_is_said_have_moments_off_as_far_as
     n, off = 10, 0.1
     for z, top in ((np.ones(n), 3.0), (np.eye(n)[0] * 2.0, 5.0)):
         u = np.where(z > 0.0, top, 1.0)
-        rms = np.mean(z**2) ** 0.5
-        moved = z * (1.0 + off / rms)
-        problem = white_problem(z[:, None], data_error=off)
-        M = moment(z[:, None], u)
+        moved = z * (1.0 + off / np.mean(z**2) ** 0.5)
         worst = float(np.mean(u * moved**2) - np.mean(u * z**2))
-        assert worst <= problem.moment_error(M, top) <= worst * (1.0 + 1e-9)
+        said = white_problem(z[:, None], data_error=off).moment_error(moment(z[:, None], u), top)
+        assert worst <= said <= worst * (1.0 + 1e-9)
 
 
 def test_centring_in_the_worst_order_is_counted_in_whitened_data():
-    n = 3000
-    x = badly_centred_column(n)
-    table = np.column_stack([x, -x])
-    X = as_data(table)
-    exact = (centred(table) - fractions(X))[:, :1]
-    found = rounding_of_whitening(X[:, :1], ONE, X[:, :1], np.zeros(1))
+    n, table = 3000, opposite_columns(3000)
+    X = as_data(table)[:, :1]
+    exact = centred(table)[:, :1] - fractions(X)
+    found = rounding_of_whitening(X, ONE, X, np.zeros(1))
     assert found.data_error / 100 <= size(exact) / n**0.5 <= found.data_error
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e8])
+def test_whitened_data_are_off_by_less_than_is_said(condition):
+    rng, n = np.random.default_rng(3), 30
+    X = np.linalg.qr(rng.standard_normal((n, 4)))[0] * np.geomspace(1, 1 / condition, 4) @ rng.standard_normal((4, 4))
+    W = whitener(X / n**0.5)
+    found, exact = rounding_of_whitening(X, W, X @ W, np.zeros(4)), fractions(X) @ fractions(W)
+    assert size(exact - fractions(X @ W)) / n**0.5 <= found.data_error <= 1e-11 * condition
+    off = gram(exact, fractions(np.ones(n))) - fractions(np.eye(4))
+    assert size(off) <= found.right_error <= 1e-10 * condition
 
 
 @pytest.mark.parametrize("D", [1, 3])
 def test_whitened_data_are_off_by_the_products_and_the_gram_matrix_by_what_that_and_its_sum_change(D):
     n = 40
-    X = np.random.default_rng(D).standard_normal((n, D))
-    W, diagonal = np.eye(D) / 4.0, np.full(D, 0.5)
-    found = rounding_of_whitening(X, W, X @ W, diagonal)
+    X, W = np.random.default_rng(D).standard_normal((n, D)), np.eye(D) / 4.0
+    Z, one = X @ W, fractions(np.eye(D))
+    found = rounding_of_whitening(X, W, Z, np.full(D, 0.5))
     data_error = sum_error(D + n + 16) * np.sqrt(np.mean(np.sum(X**2, axis=1)) * D / 16.0)
     assert found.data_error == pytest.approx(data_error, rel=1e-9)
-    mass = np.mean(np.sum((X @ W) ** 2, axis=1)) + 0.5 * D / 16.0
-    residual = size(gram(fractions(X @ W), fractions(np.ones(n))) + fractions(W @ W / 2.0) - fractions(np.eye(D)))
-    assert found.right_error >= residual
-    exact = fractions(np.eye(D)) - gram(fractions(X @ W), fractions(np.ones(n)))
-    white = rounding_of_whitening(X, W, X @ W, 16.0 * np.diag(exact).astype(float))
-    mass = float(np.trace(np.eye(D)))
+    exact = one - gram(fractions(Z), fractions(np.ones(n)))
+    assert found.right_error >= size(fractions(W @ W / 2.0) - exact)
+    white = rounding_of_whitening(X, W, Z, 16.0 * np.diag(exact).astype(float))
     others = size(exact - np.diag(np.diag(exact)))
-    least = sum_error(n + D) * mass + 2.0 * mass**0.5 * white.data_error
+    least = sum_error(n + D) * D + 2.0 * D**0.5 * white.data_error
     assert others + least <= white.right_error <= others + 2.0 * least + 1e-14
 
 
 def test_rows_that_are_summed_badly_have_moments_and_a_gram_matrix_off_by_less_than_is_said():
-    n = 1500
-    table = lossy_columns(n) * np.array([1.0, 3.0])
+    n, table = 1500, lossy_columns(1500) * np.array([1.0, 3.0])
     table[:, 1] += np.where(np.arange(n) < 2, 0.5, 0.0) - 1.0 / n
     rows, u = as_rows(table, warn=False), np.where(np.arange(n) < 2, 1.0, 2.0**-0.5)
     problem = direction_problem(rows, 1.0, dc.Penalty(c=0.1))
-    X = centred(table) * fractions(problem.scale)
-    W = fractions(problem.W)
+    X, W = centred(table) * fractions(problem.scale), fractions(problem.W)
     exact = gram(X, fractions(np.ones(n))) + np.diag(fractions(problem.c) ** 2)
-    off = size(W.T @ exact @ W - fractions(np.eye(2)))
-    assert problem.rounding.right_error / 1000 <= off <= problem.rounding.right_error < 1e-11
+    off, right_error = size(W.T @ exact @ W - fractions(np.eye(2))), problem.rounding.right_error
+    assert right_error / 1000 <= off <= right_error < 1e-11
     M = problem.X.moment(u)
-    Mz = symmetric(problem.W.T @ M @ problem.W)
-    off = size(W.T @ gram(X, fractions(u)) @ W - fractions(Mz))
-    said = problem.moment_error(Mz, 1.0, float(np.trace(M)))
+    Mz, mass = symmetric(problem.W.T @ M @ problem.W), float(np.trace(M))
+    off, said = size(W.T @ gram(X, fractions(u)) @ W - fractions(Mz)), problem.moment_error(Mz, 1.0, mass)
     assert said / 1000 <= off <= said
     assert problem.moment_error(Mz, 1.0) == problem.moment_error(Mz, 1.0, float(np.trace(problem.A)))
     assert problem.moment_error(Mz, 2.0) == pytest.approx(2.0 * problem.moment_error(Mz, 1.0))
-    least = sum_error(problem.X.summands + 16) * float(np.trace(M)) * float(np.sum(problem.W**2))
-    assert least <= said <= 1.1 * least
-    gram_size = float(np.trace(problem.A + np.diag(problem.c**2)) * np.sum(problem.W**2))
-    assert sum_error(problem.X.summands + 100) * gram_size <= problem.rounding.right_error
+    terms, W2 = problem.X.summands, float(np.sum(problem.W**2))
+    assert sum_error(terms + 16) * mass * W2 <= said <= 1.1 * sum_error(terms + 16) * mass * W2
+    assert sum_error(terms + 100) * float(np.trace(problem.A + np.diag(problem.c**2)) * W2) <= right_error
 
 
-def recorded_pencils(monkeypatch, module=proof):
+@pytest.fixture
+def pencils(monkeypatch):
     """The pencils that are to be proved."""
-    found = []
-
-    def record(pencil, t, least):
-        found.append(pencil)
-        return proved_ratio(pencil, t, least)
-
-    monkeypatch.setattr(module, "proved_ratio", record)
+    found, proved_multiple = [], proof.proved_multiple
+    monkeypatch.setattr(proof, "proved_multiple", lambda *given: found.append(given[0]) or proved_multiple(*given))
     return found
 
 
-def test_a_multiplier_in_whitened_coordinates_is_off_by_less_than_is_said_and_by_something(monkeypatch):
+def test_a_multiplier_in_whitened_coordinates_is_off_by_less_than_is_said_and_by_something(pencils):
     """W'CW is computed, and what its rounding changes is added to what the right side may be off."""
-    pencils, off = recorded_pencils(monkeypatch), 0
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = as_data(rng.standard_normal((30, 4)) @ rng.standard_normal((4, 4)))
         problem = direction_problem(X, 1.0, dc.Penalty(c=0.5))
         C = symmetric(problem.coupling.box * rng.uniform(-1.0, 1.0, (4, 4)))
-        M = problem.Z.moment(np.ones(30))
-        least_ratio(problem, Inexact(symmetric(M), 1e-15), C)
-        pencil = pencils[-1]
-        share = Fraction(float(pencil.right[0, 1]) / float(symmetric(problem.W.T @ C @ problem.W)[0, 1]))
-        W = fractions(problem.W)
-        exact = fractions(np.eye(4)) + W.T @ fractions(C) @ W
-        lost = size(exact - fractions(pencil.right))
+        least_ratio(problem, Inexact(symmetric(problem.Z.moment(np.ones(30))), 1e-15), C)
+        pencil, W = pencils[-1], fractions(problem.W)
+        assert pencil.right[0, 1] == symmetric(problem.W.T @ C @ problem.W)[0, 1]  # all of it
+        lost = size(fractions(np.eye(4)) + W.T @ fractions(C) @ W - fractions(pencil.right))
         allowed = pencil.right_error - problem.rounding.right_error
-        assert share == 1
         assert 0.0 < lost <= allowed
         mass = float(np.sum(problem.W**2) * np.linalg.norm(C))
         assert sum_error(2 * 4) * mass <= allowed <= sum_error(2 * 4 + 20) * mass
         assert pencil.off_M == 1e-15
-        off += lost > 0.0
-    assert off == 3
 
 
 @pytest.mark.parametrize("penalty", [dc.Penalty(a=0.2), dc.Penalty(c=0.2)])
-def test_a_lower_bound_counts_what_its_moment_and_its_right_side_may_be_off(monkeypatch, penalty):
-    X, u = as_data(np.random.default_rng(0).standard_normal((30, 3))), np.ones(30)
-    problem, pencils = direction_problem(X, 1.0, penalty), recorded_pencils(monkeypatch)
-    lower_bound(problem, 2.0 * u, 0.5, None)
-    assert pencils[-1].off_M == problem.moment_error(problem.Z.moment(2.0 * u), 2.0) > 0.0
+def test_a_lower_bound_counts_what_its_moment_and_its_right_side_may_be_off(pencils, penalty):
+    problem, u = direction_problem(data(30, 3), 1.0, penalty), np.full(30, 2.0)
+    lower_bound(problem, u, 0.5, None)
+    assert pencils[-1].off_M == problem.moment_error(problem.Z.moment(u), 2.0) > 0.0
     assert pencils[-1].right_error == problem.rounding.right_error > 0.0
 
 
-def test_the_bound_of_many_rows_counts_what_their_moment_may_be_off(monkeypatch):
-    table = np.random.default_rng(0).standard_normal((50, 3))
-    problem, pencils = direction_problem(as_rows(table), 1.0, dc.Penalty(c=0.2)), recorded_pencils(monkeypatch)
+def test_the_bound_of_many_rows_counts_what_their_moment_may_be_off(pencils):
+    problem = direction_problem(as_rows(np.random.default_rng(0).standard_normal((50, 3))), 1.0, dc.Penalty(c=0.2))
     M = problem.X.moment(np.ones(50))
-    least_ratio(problem, moment_of_sums(problem, M), np.full((3, 3), 7.0))
-    Mz = symmetric(problem.W.T @ M @ problem.W)
+    least_ratio(problem, proof.moment_of_sums(problem, M), np.full((3, 3), 7.0))
+    Mz, inverse = symmetric(problem.W.T @ M @ problem.W), np.linalg.inv(problem.W)
     assert pencils[-1].off_M == problem.moment_error(Mz, 0.0, float(np.trace(M))) > 0.0
-    inside = np.linalg.inv(problem.W).T @ (pencils[-1].right - np.eye(3)) @ np.linalg.inv(problem.W)
+    inside = inverse.T @ (pencils[-1].right - np.eye(3)) @ inverse
     assert np.all(np.abs(inside) <= problem.coupling.box + 1e-12)  # a multiplier outside its box is clipped
 
 
@@ -305,16 +310,15 @@ def test_a_bound_is_not_above_that_of_the_exact_mean():
     """A mean in which each small number is lost is below the exact one by much more than its last place."""
     x = np.full(128, 0.99 * 2.0**-53)
     x[:8] = 1.0
-    mean = float(np.mean(x))
-    exact = sum(fractions(x)) / 128
+    mean, exact = float(np.mean(x)), sum(fractions(x)) / 128
     assert Fraction(mean) < exact
     assert Fraction(bound_at(1.0, mean)) <= 1 - exact
     for t, mean, k in ((0.3, 0.7, OF_MEANS), (1.0, 1.0, OF_MEANS), (3.0, 0.1, 10**5)):
-        product = Fraction(t) * Fraction(mean)
-        found = 1 - Fraction(bound_at(t, mean, k))
+        product, found = Fraction(t) * Fraction(mean), 1 - Fraction(bound_at(t, mean, k))
         assert product * (1 + Fraction(sum_error(k))) + Fraction(UNIT) <= found
         assert found <= product * (1 + Fraction(sum_error(k + 10))) + 4 * Fraction(UNIT)
     assert 1 - Fraction(bound_at(1e-30, 1e-30)) >= Fraction(UNIT)  # the difference itself is rounded
+    assert bound_at(np.inf, 0.5) == -np.inf
 
 
 def test_the_bound_of_many_rows_counts_the_terms_of_the_mean(monkeypatch):
@@ -334,15 +338,14 @@ def test_poor_weights_of_a_solver_take_nothing_from_the_bound_of_many_rows():
 
 
 def test_the_box_of_a_multiplier_is_inside_the_exact_one():
-    rounded_up = 0
+    rounded_up, off = 0, ~np.eye(4, dtype=bool)
     for seed in range(20):
         c = np.random.default_rng(seed).uniform(0.1, 1.0, 4)
         problem = direction_problem(np.zeros((2, 4)), 1.0, dc.Penalty(c=c))
-        exact = np.outer(fractions(problem.c), fractions(problem.c))
-        off = ~np.eye(4, dtype=bool)
-        assert np.all(fractions(problem.coupling.box)[off] <= exact[off])
-        assert np.all(problem.coupling.box[off] >= exact[off].astype(float) * (1.0 - 8 * UNIT))
-        rounded_up += int(np.sum(fractions(np.outer(problem.c, problem.c))[off] > exact[off]))
+        exact, box = np.outer(fractions(problem.c), fractions(problem.c))[off], problem.coupling.box[off]
+        assert np.all(fractions(box) <= exact)
+        assert np.all(box >= exact.astype(float) * (1.0 - 8 * UNIT))
+        rounded_up += int(np.sum(fractions(np.outer(problem.c, problem.c))[off] > exact))
     assert rounded_up > 0
 
 
@@ -355,15 +358,11 @@ def test_the_bracket_of_the_normalised_problem_holds_in_rationals_where_it_is_na
     outside = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        table = rng.standard_normal((9, 1)) * scale_
-        a, c = 0.2 * scale_, 0.3 * scale_
-        problem = direction_problem(as_data(table), 1.0, dc.Penalty(a, c))
-        U = rng.standard_normal((1, 2))
-        found = bracket_normalized(problem, U)
-        X = centred(table)
+        table, a, c = rng.standard_normal((9, 1)) * scale_, 0.2 * scale_, 0.3 * scale_
+        problem, U = direction_problem(as_data(table), 1.0, dc.Penalty(a, c)), rng.standard_normal((1, 2))
+        found, X = bracket_normalized(problem, U), centred(table)
         A = sum(X[:, 0] ** 2) / 9 + Fraction(a) ** 2
-        gain, l1 = sum(abs(X[:, 0])) / 9, Fraction(c) ** 2 / A
-        square = gain**2 / A  # of the gain at V = 1/A
+        l1, square = Fraction(c) ** 2 / A, (sum(abs(X[:, 0])) / 9) ** 2 / A  # of the gain at V = 1/A
 
         def is_above(bound, l1=l1, square=square):
             """Whether a number is above l1 - sqrt(square)."""
@@ -371,63 +370,42 @@ def test_the_bracket_of_the_normalised_problem_holds_in_rationals_where_it_is_na
             return rest < 0 or rest**2 < square
 
         assert not is_above(found.lower)
-        assert found.upper - found.lower < 1e-10
         assert is_above(found.upper)
-        plain = problem.cost(U / np.linalg.norm(problem.R @ U)) - 1.0 - problem.gain(U / np.linalg.norm(problem.R @ U))
+        assert found.upper - found.lower < 1e-10
+        V = U / np.linalg.norm(problem.R @ U)
+        plain = problem.cost(V) - 1.0 - problem.gain(V)
         outside += not is_above(plain)
         assert 4.0 * sum_error(9) <= found.upper - plain <= 1e-13
     assert outside > 0  # the value as it is computed is below the exact one
 
 
 def test_what_whitened_data_are_off_is_counted_in_the_bracket_of_the_normalised_problem():
-    Z = as_data(np.random.default_rng(0).standard_normal((20, 2)))
+    Z, off = data(20, 2), 0.01
     Z = Z @ np.linalg.inv(np.linalg.cholesky(Z.T @ Z / 20)).T
-    U, off = np.eye(2), 0.01
-    exact, moved = (bracket_normalized(white_problem(Z, by), U) for by in (0.0, off))
+
+    def found(Z, *errors):
+        return bracket_normalized(white_problem(Z, *errors), np.eye(2))
+
+    exact, moved = found(Z), found(Z, off)
     assert moved.upper - exact.upper == pytest.approx(2.0 * off, rel=1e-6)  # l1 = 0
-    worst = bracket_normalized(white_problem(Z * (1.0 + off / 2**0.5), 0.0), U)
-    assert moved.lower <= worst.lower < exact.lower
-    aside = bracket_normalized(white_problem(Z, 0.0, off), U)
-    assert aside.lower <= exact.lower - off / 4
+    assert moved.lower <= found(Z * (1.0 + off / 2**0.5)).lower < exact.lower
+    assert found(Z, 0.0, off).lower <= exact.lower - off / 4
 
 
-def test_a_multiplier_of_the_normalised_problem_holds_where_its_matrices_are_off():
-    """M/2 - C - Diag(c)^2 <= theta A, with a moment that is off by so much in the coordinates W."""
-    problem = direction_problem(as_data(np.random.default_rng(1).standard_normal((20, 3))), 1.0, dc.Penalty(c=0.3))
-    half = problem.X.moment(np.ones(20)) / 2
-    C = np.zeros((3, 3))
-    W, c2 = problem.W, np.diag(problem.c**2)
-    for off in (0.0, 0.05):
-        theta = normalized_multiplier(problem, half, C, off)
-        S = W.T @ (theta * problem.A + c2 - half) @ W
-        assert np.linalg.eigvalsh(S)[0] >= off
-        exact = fractions(W).T @ (Fraction(theta) * fractions(problem.A) + fractions(c2 - half)) @ fractions(W)
-        assert is_semidefinite(exact - Fraction(off) * fractions(np.eye(3)))
-
-
-def test_what_a_multiplier_of_the_normalised_problem_is_made_of_is_off_by_less_than_is_said(monkeypatch):
-    """W'(C + Diag(c)^2 - M/2)W is computed, and its rounding is added to what the moment may be off."""
-    said = []
-    monkeypatch.setattr(proof, "proved_multiple", lambda *given: said.append(given[0]) or proved_multiple(*given))
+def test_a_multiplier_of_the_normalised_problem_holds_where_its_matrices_are_off_and_counts_its_own_sums(pencils):
+    """M/2 - C - Diag(c)^2 <= theta A, with a moment that is off in the coordinates W, where the sums are computed."""
     rng = np.random.default_rng(1)
     problem = direction_problem(as_data(rng.standard_normal((20, 3))), 1.0, dc.Penalty(c=0.3))
-    half = problem.X.moment(np.ones(20)) / 2
-    C = symmetric(problem.coupling.box * rng.uniform(-1.0, 1.0, (3, 3)))
-    for off_M in (0.0, 1e-3):
-        normalized_multiplier(problem, half, C, off_M)
-        rest, off_rest = -said[-1].M, said[-1].off_M
+    half, W = problem.X.moment(np.ones(20)) / 2, fractions(problem.W)
+    for C in (np.zeros((3, 3)), symmetric(problem.coupling.box * rng.uniform(-1.0, 1.0, (3, 3)))):
         shrunk = C + np.diag(problem.c**2)
-        W = fractions(problem.W)
-        lost = size(W.T @ (fractions(shrunk) - fractions(half)) @ W - fractions(rest))
-        mass = float(np.sum(problem.W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half)))
-        assert 0.0 < lost <= off_rest - off_M
-        assert sum_error(4 * 3) * mass <= off_rest - off_M <= sum_error(4 * 3 + 30) * mass
-        assert said[-1].right_error == problem.rounding.right_error > 0.0
-
-
-def test_up_is_above_a_number_that_was_computed_by_so_many_operations():
-    x = 1.0
-    for _ in range(200):
-        x *= 1.0 + 2.0**-52  # each product is rounded
-    exact = (1 + Fraction(1, 2**52)) ** 200
-    assert Fraction(round_up(x, 200)) >= exact
+        for off in (0.0, 1e-3, 0.05):
+            theta = normalized_multiplier(problem, half, C, off)
+            exact = W.T @ (Fraction(theta) * fractions(problem.A) + fractions(shrunk) - fractions(half)) @ W
+            assert is_semidefinite(exact - Fraction(off) * fractions(np.eye(3)))
+            lost = size(W.T @ (fractions(shrunk) - fractions(half)) @ W + fractions(pencils[-1].M))
+            mass, counted = float(np.sum(problem.W**2)), pencils[-1].off_M - off
+            mass *= np.linalg.norm(shrunk) + np.linalg.norm(half)
+            assert 0.0 < lost <= counted
+            assert sum_error(4 * 3) * mass <= counted <= sum_error(4 * 3 + 30) * mass
+            assert pencils[-1].right_error == problem.rounding.right_error > 0.0

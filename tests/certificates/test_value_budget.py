@@ -20,17 +20,10 @@ from posed import (
 from rationals import badly_centred_column, centred, fractions, is_semidefinite, nearly_ones, size
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import label_proof, values
+from diffrac_cvx.certificates import label_bounds, label_proof, values
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, min_eigenvalue, with_imbalance
-from diffrac_cvx.certificates.label_proof import (
-    Projection,
-    cost_of_balance,
-    lower_bound_of_mean,
-    objective,
-    of_values,
-    projection_of,
-)
+from diffrac_cvx.certificates.label_proof import Projection, cost_of_balance, objective, of_values, projection_of
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import UNIT, Whitening, sum_error
@@ -47,10 +40,26 @@ COARSE = 2.0**-30
 NONE = dc.Penalty()
 
 
+@pytest.fixture
+def coarse(monkeypatch):
+    """A unit of rounding with which each term is large, from when it is called."""
+    return lambda *modules: [monkeypatch.setattr(module, "UNIT", COARSE) for module in (rounding, *modules)]
+
+
+def data(*shape, seed=0):
+    """Centred normal data."""
+    return as_data(np.random.default_rng(seed).standard_normal(shape))
+
+
+def opposite_columns(n):
+    """Two columns of opposite signs whose centring loses as much as it may."""
+    x = badly_centred_column(n)
+    return np.column_stack([x, -x])
+
+
 def root(x):
     """The square root of a fraction, to more than a hundred binary digits, and not above it."""
-    x = Fraction(x)
-    return Fraction(isqrt(int(x * 4**200)), 2**200)
+    return Fraction(isqrt(int(Fraction(x) * 4**200)), 2**200)
 
 
 def energies(X, G, offset):
@@ -69,17 +78,18 @@ def rounded_factor(G, offset, n):
 
 @pytest.mark.parametrize("kind", ["badly centred", "cancelling", "gaussian"])
 def test_each_row_has_a_root_not_below_and_an_energy_not_above_what_is_said(kind):
-    rng, n = np.random.default_rng(0), 3000
-    table = {
-        "badly centred": np.column_stack([badly_centred_column(n)] * 2) * [1.0, -1.0],
-        "cancelling": rng.standard_normal((n, 1)) + 1e-9 * rng.standard_normal((n, 2)),
-        "gaussian": rng.standard_normal((n, 2)),
+    rng, n = np.random.default_rng(0), 1500
+    table, G = {
+        "badly centred": (opposite_columns(n), [[1.0], [0.0]]),
+        "cancelling": (
+            rng.standard_normal((n, 1)) + 1e-9 * rng.standard_normal((n, 2)),
+            [[1.0, 0.3], [-1.0, 0.0]],
+        ),
+        "gaussian": (rng.standard_normal((n, 2)), rng.standard_normal((2, 2))),
     }[kind]
-    G = np.array([[1.0, 0.3], [-1.0, 0.0]]) if kind == "cancelling" else rng.standard_normal((2, 2))
-    G = np.array([[1.0], [0.0]]) if kind == "badly centred" else G
+    G, X = np.asarray(G), as_data(table)
     offset = np.zeros(G.shape[1])
-    X, exact = as_data(table), energies(centred(table), G, offset)
-    factor = rounded_factor(G, offset, n)
+    exact, factor = energies(centred(table), G, offset), rounded_factor(G, offset, n)
     for i in [0, n // 2, n // 2 + 1, n - 1]:
         gain, energy = bounds_of_block(factor, X[i : i + 1])
         assert Fraction(gain) <= root(exact[i])
@@ -87,42 +97,35 @@ def test_each_row_has_a_root_not_below_and_an_energy_not_above_what_is_said(kind
 
 
 def test_the_sum_of_the_roots_counts_a_centring_in_the_worst_order():
-    n = 3000
-    x = badly_centred_column(n)
-    table = np.column_stack([x, -x])
-    G, offset = np.array([[1.0], [0.0]]), np.zeros(1)
-    X = as_data(table)
-    exact = sum(abs(centred(table)[:, 0]))
-    gain, energy = add_blocks([X[:2000], X[2000:]], partial(bounds_of_block, rounded_factor(G, offset, n)))
-    assert Fraction(gain) <= exact < sum(abs(fractions(X)[:, 0]))
-    assert energy >= float(sum(centred(table)[:, 0] ** 2))
+    n, factor = 3000, rounded_factor(np.array([[1.0], [0.0]]), np.zeros(1), 3000)
+    table = opposite_columns(n)
+    X, x = as_data(table), centred(table)[:, 0]
+    gain, energy = add_blocks([X[:2000], X[2000:]], partial(bounds_of_block, factor))
+    assert Fraction(gain) <= sum(abs(x)) < sum(abs(fractions(X)[:, 0]))
+    assert energy >= float(sum(x**2))
     # Without what a centring may change, the small entries, which are too large, would make a root too large.
     i = n // 2
-    entry = centred(table)[i, 0]
-    assert Fraction(float(X[i, 0])) - abs(entry) > Fraction(sum_error(30))
-    assert Fraction(bounds_of_block(rounded_factor(G, offset, n), X[i : i + 1])[0]) <= abs(entry)
+    assert Fraction(float(X[i, 0])) - abs(x[i]) > Fraction(sum_error(30))
+    assert Fraction(bounds_of_block(factor, X[i : i + 1])[0]) <= abs(x[i])
 
 
-def test_each_term_of_the_bounds_of_a_row_is_as_large_as_its_sum_needs(monkeypatch):
-    monkeypatch.setattr(rounding, "UNIT", COARSE)
+def test_each_term_of_the_bounds_of_a_row_is_as_large_as_its_sum_needs(coarse):
+    coarse()
     n, d, r = 50, 3, 2
     rng = np.random.default_rng(0)
     row, G, offset = rng.standard_normal((1, d)), rng.standard_normal((d, r)), rng.standard_normal(r)
     factor = rounded_factor(G, offset, n)
     gain, energy = bounds_of_block(factor, row)
-    length = float(np.linalg.norm(row @ G + offset))
-    products = sum_error(d + r) * (np.linalg.norm(row) + 1.0) * factor.norm
+    length, products = float(np.linalg.norm(row @ G + offset)), (np.linalg.norm(row) + 1.0) * factor.norm
     centring = 4.0 * sum_error(n) * factor.norm * d**0.5
-    below, above = length - gain, energy**0.5 - length
-    least = products + centring + sum_error(r) * length
-    for changed in (below, above):
-        assert least <= changed <= least + 2.0 * sum_error(12) * ((np.linalg.norm(row) + 1.0) * factor.norm + length)
-    counted = bounds_of_block(factor, row, np.array([3.0]))
-    np.testing.assert_allclose(counted, (3.0 * gain, 3.0 * energy))
+    least = sum_error(d + r) * products + centring + sum_error(r) * length
+    for changed in (length - gain, energy**0.5 - length):
+        assert least <= changed <= least + 2.0 * sum_error(12) * (products + length)
+    np.testing.assert_allclose(bounds_of_block(factor, row, np.array([3.0])), (3.0 * gain, 3.0 * energy))
 
 
-def test_the_norm_of_a_row_is_rounded_even_where_its_products_are_zero(monkeypatch):
-    monkeypatch.setattr(rounding, "UNIT", COARSE)
+def test_the_norm_of_a_row_is_rounded_even_where_its_products_are_zero(coarse):
+    coarse()
     r = 30
     factor = RoundedFactor(np.zeros((2, r)), np.ones(r), np.ones(2), r**0.5, 1)
     gain, energy = bounds_of_block(factor, np.zeros((1, 2)))
@@ -131,49 +134,35 @@ def test_the_norm_of_a_row_is_rounded_even_where_its_products_are_zero(monkeypat
     assert least <= energy**0.5 - r**0.5 <= 2.0 * least
 
 
-def test_the_cost_of_a_factor_counts_the_terms_of_its_entries(monkeypatch):
-    G = np.ones((2, 200))
-    monkeypatch.setattr(rounding, "UNIT", COARSE)
-    raised = proved_value(np.zeros((3, 2)), 1.0, dc.Penalty(a=1.0), G) - 401.0
-    assert sum_error(200) * 400.0 <= raised <= sum_error(280) * 400.0
-
-
 def test_a_row_whose_energy_is_hidden_by_rounding_has_a_root_of_zero_at_least():
-    factor = rounded_factor(np.ones((1, 1)), np.zeros(1), 10)
-    gain, energy = bounds_of_block(factor, np.zeros((1, 1)))
+    gain, energy = bounds_of_block(rounded_factor(np.ones((1, 1)), np.zeros(1), 10), np.zeros((1, 1)))
     assert gain == 0.0 < energy
 
 
 def test_sparse_rows_have_energies_between_what_is_said():
     """Rows of nearly equal numbers, of which little is left when their mean is subtracted."""
-    table = nearly_ones(400)
-    X = as_sparse_columns(table, warn=False)
-    rng = np.random.default_rng(0)
-    inside = 0
+    table, rng, inside = nearly_ones(400), np.random.default_rng(0), 0
+    X, rows = as_sparse_columns(table, warn=False), centred(table.toarray())[:30]
     for scale in (1.0, 1e3):
         G = scipy.sparse.csc_array(np.diag(rng.uniform(0.5, 1.0, 2)) * scale)
         factor = RoundedFactor(G, 0.1 * rng.standard_normal(2) / scale, np.ones(2), 2.0 * scale, 400)
         lower, upper = X.rows(slice(0, 30)).energy_bounds(factor)
-        exact = energies(centred(table.toarray())[:30], G.toarray(), factor.offset)
+        exact = energies(rows, G.toarray(), factor.offset)
         assert all(Fraction(low) <= q <= Fraction(high) for low, q, high in zip(lower, exact, upper, strict=True))
         inside += int(np.sum(lower > 0.0))
-        plain = (lower + upper) / 2
-        assert any(Fraction(float(p)) != q for p, q in zip(plain, exact, strict=True))
+        assert any(Fraction(float(plain)) != q for plain, q in zip((lower + upper) / 2, exact, strict=True))
     assert inside > 0
 
 
-def test_each_term_of_the_energies_of_sparse_rows_is_as_large_as_its_sum_needs(monkeypatch):
-    monkeypatch.setattr(rounding, "UNIT", COARSE)
+def test_each_term_of_the_energies_of_sparse_rows_is_as_large_as_its_sum_needs(coarse):
+    coarse()
     n, d, r = 40, 3, 2
     rng = np.random.default_rng(0)
-    X = as_sparse_columns(
-        scipy.sparse.csc_array(rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5) + 0.0), warn=False
-    )
-    G, offset = rng.standard_normal((d, r)), rng.standard_normal(r)
-    factor = RoundedFactor(scipy.sparse.csc_array(G), offset, np.ones(d), 5.0, n)
-    lower, upper = X.energy_bounds(factor)
-    rows = X.array() @ G + offset
-    q, row = np.sum(rows**2, axis=1), float(np.sum((X.r @ G + offset) ** 2))
+    table = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
+    X, G, offset = scipy.sparse.csc_array(table), rng.standard_normal((d, r)), rng.standard_normal(r)
+    X = as_sparse_columns(X, warn=False)
+    lower, upper = X.energy_bounds(RoundedFactor(scipy.sparse.csc_array(G), offset, np.ones(d), 5.0, n))
+    q, row = np.sum((X.array() @ G + offset) ** 2, axis=1), float(np.sum((X.r @ G + offset) ** 2))
     norms = np.linalg.norm(X.array(), axis=1) + 1.0
     products = sum_error(d + r) * norms * 5.0 + 4.0 * sum_error(n) * 5.0 * d**0.5
     least = sum_error(2 * r) * (q + 2.0 * row) + 2.0 * np.sqrt(q) * products + products**2
@@ -182,24 +171,29 @@ def test_each_term_of_the_energies_of_sparse_rows_is_as_large_as_its_sum_needs(m
     np.testing.assert_allclose(lower, np.maximum(2.0 * q - upper, 0.0), atol=1e-12)
 
 
+def test_the_cost_of_a_factor_counts_the_terms_of_its_entries(coarse):
+    coarse()
+    raised = proved_value(np.zeros((3, 2)), 1.0, dc.Penalty(a=1.0), np.ones((2, 200))) - 401.0
+    assert sum_error(200) * 400.0 <= raised <= sum_error(280) * 400.0
+
+
 @pytest.mark.parametrize("nu", [1.0, 0.5])
 @pytest.mark.parametrize("penalty", [NONE, dc.Penalty(a=0.2), dc.Penalty(c=0.3)])
-def test_a_value_is_raised_by_what_each_of_its_sums_may_change(monkeypatch, nu, penalty):
+def test_a_value_is_raised_by_what_each_of_its_sums_may_change(coarse, nu, penalty):
     rng, n, d, r = np.random.default_rng(0), 300, 2, 2
     X, G = as_data(rng.standard_normal((n, d))), rng.standard_normal((d + int(nu < 1.0), r))
-    fine = proved_value(X, nu, penalty, G)
-    assert Fraction(fine) >= Fraction(direction_value(X, nu, *penalty.weights(d), G))
-    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    fine, exact = proved_value(X, nu, penalty, G), direction_value(X, nu, *penalty.weights(d), G)
+    assert 0.0 <= Fraction(fine) - Fraction(exact) <= 1e-11 * max(float(exact), 1.0)
+    coarse()
     raised = proved_value(X, nu, penalty, G) - fine
     offset = G[d:].ravel() if nu < 1.0 else np.zeros(r)
     XG = X @ G[:d] + offset
-    gain = float(np.mean(np.linalg.norm(XG, axis=1)))
-    cost = (fine - 1.0) + 2.0 * gain
-    norm = float(np.linalg.norm(G[:d]) + np.linalg.norm(offset))
+    lengths = np.linalg.norm(XG, axis=1)
+    gain, norm = float(np.mean(lengths)), float(np.linalg.norm(G[:d]) + np.linalg.norm(offset))
     off = sum_error(d + r + 8) * (np.linalg.norm(X, axis=1) + 1.0) * norm + 4.0 * sum_error(n) * norm * d**0.5
-    rows = 2.0 * float(np.mean(off + sum_error(r) * np.linalg.norm(XG, axis=1)))
-    rows += 2.0 * float(np.mean(np.linalg.norm(XG, axis=1) * off)) + 2.0 * sum_error(r) * float(np.mean(XG**2)) * r
-    least = rows + 2.0 * sum_error(n) * gain + sum_error(n + d + r) * cost
+    rows = 2.0 * float(np.mean(off + sum_error(r) * lengths))
+    rows += 2.0 * float(np.mean(lengths * off)) + 2.0 * sum_error(r) * float(np.mean(XG**2)) * r
+    least = rows + 2.0 * sum_error(n) * gain + sum_error(n + d + r) * ((fine - 1.0) + 2.0 * gain)
     assert least <= raised <= 1.6 * least
     if nu == 1.0:
         rowwise = proved_value(as_rows(X, warn=False), nu, penalty, G) - fine
@@ -211,8 +205,7 @@ def test_a_value_without_data_is_one_and_a_little_more():
 
 
 def test_no_value_is_below_the_exact_one_where_columns_are_centred_badly():
-    x = badly_centred_column(900)
-    table = np.column_stack([x, -x])
+    table = opposite_columns(900)
     for G in (np.array([[1.0], [0.0]]), np.array([[30.0], [30.0]])):
         exact = direction_value(table, 1.0, np.zeros(2), np.zeros(2), G)
         assert Fraction(proved_value(as_data(table), 1.0, NONE, G)) >= Fraction(exact)
@@ -223,39 +216,33 @@ def test_no_value_is_below_the_exact_one_where_columns_are_centred_badly():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_labels_cost_more_than_is_said(seed):
-    rng = np.random.default_rng(seed)
-    n = 15
+    rng, n = np.random.default_rng(seed), 15
     table, y = rng.standard_normal((n, 2)), np.where(rng.random(n) < 0.4, 1.0, -1.0)
     table[:, 1] = table[:, 0] + 1e-8 * table[:, 1]
     v = np.array([1e8, -1e8]) if seed % 2 else rng.standard_normal(2)
     a, c = np.array([0.1, 0.2]), np.array([0.0, 0.3])
     exact = labels_value(table, 0.5, a, c, y, v)
     found = proved_labels_value(as_data(table), y, v, 0.5, a, c)
-    assert Fraction(exact) <= Fraction(found)
-    assert found <= float(exact) * (1.0 + 1e-6)
+    assert Fraction(exact) <= Fraction(found) <= Fraction(exact) * Fraction(1.000001)
 
 
 def test_a_misfit_counts_products_centring_and_the_rounding_of_its_target():
-    n = 3000
-    x = badly_centred_column(n)
-    table = np.column_stack([x, -x])
+    n, target, v = 3000, np.full(3000, 1 / 3), np.array([1.0, 0.0])
+    table = opposite_columns(n)
     X, exact = as_data(table), centred(table)
-    target, v = np.full(n, 1 / 3), np.array([1.0, 0.0])
     found = misfits_of(X, target, RoundedDirection(v, np.ones(2), 1.0, n))
     for i in (0, n // 2, n - 1):
         assert (abs(Fraction(1, 3) - exact[i, 0])) ** 2 <= Fraction(found[i])
     none = RoundedDirection(np.zeros(2), np.ones(2), 0.0, n)
-    nothing = misfits_of(X, target, none)[0]
-    assert 2.0 * (1 / 3) * UNIT <= nothing - 1 / 9 <= 2.0 * (1 / 3) * 8.0 * UNIT
-    assert misfits_of(X, target, none._replace(rounded=16.0))[0] - 1 / 9 >= 3.0 * (nothing - 1 / 9)
+    nothing = misfits_of(X, target, none)[0] - 1 / 9
+    assert 2.0 * (1 / 3) * UNIT <= nothing <= 2.0 * (1 / 3) * 8.0 * UNIT
+    assert misfits_of(X, target, none._replace(rounded=16.0))[0] - 1 / 9 >= 3.0 * nothing
 
 
-def test_each_term_of_a_misfit_is_as_large_as_its_sum_needs(monkeypatch):
-    monkeypatch.setattr(rounding, "UNIT", COARSE)
-    n, d = 50, 3
-    rng = np.random.default_rng(0)
+def test_each_term_of_a_misfit_is_as_large_as_its_sum_needs(coarse):
+    coarse()
+    n, d, rng, units, length = 50, 3, np.random.default_rng(0), np.array([1.0, 0.5, 2.0]), 2.0
     X, v, target = rng.standard_normal((2, d)), rng.standard_normal(d), np.array([0.7, -1.3])
-    units, length = np.array([1.0, 0.5, 2.0]), 2.0
     found = np.sqrt(misfits_of(X, target, RoundedDirection(v, units, length, n))) - np.abs(target - X @ v)
     products = sum_error(d) * np.linalg.norm(X * units, axis=1) * length
     centring = 4.0 * sum_error(n) * d**0.5 * length
@@ -263,37 +250,35 @@ def test_each_term_of_a_misfit_is_as_large_as_its_sum_needs(monkeypatch):
     assert np.all(found <= centring + products * (d + 20) / d)
 
 
-def test_the_cost_of_labels_counts_the_terms_of_its_sums(monkeypatch):
-    rng, n = np.random.default_rng(0), 200
-    X, y, v = as_data(rng.standard_normal((n, 2))), np.where(rng.random(n) < 0.4, 1.0, -1.0), np.zeros(2)
-    a = c = np.zeros(2)
-    fine = proved_labels_value(X, y, v, 1.0, a, c)
-    shares = np.full(n, 1.0 / n)
-    weighted = proved_labels_value(X, y, v, 1.0, a, c, shares)
-    assert 32.0 * UNIT <= weighted - fine <= 80.0 * UNIT
-    monkeypatch.setattr(rounding, "UNIT", COARSE)
-    raised = proved_labels_value(X, y, v, 1.0, a, c) - fine
-    assert sum_error(n) * fine <= raised <= sum_error(n + 60) * fine
-    monkeypatch.setattr(values, "UNIT", COARSE)
-    once = proved_labels_value(X, y, v, 1.0, a, c, shares) - proved_labels_value(X, y, v, 1.0, a, c)
-    assert once >= 32.0 * COARSE
+def test_the_cost_of_labels_counts_the_terms_of_its_sums_and_the_shares(coarse):
+    n, zeros, shares = 200, np.zeros(2), np.full(200, 0.005)
+    X, y = data(n, 2), np.where(np.random.default_rng(0).random(n) < 0.4, 1.0, -1.0)
+
+    def cost(shares=None):
+        return proved_labels_value(X, y, zeros, 1.0, zeros, zeros, shares)
+
+    fine = cost()
+    assert 32.0 * UNIT <= cost(shares) - fine <= 80.0 * UNIT
+    coarse()
+    assert sum_error(n) * fine <= cost() - fine <= sum_error(n + 60) * fine
+    coarse(values)
+    assert cost(shares) - cost() >= 32.0 * COARSE
 
 
-def test_the_cost_of_labels_counts_the_columns_and_the_shares(monkeypatch):
+def test_the_cost_of_labels_counts_the_columns_and_that_of_nothing_the_shares_alone(coarse):
     n, d = 4, 300
     nothing, y, zeros = np.zeros((n, d)), np.ones(n), np.zeros(d)
     assert proved_labels_value(nothing, y, zeros, 0.0, zeros, zeros) < UNIT
     assert proved_labels_value(nothing, y, zeros, 0.0, zeros, zeros, np.full(n, 0.25)) >= 32.0 * UNIT
-    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    coarse()
     raised = proved_labels_value(nothing, y, zeros, 1.0, zeros, zeros) - 1.0
     assert sum_error(n + 2 * d) <= raised <= sum_error(n + 2 * d + 50)
 
 
 def test_no_clusters_cost_more_than_is_said():
-    rng, n, K = np.random.default_rng(0), 12, 3
-    X = as_data(rng.standard_normal((n, 2)))
-    Z = np.eye(K)[np.arange(n) % K]
-    W, zeros = 0.1 * rng.standard_normal((K, 2)), np.zeros(2)
+    rng, n, K, zeros = np.random.default_rng(0), 12, 3, np.zeros(2)
+    X, Z = as_data(rng.standard_normal((n, 2))), np.eye(K)[np.arange(n) % K]
+    W = 0.1 * rng.standard_normal((K, 2))
     exact = sum(
         Fraction(labels_value(X, 0.5, zeros, zeros, 2.0 * z - 1.0, 2.0 * w)) for z, w in zip(Z.T, W, strict=True)
     )
@@ -303,10 +288,9 @@ def test_no_clusters_cost_more_than_is_said():
 
 
 @pytest.mark.parametrize("K", [2, 3, 9])
-def test_the_cost_of_clusters_is_raised_by_what_its_sum_may_change(monkeypatch, K):
+def test_the_cost_of_clusters_is_raised_by_what_its_sum_may_change(monkeypatch, coarse, K):
     monkeypatch.setattr(values, "proved_labels_value", lambda *_: 1.0)
-    monkeypatch.setattr(rounding, "UNIT", COARSE)
-    monkeypatch.setattr(values, "UNIT", COARSE)
+    coarse(values)
     fine = (K**2 - 0.5 * (K - 2) ** 2) / (4.0 * (K - 1))
     raised = proved_clusters_value(np.zeros((K, 1)), np.eye(K), np.zeros((K, 1)), 0.5, np.zeros(1), np.zeros(1)) - fine
     differences = 8.0 * COARSE * 2.0 * K**2  # of the sum and nu (K - 2)^2
@@ -320,53 +304,42 @@ def test_the_cost_of_clusters_is_raised_by_what_its_sum_may_change(monkeypatch, 
 @pytest.mark.parametrize("a", [0.0, 0.3])
 def test_the_projection_is_off_by_less_than_is_said_and_by_something(a):
     for x in (np.random.default_rng(0).standard_normal(30), badly_centred_column(30) * 3.0):
-        table = np.column_stack([x, np.zeros(30)])
-        H = projection_of(as_data(table, warn=False)[:, :1], np.array([a]))
-        X = centred(table)[:, :1]
+        X = centred(x[:, None])
+        H = projection_of(as_data(x[:, None], warn=False), np.array([a]))
         exact = X @ X.T / (sum(X[:, 0] ** 2) + 30 * Fraction(a) ** 2)
         Q = fractions(H.Q)
         assert 0.0 < size(Q @ Q.T - exact) <= H.off
 
 
-def test_what_a_projection_is_off_is_made_of_both_parts_of_its_whitening(monkeypatch):
-    X = as_data(np.random.default_rng(0).standard_normal((20, 2)))
+def test_what_a_projection_is_off_is_made_of_both_parts_of_the_whitening_of_its_columns_and_ridge(monkeypatch):
+    X, ridge, given = data(20, 2), np.array([0.1, 0.2]), []
     for exact, least in ((Whitening(1e-3, 0.0), 2e-3 + 1e-6), (Whitening(0.0, 1e-3), 1e-3 / (1.0 - 1e-3))):
-        monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *_, exact=exact: exact)
-        assert least <= projection_of(X).off <= 1.6 * least
-
-
-def test_what_a_whitening_for_labels_is_off_is_that_of_its_columns_and_ridge(monkeypatch):
-    X, given = as_data(np.random.default_rng(0).standard_normal((20, 2))), []
-    monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *parts: given.append(parts) or Whitening(0.0, 0.0))
-    projection_of(X, np.array([0.1, 0.2]))
-    (table, W, Z, diagonal, outside), scaled = given[0], scale_to_whiten(X, np.array([0.1, 0.2]))
+        monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *of, exact=exact: given.append(of) or exact)
+        assert least <= projection_of(X, ridge).off <= 1.6 * least
+    (table, W, Z, diagonal, outside), scaled = given[0], scale_to_whiten(X, ridge)
     np.testing.assert_allclose(W, scaled.found.W)
-    assert outside == 0.0
     np.testing.assert_allclose(Z, table @ W)
     np.testing.assert_allclose(diagonal, scaled.ridge**2)
     np.testing.assert_allclose(Z.T @ Z / 20 + W.T @ np.diag(diagonal) @ W, np.eye(2), atol=1e-12)
+    assert outside == 0.0
 
 
 @pytest.mark.parametrize("nu", [1.0, 0.4])
 def test_the_bracket_of_labels_holds_in_rationals(nu):
     outside = 0
     for seed in range(20):
-        rng = np.random.default_rng(seed)
-        n = 15
+        rng, n = np.random.default_rng(seed), 15
         table, y = rng.standard_normal((n, 1)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
-        X, labels = centred(table)[:, 0], fractions(y)
-        fit = sum(X * labels) ** 2 / sum(X**2) / n
+        X, labels, H = centred(table)[:, 0], fractions(y), projection_of(as_data(table))
         mean = sum(labels) / n
-        exact = 1 - mean**2 - fit + Fraction(nu) * mean**2
-        H = projection_of(as_data(table))
+        exact = 1 - mean**2 - sum(X * labels) ** 2 / sum(X**2) / n + Fraction(nu) * mean**2
         found = bracket_nu(H, y[:, None], nu)
         assert Fraction(found.upper) >= exact
         plain = objective(H.Q, y[:, None]) + nu * float(np.mean(y)) ** 2
         outside += Fraction(plain) < exact
         assert found.upper - plain >= sum_error(4 * n)
-        best = bracket_nu(H, np.sign(as_data(table)), 1.0)
         least = 1 - (sum(abs(X)) / n) ** 2 / (sum(X**2) / n)  # of (8) at nu = 1 with one column
-        assert Fraction(best.lower) <= least
+        assert Fraction(bracket_nu(H, np.sign(as_data(table)), 1.0).lower) <= least
     assert outside > 0
 
 
@@ -378,14 +351,12 @@ def test_labels_are_certified_without_a_warning_of_constant_columns():
 
 @pytest.mark.parametrize("alpha", [None, 0.0, 0.2])
 def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
-    X = as_data(np.random.default_rng(0).standard_normal((12, 2)))
+    X, off = data(12, 2), 0.05
     H, F = projection_of(X), dc.low_rank(X, tol=1e-6).F
-    off = 0.05
-
-    def found(H):
-        return bracket_nu(H, F, 1.0) if alpha is None else bracket_alpha(H, F, alpha)
-
-    exact, wide = found(H), found(Projection(H.Q, H.off + off, 0))
+    exact, wide = (
+        bracket_nu(H, F, 1.0) if alpha is None else bracket_alpha(H, F, alpha)
+        for H in (H, Projection(H.Q, H.off + off, 0))
+    )
     assert wide.upper - exact.upper == pytest.approx(off, rel=1e-3)
     assert exact.lower > off
     assert wide.lower <= exact.lower - off * 0.98
@@ -399,154 +370,38 @@ def test_the_value_of_labels_counts_the_terms_of_its_sums():
 
 def test_an_imbalance_that_is_met_nearly_is_counted():
     """Where the mean is right up to rounding, its rounding is counted; where not, what Y moved to alpha costs."""
-    X = as_data(np.random.default_rng(0).standard_normal((12, 1)))
-    H, y = projection_of(X), np.where(np.arange(12) < 9, 1.0, -1.0)[:, None]
+    H, y = projection_of(data(12, 1)), np.where(np.arange(12) < 9, 1.0, -1.0)[:, None]
     found = bracket_alpha(H, y, 0.25)
     assert 8.0 * sum_error(12) <= found.upper - objective(H.Q, y) <= 16.0 * sum_error(64) + H.off
     assert cost_of_balance(y, 0.16) == pytest.approx(0.8)
     assert cost_of_balance(y, 0.36) <= 8.0 * sum_error(64)
 
 
+# Y1 = 0 and diag Y = 1 leave one Y of three points, Y_ij = -1/2, and with one column (7) is 1/2 at alpha = 0.
+BALANCED = np.array([[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]])
+THREE_POINTS = [projection_of(data(3, 1, seed=seed)) for seed in range(20)]
+
+
 @pytest.mark.parametrize("off", [1e-5, 1e-7, 3e-8, 1e-9])
 def test_three_balanced_points_cost_one_half_whatever_factor_is_asked(off):
-    """Y1 = 0 and diag Y = 1 leave one Y of three points, Y_ij = -1/2, and with one column (7) is 1/2 at alpha = 0."""
-    F = np.array([[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]])
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        H = projection_of(as_data(rng.standard_normal((3, 1))))
-        for direction in rng.standard_normal((10, 2)):
-            found = bracket_alpha(H, F + off * direction, 0.0)
+    directions = np.random.default_rng(0).standard_normal((20, 5, 2))
+    for H, some in zip(THREE_POINTS, directions, strict=True):
+        for direction in some:
+            found = bracket_alpha(H, BALANCED + off * direction, 0.0)
             assert found.lower <= 0.5 <= found.upper
 
 
 @pytest.mark.parametrize("alpha", [1e-12, 1e-13, 1e-17, 1e-30])
 def test_the_bound_near_balance_is_not_that_at_balance(alpha):
     """The optimum of (7) falls like the root of alpha: 11' aside, rows moved by that root cost less."""
-    F = np.array([[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]])
-    least = []
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        H = projection_of(as_data(rng.standard_normal((3, 1))))
-        angles = np.linspace(0.0, 2.0 * np.pi, 60)
-        moved = [F + alpha**0.5 * np.array([np.cos(angle), np.sin(angle)]) for angle in angles]
+    least, angles = [], np.linspace(0.0, 2.0 * np.pi, 12)
+    for H in THREE_POINTS[::4]:
+        moved = [BALANCED + alpha**0.5 * np.array([np.cos(angle), np.sin(angle)]) for angle in angles]
         at_alpha = [with_imbalance(G, alpha) for G in moved]
         upper = min(objective(H.Q, G) + of_values(H, G) + cost_of_balance(G, alpha) for G in at_alpha)
-        for G in (F, moved[0]):
-            assert bracket_alpha(H, G, alpha).lower <= upper
+        assert max(bracket_alpha(H, G, alpha).lower for G in (BALANCED, moved[0])) <= upper
         least.append(0.5 - upper)
     assert alpha < 1e-20 or max(least) > 0.1 * alpha**0.5
-
-
-def test_a_mean_is_not_above_the_exact_one():
-    x = np.full(128, -0.99 * 2.0**-53)
-    x[:8] = -1.0
-    assert Fraction(float(np.mean(x))) > sum(fractions(x)) / 128  # what is lost is negative
-    assert Fraction(lower_bound_of_mean(x)) <= sum(fractions(x)) / 128
-    y = np.array([1.0, -1.0, 0.5])
-    assert (
-        sum_error(3) * np.mean(np.abs(y))
-        <= np.mean(y) - lower_bound_of_mean(y) + UNIT
-        <= sum_error(20) * np.mean(np.abs(y))
-    )
-
-
-def test_the_least_eigenvalue_is_not_below_what_is_said_in_rationals_at_any_scale():
-    """Diag(D) - qq' is singular where D = |q| sum |q|: nearly so in doubles, at scales where that is much."""
-    for seed in range(40):
-        q = np.random.default_rng(seed).standard_normal((7, 1)) * 1e3
-        D = np.abs(q[:, 0]) * np.sum(np.abs(q))
-        found = Fraction(min_eigenvalue(D, q, 0.0))
-        exact = np.diag(fractions(D)) - fractions(q) @ fractions(q).T
-        assert found <= 0
-        assert is_semidefinite(exact - found * fractions(np.eye(7)))
-
-
-def test_a_sign_that_rounding_may_have_changed_counts_as_negative(monkeypatch):
-    q = np.random.default_rng(0).standard_normal((7, 1))
-    D = np.abs(q[:, 0]) * np.sum(np.abs(q)) * (1.0 + 1e-9)
-    assert min_eigenvalue(D, q, 0.0) == -1e-13
-    monkeypatch.setattr(rounding, "UNIT", COARSE)
-    mass = 2.0 + 1.0  # of the bordered matrix: its corner, and q'D^-1 q
-    assert min_eigenvalue(D, q, 0.0) <= -sum_error(64 * 2) * mass / float(np.sum(q[:, 0] ** 2 / D**2)) / 1.1
-    assert min_eigenvalue(D * (1.0 + 4 * sum_error(64 * 2 + 7) * mass), q, 0.0) == -1e-13
-
-
-def test_a_trial_value_on_the_diagonal_proves_nothing_of_the_rest():
-    """D_1 - t is 0 at the first t: the matrix there is [[-q^2, 0], [0, 1]], and not semidefinite."""
-    found = min_eigenvalue(np.array([-1e-13, 1.0]), np.array([[1e-3], [0.0]]), 0.0)
-    assert -1.1e-6 < found <= -1e-6
-
-
-def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
-    """(w - 1) alpha is subtracted from the bound where it is rounded."""
-    X = as_data(np.random.default_rng(0).standard_normal((12, 2)))
-    H, F = projection_of(X), dc.low_rank(X, tol=1e-6).F
-    fine = bracket_alpha(H, F, 0.2)
-    monkeypatch.setattr(label_proof, "UNIT", 1e-3)
-    coarse = bracket_alpha(H, F, 0.2)
-    assert 0.0 < fine.lower - coarse.lower <= 4e-3 * 0.2 * 20
-    assert coarse.upper == fine.upper
-
-
-# What is said of a solution
-
-
-@pytest.mark.parametrize(("gap", "expected"), [(0.5, dc.Status.OPTIMAL), (2.0, dc.Status.STALLED)])
-def test_a_solution_is_optimal_only_where_the_proved_gap_is_within_the_tolerance(gap, expected):
-    X = as_data(np.random.default_rng(0).standard_normal((20, 2)))
-    found = dc.low_rank(X, tol=1e-6)
-    tol = 1e-3
-    given = dc.Result(
-        value=found.value,
-        lower=found.upper - gap * tol,
-        upper=found.upper - gap * tol,  # as a solver would have it that computes its value too low
-        F=found.F,
-        G=found.G,
-        status=dc.Status.OPTIMAL,
-        n_iter=1,
-        seconds=0.0,
-        solver="one that is too sure",
-    )
-    said = with_proved_value(given, X, 1.0, NONE, Stopping(tol, 10))
-    assert said.status is expected
-    assert said.upper == said.value == min(proved_value(X, 1.0, NONE, found.G), 1.0)
-    assert said.lower == given.lower
-    late = dc.Status.TIME_LIMIT
-    stopped = dc.Result(**{**vars(given), "F": given.F, "status": late})
-    assert with_proved_value(stopped, X, 1.0, NONE, Stopping(tol, 10)).status is late
-
-
-def test_a_v_that_cancels_to_more_than_1_is_replaced_by_zero():
-    """Two points, eight columns, a ridge of 1e-20 and l1 on some: entries of 1e17, which cancel to a value above 2."""
-    instance = make_instance("wide", 557)
-    result = dc.low_rank(
-        instance.X, instance.nu, penalty=dc.Penalty(instance.a, instance.c), sample_weight=instance.w, max_iter=50
-    )
-    G = np.asarray(result.G)
-    value = direction_value(instance.X, instance.nu, instance.a, instance.c, G, instance.w)
-    assert value <= Decimal(result.value) == Decimal(result.upper)
-
-
-@pytest.mark.parametrize("nu", [0.5, 1.0])
-def test_v_is_zero_where_its_value_is_not_proved_to_be_below_that_of_zero(nu):
-    judged = Judged(centred_points(np.random.default_rng(0).standard_normal((9, 2))), nu, NONE)
-    small = np.full((2 + (nu < 1.0), 1), 1e-3)
-    assert judged.or_zero(small)[0] is small
-    assert judged.or_zero(small)[1] < 1.0
-    for large in (1e3 * small * 1e3, np.full_like(small, np.nan)):
-        G, value = judged.or_zero(large)
-        assert not G.any()
-        assert G.shape == small.shape
-        assert value == 1.0
-
-
-def test_no_solution_is_called_optimal_by_a_solver_with_a_gap_above_the_tolerance():
-    """At a tolerance near the rounding of doubles the value proved may be above the one computed by more than that."""
-    for seed in range(2):
-        X = np.random.default_rng(seed).standard_normal((40, 3)) @ np.diag([1.0, 1e3, 1e-3])
-        for tol in (1e-13, 1e-14, 1e-15):
-            found = dc.low_rank(X, tol=tol, max_iter=60)
-            assert found.status is not dc.Status.OPTIMAL or found.gap <= tol
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-9, 0.01, 0.2])
@@ -555,8 +410,7 @@ def test_what_balance_costs_is_enough_for_a_feasible_point(alpha):
     made = 0
     for seed in range(30):
         rng = np.random.default_rng([4, seed])
-        F = rng.standard_normal((int(rng.integers(3, 9)), 3))
-        F = with_imbalance(F, alpha)
+        F = with_imbalance(rng.standard_normal((int(rng.integers(3, 9)), 3)), alpha)
         F = F + rng.uniform(0.0, 0.1) * (F.mean(axis=0) + 1e-3 * rng.standard_normal(F.shape[1]))
         F /= np.linalg.norm(F, axis=1)[:, None]
         length = np.linalg.norm(F.mean(axis=0))
@@ -573,3 +427,124 @@ def test_what_balance_costs_is_enough_for_a_feasible_point(alpha):
         made += 1
         assert float(np.mean(lacking)) <= cost_of_balance(F, alpha)
     assert made >= 10
+
+
+def test_a_mean_is_not_above_the_exact_one():
+    x = np.full(128, -0.99 * 2.0**-53)
+    x[:8] = -1.0
+    assert Fraction(float(np.mean(x))) > sum(fractions(x)) / 128  # what is lost is negative
+    assert Fraction(label_proof.lower_bound_of_mean(x)) <= sum(fractions(x)) / 128
+    y = np.array([1.0, -1.0, 0.5])
+    lowered = np.mean(y) - label_proof.lower_bound_of_mean(y) + UNIT
+    assert sum_error(3) * np.mean(np.abs(y)) <= lowered <= sum_error(20) * np.mean(np.abs(y))
+
+
+def nearly_singular(seed, scale=1.0):
+    """Diag(D) - qq' is singular where D = |q| sum |q|: nearly so in doubles."""
+    q = np.random.default_rng(seed).standard_normal((7, 1)) * scale
+    return np.abs(q[:, 0]) * np.sum(np.abs(q)), q
+
+
+def test_the_least_eigenvalue_is_not_below_what_is_said_in_rationals_at_any_scale():
+    for seed in range(40):
+        D, q = nearly_singular(seed, 1e3)
+        found = Fraction(min_eigenvalue(D, q, 0.0))
+        assert found <= 0
+        assert is_semidefinite(np.diag(fractions(D)) - fractions(q) @ fractions(q).T - found * fractions(np.eye(7)))
+
+
+def test_a_sign_that_rounding_may_have_changed_counts_as_negative(coarse):
+    D, q = nearly_singular(0)
+    D *= 1.0 + 1e-9
+    assert min_eigenvalue(D, q, 0.0) == -1e-13
+    coarse()
+    mass = 2.0 + 1.0  # of the bordered matrix: its corner, and q'D^-1 q
+    assert min_eigenvalue(D, q, 0.0) <= -sum_error(64 * 2) * mass / float(np.sum(q[:, 0] ** 2 / D**2)) / 1.1
+    assert min_eigenvalue(D * (1.0 + 4 * sum_error(64 * 2 + 7) * mass), q, 0.0) == -1e-13
+
+
+def test_a_trial_value_on_the_diagonal_proves_nothing_of_the_rest_and_none_in_reach_proves_nothing():
+    """D_1 - t is 0 at the first t: the matrix there is [[-q^2, 0], [0, 1]], and not semidefinite."""
+    D = np.array([-1e-13, 1.0])
+    assert -1.1e-6 < min_eigenvalue(D, np.array([[1e-3], [0.0]]), 0.0) <= -1e-6
+    assert -1e-12 < min_eigenvalue(D, np.zeros((2, 1)), 0.0) <= -1e-13
+    assert min_eigenvalue(np.full(2, -1e7), np.zeros((2, 1)), 0.0) == -np.inf
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0, -0.5, -np.inf])
+@pytest.mark.parametrize("shift", [-2.0, 0.0, 0.9, 3.0])
+def test_the_least_eigenvalue_is_bounded_to_one_percent_without_the_matrix(weight, shift):
+    n, D = 9, np.random.default_rng(3).uniform(0.0, 1.0, 9) + shift
+    Q = np.linalg.qr(np.random.default_rng(4).standard_normal((n, 3)))[0]
+    Q -= Q.mean(axis=0)
+    K, N = np.diag(D) - Q @ Q.T - (0.0 if np.isinf(weight) else weight) / n, np.eye(n)
+    if np.isinf(weight):
+        N = np.linalg.svd(np.ones((1, n)))[2][1:].T
+    least = min(np.linalg.eigvalsh(N.T @ K @ N)[0], 0.0)
+    assert 1.011 * least - 2e-13 <= min_eigenvalue(D, Q, weight) <= least
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, -0.5, -np.inf])
+def test_a_number_that_is_above_an_eigenvalue_proves_nothing_of_labels(weight):
+    H, D = projection_of(data(9, 3, seed=3)), np.random.default_rng(4).uniform(0.0, 1.0, 9)
+    least = min_eigenvalue(D, H.Q, weight)
+    assert label_proof.bound_of_labels(H, D, weight, least) == label_bounds.bound_at(H, D, weight) > -np.inf
+    for lowest in (0.98 * least, 0.0, 1.0, np.inf, -np.inf, np.nan):
+        assert label_proof.bound_of_labels(H, D, weight, lowest) == -np.inf
+
+
+def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
+    """(w - 1) alpha is subtracted from the bound where it is rounded."""
+    X = data(12, 2)
+    H, F = projection_of(X), dc.low_rank(X, tol=1e-6).F
+    fine = bracket_alpha(H, F, 0.2)
+    monkeypatch.setattr(label_proof, "UNIT", 1e-3)
+    coarse = bracket_alpha(H, F, 0.2)
+    assert 0.0 < fine.lower - coarse.lower <= 4e-3 * 0.2 * 20
+    assert coarse.upper == fine.upper
+
+
+# What is said of a solution
+
+
+@pytest.mark.parametrize(("gap", "expected"), [(0.5, dc.Status.OPTIMAL), (2.0, dc.Status.STALLED)])
+def test_a_solution_is_optimal_only_where_the_proved_gap_is_within_the_tolerance(gap, expected):
+    X, tol = data(20, 2), 1e-3
+    found = dc.low_rank(X, tol=1e-6)
+    least = found.upper - gap * tol  # a solver has it also as the upper bound, for it computes its value too low
+    given = {**vars(found), "F": found.F, "lower": least, "upper": least, "status": dc.Status.OPTIMAL}
+    said = with_proved_value(dc.Result(**given), X, 1.0, NONE, Stopping(tol, 10))
+    assert said.status is expected
+    assert said.upper == said.value == min(proved_value(X, 1.0, NONE, found.G), 1.0)
+    assert said.lower == least
+    stopped = dc.Result(**{**given, "status": dc.Status.TIME_LIMIT})
+    assert with_proved_value(stopped, X, 1.0, NONE, Stopping(tol, 10)).status is dc.Status.TIME_LIMIT
+
+
+def test_a_v_that_cancels_to_more_than_1_is_replaced_by_zero():
+    """Two points, eight columns, a ridge of 1e-20 and l1 on some: entries of 1e17, which cancel to a value above 2."""
+    X, nu, a, c, w, *_ = make_instance("wide", 557)
+    result = dc.low_rank(X, nu, penalty=dc.Penalty(a, c), sample_weight=w, max_iter=50)
+    value = direction_value(X, nu, a, c, np.asarray(result.G), w)
+    assert value <= Decimal(result.value) == Decimal(result.upper)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.0])
+def test_v_is_zero_where_its_value_is_not_proved_to_be_below_that_of_zero(nu):
+    judged = Judged(centred_points(np.random.default_rng(0).standard_normal((9, 2))), nu, NONE)
+    small = np.full((2 + (nu < 1.0), 1), 1e-3)
+    assert judged.or_zero(small)[0] is small
+    assert judged.or_zero(small)[1] < 1.0
+    for large in (1e3 * small * 1e3, np.full_like(small, np.nan)):
+        G, value = judged.or_zero(large)
+        np.testing.assert_array_equal(G, np.zeros(small.shape))
+        assert value == 1.0
+
+
+def test_no_solution_is_called_optimal_by_a_solver_with_a_gap_above_the_tolerance():
+    """At a tolerance near the rounding of doubles the value proved may be above the one computed by more than that."""
+    for seed in range(2):
+        X = np.random.default_rng(seed).standard_normal((40, 3)) @ np.diag([1.0, 1e3, 1e-3])
+        for tol in (1e-13, 1e-14, 1e-15):
+            found = dc.low_rank(X, tol=tol, max_iter=60)
+            assert found.status is not dc.Status.OPTIMAL or found.gap <= tol

@@ -5,11 +5,10 @@ import pickle
 import re
 import warnings
 
-import dask.array
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse
+from forms import each_form
 
 import diffrac_cvx as dc
 from diffrac_cvx.errors import DataError, ParameterError
@@ -45,7 +44,7 @@ def slope(value):
     return (value(STEP) - value(-STEP)) / (2 * STEP)
 
 
-CASES = [(nu, penalty, "plain") for nu in (0.3, 0.9, 1.0) for penalty in PENALTIES]
+CASES = [(nu, penalty, "plain") for nu in (0.3, 1.0) for penalty in PENALTIES] + [(0.9, "both", "plain")]
 CASES += [(nu, penalty, given) for nu, penalty in ((0.3, "both"), (1.0, "by column")) for given in [*GIVEN][1:]]
 
 
@@ -55,31 +54,13 @@ def test_the_derivative_is_that_of_finite_differences(nu, penalty, given):
     X, weights, options = table(), PENALTIES[penalty], GIVEN[given]
     found = solved(X, nu, **weights, **options).gradient()
     assert not found.cautions
-    D = rng.standard_normal(X.shape)
-    assert slope(lambda t: solved(X + t * D, nu, **weights, **options).value) == pytest.approx(
-        np.sum(D * found.X), abs=1e-6
-    )
-    for name, weight in weights.items():
-        change = weight * rng.uniform(0.5, 1.0, np.shape(weight))
-
-        def value(t, name=name, weight=weight, change=change):
-            return solved(X, nu, **weights | {name: weight + t * change}, **options).value
-
-        measured = slope(value)
-        assert measured == pytest.approx(np.sum(change * getattr(found, name)), abs=1e-6)
-    if nu < 1.0:
-        assert slope(lambda t: solved(X, nu + t, **weights, **options).value) == pytest.approx(found.nu, abs=1e-6)
-
-
-def test_every_entry_of_the_derivative_in_x_is_right():
-    X, moved = table(8, 2), np.zeros((8, 2))
-    found, measured = solved(X, 0.7, ridge=0.1).gradient().X, np.zeros((8, 2))
-    for entry in np.ndindex(X.shape):
-        moved[entry] = 1.0
-        measured[entry] = slope(lambda t: solved(X + t * moved, 0.7, ridge=0.1).value)
-        moved[entry] = 0.0
-    np.testing.assert_allclose(found, measured, atol=1e-7)
-    np.testing.assert_allclose(found.sum(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(found.X.sum(axis=0), 0.0, atol=1e-12)
+    at = {"X": X, "nu": nu, **weights}
+    changes = {"X": rng.standard_normal(X.shape)} | ({"nu": 1.0} if nu < 1.0 else {})
+    changes |= {name: weight * rng.uniform(0.5, 1.0, np.shape(weight)) for name, weight in weights.items()}
+    for name, change in changes.items():
+        measured = slope(lambda t, of=name, by=change: solved(**at | {of: at[of] + t * by}, **options).value)
+        assert measured == pytest.approx(np.sum(change * getattr(found, name)), abs=1e-6), name
 
 
 def test_at_the_ends_of_nu_the_derivative_is_from_inside():
@@ -113,29 +94,22 @@ def test_the_derivative_in_nu_is_that_of_the_offset():
     assert result.gradient().nu == pytest.approx(result.V[-1, -1] / 0.6**2, rel=1e-5)
 
 
-def test_where_the_units_change_with_the_weights_the_value_does_not():
+def test_columns_in_other_units_have_derivatives_in_those_and_the_value_does_not_change_where_the_weights_have_them():
     """X, lam and the ridge times s, s^2, s^2: the derivative along these changes is 0, at any best scale of V."""
-    X, lam, ridge = table(30, 5), 0.03, 0.2
-    found = dc.low_rank(X, lam=lam, ridge=ridge, tol=1e-2).gradient()
-    assert np.sum(X * found.X) + 2 * (lam * found.lam + ridge * found.ridge) == pytest.approx(0.0, abs=1e-12)
-
-
-def test_columns_in_other_units_have_derivatives_in_those():
-    X, lam, ridge, units = table(), 0.05, 0.1, np.array([1e-8, 1.0, 1e8])
-    plain = solved(X, 1.0, lam=np.full(3, lam), ridge=np.full(3, ridge)).gradient()
+    X, lam, ridge, units = table(), np.full(3, 0.05), np.full(3, 0.1), np.array([1e-8, 1.0, 1e8])
+    plain = solved(X, 1.0, lam=lam, ridge=ridge).gradient()
     other = solved(X * units, 1.0, lam=lam * units**2, ridge=ridge * units**2).gradient()
     np.testing.assert_allclose(other.X * units, plain.X, atol=1e-6)
     np.testing.assert_allclose(other.lam * units**2, plain.lam, atol=1e-5)
     np.testing.assert_allclose(other.ridge * units**2, plain.ridge, atol=1e-5)
+    rough = dc.low_rank(X, lam=lam, ridge=ridge, tol=1e-2).gradient()
+    assert np.sum(X * rough.X) + 2 * (lam @ rough.lam + ridge @ rough.ridge) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_one_weight_for_all_has_the_sum_of_the_derivatives_of_each():
-    X = table()
-    one = solved(X, 1.0, lam=0.1, ridge=0.2).gradient()
-    each = solved(X, 1.0, lam=np.full(3, 0.1), ridge=np.full(3, 0.2)).gradient()
+    one, each = (solved(table(), 1.0, lam=0.1 * ones, ridge=0.2 * ones).gradient() for ones in (1.0, np.ones(3)))
     assert np.ndim(one.lam) == np.ndim(one.ridge) == 0
-    assert one.lam == pytest.approx(each.lam.sum(), abs=1e-5)
-    assert one.ridge == pytest.approx(each.ridge.sum(), abs=1e-5)
+    assert [one.lam, one.ridge] == pytest.approx([each.lam.sum(), each.ridge.sum()], abs=1e-5)
 
 
 def test_a_weight_of_zero_beside_others_has_an_infinite_derivative_and_alone_that_of_its_column():
@@ -173,7 +147,7 @@ def test_all_ways_of_solving_the_problem_have_the_same_derivative(nu, links):
     X, weights = table(), {"lam": 0.05, "ridge": 0.1, "links": links}
     exact = solved(X, nu, **weights).gradient()
     others = [dc.solve(build(X, nu, **weights), "CLARABEL") for build in (dc.v_space, dc.lifted)]
-    for result in (*others, dc.fista(X, nu, **weights, tol=1e-7)):
+    for result in (*others, dc.fista(X, nu, **weights, tol=1e-6)):
         found = result.gradient()
         np.testing.assert_allclose(found.X, exact.X, atol=1e-4)
         np.testing.assert_allclose([found.lam, found.ridge, found.nu], [exact.lam, exact.ridge, exact.nu], atol=1e-3)
@@ -187,19 +161,10 @@ def test_parameters_that_were_changed_after_building_are_those_of_the_derivative
     assert found.lam == pytest.approx(exact.lam, abs=1e-4)
 
 
-FORMS = {
-    "list": np.ndarray.tolist,
-    "frame": pd.DataFrame,
-    "sparse": scipy.sparse.csr_array,
-    "chunks": lambda X: dask.array.from_array(X, chunks=(5, 3)),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
+@each_form("list", "data frame", "csr", "dask")
 def test_the_derivative_does_not_depend_on_how_the_table_is_stored(form):
-    X = table()
-    found = solved(FORMS[form](X), 0.7, lam=0.05, ridge=0.1).gradient()
-    np.testing.assert_allclose(found.X, solved(X, 0.7, lam=0.05, ridge=0.1).gradient().X, atol=1e-6)
+    found, exact = (solved(X, 0.7, lam=0.05, ridge=0.1).gradient() for X in (form(table()), table()))
+    np.testing.assert_allclose(found.X, exact.X, atol=1e-6)
 
 
 def test_a_sparse_factor_of_many_columns_has_the_derivative_of_the_dense_one():
@@ -211,16 +176,18 @@ def test_a_sparse_factor_of_many_columns_has_the_derivative_of_the_dense_one():
     found = result.gradient()
     np.testing.assert_allclose(found.lam, np.abs(result.V).sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(found.ridge, np.trace(result.V), rtol=1e-12)
-    D = rng.standard_normal(X.shape)
-    measured = slope(lambda t: dc.low_rank(X + t * D, lam=0.1, ridge=0.1, tol=1e-10).value)
+    hold_in_a_direction(found, X, lam=0.1, ridge=0.1)
+
+
+def hold_in_a_direction(found, X, **weights):
+    D = np.random.default_rng(1).standard_normal(X.shape)
+    measured = slope(lambda t: dc.low_rank(X + t * D, **weights, tol=1e-10).value)
     assert measured == pytest.approx(np.sum(D * found.X), abs=1e-5)
 
 
 def test_many_rows_are_read_by_parts(few_are_many):
     X = table(150, 3)
-    found, D = dc.low_rank(X, ridge=0.1, tol=1e-9).gradient(), np.random.default_rng(0).standard_normal((150, 3))
-    measured = slope(lambda t: dc.low_rank(X + t * D, ridge=0.1, tol=1e-11).value)
-    assert measured == pytest.approx(np.sum(D * found.X), abs=1e-5)
+    hold_in_a_direction(dc.low_rank(X, ridge=0.1, tol=1e-9).gradient(), X, ridge=0.1)
 
 
 def test_points_of_weight_zero_have_rows_of_zeros():

@@ -61,17 +61,12 @@ def test_at_the_best_scale_gain_and_cost_are_one_minus_the_objective(nu, penalty
 
 
 @each_penalty
-def test_no_other_multiple_of_a_factor_is_better(penalty):
+def test_no_other_multiple_of_a_factor_is_better_and_a_zero_factor_is_worth_one(penalty):
     problem = direction_problem(centred(), 0.5, penalty)
     best, value, _ = problem.best_scale(factor_of(problem))
     assert all(objective(problem, best * scale) > value for scale in (0.01, 0.9, 0.999, 1.001, 1.1, 100.0))
     np.testing.assert_allclose(problem.best_scale(best * 1e-3).U, best, rtol=1e-12)
-
-
-@each_penalty
-def test_a_zero_factor_is_worth_one(penalty):
-    problem = direction_problem(centred(), 1.0, penalty)
-    best, value, _ = problem.best_scale(np.zeros((problem.X.shape[1], 2)))
+    best, value, _ = problem.best_scale(0.0 * best)
     assert value == 1.0
     assert not best.any()
 
@@ -81,18 +76,11 @@ def test_a_zero_factor_is_worth_one(penalty):
 
 @each_nu
 @each_penalty
-def test_going_to_the_users_coordinates_and_back_changes_nothing(nu, penalty):
+def test_going_to_the_users_coordinates_and_back_changes_nothing_and_so_the_other_way_round(nu, penalty):
     problem = direction_problem(centred(), nu, penalty)
-    U = factor_of(problem)
+    U, G = factor_of(problem), np.random.default_rng(2).standard_normal((len(problem.L), 3))
     back = problem.from_user(directions(problem, U))
     np.testing.assert_allclose(back @ back.T, U @ U.T, atol=1e-11 * np.abs(U @ U.T).max())
-
-
-@each_nu
-@each_penalty
-def test_the_factor_of_a_users_matrix_gives_it_back(nu, penalty):
-    problem = direction_problem(centred(), nu, penalty)
-    G = np.random.default_rng(2).standard_normal((len(problem.L), 3))
     np.testing.assert_allclose(directions(problem, problem.from_user(G @ G.T)), G @ G.T, atol=1e-10)
 
 
@@ -107,18 +95,11 @@ def test_where_directions_are_not_determined_their_scores_come_back(shape):
 
 
 @each_penalty
-def test_a_matrix_without_offset_is_one_with_a_zero_offset(penalty):
-    problem = direction_problem(centred(), 0.5, penalty)
-    G = np.random.default_rng(4).standard_normal((4, 3))
+def test_a_matrix_or_a_factor_without_offset_is_one_with_a_zero_offset(penalty):
+    problem, G = direction_problem(centred(), 0.5, penalty), np.random.default_rng(4).standard_normal((4, 3))
     without = directions(problem, problem.from_user(G @ G.T))
     np.testing.assert_allclose(without, np.pad(G @ G.T, (0, 1)), atol=1e-10)
-
-
-@each_penalty
-def test_a_factor_without_offset_is_one_with_a_zero_offset(penalty):
-    problem = direction_problem(centred(), 0.5, penalty)
-    G = np.random.default_rng(2).standard_normal((len(problem.L) - 1, 2))
-    with_zero = problem.from_user_factor(np.vstack([G, np.zeros((1, 2))]))
+    with_zero = problem.from_user_factor(np.vstack([G, np.zeros((1, 3))]))
     np.testing.assert_allclose(dense(problem.from_user_factor(G)), with_zero, atol=1e-12)
 
 

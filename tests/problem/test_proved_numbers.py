@@ -6,7 +6,6 @@ import math
 import pickle
 import re
 import sys
-import warnings
 from fractions import Fraction
 from pathlib import Path
 
@@ -60,81 +59,48 @@ def brackets(draw):
 
 
 def numbers(text, pattern):
-    """The numbers at the places # of a pattern, whose other characters are literal, in a text."""
-    found = re.search(re.escape(pattern).replace(r"\#", f"({NUMBER})"), text)
+    """The numbers at the places <L>, <U> and <G> of a pattern, whose other characters are literal, in a text."""
+    found = re.search(re.sub("<[LUG]>", lambda _: f"({NUMBER})", re.escape(pattern)), text)
     assert found, f"{pattern!r} is not in {text!r}"
     return found.groups()
 
 
 def result_of(lower, upper, status=dc.Status.OPTIMAL):
-    return dc.Result(
-        value=upper, lower=lower, upper=upper, F=np.ones((5, 1)), status=status, n_iter=3, seconds=0.1, solver="one"
-    )
+    ends = {"value": upper, "lower": lower, "upper": upper}
+    return dc.Result(**ends, F=np.ones((5, 1)), status=status, n_iter=3, seconds=0.1, solver="one")
 
 
-def found_by(lower, cost, *, tol):
+def found_by(lower, cost, **more):
     """What `cluster` says of a split, as far as it is about the bracket of its cost."""
-    return {
-        "cost": cost, "lower_bound": lower, "upper_bound": cost, "label_gap": width_of(lower, cost), "sizes": [2, 3],
-        "tol": tol, "n": 5, "d": 2, "seconds": 0.1,
-    }  # fmt: skip
+    ends = {"cost": cost, "lower_bound": lower, "upper_bound": cost, "label_gap": width_of(lower, cost)}
+    return {**ends, "sizes": [2, 3], "tol": 0.0, "n": 5, "d": 2, "seconds": 0.1, **more}
 
 
-# Faces: each gives the lower end, the upper end and the gap that it prints, None where it prints none.
+# Faces: each prints of a bracket its lower end <L>, its upper end or a cost <U>, or its width <G>, at these places
 
 
-def of_text(lower, upper):
-    return (*numbers(format_bracket(lower, upper), "[#, #]"), format_gap(lower, upper))
+def of_split(text, lower, upper, certain, narrow):
+    """The cost of a split, and what none costs less than; where that is certain, up to how much."""
+    return text, "<U> (0", narrow if certain(upper - lower) else "less than <L>."
 
 
-def of_bracket(lower, upper):
-    return (*numbers(str(dc.Bracket(lower, upper)), "[#, #]"), None)
-
-
-def of_result(lower, upper):
-    value, *ends, gap = numbers(repr(result_of(lower, upper)), "value=#, bracket=[#, #], gap=#,")
-    assert value == ends[1]
-    return (*ends, gap)
-
-
-def of_split_in_words(lower, upper):
-    (cost,), sentence = numbers(text := words.proof_of(found_by(lower, upper, tol=0.0)), "split: # (0"), "less than #."
-    if upper - lower <= 1e-4:
-        return None, cost, *numbers(text, "costs less, up to #.")
-    return *numbers(text, sentence), cost, None
-
-
-def of_labels_in_words(lower, upper):
-    text = " ".join(words.answer_of({**found_by(lower, upper, tol=0.0), "cost": None}))
-    return *numbers(text, "at least # (0"), None, None
-
-
-def of_progress_on_the_terminal(lower, upper):
+def of_progress_on_the_terminal(*of):
     watch = Watch(Console(quiet=True))
-    watch.solver("one")(dc.Progress(1, 0.1, lower, upper))
-    return *numbers(watch.text, "between # and #"), None
-
-
-def of_comparison(lower, upper):
-    record = comparing.proved_cells(result_of(lower, upper))
-    value, *ends, gap = Table.from_records([record]).lines()[1]
-    assert value == ends[1]
-    return (*ends, gap)
+    watch.solver("one")(dc.Progress(1, 0.1, *of))
+    return watch.text, "between <L> and <U>"
 
 
 def of_row_of_comparison(lower, upper):
-    task = Task(
-        X=X, nu=1.0, penalty=dc.Penalty(), alpha=0.0, tol=1e-4, time_limit=None, memory_limit=None, seed=0
-    )  # fmt: skip
+    limits = {"tol": 1e-4, "time_limit": None, "memory_limit": None, "seed": 0}
+    task = Task(X=X, nu=1.0, penalty=dc.Penalty(), alpha=0.0, **limits)
     row = comparing.row_of("one", Found("(9)", labels=Y, objective=upper), task, None, lower)
-    return None, None, format_cell(row["label_gap"])
+    return format_cell(row["label_gap"]), "<G>"
 
 
 def of_best_labels(lower, upper):
     found = {"one": Found("(15)", bounds=dc.Bracket(lower, 1.0), objective=upper)}
     said = " ".join(disagreements.best_labels(found))
-    score, least = numbers(said, "score # in (9), and one proves that none score less than #")
-    return least, score, None
+    return said, "score <U> in (9), and one proves that none score less than <L>"
 
 
 def of_lost_cluster(lower, upper):
@@ -144,62 +110,61 @@ def of_lost_cluster(lower, upper):
         raise dc.LostError("lost")
 
     problem = direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=0.1))
-    stopping = Stopping(1e-300, 10)
     try:
-        certify_until_stopped(problem, iterates(), None, stopping, "one", dc.Status.STALLED)
+        certify_until_stopped(problem, iterates(), None, Stopping(1e-300, 10), "one", dc.Status.STALLED)
     except dc.LostError as lost:
-        return *numbers(str(lost), "lies in [#, #]"), None
-    return None, None, None  # a bracket of no width ends the search before
-
-
-def of_verbose_estimator(lower, upper):
-    return *numbers(sentence_of(lower, upper), "[#, #]"), None
+        return str(lost), "lies in [<L>, <U>]"
+    return ("",)  # a bracket of no width ends the search before
 
 
 def of_warning_of_estimator(lower, upper):
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
+    with pytest.warns(UserWarning, match="gap is") as warned:
         dc.DiffracClustering()._keep((result_of(lower, upper, dc.Status.MAX_ITER),))
-    return None, None, *numbers(str(warned[0].message), "gap is #, tol")
+    return str(warned[0].message), "gap is <G>, tol"
 
 
-def of_progress_on_the_page(lower, upper):
-    line = computation.StatusLine("one", 0, 1, 0.1, dc.Progress(1, 0.1, lower, upper), "running")
-    return *numbers(str(line), "between # and #"), None
-
-
-def of_split_on_the_page(lower, upper):
-    proof = dc.LabelCertificate(objective=upper, lower=lower, v=NOTHING)
-    text = " ".join(answer.describe_cost(proof))
-    (cost,) = numbers(text, "split: # (0")
-    if proof.gap < answer.CERTAIN:
-        return None, cost, *numbers(text, "more than #.")
-    return *numbers(text, "less than #."), cost, None
-
-
-def of_clusters_on_the_page(lower, upper):
-    proof = dc.ClustersCertificate(objective=upper, lower=lower, W=NOTHING)
-    text = " ".join(answer.describe_cost(proof, 3))
-    (cost,) = numbers(text, "clusters: # (0")
-    if proof.gap < answer.CERTAIN:
-        return None, cost, *numbers(text, "more than #.")
-    return *numbers(text, "less than #."), cost, None
+def of_splits_on_the_page(lower, upper, k=None):
+    of = {"objective": upper, "lower": lower}
+    proof = dc.LabelCertificate(**of, v=NOTHING) if k is None else dc.ClustersCertificate(**of, W=NOTHING)
+    text = " ".join(answer.describe_cost(proof, *([] if k is None else [k])))
+    return of_split(text, lower, upper, lambda _: proof.gap < answer.CERTAIN, "more than <G>.")
 
 
 def of_report(lower, upper):
-    rows = cluster_report.number_rows(found_by(lower, upper, tol=0.0))
-    cells = {title: format_cell(value) for title, value, _ in rows}
-    return cells["proved lower bound"], cells["cost"], cells["distance from the best"]
+    cells = {title: format_cell(value) for title, value, _ in cluster_report.number_rows(found_by(lower, upper))}
+    return " ".join(cells[of] for of in ("proved lower bound", "cost", "distance from the best")), "<L> <U> <G>"
 
 
 def of_path(lower, upper):
     ends = {"value": np.array([upper]), "lower": np.array([lower]), "upper": np.array([upper])}
     zeros = dict.fromkeys(("parameter", "eigenvalue_ratio", "imbalance", "seconds"), np.zeros(1))
-    table = path.summary_table(
-        dc.paths.Path(name="nu", error=None, directions=np.ones((1, 2)), reservations=((),), **zeros, **ends)
-    )
-    record = dict(zip(*table.lines(), strict=True))
-    return None, record["value"], record["gap"]
+    made = dc.paths.Path(name="nu", error=None, directions=np.ones((1, 2)), reservations=((),), **zeros, **ends)
+    record = dict(zip(*path.summary_table(made).lines(), strict=True))
+    return f"{record['value']} {record['gap']}", "<U> <G>"
+
+
+def of_comparison(lower, upper):
+    record = comparing.proved_cells(result_of(lower, upper))
+    return " ".join(Table.from_records([record]).lines()[1]), "<U> <L> <U> <G>"
+
+
+FACES = {
+    "text": lambda *of: (f"{format_bracket(*of)} {format_gap(*of)}", "[<L>, <U>] <G>"),
+    "bracket": lambda *of: (str(dc.Bracket(*of)), "[<L>, <U>]"),
+    "result": lambda *of: (repr(result_of(*of)), "value=<U>, bracket=[<L>, <U>], gap=<G>,"),
+    "split in words": lambda *of: of_split(
+        words.proof_of(found_by(*of)), *of, lambda width: width <= 1e-4, "costs less, up to <G>."
+    ),
+    "labels in words": lambda *of: (" ".join(words.answer_of(found_by(*of) | {"cost": None})), "at least <L> (0"),
+    "verbose estimator": lambda *of: (sentence_of(*of), "[<L>, <U>]"),
+    "clusters on the page": lambda *of: of_splits_on_the_page(*of, k=3),
+    "progress on the page": lambda *of: (
+        str(computation.StatusLine("one", 0, 1, 0.1, dc.Progress(1, 0.1, *of), "running")), "between <L> and <U>"
+    ),
+    "split on the page": of_splits_on_the_page, "progress": of_progress_on_the_terminal, "comparison": of_comparison,
+    "row of a comparison": of_row_of_comparison, "best labels": of_best_labels, "lost cluster": of_lost_cluster,
+    "warning of an estimator": of_warning_of_estimator, "report": of_report, "path": of_path,
+}  # fmt: skip
 
 
 def apart_in_benchmark(lower, upper):
@@ -209,30 +174,29 @@ def apart_in_benchmark(lower, upper):
         "judged_lower": np.nan, "judged_upper": np.nan, "time_to_1e-2": np.nan,
     }  # fmt: skip
     text = check_brackets(pd.DataFrame(rows)).text
-    return numbers(text, "one own_lower is #, two own_upper is #")[::-1] if "APART" in text else None
+    return numbers(text, "one own_lower is <L>, two own_upper is <U>")[::-1] if "APART" in text else None
 
 
-FACES = [
-    of_text, of_bracket, of_result, of_split_in_words, of_labels_in_words, of_progress_on_the_terminal, of_comparison,
-    of_row_of_comparison, of_best_labels, of_lost_cluster, of_verbose_estimator, of_warning_of_estimator,
-    of_progress_on_the_page, of_split_on_the_page, of_clusters_on_the_page, of_report, of_path,
-]  # fmt: skip
+a_few = settings(max_examples=60, deadline=None, derandomize=True)
+many = settings(max_examples=300, deadline=None, derandomize=True)
 
 
-@pytest.mark.parametrize("face", FACES, ids=lambda face: face.__name__)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@pytest.mark.parametrize("face", FACES)
+@a_few
 @given(exact=brackets())
 def test_a_printed_bracket_holds_the_exact_one(face, exact):
-    lower, upper, gap = face(*exact)
-    if lower is not None:
-        assert Fraction(lower) <= Fraction(exact[0])
-    if upper is not None:
-        assert Fraction(upper) >= Fraction(exact[1])
-    if gap is not None:
-        assert Fraction(gap) >= Fraction(exact[1]) - Fraction(exact[0])
+    (lower, upper), (text, *patterns) = map(Fraction, exact), FACES[face](*exact)
+    for pattern in patterns:
+        for place, number in zip(re.findall("<([LUG])>", pattern), numbers(text, pattern), strict=True):
+            above = {
+                "L": lower - Fraction(number),
+                "U": Fraction(number) - upper,
+                "G": Fraction(number) - upper + lower,
+            }
+            assert above[place] >= 0, (pattern, number)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@a_few
 @given(exact=brackets())
 def test_brackets_that_lie_apart_do_so_as_printed(exact):
     lower, upper = exact
@@ -241,18 +205,18 @@ def test_brackets_that_lie_apart_do_so_as_printed(exact):
     assert ends is None or Fraction(ends[0]) < Fraction(ends[1])
     name = {"one": Found("(9)", objective=lower), "two": Found("(15)", bounds=dc.Bracket(upper, 1.0))}
     for sentence in disagreements.contradictions_of_labels("one", name["one"], "two", name["two"]):
-        score, bound = numbers(sentence, "score # in (9), two claims that none score less than #")
+        score, bound = numbers(sentence, "score <U> in (9), two claims that none score less than <L>")
         assert Fraction(lower) <= Fraction(score) < Fraction(bound) <= Fraction(upper)
     first, second = (
         disagreements.own_claim(*one) for one in (("one", result_of(upper, 1.0)), ("two", result_of(0.0, lower)))
     )
     for sentence in disagreements.describe_apart(first, second, ""):
-        bound, most, apart = numbers(sentence, "is at least #, two that it is at most #: apart by #")
+        bound, most, apart = numbers(sentence, "is at least <L>, two that it is at most <U>: apart by <G>")
         assert Fraction(lower) <= Fraction(most) < Fraction(bound) <= Fraction(upper)
         assert Fraction(apart) <= Fraction(upper) - Fraction(lower)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@many
 @given(
     number=st.floats(allow_nan=False, allow_infinity=False), width=st.floats(0.0, allow_nan=False) | st.just(math.inf)
 )
@@ -265,7 +229,7 @@ def test_every_double_is_rounded_to_its_side_and_not_far(number, width):
         assert above - below <= max(Fraction(width) / 10, abs(exact) / 10**11)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@many
 @given(lower=st.floats(-1e150, 1e150), upper=st.floats(-1e150, 1e150))
 def test_a_width_and_a_sum_are_the_least_doubles_not_below_the_exact_ones(lower, upper):
     for found, exact in (
@@ -308,11 +272,11 @@ def test_the_cost_of_a_split_is_never_printed_below_what_no_split_costs_less_tha
     six = np.array([[-0.1], [-0.2], [-3.0], [0.1], [0.4], [2.9]])
     result = dc.low_rank(six)
     split = dc.certify_labels(six, np.sign(six[:, 0]), result)
-    text = words.proof_of({**found_by(result.lower, split.objective, tol=0.0), "tol": -1.0})
-    cost, *_ = numbers(text, "split: # (0")
+    text = words.proof_of(found_by(result.lower, split.objective, tol=-1.0))
+    (cost,) = numbers(text, "split: <U> (0")
     assert Fraction(cost) >= Fraction(split.objective) >= Fraction(result.lower)
-    assert numbers(words.proof_of(found_by(0.4, 0.450660645, tol=0.0)), "Cost of this split: #") == ("0.4507",)
-    assert numbers(words.proof_of(found_by(0.450660644, 0.6, tol=0.0)), "costs less than #.") == ("0.4506",)
+    assert numbers(words.proof_of(found_by(0.4, 0.450660645)), "Cost of this split: <U>") == ("0.4507",)
+    assert numbers(words.proof_of(found_by(0.450660644, 0.6)), "costs less than <L>.") == ("0.4506",)
 
 
 def test_a_proved_number_is_a_float_that_keeps_its_text():
@@ -332,7 +296,7 @@ def test_the_tables_of_the_page_print_costs_and_gaps_rounded_up():
 
 
 def test_a_report_prints_a_proved_number_by_its_own_text():
-    numbers_of = cluster_report.number_rows({**found_by(0.450660645, 0.6, tol=0.0), "status": "ended"})
+    numbers_of = cluster_report.number_rows(found_by(0.450660645, 0.6, status="ended"))
     values = {
         "title": "t", "file": "f", "warnings": [], "summary": [], "notes": [], "clusters": True, "sizes": [5], "n": 5,
         "groups": [], "truth": None, "coefficients": [], "more_features": 0, "pictures": [], "proofs": [],
@@ -343,7 +307,7 @@ def test_a_report_prints_a_proved_number_by_its_own_text():
     assert "0.4507" not in text
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@a_few
 @given(exact=brackets())
 def test_a_table_of_an_experiment_holds_the_exact_bracket_and_changes_no_more(exact):
     lower, upper = exact

@@ -1,11 +1,12 @@
 """Numbers beyond double precision: a wide bracket or an error in words, and nothing proved by what is not finite."""
 
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
+from forms import quick_or_slow
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import proof
@@ -48,10 +49,12 @@ FUNCTIONS = {
 }
 
 
+EVERY = [*product(TABLES, PENALTIES, FUNCTIONS)]  # each table with every other penalty, in turn, by each function
+QUICK = [case for i, case in enumerate(EVERY) if (i + i // 8 + i // 64) % 2]
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("penalty", PENALTIES)
+@quick_or_slow(("table", "penalty", "name"), EVERY, QUICK)
 def test_extreme_scales_give_a_bracket_or_an_error_in_words(table, penalty, name):
     try:
         found = FUNCTIONS[name](TABLES[table], PENALTIES[penalty])

@@ -19,8 +19,7 @@ def result_of(**fields):
 
 
 def test_the_gap_is_the_width_of_the_bracket():
-    assert Bracket(0.2, 0.5).gap == pytest.approx(0.3)
-    assert result_of().gap == pytest.approx(0.3)
+    assert Bracket(0.2, 0.5).gap == result_of().gap == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(

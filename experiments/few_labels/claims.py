@@ -6,7 +6,8 @@ import pandas as pd
 from diffrac_cvx.problem.proved_numbers import format_upper
 from experiments.few_labels.cells import AT_RANDOM, KNOWN, MOST_POINTS, REPLICATIONS
 from experiments.few_labels.methods import NEIGHBOURS, RIVALS
-from experiments.harness import Finding, Verdict, judge
+from experiments.harness import Finding, judge
+from experiments.harness.beyond import ruled
 from experiments.harness.intervals import Interval, mean_of
 
 TITLE = "Few labels known"
@@ -26,20 +27,8 @@ KINDS = ("held-out", "design")
 
 def claims(table: pd.DataFrame) -> list[Finding]:
     """Return what was found."""
-    return [
-        target(table),
-        gain_by_number(table),
-        best_of_all(table),
-        where_it_loses(table),
-        automatic_share(table),
-        random_draws(table),
-        proofs(table),
-    ]
-
-
-def finding(says: str, measured: str, verdict: Verdict, rule: str) -> Finding:
-    """Return a finding whose comment is its rule and what the rule gives."""
-    return Finding(says, measured, f"Rule: {rule} It says: {verdict.value}.")
+    rules = (target, gain_by_number, best_of_all, where_it_loses, automatic_share, random_draws, proofs)
+    return [rule(table) for rule in rules]
 
 
 def gains(table: pd.DataFrame, known: int, kind: str, draw: str = "balanced", over: str = "ridge") -> pd.DataFrame:
@@ -70,7 +59,7 @@ def target(table: pd.DataFrame) -> Finding:
     held_out = gains(table, JUDGED, "held-out")
     wins = float((held_out["value"] > 0.0).mean()) if len(held_out) else 0.0
     bounded = bool((held_out["value"] >= WORST).all())
-    return finding(
+    return ruled(
         f"with {JUDGED} known labels, as many of each class, it is better than ridge regression on the same labels",
         "; ".join(words) + "." if words else f"0 sets with {JUDGED} labels.",
         judge(wins >= SHARE and bounded, wins >= SHARE or (wins > 0.5 and bounded), tested=len(held_out) >= LEAST),
@@ -84,7 +73,7 @@ def gain_by_number(table: pd.DataFrame) -> Finding:
     by_known = {known: mean_gain(gains(table, known, "held-out")) for known in KNOWN}
     few, many = by_known[KNOWN[1]], by_known[KNOWN[-1]]
     words = [f"{known} labels {gain:.3f}" for known, gain in by_known.items()]
-    return finding(
+    return ruled(
         "the fewer labels are known, the more it gains over ridge regression",
         f"Mean gain over held-out sets: {', '.join(words)}.",
         judge(few.low > many.high, few.value > many.value, tested=enough(table, KNOWN[-1])),
@@ -108,7 +97,7 @@ def best_of_all(table: pd.DataFrame) -> Finding:
         ahead = mean_gain(gains(table, JUDGED, "held-out", over=following))
         words = ", ".join(f"{method} {value:.3f}" for method, value in means.items())
         words += f"; above {following} by {ahead:.3f}."
-    return finding(
+    return ruled(
         f"with {JUDGED} known labels it is the best of all methods, in the mean over held-out sets",
         words,
         judge(ahead.low > 0.0, ahead.value > 0.0, tested=enough(table, JUDGED)),
@@ -140,7 +129,7 @@ def automatic_share(table: pd.DataFrame) -> Finding:
     gain = mean_gain(found)
     rows = held_out(table, JUDGED)
     ends = f"{found['value'].min():.3f} to {found['value'].max():.3f}" if len(found) else "none"
-    return finding(
+    return ruled(
         "the weight of the known points, chosen by cross-validation, gains over equal weights",
         f"{JUDGED} labels: {gain:.3f} in the mean over {len(found)} held-out sets, {ends}; a large weight is chosen in "
         f"{100 * (rows['share'] > 0.0).mean() if len(rows) else 0:.0f} % of the fits.",

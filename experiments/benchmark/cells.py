@@ -29,7 +29,7 @@ MOST_AT_ONCE, BLOCK = 3000, 500  # features: of more, the products of a block of
 SECONDS = 900.0  # of a cell, all its solves and judgements together
 SETTINGS = {"goals": GOALS, "limits": [LIMIT, MEDIUM, LONG, GRACE, MEMORY], "repeats": REPEATS}
 LIMITED = (Status.TIME_LIMIT, Status.LIMIT)
-UNKNOWN = dc.Bracket(np.nan, np.nan)
+UNKNOWN = dc.Bracket(np.nan, np.nan)  # where V does not fit in the judge's memory
 TIMES = tuple(f"time_to_1e{round(np.log10(goal))}" for goal in GOALS)  # columns, in seconds
 COLUMNS = (
     "data_MB", "gram_seconds", "seconds", "passes", "peak_MB", "own_lower", "own_upper", "judged_lower", "judged_upper",
@@ -38,27 +38,13 @@ COLUMNS = (
 
 
 class Answer(NamedTuple):
-    """What a solve sends to the judge, and what it says of itself.
-
-    Attributes
-    ----------
-    seconds : float
-        Of the solve.
-    own : Bracket
-        Its own bracket.
-    status : Status
-        Why it stopped.
-    reached : tuple of float
-        Seconds to each goal by its own history, NaN where it has none.
-    point : Result
-        The result without its F, of which the judge reads the factor of V and the multiplier alone.
-    """
+    """What a solve sends to the judge, and what it says of itself."""
 
     seconds: float
     own: dc.Bracket
     status: Status
-    reached: tuple[float, ...]
-    point: Result
+    reached: tuple[float, ...]  # seconds to each goal by its own history, NaN where it has none
+    point: Result  # without its F: the judge reads the factor of V and the multiplier alone
 
 
 class Run(NamedTuple):

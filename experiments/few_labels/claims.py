@@ -76,15 +76,10 @@ def gain_by_number(table: pd.DataFrame) -> Finding:
     return ruled(
         "the fewer labels are known, the more it gains over ridge regression",
         f"Mean gain over held-out sets: {', '.join(words)}.",
-        judge(few.low > many.high, few.value > many.value, tested=enough(table, KNOWN[-1])),
+        judge(few.low > many.high, few.value > many.value, tested=len(gains(table, KNOWN[-1], "held-out")) >= LEAST),
         f"agrees if the interval at {KNOWN[1]} labels is above that at {KNOWN[-1]}, in part if the mean is; not tested below {LEAST} "
         f"sets with {KNOWN[-1]} labels.",
     )
-
-
-def enough(table: pd.DataFrame, known: int) -> bool:
-    """Whether there are as many held-out sets as the rules need."""
-    return len(gains(table, known, "held-out")) >= LEAST
 
 
 def best_of_all(table: pd.DataFrame) -> Finding:
@@ -100,7 +95,7 @@ def best_of_all(table: pd.DataFrame) -> Finding:
     return ruled(
         f"with {JUDGED} known labels it is the best of all methods, in the mean over held-out sets",
         words,
-        judge(ahead.low > 0.0, ahead.value > 0.0, tested=enough(table, JUDGED)),
+        judge(ahead.low > 0.0, ahead.value > 0.0, tested=rows["name"].nunique() >= LEAST),
         "agrees if the interval of the difference to the next is above 0, in part if the difference is.",
     )
 
@@ -143,19 +138,16 @@ def random_draws(table: pd.DataFrame) -> Finding:
     words = []
     for known in AT_RANDOM:
         found = gains(table, known, "held-out", draw="random")
-        above = int((found["value"] > 0.0).sum())
-        words.append(
-            f"{known} labels: above on {above} of {len(found)} held-out sets, by {mean_gain(found):.3f} in the mean"
-        )
+        above = f"above on {(found['value'] > 0.0).sum()} of {len(found)} held-out sets"
+        words.append(f"{known} labels: {above}, by {mean_gain(found):.3f} in the mean")
     return Finding("the same with labels drawn at random, against ridge regression", "; ".join(words) + ".")
 
 
 def proofs(table: pd.DataFrame) -> Finding:
     """The proved gaps and the seconds."""
-    words = []
-    for known in sorted(table["known"].unique()):
-        rows = table[table["known"] == known]
-        words.append(f"{known} labels {format_upper(rows['label gap'].median())}")
+    words = [
+        f"{known} labels {format_upper(gap)}" for known, gap in table.groupby("known")["label gap"].median().items()
+    ]
     return Finding(
         "what is proved: the distance of its labels, in Eq. (9), from the best ones that agree with the known",
         f"Medians: {', '.join(words)}. A fit takes {table['seconds'].median():.2g} s in the median, {table['seconds'].max():.2g} s at "

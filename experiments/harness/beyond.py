@@ -1,6 +1,6 @@
 """What the experiments beyond the paper share: findings with a rule, the words of shares, and figures of panels."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,10 +52,10 @@ def of_most(
 
 @contextmanager
 def panels(
-    stem: Path, rows: int, columns: int, height: float, *, rc: Mapping[str, Any] | None = None, **given: Any
+    stem: Path, rows: int, columns: int, height: float, *, rc: Any = (), **given: Any
 ) -> Iterator[tuple[Figure, Any]]:
     """Make the panels of a figure in the style of all figures, and write it."""
-    with plt.rc_context({**STYLE, **(rc or {})}):
+    with plt.rc_context({**STYLE, **dict(rc)}):
         figure, axes = plt.subplots(rows, columns, figsize=(given.pop("width", PAGE), height), **given)
         yield figure, axes
         save(figure, stem)

@@ -166,7 +166,7 @@ def signs(rng: Rng, n: int, d: int) -> Array:
     X = np.asarray(rng.integers(-1, 2, (n, d)), dtype=float)
     X = X[:, rng.integers(0, int(rng.integers(2, d)), d)] * rng.choice([-1.0, 1.0], d)
     X[:, rng.random(d) < 0.1] = 3.0
-    return X
+    return np.asarray(X)
 
 
 def tails(rng: Rng, n: int, d: int) -> Array:

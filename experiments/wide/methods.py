@@ -71,7 +71,8 @@ def relax(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Foun
 
     The columns chosen are those of a V_jj that is not small beside the largest.
     """
-    result = solve(X, suggested_lam(*X.shape, RIDGE) if lam is None else lam)
+    n, d = X.shape
+    result = solve(X, suggested_lam(n, d, RIDGE) if lam is None else lam)
     used = result.features(rtol=ALIVE).used
     return Found(dc.rounding.kmeans_centered(result.factor), used, result.gap / result.upper)
 

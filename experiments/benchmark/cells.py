@@ -29,7 +29,7 @@ MOST_AT_ONCE, BLOCK = 3000, 500  # features: of more, the products of a block of
 SECONDS = 900.0  # of a cell, all its solves and judgements together
 SETTINGS = {"goals": GOALS, "limits": [LIMIT, MEDIUM, LONG, GRACE, MEMORY], "repeats": REPEATS}
 LIMITED = (Status.TIME_LIMIT, Status.LIMIT)
-UNKNOWN = dc.Bracket(np.nan, np.nan)
+UNKNOWN = dc.Bracket(np.nan, np.nan)  # where V does not fit in the judge's memory
 TIMES = tuple(f"time_to_1e{round(np.log10(goal))}" for goal in GOALS)  # columns, in seconds
 COLUMNS = (
     "data_MB", "gram_seconds", "seconds", "passes", "peak_MB", "own_lower", "own_upper", "judged_lower", "judged_upper",
@@ -38,45 +38,24 @@ COLUMNS = (
 
 
 class Answer(NamedTuple):
-    """What a solve sends to the judge, and what it says of itself.
-
-    Attributes
-    ----------
-    seconds : float
-        Of the solve.
-    own : Bracket
-        Its own bracket.
-    status : Status
-        Why it stopped.
-    reached : tuple of float
-        Seconds to each goal by its own history, NaN where it has none.
-    point : Result
-        The result without its F, of which the judge reads the factor of V and the multiplier alone.
-    """
+    """What a solve sends to the judge, and what it says of itself."""
 
     seconds: float
     own: dc.Bracket
     status: Status
-    reached: tuple[float, ...]
-    point: Result
-
-
-class Run(NamedTuple):
-    """An answer, and the growth of memory during the solve, in bytes."""
-
-    answer: Answer
-    peak: float
-
-    @property
-    def gap(self) -> float:
-        """The relative gap of its own bracket."""
-        return relative_gap(self.answer.own)
+    reached: tuple[float, ...]  # seconds to each goal by its own history, NaN where it has none
+    point: Result  # without its F: the judge reads the factor of V and the multiplier alone
+    peak: float = 0.0  # growth of memory during the solve, in bytes
 
     def seconds_to(self, goal: int, limit: float) -> float:
         """Seconds to a goal by its own bracket, infinite if it is not reached within the limit."""
-        reached = self.answer.reached[goal]
-        seconds = self.answer.seconds if np.isnan(reached) and self.gap <= GOALS[goal] else reached
+        reached = self.reached[goal]
+        seconds = self.seconds if np.isnan(reached) and relative_gap(self.own) <= GOALS[goal] else reached
         return seconds if seconds <= limit else np.inf
+
+    def is_limited(self, limit: float) -> bool:
+        """Whether a limit ended it, or time that the solver does not limit, as that of compilation, went beyond it."""
+        return self.status in LIMITED or self.seconds >= limit
 
 
 def relative_gap(bracket: dc.Bracket) -> float:
@@ -103,14 +82,13 @@ def measure(instance: str, n: int, d: int, lam: float, limit: float, method: str
     smaller = FAILED.get((method, instance))
     if smaller is not None:
         return {"reason": f"not run: not within the limit on {smaller}"}
-    runs: list[Run] = []
+    runs: list[Answer] = []
     row: Row = {"reason": ""}
     with closing(Worker(1e9 * MEMORY)) as worker:
         try:
             row |= perform(worker, Call(prepare, (instance, method)))[0]
-            for run in climb(worker, instance, method, limit):
-                runs.append(run)
-            row["reason"] = f"stopped after {limit:g} s" if is_limited(runs[-1].answer, limit) else ""
+            runs.extend(climb(worker, instance, method, limit))
+            row["reason"] = f"stopped after {limit:g} s" if runs[-1].is_limited(limit) else ""
         except (OutOfTimeError, WorkerDiedError, MemoryError, ResourceError, ArithmeticError, ValueError) as error:
             row["reason"] = explain(error, limit)
     return row | summarize(instance, runs, limit, float(row.get("gram_seconds", np.nan)))
@@ -124,26 +102,20 @@ def perform(worker: Worker, call: Call, seconds: float | None = None) -> tuple[A
     return found.value, found.peak
 
 
-def climb(worker: Worker, instance: str, method: str, limit: float) -> Iterator[Run]:
+def climb(worker: Worker, instance: str, method: str, limit: float) -> Iterator[Answer]:
     """Run the settings of a method from loose to tight, until both goals are met or a limit is."""
     reached, upper = np.inf, 1.0
     for k, rung in enumerate(METHODS[method].rungs):
         if reached <= rung.goal:
             continue
         for _ in range(REPEATS):
-            run = Run(*perform(worker, Call(solve_rung, (instance, method, k, upper)), limit + GRACE))
-            answer = run.answer
-            yield run
+            answer, peak = perform(worker, Call(solve_rung, (instance, method, k, upper)), limit + GRACE)
+            yield answer._replace(peak=peak)
             if answer.seconds >= QUICK:
                 break
-        reached, upper = min(reached, run.gap), min(upper, answer.own.upper)
-        if is_limited(answer, limit):
+        reached, upper = min(reached, relative_gap(answer.own)), min(upper, answer.own.upper)
+        if answer.is_limited(limit):
             return
-
-
-def is_limited(answer: Answer, limit: float) -> bool:
-    """Whether a limit ended a solve, or time that the solver does not limit, as that of compilation, went beyond it."""
-    return answer.status in LIMITED or answer.seconds >= limit
 
 
 def judge(instance: str, answer: Answer) -> dc.Bracket:
@@ -157,7 +129,7 @@ def judge(instance: str, answer: Answer) -> dc.Bracket:
         return UNKNOWN
 
 
-def summarize(instance: str, runs: list[Run], limit: float, gram_seconds: float) -> Row:
+def summarize(instance: str, runs: list[Answer], limit: float, gram_seconds: float) -> Row:
     """Return the narrowest bracket and its time, the least times to the goals, and the largest growth of memory.
 
     A time is by the method's own bracket; beside it stands the judge's upper bound of that answer.  The judge may take
@@ -165,19 +137,19 @@ def summarize(instance: str, runs: list[Run], limit: float, gram_seconds: float)
     """
     if not runs:
         return {}
-    last = min(runs, key=lambda run: (run.gap, run.answer.seconds))
+    last = min(runs, key=lambda run: (relative_gap(run.own), run.seconds))
     firsts = [min(runs, key=lambda run: run.seconds_to(k, limit)) for k in range(len(GOALS))]
     reached = [run for k, run in enumerate(firsts) if np.isfinite(run.seconds_to(k, limit))]
-    judged = {id(run): judge(instance, run.answer) for run in {id(run): run for run in (last, *reached)}.values()}
+    judged = {key: judge(instance, run) for key, run in {id(run): run for run in (last, *reached)}.items()}
     row: Row = {
-        "seconds": last.answer.seconds,
-        "passes": last.answer.seconds / gram_seconds,
+        "seconds": last.seconds,
+        "passes": last.seconds / gram_seconds,
         "peak_MB": max(run.peak for run in runs) / 1e6,
-        "own_lower": last.answer.own.lower,
-        "own_upper": last.answer.own.upper,
+        "own_lower": last.own.lower,
+        "own_upper": last.own.upper,
         "judged_lower": float(np.fmax.reduce([bracket.lower for bracket in judged.values()])),
         "judged_upper": judged[id(last)].upper,
-        "status": str(last.answer.status),
+        "status": str(last.status),
     }
     for k, (column, first) in enumerate(zip(TIMES, firsts, strict=True)):
         seconds = first.seconds_to(k, limit)

@@ -40,16 +40,12 @@ def ahead(table: pd.DataFrame, rivals: list[str]) -> Finding:
         ours = times.get(OURS, pd.Series(np.nan, index=times.index))
         rival = times.reindex(columns=rivals).min(axis=1)
         ratio = (rival / ours).dropna()
-        alone = int((ours.notna() & rival.isna() & times.index.isin(instances_of(table, rivals))).sum())
+        asked = times.index.isin(table.loc[table["method"].isin(rivals), "instance"])
+        alone = int((ours.notna() & rival.isna() & asked).sum())
         spread = f", median {ratio.median():.3g} ({ratio.min():.2g} to {ratio.max():.2g})" if len(ratio) else ""
         words.append(f"to {goal:g} both on {len(ratio)} instances{spread}, `low_rank` alone on {alone}")
     name = "the quicker of CVXPY's solvers" if len(rivals) > 1 else rivals[0]
     return Finding(f"time of {name} over that of `low_rank`", "; ".join(words) + ".")
-
-
-def instances_of(table: pd.DataFrame, methods: list[str]) -> set[str]:
-    """Return the instances that some of the methods were asked to solve."""
-    return set(table.loc[table["method"].isin(methods), "instance"])
 
 
 def sizes(table: pd.DataFrame) -> Finding:

@@ -8,9 +8,10 @@ import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.points.linear_algebra import standardise
 from diffrac_cvx.typing import Array
+from experiments.convergence.instances import autoregressive
 
 SPARSITY, NOISE = 10, 0.3  # of the planted direction; the standard deviation of each cluster, centres at -1 and 1
-CORRELATION = 0.7  # of neighbouring columns of the dense instance
+CORRELATION = 0.7  # of neighbouring columns of the dense instance, which has no clusters
 LIMIT, MEDIUM, LONG = 15.0, 40.0, 60.0  # seconds of one solve, the same for every method
 
 
@@ -82,13 +83,5 @@ def data_of(name: str) -> Array:
     if data == "planted":
         return dc.datasets.make_planted(n, d, min(SPARSITY, d), noise=NOISE, rng=rng).X
     if data == "dense":
-        return correlated_columns(rng, n, d)
+        return np.asarray(standardise(autoregressive(rng, n, d, CORRELATION)).X)
     return dc.datasets.load(data, scaling="standardise")[0]
-
-
-def correlated_columns(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Return Gaussian columns without clusters; neighbours have correlation CORRELATION, others a power of it."""
-    Z = rng.standard_normal((n, d))
-    for j in range(1, d):
-        Z[:, j] = CORRELATION * Z[:, j - 1] + (1.0 - CORRELATION**2) ** 0.5 * Z[:, j]
-    return np.asarray(standardise(Z).X)

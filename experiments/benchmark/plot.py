@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -14,7 +13,8 @@ from diffrac_cvx.machine.writing import write_text
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import GOALS
 from experiments.benchmark.table import SHORT, has_no_answer, label_of, markdown, stopped_by_limit
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.beyond import panels
+from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
 
 MARKS = {  # a colour, and a shape that tells the methods apart without it
     "low_rank": (ACCENT, "^"),
@@ -33,8 +33,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     write_text(stem.with_suffix(".md"), markdown(table))
     instances = list(dict.fromkeys(table["instance"]))
     methods = [name for name in MARKS if name in set(table["method"])]
-    with plt.rc_context(STYLE):
-        figure, ax = plt.subplots(figsize=(PAGE, 1.2 + ROW * len(instances)))
+    with panels(stem, 1, 1, 1.2 + ROW * len(instances)) as (figure, ax):
         for place, instance in enumerate(instances):
             if place % 2 == 0:
                 ax.axhspan(place - 0.5, place + 0.5, color="#f2f2f2", lw=0, zorder=0)
@@ -48,7 +47,6 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         if table.apply(has_no_answer, axis=1).any():
             ax.text(1.035, 1.005, "not run, or\nout of memory", transform=ax.transAxes, fontsize=7, va="bottom")
         draw_legend(figure, methods)
-        save(figure, stem)
 
 
 def draw_instance(ax: Axes, rows: pd.DataFrame, place: int) -> None:

@@ -18,15 +18,8 @@ def label_of(instance: str) -> str:
     """Return the name of an instance as it is printed, with the signs of a product, of lambda and of a root."""
     size, _, weight = instance.partition(", ")
     data, n, _, d = size.split(" ")
-    words = [
-        data.replace("_", "-"),
-        grouped(n),
-        "\N{MULTIPLICATION SIGN}",
-        grouped(d) + ",",
-        "λ =",
-        weight.replace("sqrt(n)", "√n"),
-    ]
-    return " ".join(words)
+    product = f"{grouped(n)} \N{MULTIPLICATION SIGN} {grouped(d)}"
+    return f"{data.replace('_', '-')} {product}, λ = {weight.replace('sqrt(n)', '√n')}"
 
 
 def grouped(digits: str) -> str:

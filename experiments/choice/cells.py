@@ -79,35 +79,14 @@ def measure_choices(found: Labelled, Z: Array) -> Row:
 
 def measure_fixed(found: Labelled, Z: Array) -> Row:
     """Return what fixed weights give."""
-    row: Row = {}
-    for ridge, lam in (PLAIN, *FIXED):
-        model = dc.DiffracClustering(lam=lam, ridge=ridge, tol=1e-3, time_limit=SECONDS / 8)
-        row[column_of(ridge, lam)] = score(found, model.fit(Z).labels_)
-    return row
+    limits = {"tol": 1e-3, "time_limit": SECONDS / 8}
+    models = {column_of(*pair): dc.DiffracClustering(ridge=pair[0], lam=pair[1], **limits) for pair in (PLAIN, *FIXED)}
+    return {column: score(found, model.fit(Z).labels_) for column, model in models.items()}
 
 
 def column_of(ridge: float, lam: float) -> str:
     """Return the column of fixed weights."""
     return f"ridge_{ridge:g}_lam_{lam:g}"
-
-
-# Other methods
-
-
-def by_kmeans(Z: Array) -> Array:
-    """Cluster by k-means."""
-    return np.asarray(KMeans(2, n_init=10, random_state=0).fit_predict(Z))
-
-
-def by_mixture(Z: Array) -> Array:
-    """Cluster by a mixture of two Gaussians with full covariances."""
-    return np.asarray(GaussianMixture(2, n_init=5, reg_covar=1e-3, random_state=0).fit_predict(Z))
-
-
-def by_neighbours(Z: Array) -> Array:
-    """Cluster by the spectrum of the graph of the ten nearest neighbours."""
-    model = SpectralClustering(2, affinity="nearest_neighbors", n_neighbors=10, random_state=0)
-    return np.asarray(model.fit_predict(Z))
 
 
 def by_gemini(Z: Array) -> Array | None:
@@ -120,8 +99,8 @@ def by_gemini(Z: Array) -> Array | None:
 
 
 OTHERS: dict[str, Callable[[Array], Array | None]] = {
-    "kmeans": by_kmeans,
-    "mixture": by_mixture,
-    "spectral": by_neighbours,
+    "kmeans": KMeans(2, n_init=10, random_state=0).fit_predict,
+    "mixture": GaussianMixture(2, n_init=5, reg_covar=1e-3, random_state=0).fit_predict,
+    "spectral": SpectralClustering(2, affinity="nearest_neighbors", n_neighbors=10, random_state=0).fit_predict,
     "gemclus": by_gemini,
 }

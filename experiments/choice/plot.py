@@ -2,24 +2,22 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.harness.style import ACCENT, GREEN, PAGE, SECOND, STYLE, save
+from experiments.harness.beyond import panels
+from experiments.harness.style import ACCENT, GREEN, SECOND
 
 KINDS = {"design": (SECOND, "o"), "held-out": (ACCENT, "^"), "made": (GREEN, "s")}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw a point for each set: the choice against k-means, and against the best of the grid."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(1, 2, figsize=(PAGE, 3.2), sharey=True)
+    with panels(stem, 1, 2, 3.2, sharey=True) as (_, axes):
         draw_points(axes[0], table, "kmeans", "k-means on standardised features")
         draw_points(axes[1], table, "best", "best of the grid by the true labels")
         axes[0].set_ylabel("choice without labels")
         axes[0].legend(frameon=False, loc="lower right")
-        save(figure, stem)
 
 
 def draw_points(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:

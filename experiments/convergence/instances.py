@@ -27,7 +27,6 @@ SMOKE = ((5, 1), (12, 5))
 SMOKE_FAMILIES = ("planted", "outlying rows", "nu near 0")
 LEVELS = 5  # of a category
 OUTLIER = 1e6
-RHO = 0.98  # correlation of neighbouring columns
 
 
 class Instance(NamedTuple):
@@ -47,32 +46,15 @@ class Family(NamedTuple):
     lam: float = 0.01
 
 
-def planted(rng: Rng, n: int, d: int) -> Array:
-    """Two clusters along two of the columns."""
-    return dc.datasets.make_planted(n, d, min(2, d), noise=0.3, rng=rng).X
-
-
-def noise(rng: Rng, n: int, d: int) -> Array:
-    """Normal entries."""
-    return rng.standard_normal((n, d))
-
-
 def one_hot(rng: Rng, n: int, d: int) -> Array:
     """Indicators of categories of five levels, so that columns are collinear."""
     groups = [rng.integers(LEVELS, size=n)[:, None] == np.arange(LEVELS) for _ in range(-(-d // LEVELS))]
     return np.hstack(groups)[:, :d].astype(float)
 
 
-def heavy_tails(rng: Rng, n: int, d: int) -> Array:
-    """Entries of Student's t with 1.5 degrees of freedom: no variance."""
-    return rng.standard_t(1.5, (n, d))
-
-
 def outliers(rng: Rng, n: int, d: int) -> Array:
     """Normal entries, one row in twenty a million times as large."""
-    X = rng.standard_normal((n, d))
-    X[: max(n // 20, 1)] *= OUTLIER
-    return X
+    return rng.standard_normal((n, d)) * np.where(np.arange(n) < max(n // 20, 1), OUTLIER, 1.0)[:, None]
 
 
 def outlying_entries(rng: Rng, n: int, d: int) -> Array:
@@ -81,31 +63,33 @@ def outlying_entries(rng: Rng, n: int, d: int) -> Array:
     return np.where(rng.random((n, d)) < 0.01, OUTLIER * X, X)
 
 
-def correlated(rng: Rng, n: int, d: int) -> Array:
-    """Columns of an autoregressive process."""
+def autoregressive(rng: Rng, n: int, d: int, rho: float = 0.98) -> Array:
+    """Normal columns without clusters; neighbours have correlation rho, others a power of it."""
     X = rng.standard_normal((n, d))
     for j in range(1, d):
-        X[:, j] = RHO * X[:, j - 1] + (1.0 - RHO**2) ** 0.5 * X[:, j]
+        X[:, j] = rho * X[:, j - 1] + (1.0 - rho**2) ** 0.5 * X[:, j]
     return X
 
 
+PLANTED = Family(lambda rng, n, d: dc.datasets.make_planted(n, d, min(2, d), noise=0.3, rng=rng).X)
+NOISE = Family(lambda rng, n, d: rng.standard_normal((n, d)))
 FAMILIES = {
-    "planted": Family(planted),
-    "planted, no penalty": Family(planted, lam=0.0),
-    "noise": Family(noise),
+    "planted": PLANTED,
+    "planted, no penalty": PLANTED._replace(lam=0.0),
+    "noise": NOISE,
     "one-hot": Family(one_hot),
     "one-hot, no penalty": Family(one_hot, lam=0.0),
-    "heavy tails": Family(heavy_tails),
+    "heavy tails": Family(lambda rng, n, d: rng.standard_t(1.5, (n, d))),  # no variance
     "outlying rows": Family(outliers),
     "outlying entries": Family(outlying_entries),
     "outlying rows, no penalty": Family(outliers, lam=0.0),
-    "correlated": Family(correlated),
-    "correlated, ridge": Family(correlated, a=0.1, lam=1e-3),
-    "lambda tiny": Family(noise, lam=1e-8),
-    "lambda large": Family(planted, lam=1.0, a=0.1),
-    "lambda huge": Family(planted, lam=1e3),
-    "nu near 0": Family(planted, nu=1e-4),
-    "nu near 1": Family(planted, nu=1.0 - 1e-4),
+    "correlated": Family(autoregressive),
+    "correlated, ridge": Family(autoregressive, a=0.1, lam=1e-3),
+    "lambda tiny": NOISE._replace(lam=1e-8),
+    "lambda large": PLANTED._replace(lam=1.0, a=0.1),
+    "lambda huge": PLANTED._replace(lam=1e3),
+    "nu near 0": PLANTED._replace(nu=1e-4),
+    "nu near 1": PLANTED._replace(nu=1.0 - 1e-4),
 }
 
 

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.lines import Line2D
 
 from experiments.convergence.cells import GOALS, METHODS
 from experiments.convergence.instances import SIZES
-from experiments.harness.style import ACCENT, GREY, PAGE, STYLE, save
+from experiments.harness.beyond import panels
+from experiments.harness.style import ACCENT, GREY
 
 SHADES = {0: ACCENT, 1: "#bdbdbd", 2: GREY}  # by how many of the goals were reached
 WORDS = ("not solved", *(f"to a gap of {goal:g}" for goal in GOALS))
@@ -20,10 +20,8 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     names = [name for name in METHODS if name in set(table["method"])]
     sizes = [size for size in SIZES if ((table["n"] == size[0]) & (table["d"] == size[1])).any()]
     reached = sum(table[f"solved {goal:g}"].fillna(0.0) for goal in GOALS)
-    with plt.rc_context(STYLE):
-        height = 0.16 * len(families) + 1.2
-        figure, panels = plt.subplots(1, len(names), figsize=(PAGE, height), sharey=True, squeeze=False)
-        for axes, name in zip(panels[0], names, strict=True):
+    with panels(stem, 1, len(names), 0.16 * len(families) + 1.2, sharey=True, squeeze=False) as (figure, [row]):
+        for axes, name in zip(row, names, strict=True):
             part = table[table["method"] == name]
             for goals, shade in SHADES.items():
                 rows = part[reached[part.index] == goals]
@@ -33,8 +31,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             axes.set_xticks(range(len(sizes)), [f"{n} x {d}" for n, d in sizes], rotation=90, fontsize=5.5)
             axes.set_xlim(-0.7, len(sizes) - 0.3)
             axes.tick_params(length=0)
-        panels[0][0].set_yticks(range(len(families)), families, fontsize=6.5)
-        panels[0][0].set_ylim(len(families) - 0.4, -0.6)
+        row[0].set_yticks(range(len(families)), families, fontsize=6.5)
+        row[0].set_ylim(len(families) - 0.4, -0.6)
         handles = [Line2D([], [], marker="s", ls="", ms=4, color=SHADES[k], label=WORDS[k]) for k in SHADES]
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
-        save(figure, stem)

@@ -34,17 +34,9 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Package:
-    """A package of pip or apt-get.
+    """A package, in the version that the shipped files were made from."""
 
-    Attributes
-    ----------
-    client : str
-        "pip" or "apt-get".
-    name, version : str
-        The shipped files were made from this version.
-    """
-
-    client: str
+    client: str  # "pip" or "apt-get"
     name: str
     version: str
 
@@ -65,21 +57,11 @@ class Package:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a set comes from.
+    """Where a set comes from."""
 
-    Attributes
-    ----------
-    name : str
-        Of the set, as in the catalogue.
-    parts : tuple of (Package, str)
-        Packages, and the path of a file in each.
-    read : callable
-        From the bytes of these files, in their order, to a `Table`.
-    """
-
-    name: str
-    parts: tuple[tuple[Package, str], ...]
-    read: Callable[..., Table]
+    name: str  # as in the catalogue
+    parts: tuple[tuple[Package, str], ...]  # packages, and the path of a file in each
+    read: Callable[..., Table]  # from the bytes of these files, in their order
 
 
 # One reader a source

@@ -6,7 +6,8 @@ import pandas as pd
 from diffrac_cvx.problem.proved_numbers import format_upper
 from experiments.few_labels.cells import AT_RANDOM, KNOWN, MOST_POINTS, REPLICATIONS
 from experiments.few_labels.methods import NEIGHBOURS, RIVALS
-from experiments.harness import Finding, Verdict, judge
+from experiments.harness import Finding, judge
+from experiments.harness.beyond import ruled
 from experiments.harness.intervals import Interval, mean_of
 
 TITLE = "Few labels known"
@@ -26,20 +27,8 @@ KINDS = ("held-out", "design")
 
 def claims(table: pd.DataFrame) -> list[Finding]:
     """Return what was found."""
-    return [
-        target(table),
-        gain_by_number(table),
-        best_of_all(table),
-        where_it_loses(table),
-        automatic_share(table),
-        random_draws(table),
-        proofs(table),
-    ]
-
-
-def finding(says: str, measured: str, verdict: Verdict, rule: str) -> Finding:
-    """Return a finding whose comment is its rule and what the rule gives."""
-    return Finding(says, measured, f"Rule: {rule} It says: {verdict.value}.")
+    rules = (target, gain_by_number, best_of_all, where_it_loses, automatic_share, random_draws, proofs)
+    return [rule(table) for rule in rules]
 
 
 def gains(table: pd.DataFrame, known: int, kind: str, draw: str = "balanced", over: str = "ridge") -> pd.DataFrame:
@@ -70,7 +59,7 @@ def target(table: pd.DataFrame) -> Finding:
     held_out = gains(table, JUDGED, "held-out")
     wins = float((held_out["value"] > 0.0).mean()) if len(held_out) else 0.0
     bounded = bool((held_out["value"] >= WORST).all())
-    return finding(
+    return ruled(
         f"with {JUDGED} known labels, as many of each class, it is better than ridge regression on the same labels",
         "; ".join(words) + "." if words else f"0 sets with {JUDGED} labels.",
         judge(wins >= SHARE and bounded, wins >= SHARE or (wins > 0.5 and bounded), tested=len(held_out) >= LEAST),
@@ -84,18 +73,13 @@ def gain_by_number(table: pd.DataFrame) -> Finding:
     by_known = {known: mean_gain(gains(table, known, "held-out")) for known in KNOWN}
     few, many = by_known[KNOWN[1]], by_known[KNOWN[-1]]
     words = [f"{known} labels {gain:.3f}" for known, gain in by_known.items()]
-    return finding(
+    return ruled(
         "the fewer labels are known, the more it gains over ridge regression",
         f"Mean gain over held-out sets: {', '.join(words)}.",
-        judge(few.low > many.high, few.value > many.value, tested=enough(table, KNOWN[-1])),
+        judge(few.low > many.high, few.value > many.value, tested=len(gains(table, KNOWN[-1], "held-out")) >= LEAST),
         f"agrees if the interval at {KNOWN[1]} labels is above that at {KNOWN[-1]}, in part if the mean is; not tested below {LEAST} "
         f"sets with {KNOWN[-1]} labels.",
     )
-
-
-def enough(table: pd.DataFrame, known: int) -> bool:
-    """Whether there are as many held-out sets as the rules need."""
-    return len(gains(table, known, "held-out")) >= LEAST
 
 
 def best_of_all(table: pd.DataFrame) -> Finding:
@@ -108,10 +92,10 @@ def best_of_all(table: pd.DataFrame) -> Finding:
         ahead = mean_gain(gains(table, JUDGED, "held-out", over=following))
         words = ", ".join(f"{method} {value:.3f}" for method, value in means.items())
         words += f"; above {following} by {ahead:.3f}."
-    return finding(
+    return ruled(
         f"with {JUDGED} known labels it is the best of all methods, in the mean over held-out sets",
         words,
-        judge(ahead.low > 0.0, ahead.value > 0.0, tested=enough(table, JUDGED)),
+        judge(ahead.low > 0.0, ahead.value > 0.0, tested=rows["name"].nunique() >= LEAST),
         "agrees if the interval of the difference to the next is above 0, in part if the difference is.",
     )
 
@@ -140,7 +124,7 @@ def automatic_share(table: pd.DataFrame) -> Finding:
     gain = mean_gain(found)
     rows = held_out(table, JUDGED)
     ends = f"{found['value'].min():.3f} to {found['value'].max():.3f}" if len(found) else "none"
-    return finding(
+    return ruled(
         "the weight of the known points, chosen by cross-validation, gains over equal weights",
         f"{JUDGED} labels: {gain:.3f} in the mean over {len(found)} held-out sets, {ends}; a large weight is chosen in "
         f"{100 * (rows['share'] > 0.0).mean() if len(rows) else 0:.0f} % of the fits.",
@@ -154,19 +138,16 @@ def random_draws(table: pd.DataFrame) -> Finding:
     words = []
     for known in AT_RANDOM:
         found = gains(table, known, "held-out", draw="random")
-        above = int((found["value"] > 0.0).sum())
-        words.append(
-            f"{known} labels: above on {above} of {len(found)} held-out sets, by {mean_gain(found):.3f} in the mean"
-        )
+        above = f"above on {(found['value'] > 0.0).sum()} of {len(found)} held-out sets"
+        words.append(f"{known} labels: {above}, by {mean_gain(found):.3f} in the mean")
     return Finding("the same with labels drawn at random, against ridge regression", "; ".join(words) + ".")
 
 
 def proofs(table: pd.DataFrame) -> Finding:
     """The proved gaps and the seconds."""
-    words = []
-    for known in sorted(table["known"].unique()):
-        rows = table[table["known"] == known]
-        words.append(f"{known} labels {format_upper(rows['label gap'].median())}")
+    words = [
+        f"{known} labels {format_upper(gap)}" for known, gap in table.groupby("known")["label gap"].median().items()
+    ]
     return Finding(
         "what is proved: the distance of its labels, in Eq. (9), from the best ones that agree with the known",
         f"Medians: {', '.join(words)}. A fit takes {table['seconds'].median():.2g} s in the median, {table['seconds'].max():.2g} s at "

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,33 +17,12 @@ NEIGHBOURS = 7
 MOST_ROUNDS = 300
 
 
-def ridge(X: Array, few: Labels) -> Labels:
-    """Ridge regression on the known labels, its weight by leaving one out."""
-    known = few >= 0
-    return np.asarray(RidgeClassifierCV(alphas=ALPHAS).fit(X[known], few[known]).predict(X))
-
-
 def logistic(X: Array, few: Labels) -> Labels:
     """Logistic regression on the known labels, its weight by cross-validation where there are two labels a class."""
     known = few >= 0
     parts = min(5, int(np.bincount(few[known]).min()))
     model = LogisticRegression() if parts < 2 else LogisticRegressionCV(Cs=CS, cv=parts)
     return np.asarray(model.fit(X[known], few[known]).predict(X))
-
-
-def spreading(X: Array, few: Labels) -> Labels:
-    """Label spreading over nearest neighbours."""
-    return np.asarray(LabelSpreading(kernel="knn", n_neighbors=NEIGHBOURS).fit(X, few).transduction_)
-
-
-def propagation(X: Array, few: Labels) -> Labels:
-    """Label propagation over nearest neighbours."""
-    return np.asarray(LabelPropagation(kernel="knn", n_neighbors=NEIGHBOURS).fit(X, few).transduction_)
-
-
-def self_training(X: Array, few: Labels) -> Labels:
-    """Logistic regression that takes its own confident answers for labels."""
-    return np.asarray(SelfTrainingClassifier(LogisticRegression()).fit(X, few).predict(X))
 
 
 def seeded_kmeans(X: Array, few: Labels) -> Labels:
@@ -58,12 +38,15 @@ def seeded_kmeans(X: Array, few: Labels) -> Labels:
     return found
 
 
-RIVALS: dict[str, Callable[[Array, Labels], Labels]] = {
-    "ridge": ridge,
+# Ridge regression has its weight by leaving one out; self-training takes its own confident answers for labels.
+RIVALS: dict[str, Callable[[Array, Labels], Any]] = {
+    "ridge": lambda X, few: RidgeClassifierCV(alphas=ALPHAS).fit(X[few >= 0], few[few >= 0]).predict(X),
     "logistic": logistic,
-    "label spreading": spreading,
-    "label propagation": propagation,
-    "self-training": self_training,
+    "label spreading": lambda X, few: LabelSpreading(kernel="knn", n_neighbors=NEIGHBOURS).fit(X, few).transduction_,
+    "label propagation": lambda X, few: (
+        LabelPropagation(kernel="knn", n_neighbors=NEIGHBOURS).fit(X, few).transduction_
+    ),
+    "self-training": lambda X, few: SelfTrainingClassifier(LogisticRegression()).fit(X, few).predict(X),
     "seeded k-means": seeded_kmeans,
 }
 
@@ -72,4 +55,4 @@ def classify(method: str, X: Array, few: Labels) -> Labels:
     """Return the classes of all points by a rival, from the known labels, -1 elsewhere."""
     with warnings.catch_warnings():  # of iterations that did not converge, and of points that no label reaches
         warnings.simplefilter("ignore")
-        return RIVALS[method](X, few)
+        return np.asarray(RIVALS[method](X, few))

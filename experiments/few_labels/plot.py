@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
 from experiments.few_labels.claims import JUDGED, WORST, gains
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.beyond import panels
+from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
 
 LINES = {  # colour, dashes, marker
     "relaxation": (ACCENT, "-", "o"),
@@ -27,11 +27,9 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw both panels."""
     judged = JUDGED if (table["known"] == JUDGED).any() else int(table["known"].max())
     height = max(LEAST_HEIGHT, 0.8 + PER_SET * table["name"].nunique())
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(1, 2, figsize=(PAGE, height), width_ratios=(1.0, 1.15))
+    with panels(stem, 1, 2, height, width_ratios=(1.0, 1.15)) as (_, axes):
         draw_means(axes[0], table)
         draw_gains(axes[1], table, judged)
-        save(figure, stem)
 
 
 def draw_means(axes: Axes, table: pd.DataFrame) -> None:

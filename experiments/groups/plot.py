@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,8 +9,9 @@ from matplotlib.axes import Axes
 from diffrac_cvx.plotting.canvas import Style
 from experiments.groups.cells import AT, PLACES, SHIFT
 from experiments.groups.claims import NAMES, effective, measured, normal, of_method, somewhere, summary
+from experiments.harness.beyond import draw_intervals, panels
 from experiments.harness.intervals import Interval
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
 
 STYLES = {
     "groups": Style(ACCENT, "-", "o"),
@@ -19,6 +19,7 @@ STYLES = {
     "wrong groups": Style(GREY, "-.", "^"),
 }
 MOVES = {"groups": -0.05, "l1": 0.0, "wrong groups": 0.05}  # so that no interval covers another
+BARS = {"ms": 3, "elinewidth": 0.7, "capsize": 1.5}
 COLORS = {2: ACCENT, 4: GREEN}  # planted groups
 SHARE, INDEX = "share of tables", "adjusted Rand index"
 
@@ -28,28 +29,25 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     rows, law = (table[table["part"] == part] for part in ("support", "law"))
     planted, single = (rows[rows["place"] == place] for place in PLACES)
     many, few = planted[planted["shift"] == SHIFT], planted[planted["n"] == AT]
-    with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
-        figure, axes = plt.subplots(2, 3, figsize=(PAGE, 4.4))
-        panels = axes.flat
-        for ax, part, axis in ((panels[0], many, "n"), (panels[1], few, "shift")):
+    with panels(stem, 2, 3, 4.4, rc={"lines.linewidth": 1.0}) as (figure, grid):
+        axes = grid.ravel()
+        for ax, part, axis in ((axes[0], many, "n"), (axes[1], few, "shift")):
             draw_measure(ax, part, axis, "exact", SHARE)
             for method in ("groups", "l1"):
-                draw_line(
-                    ax, {x: somewhere(of_method(here, method)) for x, here in part.groupby(axis)}, method, dashed=True
-                )
-        draw_measure(panels[2], many, "n", "index", INDEX)
-        draw_measure(panels[3], single, "n", "index", INDEX)
-        draw_measure(panels[4], single, "n", "overlap", "overlap of the columns")
-        draw_law(panels[5], law)
+                points = {x: somewhere(of_method(here, method)) for x, here in part.groupby(axis)}
+                draw_line(ax, points, method, dashed=True)
+        draw_measure(axes[2], many, "n", "index", INDEX)
+        draw_measure(axes[3], single, "n", "index", INDEX)
+        draw_measure(axes[4], single, "n", "overlap", "overlap of the columns")
+        draw_law(axes[5], law)
         titles = (
             "planted groups found exactly", f"the same, $n = {AT}$", "labels",
             "one column per group: labels", "one column per group: columns", "weight that hides a direction",
         )  # fmt: skip
-        for ax, letter, title in zip(panels, "abcdef", titles, strict=True):
+        for ax, letter, title in zip(axes, "abcdef", titles, strict=True):
             ax.set_title(f"({letter}) {title}")
-        lines, names = panels[0].get_legend_handles_labels()
+        lines, names = axes[0].get_legend_handles_labels()
         figure.legend(lines, names, loc="outside lower center", ncols=5, frameon=False)
-        save(figure, stem)
 
 
 def draw_measure(ax: Axes, rows: pd.DataFrame, axis: str, measure: str, name: str) -> None:
@@ -71,13 +69,9 @@ def draw_line(ax: Axes, points: dict[float, Interval], method: str, *, dashed: b
     style = STYLES[method]
     x, move = np.array(list(points), dtype=float), MOVES[method] + (0.025 if dashed else 0.0)
     x = x * 2.0**move if x.max() > 10.0 else x + move
-    values = np.array([one.value for one in points.values()])
-    ends = np.array([[one.value - one.low, one.high - one.value] for one in points.values()]).T
-    ax.errorbar(
-        x, values, ends, color=style.color, ls=":" if dashed else style.linestyle, marker=style.marker, ms=3,
-        mfc="white" if dashed else style.color, elinewidth=0.7, capsize=1.5,
-        label=NAMES[method] + (", any weight" if dashed else ""),
-    )  # fmt: skip
+    ls, fill, label = (":", "white", ", any weight") if dashed else (style.linestyle, style.color, "")
+    mark = {"color": style.color, "marker": style.marker, "ls": ls, "mfc": fill, **BARS}
+    draw_intervals(ax, x, list(points.values()), label=NAMES[method] + label, **mark)
 
 
 def draw_law(ax: Axes, law: pd.DataFrame) -> None:
@@ -85,15 +79,10 @@ def draw_law(ax: Axes, law: pd.DataFrame) -> None:
     rows = normal(law)
     for (ridge, decay, planted, per_d), part in rows.groupby(["ridge", "decay", "planted", "per_d"]):
         found = {size: measured(here) for size, here in part.groupby("size")}
-        values = np.array([one.value for one in found.values()])
-        ends = np.array([[one.value - one.low, one.high - one.value] for one in found.values()]).T
-        marker = "D" if ridge else "^" if decay != 1.0 else "o"
         x = np.array(list(found)) * {2: 0.96, 4: 1.04}[planted]
-        largest = per_d == rows["per_d"].max()
-        ax.errorbar(
-            x, values, ends, color=COLORS[planted], marker=marker, ms=3,
-            ls="-" if largest else ":", mfc=COLORS[planted] if largest else "white", elinewidth=0.7, capsize=1.5,
-        )  # fmt: skip
+        ls, fill = ("-", COLORS[planted]) if per_d == rows["per_d"].max() else (":", "white")
+        mark = {"color": COLORS[planted], "marker": "D" if ridge else "^" if decay != 1.0 else "o", "ls": ls, **BARS}
+        draw_intervals(ax, x, list(found.values()), mfc=fill, **mark)
     ax.axhline(1.0, color="black", lw=0.6, ls="--")
     two = law[law["columns"] == "two values"]
     for size, part in two.groupby("size"):

@@ -16,7 +16,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.points.linear_algebra import standardise
 from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
-from experiments.harness.sweep import Cell, Row
+from experiments.harness.sweep import Cell, Row, cross
 
 Classes = npt.NDArray[np.int64]
 Data = tuple[Array, Classes]
@@ -45,11 +45,11 @@ def sampled(load: Callable[[], Data], replication: int) -> Data:
     return X[chosen], classes[chosen]
 
 
-def digits(first: int, last: int) -> Data:
-    """Return the digits from one to another."""
+def digits(last: int) -> Data:
+    """Return the digits up to one of them."""
     X, classes = load_digits(return_X_y=True)
-    chosen = (classes >= first) & (classes <= last)
-    return np.asarray(X[chosen], dtype=float), np.asarray(classes[chosen] - first)
+    chosen = classes <= last
+    return np.asarray(X[chosen], dtype=float), np.asarray(classes[chosen])
 
 
 def yeast() -> Data:
@@ -65,9 +65,7 @@ DATA: dict[str, Callable[[int], Data]] = {
     **{f"planted, K = {k}, spread {s}": partial(planted, k, s) for k in (3, 4, 6) for s in (0.2, 0.4)},
     "iris": partial(sampled, partial(load_iris, return_X_y=True)),
     "wine": partial(sampled, partial(load_wine, return_X_y=True)),
-    "digits 0 to 2": partial(sampled, partial(digits, 0, 2)),
-    "digits 0 to 3": partial(sampled, partial(digits, 0, 3)),
-    "digits 0 to 4": partial(sampled, partial(digits, 0, 4)),
+    **{f"digits 0 to {last}": partial(sampled, partial(digits, last)) for last in (2, 3, 4)},
     "yeast": partial(sampled, yeast),
 }
 METHODS = ("together", "splits", "k-means", "Gaussian mixture")
@@ -77,18 +75,14 @@ SMOKE = ("planted, K = 3, spread 0.2", "iris")
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid, over the sets that can be loaded."""
     names = keep_loadable(DATA, lambda name: DATA[name](0)) if grid == "full" else SMOKE
-    return [
-        {"data": name, "method": method, "replication": replication}
-        for name in names
-        for method in METHODS
-        for replication in range(REPLICATIONS[grid])
-    ]
+    return cross(data=names, method=METHODS, replication=range(REPLICATIONS[grid]))
 
 
 def measure(data: str, method: str, replication: int) -> Row:
     """Cluster one set, standardised, by one method with its defaults, the number of clusters known."""
     X, classes = DATA[data](replication)
-    X, k = standardise(X[:, X.std(axis=0) > 0.0] - X[:, X.std(axis=0) > 0.0].mean(axis=0)).X, int(classes.max()) + 1
+    X, k = X[:, X.std(axis=0) > 0.0], int(classes.max()) + 1
+    X = standardise(X - X.mean(axis=0)).X
     begun = time.perf_counter()
     model = model_of(method, k, replication)
     with warnings.catch_warnings():

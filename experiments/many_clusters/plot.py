@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.beyond import panels
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND
 from experiments.many_clusters.claims import means
 
 STYLES = {
@@ -22,8 +22,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw one row a set, one mark a method."""
     by_set = means(table)
     rows = np.arange(len(by_set))[::-1]
-    with plt.rc_context(STYLE):
-        figure, ax = plt.subplots(figsize=(0.8 * PAGE, 0.22 * len(by_set) + 1.0))
+    with panels(stem, 1, 1, 0.22 * len(by_set) + 1.0, width=0.8 * PAGE) as (figure, ax):
         for j, (method, style) in enumerate(STYLES.items()):
             shift = 0.12 * (1.5 - j)
             ax.plot(by_set[method], rows + shift, style.marker, color=style.color, ms=4, label=method)
@@ -31,4 +30,3 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         ax.set(xlabel="adjusted Rand index", xlim=(-0.05, 1.05), ylim=(-0.6, len(by_set) - 0.4))
         ax.grid(axis="y", lw=0.3)
         figure.legend(loc="outside upper center", ncols=4, frameon=False)
-        save(figure, stem)

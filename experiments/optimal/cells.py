@@ -24,6 +24,7 @@ from experiments.optimal.instances import (
 from experiments.optimal.rivals import (
     Exact,
     alternate_from,
+    random_labels,
     restart_alternation,
     solve_integer_program,
     try_all_directions,
@@ -69,19 +70,18 @@ def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid: real sets, planted ones, small planted ones."""
     if grid == "full":
         names = keep_loadable(SETS, lambda name: DESIGN[name]())
-        real = [
-            {"name": name, "ridge": ridge}
-            for name in names
-            for ridge in (RIDGES if name not in LARGE else (RIDGE_OF_LARGE,))
-        ]
+        ridges = {name: RIDGES if name not in LARGE else (RIDGE_OF_LARGE,) for name in names}
+        real = [{"name": name, "ridge": ridge} for name in names for ridge in ridges[name]]
         planted = cross(n=(60, 120, 200, 400), d=(3, 5, 8, 12), noise=(0.1, 0.3, 0.5), replication=range(2))
         small = cross(n=(10, 15, 20, 25, 30), d=(2, 3, 5), noise=(0.3, 0.6), replication=[0])
     else:
         real = [{"name": "iris 1 or 2", "ridge": 0.3}, {"name": "wine 0 or 2", "ridge": 0.1}]
         planted = cross(n=[60], d=[3], noise=(0.1, 0.5), replication=[0])
         small = cross(n=[8, 10], d=[3], noise=[0.6], replication=[0])
-    made = [{"part": "planted", "ridge": 0.0, **cell} for cell in planted]
-    return [{"part": "real", **cell} for cell in real] + made + [{"part": "small", "ridge": 0.0, **c} for c in small]
+    made = {"planted": planted, "small": small}
+    return [{"part": "real", **cell} for cell in real] + [
+        {"part": part, "ridge": 0.0, **cell} for part, cells in made.items() for cell in cells
+    ]
 
 
 def measure(part: str, **cell: Any) -> Row:
@@ -98,11 +98,13 @@ def measure(part: str, **cell: Any) -> Row:
         row |= exact_row("program", solve_integer_program(R, limit))
     if d in DIMENSIONS:
         row |= exact_row("directions", try_all_directions(R))
-    runs = restart_alternation(R, RESTARTS, np.random.default_rng(0))
+    start = time.process_time()
+    costs = restart_alternation(R, RESTARTS, np.random.default_rng(0))
+    spent = time.process_time() - start
     row |= {
-        "above restarts": float(runs.costs.min() - found.upper),
-        "runs that reach": float(np.mean(runs.costs <= found.upper + REACHED)),
-        "seconds of restarts": runs.seconds,
+        "above restarts": float(costs.min() - found.upper),
+        "runs that reach": float(np.mean(costs <= found.upper + REACHED)),
+        "seconds of restarts": spent,
     }
     return {**row, **judge_labels(instance, R, found)}
 
@@ -140,16 +142,10 @@ def judge_labels(instance: Instance, R: Array, found: dc.OptimalLabels) -> Row:
     labels = {name: rounding(relaxed.F) for name, rounding in dc.rounding.ROUNDINGS.items()}
     rounded = labels["kmeans_centered"]
     labels["k-means"] = dc.baselines.kmeans_standardised(X, rng=0)
-    labels["one alternation"] = alternate_from(R, random_labels(R))[0]
+    labels["one alternation"] = alternate_from(R, random_labels(R, 1, np.random.default_rng(1)))[0]
     labels["rounding, then alternation"] = alternate_from(R, rounded[None, :])[0]
     labels["true classes"] = y
     row |= {f"above {name}": cost_of(R, each) - found.upper for name, each in labels.items()}
     judged = {"optimum": found.labels, "rounding": rounded, "k-means": labels["k-means"]}
     row |= {f"error of {name}": float(dc.metrics.clustering_error(y, each)) for name, each in judged.items()}
     return {**row, "moved": (1.0 - abs(float(rounded @ found.labels)) / len(y)) / 2.0}
-
-
-def random_labels(R: Array) -> Array:
-    """Return the labels of one random direction, (1, n)."""
-    direction = np.random.default_rng(1).standard_normal(R.shape[1])
-    return np.where(R @ direction >= 0.0, 1.0, -1.0)[None, :]

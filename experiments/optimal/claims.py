@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.problem.proved_numbers import format_upper
-from experiments.harness import Finding, Outcome, Verdict, judge
-from experiments.harness.intervals import Interval, share_of
+from experiments.harness import Finding, Outcome, judge
+from experiments.harness.beyond import LEAST, of_most, ruled
+from experiments.harness.intervals import share_of
 from experiments.optimal.cells import REACHED, RESTARTS, TOL
 from experiments.optimal.instances import RIDGE_OF_LARGE
 from experiments.theory.parts import percent
@@ -19,7 +20,6 @@ ABOUT = (
     f"{RESTARTS} runs of alternation. Seconds are of processor time, one thread."
 )
 SMALL_GAP = 0.05  # at the root
-LEAST = 12  # rows that a rule needs
 ROUNDING = 1e-9  # between methods that prove the same number
 PROGRAMMED = 20  # points from which on the integer program is judged
 OTHERS = {"labels": "all labellings", "program": "the integer program", "directions": "all directions"}
@@ -28,28 +28,11 @@ OTHERS = {"labels": "all labellings", "program": "the integer program", "directi
 def claims(table: pd.DataFrame) -> list[Finding]:
     """Return what was found."""
     solved = table[table["solved"] == 1]
+    of_all = (proved, small_root, remaining, program, directions)
     return [
-        proved(table),
-        small_root(table),
-        remaining(table),
-        program(table),
-        directions(table),
-        restarts(solved),
-        roundings(solved),
-        improved(solved),
-        nearer(solved),
-        classes(solved),
+        *(find(table) for find in of_all),
+        *(find(solved) for find in (restarts, roundings, improved, nearer, classes)),
     ]
-
-
-def finding(says: str, measured: str, verdict: Verdict, rule: str, comment: str = "") -> Finding:
-    """Return a finding whose comment ends with its rule and what the rule gives."""
-    return Finding(says, measured, f"{comment} Rule: {rule} It says: {verdict.value}.".lstrip())
-
-
-def mostly(share: Interval, *, tested: bool) -> Verdict:
-    """Return the verdict on a share that has to be at least 90 %, or 80 % to agree in part."""
-    return judge(share.value >= 0.9 and share.low >= 0.8, share.value >= 0.8, tested=tested)
 
 
 def proved(table: pd.DataFrame) -> Finding:
@@ -90,13 +73,14 @@ def limits(table: pd.DataFrame) -> str:
 
 def small_root(table: pd.DataFrame) -> Finding:
     """Instances by their root gap."""
-    near, far = table[table["root_gap"] < SMALL_GAP], table[table["root_gap"] >= SMALL_GAP]
-    share, other = share_of(near["solved"].to_numpy()), share_of(far["solved"].to_numpy())
-    return finding(
+    near = table["root_gap"] < SMALL_GAP
+    far = table.loc[~near, "solved"].to_numpy()
+    return of_most(
         f"where the root gap is below {SMALL_GAP:g} the labels are proved optimal in time",
-        f"{percent(share)} of {len(near)} instances; of the {len(far)} with a larger gap {percent(other)}.",
-        mostly(share, tested=len(near) >= LEAST),
-        f"agrees if at least 90 % (80 % at the lower end) are solved, in part from 80 %; not tested below {LEAST}.",
+        table.loc[near, "solved"],
+        f"{{share}} of {{count}} instances; of the {len(far)} with a larger gap {percent(share_of(far))}.",
+        "{most} are solved",
+        end=f"; not tested below {LEAST}.",
     )
 
 
@@ -127,43 +111,37 @@ def program(table: pd.DataFrame) -> Finding:
     rows = with_column(table, "seconds of program")
     rows = rows[rows["points"] >= PROGRAMMED]
     ended = rows["cost of program"] - rows["lower of program"] <= TOL
-    slower = ended & (rows["seconds of program"] >= 10.0 * rows["seconds"]) | ~ended & (rows["solved"] == 1)
-    share, times = share_of(slower.to_numpy()), (rows["seconds of program"] / rows["seconds"])[ended]
-    ratio = f"{times.median():.0f} times as long in the median" if len(times) else "never in time"
-    return finding(
+    times = rows["seconds of program"] / rows["seconds"]
+    ratio = f"{times[ended].median():.0f} times as long in the median" if ended.any() else "never in time"
+    return of_most(
         f"from {PROGRAMMED} points on the integer program takes ten times as long, or does not end",
-        f"{percent(share)} of {len(rows)} instances up to 30 points; it ends on {int(ended.sum())}, {ratio}.",
-        mostly(share, tested=len(rows) >= LEAST),
-        "agrees if it is so on at least 90 % (80 % at the lower end), in part from 80 %.",
+        ended & (rows["seconds of program"] >= 10.0 * rows["seconds"]) | ~ended & (rows["solved"] == 1),
+        f"{{share}} of {{count}} instances up to 30 points; it ends on {int(ended.sum())}, {ratio}.",
     )
 
 
 def directions(table: pd.DataFrame) -> Finding:
     """All sign patterns in two and three dimensions beside branch and bound."""
     rows = with_column(table, "seconds of directions")
-    quicker = rows["seconds"] < rows["seconds of directions"]
-    share, ratio = share_of(quicker.to_numpy()), rows["seconds"] / rows["seconds of directions"]
-    words = [
-        f"{times.median():.2g} times as long at {points:g} points" for points, times in ratio.groupby(rows["points"])
-    ]
-    return finding(
+    medians = (rows["seconds"] / rows["seconds of directions"]).groupby(rows["points"]).median()
+    words = [f"{times:.2g} times as long at {points:g} points" for points, times in medians.items()]
+    return of_most(
         "in two and three dimensions branch and bound is quicker than trying all directions",
-        f"on {percent(share)} of {len(rows)} instances; it takes {', '.join(words[:: max(1, len(words) - 1)])}, in the median.",
-        judge(share.value >= 0.9 and share.low >= 0.8, share.value >= 0.5, tested=len(rows) >= LEAST),
-        "agrees if it is so on at least 90 % (80 % at the lower end), in part from 50 %.",
-        "The number of directions to try grows as n to the power d - 1: here d is 2 or 3.",
+        rows["seconds"] < rows["seconds of directions"],
+        f"on {{share}} of {{count}} instances; it takes {', '.join(words[:: max(1, len(words) - 1)])}, in the median.",
+        partly=0.5,
+        comment="The number of directions to try grows as n to the power d - 1: here d is 2 or 3.",
     )
 
 
 def restarts(solved: pd.DataFrame) -> Finding:
     """Restarts of alternation."""
-    share, least = share_of((solved["above restarts"] <= REACHED).to_numpy()), solved["runs that reach"]
-    return finding(
+    least = solved["runs that reach"]
+    return of_most(
         f"{RESTARTS} runs of alternation from random directions reach the optimum, without knowing it",
-        f"on {percent(share)} of {len(solved)} instances; a run does with probability {least.median():.2g} in the median, "
+        solved["above restarts"] <= REACHED,
+        f"on {{share}} of {{count}} instances; a run does with probability {least.median():.2g} in the median, "
         f"{least.min():.2g} at least.",
-        mostly(share, tested=len(solved) >= LEAST),
-        "agrees if it is so on at least 90 % (80 % at the lower end), in part from 80 %.",
     )
 
 
@@ -174,7 +152,7 @@ def roundings(solved: pd.DataFrame) -> Finding:
         above = solved[column]
         words.append(f"{column.removeprefix('above ')} {100 * (above <= REACHED).mean():.0f} %, {cost_above(above)}")
     share = share_of((solved["above kmeans_centered"] <= REACHED).to_numpy())
-    return finding(
+    return ruled(
         "the paper's rounding of the relaxation is optimal, to the tolerance",
         f"kmeans_centered is on {percent(share)} of {len(solved)} instances. Share that is optimal, and median cost above "
         f"the optimum: {'; '.join(words)}.",
@@ -191,13 +169,11 @@ def cost_above(above: pd.Series) -> str:
 
 def improved(solved: pd.DataFrame) -> Finding:
     """The rounding, followed by alternation."""
-    share = share_of((solved["above rounding, then alternation"] <= REACHED).to_numpy())
-    worst = float(solved["above rounding, then alternation"].max())
-    return finding(
+    above = solved["above rounding, then alternation"]
+    return of_most(
         "the rounding, then one alternation, is optimal",
-        f"on {percent(share)} of {len(solved)} instances, and costs {worst:.2g} too much at most.",
-        mostly(share, tested=len(solved) >= LEAST),
-        "agrees if it is so on at least 90 % (80 % at the lower end), in part from 80 %.",
+        above <= REACHED,
+        f"on {{share}} of {{count}} instances, and costs {above.max():.2g} too much at most.",
     )
 
 
@@ -212,7 +188,7 @@ def nearer(solved: pd.DataFrame) -> Finding:
     real = solved[solved["part"] == "real"]
     medians = ", ".join(f"{who} {real[f'error of {who}'].median():.3f}" for who in ("optimum", "rounding", "k-means"))
     share = share_of(shares["real"])
-    return finding(
+    return ruled(
         "where the two differ the optimum is nearer to the true classes than the rounding",
         f"on {', '.join(words)}. Median errors on the {len(real)} real ones that are solved: {medians}.",
         judge(share.low > 0.5, share.high > 0.5, tested=len(shares["real"]) >= LEAST),

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.beyond import panels
+from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
 from experiments.optimal.cells import TIMES, TOL
 
 NAMED = {  # sets at a ridge: colour and dashes
@@ -27,11 +27,9 @@ LOWEST = 5e-6  # of the axis of gaps
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw both panels."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(1, 2, figsize=(PAGE, 2.9))
+    with panels(stem, 1, 2, 2.9) as (_, axes):
         draw_gaps(axes[0], table)
         draw_seconds(axes[1], table)
-        save(figure, stem)
 
 
 def draw_gaps(axes: Axes, table: pd.DataFrame) -> None:

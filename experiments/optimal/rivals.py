@@ -27,13 +27,6 @@ class Exact(NamedTuple):
     seconds: float
 
 
-class Restarts(NamedTuple):
-    """The cost that each run of alternation ends at, and the seconds of all."""
-
-    costs: Array
-    seconds: float
-
-
 def try_all_labels(R: Array) -> Exact:
     """Try all labellings: 2^(n-1), since labels and their opposites cost the same."""
     start, n = time.process_time(), len(R)
@@ -126,9 +119,11 @@ def alternate_from(R: Array, y: Array) -> Array:
     return y
 
 
-def restart_alternation(R: Array, runs: int, rng: np.random.Generator) -> Restarts:
-    """Alternate from the labels of random directions."""
-    start = time.process_time()
-    y = np.where(rng.standard_normal((runs, R.shape[1])) @ R.T >= 0.0, 1.0, -1.0)
-    costs = 1.0 - np.sum((alternate_from(R, y) @ R) ** 2, axis=1)
-    return Restarts(costs, time.process_time() - start)
+def restart_alternation(R: Array, runs: int, rng: np.random.Generator) -> Array:
+    """Return the costs that alternation ends at from the labels of random directions."""
+    return np.asarray(1.0 - np.sum((alternate_from(R, random_labels(R, runs, rng)) @ R) ** 2, axis=1))
+
+
+def random_labels(R: Array, runs: int, rng: np.random.Generator) -> Array:
+    """Return the labels of random directions, (runs, n)."""
+    return np.where(rng.standard_normal((runs, R.shape[1])) @ R.T >= 0.0, 1.0, -1.0)

@@ -20,14 +20,10 @@ NETWORK = 1e9  # bytes a second and node
 
 def claims(table: pd.DataFrame) -> list[Finding]:
     """Return what was found."""
-    found = []
-    for kind, say in (("rows", of_rows), ("words", of_words), ("cluster", of_cluster)):
-        rows = table[table["kind"] == kind]
-        if len(rows):
-            found.append(say(rows))
-    if (table["kind"] == "rows").any() and (table["kind"] == "cluster").any():
-        found.append(of_nodes(table))
-    return found
+    kinds = set(table["kind"])
+    say = {"rows": of_rows, "words": of_words, "cluster": of_cluster}
+    found = [of_kind(table[table["kind"] == kind]) for kind, of_kind in say.items() if kind in kinds]
+    return [*found, of_nodes(table)] if {"rows", "cluster"} <= kinds else found
 
 
 def of_rows(rows: pd.DataFrame) -> Finding:

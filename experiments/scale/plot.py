@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.beyond import panels
+from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
 
 WORKERS = {1: ("o", SECOND), 2: ("s", GREEN), 4: ("^", ACCENT)}
 
@@ -13,8 +13,7 @@ WORKERS = {1: ("o", SECOND), 2: ("s", GREEN), 4: ("^", ACCENT)}
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw three panels: seconds, memory, and bytes moved a pass."""
     rows, words, cluster = (table[table["kind"] == kind] for kind in ("rows", "words", "cluster"))
-    with plt.rc_context(STYLE):
-        figure, (seconds, memory, moved) = plt.subplots(1, 3, figsize=(PAGE, 2.3))
+    with panels(stem, 1, 3, 2.3) as (_, (seconds, memory, moved)):
         for part, label, color, marker in ((rows, "file, 50 columns", SECOND, "o"), (words, "sparse", ACCENT, "s")):
             entries = part["n"] * part["d"]
             seconds.plot(entries, part["seconds"], marker, color=color, ms=4, label=label)
@@ -23,22 +22,15 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         ends = [sizes.min(), sizes.max()]
         memory.plot(ends, [8 * size / 1e9 for size in ends], color=GREY, lw=0.8, label="a dense array of doubles")
         memory.axhline(2.0, color=GREY, lw=0.8, ls=":")
-        seconds.set(xscale="log", yscale="log", xlabel="entries $n d$", ylabel="seconds to a gap of 0.001")
-        memory.set(xscale="log", yscale="log", xlabel="entries $n d$", ylabel="memory beside the data, GB")
+        for ax, words in ((seconds, "seconds to a gap of 0.001"), (memory, "memory beside the data, GB")):
+            ax.set(xscale="log", yscale="log", xlabel="entries $n d$", ylabel=words)
+            ax.legend(frameon=False)
         memory.set_ylim(top=200.0)
-        seconds.legend(frameon=False)
-        memory.legend(frameon=False)
         for workers, part in cluster.groupby("workers"):
             marker, color = WORKERS.get(int(workers), ("d", GREY))
-            plural = "" if workers == 1 else "es"
-            label = f"{workers} process{plural}"
+            label = f"{workers} process{'' if workers == 1 else 'es'}"
             moved.plot(part["n"], part["moved_per_pass"] / 1e6, marker + "-", color=color, ms=4, label=label)
-        moved.set(
-            xscale="log",
-            xlabel="rows $n$, 20 columns",
-            ylabel="MB moved a pass",
-            ylim=(0, 1.5e-6 * cluster["moved_per_pass"].max() if len(cluster) else None),
-        )
+        moved.set(xscale="log", xlabel="rows $n$, 20 columns", ylabel="MB moved a pass")
         if len(cluster):
+            moved.set_ylim(0, 1.5e-6 * cluster["moved_per_pass"].max())
             moved.legend(frameon=False, loc="best")
-        save(figure, stem)

@@ -65,31 +65,6 @@ class Instance(NamedTuple):
         return self.X
 
 
-def small_integers(rng: Rng, n: int, d: int) -> Array:
-    """Entries -1, 0 and 1: ties, equal rows, rows of zeros."""
-    return rng.integers(-1, 2, (n, d)).astype(float)
-
-
-def wild_entries(rng: Rng, n: int, d: int) -> Array:
-    """Entries of sizes from 1e-9 to 1e9 side by side."""
-    return rng.choice([0.0, 1.0, -1.0, 1e-9, -1e-9, 1e9], (n, d))
-
-
-def gaussian(rng: Rng, n: int, d: int) -> Array:
-    """Normal entries."""
-    return rng.standard_normal((n, d))
-
-
-def bad_units(rng: Rng, n: int, d: int) -> Array:
-    """Normal columns in units from 1e-8 to 1e8."""
-    return rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-8, 8, d)
-
-
-def far_from_zero(rng: Rng, n: int, d: int) -> Array:
-    """Normal columns with means up to 1e12."""
-    return rng.standard_normal((n, d)) + 10.0 ** rng.uniform(0, 12, d)
-
-
 def nearly_collinear(rng: Rng, n: int, d: int) -> Array:
     """The last column is another one but for a part of relative size 2^-k."""
     X = rng.standard_normal((n, d))
@@ -100,20 +75,8 @@ def nearly_collinear(rng: Rng, n: int, d: int) -> Array:
 
 def ill_conditioned(rng: Rng, n: int, d: int) -> Array:
     """Singular values that fall from 1 to as little as 1e-14."""
-    X = rng.standard_normal((n, d))
-    left, _, right = np.linalg.svd(X, full_matrices=False)
+    left, _, right = np.linalg.svd(rng.standard_normal((n, d)), full_matrices=False)
     return np.asarray((left * np.geomspace(1.0, 10.0 ** -rng.uniform(0, 14), left.shape[1])) @ right)
-
-
-def duplicates(rng: Rng, n: int, d: int) -> Array:
-    """Equal rows and equal columns."""
-    X = rng.standard_normal((n, d))
-    return X[rng.integers(0, max(n // 2, 1), n)][:, rng.integers(0, d, d)]
-
-
-def two_valued(rng: Rng, n: int, d: int) -> Array:
-    """Columns with two values each."""
-    return np.where(rng.random((n, d)) < rng.uniform(0.2, 0.8), 1.0, 0.0)
 
 
 def one_outlier(rng: Rng, n: int, d: int) -> Array:
@@ -130,13 +93,21 @@ def planted(rng: Rng, n: int, d: int) -> Array:
     return np.asarray(X @ rng.standard_normal((d, d)))
 
 
-FAMILIES: dict[str, Callable[[Rng, int, int], Array]] = {
-    made.__name__: made
-    for made in (
-        small_integers, wild_entries, gaussian, bad_units, far_from_zero, nearly_collinear, ill_conditioned, duplicates,
-        two_valued, one_outlier, planted,
-    )
-}  # fmt: skip
+FAMILIES: dict[str, Callable[[Rng, int, int], Array]] = {  # their numbers are those of the sorted names
+    "small_integers": lambda rng, n, d: rng.integers(-1, 2, (n, d)).astype(float),  # ties, equal rows, rows of zeros
+    "wild_entries": lambda rng, n, d: rng.choice([0.0, 1.0, -1.0, 1e-9, -1e-9, 1e9], (n, d)),
+    "gaussian": lambda rng, n, d: rng.standard_normal((n, d)),
+    "bad_units": lambda rng, n, d: rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-8, 8, d),
+    "far_from_zero": lambda rng, n, d: rng.standard_normal((n, d)) + 10.0 ** rng.uniform(0, 12, d),
+    "nearly_collinear": nearly_collinear,
+    "ill_conditioned": ill_conditioned,
+    "duplicates": lambda rng, n, d: rng.standard_normal((n, d))[rng.integers(0, max(n // 2, 1), n)][
+        :, rng.integers(0, d, d)
+    ],  # equal rows and equal columns
+    "two_valued": lambda rng, n, d: np.where(rng.random((n, d)) < rng.uniform(0.2, 0.8), 1.0, 0.0),
+    "one_outlier": one_outlier,
+    "planted": planted,
+}
 
 
 def wide(rng: Rng) -> Instance:
@@ -160,9 +131,10 @@ def large_columns(rng: Rng) -> Instance:
     return Instance(X, draw_nu(rng), np.full(d, 10.0 ** rng.uniform(-2, 1)), np.zeros(d), draw_weights(rng, n))
 
 
-def many_columns(rng: Rng, X: Array) -> Instance:
+def many_columns(rng: Rng, make: Callable[[Rng, int, int], Array]) -> Instance:
     """Many columns with an l1 part and a ridge, of any units: a solution is sought from a few features outwards."""
-    d = X.shape[1]
+    n, d = int(rng.integers(8, 21)), int(rng.integers(MANY, MANY + 40))
+    X = make(rng, n, d)
     size = np.std(X, axis=0)
     size = np.where(size > 1e-9, size, 1.0)
     units = 10.0 ** rng.uniform(-4, 4, d) if rng.integers(4) == 0 else np.ones(d)
@@ -174,39 +146,37 @@ def many_columns(rng: Rng, X: Array) -> Instance:
     return Instance(X, draw_nu(rng), np.sqrt(ridge) * size, np.sqrt(lam) * size, draw_weights(rng, len(X)))
 
 
-def factors_outwards(rng: Rng) -> Instance:
+def factors(rng: Rng, n: int, d: int) -> Array:
     """Columns correlated by a few common factors, some of them carrying two groups."""
-    n, d, k = int(rng.integers(8, 21)), int(rng.integers(MANY, MANY + 40)), int(rng.integers(1, 6))
+    k = int(rng.integers(1, 6))
     X = rng.standard_normal((n, d)) + rng.uniform(0, 2) * rng.standard_normal((n, k)) @ rng.standard_normal((k, d))
     X[:, : int(rng.integers(1, 30))] += rng.uniform(0, 2) * rng.choice([-1.0, 1.0], n)[:, None]
-    return many_columns(rng, X)
+    return X
 
 
-def blocks_outwards(rng: Rng) -> Instance:
+def blocks(rng: Rng, n: int, d: int) -> Array:
     """The same block of columns again and again, up to signs, with a little noise or none."""
-    n, d, k = int(rng.integers(8, 21)), int(rng.integers(MANY, MANY + 40)), int(rng.integers(2, 30))
+    k = int(rng.integers(2, 30))
     X = np.tile(rng.standard_normal((n, k)), d // k + 1)[:, :d] * rng.choice([-1.0, 1.0], d)
-    return many_columns(rng, X + rng.choice([0.0, 1e-9, 1e-3, 0.1]) * rng.standard_normal((n, d)))
+    return np.asarray(X + rng.choice([0.0, 1e-9, 1e-3, 0.1]) * rng.standard_normal((n, d)))
 
 
-def signs_outwards(rng: Rng) -> Instance:
+def signs(rng: Rng, n: int, d: int) -> Array:
     """Columns of a few values, many of them equal up to sign, some constant."""
-    n, d = int(rng.integers(8, 21)), int(rng.integers(MANY, MANY + 40))
     X = np.asarray(rng.integers(-1, 2, (n, d)), dtype=float)
     X = X[:, rng.integers(0, int(rng.integers(2, d)), d)] * rng.choice([-1.0, 1.0], d)
     X[:, rng.random(d) < 0.1] = 3.0
-    return many_columns(rng, X)
+    return np.asarray(X)
 
 
-def tails_outwards(rng: Rng) -> Instance:
+def tails(rng: Rng, n: int, d: int) -> Array:
     """Heavy tails: rows and entries far larger than the others."""
-    n, d = int(rng.integers(8, 21)), int(rng.integers(MANY, MANY + 40))
-    return many_columns(rng, rng.standard_t(rng.uniform(0.7, 3.0), (n, d)))
+    return rng.standard_t(rng.uniform(0.7, 3.0), (n, d))
 
 
 def groups_outwards(rng: Rng) -> Instance:
     """Many columns in groups, some of these of one column, correlated by a few common factors."""
-    made = factors_outwards(rng)
+    made = many_columns(rng, factors)
     d, size = made.X.shape[1], int(rng.integers(2, 6))
     labels = rng.permutation(np.where(rng.random(d) < 0.1, np.arange(d), np.arange(d) // size))
     largest = np.zeros(d)
@@ -220,12 +190,6 @@ def three_points(rng: Rng) -> Instance:
     return Instance(X, draw_nu(rng), rng.choice([0.0, 0.3], X.shape[1]), np.zeros(X.shape[1]))
 
 
-def weighted(rng: Rng) -> Instance:
-    """The families of arrays, with weights of the points."""
-    made = make_instance(str(rng.choice(sorted(FAMILIES))), int(rng.integers(10**6)))
-    return made._replace(w=10.0 ** rng.uniform(-6, 3, len(made.X)))
-
-
 def sparse_table(rng: Rng) -> Instance:
     """A sparse matrix, some of its columns far from 0, some with few entries."""
     n, d = int(rng.integers(3, MOST_POINTS + 1)), int(rng.integers(1, 12))
@@ -234,11 +198,6 @@ def sparse_table(rng: Rng) -> Instance:
     nu = draw_nu(rng)
     a, c = draw_penalty(rng, X)
     return Instance(X, nu, a, c, form="sparse")
-
-
-def read_by_chunks(rng: Rng) -> Instance:
-    """The families of arrays, as dask arrays of chunks of three rows."""
-    return make_instance(str(rng.choice(sorted(FAMILIES))), int(rng.integers(10**6)))._replace(form="dask")
 
 
 def grouped(rng: Rng) -> Instance:
@@ -251,21 +210,19 @@ def grouped(rng: Rng) -> Instance:
     return made._replace(c=c[labels], groups=np.asarray(labels))
 
 
-def signed(rng: Rng) -> Instance:
-    """The families of arrays, with known signs of some columns."""
-    made = of_family(rng)
+def signed(rng: Rng, made: Instance) -> Instance:
+    """Return an instance with known signs of some columns."""
     return made._replace(nonnegative=rng.random(made.X.shape[1]) < rng.choice([0.3, 0.6, 1.0]))
 
 
-def grouped_and_signed(rng: Rng) -> Instance:
-    """Columns in groups, some of them with known signs."""
-    made = grouped(rng)
-    return made._replace(nonnegative=rng.random(made.X.shape[1]) < rng.choice([0.3, 0.6, 1.0]))
+def of_any(rng: Rng) -> Instance:
+    """Return an instance of the families of arrays."""
+    return make_instance(str(rng.choice(sorted(FAMILIES))), int(rng.integers(10**6)))
 
 
 def of_family(rng: Rng) -> Instance:
     """Return an instance of the families of arrays, some with weights of the points, sparse, or in chunks."""
-    made = make_instance(str(rng.choice(sorted(FAMILIES))), int(rng.integers(10**6)))
+    made = of_any(rng)
     w = 10.0 ** rng.uniform(-3, 2, len(made.X)) if rng.integers(4) == 0 else None
     return made._replace(w=w, form="array" if w is not None else str(rng.choice(["array", "array", "sparse", "dask"])))
 
@@ -280,14 +237,29 @@ def draw_weights(rng: Rng, n: int) -> Array | None:
     return np.asarray(10.0 ** rng.uniform(-3, 2, n)) if rng.integers(2) else None
 
 
+def weighted(rng: Rng) -> Instance:
+    """The families of arrays, with weights of the points."""
+    made = of_any(rng)
+    return made._replace(w=10.0 ** rng.uniform(-6, 3, len(made.X)))
+
+
+# With their own penalties; their numbers are their places: a new one comes last, and changes none of the others.
 WHOLE: dict[str, Callable[[Rng], Instance]] = {
-    made.__name__: made
-    for made in (
-        wide, large_columns, three_points, weighted, sparse_table, read_by_chunks,
-        factors_outwards, blocks_outwards, signs_outwards, tails_outwards, grouped, signed, grouped_and_signed,
-        groups_outwards,
-    )
-}  # with their own penalties  # fmt: skip
+    "large_columns": large_columns,
+    "read_by_chunks": lambda rng: of_any(rng)._replace(form="dask"),
+    "sparse_table": sparse_table,
+    "weighted": weighted,
+    "wide": wide,
+    "blocks_outwards": lambda rng: many_columns(rng, blocks),
+    "factors_outwards": lambda rng: many_columns(rng, factors),
+    "signs_outwards": lambda rng: many_columns(rng, signs),
+    "tails_outwards": lambda rng: many_columns(rng, tails),
+    "three_points": three_points,
+    "grouped": grouped,
+    "signed": lambda rng: signed(rng, of_family(rng)),
+    "grouped_and_signed": lambda rng: signed(rng, grouped(rng)),
+    "groups_outwards": groups_outwards,
+}
 
 
 def beside_time_stamps() -> Array:
@@ -308,19 +280,12 @@ NUS = (0.0, 1e-6, 0.25, 0.5, 0.75, 1.0 - 1e-6, 1.0)
 SIZES = (0.0, 1e-8, 1e-3, 0.1, 1.0, 1e3)  # of a weight, in units of its column
 
 
-# The numbers of the families with their own penalties: a new one comes last, and changes none of the others.
-SEEDS = (
-    "large_columns", "read_by_chunks", "sparse_table", "weighted", "wide", "blocks_outwards", "factors_outwards",
-    "signs_outwards", "tails_outwards", "three_points", "grouped", "signed", "grouped_and_signed", "groups_outwards",
-)  # fmt: skip
-
-
 def make_instance(family: str, number: int) -> Instance:
     """Return an instance of a family; its number is its seed."""
     if family in WHOLE:
         if family == "large_columns" and number < len(DROPPED):
             return DROPPED[number]
-        return WHOLE[family](np.random.default_rng([2017, 21, SEEDS.index(family), number]))
+        return WHOLE[family](np.random.default_rng([2017, 21, list(WHOLE).index(family), number]))
     rng = np.random.default_rng([2017, 12, sorted(FAMILIES).index(family), number])
     n, d = int(rng.integers(2, MOST_POINTS + 1)), int(rng.integers(1, MOST_FEATURES + 1))
     X = FAMILIES[family](rng, n, d)

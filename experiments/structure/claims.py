@@ -47,13 +47,19 @@ def said(share: Interval) -> str:
     return f"{100 * share.value:.0f} % ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
 
 
-def calibration(table: pd.DataFrame) -> Finding:
-    """How often a null that is true is rejected."""
-    shares = {
+def of_null(table: pd.DataFrame, valid: bool) -> dict[str, Interval]:
+    """Return how often each null is rejected without groups, in the families for which it is true, or not."""
+    return {
         f"{null}, {family}": rejected(table[table["family"] == family], f"{null}_ridge")
         for null, families in VALID.items()
-        for family in families
+        for family in NONE
+        if (family in families) == valid
     }
+
+
+def calibration(table: pd.DataFrame) -> Finding:
+    """How often a null that is true is rejected."""
+    shares = of_null(table, True)
     held = all(share.low <= LEVEL for share in shares.values())
     return Finding(
         f"where the null is true, p is at most {LEVEL:g} in that share of the tables",
@@ -64,15 +70,9 @@ def calibration(table: pd.DataFrame) -> Finding:
 
 def elsewhere(table: pd.DataFrame) -> Finding:
     """How often each null is rejected where there are no groups, and it is not true."""
-    parts = [
-        f"{null}, {family} {said(rejected(table[table['family'] == family], f'{null}_ridge'))}"
-        for null, families in VALID.items()
-        for family in NONE
-        if family not in families
-    ]
     return Finding(
         "without groups, but where the null is not true",
-        "; ".join(parts) + ".",
+        "; ".join(f"{name} {said(share)}" for name, share in of_null(table, False).items()) + ".",
         "A column of two values is two groups; heavy tails make the covariance null conservative.",
     )
 

@@ -101,18 +101,16 @@ def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
 def measure_related(task: Task, best: dc.Result) -> Row:
     """Check the formulations whose value is tied to (15) by a formula, or where c > 0 by an inequality: (21), (7)."""
     row: Row = {"normalized agrees": 1, "alpha agrees": 1}
-    for name, method in NORMALIZED.items():
+    fixed = replace(task, alpha=dc.metrics.factor_imbalance(best.F), alpha_slack=ALPHA_SLACK)
+    for name, method in RELATED.items():
         if applies(method, task):
-            result = run(method, task)
-            bounds = bounds_of(method, result, task)
-            row |= {f"{name} value": bounds.upper, f"{name} gap": result.gap, **errors_of(name, result)}
-            row["normalized agrees"] &= int(meets(bounds, best))
-    for name, method in CONSTRAINED.items():
-        if applies(method, task):
-            fixed = replace(task, alpha=dc.metrics.factor_imbalance(best.F), alpha_slack=ALPHA_SLACK)
-            result = run(method, fixed)
-            row |= {f"{name} value": result.value, f"{name} gap": result.gap, **errors_of(name, result)}
-            row["alpha agrees"] &= int(meets(bounds_of(method, result, fixed), best))
+            given = task if name in NORMALIZED else fixed
+            result = run(method, given)
+            bounds = method.bounds_15(dc.Bracket(result.lower, result.upper), given)
+            assert bounds is not None
+            value = bounds.upper if name in NORMALIZED else result.value
+            row |= {f"{name} value": value, f"{name} gap": result.gap, **errors_of(name, result)}
+            row["normalized agrees" if name in NORMALIZED else "alpha agrees"] &= int(meets(bounds, best))
     return row
 
 
@@ -131,13 +129,6 @@ def run(method: Method, task: Task) -> dc.Result:
     result = method.run(task)
     assert isinstance(result, dc.Result)
     return result
-
-
-def bounds_of(method: Method, result: dc.Result, task: Task) -> dc.Bracket:
-    """Return what a result proves about the optimum of (15)."""
-    bounds = method.bounds_15(dc.Bracket(result.lower, result.upper), task)
-    assert bounds is not None
-    return bounds
 
 
 def meets(bounds: dc.Bracket, result: dc.Result) -> bool:

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diffrac_cvx.typing import Array
-from experiments.harness.style import ACCENT, GREY, PAGE, STYLE, save
+from experiments.harness.beyond import panels
+from experiments.harness.style import ACCENT, GREY
 from experiments.validate.cells import LARGEST_ERROR, METHODS, RELATED, SLACK
 from experiments.validate.check import errors_by_point, solver_of
 
@@ -18,21 +17,21 @@ SMALLEST = 1e-16  # gaps and overlaps below are drawn there
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the certified gap and the largest DIMACS error of every method, and the overlaps of the brackets."""
     present = [name for name in (*METHODS, *RELATED) if f"{name} gap" in table]
-    with plt.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 3, figsize=(PAGE, 3.0), width_ratios=[1.1, 1.1, 1])
-        draw_boxes(panels[0], present, [table[f"{name} gap"].dropna() for name in present])
-        panels[0].set_xlabel("certified gap, $\\log_{10}$")
+    with panels(stem, 1, 3, 3.0, width_ratios=[1.1, 1.1, 1]) as (_, (gaps, largest, overlaps)):
+        draw_boxes(gaps, present, [table[f"{name} gap"].dropna() for name in present])
+        gaps.set_xlabel("certified gap, $\\log_{10}$")
         errors = [errors_by_point(table, name).max(axis=1) for name in present]
-        draw_boxes(panels[1], present, errors)
-        panels[1].set_yticklabels([])
-        panels[1].set_xticks(range(-14, 0, 4))
-        panels[1].set_xlabel("largest DIMACS error, $\\log_{10}$")
-        for i, (name, largest) in enumerate(zip(present, errors, strict=True), 1):
-            if len(largest):
+        draw_boxes(largest, present, errors)
+        largest.set_yticklabels([])
+        largest.set(xticks=range(-14, 0, 4), xlabel="largest DIMACS error, $\\log_{10}$")
+        for i, (name, found) in enumerate(zip(present, errors, strict=True), 1):
+            if len(found):
                 limit = np.log10(LARGEST_ERROR[solver_of(name)])
-                panels[1].plot([limit, limit], [i - 0.4, i + 0.4], color=ACCENT, lw=0.8, ls=":")
-        draw_overlaps(panels[2], table["violation"].to_numpy())
-        save(figure, stem)
+                largest.plot([limit, limit], [i - 0.4, i + 0.4], color=ACCENT, lw=0.8, ls=":")
+        signed = table["violation"].to_numpy()  # how far outside the brackets are of each other
+        overlaps.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GREY)
+        title = f"{int(np.sum(signed > SLACK))} of {len(signed)} apart"
+        overlaps.set(xlabel="least overlap, $\\log_{10}$", ylabel="instances", title=title)
 
 
 def draw_boxes(axes: Axes, names: list[str], values: list[pd.Series]) -> None:
@@ -40,10 +39,3 @@ def draw_boxes(axes: Axes, names: list[str], values: list[pd.Series]) -> None:
     logarithms = [np.log10(np.maximum(numbers, SMALLEST)) for numbers in values]
     axes.boxplot(logarithms, orientation="horizontal", tick_labels=names, whis=(0, 100), medianprops={"color": ACCENT})
     axes.invert_yaxis()
-
-
-def draw_overlaps(axes: Axes, signed: Array) -> None:
-    """Draw how far inside or outside the brackets are of each other."""
-    axes.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GREY)
-    outside = int(np.sum(signed > SLACK))
-    axes.set(xlabel="least overlap, $\\log_{10}$", ylabel="instances", title=f"{outside} of {len(signed)} apart")

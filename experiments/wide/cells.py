@@ -2,7 +2,6 @@
 
 import time
 import warnings
-from collections.abc import Callable
 from functools import cache
 from itertools import product
 from typing import Any
@@ -18,7 +17,7 @@ from experiments.wide.tables import WideTable, make_wide
 
 N, D, K, SHIFT = 100, 2000, 20, 1.2
 SHIFTS = (0.4, 0.8, 1.2, 2.0)
-CURVES = (
+CURVES = (  # the noise, and how many columns carry the groups
     ("factors", 5), ("factors", K), ("factors", 60), ("factors", 200), ("independent", K), ("words", 60),
 )  # fmt: skip
 USUAL: dict[str, Any] = {"n": N, "d": D, "k": K, "noise": "factors", "share": 0.5, "shift": SHIFT}
@@ -29,6 +28,10 @@ VARIANTS: dict[str, dict[str, Any]] = {  # of the usual table
     "blocks": {"noise": "blocks"},
     "5000 columns": {"d": 5000},
 }
+MADE = [
+    *({**USUAL, "noise": noise, "k": k, "shift": shift} for (noise, k), shift in product(CURVES, SHIFTS)),
+    *({**USUAL, **changed} for changed in VARIANTS.values()),
+]
 DRAWS = 10
 SIZES = ((100, 1000), (100, 2000), (200, 2000), (100, 5000))  # rows and columns of the tables that are timed
 SMALL = (40, 60)  # those on which CVXPY and FISTA are
@@ -39,23 +42,15 @@ SETTINGS = {"goal": GOAL, "seconds": SECONDS, "ridge": RIDGE, "alive": ALIVE, "c
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid; the smoke grid downloads nothing."""
     if grid == "full":
-        return [*made_cells(settings(), DRAWS), *pair_cells(), *time_cells(SIZES)]
+        return [*made_cells(MADE, DRAWS), *pair_cells(), *time_cells(SIZES)]
     small = [{**USUAL, "n": 40, "d": 150, "noise": noise, "shift": 2.0} for noise in ("factors", "words")]
     return [*made_cells(small, 2), *time_cells(((40, 100),), lams=(0.2,))]
 
 
-def settings() -> list[dict[str, Any]]:
-    """Return what the made tables are made with: curves over the shift, and variants of one table."""
-    curves = [{**USUAL, "noise": noise, "k": k, "shift": s} for (noise, k), s in product(CURVES, SHIFTS)]
-    return curves + [{**USUAL, **changed} for changed in VARIANTS.values()]
-
-
 def made_cells(made: list[dict[str, Any]], draws: int) -> list[Cell]:
     """Return the cells of made tables."""
-    return [
-        {"kind": "made", "method": method, **setting, "replication": replication}
-        for setting, method, replication in product(made, METHODS, range(draws))
-    ]
+    drawn = product(made, METHODS, range(draws))
+    return [{"kind": "made", "method": method, **setting, "replication": k} for setting, method, k in drawn]
 
 
 def pair_cells() -> list[Cell]:
@@ -80,17 +75,9 @@ def measure(kind: str, method: str, **where: Any) -> Row:
     """Measure a cell: cluster one table by one method, or solve it to the goal."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return MEASURES[kind](method, **where)
-
-
-def measure_made(method: str, replication: int, **setting: Any) -> Row:
-    """Cluster a made table, the same one for all methods."""
-    return judge_method(METHODS[method], table_of(replication, **setting))
-
-
-def measure_pair(method: str, name: str) -> Row:
-    """Cluster the rows of two classes."""
-    return judge_method(METHODS[method], read_once(name))
+        if kind == "time":
+            return measure_time(method, **where)
+        return judge_method(METHODS[method], table_of(**where) if kind == "made" else read_once(**where))
 
 
 def measure_time(method: str, n: int, d: int, lam: float) -> Row:
@@ -122,28 +109,15 @@ def judge_method(method: Method, table: WideTable) -> Row:
     started = time.perf_counter()
     found = method.own(table.X, np.random.default_rng(0))
     seconds = time.perf_counter() - started
-    tuned = [] if method.tuned is None else list(method.tuned(table.X, np.random.default_rng(0)))
-    index = score(table, found)
+    tuned = method.tuned(table.X, np.random.default_rng(0))
+    scores = [float(adjusted_rand_score(table.y, one.labels)) for one in (found, *tuned)]
     return {
-        "index": index,
-        "best": max([index, *(score(table, other) for other in tuned)]),
+        "index": scores[0],
+        "best": max(scores),
         "seconds": seconds,
         "gap": found.gap,
         **judge_columns(found, table),
     }
-
-
-MEASURES: dict[str, Callable[..., Row]] = {
-    "made": measure_made,
-    "design": measure_pair,
-    "held-out": measure_pair,
-    "time": measure_time,
-}
-
-
-def score(table: WideTable, found: Found) -> float:
-    """Return the adjusted Rand index."""
-    return float(adjusted_rand_score(table.y, found.labels))
 
 
 def judge_columns(found: Found, table: WideTable) -> Row:

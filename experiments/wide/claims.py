@@ -3,6 +3,9 @@
 The paper states nothing on such tables, so these are findings; each of the rules says whether it holds.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -27,19 +30,22 @@ LATEST = 30.0  # seconds
 
 def claims(table: pd.DataFrame) -> list[Finding]:
     """Return what was found; what the table does not hold is left out."""
-    made, timed = table[table["kind"] == "made"], table[table["kind"] == "time"]
-    findings = [
-        few_columns(made, "index", "at their own choice", CLEAR),
-        few_columns(made, "best", "at the best by the labels of what they are tuned over", 0.0),
-        no_factors(made),
-        weak_shifts(made),
-        variants(made),
-        columns_found(made),
-        fixed_weights(made),
-        *(pairs_of(table[table["kind"] == kind], kind) for kind in ("design", "held-out")),
-        times(timed),
+    kinds = {kind: table[table["kind"] == kind] for kind in ("made", "design", "held-out", "time")}
+    made = kinds["made"]
+    usual = at(made)
+    parts: list[tuple[Callable[[pd.DataFrame], Finding], pd.DataFrame]] = [
+        (partial(few_columns, "index", "at their own choice", CLEAR), usual),
+        (partial(few_columns, "best", "at the best by the labels of what they are tuned over", 0.0), usual),
+        (no_factors, at(made, noise="independent", shift=SHIFTS)),
+        (weak_shifts, made[(made["shift"] == SHIFTS[0]) & (made["k"] <= K)]),
+        (variants, made if any(len(at(made, **change)) for change in VARIANTS.values()) else usual[:0]),
+        (columns_found, usual),
+        (fixed_weights, made if {OWN, *FIXED} <= set(made["method"]) else usual[:0]),
+        (partial(pairs_of, "design"), kinds["design"]),
+        (partial(pairs_of, "held-out"), kinds["held-out"]),
+        (times, kinds["time"]),
     ]
-    return [finding for finding in findings if finding is not None]
+    return [find(rows) for find, rows in parts if len(rows)]
 
 
 def ruled(says: str, measured: str, rule: str, holds: bool) -> Finding:
@@ -48,10 +54,10 @@ def ruled(says: str, measured: str, rule: str, holds: bool) -> Finding:
 
 
 def at(made: pd.DataFrame, **changed: object) -> pd.DataFrame:
-    """Return the rows of the usual table, or of one that differs from it."""
+    """Return the rows of the usual table, or of those that differ from it; of several values, a tuple."""
     kept = np.ones(len(made), dtype=bool)
     for name, value in {**USUAL, **changed}.items():
-        kept &= (made[name] == value).to_numpy(dtype=bool)
+        kept &= made[name].isin(value if isinstance(value, tuple) else [value]).to_numpy()
     return made[kept]
 
 
@@ -61,70 +67,50 @@ def by_method(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     return rows.pivot_table(index=unit, columns="method", values=column, sort=False)
 
 
-def rivals_in(wide: pd.DataFrame) -> list[str]:
-    """Return the rivals that were measured."""
-    return [name for name in wide.columns if name in RIVALS]
+def rivals_in(rows: pd.DataFrame, column: str = "index") -> pd.DataFrame:
+    """Return a column of the rivals that were measured, each a column."""
+    wide = by_method(rows, column)
+    return wide[[name for name in wide if name in RIVALS]]
 
 
 def gains_over(rows: pd.DataFrame, column: str = "index") -> dict[str, Interval]:
     """Return the mean of our index less each rival's column on the same tables."""
-    ours, theirs = by_method(rows, "index"), by_method(rows, column)
-    return {name: mean_of((ours[OWN] - theirs[name]).dropna().to_numpy(float)) for name in rivals_in(theirs)}
+    ours = by_method(rows, "index")[OWN]
+    return {
+        str(name): mean_of((ours - theirs).dropna().to_numpy(float)) for name, theirs in rivals_in(rows, column).items()
+    }
 
 
-def means_in_words(rows: pd.DataFrame, column: str = "index") -> str:
-    """Return the mean index of the relaxation, and the mean of a column of each rival."""
-    ours = by_method(rows, "index")[OWN].mean()
-    return ", ".join(f"{name} {mean:.2f}" for name, mean in [(OWN, ours), *rival_means(rows, column)])
-
-
-def few_columns(made: pd.DataFrame, column: str, words: str, margin: float) -> Finding | None:
+def few_columns(column: str, words: str, margin: float, rows: pd.DataFrame) -> Finding:
     """The table for which the method is meant: columns that are correlated through common factors."""
-    rows = at(made)
-    if rows.empty:
-        return None
     gains = gains_over(rows, column)
+    means = {OWN: by_method(rows, "index")[OWN].mean(), **rivals_in(rows, column).mean()}
     return ruled(
         f"{K} of {D} columns, common factors, shift {SHIFT:g}, rivals {words}",
-        f"{means_in_words(rows, column)}; the mean is above by "
-        + ", ".join(f"{gain:.2f} ({name})" for name, gain in gains.items())
-        + ".",
+        ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
+        + f"; the mean is above by {', '.join(f'{gain:.2f} ({name})' for name, gain in gains.items())}.",
         f"the interval of the mean difference from every rival is above {margin:g}",
         all(gain.low > margin for gain in gains.values()),
     )
 
 
-def no_factors(made: pd.DataFrame) -> Finding | None:
+def no_factors(rows: pd.DataFrame) -> Finding:
     """Independent columns, which suit methods that take them one by one."""
-    parts = [at(made, noise="independent", shift=shift) for shift in SHIFTS]
-    parts = [rows for rows in parts if len(rows)]
-    if not parts:
-        return None
-    best = [max((*rival_means(rows),), key=lambda pair: pair[1]) for rows in parts]
-    ours = [by_method(rows, "index")[OWN].mean() for rows in parts]
-    words = [
-        f"{own:.2f} and {value:.2f} ({name}) at shift {rows['shift'].iloc[0]:g}"
-        for own, (name, value), rows in zip(ours, best, parts, strict=True)
-    ]
+    words, near = [], True
+    for shift, part in rows.groupby("shift"):
+        ours, theirs = by_method(part, "index")[OWN].mean(), rivals_in(part).mean()
+        words.append(f"{ours:.2f} and {theirs.max():.2f} ({theirs.idxmax()}) at shift {shift:g}")
+        near &= bool(ours >= theirs.max() - CHANCE)
     return ruled(
         f"{K} of {D} independent columns: the relaxation and the best rival at its own choice",
         "; ".join(words) + ".",
         f"at no shift is the mean below the best rival's by more than {CHANCE:g}",
-        all(own >= value - CHANCE for own, (_, value) in zip(ours, best, strict=True)),
+        near,
     )
 
 
-def rival_means(rows: pd.DataFrame, column: str = "index") -> list[tuple[str, float]]:
-    """Return the rivals with their means."""
-    wide = by_method(rows, column)
-    return [(name, float(wide[name].mean())) for name in rivals_in(wide)]
-
-
-def weak_shifts(made: pd.DataFrame) -> Finding | None:
+def weak_shifts(rows: pd.DataFrame) -> Finding:
     """Where nothing can be found, a method should not seem to find it; and where it begins to be found."""
-    rows = made[(made["shift"] == SHIFTS[0]) & (made["k"] <= K)]
-    if rows.empty:
-        return None
     highest = rows.groupby(["method", "noise", "k"])["index"].mean()
     method, noise, k = highest.index[int(highest.argmax())]
     return ruled(
@@ -135,26 +121,25 @@ def weak_shifts(made: pd.DataFrame) -> Finding | None:
     )
 
 
-def variants(made: pd.DataFrame) -> Finding | None:
+def variants(made: pd.DataFrame) -> Finding:
     """Unequal groups, heavy tails, blocks, more columns."""
-    found = {name: gains_over(rows) for name, change in VARIANTS.items() if len(rows := at(made, **change))}
-    if not found:
-        return None
-    least = {name: min(gains.items(), key=lambda pair: pair[1].low) for name, gains in found.items() if gains}
-    ours = {name: by_method(at(made, **VARIANTS[name]), "index")[OWN].mean() for name in found}
+    words, clear = [], True
+    for name, change in VARIANTS.items():
+        rows = at(made, **change)
+        if len(rows):
+            rival, gain = min(gains_over(rows).items(), key=lambda pair: pair[1].low)
+            words.append(f"{name}: {by_method(rows, 'index')[OWN].mean():.2f}, by {gain:.2f} ({rival})")
+            clear &= gain.low > CLEAR
     return ruled(
         "variants of that table: the relaxation, and by how much it is above the rival nearest to it",
-        "; ".join(f"{name}: {ours[name]:.2f}, by {gain:.2f} ({rival})" for name, (rival, gain) in least.items()) + ".",
+        "; ".join(words) + ".",
         f"in every variant the interval of the mean difference from every rival is above {CLEAR:g}",
-        all(gain.low > CLEAR for _, gain in least.values()),
+        clear,
     )
 
 
-def columns_found(made: pd.DataFrame) -> Finding | None:
+def columns_found(rows: pd.DataFrame) -> Finding:
     """Which columns were chosen."""
-    rows = at(made)
-    if rows.empty:
-        return None
     top, precision, recall, chosen = (by_method(rows, name) for name in ("top", "precision", "recall", "chosen"))
     names = [name for name in (OWN, *FIXED, *SELECTING) if name in top]
     gains = [mean_of((top[OWN] - top[name]).to_numpy(float)) for name in SELECTING if name in top]
@@ -171,12 +156,9 @@ def columns_found(made: pd.DataFrame) -> Finding | None:
     )
 
 
-def fixed_weights(made: pd.DataFrame) -> Finding | None:
+def fixed_weights(made: pd.DataFrame) -> Finding:
     """Fixed lambdas beside the choice, over all made tables."""
-    keys = [*USUAL, "replication"]
-    wide = made.pivot_table(index=keys, columns="method", values="index")
-    if not {OWN, *FIXED} <= set(wide.columns):
-        return None
+    wide = made.pivot_table(index=[*USUAL, "replication"], columns="method", values="index")
     best = wide[list(FIXED)].max(axis=1)
     loss = mean_of((best - wide[OWN]).to_numpy(float))
     return ruled(
@@ -188,30 +170,29 @@ def fixed_weights(made: pd.DataFrame) -> Finding | None:
     )
 
 
-def pairs_of(rows: pd.DataFrame, kind: str) -> Finding | None:
+def pairs_of(kind: str, rows: pd.DataFrame) -> Finding:
     """Real pairs: medians, means, and on how many one is above the other."""
-    if rows.empty:
-        return None
-    wide = by_method(rows, "index")
-    ours = wide[OWN].to_numpy(float)
-    words = []
-    for name in rivals_in(wide):
-        theirs = wide[name].to_numpy(float)
-        wins, losses = int((ours > theirs + NEAR).sum()), int((ours < theirs - NEAR).sum())
-        words.append(f"{name} {np.median(theirs):.2f}, {theirs.mean():.2f}, {wins} to {losses}")
-    fixed = ", ".join(f"{name} {wide[name].median():.2f}, {wide[name].mean():.2f}" for name in FIXED if name in wide)
-    means, tuned = dict(rival_means(rows)), dict(rival_means(rows, "best"))
-    best_fixed = wide[[name for name in FIXED if name in wide]].max(axis=1).mean()
+    wide, rivals, tuned = by_method(rows, "index"), rivals_in(rows), rivals_in(rows, "best").mean()
+    ours, fixed, means = wide[OWN], wide[[name for name in FIXED if name in wide]], rivals.mean()
+
+    def words(name: object, values: "pd.Series[float]") -> str:
+        return f"{name} {values.median():.2f}, {values.mean():.2f}"
+
+    counts = [
+        f"{words(name, theirs)}, {(ours > theirs + NEAR).sum()} to {(ours < theirs - NEAR).sum()}"
+        for name, theirs in rivals.items()
+    ]
     by_labels = ", ".join(f"{name} {mean:.2f}" for name, mean in tuned.items() if mean > means[name])
-    below = median_less(ours, wide["k-means"].to_numpy(float))
+    below = median_less(ours.to_numpy(float), wide["k-means"].to_numpy(float))
     return ruled(
         f"{len(wide)} {kind} pairs of classes, at most {MOST_COLUMNS} columns",
-        f"median and mean: {OWN} {np.median(ours):.2f}, {ours.mean():.2f}; {fixed}; rivals, and on how many pairs the relaxation "
-        f"is above and below by more than {NEAR:g}: {'; '.join(words)}. Its median less that of k-means: {below:.2f}. Means at the best by the "
-        f"labels: the relaxation, of the fixed lambdas, {best_fixed:.2f}; {by_labels or 'no rival higher than above'}.",
+        f"median and mean: {words(OWN, ours)}; {', '.join(words(name, values) for name, values in fixed.items())}; rivals, and on "
+        f"how many pairs the relaxation is above and below by more than {NEAR:g}: {'; '.join(counts)}. Its median less that of "
+        f"k-means: {below:.2f}. Means at the best by the labels: the relaxation, of the fixed lambdas, "
+        f"{fixed.max(axis=1).mean():.2f}; {by_labels or 'no rival higher than above'}.",
         f"the median is not below that of k-means by more than {NEAR:g}, and the mean is not below the largest of a rival "
-        f"({max(means, key=lambda name: means[name])})",
-        bool(below.value >= -NEAR and ours.mean() >= max(means.values())),
+        f"({means.idxmax()})",
+        bool(below.value >= -NEAR and ours.mean() >= means.max()),
     )
 
 
@@ -220,10 +201,8 @@ def median_less(ours: Array, theirs: Array) -> Interval:
     return bootstrap(np.column_stack([ours, theirs]), lambda rows: float(np.subtract(*np.median(rows, axis=0))))
 
 
-def times(timed: pd.DataFrame) -> Finding | None:
+def times(timed: pd.DataFrame) -> Finding:
     """Seconds to a proved gap."""
-    if timed.empty:
-        return None
     words = [
         f"{method}, {n:.0f} x {d:.0f}: "
         + ", ".join(

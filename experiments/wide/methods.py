@@ -1,7 +1,6 @@
 """The methods: this relaxation at fixed weights and at its own choice, and what is used on wide tables instead."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -26,102 +25,23 @@ ALIVE = 1e-3  # of the largest entry on V's diagonal, from which on a column cou
 
 
 class Found(NamedTuple):
-    """What a method found.
+    """What a method found."""
 
-    Attributes
-    ----------
-    labels : (n,) array
-        In two values.
-    columns : (k,) array of int, or None
-        Columns chosen, the most important one first; None of a method that chooses none.
-    gap : float
-        Proved relative gap; NaN of a method that proves nothing.
-    """
-
-    labels: Array
-    columns: npt.NDArray[np.intp] | None = None
-    gap: float = np.nan
+    labels: Array  # in two values
+    columns: npt.NDArray[np.intp] | None = None  # chosen, the most important one first; None where none are
+    gap: float = np.nan  # proved, relative; NaN of a method that proves nothing
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method.
-
-    Attributes
-    ----------
-    own : callable
-        From the table and a generator to what it finds at its own choice of what has to be chosen.
-    tuned : callable, optional
-        To what it finds at every setting that is tried; the labels say which one is the best.
-    """
+class Method(NamedTuple):
+    """A method at its own choice of what has to be chosen, and at every setting that is tried."""
 
     own: Callable[[Array, np.random.Generator], Found]
-    tuned: Callable[[Array, np.random.Generator], Iterable[Found]] | None = None
+    tuned: Callable[[Array, np.random.Generator], Iterable[Found]] = lambda X, rng: ()  # labels say which is the best
 
 
 def solve(X: Array, lam: float, seconds: float = SECONDS) -> dc.Result:
     """Solve the relaxation until the relative gap is `GOAL`."""
     return dc.low_rank(X, lam=lam, ridge=RIDGE, tol=GOAL * lam, time_limit=seconds, callback=is_narrow)
-
-
-def is_narrow(progress: dc.Progress) -> bool:
-    """Whether a solve is done."""
-    return progress.upper - progress.lower <= GOAL * progress.upper
-
-
-def relax(X: Array, lam: float) -> Found:
-    """Cluster by the relaxation; the columns chosen are those of a V_jj that is not small beside the largest."""
-    result = solve(X, lam)
-    used = result.features(rtol=ALIVE).used
-    return Found(dc.rounding.kmeans_centered(result.factor), used, result.gap / result.upper)
-
-
-def own_choice(X: Array) -> Found:
-    """Cluster by the relaxation at the l1 weight that its size alone suggests: ridge times sqrt(log d / n)."""
-    n, d = X.shape
-    return relax(X, suggested_lam(n, d, RIDGE))
-
-
-def by_relaxation(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Found:
-    """Cluster by the relaxation, at a fixed lambda or at its own choice."""
-    return own_choice(X) if lam is None else relax(X, lam)
-
-
-# What is used instead, each at its own choice and over what it is tuned by
-
-
-def by_labels(X: Array, rng: np.random.Generator, *, method: Callable[..., Array]) -> Found:
-    """Cluster by a method that returns labels alone."""
-    return Found(method(X, rng=rng))
-
-
-def by_first_component(X: Array, _: np.random.Generator) -> Found:
-    """Cluster by 2-means of the first principal component."""
-    return Found(baselines.first_component(X))
-
-
-def by_selection(X: Array, rng: np.random.Generator, *, method: Callable[..., Selection]) -> Found:
-    """Cluster by a method that chooses columns."""
-    return Found(*method(X, rng=rng))
-
-
-def over_bounds(X: Array, rng: np.random.Generator, *, method: Callable[..., Selection]) -> Iterator[Found]:
-    """Yield what is found at each bound on the l1 norm of the weights, from a single column to nearly all."""
-    return (Found(*method(X, bound=bound, rng=rng)) for bound in grid_of_bounds(X.shape[1]))
-
-
-def over_features(X: Array, rng: np.random.Generator) -> Iterator[Found]:
-    """Yield what IF-PCA finds with each number of columns kept."""
-    return (Found(*select_ifpca(X, features=count, rng=rng)) for count in KEPT if count <= X.shape[1])
-
-
-def over_components(X: Array, rng: np.random.Generator, *, criterion: str) -> Iterator[Found]:
-    """Yield what is found among each number of principal components."""
-    search = partial(baselines.two_valued_component, X, criterion=criterion, rng=rng)
-    return (Found(search(components=count)) for count in COMPONENTS if count < len(X))
-
-
-# Solvers that are timed
 
 
 def by_fista(X: Array, lam: float, seconds: float) -> dc.Result:
@@ -131,46 +51,70 @@ def by_fista(X: Array, lam: float, seconds: float) -> dc.Result:
 
 def by_cvxpy(X: Array, lam: float, seconds: float) -> dc.Result:
     """Solve through CVXPY, by SCS; its compilation is part of the time."""
-    relaxation = dc.v_space(X, 1.0, dc.Penalty(lam=lam, ridge=RIDGE))
-    return dc.solve(relaxation, "SCS", tol=GOAL * lam, time_limit=seconds)
+    return dc.solve(dc.v_space(X, 1.0, dc.Penalty(lam=lam, ridge=RIDGE)), "SCS", tol=GOAL * lam, time_limit=seconds)
 
 
-SOLVERS: dict[str, Callable[[Array, float, float], dc.Result]] = {
+def is_narrow(progress: dc.Progress) -> bool:
+    """Whether a solve is done."""
+    return progress.upper - progress.lower <= GOAL * progress.upper
+
+
+SOLVERS: dict[str, Callable[[Array, float, float], dc.Result]] = {  # those that are timed
     "low_rank": solve,
     "FISTA": by_fista,
     "CVXPY": by_cvxpy,
 }
 
 
-# All methods
+def relax(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Found:
+    """Cluster by the relaxation, by default at the l1 weight that the table's size suggests.
+
+    The columns chosen are those of a V_jj that is not small beside the largest.
+    """
+    n, d = X.shape
+    result = solve(X, suggested_lam(n, d, RIDGE) if lam is None else lam)
+    used = result.features(rtol=ALIVE).used
+    return Found(dc.rounding.kmeans_centered(result.factor), used, result.gap / result.upper)
+
+
+# What is used instead, each at its own choice and over what it is tuned by
+
+
+def by_labels(method: Callable[..., Array]) -> Method:
+    """Return the method of a function that returns labels alone."""
+    return Method(lambda X, rng: Found(method(X, rng=rng)))
+
+
+def by_selection(select: Callable[..., Selection], setting: str, values: Callable[[int], Iterable[float]]) -> Method:
+    """Return the method of a function that chooses columns, by a setting whose values are those for d columns."""
+    return Method(
+        lambda X, rng: Found(*select(X, rng=rng)),
+        lambda X, rng: (Found(*select(X, **{setting: value}, rng=rng)) for value in values(X.shape[1])),
+    )
+
+
+def by_search(criterion: str) -> Method:
+    """Return the search for a principal component in two values."""
+    search = partial(baselines.two_valued_component, criterion=criterion)
+    return by_labels(search)._replace(
+        tuned=lambda X, rng: (Found(search(X, components=k, rng=rng)) for k in COMPONENTS if k < len(X))
+    )
+
 
 OWN = "relaxation"
 FIXED = {f"lambda {lam:g}": lam for lam in LAMS}
-RELAXATIONS = {
-    OWN: Method(by_relaxation),
-    **{name: Method(partial(by_relaxation, lam=lam)) for name, lam in FIXED.items()},
-}
+RELAXATIONS = {OWN: Method(relax), **{name: Method(partial(relax, lam=lam)) for name, lam in FIXED.items()}}
 SELECTING = {
-    "sparse k-means": Method(
-        partial(by_selection, method=select_sparse_kmeans), partial(over_bounds, method=select_sparse_kmeans)
-    ),
-    "IF-PCA": Method(partial(by_selection, method=select_ifpca), over_features),
-    "sparse component": Method(
-        partial(by_selection, method=select_sparse_component), partial(over_bounds, method=select_sparse_component)
-    ),
+    "sparse k-means": by_selection(select_sparse_kmeans, "bound", grid_of_bounds),
+    "IF-PCA": by_selection(select_ifpca, "features", lambda d: (count for count in KEPT if count <= d)),
+    "sparse component": by_selection(select_sparse_component, "bound", grid_of_bounds),
 }
 RIVALS = {
-    "k-means": Method(partial(by_labels, method=baselines.kmeans_standardised)),
-    "mixture": Method(partial(by_labels, method=baselines.gaussian_mixture)),
-    "spectral": Method(partial(by_labels, method=baselines.spectral)),
-    "first component": Method(by_first_component),
+    "k-means": by_labels(baselines.kmeans_standardised),
+    "mixture": by_labels(baselines.gaussian_mixture),
+    "spectral": by_labels(baselines.spectral),
+    "first component": Method(lambda X, _: Found(baselines.first_component(X))),
     **SELECTING,
-    **{
-        name: Method(
-            partial(by_labels, method=partial(baselines.two_valued_component, criterion=criterion)),
-            partial(over_components, criterion=criterion),
-        )
-        for name, criterion in CRITERIA.items()
-    },
+    **{name: by_search(criterion) for name, criterion in CRITERIA.items()},
 }
 METHODS: dict[str, Method] = {**RELAXATIONS, **RIVALS}

@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_band
+from experiments.harness.beyond import panels
+from experiments.harness.style import ACCENT, GREEN, GREY, SECOND, with_band
 from experiments.wide.cells import CURVES, KINDS, SHIFT, USUAL, VARIANTS, K
 from experiments.wide.claims import at, by_method
 from experiments.wide.methods import FIXED, METHODS, OWN
@@ -30,38 +30,36 @@ STYLES = {
     "convex component": Style(GREEN, ":", "*"),
 }
 THIN = dict(zip(FIXED, (":", "--", "-."), strict=True))
-ACROSS = 4  # panels in a row
+THINNER = {"lines.linewidth": 0.9, "font.size": 7}
+LEGEND: dict[str, Any] = {"loc": "outside upper center", "ncols": 6, "frameon": False, "columnspacing": 1.2}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the made tables, the pairs in a figure of their own, and write both tables in Markdown."""
     write_text(stem.with_suffix(".md"), markdown(table))
-    with plt.rc_context({**STYLE, "lines.linewidth": 0.9, "font.size": 7}):
-        draw_made(table[table["kind"] == "made"], stem)
-        pairs = table[table["kind"].isin(KINDS)]
-        if len(pairs):
-            draw_pairs(pairs, stem.with_name(f"{stem.name}_pairs"))
+    draw_made(table[table["kind"] == "made"], stem)
+    pairs = table[table["kind"].isin(KINDS)]
+    if len(pairs):
+        draw_pairs(pairs, stem.with_name(f"{stem.name}_pairs"))
 
 
 def draw_made(made: pd.DataFrame, stem: Path) -> None:
     """Draw a panel for each curve, one for the variants of the usual table, one for the columns found."""
-    figure, grid = plt.subplots(2, ACROSS, figsize=(PAGE, 4.2), sharey=True)
-    *panels, varied, found = grid.ravel()
-    for ax, letter, (noise, k) in zip(panels, "abcdef", CURVES, strict=True):
-        rows = made[(made["noise"] == noise) & (made["k"] == k) & (made["share"] == USUAL["share"])]
-        draw_curves(ax, rows[rows["d"] == rows["d"].min()], "index")
-        ax.set(title=f"({letter}) {noise}, k = {k}", xlabel="shift")
-    draw_variants(varied, made)
-    varied.set_title(f"(g) variants, shift {SHIFT:g}")
-    rows = made[(made["noise"] == USUAL["noise"]) & (made["k"] == K) & (made["d"] == made["d"].min())]
-    draw_curves(found, rows[rows["share"] == USUAL["share"]], "top")
-    found.set(title=f"(h) share found, k = {K}", xlabel="shift")
-    for row in grid:
-        row[0].set_ylabel("adjusted Rand index")
-    panels[0].set_ylim(-0.08, 1.08)
-    lines = {line.get_label(): line for ax in panels for line in ax.lines if not str(line.get_label()).startswith("_")}
-    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=6, frameon=False, columnspacing=1.2)
-    save(figure, stem)
+    narrow = made[(made["share"] == USUAL["share"]) & (made["d"] == made["d"].min())]
+    with panels(stem, 2, 4, 4.2, rc=THINNER, sharey=True) as (figure, grid):
+        *axes, varied, found = grid.ravel()
+        for ax, letter, (noise, k) in zip(axes, "abcdef", CURVES, strict=True):
+            draw_curves(ax, narrow[(narrow["noise"] == noise) & (narrow["k"] == k)], "index")
+            ax.set(title=f"({letter}) {noise}, k = {k}", xlabel="shift")
+        draw_variants(varied, made)
+        varied.set_title(f"(g) variants, shift {SHIFT:g}")
+        draw_curves(found, narrow[(narrow["noise"] == USUAL["noise"]) & (narrow["k"] == K)], "top")
+        found.set(title=f"(h) share found, k = {K}", xlabel="shift")
+        for row in grid:
+            row[0].set_ylabel("adjusted Rand index")
+        axes[0].set_ylim(-0.08, 1.08)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, **LEGEND)
 
 
 def draw_curves(ax: Axes, rows: pd.DataFrame, column: str) -> None:
@@ -91,21 +89,19 @@ def draw_variants(ax: Axes, made: pd.DataFrame) -> None:
 
 def draw_pairs(pairs: pd.DataFrame, stem: Path) -> None:
     """Draw a row for each pair: the index of every method, the relaxation's as a large mark."""
-    kinds = [kind for kind in KINDS if (pairs["kind"] == kind).any()]
-    names = [name for kind in kinds for name in pairs.loc[pairs["kind"] == kind, "name"].unique()]
-    figure, ax = plt.subplots(figsize=(PAGE, 0.9 + 0.2 * len(names)))
-    for method, style in reversed(STYLES.items()):
-        mine = pairs[pairs["method"] == method].set_index("name")["index"]
-        size = 6.0 if method == OWN else 3.5
-        if len(mine):
-            places = [names.index(name) for name in mine.index]
-            ax.plot(mine, places, color=style.color, marker=style.marker, ms=size, ls="none", alpha=0.8, label=method)
-    held_out = set(pairs.loc[pairs["kind"] == "held-out", "name"])
-    ax.set_yticks(range(len(names)), [f"{name}{' (held out)' if name in held_out else ''}" for name in names])
-    ax.set(xlabel="adjusted Rand index", ylim=(len(names) - 0.5, -0.5))
-    ax.grid(axis="y", lw=0.3, color="0.9")
-    figure.legend(loc="outside upper center", ncols=6, frameon=False, columnspacing=1.2)
-    save(figure, stem)
+    names = {name: kind for kind in KINDS for name in pairs.loc[pairs["kind"] == kind, "name"].unique()}
+    with panels(stem, 1, 1, 0.9 + 0.2 * len(names), rc=THINNER) as (figure, ax):
+        for method, style in reversed(STYLES.items()):
+            mine = pairs[pairs["method"] == method].set_index("name")["index"]
+            if len(mine):
+                places = [list(names).index(name) for name in mine.index]
+                mark = {"marker": style.marker, "ms": 6.0 if method == OWN else 3.5, "ls": "none", "alpha": 0.8}
+                ax.plot(mine, places, color=style.color, label=method, **mark)
+        said = [name + (" (held out)" if kind == "held-out" else "") for name, kind in names.items()]
+        ax.set_yticks(range(len(names)), said)
+        ax.set(xlabel="adjusted Rand index", ylim=(len(names) - 0.5, -0.5))
+        ax.grid(axis="y", lw=0.3, color="0.9")
+        figure.legend(**LEGEND)
 
 
 def markdown(table: pd.DataFrame) -> str:

@@ -58,6 +58,13 @@ class Labelled(NamedTuple):
     classes: Any
 
 
+class Source(NamedTuple):
+    """How a table is read, and its classes of at least eight rows."""
+
+    read: Callable[[], Labelled]
+    classes: tuple[str, ...]
+
+
 # Files
 
 
@@ -136,10 +143,8 @@ def read_khan() -> Labelled:
 @cache
 def read_nci60() -> Labelled:
     """Return the cell lines of the National Cancer Institute: 64 x 6830."""
-    labels = pd.read_csv(io.BytesIO(read_known(ISLP, "ISLP/data/NCI60labs.csv")))["label"]
-    return Labelled(
-        np.load(io.BytesIO(read_known(ISLP, "ISLP/data/NCI60data.npy")), allow_pickle=False), labels.to_numpy(str)
-    )
+    data, labels = (io.BytesIO(read_known(ISLP, f"ISLP/data/NCI60{file}")) for file in ("data.npy", "labs.csv"))
+    return Labelled(np.load(data, allow_pickle=False), pd.read_csv(labels)["label"].to_numpy(str))
 
 
 @cache
@@ -181,26 +186,16 @@ def read_reuters() -> Labelled:
 
     Words of one text only are left out.
     """
-    texts = {topic: texts_of(convert(read_r(TM, f"{topic}.rda"))[topic]) for topic in ("acq", "crude")}
-    words = [set(re.findall("[a-z]{3,}", text.lower())) for part in texts.values() for text in part]
+    words, topics = [], []
+    for topic in ("acq", "crude"):
+        for text in convert(read_r(TM, f"{topic}.rda"))[topic]["content"].values():
+            words.append(set(re.findall("[a-z]{3,}", " ".join(map(str, text["content"])).lower())))
+            topics.append(topic)
     known = sorted({word for text in words for word in text if sum(word in other for other in words) > 1})
-    topics = [topic for topic, part in texts.items() for _ in part]
     return Labelled(np.array([[float(word in text) for word in known] for text in words]), np.array(topics))
 
 
-def texts_of(corpus: Any) -> list[str]:
-    """Return the texts of a corpus of the R package tm."""
-    return [" ".join(map(str, text["content"])) for text in corpus["content"].values()]
-
-
 # Pairs
-
-
-class Source(NamedTuple):
-    """How a table is read, and its classes of at least eight rows."""
-
-    read: Callable[[], Labelled]
-    classes: tuple[str, ...]
 
 
 SOURCES = {

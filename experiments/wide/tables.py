@@ -17,21 +17,11 @@ WORDS = 200.0  # of a text, in the mean; their rates fall as those of Zipf
 
 
 class WideTable(NamedTuple):
-    """A standardised table with its groups.
+    """A standardised table with its groups."""
 
-    Attributes
-    ----------
-    X : (n, d) array
-        Columns of mean 0 and mean square 1; constant ones are left out.
-    y : (n,) array of int
-        Groups 0 and 1, used to judge answers only.
-    informative : (k,) array of int
-        Columns whose means differ; empty where they are not known.
-    """
-
-    X: Array
-    y: npt.NDArray[np.int64]
-    informative: npt.NDArray[np.intp]
+    X: Array  # columns of mean 0 and mean square 1; constant ones are left out
+    y: npt.NDArray[np.int64]  # groups 0 and 1, used to judge answers only
+    informative: npt.NDArray[np.intp]  # columns whose means differ; empty where they are not known
 
 
 def make_wide(n: int, d: int, k: int, noise: str, share: float, shift: float, *, rng: np.random.Generator) -> WideTable:

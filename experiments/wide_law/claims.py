@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from experiments.harness.claims import Finding, Verdict, judge
+from experiments.harness.beyond import LEAST, of_most, ruled
+from experiments.harness.claims import Finding, judge
 from experiments.harness.intervals import mean_of, share_of
 from experiments.theory.parts import percent, split_parts
 from experiments.wide_law.cells import COLUMNS, FACTORS, POINTS, TOL
@@ -17,7 +18,7 @@ ABOUT = (
 )
 RIGHT, NOTHING = 0.8, 0.2  # adjusted Rand index from which the groups count as found, below which as lost
 KEPT, LOST = 1.0, 2.5  # c / kappa: below the first is the theorem's side; the second was set on other tables
-LEAST = 12  # rows that a rule needs
+TABLES = "{share} of {count} tables."
 NEAR = 0.1  # relative error of a formula
 
 
@@ -26,19 +27,10 @@ def claims(table: pd.DataFrame) -> list[Finding]:
     part = split_parts(table)
     groups, noise = part["groups"], part["noise"]
     return [
-        inequality(groups),
-        kept(groups),
-        lost(groups),
-        between(groups),
-        hidden(groups),
+        *(rule(groups) for rule in (inequality, kept, lost, between, hidden)),
         noise_formula(noise),
         noise_room(noise),
     ]
-
-
-def finding(says: str, measured: str, verdict: Verdict, rule: str) -> Finding:
-    """Return a finding whose comment is its rule and what the rule gives."""
-    return Finding(says, measured, f"Rule: {rule} It says: {verdict.value}.")
 
 
 def ratio(rows: pd.DataFrame) -> pd.Series:
@@ -56,7 +48,7 @@ def inequality(groups: pd.DataFrame) -> Finding:
     told = groups[groups["found"] < groups["kappa"]]
     slack = (told["along"] - (1.0 - told["found"] / told["kappa"])).median() if len(told) else float("nan")
     wrong, words = violations(groups), "none" if not len(told) else f"{slack:.2f}"
-    return finding(
+    return ruled(
         "the share of tr X V X' along the true labels is at least 1 - C / kappa, V of value C / (1 + C)",
         f"{wrong} of {len(groups)} V found have less; the bound is above 0 for {len(told)}, and what they have beyond "
         f"it is {words} in the median.",
@@ -67,26 +59,16 @@ def inequality(groups: pd.DataFrame) -> Finding:
 
 def kept(groups: pd.DataFrame) -> Finding:
     """Groups on the theorem's side."""
-    rows = groups[ratio(groups) < KEPT]
-    found = share_of((rows["index"] >= RIGHT).to_numpy())
-    return finding(
-        "where c is below kappa the groups are found",
-        f"{percent(found)} of {len(rows)} tables.",
-        judge(found.value >= 0.9 and found.low >= 0.8, found.value >= 0.8, tested=len(rows) >= LEAST),
-        f"agrees if at least 90 % (80 % at the lower end) have an index of {RIGHT:g}, in part from 80 %.",
-    )
+    found = groups.loc[ratio(groups) < KEPT, "index"] >= RIGHT
+    says = "where c is below kappa the groups are found"
+    return of_most(says, found, TABLES, f"{{most}} have an index of {RIGHT:g}")
 
 
 def lost(groups: pd.DataFrame) -> Finding:
     """Groups far on the other side."""
-    rows = groups[ratio(groups) > LOST]
-    missed = share_of((rows["index"] < NOTHING).to_numpy())
-    return finding(
-        f"where c is above {LOST:g} kappa the groups are lost",
-        f"{percent(missed)} of {len(rows)} tables.",
-        judge(missed.value >= 0.9 and missed.low >= 0.8, missed.value >= 0.8, tested=len(rows) >= LEAST),
-        f"agrees if at least 90 % (80 % at the lower end) have an index below {NOTHING:g}, in part from 80 %.",
-    )
+    missed = groups.loc[ratio(groups) > LOST, "index"] < NOTHING
+    says = f"where c is above {LOST:g} kappa the groups are lost"
+    return of_most(says, missed, TABLES, f"{{most}} have an index below {NOTHING:g}")
 
 
 def between(groups: pd.DataFrame) -> Finding:
@@ -101,23 +83,19 @@ def between(groups: pd.DataFrame) -> Finding:
 
 def hidden(groups: pd.DataFrame) -> Finding:
     """Correlations that the population's rule says nothing beyond a diagonal V can use."""
-    plain = groups[groups["rho"] == 0.0]
-    rows = plain[plain["m2"] <= visible_share(plain["lam"])]
-    missed = share_of((rows["index"] < NOTHING).to_numpy())
-    return finding(
+    missed = groups.loc[(groups["rho"] == 0.0) & (groups["m2"] <= visible_share(groups["lam"])), "index"] < NOTHING
+    says, end = (
         "where m^2 <= lambda / (ridge + lambda) independent columns show no groups",
-        f"{percent(missed)} of {len(rows)} tables.",
-        judge(missed.value >= 0.9 and missed.low >= 0.8, missed.value >= 0.5, tested=len(rows) >= LEAST),
-        f"agrees if at least 90 % (80 % at the lower end) have an index below {NOTHING:g}, in part from 50 %. It is a "
-        "theorem for infinitely many points.",
+        ". It is a theorem for infinitely many points.",
     )
+    return of_most(says, missed, TABLES, f"{{most}} have an index below {NOTHING:g}", partly=0.5, end=end)
 
 
 def noise_formula(noise: pd.DataFrame) -> Finding:
     """The formula for kappa of noise."""
     error = noise["kappa_formula"] / noise["kappa"] - 1.0
     worst = float(error.abs().max())
-    return finding(
+    return ruled(
         "the formula for kappa of independent columns",
         f"is off by {100 * error.median():+.0f} % in the median and {100 * worst:.0f} % at most, {len(noise)} tables.",
         judge(worst <= NEAR, worst <= 2 * NEAR, tested=len(noise) >= LEAST),

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.harness.style import ACCENT, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.beyond import panels
+from experiments.harness.style import ACCENT, GREY, SECOND
 from experiments.theory.parts import split_parts
 from experiments.wide_law.claims import KEPT, LOST, ratio
 from experiments.wide_law.law import RIDGE, flat_cost, odds, solve_wide_population, visible_share
@@ -18,12 +18,11 @@ COLORS = {0.05: ACCENT, 0.1: SECOND, 0.2: "#35b779"}
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the population's costs, the index over c / kappa, and the costs of noise."""
     part = split_parts(table)
-    with plt.rc_context({**STYLE, "lines.linewidth": 1.0, "axes.labelsize": 7, "axes.titlesize": 7}):
-        figure, axes = plt.subplots(1, 3, figsize=(PAGE, 2.3), layout="constrained")
+    smaller = {"lines.linewidth": 1.0, "axes.labelsize": 7, "axes.titlesize": 7}
+    with panels(stem, 1, 3, 2.3, rc=smaller) as (_, axes):
         draw_population(axes[0])
         draw_index(axes[1], part["groups"])
         draw_noise(axes[2], part["noise"])
-        save(figure, stem)
 
 
 def draw_population(ax: Axes, k: int = 20) -> None:
@@ -41,8 +40,7 @@ def draw_population(ax: Axes, k: int = 20) -> None:
 def draw_index(ax: Axes, groups: pd.DataFrame) -> None:
     """The index of every table over c / kappa."""
     for (rho, rows), color, marker in zip(groups.groupby("rho"), (SECOND, ACCENT), "o^", strict=False):
-        ax.plot(ratio(rows), rows["index"], color=color, marker=marker, ls="none", ms=3, mfc="none")
-        ax.plot([], [], color=color, marker=marker, ls="none", ms=3, mfc="none", label=rf"$\rho = {rho:g}$")
+        ax.plot(ratio(rows), rows["index"], marker, color=color, ms=3, mfc="none", label=rf"$\rho = {rho:g}$")
     for edge in (KEPT, LOST):
         ax.axvline(edge, color=GREY, lw=0.7)
     ax.set(xscale="log", xlabel=r"$c / \kappa$ (log scale)", ylabel="adjusted Rand index", title="(b) groups found")
@@ -51,12 +49,8 @@ def draw_index(ax: Axes, groups: pd.DataFrame) -> None:
 
 def draw_noise(ax: Axes, noise: pd.DataFrame) -> None:
     """What noise costs, found and bounded, over the formula."""
-    ax.plot(
-        noise["kappa_formula"], noise["found"], color=ACCENT, marker="^", ls="none", ms=3, mfc="none", label="found"
-    )
-    ax.plot(
-        noise["kappa_formula"], noise["kappa"], color=SECOND, marker="o", ls="none", ms=3, mfc="none", label="bound"
-    )
+    for column, marker, color, label in (("found", "^", ACCENT, "found"), ("kappa", "o", SECOND, "bound")):
+        ax.plot(noise["kappa_formula"], noise[column], marker, color=color, ms=3, mfc="none", label=label)
     top = float(noise[["kappa_formula", "found"]].max().max()) * 1.05
     ax.plot([0, top], [0, top], color=GREY, lw=0.7)
     ax.set(xlabel=r"$\kappa$ by the formula", ylabel="cost of noise", title="(c) noise")

@@ -47,20 +47,6 @@ TABLE = cells.confirm(
 # The grid
 
 
-def test_the_instances_are_those_that_were_asked_for():
-    asked = [
-        (500, 300, 500**-0.5), (1500, 400, 0.3 * 1500**-0.5), (2000, 1000, 2000**-0.5), (500, 5000, 500**-0.5),
-        (1000, 50, 0.01), (100_000, 50, 0.001), (1500, 400, 0.03 * 1500**-0.5), (2000, 200, 0.001),
-        (2000, 1000, 0.03 * 2000**-0.5), (500, 20_000, 500**-0.5), (100, 10_000, 0.1), (10_000, 50, 0.001),
-        (1_000_000, 50, 0.001), (1_000_000, 50, 0.0),
-    ]  # fmt: skip
-    have = FULL[FULL.index.str.startswith("planted")].to_numpy()
-    for instance in asked:
-        assert np.isclose(have, instance, rtol=1e-12, atol=0.0).all(axis=1).any(), instance
-    for data in ("breast_cancer", "a1a", "w1a", "corel5k", "dense"):
-        assert FULL.index.str.startswith(data).any()
-
-
 def test_no_cell_is_there_twice_and_max_cut_has_no_l1_part(monkeypatch, tmp_path):
     monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(cells, "data_of", lambda name: None)
@@ -82,16 +68,14 @@ def test_data_that_are_not_there_are_left_out_and_named(monkeypatch, tmp_path, c
 
 
 @pytest.mark.parametrize("name", [SMALL.name, "breast_cancer 683 x 10, 0", "dense 1000 x 40, 0"])
-def test_the_columns_have_mean_zero_and_variance_one_and_the_size_of_the_name(name):
+def test_the_columns_have_mean_zero_and_variance_one_and_in_the_dense_instance_correlated_neighbours(name):
     X = instances.data_of(name)
     assert X.shape == instances.INSTANCES[name][1:3]
     np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-10)
     np.testing.assert_allclose((X**2).mean(axis=0), 1.0)
-
-
-def test_neighbouring_columns_of_the_dense_instance_are_correlated():
-    X = instances.data_of("dense 1000 x 40, 0")
-    assert np.mean(np.sum(X[:, 1:] * X[:, :-1], axis=0)) / len(X) == pytest.approx(instances.CORRELATION, abs=0.05)
+    if name.startswith("dense"):
+        correlation = np.mean(np.sum(X[:, 1:] * X[:, :-1], axis=0)) / len(X)
+        assert correlation == pytest.approx(instances.CORRELATION, abs=0.05)
 
 
 # One cell
@@ -118,54 +102,45 @@ def test_a_factor_of_y_alone_is_judged_like_a_v():
     assert bracket.upper == pytest.approx(result.upper, abs=1e-6)
 
 
-def answer_of(gap, seconds=5.0, status=dc.Status.OPTIMAL, reached=(np.nan, np.nan)):
-    return cells.Answer(seconds, dc.Bracket(1.0 - gap, 1.0), status, reached, None)  # no point: it is not judged
+def answer_of(gap, seconds=5.0, status=dc.Status.OPTIMAL, reached=(np.nan, np.nan), upper=1.0):
+    return cells.Answer(seconds, dc.Bracket(upper * (1.0 - gap), upper), status, reached, None)  # it is not judged
 
 
-def climb(monkeypatch, answers, method="CVXPY + SCS"):
-    given = iter(answers)
-    asked = []
+@pytest.fixture
+def climb(monkeypatch):
+    """Climb a ladder on which these answers are found: its times to both goals, and the settings that were asked."""
 
-    def perform(worker, call, seconds=None):
-        asked.append(call.arguments[2:])
-        return next(given), 1e6
+    def run(*answers, method="CVXPY + SCS"):
+        given, asked = iter(answers), []
+        monkeypatch.setattr(cells, "judge", lambda instance, answer: cells.UNKNOWN)
+        monkeypatch.setattr(
+            cells, "perform", lambda worker, call, seconds: (asked.append(call.arguments[2:]), (next(given), 1e6))[1]
+        )
+        row = cells.summarize(SMALL.name, list(cells.climb(None, SMALL.name, method, 20.0)), 20.0, 0.1)
+        return [row[column] for column in cells.TIMES], asked
 
-    monkeypatch.setattr(cells, "perform", perform)
-    monkeypatch.setattr(cells, "judge", lambda instance, answer: cells.UNKNOWN)
-    runs = list(cells.climb(None, SMALL.name, method, 20.0))
-    return runs, asked
+    return run
 
 
-def test_a_ladder_ends_once_the_tighter_goal_is_reached(monkeypatch):
-    runs, asked = climb(monkeypatch, [answer_of(1e-1), answer_of(1e-3), answer_of(1e-5)])
+def test_a_ladder_ends_once_the_tighter_goal_is_reached_and_its_tolerance_follows_the_optimum(climb):
+    times, asked = climb(answer_of(1e-1), answer_of(1e-3), answer_of(1e-5))
+    assert times == [5.0, 5.0]
     assert [rung for rung, _ in asked] == [0, 1, 2]
-    row = cells.summarize(SMALL.name, runs, 20.0, 0.1)
-    assert row["time_to_1e-2"] == row["time_to_1e-4"] == 5.0
-    assert row["own_lower"] == 1.0 - 1e-5
+    _, asked = climb(answer_of(0.004, upper=0.25), answer_of(0.0), method="low_rank")
+    assert asked == [(0, 1.0), (2, 0.25)], "a setting for a goal that is reached is passed over"
 
 
-def test_a_setting_for_a_goal_that_is_reached_is_passed_over_and_the_tolerance_follows_the_optimum(monkeypatch):
-    quarter = answer_of(0.0)._replace(own=dc.Bracket(0.249, 0.25))
-    _, asked = climb(monkeypatch, [quarter, answer_of(0.0)], "low_rank")
-    assert asked == [(0, 1.0), (2, 0.25)]
-
-
-@pytest.mark.parametrize("limited", [answer_of(0.5, 20.0, dc.Status.TIME_LIMIT), answer_of(0.5, 23.0)])
-def test_a_limit_ends_the_ladder(monkeypatch, limited):
-    runs, _ = climb(monkeypatch, [limited])
-    assert len(runs) == 1
-    assert np.isnan(cells.summarize(SMALL.name, runs, 20.0, 0.1)["time_to_1e-2"])
-
-
-def test_a_quick_solve_is_run_three_times_and_the_least_time_counts(monkeypatch):
-    runs, _ = climb(monkeypatch, [answer_of(1e-5, seconds) for seconds in (0.3, 0.1, 0.2)])
-    assert cells.summarize(SMALL.name, runs, 20.0, 0.1)["time_to_1e-4"] == 0.1
-
-
-def test_a_goal_on_the_way_has_the_time_of_the_history(monkeypatch):
-    runs, _ = climb(monkeypatch, [answer_of(1e-5, 5.0, reached=(1.0, 4.0))])
-    row = cells.summarize(SMALL.name, runs, 20.0, 0.1)
-    assert (row["time_to_1e-2"], row["time_to_1e-4"]) == (1.0, 4.0)
+@pytest.mark.parametrize(
+    ("answers", "times"),
+    [
+        ([answer_of(0.5, 20.0, dc.Status.TIME_LIMIT)], [np.nan, np.nan]),
+        ([answer_of(0.5, 23.0)], [np.nan, np.nan]),
+        ([answer_of(1e-5, seconds) for seconds in (0.3, 0.1, 0.2)], [0.1, 0.1]),  # quick: the least of three
+        ([answer_of(1e-5, 5.0, reached=(1.0, 4.0))], [1.0, 4.0]),  # by the history
+    ],
+)
+def test_a_limit_ends_the_ladder_and_a_time_is_the_least_that_is_known(climb, answers, times):
+    np.testing.assert_array_equal(climb(*answers)[0], times)
 
 
 def test_fista_whose_matrices_do_not_fit_is_refused_before_it_starts():
@@ -198,18 +173,14 @@ def test_a_time_that_the_judge_does_not_confirm_is_dropped():
     assert found.loc["FISTA as published", "relative_gap"] == pytest.approx(0.01 / 0.11)
 
 
-def test_an_answer_too_large_for_the_judge_keeps_its_times_and_has_no_judged_gap():
+def test_an_answer_too_large_for_the_judge_keeps_its_times_and_one_that_was_killed_has_every_column():
     unjudged = {name: np.nan for name in row_of() if name.startswith(("judged", "upper"))}
     found = cells.confirm(pd.DataFrame([row_of(**unjudged)])).iloc[0]
     assert found["time_to_1e-4"] == 0.5
     assert np.isnan(found["relative_gap"])
     assert table.OWN in table.gap_text(found)
-
-
-def test_a_cell_that_was_killed_has_every_column():
     killed = {name: row_of()[name] for name in ("instance", "n", "d", "lam", "limit", "method")}
-    found = cells.confirm(pd.DataFrame([killed | {"reason": "stopped after 900 s"}]))
-    assert set(TABLE) == set(found)
+    assert set(cells.confirm(pd.DataFrame([killed | {"reason": "stopped after 900 s"}]))) == set(TABLE)
 
 
 def test_brackets_that_lie_apart_fail_the_command():
@@ -220,19 +191,15 @@ def test_brackets_that_lie_apart_fail_the_command():
     assert "CVXPY + SCS own_lower is 0.2" in verdict.text
 
 
-def test_what_is_not_run_has_to_fail_on_a_smaller_instance():
-    (method, larger), smaller = next(iter(methods.FAILED.items()))
+def test_what_is_not_run_has_to_fail_on_an_instance_that_is_no_larger():
+    for (method, larger), smaller in methods.FAILED.items():
+        assert method in methods.METHODS
+        assert (FULL.loc[larger, ["n", "d"]] >= FULL.loc[smaller, ["n", "d"]]).all()
     skipped = row_of(method, larger, **NO_ANSWER, reason="not run: not within the limit")
     for times, passed in (({"time_to_1e-2": np.nan, "time_to_1e-4": np.nan}, True), ({}, False)):
         found = cells.confirm(pd.DataFrame([row_of(method, smaller, **times), skipped]))
         assert check_brackets(found).passed is passed
     assert not check_brackets(cells.confirm(pd.DataFrame([skipped]))).passed
-
-
-def test_what_is_not_run_is_no_smaller_than_what_failed():
-    for (method, larger), smaller in methods.FAILED.items():
-        assert method in methods.METHODS
-        assert (FULL.loc[larger, ["n", "d"]] >= FULL.loc[smaller, ["n", "d"]]).all()
 
 
 # What a reader sees

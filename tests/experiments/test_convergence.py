@@ -50,11 +50,8 @@ def test_a_goal_that_is_not_reached_is_not_counted_and_a_false_status_is_noticed
 
 def test_a_deadline_stops_a_solver_that_would_go_on():
     instance = make_instance("correlated", 100, 100)
-    result = cells.METHODS["low_rank"].solve(instance, 1e-14, cells.Deadline(0.2))
-    assert result.status in (
-        dc.Status.STOPPED,
-        dc.Status.TIME_LIMIT,
-    )  # by the processor, or on a busy machine by the clock
+    result = cells.solve("low_rank", instance, 1e-14, cells.Deadline(0.1))
+    assert result.status in (dc.Status.STOPPED, dc.Status.TIME_LIMIT)  # by the processor, or if busy by the clock
     assert result.gap > 1e-14
 
 

@@ -22,16 +22,11 @@ def apart(seed=0, n=60):
 
 
 @pytest.mark.parametrize("method", methods.RIVALS)
-def test_every_method_finds_clusters_that_are_far_apart(method):
+def test_every_method_finds_clusters_that_are_far_apart_and_answers_with_one_label_of_each_class(method):
     X, y, few = apart()
     np.testing.assert_array_equal(methods.classify(method, X, few), y)
-
-
-@pytest.mark.parametrize("method", methods.RIVALS)
-def test_every_method_answers_with_one_label_of_each_class(method):
-    X, y, _ = apart()
-    few = np.where(np.isin(np.arange(60), [3, 40]), y, -1)
-    assert set(methods.classify(method, X, few).tolist()) <= {0, 1}
+    one = np.where(np.isin(np.arange(60), [3, 40]), y, -1)
+    assert set(methods.classify(method, X, one).tolist()) <= {0, 1}
 
 
 def test_seeded_kmeans_keeps_the_known_labels_even_where_they_are_wrong():
@@ -66,11 +61,8 @@ def test_the_grids_have_no_cell_twice_and_leave_points_to_be_judged(monkeypatch)
     assert full.groupby(["name", "known", "draw"]).size().eq(cells.REPLICATIONS).all()
     for name, known in full.groupby("name")["known"].max().items():
         assert np.bincount(cells.read_table(name)[1]).min() >= known / 2 / cells.MOST_KNOWN
-
-
-def test_a_large_set_is_a_sample_with_columns_at_unit_variance():
     X, y = cells.read_table("diabetes")
-    assert len(X) == len(y) == cells.MOST_POINTS
+    assert len(X) == len(y) == cells.MOST_POINTS, "a large set is a sample"
     np.testing.assert_allclose(X.std(axis=0), 1.0)
 
 
@@ -126,7 +118,6 @@ def worse_on(count, by):
         (claims.target, made(ridge=worse_on(3, 0.02)), "partly agrees"),
         (claims.target, made(ridge=worse_on(1, 0.05)), "partly agrees"),
         (claims.target, made(ridge=worse_on(3, 0.05)), "differs"),
-        (claims.target, made(ridge=worse_on(5, 0.01)), "differs"),
         (claims.target, made(sets=9), "not tested"),
         (claims.target, made(kind="design"), "not tested"),
         (claims.gain_by_number, made(few=0.95), "agrees"),
@@ -141,7 +132,8 @@ def worse_on(count, by):
         (claims.automatic_share, made(sets=3), "not tested"),
     ],
 )
-def test_a_rule_gives_each_of_its_answers(rule, table, word):
+def test_a_rule_gives_each_of_its_answers(rule, table, word, monkeypatch):
+    monkeypatch.setattr(intervals, "DRAWS", 100)
     assert rule(table).comment.endswith(f"It says: {word}.")
 
 

@@ -16,9 +16,11 @@ def test_the_normal_table_is_isotropic_and_one_direction_splits_it():
     np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(np.abs(X @ v), 1.0, atol=1e-10)
     np.testing.assert_allclose(np.linalg.norm(v.reshape(law.GROUPS, 3), axis=1)[:3], shares)
+    for planted, d in ((2, 10), (5, 7)):  # equal parts
+        assert law.predicted(law.shares_of(planted, 1.0), d) == pytest.approx(1 / ((planted - 1) * d))
 
 
-@pytest.mark.parametrize("size", [2, 5])
+@pytest.mark.parametrize("size", [2, 3])
 def test_the_table_of_two_values_is_one_with_an_exact_direction_that_no_weight_keeps(size):
     X = law.two_valued_table(size, np.random.default_rng(size))
     n, d = X.shape
@@ -31,21 +33,15 @@ def test_the_table_of_two_values_is_one_with_an_exact_direction_that_no_weight_k
     assert found.upper < 4 * weight / (1 + 4 * weight), "what the exact direction costs"
 
 
-@pytest.mark.parametrize(("planted", "d"), [(2, 10), (3, 40), (5, 7)])
-def test_equal_parts_are_hidden_from_one_over_s_minus_one_and_d(planted, d):
-    assert law.predicted(law.shares_of(planted, 1.0), d) == pytest.approx(1 / ((planted - 1) * d))
-
-
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
-def test_the_components_change_at_the_weight_found(ridge):
-    row = law.measure_law("normal", 2, 3, 0.8, ridge, 100, 0)
+def test_the_components_change_at_the_weight_found():
+    row = law.measure_law("normal", 2, 3, 0.8, 0.3, 100, 0)
     assert row["joined"] < row["separate"] == 3
     assert row["share"] == pytest.approx(row["predicted"], rel=0.3)
 
 
 def test_a_planted_shift_has_the_norm_asked_for_in_the_columns_named():
     for place, columns in (("groups", np.arange(15)), ("one of each group", np.arange(0, 100, 5))):
-        table = make_table(place, 20_000, 1.5, np.random.default_rng(1))
+        table = make_table(place, 5_000, 1.5, np.random.default_rng(1))
         np.testing.assert_array_equal(np.flatnonzero(table.used), columns)
         m = np.abs(table.X.T @ table.y / len(table.y))
         assert np.linalg.norm(m / np.sqrt(1 - m**2)) == pytest.approx(1.5, rel=0.05)

@@ -22,7 +22,7 @@ def rows_of(seed, n=9, d=3, ridge=0.0):
 
 
 @pytest.mark.parametrize("d", [2, 3])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_all_labels_all_directions_the_integer_program_and_branch_and_bound_agree(seed, d):
     ridge = 0.2 * (seed % 2)
     X, R = rows_of(seed, 8 + seed % 2, d, ridge)
@@ -48,16 +48,15 @@ def test_the_cost_of_labels_is_that_of_eq_9_also_where_columns_are_collinear(rid
 
 def test_alternation_ends_at_labels_that_it_leaves_and_never_below_the_best():
     _, R = rows_of(1, 12, 3)
-    runs = rivals.restart_alternation(R, 50, np.random.default_rng(0))
-    assert runs.costs.min() == pytest.approx(rivals.try_all_labels(R).cost, abs=1e-10)
-    y = rivals.alternate_from(R, np.where(np.random.default_rng(1).standard_normal((1, 3)) @ R.T >= 0, 1.0, -1.0))
+    costs = rivals.restart_alternation(R, 50, np.random.default_rng(0))
+    assert costs.min() == pytest.approx(rivals.try_all_labels(R).cost, abs=1e-10)
+    y = rivals.alternate_from(R, rivals.random_labels(R, 1, np.random.default_rng(1)))
     np.testing.assert_array_equal(rivals.alternate_from(R, y), y)
 
 
 def test_a_program_that_is_stopped_at_once_proves_little_and_nothing_false():
     _, R = rows_of(2, 18, 3)
-    stopped = rivals.solve_integer_program(R, 1e-3)
-    assert 0.0 <= stopped.lower <= rivals.try_all_labels(R).cost + 1e-6
+    assert 0.0 <= rivals.solve_integer_program(R, 1e-3).lower <= rivals.try_all_labels(R).cost + 1e-6
 
 
 # The cells
@@ -106,13 +105,15 @@ def made(right=40, **columns):
         "lower": 0.1, "upper": 0.1, "gap": 0.0, "root_gap": 0.01, "nodes": 9, "seconds": 1.0, "above restarts": 0.0,
         "runs that reach": 0.5, "above kmeans_centered": 0.0, "above rounding, then alternation": 0.0,
         "above true classes": 0.0, "error of optimum": 0.1, "error of rounding": 0.1, "error of k-means": 0.3,
+        "cost of program": 0.1, "lower of program": 0.1,
     }  # fmt: skip
     first = np.arange(40) < right
     entries = {name: np.where(first, *value) if isinstance(value, tuple) else value for name, value in columns.items()}
     return pd.DataFrame({**usual, **entries}, index=range(40))
 
 
-PROGRAM = {"cost of program": 0.1, "lower of program": 0.1}
+PROGRAM, DIRECTIONS, ROUNDED = "seconds of program", "seconds of directions", "above kmeans_centered"
+TRUE = "error of rounding"
 
 
 @pytest.mark.parametrize(
@@ -122,25 +123,25 @@ PROGRAM = {"cost of program": 0.1, "lower of program": 0.1}
         (claims.small_root, made(34, solved=(1, 0)), "partly agrees"),
         (claims.small_root, made(20, solved=(1, 0)), "differs"),
         (claims.small_root, made(root_gap=0.2), "not tested"),
-        (claims.program, made(**PROGRAM, **{"seconds of program": 20.0}), "agrees"),
-        (claims.program, made(**PROGRAM, **{"seconds of program": 2.0}), "differs"),
-        (claims.program, made(**{**PROGRAM, "lower of program": 0.0}, **{"seconds of program": 2.0}), "agrees"),
-        (claims.program, made(points=10, **PROGRAM, **{"seconds of program": 20.0}), "not tested"),
-        (claims.directions, made(**{"seconds of directions": 2.0}), "agrees"),
-        (claims.directions, made(24, **{"seconds of directions": (2.0, 0.5)}), "partly agrees"),
-        (claims.directions, made(**{"seconds of directions": 0.5}), "differs"),
+        (claims.program, made(**{PROGRAM: 20.0}), "agrees"),
+        (claims.program, made(**{PROGRAM: 2.0}), "differs"),
+        (claims.program, made(**{PROGRAM: 2.0, "lower of program": 0.0}), "agrees"),
+        (claims.program, made(points=10, **{PROGRAM: 20.0}), "not tested"),
+        (claims.directions, made(**{DIRECTIONS: 2.0}), "agrees"),
+        (claims.directions, made(24, **{DIRECTIONS: (2.0, 0.5)}), "partly agrees"),
+        (claims.directions, made(**{DIRECTIONS: 0.5}), "differs"),
         (claims.restarts, made(), "agrees"),
         (claims.restarts, made(34, **{"above restarts": (0.0, 0.1)}), "partly agrees"),
         (claims.restarts, made(10, **{"above restarts": (0.0, 0.1)}), "differs"),
         (claims.roundings, made(), "agrees"),
-        (claims.roundings, made(22, **{"above kmeans_centered": (0.0, 0.1)}), "partly agrees"),
-        (claims.roundings, made(10, **{"above kmeans_centered": (0.0, 0.1)}), "differs"),
+        (claims.roundings, made(22, **{ROUNDED: (0.0, 0.1)}), "partly agrees"),
+        (claims.roundings, made(10, **{ROUNDED: (0.0, 0.1)}), "differs"),
         (claims.improved, made(), "agrees"),
         (claims.improved, made(10, **{"above rounding, then alternation": (0.0, 0.1)}), "differs"),
-        (claims.nearer, made(part="real", **{"error of rounding": 0.2}), "agrees"),
-        (claims.nearer, made(20, part="real", **{"error of rounding": (0.2, 0.05)}), "partly agrees"),
-        (claims.nearer, made(part="real", **{"error of rounding": 0.05}), "differs"),
-        (claims.nearer, made(**{"error of rounding": 0.2}), "not tested"),
+        (claims.nearer, made(part="real", **{TRUE: 0.2}), "agrees"),
+        (claims.nearer, made(20, part="real", **{TRUE: (0.2, 0.05)}), "partly agrees"),
+        (claims.nearer, made(part="real", **{TRUE: 0.05}), "differs"),
+        (claims.nearer, made(**{TRUE: 0.2}), "not tested"),
     ],
 )
 def test_a_rule_gives_each_of_its_answers(rule, table, word):

@@ -19,17 +19,16 @@ def table_of(cell, row):
     return pd.DataFrame([{**dict(zip(("kind", "n", "d", "workers"), cell, strict=True)), **row}])
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
+@pytest.fixture
+def small(tmp_path, monkeypatch):
     """The rows of a few small cells; those of a cluster are made up, for it is tested elsewhere."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("scale"))
-        measured = [table_of(cell, cells.measure(*cell)) for cell in SMALL]
+    monkeypatch.chdir(tmp_path)
+    measured = [table_of(cell, cells.measure(*cell)) for cell in SMALL]
     of_cluster = {**measured[0].iloc[0], "kind": "cluster", "workers": 2, "memory": np.nan, "moved_per_pass": 3e5}
     return pd.concat([*measured, pd.DataFrame([of_cluster])], ignore_index=True)
 
 
-def test_small_tables_are_solved_within_what_is_promised_and_a_breach_is_named(small):
+def test_small_tables_are_solved_within_what_is_promised_and_what_was_measured_is_said_and_drawn(small, tmp_path):
     assert check_sizes(small).passed
     for column, value, words in (
         ("gap", 2e-3, "the gap is 0.0021"),  # 2e-3 as a double is a little more
@@ -39,9 +38,6 @@ def test_small_tables_are_solved_within_what_is_promised_and_a_breach_is_named(s
         outcome = check_sizes(small.assign(**{column: value}))
         assert not outcome.passed
         assert words in outcome.text
-
-
-def test_what_was_measured_is_said_and_drawn(small, tmp_path):
     said = " ".join(f"{one.says} {one.measured}" for one in claims(small))
     assert "120,000 rows and 50 columns" in said
     assert "2,000 texts and 200 words" in said

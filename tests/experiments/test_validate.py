@@ -12,7 +12,6 @@ from diffrac_cvx.comparison import worst_disagreement
 from experiments.validate import cells as validate_cells
 from experiments.validate import check
 from experiments.validate.cells import FAST, SLACK
-from experiments.validate.check import save_reproducer
 
 CELLS = validate_cells.cells_of("full")
 
@@ -43,22 +42,16 @@ def test_a_bracket_that_is_off_is_noticed(by):
     assert worst_disagreement({"low_rank": shifted(good, by), "v_space": oracle}, FAST)[0] > 1e-4
 
 
-def test_a_check_fails_where_brackets_lie_apart_and_names_what_solves_the_instance_again(tmp_path, monkeypatch):
+def test_a_check_fails_where_brackets_lie_apart_and_names_what_solves_the_instance_again(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(check, "REPRODUCERS", tmp_path)
-    rows = pd.DataFrame([{**cell, "violation": 0.0, "between": "a | b", "agrees": 1} for cell in CELLS[:2]])
+    ridge = {"n": 12, "d": 3, "nu": 0.5, "penalty": "ridge", "trait": "clean"}
+    rows = pd.DataFrame([{**cell, "violation": 0.0, "between": "a | b", "agrees": 1} for cell in (CELLS[0], ridge)])
     assert check.check_brackets(rows).passed
     verdict = check.check_brackets(rows.assign(agrees=[1, 0], violation=[0.0, 0.5]))
     assert not verdict.passed
     assert "APART by 0.5" in verdict.text
-    assert len(list(tmp_path.glob("*.py"))) == 1
-
-
-def test_a_reproducer_solves_the_same_instance(tmp_path, capsys):
-    row = pd.Series(
-        {"n": 12, "d": 3, "nu": 0.5, "penalty": "ridge", "trait": "clean", "between": "a | b", "violation": 1.0}
-    )
-    script = save_reproducer(row, tmp_path)
-    X, penalty = validate_cells.instance(12, 3, 0.5, "ridge", "clean")
+    (script,) = tmp_path.glob("*.py")
+    X, penalty = validate_cells.instance(**ridge)
     saved = np.load(script.with_suffix(".npz"))
     np.testing.assert_array_equal(saved["X"], X)
     np.testing.assert_array_equal(saved["a"], penalty.weights(3)[0])

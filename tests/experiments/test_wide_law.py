@@ -25,8 +25,7 @@ def sparse_pca(S, lam, ridge):
 # The theorems
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("lam", [0.02, 0.2])
+@pytest.mark.parametrize(("seed", "lam"), [(0, 0.02), (1, 0.2), (2, 0.02), (3, 0.2)])
 def test_no_value_is_below_kappa_and_the_share_along_the_labels_is_bounded(seed, lam):
     X, y = small_table(seed)
     m = X.T @ y / len(y)
@@ -37,6 +36,8 @@ def test_no_value_is_below_kappa_and_the_share_along_the_labels_is_bounded(seed,
     assert law.odds(result.lower) <= law.label_cost(X, y, lam) + 1e-6
     kappa = sparse_pca(S - np.outer(m, m), lam, 0.3)
     assert law.share_along(X, y, result.V) >= 1 - C / kappa - 1e-6
+    exact = sparse_pca(S, lam, 0.3)
+    assert 0.5 * exact < law.lower_cost(S, lam) <= exact + 1e-6, "clipping proves less than kappa, and not nothing"
 
 
 def test_few_points_are_on_the_wrong_side_of_the_first_singular_vector():
@@ -50,7 +51,7 @@ def test_few_points_are_on_the_wrong_side_of_the_first_singular_vector():
     assert 1 - delta <= (vectors[:, -1] @ y) ** 2 / len(y) <= 1 - min(wrong, 1 - wrong)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_kappa_is_that_of_a_column_exactly_where_all_correlations_are_small(seed):
     X, _ = small_table(seed, shift=0.5)
     S = X.T @ X / len(X)
@@ -61,9 +62,8 @@ def test_kappa_is_that_of_a_column_exactly_where_all_correlations_are_small(seed
     assert law.lower_cost(S, 1.02 * at) == 0.3 + 1.02 * at
 
 
-@pytest.mark.parametrize("m", [0.2, 0.4, 0.6, 0.8])
-@pytest.mark.parametrize("k", [2, 5, 20, 60])
-def test_the_population_leaves_the_diagonal_at_its_threshold_and_keeps_the_bound_on_noise(m, k):
+@pytest.mark.parametrize(("k", "m"), [(2, 0.2), (2, 0.8), (5, 0.6), (20, 0.4), (60, 0.2), (60, 0.8)])
+def test_the_population_leaves_the_diagonal_at_its_threshold_and_keeps_the_bound_on_noise(k, m):
     for lam in (0.01, 0.05, 0.1, 0.2):
         found = law.solve_wide_population(k, m, lam)
         diagonal = (0.3 + lam) / (1.3 + lam)
@@ -78,11 +78,11 @@ def test_the_populations_objective_is_that_of_a_large_sample():
     k, m, lam = 5, 0.6, 0.1
     found = law.solve_wide_population(k, m, lam)
     rng = np.random.default_rng(0)
-    x = m * rng.choice([-1.0, 1.0], (400_000, 1)) + (1 - m**2) ** 0.5 * rng.standard_normal((400_000, k))
+    x = m * rng.choice([-1.0, 1.0], (100_000, 1)) + (1 - m**2) ** 0.5 * rng.standard_normal((100_000, k))
     V = np.full((k, k), (found.w - found.e) / k) + found.e * np.eye(k)
     q = np.einsum("ij,jk,ik->i", x, V, x) + found.s
     value = 1 - 2 * np.sqrt(q).mean() + q.mean() + 0.3 * (np.trace(V) + found.s) + lam * (np.abs(V).sum() + found.s)
-    assert value == pytest.approx(found.value, abs=1e-3)
+    assert value == pytest.approx(found.value, abs=2e-3)
     p = x.mean(axis=1)
     flat = np.mean(p**2 + 0.3 / k + lam) / np.mean(np.abs(p)) ** 2 - 1
     assert flat == pytest.approx(law.flat_cost(k, m, lam), abs=5e-3)
@@ -91,7 +91,7 @@ def test_the_populations_objective_is_that_of_a_large_sample():
 # The numbers
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_cost_of_labels_is_that_of_eq_9_at_its_best_direction(seed):
     X, y = small_table(seed, d=6)
     v = cp.Variable(6)
@@ -100,22 +100,10 @@ def test_the_cost_of_labels_is_that_of_eq_9_at_its_best_direction(seed):
     assert law.odds(cost) == pytest.approx(law.label_cost(X, y, 0.1), rel=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("lam", [0.02, 0.2])
-def test_clipping_proves_less_than_kappa_and_not_nothing(seed, lam):
-    X, _ = small_table(seed)
-    S = X.T @ X / len(X)
-    exact = sparse_pca(S, lam, 0.3)
-    assert 0.5 * exact < law.lower_cost(S, lam) <= exact + 1e-6
-
-
-@pytest.mark.parametrize(("n", "d", "lam"), [(60, 600, 0.1), (60, 600, 0.2), (100, 800, 0.05)])
-def test_the_formula_of_noise_is_near_what_clipping_proves(n, d, lam):
-    X, _ = cells.make_wide(n, d, 0, 0.0, 0.0, np.random.default_rng(0))
-    assert law.noise_cost(n, d, lam) == pytest.approx(law.lower_cost(X.T @ X / n, lam), rel=0.1)
-
-
-def test_the_cost_of_noise_rises_to_that_of_a_column():
+def test_the_formula_of_noise_is_near_what_clipping_proves_and_rises_to_the_cost_of_a_column():
+    for n, d, lam in ((60, 600, 0.1), (60, 600, 0.2), (100, 600, 0.05)):
+        X, _ = cells.make_wide(n, d, 0, 0.0, 0.0, np.random.default_rng(0))
+        assert law.noise_cost(n, d, lam) == pytest.approx(law.lower_cost(X.T @ X / n, lam), rel=0.1)
     costs = [law.noise_cost(n, 1000, 0.1) for n in (20, 100, 500, 5000)]
     assert costs == sorted(costs)
     assert costs[-1] == pytest.approx(0.4)
@@ -154,6 +142,11 @@ def made(index, cost, right=40, m2=0.1, found=0.5, along=0.9):
     )
 
 
+def noise(off, n=20):
+    """Tables of noise, the formula off by a factor."""
+    return pd.DataFrame({"kappa": np.full(n, 0.2), "kappa_formula": 0.2 * off})
+
+
 @pytest.mark.parametrize(
     ("rule", "table", "word"),
     [
@@ -171,16 +164,11 @@ def made(index, cost, right=40, m2=0.1, found=0.5, along=0.9):
         (claims.hidden, made(0.0, 3.0, right=24), "partly agrees"),
         (claims.hidden, made(1.0, 3.0), "differs"),
         (claims.hidden, made(1.0, 3.0, m2=0.9), "not tested"),
+        (claims.noise_formula, noise(1.05), "agrees"),
+        (claims.noise_formula, noise(0.85), "partly agrees"),
+        (claims.noise_formula, noise(1.5), "differs"),
+        (claims.noise_formula, noise(1.0, n=4), "not tested"),
     ],
 )
 def test_a_rule_gives_each_of_its_answers(rule, table, word):
     assert rule(table).comment.endswith(f"It says: {word}.")
-
-
-@pytest.mark.parametrize(
-    ("off", "n", "word"),
-    [(1.05, 20, "agrees"), (0.85, 20, "partly agrees"), (1.5, 20, "differs"), (1.0, 4, "not tested")],
-)
-def test_the_formula_is_judged_by_its_largest_error(off, n, word):
-    table = pd.DataFrame({"kappa": np.full(n, 0.2), "kappa_formula": 0.2 * off})
-    assert claims.noise_formula(table).comment.endswith(f"It says: {word}.")

@@ -1,0 +1,67 @@
+"""What the experiments beyond the paper share: findings with a rule, the words of shares, and figures of panels."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.harness.claims import Finding, Verdict, judge
+from experiments.harness.intervals import Interval, share_of
+from experiments.harness.style import PAGE, STYLE, save
+from experiments.theory.parts import percent
+
+LEAST = 12  # rows that a rule on a share needs
+
+
+def ruled(says: str, measured: str, verdict: Verdict, rule: str, comment: str = "") -> Finding:
+    """Return a finding whose comment ends with its rule and what the rule gives."""
+    return Finding(says, measured, f"{comment} Rule: {rule} It says: {verdict.value}.".lstrip())
+
+
+def of_most(
+    says: str,
+    successes: npt.ArrayLike,
+    measured: str,
+    rule: str = "it is so on {most}",
+    *,
+    partly: float = 0.8,
+    end: str = ".",
+    comment: str = "",
+) -> Finding:
+    """Return a finding that agrees if a share is at least 90 %, 80 % at the lower end, and in part from `partly` on.
+
+    In the words the share stands for ``{share}``, the number of rows for ``{count}``, the demand for ``{most}``.
+    """
+    successes = np.asarray(successes)
+    share, tested = share_of(successes), len(successes) >= LEAST
+    demand = rule.format(most="at least 90 % (80 % at the lower end)")
+    return ruled(
+        says,
+        measured.format(share=percent(share), count=len(successes)),
+        judge(share.value >= 0.9 and share.low >= 0.8, share.value >= partly, tested=tested),
+        f"agrees if {demand}, in part from {100 * partly:.0f} %{end}",
+        comment,
+    )
+
+
+@contextmanager
+def panels(
+    stem: Path, rows: int, columns: int, height: float, *, rc: Any = (), **given: Any
+) -> Iterator[tuple[Figure, Any]]:
+    """Make the panels of a figure in the style of all figures, and write it."""
+    with plt.rc_context({**STYLE, **dict(rc)}):
+        figure, axes = plt.subplots(rows, columns, figsize=(given.pop("width", PAGE), height), **given)
+        yield figure, axes
+        save(figure, stem)
+
+
+def draw_intervals(ax: Axes, x: npt.ArrayLike, found: Sequence[Interval], **style: Any) -> None:
+    """Draw numbers with their intervals."""
+    ends = np.array([[one.value - one.low, one.high - one.value] for one in found]).T
+    ax.errorbar(x, np.array([one.value for one in found]), ends, **style)

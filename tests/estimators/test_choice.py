@@ -150,14 +150,11 @@ def test_where_no_setting_is_an_answer_it_says_so():
     assert model.reservations_
 
 
-def test_a_score_that_was_not_measured_does_not_win():
+def test_a_score_that_was_not_measured_does_not_win_and_of_equal_ones_the_more_stable():
     scores, usable = np.array([np.nan, 0.2, 0.9, 0.5]), np.array([True, True, False, True])
     ranks = rank(scores, usable, np.zeros(4))
     np.testing.assert_array_equal(ranks, [3, 2, 4, 1])
     assert find_best({"rank_score": ranks}) == 3
-
-
-def test_of_equal_scores_the_more_stable_setting_wins():
     ranks = rank(np.array([0.5, 0.5, 0.4]), np.array([True, True, True]), np.array([0.2, 0.3, 0.9]))
     np.testing.assert_array_equal(ranks, [2, 1, 3])
 

@@ -291,15 +291,12 @@ def test_names_numbers_and_frames_are_the_same_classes(planted):
     signs = np.where(few < 0, 0, 2 * few - 1)
     model = dc.DiffracClassifier(unknown=0).fit(planted.X, signs)
     np.testing.assert_array_equal(model.transduction_, 2 * expected.transduction_ - 1)
+    with pytest.warns(dc.DegenerateDataWarning, match="taken for two classes"):
+        all_known = dc.DiffracClassifier().fit(planted.X, planted.y)
+    assert all_known.classes_.tolist() == [-1, 1]
+    np.testing.assert_array_equal(all_known.transduction_, planted.y)
     floats = dc.DiffracClassifier().fit(planted.X, [None if k < 0 else float(k) for k in few])
     np.testing.assert_array_equal(floats.transduction_, expected.transduction_)
-
-
-def test_labels_minus_one_and_one_alone_are_two_classes_with_a_warning(planted):
-    with pytest.warns(dc.DegenerateDataWarning, match="taken for two classes"):
-        model = dc.DiffracClassifier().fit(planted.X, planted.y)
-    assert model.classes_.tolist() == [-1, 1]
-    np.testing.assert_array_equal(model.transduction_, planted.y)
 
 
 @pytest.mark.parametrize(
@@ -334,7 +331,7 @@ def test_points_of_weight_zero_play_no_part(planted):
         dc.DiffracClassifier().fit(planted.X, few, np.where(few == 1, 0.0, 1.0))
 
 
-def test_three_classes_are_found_from_four_labels_each(iris):
+def test_three_classes_are_found_from_four_labels_each_and_known_ones_stay(iris):
     X, y, few = iris
     model = dc.DiffracClassifier().fit(X, few)
     np.testing.assert_array_equal(model.transduction_[few >= 0], few[few >= 0])
@@ -343,6 +340,11 @@ def test_three_classes_are_found_from_four_labels_each(iris):
     np.testing.assert_array_equal(np.argmax(model.decision_function(X), axis=1), model.predict(X))
     assert model.lower_bound_ <= model.upper_bound_
     assert 0.0 <= model.label_gap_ <= 1.0
+    known = dc.DiffracClassifier().fit(X, y)
+    equal = {"weights": Weights(np.full(4, 0.3**0.5), np.zeros(4))}
+    scores = classify_together(standardised(X), dc.low_rank(standardised(X), ridge=0.3), y, **equal)
+    np.testing.assert_allclose(known.decision_function(X), scores.of(standardised(X)), atol=1e-6)
+    np.testing.assert_array_equal(known.transduction_, y)
     links = dc.Links(groups=few)
     result = dc.low_rank(standardised(X), ridge=0.3, tol=1e-4, links=links)
     free = model.set_params(share=0.0).fit(X, few)
@@ -352,16 +354,6 @@ def test_three_classes_are_found_from_four_labels_each(iris):
     Z = standardised(X) - p @ standardised(X)
     scores = classify_together(Z, half.result_, few, weights=Weights(np.full(4, 0.3**0.5), np.zeros(4)), shares=p)
     np.testing.assert_allclose(half.decision_function(X), scores.of(Z), atol=1e-8)
-
-
-def test_classes_that_are_all_known_stay_and_their_functions_are_those_of_the_known(iris):
-    X = standardised(iris[0])
-    known = {"weights": Weights(np.full(4, 0.3**0.5), np.zeros(4))}
-    scores = classify_together(X, dc.low_rank(X, ridge=0.3), iris[1], **known)
-    assert np.mean(np.argmax(scores.of(X), axis=1) == iris[1]) > 0.95
-    model = dc.DiffracClassifier().fit(iris[0], iris[1])
-    np.testing.assert_allclose(model.decision_function(iris[0]), scores.of(X), atol=1e-6)
-    np.testing.assert_array_equal(model.transduction_, iris[1])
 
 
 def test_what_the_choice_leaves_of_the_time_is_for_the_fit(planted, monkeypatch):

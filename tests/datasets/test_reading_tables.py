@@ -243,8 +243,8 @@ def test_dates_of_excel_are_named_as_dates(tmp_path):
 def test_an_excel_file_that_unpacks_to_no_table_is_refused_before_it_is_unpacked(tmp_path):
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/worksheets/sheet1.xml", b"0" * 2**24)
-    with pytest.raises(dc.DataError, match=r"bytes and 16777216 unpacked, which is no table"):
+        archive.writestr("xl/worksheets/sheet1.xml", b"0" * 2**27)
+    with pytest.raises(dc.DataError, match=r"bytes and 134217728 unpacked, which is no table"):
         read(tmp_path, packed.getvalue(), name="t.xlsx")
 
 

@@ -292,13 +292,13 @@ def test_thousands_of_columns_of_text_are_named_soon(tmp_path):
         read(tmp_path, text_of_categories(1500))
     with pytest.raises(dc.DataError, match=r"1500 columns do not hold numbers: 'a' .*'a \(2\)'"):
         read(tmp_path, text_of_categories(1500, ["a"] * 1500))
-    assert time.perf_counter() - start < 15.0  # the names alone took minutes
+    assert time.perf_counter() - start < 30.0  # the names alone took minutes
 
 
 def test_thousands_of_columns_of_categories_become_columns_in_seconds(tmp_path):
     start = time.perf_counter()
     table = read(tmp_path, text_of_categories(1500), one_hot="all")
-    assert time.perf_counter() - start < 10.0
+    assert time.perf_counter() - start < 15.0
     assert table.X.shape[0] == 20
     assert set(np.unique(table.X)) == {0.0, 1.0}
     assert said(table, f"the categories of 1500 columns became {table.X.shape[1]} columns of 0 and 1")

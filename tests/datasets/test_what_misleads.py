@@ -146,7 +146,14 @@ def test_columns_that_mislead_are_named_in_one_note(tmp_path, columns, words):
 
 @pytest.mark.parametrize(
     "columns",
-    [{"class": BASE["a"] * 1.5}, {"grade": RNG.integers(0, 3, N)}, {"id": RNG.integers(0, 9, N)}, {"x": -BASE["a"]}],
+    [
+        {"class": BASE["a"] * 1.5},
+        {"grade": RNG.integers(0, 3, N)},
+        {"id": RNG.integers(0, 9, N)},
+        {"x": -BASE["a"]},
+        {"change": np.where(np.arange(N) % 9, RNG.normal(0.0, 20.0, N), -99)},
+        {"class": RNG.integers(0, 1000, N)},
+    ],
 )
 def test_columns_that_do_not_mislead_are_not_noted(tmp_path, columns):
     assert read(tmp_path, BASE.assign(**columns)).notes == ()

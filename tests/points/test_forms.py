@@ -96,6 +96,12 @@ def is_own(function, module):
 FUNCTIONS, ROUNDINGS = functions_of("X"), functions_of("F")
 # Of forms in memory those that a function can take wrongly before it has read them as numbers.
 QUICK = ("tuples", "data frame of Int64", "int8", "matrix", "read-only", "memory map", "csc", "dask")
+COSTLY = {  # by CVXPY, or by many draws
+    "alpha_path", "constrained_alpha", "correlation", "duality", "gaussian_mixture", "ifpca", "lifted", "multiclass",
+    "penalized_nu", "select_ifpca", "select_sparse_component", "select_sparse_kmeans", "sparse_component", "v_space",
+    "v_space_normalized",
+}  # fmt: skip
+QUICK_OF_COSTLY = ("data frame of Int64", "int8", "csc", "dask")
 each_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 every_matrix = quick_or_slow(
     "form, matrix, penalty",
@@ -108,7 +114,8 @@ every_matrix = quick_or_slow(
 
 
 def each_form_and(names):
-    return quick_or_slow("form, name", list(product(FORMS, names)), list(product(QUICK, names)))
+    quick = [(form, name) for form in QUICK for name in names if name not in COSTLY or form in QUICK_OF_COSTLY]
+    return quick_or_slow("form, name", list(product(FORMS, names)), quick)
 
 
 def call(name, table):

@@ -70,7 +70,7 @@ def test_all_methods_agree_within_their_proved_gaps_on_the_scale_of_15(case):
     assert "No disagreement" in str(comparison)
     optimum = dc.low_rank(PLANTED.X, nu, penalty, tol=1e-7)
     sharp = [one.bounds for one in comparison.found.values() if one.bounds is not None and one.bounds.gap < 1e-3]
-    assert len(sharp) >= (12 if penalty == dc.Penalty() else 6)
+    assert len(sharp) >= (8 if penalty == dc.Penalty() else 4)  # of those that end in time
     for bounds in sharp:
         assert bounds.lower <= optimum.upper + 1e-9
         assert bounds.upper >= optimum.lower - 1e-9

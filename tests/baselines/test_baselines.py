@@ -1,10 +1,15 @@
+"""Labels by other methods: rules that all of them keep, and what each of the older ones promises."""
+
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
 import scipy.optimize
+from oracles import labellings
 from sklearn.cluster import KMeans
 
+from diffrac_cvx import baselines
 from diffrac_cvx.baselines import (
     alternating_optimisation,
     alternating_runs,
@@ -17,17 +22,148 @@ from diffrac_cvx.baselines import (
     spectral_kurtosis,
 )
 from diffrac_cvx.baselines.lattice_labels import reduced_basis
-from diffrac_cvx.baselines.two_valued import INNER, OUTER, double_well, loss
+from diffrac_cvx.baselines.two_valued import CRITERIA, INNER, OUTER, double_well, loss
 from diffrac_cvx.datasets import make_planted
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.metrics import clustering_error, squared_correlation
 from diffrac_cvx.points.linear_algebra import column_basis
 from diffrac_cvx.rounding import refine
 
+OF_ALL_DIRECTIONS = {
+    "alternating_optimisation": alternating_optimisation,
+    "kmeans_whitened": kmeans_whitened,
+    "cure": cure,
+    "spectral_kurtosis": lambda X, rng: spectral_kurtosis(X),
+    "lattice": lambda X, rng: lattice(X),
+}
+OF_COLUMNS = {
+    "kmeans_by_column": lambda X, rng: kmeans_by_column(X),
+    "kmeans_standardised": kmeans_standardised,
+    "gaussian_mixture": gaussian_mixture,
+    "sparse_kmeans": partial(baselines.sparse_kmeans, restarts=1),
+    "sparse_kmeans at a bound": partial(baselines.sparse_kmeans, bound=1.3, restarts=2),
+    "ifpca": baselines.ifpca,
+    "spectral": baselines.spectral,
+    "first_component": lambda X, rng: baselines.first_component(X),
+    "sparse_component": baselines.sparse_component,
+} | {criterion: partial(baselines.two_valued_component, criterion=criterion) for criterion in CRITERIA}
+ALL = OF_ALL_DIRECTIONS | OF_COLUMNS
+SEEDLESS = {"spectral_kurtosis", "lattice", "kmeans_by_column", "first_component"}
+WITH_NOISE = [name for name in ALL if name != "lattice"]
+each = pytest.mark.parametrize("name", ALL)
 
-def test_alternation_finds_a_planted_clustering_among_few_dimensions():
-    X, y, _ = make_planted(300, 3, sparsity=3, imbalance=0.1)
-    assert clustering_error(y, alternating_optimisation(X, rng=0)) == 0.0
+
+# All of them
+
+
+@pytest.mark.parametrize("name", OF_COLUMNS)
+def test_two_far_groups_are_found_whatever_the_units_and_the_type_of_the_entries(name):
+    y = np.where(np.arange(40) % 2 == 0, 1.0, -1.0)
+    X = np.rint(40.0 * y[:, None] + 10.0 * np.random.default_rng(0).standard_normal((40, 6))).astype(int)
+    X.setflags(write=False)
+    for data in (X, X * [1e4, 1.0, 1e-4, 3.0, -7.0, 1e2] + 5.0):
+        np.testing.assert_array_equal(ALL[name](data, rng=0), y)
+
+
+@pytest.mark.parametrize("name", OF_ALL_DIRECTIONS)
+def test_no_affine_change_of_the_data_and_no_column_that_depends_on_others_changes_the_labels(name):
+    rng = np.random.default_rng(4)
+    X = make_planted(60, 4, 4, rng=rng).X
+    mixed = X @ rng.standard_normal((4, 4)) * 1e3 + rng.standard_normal(4)
+    for data in (mixed, np.column_stack([X, X[:, 0] - 2 * X[:, 1]])):
+        np.testing.assert_array_equal(ALL[name](data, rng=0), ALL[name](X, rng=0))
+
+
+@pytest.mark.parametrize("name", WITH_NOISE)
+def test_labels_depend_on_the_data_and_the_seed_alone_and_the_first_is_one(name):
+    X = np.random.default_rng(1).standard_normal((20, 8))
+    found = ALL[name](X, rng=3)
+    assert set(found) == {-1.0, 1.0}
+    assert found[0] == 1.0
+    np.testing.assert_array_equal(found, ALL[name](X, rng=np.random.default_rng(3)))
+
+
+@pytest.mark.parametrize("name", WITH_NOISE)
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")  # one component of two points
+@pytest.mark.parametrize(("n", "d"), [(2, 3), (3, 1), (4, 50), (30, 2)])
+def test_small_and_long_tables_have_two_clusters(name, n, d):
+    found = ALL[name](np.random.default_rng(2).standard_normal((n, d)), rng=0)
+    assert found.shape == (n,)
+    assert set(found) == {-1.0, 1.0}
+
+
+@pytest.mark.parametrize("name", WITH_NOISE)
+def test_a_constant_column_changes_nothing(name):
+    X = np.random.default_rng(4).standard_normal((20, 10 if name in OF_ALL_DIRECTIONS else 30))
+    X[:10] += 1.0  # of noise alone a rounding error decides the labels
+    with pytest.warns(DegenerateDataWarning):
+        found = ALL[name](np.column_stack([np.full(20, 0.1), X]), rng=0)
+    np.testing.assert_array_equal(found, ALL[name](X, rng=0))
+
+
+@each
+def test_points_that_are_all_equal_are_one_cluster(name):
+    with pytest.warns(DegenerateDataWarning):
+        found = ALL[name](np.full((6, 2), 0.3), rng=0)
+    assert set(found) <= {-1.0, 1.0}
+    assert name == "alternating_optimisation" or np.all(found == 1.0)
+
+
+@each
+@pytest.mark.parametrize("X", [np.ones(3), [[1.0, np.nan], [0.0, 1.0]], np.ones((1, 2))])
+def test_data_that_cannot_be_used_are_refused(name, X):
+    with pytest.raises(DataError, match="X"):
+        ALL[name](X, rng=0)
+
+
+@pytest.mark.parametrize("name", sorted(set(ALL) - SEEDLESS))
+@pytest.mark.parametrize("rng", [None, 0.5, -1])
+def test_what_is_no_seed_is_refused(name, rng):
+    with pytest.raises(ParameterError, match="rng"):
+        ALL[name](np.eye(4), rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "named"),
+    [
+        *((method, {"restarts": 0}, "restarts") for method in (alternating_optimisation, kmeans_whitened, cure)),
+        *((method, {"max_iter": 0.5}, "max_iter") for method in (alternating_optimisation, kmeans_whitened, cure)),
+        (kmeans_standardised, {"restarts": 0}, "restarts"),
+        (gaussian_mixture, {"restarts": 0}, "restarts"),
+        (baselines.sparse_kmeans, {"bound": 0.9}, "bound"),
+        (baselines.sparse_kmeans, {"restarts": 0}, "restarts"),
+        (baselines.sparse_component, {"bound": np.inf}, "bound"),
+        (baselines.ifpca, {"features": 0}, "features"),
+        (baselines.ifpca, {"features": 5}, "features = 5 is more than the 4 columns"),
+        (baselines.two_valued_component, {"criterion": "skewness"}, "criterion"),
+        (baselines.two_valued_component, {"components": 0}, "components"),
+    ],
+)
+def test_a_parameter_out_of_range_is_refused(method, arguments, named):
+    with pytest.raises(ParameterError, match=named):
+        method(np.eye(4), rng=0, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "d", "sparsity"),
+    [
+        ("alternating_optimisation", 300, 3, 3),
+        ("kmeans_whitened", 300, 3, 3),
+        ("cure", 120, 10, 10),
+        ("lattice", 12, 10, 10),
+        ("lattice", 200, 20, 5),
+        ("kmeans_by_column", 4, 50, 1),
+    ],
+)
+def test_a_noiseless_clustering_is_found_exactly(name, n, d, sparsity):
+    for seed in range(3):
+        X, y, _ = make_planted(n, d, sparsity, rng=seed)
+        found = ALL[name](X, rng=0)
+        assert clustering_error(y, found) == 0.0
+        assert found[0] == 1.0
+
+
+# Alternation
 
 
 def test_the_labels_returned_are_those_of_the_best_run():
@@ -37,79 +173,22 @@ def test_the_labels_returned_are_those_of_the_best_run():
     assert squared_correlation(X, best) == max(runs) > min(runs)
 
 
-def test_every_run_ends_at_a_fixed_point():
+def test_every_run_ends_at_a_fixed_point_whose_first_label_is_one():
     X = np.random.default_rng(1).standard_normal((40, 5))
     for y in alternating_runs(X, rng=0):
         np.testing.assert_array_equal(refine(X, y), y)
+        assert y[0] == 1.0
 
 
-def test_the_first_point_is_labelled_plus_one():
-    X = np.random.default_rng(2).standard_normal((20, 5))
-    assert all(y[0] == 1.0 for y in alternating_runs(X, rng=0))
+# 2-means
 
 
-def test_runs_depend_on_the_generator_alone():
-    X = np.random.default_rng(3).standard_normal((40, 5))
-    seeded = alternating_runs(X, rng=7)
-    np.testing.assert_array_equal(seeded, alternating_runs(X, rng=np.random.default_rng(7)))
-    assert np.any(np.array(seeded) != alternating_runs(X, rng=8))
-
-
-def test_an_affine_change_of_the_data_changes_nothing():
-    rng = np.random.default_rng(4)
-    X = rng.standard_normal((40, 3))
-    moved = X @ rng.standard_normal((3, 3)) + rng.standard_normal(3)
-    np.testing.assert_array_equal(alternating_runs(moved, rng=0), alternating_runs(X, rng=0))
-
-
-def test_integers_and_floats_give_the_same_labels_and_stay_as_they_are():
-    X = np.random.default_rng(5).integers(-9, 9, (40, 3))
-    X.setflags(write=False)
-    np.testing.assert_array_equal(alternating_optimisation(X, rng=0), alternating_optimisation(X * 1.0, rng=0))
-
-
-def test_constant_data_give_labels_and_a_warning():
-    with pytest.warns(DegenerateDataWarning):
-        y = alternating_optimisation(np.ones((6, 2)), rng=0)
-    assert set(y) <= {-1.0, 1.0}
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [({"restarts": 0}, "restarts"), ({"max_iter": 0}, "max_iter"), ({"rng": None}, "rng"), ({"rng": 0.5}, "rng")],
-)
-def test_a_bad_parameter_is_refused(change, named):
-    with pytest.raises(ParameterError, match=named):
-        alternating_optimisation(np.eye(3), **{"rng": 0, **change})
-
-
-@pytest.mark.parametrize("X", [np.ones(3), [[1.0, np.nan], [0.0, 1.0]], np.ones((1, 2))])
-def test_bad_data_are_refused(X):
-    with pytest.raises(DataError, match="X"):
-        alternating_optimisation(X, rng=0)
-
-
-# 2-means on whitened data
-
-
-def test_two_means_on_whitened_data_finds_a_planted_clustering_among_few_dimensions():
-    X, y, _ = make_planted(300, 3, sparsity=3, imbalance=0.1)
-    assert clustering_error(y, kmeans_whitened(X, rng=0)) == 0.0
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_two_means_on_whitened_data_reaches_what_scikit_learn_reaches(seed):
     X = make_planted(100, 4, noise=0.3, rng=seed).X
     theirs = 2.0 * KMeans(2, n_init=20, random_state=0).fit_predict(column_basis(X - X.mean(axis=0))) - 1.0
     ours = squared_correlation(X, kmeans_whitened(X, restarts=20, rng=0))
     assert ours == pytest.approx(squared_correlation(X, theirs), abs=1e-12)
-
-
-def test_two_means_depends_on_whitened_data_alone():
-    X = np.random.default_rng(0).standard_normal((40, 5))
-    mixed = 1e3 * X @ np.random.default_rng(1).standard_normal((5, 5)) + 7.0
-    found = [squared_correlation(X, kmeans_whitened(data, restarts=30, rng=0)) for data in (X, mixed)]
-    assert found[0] == pytest.approx(found[1], abs=1e-12)
 
 
 def test_more_runs_of_two_means_from_the_same_seed_are_never_worse():
@@ -119,52 +198,12 @@ def test_more_runs_of_two_means_from_the_same_seed_are_never_worse():
     assert reached[0] < reached[-1]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_labels_of_two_means_put_each_point_with_the_nearer_centre_and_the_first_at_plus_one(seed):
     X = np.random.default_rng(seed).exponential(size=(40, 3)) ** 2  # clusters of unequal sizes
     y, Q = kmeans_whitened(X, rng=0), column_basis(X - X.mean(axis=0))
     to_plus, to_minus = (np.sum((Q - Q[y == sign].mean(axis=0)) ** 2, axis=1) for sign in (1, -1))
     np.testing.assert_array_equal(y, np.where(to_plus <= to_minus, 1.0, -1.0))
-    assert y[0] == 1.0
-    np.testing.assert_array_equal(y, kmeans_whitened(X, rng=np.random.default_rng(0)))
-
-
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-def test_two_means_of_equal_points_is_one_cluster():
-    np.testing.assert_array_equal(kmeans_whitened(np.ones((5, 2)), rng=0), np.ones(5))
-
-
-@pytest.mark.parametrize("arguments", [{"restarts": 0, "rng": 0}, {"max_iter": 0.5, "rng": 0}, {"rng": -1}])
-def test_bad_parameters_of_two_means_are_refused(arguments):
-    with pytest.raises(ParameterError):
-        kmeans_whitened(np.eye(4), **arguments)
-
-
-# 2-means and a mixture of Gaussians on standardised columns
-
-
-def round_groups(n=60):
-    """Two round groups, apart along all columns, in units far from each other."""
-    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
-    X = 2.0 * y[:, None] + 0.5 * np.random.default_rng(0).standard_normal((n, 3))
-    return X * [1e4, 1.0, 1e-4], y
-
-
-@pytest.mark.parametrize("method", [kmeans_standardised, gaussian_mixture])
-def test_what_most_would_try_first_finds_round_groups_whatever_the_units(method):
-    X, y = round_groups()
-    found = method(X, rng=0)
-    assert found[0] == 1.0
-    assert clustering_error(y, found) == 0.0
-    np.testing.assert_array_equal(found, method(X * [1e-8, 1.0, 1e8], rng=0))
-    with pytest.raises(ParameterError):
-        method(X, restarts=0, rng=0)
-
-
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-@pytest.mark.parametrize("method", [kmeans_standardised, gaussian_mixture])
-def test_equal_points_are_one_cluster(method):
-    np.testing.assert_array_equal(method(np.ones((5, 2)), rng=0), np.ones(5))
 
 
 def test_two_means_on_standardised_columns_has_the_least_distortion_of_scikit_learn():
@@ -175,98 +214,15 @@ def test_two_means_on_standardised_columns_has_the_least_distortion_of_scikit_le
     assert ours == pytest.approx(KMeans(2, n_init=30, random_state=0).fit(Z).inertia_, rel=1e-9)
 
 
-# Later methods, and 2-means on each column
-
-
-def cure_seeded(X):
-    return cure(X, rng=0)
-
-
-LATER = {"cure": cure_seeded, "spectral_kurtosis": spectral_kurtosis, "lattice": lattice}
-each_later = pytest.mark.parametrize("method", LATER.values(), ids=LATER)
-each_new = pytest.mark.parametrize("method", [*LATER.values(), kmeans_by_column], ids=[*LATER, "kmeans_by_column"])
-
-
-@pytest.mark.parametrize(
-    ("method", "n", "d", "sparsity"),
-    [(cure_seeded, 120, 10, 10), (lattice, 12, 10, 10), (lattice, 200, 20, 5), (kmeans_by_column, 4, 50, 1)],
-)
-def test_a_noiseless_clustering_is_found_exactly(method, n, d, sparsity):
-    for seed in range(3):
-        X, y, _ = make_planted(n, d, sparsity, rng=seed)
-        assert clustering_error(y, method(X)) == 0.0
-        assert method(X)[0] == 1.0
-
-
-def test_the_spectral_method_finds_most_labels_and_alternation_the_rest():
-    X, y, _ = make_planted(400, 10, 10, rng=1)
-    found = spectral_kurtosis(X)
-    assert 0.0 < clustering_error(y, found) < 0.2
-    assert clustering_error(y, refine(X, found)) == 0.0
-
-
-@each_later
-def test_an_affine_change_of_the_data_leaves_the_labels_of_the_later_methods(method):
-    rng = np.random.default_rng(4)
-    X = make_planted(60, 4, 4, rng=rng).X
-    moved = X @ rng.standard_normal((4, 4)) * 1e3 + rng.standard_normal(4)
-    np.testing.assert_array_equal(method(moved), method(X))
-
-
-@each_later
-def test_a_column_that_depends_on_others_changes_nothing(method):
-    X = make_planted(60, 4, 4, rng=3).X
-    np.testing.assert_array_equal(method(np.column_stack([X, X[:, 0] - 2 * X[:, 1]])), method(X))
-
-
-@each_new
-def test_equal_points_are_one_cluster_with_a_warning(method):
-    with pytest.warns(DegenerateDataWarning):
-        np.testing.assert_array_equal(method(np.full((6, 2), 0.3)), np.ones(6))
-
-
-@each_new
-@pytest.mark.parametrize("X", [np.ones(3), [[1.0, np.nan], [0.0, 1.0]], np.ones((1, 2))])
-def test_bad_data_are_refused_by_each_method(method, X):
-    with pytest.raises(DataError, match="X"):
-        method(X)
-
-
-@pytest.mark.parametrize("method", [cure_seeded, spectral_kurtosis, kmeans_by_column])
-def test_two_points_are_two_clusters(method):
-    np.testing.assert_array_equal(method([[0.0, 1.0], [2.0, -1.0]]), [1.0, -1.0])
-
-
-@pytest.mark.parametrize("method", [cure_seeded, spectral_kurtosis])
-def test_fewer_points_than_dimensions_give_labels(method):
-    assert set(method(np.random.default_rng(0).standard_normal((6, 9)))) <= {-1.0, 1.0}
-
-
-# 2-means on each column
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_labels_correlate_more_with_a_column_than_those_of_the_best_column(seed):
     X = np.random.default_rng(seed).standard_normal((8, 3))
 
     def best_column(y):
         return max(squared_correlation(column[:, None], y) for column in X.T)
 
-    every = [best_column(np.array(y)) for y in product([-1.0, 1.0], repeat=8)]
+    every = [best_column(y) for y in labellings(8)]
     assert best_column(kmeans_by_column(X)) == pytest.approx(max(every), abs=1e-12)
-
-
-def test_the_best_column_does_not_depend_on_units_or_order():
-    X = np.random.default_rng(0).standard_normal((30, 5))
-    np.testing.assert_array_equal(
-        kmeans_by_column((X * [1e-9, 3.0, 1e9, 1.0, -2.0] + 5.0)[:, ::-1]), kmeans_by_column(X)
-    )
-
-
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-def test_a_constant_column_is_never_the_best():
-    X = np.random.default_rng(0).standard_normal((30, 2))
-    np.testing.assert_array_equal(kmeans_by_column(np.column_stack([np.ones(30), X])), kmeans_by_column(X))
 
 
 # CURE
@@ -304,12 +260,6 @@ def test_more_starts_of_cure_find_what_one_start_misses():
     assert errors[1] == 0.0
 
 
-@pytest.mark.parametrize("arguments", [{"restarts": 0, "rng": 0}, {"max_iter": 0.5, "rng": 0}, {"rng": -1}])
-def test_bad_parameters_of_cure_are_refused(arguments):
-    with pytest.raises(ParameterError):
-        cure(np.eye(4), **arguments)
-
-
 # The spectral method
 
 
@@ -324,6 +274,13 @@ def grid_of(share):
 def test_the_direction_of_two_clusters_is_found_while_its_kurtosis_is_below_three(share, found):
     X, y = grid_of(share)
     assert bool(np.all(spectral_kurtosis(X) == y * y[0])) is found
+
+
+def test_the_spectral_method_finds_most_labels_and_alternation_the_rest():
+    X, y, _ = make_planted(400, 10, 10, rng=1)
+    found = spectral_kurtosis(X)
+    assert 0.0 < clustering_error(y, found) < 0.2
+    assert clustering_error(y, refine(X, found)) == 0.0
 
 
 # The lattice

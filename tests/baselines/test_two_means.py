@@ -1,7 +1,6 @@
-from itertools import product
-
 import numpy as np
 import pytest
+from oracles import labellings
 
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.metrics import separation, squared_correlation
@@ -12,22 +11,12 @@ def sample(n, seed=0):
     return np.random.default_rng(seed).choice([-1.0, 1.0], p=[0.3, 0.7], size=n)
 
 
-def labellings(n):
-    return [np.array((1.0, *signs)) for signs in product([1.0, -1.0], repeat=n - 1)]
-
-
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_two_means_finds_the_best_of_all_labellings(seed):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(8) if seed % 2 else rng.integers(0, 4, 8).astype(float)
     best = max(separation(x[:, None], y) for y in labellings(8))
     assert separation(x[:, None], two_means(x)) == pytest.approx(best, rel=1e-12)
-
-
-def test_two_means_does_not_separate_equal_values():
-    x = np.random.default_rng(0).integers(0, 5, 200).astype(float)
-    y = two_means(x)
-    assert all(len(set(y[x == value])) == 1 for value in np.unique(x))
 
 
 def test_two_means_takes_the_lowest_of_equally_good_thresholds():
@@ -36,9 +25,12 @@ def test_two_means_takes_the_lowest_of_equally_good_thresholds():
     np.testing.assert_array_equal(two_means(1e14 + np.array([4, 2, 1, 5, 3])), [1, -1, -1, 1, 1])
 
 
-def test_two_means_of_equal_values_is_one_cluster():
+def test_equal_values_are_in_one_cluster():
     np.testing.assert_array_equal(two_means([0.1] * 7), np.ones(7))
     np.testing.assert_array_equal(two_means([3.0]), [1.0])
+    x = np.random.default_rng(0).integers(0, 5, 200).astype(float)
+    y = two_means(x)
+    assert all(len(set(y[x == value])) == 1 for value in np.unique(x))
 
 
 @pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e9), (1e-300, 0.0), (1e300, 0.0), (-2.0, 3.0)])
@@ -56,7 +48,7 @@ def test_two_means_refuses_what_is_not_a_vector_of_numbers(values):
 # Refinement
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_refinement_never_decreases_the_squared_correlation_and_stops_at_a_fixed_point(seed):
     X = np.random.default_rng(seed).standard_normal((30, 4))
     y = sample(30, seed)
@@ -72,7 +64,7 @@ def test_each_round_of_refinement_does_no_harm(max_iter):
     assert reached[0] <= reached[1]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_best_labelling_of_all_is_a_fixed_point(seed):
     X = np.random.default_rng(seed).standard_normal((9, 2))
     best = max(labellings(9), key=lambda y: squared_correlation(X, y))
@@ -93,11 +85,7 @@ def test_refinement_corrects_a_few_wrong_labels_and_keeps_the_names_of_the_clust
     wrong[[5, 17, 60]] *= -1
     np.testing.assert_array_equal(refine(X, wrong), y)
     np.testing.assert_array_equal(refine(X, -wrong), -y)
-
-
-def test_one_cluster_is_a_fixed_point():
-    X = np.random.default_rng(14).standard_normal((20, 3))
-    np.testing.assert_array_equal(refine(X, -np.ones(20)), -np.ones(20))
+    np.testing.assert_array_equal(refine(X, -np.ones(100)), -np.ones(100))
 
 
 def test_refinement_leaves_its_input_alone():
@@ -111,11 +99,8 @@ def test_refinement_leaves_its_input_alone():
 
 
 @pytest.mark.parametrize("y", [[1, -1], [1, 0, 1], [[1, -1, 1]]])
-def test_refinement_refuses_labels_that_do_not_fit(y):
+def test_refinement_refuses_labels_that_do_not_fit_and_no_rounds(y):
     with pytest.raises(DataError, match="y "):
         refine(np.eye(3), y)
-
-
-def test_refinement_refuses_no_rounds():
     with pytest.raises(ParameterError, match="max_iter"):
         refine(np.eye(3), [1, -1, 1], max_iter=0)

@@ -24,31 +24,17 @@ from diffrac_cvx.baselines import (
 )
 from diffrac_cvx.baselines.principal import higher_criticism, normal_distance, null_p_values
 from diffrac_cvx.baselines.selection import sparse_weights
-from diffrac_cvx.baselines.two_valued import CRITERIA, dip, kurtosis, kurtosis_along
+from diffrac_cvx.baselines.two_valued import dip, kurtosis, kurtosis_along
 from diffrac_cvx.datasets import make_planted
-from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
+from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.metrics import clustering_error
 from diffrac_cvx.points.linear_algebra import column_basis
 
-
-def two_valued_by(criterion):
-    return lambda X, rng: two_valued_component(X, criterion=criterion, rng=rng)
-
-
-METHODS = {
-    "sparse_kmeans": lambda X, rng: sparse_kmeans(X, restarts=1, rng=rng),
-    "sparse_kmeans at a bound": lambda X, rng: sparse_kmeans(X, bound=1.3, rng=rng),
-    "ifpca": lambda X, rng: ifpca(X, rng=rng),
-    "spectral": lambda X, rng: spectral(X, rng=rng),
-    "first_component": lambda X, rng: first_component(X),
-    "sparse_component": lambda X, rng: sparse_component(X, rng=rng),
-} | {criterion: two_valued_by(criterion) for criterion in CRITERIA}
 SELECTING = {
     "sparse_kmeans": (partial(sparse_kmeans, restarts=1), partial(select_sparse_kmeans, restarts=1)),
     "ifpca": (ifpca, select_ifpca),
     "sparse_component": (sparse_component, select_sparse_component),
 }
-each = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 each_selecting = pytest.mark.parametrize(("method", "select"), SELECTING.values(), ids=SELECTING)
 
 
@@ -66,80 +52,6 @@ def behind_factors(rng):
     X, y = shifted_columns(100, 1000, 20, 2.0, rng)
     rng = np.random.default_rng([rng, 1])
     return X + rng.standard_normal((100, 3)) @ rng.standard_normal((3, 1000)) / 3**0.5, y
-
-
-# All of them
-
-
-@each
-def test_two_far_groups_are_found_whatever_the_units(method):
-    X, y = shifted_columns(40, 6, 6, 4.0)
-    moved = X * [1e4, 1.0, 1e-4, 3.0, -7.0, 1e2] + 5.0
-    for data in (X, moved):
-        np.testing.assert_array_equal(method(data, 0), y)
-
-
-@each
-def test_labels_depend_on_the_data_and_the_seed_alone(method):
-    X = np.random.default_rng(1).standard_normal((20, 40))
-    found = method(X, 3)
-    assert set(found) == {-1.0, 1.0}
-    assert found[0] == 1.0
-    np.testing.assert_array_equal(found, method(X, np.random.default_rng(3)))
-
-
-@each
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")  # one component of two points
-@pytest.mark.parametrize(("n", "d"), [(2, 3), (3, 1), (4, 50), (30, 2)])
-def test_small_and_long_tables_have_two_clusters(method, n, d):
-    found = method(np.random.default_rng(2).standard_normal((n, d)), 0)
-    assert found.shape == (n,)
-    assert set(found) == {-1.0, 1.0}
-
-
-@each
-def test_a_constant_column_changes_nothing(method):
-    X = np.random.default_rng(4).standard_normal((20, 30))
-    X[:10] += 1.0  # of noise alone a rounding error decides the labels
-    with pytest.warns(DegenerateDataWarning):
-        found = method(np.column_stack([np.full(20, 0.1), X]), 0)
-    np.testing.assert_array_equal(found, method(X, 0))
-
-
-@each
-def test_points_that_are_all_equal_are_one_cluster(method):
-    with pytest.warns(DegenerateDataWarning):
-        np.testing.assert_array_equal(method(np.full((6, 2), 0.3), 0), np.ones(6))
-
-
-@each
-@pytest.mark.parametrize("X", [np.ones(3), [[1.0, np.nan], [0.0, 1.0]], np.ones((1, 2))])
-def test_data_that_cannot_be_used_are_refused(method, X):
-    with pytest.raises(DataError, match="X"):
-        method(X, 0)
-
-
-@pytest.mark.parametrize("method", [method for name, method in METHODS.items() if name != "first_component"])
-def test_what_is_no_seed_is_refused(method):
-    with pytest.raises(ParameterError, match="rng"):
-        method(np.eye(4), 0.5)
-
-
-@pytest.mark.parametrize(
-    ("method", "arguments", "named"),
-    [
-        (sparse_kmeans, {"bound": 0.9}, "bound"),
-        (sparse_kmeans, {"restarts": 0}, "restarts"),
-        (sparse_component, {"bound": np.inf}, "bound"),
-        (ifpca, {"features": 0}, "features"),
-        (ifpca, {"features": 5}, "features = 5 is more than the 4 columns"),
-        (two_valued_component, {"criterion": "skewness"}, "criterion"),
-        (two_valued_component, {"components": 0}, "components"),
-    ],
-)
-def test_a_parameter_out_of_range_is_refused(method, arguments, named):
-    with pytest.raises(ParameterError, match=named):
-        method(np.eye(4), rng=0, **arguments)
 
 
 @each_selecting

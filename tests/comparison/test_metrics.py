@@ -3,7 +3,6 @@ import pytest
 
 from diffrac_cvx import metrics
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.points.linear_algebra import psd_factor
 
 Y = np.array([1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
 
@@ -16,21 +15,11 @@ def with_spectrum(eigenvalues, n=7, seed=0):
     return left * np.sqrt(eigenvalues) @ right
 
 
-def test_error_is_zero_for_the_same_clusters_under_either_name():
+def test_the_error_is_one_minus_the_squared_share_of_points_that_agree_less_those_that_do_not():
     assert metrics.clustering_error(Y, Y) == metrics.clustering_error(Y, -Y) == 0.0
-
-
-def test_error_is_one_for_labels_that_agree_on_half_of_the_points():
     assert metrics.clustering_error([1, 1, -1, -1], [1, -1, 1, -1]) == 1.0
-
-
-def test_error_of_one_flip_among_n_is_one_minus_the_square_of_one_minus_two_over_n():
-    flipped = Y.copy()
-    flipped[3] *= -1
+    flipped = Y * [1, 1, 1, -1, 1, 1]
     assert metrics.clustering_error(Y, flipped) == pytest.approx(1 - (1 - 2 / 6) ** 2)
-
-
-def test_a_constant_labelling_scores_one_minus_the_imbalance():
     assert metrics.clustering_error(Y, np.ones(6)) == pytest.approx(1 - metrics.imbalance(Y))
 
 
@@ -39,30 +28,17 @@ def test_imbalance_is_the_squared_mean_of_the_labels():
     assert metrics.imbalance(np.ones(4)) == 1.0
 
 
-def test_squared_correlation_is_that_of_the_best_least_squares_prediction():
-    X = np.random.default_rng(0).standard_normal((6, 2)) + 5.0
+def test_squared_correlation_is_that_of_the_best_least_squares_prediction_whatever_the_coordinates():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6, 2)) + 5.0
     centered = X - X.mean(axis=0)
     w = np.linalg.lstsq(centered, Y - Y.mean())[0]
-    assert metrics.squared_correlation(X, Y) == pytest.approx(np.corrcoef(centered @ w, Y)[0, 1] ** 2)
-
-
-def test_squared_correlation_ignores_an_affine_change_of_the_data_and_the_names_of_the_clusters():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((6, 3))
-    moved = X @ rng.standard_normal((3, 3)) + rng.standard_normal(3)
-    assert metrics.squared_correlation(moved, -Y) == pytest.approx(metrics.squared_correlation(X, Y))
-
-
-def test_squared_correlation_is_one_where_the_labels_are_an_affine_function_of_the_data():
-    X = np.column_stack([3 * Y + 7, np.arange(6.0)])
-    assert 1 - 1e-12 < metrics.squared_correlation(X, Y) <= 1.0
-
-
-def test_squared_correlation_of_constant_labels_is_zero():
+    expected = np.corrcoef(centered @ w, Y)[0, 1] ** 2
+    assert metrics.squared_correlation(X, Y) == pytest.approx(expected)
+    moved = X @ rng.standard_normal((2, 2)) + rng.standard_normal(2)
+    assert metrics.squared_correlation(moved, -Y) == pytest.approx(expected)
+    assert 1 - 1e-12 < metrics.squared_correlation(np.column_stack([3 * Y + 7, np.arange(6.0)]), Y) <= 1.0
     assert metrics.squared_correlation(np.arange(6.0).reshape(-1, 1), np.ones(6)) == 0.0
-
-
-def test_squared_correlation_with_constant_data_is_zero():
     with pytest.warns(DegenerateDataWarning):
         assert metrics.squared_correlation(np.full((6, 2), 0.1), Y) == 0.0
 
@@ -72,6 +48,8 @@ def test_separation_is_the_variance_that_the_two_centroids_explain():
     centroids = np.where(Y[:, None] > 0, G[Y > 0].mean(axis=0), G[Y < 0].mean(axis=0))
     total = np.sum((G - G.mean(axis=0)) ** 2)
     assert metrics.separation(G, Y) == pytest.approx(total - np.sum((G - centroids) ** 2))
+    assert metrics.separation(np.eye(4), np.ones(4)) == 0.0
+    assert metrics.separation(np.eye(4), np.array([1.0, 1.0, 1.0, -1.0])) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("rtol", "rank"), [(0.5, 1), (0.2, 2), (0.01, 3), (1e-8, 4)])
@@ -79,20 +57,13 @@ def test_rank_counts_the_eigenvalues_of_the_product_above_the_threshold(rtol, ra
     assert metrics.numerical_rank(with_spectrum([5.0, 2.0, 0.1, 1e-6]), rtol) == rank
 
 
-def test_rank_of_zero_is_zero():
-    assert metrics.numerical_rank(np.zeros((4, 2))) == 0
-    assert metrics.eigenvalue_ratio(np.zeros((4, 2))) == 0.0
-
-
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
 def test_ratio_is_of_the_two_largest_eigenvalues_at_any_scale(scale):
     F = scale * with_spectrum([5.0, 2.0, 0.1])
     assert metrics.eigenvalue_ratio(F) == pytest.approx(2 / 5)
     assert metrics.numerical_rank(F) == 3
-
-
-def test_ratio_of_a_single_column_is_zero():
     assert metrics.eigenvalue_ratio(np.ones((5, 1))) == 0.0
+    assert metrics.numerical_rank(np.zeros((4, 2))) == metrics.eigenvalue_ratio(np.zeros((4, 2))) == 0
 
 
 @pytest.mark.parametrize("shape", [(9, 6), (6, 9)])
@@ -113,18 +84,6 @@ def test_the_imbalance_of_a_factor_is_that_of_its_product_and_at_most_one():
     assert metrics.factor_imbalance(F) == pytest.approx(np.sum(F @ F.T) / 81)
     assert metrics.factor_imbalance(Y[:, None]) == pytest.approx(metrics.imbalance(Y))
     assert metrics.factor_imbalance(np.full((9, 1), 1.0 + 1e-15)) == 1.0
-
-
-def test_separation_of_equal_labels_is_zero_and_of_a_single_other_one_is_not():
-    G = np.eye(4)
-    assert metrics.separation(G, np.ones(4)) == 0.0
-    assert metrics.separation(G, np.array([1.0, 1.0, 1.0, -1.0])) == pytest.approx(1.0)
-
-
-def test_a_matrix_of_directions_is_measured_through_its_factor():
-    V = np.diag([4.0, 1.0, 1e-5])
-    assert metrics.eigenvalue_ratio(psd_factor(V)) == pytest.approx(0.25)
-    assert metrics.numerical_rank(psd_factor(V)) == 2
 
 
 @pytest.mark.parametrize("y_hat", [[1, -1], [1, 0, 1, 1, 1, 1], [[1, 1]], ["a"] * 6, [1, 1, 1, 1, 1, np.nan]])
@@ -154,7 +113,7 @@ def random_clusters(seed, n=60):
     return rng.integers(rng.integers(1, 6), size=n), rng.integers(rng.integers(1, 6), size=n)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_adjusted_rand_index_is_that_of_scikit_learn(seed):
     from sklearn.metrics import adjusted_rand_score
 

@@ -3,9 +3,7 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run
@@ -45,15 +43,14 @@ def test_permuted_columns_keep_their_values_and_rotated_points_their_covariance(
 @pytest.mark.parametrize("null", NULLS)
 def test_without_groups_p_values_are_spread_evenly(null):
     """Of 40 tables of noise 4 have p at most 0.1 in the mean; 11 or more are as rare as one in a thousand."""
-    p = [dc.structure_test(noise(30, 3, seed), null=null, n_draws=9, random_state=seed).p_value for seed in range(40)]
+    p = [dc.structure_test(noise(12, 2, seed), null=null, n_draws=9, random_state=seed).p_value for seed in range(40)]
     assert sum(value <= 0.1 for value in p) <= 10
     assert 0.4 <= np.mean(p) <= 0.7
 
 
 @pytest.mark.parametrize("null", NULLS)
-@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, scipy.sparse.csc_array])
-def test_a_direction_that_no_column_shows_is_found_in_every_form_of_table(null, form):
-    found = dc.structure_test(form(hidden(400, 5, 0.99)), null=null, n_draws=19)
+def test_a_direction_that_no_column_shows_is_found(null):
+    found = dc.structure_test(hidden(400, 5, 0.99), null=null, n_draws=19)
     assert found.as_good == 0
     assert found.p_value == found.resolution == 0.05
     assert found.is_found
@@ -141,14 +138,12 @@ def written(tmp_path):
 
 
 @pytest.mark.parametrize("shape", [(30, 200), pytest.param((63, 2308), marks=pytest.mark.slow)])
-def test_the_program_says_of_noise_first_that_it_is_noise(written, capsys, shape):
-    assert run(["cluster", written(noise(*shape))]) == 1
+def test_the_program_says_of_noise_first_that_it_is_noise_or_once_that_there_was_no_time(written, capsys, shape):
+    path = written(noise(*shape))
+    assert run(["cluster", path]) == 1
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("NO ANSWER: A table of the same columns without any connection splits as well in ")
-
-
-def test_the_program_says_once_that_there_was_no_time_for_the_tests(written, capsys):
-    run(["cluster", written(noise(200, 30)), "--time-limit", "0.01"])
+    run(["cluster", path, "--time-limit", "0.01"])
     assert capsys.readouterr().out.count("Whether there is a structure was not tested") <= 1
 
 
@@ -166,7 +161,7 @@ def test_the_program_says_first_what_supports_an_answer(written, capsys):
     ]
 
 
-@pytest.mark.parametrize("name", ["heart", "diabetes", "breast_cancer", "liver_disorders", "sonar"])
+@pytest.mark.parametrize("name", ["heart", "sonar"])
 def test_the_program_and_the_estimator_have_the_same_defaults(name, capsys):
     run(["cluster", name, "--json", "--no-structure"])
     found = json.loads(capsys.readouterr().out)

@@ -49,22 +49,29 @@ def entries(path):
 # Values
 
 
-@pytest.mark.parametrize("penalty", [dc.Penalty(), dc.Penalty(a=0.1, c=0.2)], ids=["none", "both"])
-def test_along_nu_values_are_those_of_cold_solves(planted, penalty):
-    path = paths.nu_path(planted.X, NUS, penalty, tol=TOL)
-    np.testing.assert_array_equal(path.parameter, np.sort(NUS))
-    for nu, found in zip(path.parameter, entries(path), strict=True):
-        assert found.gap <= TOL
-        assert_meet(found, dc.low_rank(planted.X, nu, penalty, tol=TOL))
-
-
-@pytest.mark.parametrize("nu", [0.2, 1.0])
-def test_along_lambda_values_are_those_of_cold_solves(planted, nu):
-    path = paths.lambda_path(planted.X, LAMS, nu=nu, a=0.1, tol=TOL)
-    np.testing.assert_array_equal(path.parameter, np.sort(LAMS))
-    for lam, found in zip(path.parameter, entries(path), strict=True):
-        assert found.gap <= TOL
-        assert_meet(found, dc.low_rank(planted.X, nu, dc.Penalty.l1(lam, 0.1), tol=TOL))
+@pytest.mark.parametrize(
+    ("grid", "path", "at"),
+    [
+        (NUS, lambda X: paths.nu_path(X, NUS, tol=TOL), lambda X, nu: dc.low_rank(X, nu, tol=TOL)),
+        (
+            NUS,
+            lambda X: paths.nu_path(X, NUS, dc.Penalty(a=0.1, c=0.2), tol=TOL),
+            lambda X, nu: dc.low_rank(X, nu, dc.Penalty(a=0.1, c=0.2), tol=TOL),
+        ),
+        (
+            LAMS,
+            lambda X: paths.lambda_path(X, LAMS, nu=0.2, a=0.1, tol=TOL),
+            lambda X, lam: dc.low_rank(X, 0.2, dc.Penalty.l1(lam, 0.1), tol=TOL),
+        ),
+    ],
+    ids=["nu", "nu with both", "lambda"],
+)
+def test_values_along_a_path_are_those_of_cold_solves(planted, grid, path, at):
+    found = path(planted.X)
+    np.testing.assert_array_equal(found.parameter, np.sort(grid))
+    for parameter, bracket in zip(found.parameter, entries(found), strict=True):
+        assert bracket.gap <= TOL
+        assert_meet(bracket, at(planted.X, parameter))
 
 
 def test_paths_hold_the_values_of_the_oracles(noisy):
@@ -98,15 +105,9 @@ def test_every_entry_of_a_path_is_that_of_the_known_solution():
     np.testing.assert_allclose(path.imbalance, 0.0, atol=1e-3)
     np.testing.assert_array_equal(path.error, 0.0)
     assert (path.seconds > 0.0).all()
-
-
-def test_errors_are_those_of_the_rounding_asked_for(planted):
-    def constant(F):
-        return np.ones(len(F))
-
-    path = paths.nu_path(planted.X, [0.1, 1.0], y=planted.y, rounding=constant)
-    np.testing.assert_allclose(path.error, 1.0 - dc.metrics.imbalance(planted.y))
-    assert paths.nu_path(planted.X, [1.0]).error is None
+    constant = paths.nu_path(X, [0.1, 1.0], y=y, rounding=lambda F: np.ones(len(F)))
+    np.testing.assert_allclose(constant.error, 1.0 - dc.metrics.imbalance(y))
+    assert paths.nu_path(X, [1.0]).error is None
 
 
 def test_a_path_takes_fewer_steps_than_cold_solves(monkeypatch):
@@ -127,11 +128,6 @@ def test_a_path_takes_fewer_steps_than_cold_solves(monkeypatch):
 # Directions
 
 
-def test_the_leading_direction_of_a_rank_one_matrix_is_its_vector(planted):
-    v = np.array([0.1, -2.0, 0.0, 0.3, 0.0, 0.5])
-    np.testing.assert_allclose(paths.leading_direction(planted.X, np.outer(v, v)), -v, atol=1e-12)
-
-
 def test_the_leading_direction_is_the_best_approximation_of_rank_one(noisy):
     root = np.random.default_rng(0).standard_normal((3, 3))
     V = root @ root.T
@@ -148,7 +144,9 @@ def test_the_leading_direction_does_not_depend_on_the_units(noisy):
     np.testing.assert_allclose(changed * units, paths.leading_direction(noisy, V), rtol=1e-8)
 
 
-def test_the_offset_is_no_part_of_the_direction(noisy):
+def test_the_direction_of_rank_one_is_its_vector_without_the_offset(noisy):
+    v = np.array([0.1, -2.0, 0.3])
+    np.testing.assert_allclose(paths.leading_direction(noisy, np.outer(v, v)), -v, atol=1e-12)
     V = np.eye(4)
     V[3, 3] = V[0, 3] = V[3, 0] = 5.0
     np.testing.assert_array_equal(paths.leading_direction(noisy, V), paths.leading_direction(noisy, np.eye(3)))

@@ -56,23 +56,19 @@ def test_features_as_rows_are_said_to_be_such_and_turned_to_the_same_numbers(tmp
     assert len(table.notes) <= 5
 
 
-def test_names_of_rows_without_a_title_are_those_of_the_features(tmp_path):
+def test_names_of_rows_and_a_row_of_classes_serve_a_turned_table(tmp_path):
     frame = pd.DataFrame(X.T, columns=SAMPLES, index=NAMES)
     table = read(tmp_path, frame, index=True, transpose=True)
     assert table.names == tuple(NAMES)
     assert table.points.tolist() == SAMPLES
-    np.testing.assert_array_equal(table.X, X)
     assert any("transpose the table" in note for note in read(tmp_path, frame, index=True).notes)
     numbered = read(tmp_path, pd.DataFrame(X.T, columns=SAMPLES), index=True, transpose=True)
-    np.testing.assert_array_equal(numbered.X, X)
-
-
-def test_a_row_of_classes_can_be_the_label_of_a_turned_table(tmp_path):
     frame = genes_as_rows(SAMPLES).astype(object)
     frame.loc[GENES] = ["kind", *KINDS]
-    table = read(tmp_path, frame, label="kind", transpose=True)
-    assert table.labels.tolist() == KINDS
-    np.testing.assert_array_equal(table.X, X)
+    labelled = read(tmp_path, frame, label="kind", transpose=True)
+    assert labelled.labels.tolist() == KINDS
+    for found in (table, numbered, labelled):
+        np.testing.assert_array_equal(found.X, X)
 
 
 def test_missing_values_of_a_turned_table_are_those_of_its_points(tmp_path):

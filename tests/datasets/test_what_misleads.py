@@ -96,9 +96,7 @@ def test_a_column_that_has_no_value_is_the_first_thing_said_whatever_is_done_abo
 
 
 def test_numbers_with_some_text_are_no_label(tmp_path):
-    frame = BASE.astype(object)
-    frame.loc[5, "b"] = "<0.5"
-    found, message = remedies(tmp_path, frame)
+    found, message = remedies(tmp_path, BASE.astype(object).replace({"b": {BASE["b"][5]: "<0.5"}}))
     assert found == {"b": "drop"}
     assert "label" not in message
     assert "leave these entries empty" in message
@@ -148,7 +146,14 @@ def test_columns_that_mislead_are_named_in_one_note(tmp_path, columns, words):
 
 @pytest.mark.parametrize(
     "columns",
-    [{"class": BASE["a"] * 1.5}, {"grade": RNG.integers(0, 3, N)}, {"id": RNG.integers(0, 9, N)}, {"x": -BASE["a"]}],
+    [
+        {"class": BASE["a"] * 1.5},
+        {"grade": RNG.integers(0, 3, N)},
+        {"id": RNG.integers(0, 9, N)},
+        {"x": -BASE["a"]},
+        {"change": np.where(np.arange(N) % 9, RNG.normal(0.0, 20.0, N), -99)},
+        {"class": RNG.integers(0, 1000, N)},
+    ],
 )
 def test_columns_that_do_not_mislead_are_not_noted(tmp_path, columns):
     assert read(tmp_path, BASE.assign(**columns)).notes == ()
@@ -192,26 +197,24 @@ def test_names_and_units_that_differ_are_no_numbers(tmp_path, entries):
 
 @pytest.mark.parametrize("title", ["My study 2024\n", "My study 2024,,\nby me,,\n", "My study 2024\n\n"])
 def test_a_title_above_the_names_is_left_out_and_said(tmp_path, title):
-    table = read(tmp_path, title + BASE.to_csv(index=False))
-    np.testing.assert_array_equal(table.X, BASE)
-    assert table.names == ("a", "b", "c")
-    assert "above the names of the columns was left out: My study 2024" in table.notes[0]
-
-
-def test_a_title_of_a_sheet_is_left_out_too(tmp_path):
+    (tmp_path / "t.csv").write_text(title + BASE.to_csv(index=False))
     book = openpyxl.Workbook()
-    for row in (["My study"], [], list(BASE.columns), *BASE.to_numpy().tolist()):
+    for row in (["My study 2024"], [], list(BASE.columns), *BASE.to_numpy().tolist()):
         book.active.append(row)
     book.save(tmp_path / "t.xlsx")
-    table = read_table(tmp_path / "t.xlsx")
-    np.testing.assert_array_equal(table.X, BASE)
-    assert "My study" in table.notes[0]
+    for name in ("t.csv", "t.xlsx"):
+        table = read_table(tmp_path / name)
+        np.testing.assert_array_equal(table.X, BASE)
+        assert table.names == ("a", "b", "c")
+        assert "above the names of the columns was left out: My study 2024" in table.notes[0]
 
 
-def test_a_row_of_separators_alone_is_no_point(tmp_path):
+def test_a_row_of_separators_and_the_index_that_pandas_wrote_again_are_left_out(tmp_path):
     table = read(tmp_path, BASE.to_csv(index=False) + ",,\n")
     np.testing.assert_array_equal(table.X, BASE)
     assert "left out 1 of 61 rows" in table.notes[0]
+    table = read(tmp_path, BASE.reset_index().rename(columns={"index": "Unnamed: 0"}))
+    assert table.names == ("a", "b", "c")
 
 
 def test_a_row_with_one_value_too_many_is_named_by_its_line(tmp_path):
@@ -219,8 +222,3 @@ def test_a_row_with_one_value_too_many_is_named_by_its_line(tmp_path):
     lines[31] += ",5"
     with pytest.raises(dc.DataError, match=r"t\.csv cannot be read: line 32 has 4 values, and those before it 3: "):
         read(tmp_path, "\n".join(lines))
-
-
-def test_the_index_that_pandas_read_and_wrote_again_is_left_out(tmp_path):
-    table = read(tmp_path, BASE.reset_index().rename(columns={"index": "Unnamed: 0"}))
-    assert table.names == ("a", "b", "c")

@@ -17,12 +17,9 @@ from diffrac_cvx.estimators.choice import (
     list_settings,
     prediction_strength,
     rank,
-    split_points,
 )
 from diffrac_cvx.estimators.clustering_cv import default_grid
-from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.plotting import ChoiceDisplay
-from diffrac_cvx.points.reading import as_points
 from experiments.choice import sets
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -62,6 +59,9 @@ def test_the_agreements_are_scikit_learns_but_for_single_clusters():
     labels[1] = -labels[0]
     expected = [[adjusted_rand_score(first, second) for second in labels] for first in labels]
     np.testing.assert_allclose(agreements(labels), expected, atol=1e-12)
+    several = rng.integers(0, 4, size=(5, 40))
+    expected = [[adjusted_rand_score(first, second) for second in several] for first in several]
+    np.testing.assert_allclose(agreements(several), expected, atol=1e-12)
     labels[2] = 1.0
     assert (agreements(labels)[2] == 0.0).all()
 
@@ -99,14 +99,21 @@ def test_a_split_of_the_path_is_the_estimators(planted, model):
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_every_criterion_finds_planted_labels_and_the_largest_score_wins(planted, criterion):
-    model = dc.DiffracClusteringCV(**SMALL, criterion=criterion).fit(planted.X)
-    table = model.cv_results_
-    assert dc.metrics.clustering_error(planted.y, signs(model)) == 0.0
+def test_every_criterion_finds_planted_labels_and_the_largest_score_wins(planted, model, criterion):
+    chosen = dc.DiffracClusteringCV(**SMALL, criterion=criterion).fit(planted.X)
+    table = chosen.cv_results_
+    assert dc.metrics.clustering_error(planted.y, signs(chosen)) == 0.0
     usable = [not kinds for kinds in table["reservations"]]
-    assert model.best_score_ == table[criterion][usable].max()
-    assert table["rank_score"][model.best_index_] == 1
-    assert model.best_params_ == {"lam": model.lam_, "ridge": model.ridge_, "nu": model.nu_}
+    assert chosen.best_score_ == table[criterion][usable].max()
+    assert table["rank_score"][chosen.best_index_] == 1
+    assert chosen.best_params_ == {"lam": chosen.lam_, "ridge": chosen.ridge_, "nu": chosen.nu_}
+    np.testing.assert_array_equal(table["stability"], model.cv_results_["stability"])  # the seed alone decides
+
+
+def test_another_seed_draws_other_halves(planted, model):
+    other = clone(model).set_params(random_state=1, refit=False).fit(planted.X)
+    assert not np.array_equal(model.cv_results_["separation"], other.cv_results_["separation"])
+    assert not hasattr(other, "labels_")
 
 
 def test_the_consensus_is_the_mean_agreement_with_the_other_settings(model):
@@ -143,14 +150,11 @@ def test_where_no_setting_is_an_answer_it_says_so():
     assert model.reservations_
 
 
-def test_a_score_that_was_not_measured_does_not_win():
+def test_a_score_that_was_not_measured_does_not_win_and_of_equal_ones_the_more_stable():
     scores, usable = np.array([np.nan, 0.2, 0.9, 0.5]), np.array([True, True, False, True])
     ranks = rank(scores, usable, np.zeros(4))
     np.testing.assert_array_equal(ranks, [3, 2, 4, 1])
     assert find_best({"rank_score": ranks}) == 3
-
-
-def test_of_equal_scores_the_more_stable_setting_wins():
     ranks = rank(np.array([0.5, 0.5, 0.4]), np.array([True, True, True]), np.array([0.2, 0.3, 0.9]))
     np.testing.assert_array_equal(ranks, [2, 1, 3])
 
@@ -170,13 +174,6 @@ def test_where_lam_is_0_the_frequencies_are_of_the_best_positive_lam(planted):
     np.testing.assert_array_equal(model.selection_frequencies_, table["selection_frequencies"][row])
 
 
-def test_the_choice_depends_on_the_seed_alone(planted):
-    first, second = (dc.DiffracClusteringCV(**SMALL, criterion="stability").fit(planted.X) for _ in range(2))
-    np.testing.assert_array_equal(first.cv_results_["stability"], second.cv_results_["stability"])
-    other = clone(first).set_params(random_state=1).fit(planted.X)
-    assert not np.array_equal(first.cv_results_["separation"], other.cv_results_["separation"])
-
-
 @pytest.mark.slow
 def test_processes_do_not_change_the_table(planted, model):
     table = dc.DiffracClusteringCV(**SMALL, n_jobs=2).fit(planted.X).cv_results_
@@ -192,40 +189,6 @@ def test_a_time_limit_leaves_settings_out_and_a_choice_is_made_all_the_same(plan
     assert np.isnan(table["stability"]).all()
     np.testing.assert_array_equal(table["mean_score"], table["consensus"])
     assert set(model.predict(planted.X)) <= {0, 1}
-
-
-def test_the_clock_without_a_limit_never_ends():
-    assert Clock(None).left is None
-    assert not Clock(None).is_over
-    assert Clock(1e-6).left > 0.0
-
-
-@pytest.mark.parametrize(
-    ("parameters", "says"),
-    [
-        ({"lams": ()}, "lams is empty"),
-        ({"ridges": (-1.0,)}, "ridges"),
-        ({"nus": (2.0,)}, "nus"),
-        ({"criterion": "luck"}, "criterion"),
-        ({"n_resamples": 0}, "n_resamples"),
-        ({"time_limit": -1.0}, "time_limit"),
-        ({"n_clusters": (1, 2)}, r"n_clusters = \(1, 2\) must be a number, or several of at least 2"),
-        ({"n_clusters": ()}, "n_clusters"),
-        ({"refit": "yes"}, "refit"),
-    ],
-)
-def test_wrong_parameters_are_named(planted, parameters, says):
-    with pytest.raises(dc.ParameterError, match=says):
-        dc.DiffracClusteringCV(**parameters).fit(planted.X)
-
-
-def test_a_start_does_not_change_what_is_proved(planted):
-    setting = list_settings([0.01], [0.3], [1.0])[0]
-    first = split_points(as_points(planted.X), setting, tol=1e-5)
-    half = as_points(planted.X[::2])
-    cold, warm = (split_points(half, setting, start=start, tol=1e-5).result for start in (None, first.result))
-    assert warm.lower <= cold.upper + 1e-12
-    assert cold.lower <= warm.upper + 1e-12
 
 
 def test_the_display_marks_the_choice_and_the_settings_that_are_no_answer(planted):
@@ -257,7 +220,7 @@ def test_a_direction_of_two_values_among_mixed_noise_is_found_and_the_default_we
     assert adjusted_rand_score(found.y, dc.DiffracClustering().fit(found.X).labels_) < 0.1
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_default_weights_are_kept_on_noise(seed):
     model = dc.DiffracClusteringCV(n_resamples=2, random_state=0)
     model.fit(np.random.default_rng(seed).standard_normal((100, 3)))
@@ -303,12 +266,6 @@ def test_what_is_called_sees_every_setting_and_ends_the_search(planted):
     assert (len(ended.cv_results_["params"]), ended.n_settings_) == (2, 4)
 
 
-def test_without_refit_there_is_the_table_only(planted):
-    model = dc.DiffracClusteringCV(**SMALL, refit=False).fit(planted.X)
-    assert model.best_params_ == dc.DiffracClusteringCV(**SMALL).fit(planted.X).best_params_
-    assert not hasattr(model, "labels_")
-
-
 # Numbers of clusters
 
 
@@ -318,7 +275,7 @@ def mixture(K, seed, distance=6.0):
     return rng.standard_normal((60 * K, 5)) + distance * np.eye(5)[y], y
 
 
-@pytest.mark.parametrize("K", [2, 3, 4, 5])
+@pytest.mark.parametrize("K", [2, 3, 5])
 def test_the_number_of_planted_clusters_is_found(K):
     X, y = mixture(K, K)
     model = dc.DiffracClusteringCV(n_clusters=range(2, 7), n_resamples=2, random_state=0).fit(X)
@@ -344,12 +301,6 @@ def test_weights_are_chosen_at_a_given_number_of_clusters_too():
     assert (model.n_clusters_, model.lam_, model.ridge_) == (3, 0.0, 0.3)
     assert model.cv_results_["coef"].shape == (8, 3, 5)
     assert adjusted_rand_score(y, model.labels_) > 0.95
-
-
-def test_agreements_of_several_clusters_are_scikit_learns():
-    labels = np.random.default_rng(0).integers(0, 4, size=(5, 40))
-    expected = [[adjusted_rand_score(first, second) for second in labels] for first in labels]
-    np.testing.assert_allclose(agreements(labels), expected, atol=1e-12)
 
 
 def test_the_sets_held_out_are_not_those_of_the_design():

@@ -151,7 +151,7 @@ def test_what_is_no_json_object_is_refused_in_words(content, tmp_path):
 
 def test_every_part_of_a_file_that_is_cut_is_refused(saved, tmp_path):
     whole = saved.read_bytes().rstrip()
-    for length in range(0, len(whole), 97):
+    for length in range(0, len(whole), 197):
         (tmp_path / "cut.json").write_bytes(whole[:length])
         with pytest.raises(dc.DataError):
             dc.load_score(tmp_path / "cut.json")

@@ -4,18 +4,31 @@ None touches the global state of NumPy's random numbers.
 """
 
 import inspect
+import pickle
 import warnings
 from functools import cache
+from itertools import product
 
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from forms import BY_PARTS, quick_or_slow
+from forms import BY_PARTS, FORMS, as_dask, each_form, quick_or_slow
 
 import diffrac_cvx as dc
-from diffrac_cvx.estimators.affine import choose_seed
+from diffrac_cvx import rounding
+from diffrac_cvx.errors import DegenerateDataWarning
+from diffrac_cvx.estimators.affine import Teller, choose_seed
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.label_factors import FactorTable
+from diffrac_cvx.points.reading import as_points, as_rows
+from diffrac_cvx.points.sparse import SparseColumns
+from diffrac_cvx.points.streamed import StreamedRows
+from diffrac_cvx.rounding.directions import leading_direction
+from diffrac_cvx.solvers.factored import sampling
 
 ERRORS = (dc.DataError, dc.ParameterError, dc.ResourceError, dc.LostError)
 N, D = 24, 3
@@ -41,7 +54,13 @@ PENALTIES = {"none": dc.Penalty(), "ridge": dc.Penalty(ridge=0.1), "l1": dc.Pena
 # What they need beside the table.
 NEEDED = {"y": LABELS, "labels": (LABELS > 0.0).astype(int), "lower": 0.0, "alpha": 0.3, "k": 2, "rng": 0}
 NEEDED |= {"V": np.eye(D), "Y_or_F": LABELS[:, None], "nus": [0.5, 1.0], "lams": [0.1, 0.3], "alphas": [0.1, 0.5]}
-OPTIONS = {"compare": {"methods": ["low_rank"]}}
+OPTIONS = {
+    "compare": {"methods": ["low_rank"]},
+    "structure_test": {"n_draws": 2},
+    "sparse_kmeans": {"restarts": 1, "bound": 1.3},
+    "select_sparse_kmeans": {"restarts": 1},
+    "gaussian_mixture": {"restarts": 1},
+}
 UNFIT = {"lattice"}  # which refuses data with noise
 TABLES_READ = {  # the functions that read a table by parts; the others need it whole
     "certify_clusters", "certify_labels", "certify_v", "find_components", "fista", "lambda_path", "leading_direction",
@@ -75,18 +94,28 @@ def is_own(function, module):
 
 
 FUNCTIONS, ROUNDINGS = functions_of("X"), functions_of("F")
-each_function = pytest.mark.parametrize("name", FUNCTIONS)
+# Of forms in memory those that a function can take wrongly before it has read them as numbers.
+QUICK = ("tuples", "data frame of Int64", "int8", "matrix", "read-only", "memory map", "csc", "dask")
+COSTLY = {  # by CVXPY, or by many draws
+    "alpha_path", "constrained_alpha", "correlation", "duality", "gaussian_mixture", "ifpca", "lifted", "multiclass",
+    "penalized_nu", "select_ifpca", "select_sparse_component", "select_sparse_kmeans", "sparse_component", "v_space",
+    "v_space_normalized",
+}  # fmt: skip
+QUICK_OF_COSTLY = ("data frame of Int64", "int8", "csc", "dask")
 each_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 every_matrix = quick_or_slow(
     "form, matrix, penalty",
+    list(product(("array", "list", "single precision", "data frame", "memory map", *BY_PARTS), MATRICES, PENALTIES)),
     [
-        (form, matrix, penalty)
-        for form in ("array", "list", "single precision", "data frame", "memory map", *BY_PARTS)
-        for matrix in MATRICES
-        for penalty in PENALTIES
+        *(("array", matrix, "l1") for matrix in MATRICES),
+        *product(("csc", "dask"), ("dask", "result", "too large"), ("l1",)),
     ],
-    [(form, matrix, "l1") for form in ("array", "csc", "dask") for matrix in MATRICES],
 )
+
+
+def each_form_and(names):
+    quick = [(form, name) for form in QUICK for name in names if name not in COSTLY or form in QUICK_OF_COSTLY]
+    return quick_or_slow("form, name", list(product(FORMS, names)), quick)
 
 
 def call(name, table):
@@ -146,12 +175,11 @@ def _global_state_stays():
 
 def test_no_public_function_of_a_table_is_forgotten():
     assert {"low_rank", "fista", "certify_v", "find_components", "nu_path", "compare", "lattice"} <= set(FUNCTIONS)
-    assert len(FUNCTIONS) > 20
     assert set(FUNCTIONS) >= TABLES_READ
 
 
 @pytest.mark.filterwarnings("ignore")
-@each_function
+@each_form_and(FUNCTIONS)
 def test_a_function_gives_for_a_form_what_it_gives_for_the_array_or_says_what_to_pass(form, name):
     expected, numbers_expected = of_array(name)
     if form.name in BY_PARTS and name not in TABLES_READ:
@@ -184,10 +212,15 @@ def test_a_matrix_of_any_form_is_certified_or_refused_in_words(form, matrix, pen
             np.testing.assert_array_equal(groups, dc.find_components(X, V, nu, known))
 
 
+@cache
+def optimum_at(penalty):
+    return dc.low_rank(X, 1.0, PENALTIES[penalty])
+
+
 @every_matrix
 def test_a_solver_starts_from_a_matrix_of_any_form_or_refuses_it_in_words(form, matrix, penalty):
     table, start, known = form(X), MATRICES[matrix], PENALTIES[penalty]
-    expected = dc.low_rank(X, 1.0, known)
+    expected = optimum_at(penalty)
     for solver in (dc.low_rank, dc.fista):
         found = returns_or_says(solver, table, 1.0, known, start=start, tol=0.05)
         if found is not None:
@@ -196,10 +229,10 @@ def test_a_solver_starts_from_a_matrix_of_any_form_or_refuses_it_in_words(form, 
         assert found is not None or matrix not in ("array", "result", "zero", "negative")
 
 
-@each_estimator
+@each_form_and(ESTIMATORS)
 def test_an_estimator_finds_in_a_form_what_it_finds_in_the_array_or_says_what_to_pass(form, name):
     if form.name == "matrix":
-        pytest.skip("scikit-learn refuses one")
+        return  # scikit-learn refuses one
     table, (expected, model) = form(X), [ESTIMATORS[name]() for _ in range(2)]
     assert returns_or_says(expected.fit, X) is not None
     if returns_or_says(model.fit, table) is None:
@@ -210,6 +243,14 @@ def test_an_estimator_finds_in_a_form_what_it_finds_in_the_array_or_says_what_to
     np.testing.assert_array_equal(model.predict(table), expected.predict(X))
     if form.name not in BY_PARTS and name != "DiffracClusteringCV":
         assert (model.lower_bound_, model.upper_bound_) == (expected.lower_bound_, expected.upper_bound_)
+
+
+def test_names_of_a_data_frame_are_kept_and_given_back():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    for model, columns in ((dc.DiffracClustering(), 1), (dc.MultiLabelDiffrac(2, random_state=0), 2)):
+        assert model.fit(frame).feature_names_in_.tolist() == ["a", "b", "c"]
+        output = model.set_output(transform="pandas").transform(frame)
+        assert output.columns.tolist() == [f"{type(model).__name__.lower()}{j}" for j in range(columns)]
 
 
 # NumPy's global state
@@ -236,3 +277,312 @@ def test_a_rounding_leaves_the_global_state(name):
     function = ROUNDINGS[name]
     options = {key: NEEDED[key] for key in inspect.signature(function).parameters if key in ("k", "rng", "y")}
     returns_or_says(function, np.random.default_rng(0).standard_normal((N, 4)), **options)
+
+
+# Tables that are read by parts, on samples where there are many rows
+
+ROWS, COLUMNS = 300, 6
+TOL = 1e-8  # both values lie in a bracket of this width around the optimum, and so do both lower bounds
+READ = ("memory map", "csr", "coo", "dask")
+every_kind = each_form(*READ)
+WEIGHTS = PENALTIES | {
+    "both": dc.Penalty(ridge=0.1, lam=0.02),
+    "some free": dc.Penalty(c=np.array([0.0, 0.1, 0.2, 0.0, 0.1, 0.1])),
+}
+every_case = quick_or_slow(
+    "form, name, nu",
+    list(product(READ, WEIGHTS, (1.0, 0.6))),
+    [
+        ("csr", "some free", 0.6),
+        ("csr", "ridge", 1.0),
+        ("dask", "none", 0.6),
+        ("dask", "l1", 1.0),
+        ("memory map", "both", 1.0),
+        ("coo", "both", 0.6),
+    ],
+)
+
+
+def make_data(n=ROWS, d=COLUMNS, seed=0):
+    """A table half of which is zero, with two clusters along its first column and one of 0 and 1."""
+    rng = np.random.default_rng([n, d, seed])
+    points = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
+    points[:, 0] = np.sign(rng.standard_normal(n)) + 0.3 * rng.standard_normal(n)
+    points[:, 1] = rng.random(n) < 0.3
+    return points
+
+
+POINTS = make_data()
+SPLIT = np.where(POINTS[:, 0] > 0.0, 1.0, -1.0)
+THIRDS = np.digitize(POINTS[:, 0], [-0.5, 0.5])
+
+
+@cache
+def best_at(name, nu, n=ROWS, d=COLUMNS):
+    return dc.low_rank(make_data(n, d), nu, WEIGHTS[name], tol=TOL)
+
+
+def assert_same_bracket(found, expected, tol=TOL):
+    assert found.lower == pytest.approx(expected.lower, abs=tol)
+    assert found.upper == pytest.approx(expected.upper, abs=tol)
+    assert found.lower <= expected.upper
+    assert expected.lower <= found.upper
+
+
+def proofs(table, best, known):
+    """Numbers of what is proved and known of a solution, each with how far it may be off."""
+    labels = dc.certify_labels(table, SPLIT, best, **known)
+    clusters = dc.certify_clusters(table, THIRDS, best, **known)
+    for V in (best.V, best):
+        yield from ((bound, 1e-9) for bound in dc.certify_v(table, V, **known))
+    yield dc.certify_v(table, np.eye(COLUMNS), **known).upper, 1e-12
+    yield from [(labels.objective, 1e-9), (labels.v, 1e-7), (clusters.objective, 1e-9)]
+    yield dc.find_components(table, best, **known), 0.0
+    yield leading_direction(table, best), 1e-8
+
+
+@every_case
+def test_certificates_components_and_directions_are_those_of_the_array(form, name, nu):
+    best, known = best_at(name, nu), {"nu": nu, "penalty": WEIGHTS[name]}
+    for (found, tol), (expected, _) in zip(proofs(form(POINTS), best, known), proofs(POINTS, best, known), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=tol)
+
+
+@every_case
+def test_solvers_give_the_brackets_and_labels_of_the_array(few_are_many, form, name, nu):
+    for n in (ROWS, 3000):
+        table, expected = form(make_data(n)), best_at(name, nu, n)
+        found = dc.low_rank(table, nu, WEIGHTS[name], tol=TOL)
+        assert found.status is dc.Status.OPTIMAL
+        assert found.gap <= TOL
+        assert_same_bracket(found, expected)
+        assert abs(rounding.kmeans_centered(found.factor) @ rounding.kmeans_centered(expected.F)) == n
+        assert found.history[-1].rows / n <= 200 or not sampling.many_rows(n, COLUMNS)
+    assert isinstance(found.factor, FactorTable)
+    published = dc.fista(form(POINTS), nu, WEIGHTS[name], tol=1e-2)
+    assert published.gap <= 1e-2
+    assert_same_bracket(published, best_at(name, nu), 1e-2)
+
+
+@quick_or_slow(
+    "form, name, nu",
+    list(product(("csr", "memory map"), ("l1", "ridge"), (1.0, 0.6))),
+    [("csr", "l1", 0.6), ("memory map", "ridge", 1.0), ("memory map", "l1", 1.0)],
+)
+def test_forty_features_give_the_bracket_and_the_components_of_the_array(form, name, nu):
+    expected = best_at(name, nu, d=40)
+    found = dc.low_rank(form(make_data(d=40)), nu, WEIGHTS[name], tol=TOL)
+    assert_same_bracket(found, expected)
+    if expected.components is not None:
+        np.testing.assert_array_equal(found.components.found, expected.components.found)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "bsr", "dok"])
+@pytest.mark.parametrize("make", ["array", "matrix"])
+def test_every_sparse_format_is_the_same_matrix_and_stays_as_it_was(kind, make):
+    table = getattr(scipy.sparse, f"{kind}_{make}")(POINTS)
+    before = table.copy()
+    for by_columns in (False, True):
+        expected = as_points(scipy.sparse.csr_array(POINTS), by_columns=by_columns)
+        np.testing.assert_array_equal(as_points(table, by_columns=by_columns).array(), expected.array())
+    model, expected = (dc.DiffracClustering(c=0.1).fit(given) for given in (table, POINTS))
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_array_equal(model.predict(table), expected.labels_)
+    assert abs(table - before).sum() == 0.0
+    assert table.format == before.format
+
+
+def test_zeros_that_are_stored_and_entries_in_two_parts_change_nothing():
+    rows, columns = np.nonzero(POINTS)
+    zero_rows, zero_columns = (where[:50] for where in np.nonzero(POINTS == 0.0))
+    halves = POINTS[rows, columns] / 2.0
+    entries = np.concatenate([halves, halves, np.zeros(50)])
+    places = np.concatenate([rows, rows, zero_rows]), np.concatenate([columns, columns, zero_columns])
+    table = scipy.sparse.coo_array((entries, places), shape=POINTS.shape)
+    for given in (table, table.tocsr(), table.tocsc()):
+        stored = given.nnz
+        for penalty in (dc.Penalty(), dc.Penalty(lam=0.02)):
+            found, expected = (
+                dc.low_rank(one, penalty=penalty, tol=TOL) for one in (given, scipy.sparse.csr_array(POINTS))
+            )
+            assert (found.lower, found.upper) == (expected.lower, expected.upper)
+        assert given.nnz == stored
+
+
+WHOLE = np.random.default_rng(4).integers(-4, 5, (60, 4))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.int8, np.uint8, bool, ">f8"])
+@each_form("array", "Fortran order", *READ)
+def test_tables_of_any_numeric_type_are_read_as_their_numbers(form, dtype):
+    if form.name in ("csr", "coo") and dtype in (np.float16, ">f8"):
+        return  # scipy has no sparse matrices of these types
+    table = (np.abs(WHOLE) if dtype in (np.uint8, bool) else WHOLE).astype(dtype)
+    rows, expected = as_rows(form(table)), as_data(table.astype(float))
+    np.testing.assert_allclose(rows.array(), expected, atol=1e-13)
+    np.testing.assert_allclose(rows.take(np.array([3, 50])), expected[[3, 50]], atol=1e-13)
+
+
+def test_chunks_may_be_of_unequal_heights_unknown_sizes_sparse_or_cut_by_columns():
+    expected = dc.certify_v(POINTS, np.eye(COLUMNS), 0.6)
+    whole = da.from_array(POINTS, chunks=((1, 250, 49), (2, 4)))
+    unknown = whole[whole[:, 0] > -100.0]
+    frame = dd.from_pandas(pd.DataFrame(POINTS, columns=list("abcdef")), npartitions=2)
+    sparse = as_dask(POINTS).map_blocks(scipy.sparse.csr_matrix)
+    assert np.isnan(unknown.shape[0])
+    for table in (whole, unknown, sparse, frame, da.concatenate([as_dask(POINTS), as_dask(POINTS[:0])])):
+        assert_same_bracket(dc.certify_v(table, np.eye(COLUMNS), 0.6), expected, 1e-9)
+    model, plain = (dc.DiffracClustering(tol=TOL).fit(points) for points in (frame, POINTS))
+    np.testing.assert_array_equal(model.predict(frame), plain.labels_)
+
+
+@quick_or_slow("form", [(name,) for name in READ], [("csr",), ("memory map",)])
+def test_paths_are_those_of_the_array(few_are_many, form):
+    for path in (
+        lambda points: dc.paths.lambda_path(points, [0.01, 0.05], ridge=0.1, y=SPLIT, tol=TOL),
+        lambda points: dc.paths.nu_path(points, [0.5, 1.0], dc.Penalty(ridge=0.1), y=SPLIT, tol=TOL),
+    ):
+        found, expected = path(form(POINTS)), path(POINTS)
+        np.testing.assert_allclose([found.lower, found.upper], [expected.lower, expected.upper], atol=TOL)
+        np.testing.assert_allclose(np.abs(found.directions), np.abs(expected.directions), atol=1e-3)
+        np.testing.assert_array_equal(found.error, expected.error)
+
+
+OPTIONS_OF_ESTIMATORS = {
+    "memory map": {},
+    "csr": {"lam": 0.02},
+    "coo": {"standardize": False, "nu": 0.6},
+    "dask": {"refine": True},
+}
+
+
+@quick_or_slow(
+    "form, options",
+    list(product(READ, OPTIONS_OF_ESTIMATORS.values())),
+    list(OPTIONS_OF_ESTIMATORS.items()),
+)
+def test_the_estimator_finds_what_it_finds_in_the_array(few_are_many, form, options):
+    table = form(POINTS)
+    model, plain = (dc.DiffracClustering(tol=TOL, **options).fit(points) for points in (table, POINTS))
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    for name in ("lower_bound_", "upper_bound_", "label_gap_", "coef_", "scaled_coef_", "support_", "n_features_in_"):
+        np.testing.assert_allclose(getattr(model, name), getattr(plain, name), atol=2 * TOL, err_msg=name)
+    assert [found.kind for found in model.reservations_] == [found.kind for found in plain.reservations_]
+    np.testing.assert_array_equal(model.predict(table), plain.labels_)
+    np.testing.assert_array_equal(model.predict(POINTS), plain.labels_)
+    np.testing.assert_allclose(model.transform(table), plain.transform(POINTS), atol=1e-7)
+    assert model.score(table) == pytest.approx(plain.score(POINTS), abs=1e-9)
+    if form.name in ("csr", "dask"):
+        for given in (POINTS, table):
+            with pytest.raises(ValueError, match="5 features, but DiffracClustering is expecting 6"):
+                model.predict(given[:, :5])
+
+
+# The factor
+
+
+@quick_or_slow(
+    "form, name, nu",
+    list(product(READ, rounding.ROUNDINGS, (1.0, 0.6))),
+    list(product(["csr", "dask"], ["kmeans_centered", "sign_second"], [0.6])),
+)
+def test_roundings_of_the_factor_that_is_not_made_are_those_of_the_array(few_are_many, form, nu, name):
+    function = rounding.ROUNDINGS[name]
+    for penalty in (dc.Penalty(), dc.Penalty(lam=0.02)):
+        result = dc.low_rank(form(make_data(400, 4)), nu, penalty, tol=1e-6)
+        np.testing.assert_allclose(np.sum(result.F**2, axis=1), 1.0, atol=1e-12)
+        for factor in (result.factor, as_dask(result.F)):
+            np.testing.assert_array_equal(function(factor), function(result.F))
+        by_chance = [rounding.goemans_williamson(factor, 0) for factor in (result.factor, result.F)]
+        np.testing.assert_array_equal(*by_chance)
+
+
+def test_a_factor_says_what_its_array_does():
+    y = np.random.default_rng(0).standard_normal(ROWS)
+    for table, penalty in ((as_dask(POINTS), dc.Penalty()), (scipy.sparse.csc_array(POINTS), dc.Penalty(lam=0.02))):
+        result = dc.low_rank(table, 0.6, penalty, tol=1e-6)
+        factor, F = result.factor, result.F
+        assert isinstance(factor, FactorTable)
+        assert factor.shape == F.shape
+        mean, gram = factor.sums()
+        np.testing.assert_allclose(mean, F.mean(axis=0), atol=1e-12)
+        np.testing.assert_allclose(gram, F.T @ F / ROWS, atol=1e-12)
+        np.testing.assert_allclose(factor.times(np.eye(F.shape[1])), F, atol=1e-12)
+        np.testing.assert_allclose(factor.products_with(y), F.T @ y, atol=1e-10)
+
+
+def test_a_result_of_chunks_is_pickled_with_what_makes_its_factor():
+    result = dc.low_rank(as_dask(POINTS), tol=1e-6)
+    copy = pickle.loads(pickle.dumps(result))
+    assert (copy.lower, copy.upper, copy.history) == (result.lower, result.upper, result.history)
+    np.testing.assert_array_equal(copy.F, result.F)
+    np.testing.assert_array_equal(copy.V, result.V)
+    again = pickle.loads(pickle.dumps(copy))
+    np.testing.assert_array_equal(rounding.kmeans_centered(again.factor), rounding.kmeans_centered(result.factor))
+
+
+# Rows
+
+
+@every_kind
+def test_a_pass_counts_each_row_once(form):
+    rows = as_rows(form(POINTS))
+    before = rows.meter.rows
+    rows.gain_and_energy(np.eye(COLUMNS))
+    assert rows.meter.rows == before + ROWS
+    rows.moment(np.ones(ROWS))
+    assert rows.meter.rows == before + 2 * ROWS
+
+
+@each_form("array", *READ)
+def test_the_warning_of_a_constant_column_points_at_the_line_that_asked(few_are_many, form):
+    table = form(np.column_stack([POINTS[:, :2], np.full(ROWS, 2.0)]))
+    for solver, penalty in product((dc.low_rank, dc.fista), (dc.Penalty(ridge=0.3), dc.Penalty(lam=0.02))):
+        with pytest.warns(DegenerateDataWarning, match=r"\[2\]") as said:
+            solver(table, penalty=penalty, tol=1e-2)
+        assert [warning.filename for warning in said] == [__file__]
+
+
+def test_components_of_chunks_that_do_not_fit_in_memory_are_refused_before_they_are_read(monkeypatch):
+    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1e4)
+    with pytest.raises(dc.ResourceError, match="components of 300 points and 6 features"):
+        dc.find_components(as_dask(POINTS), np.eye(COLUMNS), penalty=dc.Penalty(lam=0.02))
+
+
+@every_kind
+@pytest.mark.parametrize("entry", [0.0, 0.1])
+def test_columns_that_are_all_constant_leave_nothing_to_cluster_on(form, entry):
+    points = np.full((20, 3), entry)
+    table = form(points)
+    with pytest.warns(DegenerateDataWarning, match="every column"):
+        found = dc.low_rank(table)
+    assert (found.lower, found.upper) == (1.0, 1.0)
+    for nu in (1.0, 0.6):
+        assert_same_bracket(dc.certify_v(table, np.eye(3), nu), dc.certify_v(points, np.eye(3), nu), 1e-12)
+
+
+def test_a_verbose_estimator_says_how_many_rows_it_reads_in_a_second(few_are_many, capsys):
+    lines = []
+    dc.DiffracClustering(verbose=True, tol=TOL, lam=0.02).fit(as_dask(POINTS))
+    assert capsys.readouterr().err.splitlines()[0] == "low_rank: 300 points, 6 features"
+    model = dc.DiffracClustering(verbose=lines.append, tol=TOL, lam=0.02).fit(as_dask(POINTS))
+    assert capsys.readouterr().err == ""
+    rows = [line.rows for line in model.result_.history]
+    assert lines[-1].rows == rows[-1] >= 5 * ROWS
+    assert rows == sorted(rows)
+    assert rows[0] >= 3 * ROWS  # two to check and centre the table, and one at the first point
+    assert all(count % ROWS == 0 for count in rows)
+    Teller()(lines[-1]._replace(seconds=2.0).with_rows(5000))
+    assert capsys.readouterr().err.endswith(", 2.5e+03 rows a second\n")
+
+
+def test_points_are_what_they_were():
+    table = scipy.sparse.csr_array(POINTS)
+    assert isinstance(as_points(POINTS), DensePoints)
+    for by_columns, kind in ((True, SparseColumns), (False, StreamedRows)):
+        found = as_points(table, by_columns=by_columns)
+        assert isinstance(found, kind)
+        assert as_points(found, by_columns=by_columns) is found
+    turned = as_points(as_points(table, by_columns=True))
+    assert isinstance(turned, StreamedRows)
+    np.testing.assert_allclose(turned.array(), as_data(POINTS), atol=1e-14)

@@ -92,27 +92,6 @@ def test_centring_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_col
     np.testing.assert_allclose(rows.second_moment(), expected.T @ expected / len(X), rtol=1e-9, atol=1e-9)
 
 
-def test_rows_take_tables_of_any_numeric_type_and_order():
-    X = RNG.integers(0, 9, (2500, 3))
-    expected = as_data(X)
-    for table in (X, X.astype(np.float32), np.asfortranarray(X, dtype=float), X > 4):
-        np.testing.assert_allclose(as_rows(table).array(), as_data(table), atol=1e-12)
-    rows = as_rows(X)
-    np.testing.assert_allclose(rows.take(np.array([3, 2400])), expected[[3, 2400]], atol=1e-12)
-    np.testing.assert_allclose(rows @ np.eye(3), expected, atol=1e-12)
-    assert rows.zero_rows().sum() == (~expected.any(axis=1)).sum()
-
-
-@pytest.mark.parametrize(
-    ("entry", "words"), [(np.nan, "row 2400, column 1"), (np.inf, "row 2400, column 1"), (1e120, "rescale")]
-)
-def test_entries_that_cannot_be_used_are_named(entry, words):
-    X = data()
-    X[2400, 1] = entry
-    with pytest.raises(DataError, match=words):
-        as_rows(X)
-
-
 @every_nu
 @every_penalty
 def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
@@ -179,12 +158,6 @@ def test_odd_data_are_solved_by_samples_as_without(monkeypatch, X, penalty, nu):
     assert np.isfinite(found.F).all()
 
 
-def test_the_warning_points_at_the_line_that_asked(few_are_many):
-    with pytest.warns(DegenerateDataWarning) as warnings:
-        dc.low_rank(ODD["a constant column"], penalty=dc.Penalty.l1(0.05), tol=1e-2)
-    assert [warning.filename for warning in warnings] == [__file__]
-
-
 def test_a_warm_start_is_certified_by_the_first_pass(few_are_many):
     X, penalty = data(), dc.Penalty.l1(1e-2)
     first = dc.low_rank(X, penalty=penalty, tol=1e-6)
@@ -239,16 +212,3 @@ def test_components_take_over_from_the_samples_and_say_what_is_proved(few_are_ma
     result = dc.low_rank(data(), nu, dc.Penalty(c=1.0), tol=1e-6)
     assert result.gap <= 1e-6
     assert str(result.components) == "V is diagonal, and every optimal V is proved to be"
-
-
-def test_one_row_is_refused_and_the_second_moment_needs_no_gram_matrix_made_before():
-    with pytest.raises(DataError, match="one row"):
-        as_rows(np.ones((1, 3)))
-    X = data(n=3000)
-    rows = as_rows(X)
-    u = RNG.uniform(0.5, 2.0, 3000)
-    np.testing.assert_allclose(rows.moment(u), as_data(X).T @ (u[:, None] * as_data(X)) / 3000, rtol=1e-9, atol=1e-12)
-    for offset in (0.0, 2.0):
-        given = replace(rows, offset=offset, gram=None)
-        points = np.concatenate(list(given.row_blocks()))
-        np.testing.assert_allclose(given.second_moment(), points.T @ points / 3000, rtol=1e-10, atol=1e-12)

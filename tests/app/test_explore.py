@@ -791,22 +791,3 @@ def test_a_port_is_free_again_after_its_program_has_ended():
         other.bind(("127.0.0.1", 0))
         port = other.getsockname()[1]
     launcher.require_port(port)
-
-
-@pytest.mark.parametrize("headless", [True, False])
-def test_the_program_starts_a_worker_and_then_the_page(monkeypatch, capsys, headless):
-    asked, started = [], []
-    monkeypatch.setattr(sys, "argv", ["explore", "--port", "4321", *(["--headless"] if headless else [])])
-    monkeypatch.setattr(launcher.os, "environ", environment := {})
-    monkeypatch.setattr(launcher, "WAITING", waiting := [])
-    monkeypatch.setattr(launcher, "take_worker", lambda: started.append("worker"))
-    monkeypatch.setattr(launcher, "import_module", lambda name: started.append(name))
-    monkeypatch.setattr(launcher.runpy, "run_module", lambda name, **how: asked.append((name, how["run_name"])))
-    launcher.main()
-    assert started[0] == "worker"
-    assert len(waiting) == 1
-    assert asked == [("marimo", "__main__")]
-    token = sys.argv[sys.argv.index("--token-password") + 1]
-    assert sys.argv == launcher.arguments(4321, token, browser=not headless)
-    assert environment["MARIMO_SKIP_UPDATE_CHECK"] == "1"
-    assert f"http://127.0.0.1:4321/?access_token={token}" in capsys.readouterr().out

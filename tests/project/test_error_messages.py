@@ -186,7 +186,6 @@ FAULTS = {
     "an archive of other things": (table("t.npz", zipped(X=b"no array")), DATA, "two-dimensional array X"),
     "an archive without X": (table("t.npz", npz(Z=X)), DATA, "it holds Z"),
     "an array of one dimension": (table("t.npy", npy(Y)), DATA, "two-dimensional array X"),
-    "pickled objects": (table("t.npy", npy(np.array([[{}, 1]], dtype=object))), DATA, "allow_pickle=False"),
     "an empty array file": (table("t.npy", b""), DATA, "cannot be read as a .npy file"),
     "a forged size": (table("t.npy", forged_npy((10**11, 3))), RESOURCE, "does not fit in memory"),
     "a forged sign": (table("t.npy", forged_npy((-5, 3))), DATA, "negative dimensions"),

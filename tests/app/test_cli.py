@@ -29,6 +29,7 @@ TEXT = "name,age,income,city\n" + "".join(
     f"p{i},{20 + 30 * (i % 2) + i / 7:.2f},{i * 37 % 11},{'Oslo' if i % 2 else 'Rome'}\n" for i in range(24)
 )
 READ = ("--label", "city", "--drop", "name")
+SPLIT = (*READ, "--no-structure")  # a test of structure takes seconds, and on a busy machine draws little
 
 
 @pytest.fixture
@@ -40,14 +41,14 @@ def table(tmp_path):
 
 def test_a_strangers_table_gets_labels_a_proof_and_a_judgement(table, command, tmp_path):
     out = tmp_path / "labels.csv"
-    status, printed, _ = command("cluster", table, *READ, "--out", out)
+    status, printed, _ = command("cluster", table, *SPLIT, "--out", out)
     assert status == 0
     assert "Proved: no split of these points costs less" in printed
     assert "clustering error 0.000" in printed
     rows = list(csv.DictReader(out.open()))
     assert [row["true"] for row in rows] == ["Rome", "Oslo"] * 12
     assert len({(row["label"], row["true"]) for row in rows}) == 2
-    found = json.loads(command("cluster", table, *READ, "--json")[1])
+    found = json.loads(command("cluster", table, *SPLIT, "--json")[1])
     assert found["exit"] == 0
     assert found["lower_bound"] <= found["upper_bound"]
     assert found["n"] == len(found["labels"]) == 24
@@ -57,10 +58,10 @@ def test_a_strangers_table_gets_labels_a_proof_and_a_judgement(table, command, t
 def test_what_is_suggested_can_be_pasted_into_a_shell(tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("my table.csv").write_text(TEXT.replace("name,", "full name,"))
-    said, line = command("cluster", "my table.csv", "--quiet")[2].splitlines()
+    said, line = command("cluster", "my table.csv", "--quiet", "--no-structure")[2].splitlines()
     assert "2 columns do not hold numbers: 'full name' (text: 'p0'" in said
     suggested = line.removeprefix("try: ")
-    assert suggested == "diffrac-cvx cluster 'my table.csv' --quiet --drop 'full name' --label city"
+    assert suggested == "diffrac-cvx cluster 'my table.csv' --quiet --no-structure --drop 'full name' --label city"
     assert command(*shlex.split(suggested)[1:]) == (0, "", "")
 
 
@@ -121,7 +122,7 @@ def test_points_that_are_all_equal_are_no_answer(tmp_path, command):
 
 
 def test_the_penalty_is_given_by_weights_or_by_roots_and_is_the_estimators_by_default(table, command):
-    options = (table, *READ, "--no-structure", "--json")
+    options = (table, *SPLIT, "--json")
 
     def coefficients(*arguments):
         return json.loads(command("cluster", *options, *arguments)[1])["coefficients"]
@@ -186,7 +187,7 @@ def test_a_lambda_is_suggested_once_where_there_are_more_columns_than_rows_and_n
     assert f"--lambda {0.15 * (np.log(45) / 30) ** 0.5:.2g}" in half
     for options in (suggested.split(), ["-c", "0.3"], ["--ridge", "0"], ["--clusters", "3"], ["--lambda", "0"]):
         assert "with more columns" not in command("cluster", wide, "--no-structure", *options)[1], options
-    assert "with more columns" not in command("cluster", table, *READ, "--no-structure")[1]
+    assert "with more columns" not in command("cluster", table, *SPLIT)[1]
 
 
 def test_the_features_that_carry_the_answer_are_counted_and_what_others_could_gain_is_the_distance_from_the_best(
@@ -215,7 +216,7 @@ def test_features_are_not_counted_where_no_l1_weight_chose_them_or_the_split_is_
 
 def test_progress_is_on_standard_error_and_not_with_quiet_or_json(table, command, monkeypatch):
     monkeypatch.setattr(console, "FIRST", 0.0)
-    options = ("cluster", table, *READ, "--no-structure")
+    options = ("cluster", table, *SPLIT)
     _, printed, error = command(*options)
     assert error.startswith("0 s: ")
     assert "0 s: " not in printed
@@ -250,7 +251,7 @@ def test_ctrl_c_in_a_solver_keeps_its_bounds_and_the_labels(table, command, monk
 
     monkeypatch.setitem(registry.SOLVERS, "low_rank", SolverRecord("interrupted", solver))
     out = tmp_path / "l.csv"
-    status, printed, _ = command("cluster", table, *READ, "--lambda", "0.01", "--out", out)
+    status, printed, _ = command("cluster", table, *SPLIT, "--lambda", "0.01", "--out", out)
     assert status == 130
     assert "NOT FINISHED: it was stopped; the bounds below hold" in printed
     assert "Proved: no split" in printed
@@ -278,7 +279,7 @@ def test_a_limit_of_time_is_one_for_all_methods_and_all_values_and_a_stop_keeps_
 
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 def test_quiet_prints_nothing_and_a_tolerance_that_is_not_met_is_exit_status_one(command):
-    assert command("cluster", "heart", "--quiet") == (0, "", "")
+    assert command("cluster", "heart", "--quiet", "--no-structure") == (0, "", "")
     limits = ("--tol", "1e-9", "--time-limit", "0.05")
     status, printed, _ = command("cluster", "sonar", "--solver", "fista", "--lambda", "0.1", *limits)
     assert status == 1
@@ -308,7 +309,7 @@ def test_several_labels_are_found_at_once(command):
 
 @pytest.mark.parametrize("strategy", ["together", "splits"])
 def test_three_clusters_are_found_and_set_against_three_classes(trees, command, strategy):
-    arguments = ("--label", "tree", "--clusters", 3, "--strategy", strategy, "--ridge", 0.1, "--json")
+    arguments = ("--label", "tree", "--clusters", 3, "--strategy", strategy, "--ridge", 0.1, "--no-structure", "--json")
     status, printed, _ = command("cluster", trees, *arguments)
     found = json.loads(printed)
     assert status == 0
@@ -339,7 +340,7 @@ def test_two_clusters_are_set_against_any_number_of_classes(command, tmp_path):
     path, report = tmp_path / "many.csv", tmp_path / "report.html"
     rows = (f"{k + i / 5},{k * 7 % 11},kind {k}" for k in range(20) for i in range(3))
     path.write_text("\n".join(["height,width,kind", *rows]))
-    found = json.loads(command("cluster", path, "--label", "kind", "--report", report, "--json")[1])
+    found = json.loads(command("cluster", path, "--label", "kind", "--no-structure", "--report", report, "--json")[1])
     assert np.sum(found["crosstab"]["counts"]) == 60
     assert 0.0 < found["adjusted_rand_index"] < 1.0
     page = report.read_text(encoding="utf-8")
@@ -352,7 +353,7 @@ def test_two_clusters_are_set_against_any_number_of_classes(command, tmp_path):
 
 def test_the_report_asks_for_nothing_from_elsewhere_and_its_program_gives_the_same_labels(table, command, tmp_path):
     report = tmp_path / "r.html"
-    status, printed, _ = command("cluster", table, *READ, "--report", report, "--json")
+    status, printed, _ = command("cluster", table, *SPLIT, "--report", report, "--json")
     page = report.read_text()
     assert status == 0
     assert page.count('<img alt="') == page.count("data:image/png;base64,") >= 3
@@ -364,7 +365,7 @@ def test_the_report_asks_for_nothing_from_elsewhere_and_its_program_gives_the_sa
 
 def test_the_report_says_what_it_is_of_and_what_every_number_means(table, command, tmp_path):
     report = tmp_path / "r.html"
-    command("cluster", table, *READ, "--nu", "0", "--report", report)
+    command("cluster", table, *SPLIT, "--nu", "0", "--report", report)
     page = html.unescape(report.read_text())
     assert f"diffrac-cvx {dc.__version__}" in page
     assert str(date.today().year) in page
@@ -518,7 +519,7 @@ def test_a_missing_package_is_one_line_that_says_how_to_get_it(table, command, m
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     for name in [name for name in sys.modules if name.startswith("diffrac_cvx.estimator")]:
         monkeypatch.delitem(sys.modules, name)
-    status, _, error = command("cluster", table, *READ)
+    status, _, error = command("cluster", table, *SPLIT)
     assert status == 2
     assert "pip install 'diffrac-cvx[app]'" in error
     assert sum(line.startswith("error: ") for line in error.splitlines()) == 1

@@ -36,7 +36,7 @@ def on_table(command):
 
     def run_command(frame, *arguments, name="cluster"):
         frame.to_csv("my table.csv", index=False)
-        return command(name, "my table.csv", *arguments)
+        return command(name, "my table.csv", *["--no-structure"] * (name == "cluster"), *arguments)
 
     return run_command
 
@@ -52,7 +52,7 @@ def test_with_two_columns_of_text_what_is_suggested_makes_none_a_feature(on_tabl
     assert "never those of the outcome" in error
     assert "(--label, --one-hot, --drop)" in error
     (line,) = suggested(error)
-    assert line == "diffrac-cvx cluster 'my table.csv' --label diagnosis --drop city"
+    assert line == "diffrac-cvx cluster 'my table.csv' --no-structure --label diagnosis --drop city"
     status, printed, _ = on_table(frame, *shlex.split(line)[3:])
     assert (status, "80 points, 4 features" in printed) == (0, True)
 

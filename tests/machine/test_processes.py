@@ -100,6 +100,8 @@ def test_stop_returns_the_bracket_of_a_solver_that_can_be_asked(worker):
     answer = worker.call(call, stopped=stop.is_set, tell=lambda progress: stop.set())
     assert answer.value.status is dc.Status.STOPPED
     assert 0 <= answer.value.lower <= answer.value.upper <= 1
+    again = worker.call(Call(dc.low_rank, (points(24, 4, 0.2),), reports=True))
+    assert again.value.status is dc.Status.OPTIMAL, "a stop is of one call"
 
 
 def test_stop_kills_a_solver_that_cannot_be_asked_and_the_next_call_works(worker):

@@ -84,7 +84,8 @@ class Pairs(NamedTuple):
     @property
     def excess(self) -> Array:
         """G_jk less its box, with its sign; 0 inside."""
-        return np.asarray(np.sign(self.G) * np.maximum(np.abs(self.G) - self.side, 0.0))
+        with np.errstate(invalid="ignore"):  # where G is infinite, or none
+            return np.asarray(np.sign(self.G) * np.maximum(np.abs(self.G) - self.side, 0.0))
 
     def take(self, chosen: Indices) -> "Pairs":
         """Return some of the pairs."""
@@ -136,6 +137,7 @@ def cross_products(problem: BlockProblem, gram_weights: Array) -> Array:
     return np.asarray(rows.X.products_with(gram_weights[:, None] * rows.F).T * len(rows.F))
 
 
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
 def with_rounding(at: SchurComplement, u: Array, condition: float) -> SchurComplement:
     """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
     problem, n, top = at.problem, len(at.gram_weights), at.problem.problem.largest_weight(u)

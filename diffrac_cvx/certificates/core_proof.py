@@ -80,12 +80,12 @@ class Eliminated(NamedTuple):
 
 
 def sums_of_core(core: Core, u: Array, t: float) -> CoreSums | None:
-    """Return S on the core and between it and the others; None where numbers leave the range."""
+    """Return S on the core and between it and the others; None below t = 0 or where numbers leave the range."""
     inside, gram_weights = core.inside, core.outside.gram_weights(u, t)
     rows = inside.rows.X.array()
     weighted = rows * gram_weights[:, None]
     P = symmetric(t * (core.C + np.diag(inside.a**2 + inside.c**2)) - rows.T @ weighted)
-    if not are_finite(P, gram_weights):
+    if t < 0.0 or not are_finite(P, gram_weights):
         return None
     T = core.outside.rows.X.products_with(weighted).T * len(rows)
     return CoreSums(t, gram_weights, P, T)

@@ -63,6 +63,7 @@ class Radius(NamedTuple):
     largest: float = np.inf
 
 
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
 def quick_radius(problem: BlockProblem, q: Array, gap: float, u: Array, t: float) -> Radius | None:
     r"""Return the radius at weights u and t that the gap of a point of energies q leaves; None where it is not known.
 
@@ -98,6 +99,7 @@ class TooManyError(Exception):
     """More pairs may be beyond their box than are of any use."""
 
 
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
 def scan(
     at: SchurComplement, labels: Labels, share: float, radius: Radius | None = None, *, most: float = np.inf
 ) -> Scan:
@@ -223,6 +225,7 @@ def largest_safe_t(problem: BlockProblem, t: float) -> float:
     return t * (1.0 + (1.0 - NEAR) * float(np.min(problem.c**2 / np.maximum(problem.diagonal, 1e-300), initial=np.inf)))
 
 
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
 def radius_of_gap(at: SchurComplement, weights: Weights, used: Mask) -> Radius | None:
     """Return how far G at t = 1 may be from the optimal one, rounding of these sums included.
 

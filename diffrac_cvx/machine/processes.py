@@ -284,7 +284,9 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
                     stopping.set()
                 else:
                     calls.put(message)
-        finally:  # the caller has ended, perhaps in the middle of a message, so nobody reads the answer
+        except (EOFError, OSError, pickle.UnpicklingError):
+            pass  # the caller has ended, perhaps in the middle of a message, so nobody reads the answer
+        finally:
             os._exit(0)
 
     def send(message: Message) -> None:

@@ -12,7 +12,7 @@ from diffrac_cvx.errors import ResourceError
 from diffrac_cvx.machine import memory
 
 MEMINFO = "MemTotal:  16000000 kB\nMemFree:  1000 kB\nMemAvailable:  2000000 kB\n"
-GROUP = {"/sys/fs/cgroup/memory.max": "900000000\n", "/sys/fs/cgroup/memory.current": "400000000\n"}
+GROUP = {"/sys/fs/cgroup/memory.current": "400000000\n"}
 
 
 @pytest.fixture
@@ -33,29 +33,25 @@ def system(monkeypatch):
     return says
 
 
-def test_the_available_memory_is_what_the_system_says(system):
-    system({"/proc/meminfo": MEMINFO})
-    assert memory.available_memory() == 2_000_000 * 1024.0
-
-
-@pytest.mark.parametrize("most", ["900000000\n", "99000000000\n", "max\n"])
-def test_the_limit_of_a_control_group_counts_where_it_leaves_less(system, most):
-    system({"/proc/meminfo": MEMINFO, **GROUP, "/sys/fs/cgroup/memory.max": most})
-    assert memory.available_memory() == (5e8 if most.startswith("9000") else 2_000_000 * 1024.0)
+@pytest.mark.parametrize(
+    ("most", "available"),
+    [(None, 2.048e9), ("900000000\n", 5e8), ("99000000000\n", 2.048e9), ("max\n", 2.048e9)],
+)
+def test_the_available_memory_is_what_the_system_says_or_the_limit_of_a_control_group_leaves(system, most, available):
+    system({"/proc/meminfo": MEMINFO} | ({} if most is None else GROUP | {"/sys/fs/cgroup/memory.max": most}))
+    assert memory.available_memory() == available
 
 
 @pytest.mark.parametrize(
     "files", [{}, {"/proc/meminfo": "MemTotal: 5 kB\n"}, {"/proc/meminfo": "MemAvailable: x kB\n"}]
 )
-def test_where_the_system_does_not_say_it_is_all_the_memory_there_is(system, monkeypatch, files):
+def test_where_the_system_does_not_say_it_is_all_the_memory_there_is_and_else_four_gigabytes(
+    system, monkeypatch, files
+):
     system(files)
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1000}
     monkeypatch.setattr(os, "sysconf", lambda name: sizes[name])
     assert memory.available_memory() == 4096.0 * 1000
-
-
-def test_where_nothing_is_known_it_is_taken_to_be_four_gigabytes(system, monkeypatch):
-    system({})
     monkeypatch.setattr(os, "sysconf", lambda name: (_ for _ in ()).throw(ValueError(name)))
     assert memory.available_memory() == 4e9
 

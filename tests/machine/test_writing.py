@@ -38,7 +38,7 @@ def test_the_file_that_cannot_be_written_is_named_and_not_its_temporary_one(tmp_
     assert caught.value.filename == "elsewhere"
 
 
-def test_links_and_rights_stay(tmp_path):
+def test_links_and_rights_stay_and_a_new_file_has_the_usual_ones(tmp_path):
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("old")
     target.chmod(0o600)
@@ -47,9 +47,6 @@ def test_links_and_rights_stay(tmp_path):
     assert link.is_symlink()
     assert target.read_text() == "new"
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
-
-
-def test_a_new_file_has_the_usual_rights(tmp_path):
     write_text(tmp_path / "a", "x")
     (tmp_path / "b").write_text("x")
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode

@@ -1,7 +1,5 @@
 """Displays: what is drawn equals the numbers, on the axes given, and nothing else changes."""
 
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 from itertools import pairwise
@@ -119,31 +117,29 @@ def test_a_display_draws_on_the_axes_given_and_opens_no_figure(displays, name):
 
 
 @each
-def test_a_display_opens_one_figure_without_a_title_when_no_axes_are_given(displays, name):
-    found = displays[name][0](None)
-    assert plt.get_fignums() == [found.figure_.number]
-    assert found.ax_.get_title() == ""
-    assert all(1.5 < side < 8.0 for side in found.figure_.get_size_inches())
-
-
-@each
-def test_drawing_changes_nothing_global_and_warns_of_nothing(displays, name, untouched):
+def test_without_axes_a_display_opens_one_figure_that_holds_its_texts_apart_and_nothing_else_changes(
+    displays, name, untouched
+):
     with warnings.catch_warnings():
         for kind in (UserWarning, RuntimeWarning, mpl.MatplotlibDeprecationWarning):
             warnings.simplefilter("error", kind)
-        displays[name][0](None).figure_.canvas.draw()
+        found = displays[name][0](None)
+        found.figure_.canvas.draw()
     assert dict(mpl.rcParams) == untouched
-
-
-@each
-def test_no_text_leaves_the_figure_and_no_two_names_overlap(displays, name):
-    found = displays[name][0](None)
-    found.figure_.canvas.draw()
-    whole = found.figure_.bbox
+    assert plt.get_fignums() == [found.figure_.number]
+    assert found.ax_.get_title() == ""
+    assert all(1.5 < side < 8.0 for side in found.figure_.get_size_inches())
     texts = [text for axes in found.figure_.axes for text in (axes.xaxis.label, axes.yaxis.label, *axes.texts)]
-    boxes = [text.get_window_extent() for text in texts if text.get_text()]
-    assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1 for box in boxes)
+    drawn = [text for text in texts if text.get_text()]
+    boxes = [text.get_window_extent() for text in drawn]
+    assert all(inside(text, found.figure_) for text in drawn)
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def inside(artist, figure):
+    """Whether an artist lies inside its figure."""
+    box, whole = artist.get_window_extent(), figure.bbox
+    return whole.x0 <= box.x0 and whole.y0 <= box.y0 and box.x1 <= whole.x1 and box.y1 <= whole.y1
 
 
 def test_a_panel_too_many_is_named(path, dual, ax):
@@ -160,10 +156,10 @@ def test_on_one_axes_the_first_panel_is_drawn_unless_another_is_asked_for(path, 
     assert plotting.DualityDisplay(dual).plot(ax).line_ is None
 
 
-@pytest.mark.parametrize("given", [{"color": "k", "lw": 3.0}, {"c": "k", "linewidth": 3.0}])
-def test_the_look_of_a_line_can_be_given_by_long_or_short_names(result, given, ax):
-    line = plotting.SpectrumDisplay.from_result(result).plot(ax, **given).labels_line_
-    assert (line.get_color(), line.get_linewidth()) == ("k", 3.0)
+def test_the_look_of_a_line_can_be_given_by_long_or_short_names(result, ax):
+    for given in ({"color": "k", "lw": 3.0}, {"c": "k", "linewidth": 3.0}):
+        line = plotting.SpectrumDisplay.from_result(result).plot(ax, **given).labels_line_
+        assert (line.get_color(), line.get_linewidth()) == ("k", 3.0)
 
 
 def test_lines_are_told_apart_without_colours():
@@ -182,6 +178,8 @@ def test_a_bracket_is_the_history(result, against, column):
     np.testing.assert_array_equal(drawn(found.upper_lines_[0]), history[:, [column, 3]])
     assert found.upper_lines_[0].get_drawstyle() == "steps-post"
     assert found.ax_.get_xlabel() == against
+    with pytest.raises(dc.ParameterError):
+        found.plot(against="time")
 
 
 def test_a_result_without_history_is_one_point_of_its_bracket(result, other):
@@ -210,15 +208,10 @@ def test_a_search_is_its_history_and_ends_at_the_bracket_it_returned(search):
     assert found.legend_.get_title().get_text() == f"{search.nodes} relaxations"
 
 
-@pytest.mark.parametrize(("last", "scale"), [(1.5, "linear"), (30.0, "log")])
-def test_a_long_search_has_a_logarithmic_axis_of_seconds(last, scale):
-    found = plotting.SearchDisplay([(0.1, 0.2, 0.4), (last, 0.3, 0.4)], 0.2, 7).plot()
-    assert found.ax_.get_xscale() == scale
-
-
-def test_a_search_without_history_cannot_be_drawn():
-    with pytest.raises(dc.DataError, match="at least one line of history"):
-        plotting.SearchDisplay([], 0.2, 0)
+def test_a_long_search_has_a_logarithmic_axis_of_seconds():
+    for last, scale in ((1.5, "linear"), (30.0, "log")):
+        found = plotting.SearchDisplay([(0.1, 0.2, 0.4), (last, 0.3, 0.4)], 0.2, 7).plot()
+        assert found.ax_.get_xscale() == scale
 
 
 def test_a_test_of_structure_is_a_mark_for_each_table_and_a_line_for_this_one():
@@ -226,8 +219,6 @@ def test_a_test_of_structure_is_a_mark_for_each_table_and_a_line_for_this_one():
     np.testing.assert_array_equal(found.null_lines_[0].get_xdata(), tested.null_values)
     assert set(found.value_line_.get_xdata()) == {0.2}
     assert [label.get_text() for label in found.ax_.get_yticklabels()] == ["columns permuted\np = 0.5"]
-    with pytest.raises(dc.DataError, match="at least one test"):
-        plotting.StructureDisplay()
 
 
 def test_spectra_are_shares_of_the_eigenvalues(result):
@@ -263,11 +254,12 @@ def test_histograms_count_every_point_of_each_label_on_its_side(planted):
     assert len(set(split[above])) == len(set(split[~above])) == 1
 
 
-def test_a_direction_given_is_projected_on(planted):
-    labels = np.arange(80) % 3
-    found = plotting.ProjectionDisplay.from_labels(planted.X, labels, planted.v)
+def test_a_direction_given_is_projected_on_and_points_that_are_all_equal_have_their_own_value_as_threshold(planted):
+    found = plotting.ProjectionDisplay.from_labels(planted.X, np.arange(80) % 3, planted.v)
     np.testing.assert_allclose(found.projection, planted.X @ planted.v, atol=1e-12)
     assert len(found.plot().bars_) == 3
+    found = plotting.ProjectionDisplay([2.0, 2.0, 2.0], [1, 1, 1])
+    assert found.plot().threshold_line_.get_xdata()[0] == 2.0
 
 
 def test_an_estimator_is_split_by_the_sign_of_its_decision(planted):
@@ -280,13 +272,7 @@ def test_an_estimator_is_split_by_the_sign_of_its_decision(planted):
     np.testing.assert_array_equal(judged.classes, [-1.0, 1.0])
 
 
-def inside(artist, figure):
-    """Whether an artist lies inside its figure."""
-    box, whole = artist.get_window_extent(), figure.bbox
-    return whole.x0 <= box.x0 and whole.y0 <= box.y0 and box.x1 <= whole.x1 and box.y1 <= whole.y1
-
-
-@pytest.mark.parametrize("classes", [2, 8, 9, 20, 64])
+@pytest.mark.parametrize("classes", [2, 8, 9, 64])
 def test_any_number_of_labels_is_drawn_each_in_its_own_way_and_the_legend_stays_inside(classes):
     labels = np.repeat(np.arange(classes), 3)
     found = plotting.ProjectionDisplay(labels + np.tile([0.0, 0.1, 0.2], classes), labels).plot()
@@ -318,11 +304,6 @@ def test_many_runs_differ_in_their_lines_and_the_legend_stays_inside(result):
     found.figure_.draw_without_rendering()
     assert inside(found.legend_, found.figure_)
     assert found.legend_.get_texts()[-1].get_text() == "... and 23 more"
-
-
-def test_points_that_are_all_equal_have_their_own_value_as_threshold():
-    found = plotting.ProjectionDisplay([2.0, 2.0, 2.0], [1, 1, 1])
-    assert found.plot().threshold_line_.get_xdata()[0] == 2.0
 
 
 def test_bars_are_the_coefficients_largest_first_with_the_support_marked():
@@ -433,15 +414,11 @@ def test_a_path_is_drawn_per_standard_deviation_where_these_are_given(planted, p
         np.testing.assert_array_equal(drawn(line)[:, 1], path.directions[:, j] * deviations[j])
     assert found.ax_.get_ylabel() == PER_DEVIATION
     solved = plotting.PathDisplay.from_nu(planted.X, [1.0])
+    with pytest.raises(dc.ParameterError, match="give y"):
+        solved.plot(panels="error")
     np.testing.assert_array_equal(solved.deviations, planted.X.std(axis=0))
     with pytest.raises(dc.DataError, match="deviations has shape"):
         plotting.PathDisplay(path, NAMES, [1.0])
-
-
-def test_an_error_that_was_not_measured_is_not_drawn(planted):
-    found = plotting.PathDisplay.from_nu(planted.X, [1.0])
-    with pytest.raises(dc.ParameterError, match="give y"):
-        found.plot(panels="error")
 
 
 def test_duality_draws_both_values_and_the_proved_band(planted, dual):
@@ -458,6 +435,8 @@ def test_duality_draws_both_values_and_the_proved_band(planted, dual):
     at = dual.constrained.parameter[1]
     lower, upper = dual.bounds([at])
     assert {lower[0], upper[0]} <= set(corners[corners[:, 0] == at, 1])
+    solved = plotting.DualityDisplay.from_data(planted.X, dual.penalised.parameter, tol=1e-6)
+    np.testing.assert_array_equal(solved.duality.penalised.value, dual.penalised.value)
 
 
 def test_two_dualities_on_the_same_axes_are_told_apart_by_the_colour_of_all_their_marks(planted, dual):
@@ -469,11 +448,6 @@ def test_two_dualities_on_the_same_axes_are_told_apart_by_the_colour_of_all_thei
     assert mpl.colors.to_hex(found.band_.get_facecolor()[0]) == "#000000"
     assert (found.points_.get_marker(), found.sums_.get_marker(), found.line_.get_linestyle()) == ("s", "s", "-")
     assert [one.get_legend() for one in axes] == [None, None]
-
-
-def test_duality_is_solved_by_the_display_too(planted, dual):
-    found = plotting.DualityDisplay.from_data(planted.X, dual.penalised.parameter, tol=1e-6)
-    np.testing.assert_array_equal(found.duality.penalised.value, dual.penalised.value)
 
 
 # Phase maps
@@ -491,14 +465,11 @@ def test_a_phase_map_draws_the_mean_of_the_replications_in_its_cell():
     assert found.colorbar_.ax.get_ylabel() == "error"
 
 
-def test_a_phase_map_has_its_line_where_neighbours_cross_the_level():
+def test_a_phase_map_has_its_line_where_neighbours_cross_the_level_and_none_where_nothing_was_measured():
     found = plotting.PhaseMapDisplay([1, 2], [10, 20], [[0.0, 0.0], [1.0, 1.0]]).plot(level=0.25)
     np.testing.assert_allclose(np.vstack(found.contour_.allsegs[0])[:, 1], 12.5)
-    assert found.plot(level=2.0).contour_ is None
-    assert found.plot(level=None).contour_ is None
-
-
-def test_a_phase_map_of_which_nothing_was_measured_is_empty():
+    for level in (2.0, None):
+        assert found.plot(level=level).contour_ is None
     found = plotting.PhaseMapDisplay([1, 2], [1, 2], np.full((2, 2), np.nan)).plot()
     assert found.contour_ is None
     assert np.ma.getmaskarray(found.mesh_.get_array()).all()
@@ -520,6 +491,8 @@ def test_a_phase_map_takes_a_data_frame():
     ("call", "message"),
     [
         (lambda: plotting.BracketDisplay.from_result(), "at least one run"),
+        (lambda: plotting.SearchDisplay([], 0.2, 0), "at least one line of history"),
+        (lambda: plotting.StructureDisplay(), "at least one test"),
         (lambda: plotting.SpectrumDisplay([]), "a spectrum"),
         (lambda: plotting.ProjectionDisplay([1.0, 2.0], [1]), "labels has shape"),
         (lambda: plotting.ProjectionDisplay.from_labels(np.eye(3), [1, 1, -1], [1.0]), "w has 1 entries for 3"),
@@ -538,16 +511,10 @@ def test_bad_input_is_named(call, message):
         call()
 
 
-def test_kinds_and_orders_are_checked(result):
-    bracket, direction = plotting.BracketDisplay.from_result(result), plotting.DirectionDisplay([1.0])
-    for call in (
-        lambda: bracket.plot(against="time"),
-        lambda: direction.plot(kind="pie"),
-        lambda: direction.plot(order="name"),
-        lambda: direction.plot(most=0),
-    ):
-        with pytest.raises(dc.ParameterError):
-            call()
+@pytest.mark.parametrize("how", [{"kind": "pie"}, {"order": "name"}, {"most": 0}])
+def test_kinds_and_orders_are_checked(how):
+    with pytest.raises(dc.ParameterError):
+        plotting.DirectionDisplay([1.0]).plot(**how)
     assert plt.get_fignums() == []
 
 
@@ -573,12 +540,3 @@ def test_names_at_the_ends_of_lines_do_not_overlap_on_logarithmic_axes_either(ax
     heights = [text.get_window_extent().y0 for text in texts]
     assert heights == sorted(heights)
     assert not any(a.get_window_extent().overlaps(b.get_window_extent()) for a, b in pairwise(texts))
-
-
-# Importing
-
-
-def test_importing_the_plots_does_not_import_matplotlib():
-    code = "import sys, diffrac_cvx.plotting, diffrac_cvx.paths; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
-    assert not any(name.split(".")[0] == "matplotlib" for name in loaded.split())

@@ -1,19 +1,60 @@
+"""Every public function that takes data: what it says of data that it cannot use, and what it finds in odd ones."""
+
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from battery import WITH_NU, X, Y, by_name, each
+from forms import read_only
 
 import diffrac_cvx as dc
 
-SOLVERS = {
-    "fista": lambda **more: dc.fista(X, **more),
-    "low_rank": lambda **more: dc.low_rank(X, **more),
-    "solve": lambda **more: dc.solve(dc.v_space(X), "CLARABEL", **more),
-}
+X = np.random.default_rng(0).integers(-4, 5, (8, 3)).astype(float)
+V = np.eye(3)
+Y = np.where(np.arange(8) < 5, 1.0, -1.0)
 
-each_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+
+def optimum(relaxation):
+    return dc.solve(relaxation, "CLARABEL").value
+
+
+# As functions of X and of keywords; each returns numbers that depend on the data.
+TAKES_X = {
+    "constrained_alpha": lambda X, alpha=0.2: optimum(dc.constrained_alpha(X, alpha)),
+    "penalized_nu": lambda X, nu=0.5, **more: optimum(dc.penalized_nu(X, nu, **more)),
+    "lifted": lambda X, nu=0.5, **more: optimum(dc.lifted(X, nu, **more)),
+    "v_space": lambda X, nu=0.5, **more: optimum(dc.v_space(X, nu, **more)),
+    "v_space_normalized": lambda X, nu=0.5, **more: optimum(dc.v_space_normalized(X, nu, **more)),
+    "correlation": lambda X: optimum(dc.correlation(X)),
+    "fista": lambda X, nu=0.5, **more: dc.fista(X, nu, **more).V,
+    "low_rank": lambda X, nu=0.5, **more: dc.low_rank(X, nu, **more).V,
+    "certify_v": lambda X, V=V, nu=0.5, **more: dc.certify_v(X, V, nu, **more),
+    "certify_y": lambda X, F=Y[:, None], nu=0.5, **more: dc.certify_y(X, F, nu, **more),
+    "certify_labels": lambda X, y=Y, lower=0.0, **more: dc.certify_labels(X, y, lower, **more).objective,
+    "alternating_optimisation": lambda X: dc.baselines.alternating_optimisation(X, rng=0),
+    "kmeans_whitened": lambda X: dc.baselines.kmeans_whitened(X, rng=0),
+    "kmeans_by_column": lambda X: dc.baselines.kmeans_by_column(X),
+    "cure": lambda X: dc.baselines.cure(X, rng=0),
+    "spectral_kurtosis": lambda X: dc.baselines.spectral_kurtosis(X),
+    "refine": lambda X, y=Y: dc.rounding.refine(X, y),
+    "squared_correlation": lambda X, y=Y: dc.metrics.squared_correlation(X, y),
+}
+WITH_NU = [name for name in TAKES_X if name.startswith(("pen", "lift", "v_", "fista", "low", "cert"))]
+WITH_Y = ["certify_labels", "refine", "squared_correlation"]
+SILENT = ["certify_v", "certify_y", "certify_labels"]
+WARNS = [name for name in TAKES_X if name not in SILENT]
+quiet = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+
+
+def by_name(names):
+    return pytest.mark.parametrize("function", [TAKES_X[name] for name in names], ids=names)
+
+
+each = by_name(list(TAKES_X))
+
+
+# What cannot be used
 
 
 def with_entry(value, dtype=float):
@@ -59,31 +100,32 @@ def test_unusable_data_are_named_with_the_remedy(function, bad, words):
         function(bad)
 
 
-@pytest.mark.parametrize("nu", [-0.1, 1.5, np.nan, np.inf, "half", None, [0.5], 1j])
+BAD_PARAMETERS = {
+    "nu": (WITH_NU, [-0.1, 1.5, np.nan, np.inf, "half", None, [0.5], 1j]),
+    "alpha": (["constrained_alpha", "certify_y"], [-0.1, 1.5, np.nan, "half", [0.5]]),
+    "tol": (["fista", "low_rank", "solve"], [0.0, -1e-3, np.nan, np.inf, "tight"]),
+    "max_iter": (["fista", "low_rank", "solve"], [0, -3, 1.5, np.nan, "many"]),
+    "time_limit": (["fista", "low_rank", "solve"], [0.0, -1.0, np.nan, "long"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "name"), [(parameter, name) for parameter, (names, _) in BAD_PARAMETERS.items() for name in names]
+)
+def test_a_parameter_out_of_its_range_is_named_with_its_value(parameter, name):
+    functions = TAKES_X | {"solve": lambda X, **more: dc.solve(dc.v_space(X), "CLARABEL", **more)}
+    for value in BAD_PARAMETERS[parameter][1]:
+        with pytest.raises(dc.ParameterError, match=re.escape(f"{parameter} = {shown(value)}")):
+            functions[name](X, **{parameter: value})
+
+
 @by_name(WITH_NU)
-def test_nu_outside_the_unit_interval_is_refused(function, nu):
-    with pytest.raises(dc.ParameterError, match=re.escape(f"nu = {shown(nu)}")):
-        function(X, nu=nu)
-
-
-@pytest.mark.parametrize("alpha", [-0.1, 1.5, np.nan, "half", [0.5]])
-@by_name(["constrained_alpha", "certify_y"])
-def test_alpha_outside_the_unit_interval_is_refused(function, alpha):
-    with pytest.raises(dc.ParameterError, match=re.escape(f"alpha = {shown(alpha)}")):
-        function(X, alpha=alpha)
-
-
-@by_name(WITH_NU)
-def test_weights_of_the_wrong_number_are_refused(function):
+def test_a_penalty_of_the_wrong_kind_or_length_is_refused(function):
+    for penalty in (0.1, None, "l1"):
+        with pytest.raises(dc.ParameterError, match=re.escape(repr(penalty))):
+            function(X, penalty=penalty)
     with pytest.raises(dc.ParameterError, match="a has 2 weights for 3 features"):
         function(X, penalty=dc.Penalty(a=[1.0, 2.0]))
-
-
-@pytest.mark.parametrize("penalty", [0.1, None, "l1"])
-@by_name(WITH_NU)
-def test_a_penalty_of_the_wrong_kind_is_refused(function, penalty):
-    with pytest.raises(dc.ParameterError, match=re.escape(repr(penalty))):
-        function(X, penalty=penalty)
 
 
 @by_name(["penalized_nu", "certify_y"])
@@ -92,40 +134,17 @@ def test_labels_alone_take_no_l1_part(function):
         function(X, penalty=dc.Penalty(c=0.2))
 
 
-@each_solver
-@pytest.mark.parametrize("tol", [0.0, -1e-3, np.nan, np.inf, "tight"])
-def test_a_tolerance_must_be_positive(solver, tol):
-    with pytest.raises(dc.ParameterError, match=re.escape(f"tol = {shown(tol)}")):
-        solver(tol=tol)
-
-
-@each_solver
-@pytest.mark.parametrize("max_iter", [0, -3, 1.5, np.nan, "many"])
-def test_max_iter_must_be_a_whole_number(solver, max_iter):
-    with pytest.raises(dc.ParameterError, match=re.escape(f"max_iter = {shown(max_iter)}")):
-        solver(max_iter=max_iter)
-
-
-@each_solver
-@pytest.mark.parametrize("time_limit", [0.0, -1.0, np.nan, "long"])
-def test_a_time_limit_must_be_positive(solver, time_limit):
-    with pytest.raises(dc.ParameterError, match=re.escape(f"time_limit = {shown(time_limit)}")):
-        solver(time_limit=time_limit)
-
-
 @pytest.mark.parametrize("size", [2, 5])
-@pytest.mark.parametrize("solver", [dc.fista, dc.low_rank])
-def test_a_start_of_the_wrong_shape_is_refused(solver, size):
-    with pytest.raises(dc.DataError, match=rf"shape \({size}, {size}\).*\(3, 3\)"):
-        solver(X, start=np.eye(size))
+def test_a_matrix_of_directions_of_the_wrong_shape_is_refused(size):
+    for solver in (dc.fista, dc.low_rank):
+        with pytest.raises(dc.DataError, match=rf"shape \({size}, {size}\).*\(3, 3\)"):
+            solver(X, start=np.eye(size))
+    for nu, right in ((0.5, 4), (1.0, 3)):
+        with pytest.raises(dc.DataError, match=rf"V has shape \({size}, {size}\).*\({right}, {right}\)"):
+            dc.certify_v(X, np.eye(size), nu=nu)
 
 
-@pytest.mark.parametrize(("nu", "size", "right"), [(0.5, 2, 4), (0.5, 5, 4), (1.0, 2, 3), (1.0, 4, 3)])
-def test_a_matrix_of_directions_of_the_wrong_shape_is_refused(nu, size, right):
-    with pytest.raises(dc.DataError, match=rf"V has shape \({size}, {size}\).*\({right}, {right}\)"):
-        dc.certify_v(X, np.eye(size), nu=nu)
-
-
+@by_name(WITH_Y)
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
@@ -136,7 +155,6 @@ def test_a_matrix_of_directions_of_the_wrong_shape_is_refused(nu, size, right):
         (np.where(Y > 0, "b", "m"), "only -1 and.*map"),
     ],
 )
-@by_name(["certify_labels", "refine", "squared_correlation"])
 def test_labels_that_are_not_signs_are_refused(function, bad, words):
     with pytest.raises(dc.DataError, match=words):
         function(X, y=bad)
@@ -145,3 +163,103 @@ def test_labels_that_are_not_signs_are_refused(function, bad, words):
 def test_both_errors_are_value_errors():
     assert issubclass(dc.DataError, ValueError)
     assert issubclass(dc.ParameterError, ValueError)
+
+
+# Odd data; problem/test_metamorphic.py has the optima that stay
+
+Z = np.random.default_rng(1).standard_normal((16, 3))
+SAME = {
+    "a constant column": np.column_stack([Z[:, :1], np.full(16, 0.1), Z[:, 1:]]),
+    "a column constant up to rounding": np.column_stack([Z, np.where(np.arange(16) % 2, 0.1, 0.3 - 0.2)]),
+    "a column of zeros": np.column_stack([Z, np.zeros(16)]),
+    "a column twice": Z[:, [0, 1, 2, 0]],
+    "a column in other units": Z * [1e-8, 1.0, 1e8],
+    "scale 1e-8": 1e-8 * Z,
+    "scale 1e8": 1e8 * Z,
+    "an offset": Z + np.array([1e6, -1e3, 0.0]),
+    "another basis": Z @ np.random.default_rng(2).standard_normal((3, 3)),
+}
+
+
+@quiet
+@pytest.mark.parametrize("form", SAME)
+def test_a_change_of_form_leaves_labels_and_the_bracket_of_a_factor_of_labels(form):
+    X, start = SAME[form], np.where(np.arange(16) < 7, 1.0, -1.0)
+    y = dc.baselines.alternating_optimisation(Z, rng=0)
+    np.testing.assert_array_equal(dc.baselines.alternating_optimisation(X, rng=0), y)
+    np.testing.assert_array_equal(dc.rounding.refine(X, start), dc.rounding.refine(Z, start))
+    assert dc.metrics.squared_correlation(X, start) == pytest.approx(dc.metrics.squared_correlation(Z, start), rel=1e-6)
+    found = dc.low_rank(Z, tol=1e-7)
+    assert list(dc.certify_y(X, found.F)) == pytest.approx([found.value] * 2, abs=1e-6)
+    assert list(dc.certify_y(X[::-1, ::-1], found.F[::-1])) == pytest.approx([found.value] * 2, abs=1e-6)
+
+
+@quiet
+@each
+def test_booleans_are_zeros_and_ones(function):
+    positive = X > 0
+    np.testing.assert_array_equal(function(positive), function(positive.astype(float)))
+
+
+@by_name(WITH_Y)
+def test_the_container_of_the_labels_does_not_matter(function):
+    for change in (lambda y: y.astype(np.int8), list, pd.Series, read_only):
+        np.testing.assert_array_equal(function(X, y=change(Y)), function(X, y=Y))
+
+
+def test_the_arrays_of_a_penalty_are_neither_modified_nor_shared():
+    c = np.array([0.1, 0.2, 0.3])
+    penalty = dc.Penalty(c=c)
+    before = dc.low_rank(X, penalty=penalty).value
+    np.testing.assert_array_equal(c, [0.1, 0.2, 0.3])
+    c[:] = 9.0
+    assert dc.low_rank(X, penalty=penalty).value == before
+    assert dc.low_rank(X, penalty=dc.Penalty(c=[0.1, 0.2, 0.3])).value == before
+
+
+# What is said of degenerate data
+
+
+def said(function, X):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(X)
+    return [warning for warning in caught if warning.category is dc.DegenerateDataWarning]
+
+
+@by_name(WARNS)
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (X * [1, 0, 1] + 0.1, "column [1] of X is constant"),
+        (np.tile([[0.1], [0.3 - 0.2]], (4, 3)), "every column of X is constant"),
+    ],
+    ids=["one column", "every column"],
+)
+def test_constant_columns_are_named_once_at_the_line_of_the_user(function, data, words):
+    (warning,) = [warning for warning in said(function, data) if "constant" in str(warning.message)]
+    assert words in str(warning.message)
+    assert warning.filename == __file__
+
+
+@by_name(SILENT)
+def test_a_certificate_says_nothing_of_degenerate_data(function):
+    assert said(function, X * [1, 0, 1]) == []
+
+
+@by_name(["fista", "low_rank"])
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [(Z[:, [0, 1, 2, 0]], "rank 3 < d = 4"), (Z[:4], "every labelling is fitted"), (Z.T, "every labelling is fitted")],
+    ids=["a column twice", "as many columns as points", "more columns than points"],
+)
+def test_data_that_determine_no_answer_are_named_at_the_line_of_the_user(function, data, words):
+    (warning,) = said(function, data)
+    assert words in str(warning.message)
+    assert warning.filename == __file__
+    assert said(lambda X: function(X, penalty=dc.Penalty(a=0.1)), data) == []
+
+
+@each
+def test_nothing_is_said_of_sound_data(function):
+    assert said(function, X) == []

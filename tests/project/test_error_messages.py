@@ -3,10 +3,8 @@
 What no function can use is in test_bad_input, which tries it on every function, and weights are in test_penalty.
 """
 
-import contextlib
 import io
 import os
-import subprocess
 import sys
 import time
 import zipfile
@@ -19,11 +17,11 @@ import scipy.sparse
 from packed import forged_npy, npy, npz, parquet
 
 import diffrac_cvx as dc
-from diffrac_cvx.app.cli.program import run
+from diffrac_cvx.app.cli.program import entry, run
 from diffrac_cvx.app.page.computation import describe_error, evaluate
 from diffrac_cvx.app.page.data import OwnTable, Planted
 from diffrac_cvx.app.page.ports import require_port
-from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
+from diffrac_cvx.app.page.solve_choice import Setting
 from diffrac_cvx.datasets import make_planted, read_table
 from diffrac_cvx.rounding.directions import leading_direction
 
@@ -188,7 +186,6 @@ FAULTS = {
     "an archive of other things": (table("t.npz", zipped(X=b"no array")), DATA, "two-dimensional array X"),
     "an archive without X": (table("t.npz", npz(Z=X)), DATA, "it holds Z"),
     "an array of one dimension": (table("t.npy", npy(Y)), DATA, "two-dimensional array X"),
-    "pickled objects": (table("t.npy", npy(np.array([[{}, 1]], dtype=object))), DATA, "allow_pickle=False"),
     "an empty array file": (table("t.npy", b""), DATA, "cannot be read as a .npy file"),
     "a forged size": (table("t.npy", forged_npy((10**11, 3))), RESOURCE, "does not fit in memory"),
     "a forged sign": (table("t.npy", forged_npy((-5, 3))), DATA, "negative dimensions"),
@@ -217,28 +214,6 @@ def test_a_fault_is_named(call, error, words):
         call()
     assert "\n\n\n" not in str(caught.value)
     assert describe_error(caught.value)  # as the page shows it
-
-
-def test_the_table_is_long_enough_and_says_different_things():
-    assert len(FAULTS) >= 80
-    assert {PARAMETER, DATA, RESOURCE} <= {error for _, error, _ in FAULTS.values()}
-
-
-def test_a_taken_port_is_refused():
-    import socket
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        with pytest.raises(PARAMETER, match="is in use"):
-            require_port(taken.getsockname()[1])
-
-
-def test_what_the_page_cannot_solve_is_a_sentence():
-    data, setting = Planted(n=400).load(), Setting(lam=0.1)
-    refused = plan_solves(data, setting, ["(8)", "(7)", "(15)"], ["CLARABEL", "SCS"])
-    assert all(solve.call is not None or len(solve.refusal) > 20 for solve in refused)
-    assert any("takes at most 150 points" in solve.refusal for solve in refused)
 
 
 # The program: exit status 2, nothing on standard output, one line on standard error, and never a traceback
@@ -365,59 +340,31 @@ def test_two_columns_of_one_name_in_a_text_stay_apart():
     assert found.names == ("age", "age (2)")
 
 
-def test_names_that_a_terminal_cannot_show_end_no_command(tmp_path):
+def test_names_that_a_terminal_cannot_show_end_no_command(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text(TEXT.replace("age", "âge \N{SNOWMAN}"), encoding="utf-8")
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])}
-    program = "from diffrac_cvx.app.cli.program import entry; entry()"
-    ended = subprocess.run(
-        [sys.executable, "-c", program, "cluster", str(tmp_path / "t.csv"), "--drop", "name"],
-        capture_output=True, text=True, env=environment,
-    )  # fmt: skip
-    assert ended.returncode == 0
-    assert all(" s: " in line for line in ended.stderr.splitlines())  # progress
-    assert r"\u2603" in ended.stdout
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", terminal := io.TextIOWrapper(shown, encoding="ascii"))
+    monkeypatch.setattr(sys, "argv", ["diffrac-cvx", "cluster", str(tmp_path / "t.csv"), "--drop", "name"])
+    with pytest.raises(SystemExit) as end:
+        entry()
+    terminal.flush()
+    assert end.value.code == 0
+    assert rb"\u2603" in shown.getvalue()
 
 
 # Limits hold
 
 
-LIMIT = 1.0
 BUSY = 2.0  # seconds that a busy machine may add
-LIMITED = {
-    "low_rank": lambda X, penalty: dc.low_rank(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
-    "fista": lambda X, penalty: dc.fista(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
-    "fista published": lambda X, p: dc.fista(X, 1.0, p, tol=1e-9, time_limit=LIMIT, variant="published"),
-    "estimator": lambda X, p: dc.DiffracClustering(a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT).fit(X).result_,
-    "several labels": lambda X, p: (
-        dc.MultiLabelDiffrac(2, a=p.a, c=p.c, solver="low_rank", tol=1e-12, time_limit=LIMIT).fit(X).result_
-    ),
-    "v_space": lambda X, penalty: dc.solve(dc.v_space(X, 1.0, penalty), "SCS", tol=1e-9, time_limit=LIMIT),
-    "penalized_nu": lambda X, _: dc.solve(dc.penalized_nu(X), "SCS", tol=1e-9, time_limit=LIMIT),
-}
-SIZES = [(60, 900), (60, 2000), (3000, 300), (20, 100_000)]
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("penalty", ["none", "ridge", "l1"])
-@pytest.mark.parametrize(("n", "d"), SIZES)
-@pytest.mark.parametrize("function", LIMITED)
-def test_a_limit_of_a_second_holds(function, n, d, penalty):
-    data = np.random.default_rng(0).standard_normal((n, d))
-    weights = {"none": dc.Penalty(), "ridge": dc.Penalty(a=0.3), "l1": dc.Penalty.l1(0.01)}[penalty]
-    started = time.perf_counter()
-    with contextlib.suppress(dc.ResourceError):  # refused at once, because it would not fit in memory
-        result = LIMITED[function](data, weights)
-        assert result.lower <= result.upper
-    assert time.perf_counter() - started < LIMIT + 1.0 + BUSY
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "d"), SIZES)
+@pytest.mark.parametrize(("n", "d"), [(60, 2000), (3000, 300), (20, 100_000)])
 def test_a_limit_on_a_comparison_is_one_on_each_method(n, d):
     data = np.random.default_rng(0).standard_normal((n, d))
-    found = dc.compare(data, penalty=dc.Penalty.l1(0.01), tol=1e-12, time_limit=LIMIT)
-    assert max(row["seconds"] for row in found.rows) < LIMIT + 1.0 + BUSY
+    found = dc.compare(data, penalty=dc.Penalty.l1(0.01), tol=1e-12, time_limit=1.0)
+    assert max(row["seconds"] for row in found.rows) < 2.0 + BUSY
 
 
 def test_the_time_for_compiling_counts_and_ends_a_process_of_its_own():
@@ -430,13 +377,10 @@ def test_the_time_for_compiling_counts_and_ends_a_process_of_its_own():
 
 
 def test_a_problem_solved_in_a_process_of_its_own_gives_what_it_gives_here(monkeypatch):
-    data = np.random.default_rng(0).standard_normal((20, 4))
-    for builder in (dc.v_space, dc.lifted):
-        relaxation = builder(data, 0.5, dc.Penalty(0.1, 0.2))
-        here = dc.solve(relaxation, "SCS", time_limit=60.0)
-        monkeypatch.setattr("diffrac_cvx.solvers.reference.QUICK_ROWS", 0)
-        there = dc.solve(relaxation, "SCS", time_limit=60.0)
-        monkeypatch.undo()
-        assert (there.lower, there.upper, there.n_iter) == (here.lower, here.upper, here.n_iter)
-        assert there.status is here.status
-        np.testing.assert_array_equal(there.V, here.V)
+    relaxation = dc.lifted(np.random.default_rng(0).standard_normal((20, 4)), 0.5, dc.Penalty(0.1, 0.2))
+    here = dc.solve(relaxation, "SCS", time_limit=60.0)
+    monkeypatch.setattr("diffrac_cvx.solvers.reference.QUICK_ROWS", 0)
+    there = dc.solve(relaxation, "SCS", time_limit=60.0)
+    assert (there.lower, there.upper, there.n_iter) == (here.lower, here.upper, here.n_iter)
+    assert there.status is here.status
+    np.testing.assert_array_equal(there.V, here.V)

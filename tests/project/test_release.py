@@ -8,7 +8,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
 import yaml
 
 import diffrac_cvx as dc
@@ -16,19 +15,14 @@ import diffrac_cvx as dc
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 README = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+RECIPE = (ROOT / ".github/recipe/meta.yaml").read_text()
 WORKFLOW = (ROOT / ".github/workflows/tests.yml").read_text()
 
 
-def readme_on_an_index() -> str:
-    """Return the README with the substitutions of the build."""
+def test_no_link_of_the_readme_on_an_index_leads_to_a_file_that_is_not_there():
     text = (ROOT / "README.md").read_text()
     for rule in README["substitutions"]:
         text = re.sub(rule["pattern"], rule["replacement"], text)
-    return text
-
-
-def test_no_link_of_the_readme_on_an_index_leads_to_a_file_that_is_not_there():
-    text = readme_on_an_index()
     assert re.findall(r"\]\((?!https?:)[^)]*\)", text) == []
     assert "docs/reproduction.md" in text
     assert "![" not in text
@@ -49,13 +43,10 @@ def test_the_library_needs_nothing_of_the_extras():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
-def test_each_python_that_is_promised_is_tested(version):
-    assert f'"{version}"' in WORKFLOW
-    assert f"Programming Language :: Python :: {version}" in PROJECT["project"]["classifiers"]
-
-
-def test_the_floors_are_tested_and_every_dependency_has_one():
+def test_each_python_that_is_promised_and_the_floors_are_tested_and_every_dependency_has_one():
+    for version in ("3.11", "3.12", "3.13"):
+        assert f'"{version}"' in WORKFLOW
+        assert f"Programming Language :: Python :: {version}" in PROJECT["project"]["classifiers"]
     assert "--resolution lowest-direct" in WORKFLOW
     extras = PROJECT["project"]["optional-dependencies"].values()
     for needed in [*PROJECT["project"]["dependencies"], *(name for extra in extras for name in extra)]:
@@ -75,9 +66,6 @@ def test_version_date_title_and_keywords_are_the_same_wherever_they_stand():
     assert archive["license"] == citation["license"].lower() == project["license"].lower()
     addresses = {citation["references"][0]["url"], archive["related_identifiers"][0]["identifier"]}
     assert addresses == {*project["urls"].values()}
-
-
-RECIPE = (ROOT / ".github/recipe/meta.yaml").read_text()
 
 
 def test_the_recipe_for_conda_needs_what_the_library_and_the_program_need():

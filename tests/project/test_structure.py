@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tokenize
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import FunctionType
@@ -37,19 +38,11 @@ LAYERS = [
     ["app.*"],
 ]
 NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerated", "published", "dual")]
-PROOFS = [
-    f"certificates.{name}"
-    for name in (
-        "proof",
-        "block_proof",
-        "core_proof",
-        "label_proof",
-        "screening",
-        "values",
-        "separation",
-        "groups_outside",
-    )
-] + [f"problem.penalties.{name}" for name in ("absolute", "groups", "signs", "between")]
+PROOFS = {
+    *(f"problem.penalties.{name}" for name in ("absolute", "groups", "signs", "between")),
+    *(f"certificates.{name}" for name in ("proof", "block_proof", "core_proof", "label_proof", "screening", "values")),
+    "certificates.separation", "certificates.groups_outside",
+}  # fmt: skip
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
@@ -67,32 +60,39 @@ MAY_IMPORT = {
     | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }
 
-each_module = pytest.mark.parametrize("name", MODULES)
-
 
 def layer(name):
     package = name.split(".")[0] + ".*"
     return next((i for i, names in enumerate(LAYERS) if name in names or package in names), None)
 
 
+@cache
 def imported(name):
     """All dotted names that a module imports, wherever in it; from a import b counts as a.b."""
+    found = []
     for node in ast.walk(TREES[name]):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name} imports relatively"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
 
 
+@cache
 def siblings(name):
     """The modules of this package that a module imports; a subpackage's __init__ stands for all that it holds."""
-    for full in imported(name):
-        parts = full.split(".")
-        if parts[0] != "diffrac_cvx":
-            continue
-        candidates = {".".join(parts[1:k]) for k in (2, 3, 4, 5)} & set(MODULES)
-        yield max(candidates, key=len) if candidates else ".".join(parts[1:2]) or "__init__"
+    found = set()
+    for first, *parts in (full.split(".") for full in imported(name)):
+        if first == "diffrac_cvx":
+            candidates = {".".join(parts[:k]) for k in (1, 2, 3, 4)} & set(MODULES)
+            found.add(max(candidates, key=len) if candidates else parts[0] or "__init__")
+    return found
+
+
+def libraries(name):
+    """The libraries, this package among them, that a module imports."""
+    return {full.partition(".")[0] for full in imported(name)}
 
 
 def public_functions():
@@ -111,63 +111,51 @@ PUBLIC = dict(public_functions())
 # Imports
 
 
-@each_module
-def test_a_module_imports_from_its_own_layer_or_those_before_it(name):
-    assert layer(name) is not None, f"{name} has no place in LAYERS"
-    for other in siblings(name):
-        assert layer(other) is not None, f"{name} imports {other}, which has no place in LAYERS"
-        assert layer(other) <= layer(name), f"{name} imports {other}"
+def test_a_module_imports_from_its_own_layer_or_those_before_it():
+    for name in MODULES:
+        assert layer(name) is not None, f"{name} has no place in LAYERS"
+        for other in siblings(name):
+            assert layer(other) is not None, f"{name} imports {other}, which has no place in LAYERS"
+            assert layer(other) <= layer(name), f"{name} imports {other}"
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    graph = {name: {other for other in siblings(name) if other in MODULES} for name in MODULES}
+    graph = {name: siblings(name) & set(MODULES) for name in MODULES}
     assert len(tuple(TopologicalSorter(graph).static_order())) == len(MODULES)
 
 
-FORMS = ("DensePoints", "StreamedRows", "SparseColumns", "Chunks")
+def test_how_points_are_stored_is_known_in_their_folder_alone():
+    forms = {"DensePoints", "StreamedRows", "SparseColumns", "Chunks"}
+    for name in MODULES:
+        if not name.startswith("points."):
+            named = {node.id for node in ast.walk(TREES[name]) if isinstance(node, ast.Name)}
+            assert forms.isdisjoint(named | {full.rpartition(".")[2] for full in imported(name)}), name
 
 
-@each_module
-def test_how_points_are_stored_is_known_in_their_folder_alone(name):
-    if not name.startswith("points."):
-        named = {node.id for node in ast.walk(TREES[name]) if isinstance(node, ast.Name)}
-        imported_names = {full.rpartition(".")[2] for full in imported(name)}
-        assert (named | imported_names).isdisjoint(FORMS)
+def test_an_outside_library_is_imported_only_where_it_belongs():
+    for library, places in MAY_IMPORT.items():
+        assert {name for name in MODULES if library in libraries(name)} <= places, library
+    for name in NUMPY_ONLY:
+        assert libraries(name) - {"diffrac_cvx", *sys.stdlib_module_names} == {"numpy"}, name
 
 
-@pytest.mark.parametrize("library", MAY_IMPORT)
-def test_an_outside_library_is_imported_only_where_it_belongs(library):
-    users = {name for name in MODULES if library in {full.split(".")[0] for full in imported(name)}}
-    assert users <= MAY_IMPORT[library]
-
-
-@pytest.mark.parametrize("name", FAST)
-def test_a_fast_solver_does_not_build_on_the_relaxations(name):
-    reached, waiting = set(), {name}
+def test_fast_solvers_do_not_build_on_the_relaxations():
+    reached, waiting = set(), set(FAST)
     while waiting:
         module = waiting.pop()
         reached.add(module)
-        waiting |= set(siblings(module)) - reached if module in MODULES else set()
+        waiting |= siblings(module) - reached if module in MODULES else set()
     assert not any(module.startswith("relaxations") for module in reached)
-    outside = {full.split(".")[0] for module in reached & set(MODULES) for full in imported(module)}
-    assert "cvxpy" not in outside
+    assert not any("cvxpy" in libraries(module) for module in reached & set(MODULES))
 
 
-@pytest.mark.parametrize("name", PROOFS)
-def test_what_a_bracket_rests_on_imports_nothing_that_searches(name):
-    inside = {full.removeprefix("diffrac_cvx.") for full in imported(name) if "certificates." in full}
-    modules = {".".join(full.split(".")[:2]) for full in inside}
-    assert modules <= {*PROOFS, "certificates.block_problem"}
+def test_what_a_bracket_rests_on_imports_nothing_that_searches():
+    for name in PROOFS:
+        inside = {other for other in siblings(name) if other.startswith("certificates")}
+        assert inside <= {*PROOFS, "certificates.block_problem"}, name
 
 
-NOT_CODE = (
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-)
+NOT_CODE = {getattr(tokenize, name) for name in ["COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"]}
 
 
 def lines_of_code(name):
@@ -186,12 +174,6 @@ def lines_of_code(name):
 def test_what_can_make_a_bracket_false_is_at_most_eleven_hundred_lines():
     names = [*PROOFS, "points.proved_sums", "points.floating_point"]
     assert sum(lines_of_code(name) for name in names) <= 1100
-
-
-@pytest.mark.parametrize("name", NUMPY_ONLY)
-def test_fista_needs_numpy_alone(name):
-    outside = {full.split(".")[0] for full in imported(name)} - {"diffrac_cvx", *sys.stdlib_module_names}
-    assert outside == {"numpy"}
 
 
 @pytest.mark.parametrize("place", ["diffrac_cvx", "experiments"])
@@ -253,19 +235,12 @@ def test_everything_announced_is_there():
     assert all(hasattr(dc, name) for name in dc.__all__)
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_a_public_function_documents_its_parameters_and_errors(name):
-    text = inspect.getdoc(PUBLIC[name]) or ""
-    assert text.partition("\n")[0].endswith("."), "the first line is a sentence"
-    elsewhere = re.search("Parameters.* and errors are those of", text)
-    if len(text.splitlines()) > 1 and inspect.signature(PUBLIC[name]).parameters and not elsewhere:
-        assert "\nParameters\n----------\n" in text
-        assert "\nRaises\n------\n" in text or "\nSource: " in text
-
-
-ELSEWHERE = {"load_score", "save_score", "solve"}
-
-
-@pytest.mark.parametrize("name", [name for name in PUBLIC if "." not in name and name not in ELSEWHERE])
-def test_a_relaxation_a_solver_and_a_certificate_say_where_they_come_from(name):
-    assert "Source: " in inspect.getdoc(PUBLIC[name])
+def test_a_public_function_documents_its_parameters_its_errors_and_its_source():
+    for name, function in PUBLIC.items():
+        text = inspect.getdoc(function) or ""
+        assert text.partition("\n")[0].endswith("."), f"the first line of {name} is a sentence"
+        elsewhere = re.search("Parameters.* and errors are those of", text)
+        if len(text.splitlines()) > 1 and inspect.signature(function).parameters and not elsewhere:
+            assert "\nParameters\n----------\n" in text, name
+            assert "\nRaises\n------\n" in text or "\nSource: " in text, name
+        assert "Source: " in text or "." in name or name in {"load_score", "save_score", "solve"}, name

@@ -221,6 +221,7 @@ def judge(problem: DirectionProblem, small: DirectionProblem, U: Array, C: Array
     return Solved(U, C, best, dual, best.value - dual.lower, steps)
 
 
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
 def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indices:
     """Return the features outside the core that would enter alone, the most violated first; O(n D r).
 

@@ -217,7 +217,7 @@ def pairs_of(rows: pd.DataFrame, kind: str) -> Finding | None:
 
 def median_less(ours: Array, theirs: Array) -> Interval:
     """Return the difference of two medians on the same pairs, pairs drawn again."""
-    return bootstrap(np.column_stack([ours, theirs]), lambda rows: float(np.subtract(*np.median(rows, axis=0))))
+    return bootstrap(np.column_stack([ours, theirs]), lambda rows, axis: np.subtract(*np.median(rows, axis=axis).T))
 
 
 def times(timed: pd.DataFrame) -> Finding | None:

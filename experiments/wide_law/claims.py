@@ -2,9 +2,8 @@
 
 import pandas as pd
 
-from experiments.harness.claims import Finding, Verdict, judge
-from experiments.harness.intervals import mean_of, share_of
-from experiments.theory.parts import percent, split_parts
+from experiments.harness.claims import Finding, Verdict, judge, split_parts
+from experiments.harness.intervals import mean_of, percent, share_of
 from experiments.wide_law.cells import COLUMNS, FACTORS, POINTS, TOL
 from experiments.wide_law.law import RIDGE, visible_share
 

@@ -54,7 +54,8 @@ class PowerLaw(NamedTuple):
 
 def crossing(n: Array, rate: Array) -> tuple[float, int]:
     """Return the n at which the increasing (isotonic) fit of a success rate crosses 1/2, and the side it is outside."""
-    rate = scipy.optimize.isotonic_regression(rate).x
+    if np.any(rate[1:] < rate[:-1]):
+        rate = scipy.optimize.isotonic_regression(rate).x
     if rate[0] >= 0.5:
         return float(n[0]), -1
     if rate[-1] < 0.5:

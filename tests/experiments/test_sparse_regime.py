@@ -78,13 +78,13 @@ def test_the_distance_to_the_polar_cone_is_the_length_of_the_projection(sparsity
 
 def test_with_one_nonzero_entry_the_dimension_is_wendels():
     d = 16
-    drawn = [cone.draw_dimension(1, d, np.random.default_rng(seed)) for seed in range(30)]
+    drawn = [cone.draw_dimension(1, d, np.random.default_rng(seed)) for seed in range(12)]
     assert 1 + np.mean(drawn) == pytest.approx((d + 1) / 2, rel=0.2)
 
 
-@pytest.mark.parametrize(("sparsity", "d"), [(2, 16), (2, 32), (4, 32), (8, 24)])
+@pytest.mark.parametrize(("sparsity", "d"), [(2, 16), (4, 16), (8, 24)])
 def test_the_closed_form_bounds_the_dimension_from_above(sparsity, d):
-    drawn = [cone.draw_dimension(sparsity, d, np.random.default_rng(seed)) for seed in range(12)]
+    drawn = [cone.draw_dimension(sparsity, d, np.random.default_rng(seed)) for seed in range(8)]
     error = np.std(drawn) / len(drawn) ** 0.5
     bound = cone.dimension_bound(sparsity, d)
     assert 0.6 * bound < np.mean(drawn) < bound + 2 * error

@@ -48,16 +48,16 @@ def test_the_quadratic_forms_are_linear_in_the_upper_triangle():
 @pytest.mark.parametrize(("D", "planted"), [(6, 1), (7, 2), (8, 4)])
 def test_the_threshold_is_near_the_statistical_dimension(D, planted):
     found = []
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         labels = np.where(rng.random((200, max(planted - 1, 1))) < 0.5, 1.0, -1.0)
         first = labels if planted == 1 else np.column_stack([np.ones(200), labels])
         B = np.column_stack([first, rng.standard_normal((200, D - planted))])
         found.append(unique_solution.points_for_uniqueness(B, planted))
-    assert np.mean(found) == pytest.approx(unique_solution.statistical_dimension(D, planted), rel=0.12)
+    assert np.mean(found) == pytest.approx(unique_solution.statistical_dimension(D, planted), rel=0.15)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_least_number_of_points_is_that_of_a_search_through_all(seed):
     B = balanced(40, 4, seed)
     first = next(n for n in range(2, 41) if unique_solution.is_unique(B[:n], 1))
@@ -126,9 +126,9 @@ def test_more_points_bring_the_hessian_to_its_expectation():
 )
 def test_a_law_of_noise_has_unit_variance_and_its_kurtosis(law):
     beta, draw = noise_columns.LAWS[law]
-    z = draw(np.random.default_rng(0), (400_000, 1))
-    assert np.mean(z**2) == pytest.approx(1.0, rel=0.03)
-    assert np.mean(z**4) == pytest.approx(beta, rel=0.05)
+    z = draw(np.random.default_rng(0), (100_000, 1))
+    assert np.mean(z**2) == pytest.approx(1.0, rel=0.05)
+    assert np.mean(z**4) == pytest.approx(beta, rel=0.1)
 
 
 @pytest.mark.parametrize("law", cells.BOUNDED)

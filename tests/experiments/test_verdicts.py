@@ -95,11 +95,6 @@ def test_nothing_is_fitted_through_three_boundaries_and_those_outside_the_grid_d
 # The statements and the page
 
 
-def test_statements_have_names_of_their_own():
-    names = [statement.name for statement in STATEMENTS]
-    assert len(set(names)) == len(names)
-
-
 @pytest.fixture(scope="module")
 def sections():
     """All sections of the page; they take long to compute."""

@@ -94,7 +94,7 @@ def boundary_at(d: float, n50: float, outside: int, draws: Array, n: Array) -> B
     """Return the boundary at one dimension, with an interval that is within the n that were measured."""
     found = interval_of(n50, draws, least=0.5)
     entries = (d, n50, max(found.low, n.min()), min(found.high, n.max()), outside)
-    return Boundary(*(np.array([entry]) for entry in entries), draws=draws[:, None])
+    return Boundary._make([*(np.array([entry]) for entry in entries), draws[:, None]])
 
 
 def collect(found: Sequence[Boundary]) -> Boundary:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from diffrac_cvx.machine.writing import whole_file
-from diffrac_cvx.plotting.canvas import ACCENT, GREY, SECOND
+from diffrac_cvx.plotting.canvas import ACCENT, GREY, SECOND, Style
 from diffrac_cvx.typing import Array
 from experiments.harness.intervals import Interval
 
@@ -23,8 +23,8 @@ PAGE = 6.75  # inches, the text width of a journal page
 GREEN = "#1b7837"
 
 __all__ = [
-    "ACCENT", "GREEN", "GREY", "PAGE", "SECOND", "STYLE", "label_lines", "save", "whiskers_of", "with_band",
-    "with_intervals",
+    "ACCENT", "GREEN", "GREY", "PAGE", "SECOND", "STYLE", "label_lines", "open_marks", "save", "whiskers_of",
+    "with_band", "with_intervals",
 ]  # fmt: skip
 STYLE: Any = {
     "font.size": 8,
@@ -83,6 +83,11 @@ def whiskers_of(found: Iterable[Interval]) -> Array:
     """Return how far intervals reach below and above their numbers, (2, m), as errorbar takes them."""
     value, low, high = np.array(list(found)).T
     return np.array([value - low, high - value])
+
+
+def open_marks(axes: Axes, x: Any, y: Any, style: Style, **mark: Any) -> None:
+    """Draw open marks over those of a line, for what was stopped by a limit."""
+    axes.plot(x, y, color=style.color, marker=style.marker, mfc="white", ls="none", **mark)
 
 
 def label_lines(axes: Axes, texts: Sequence[str], colors: Sequence[str], at: tuple[float, float] = (0.05, 0.9)) -> None:

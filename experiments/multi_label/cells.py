@@ -93,8 +93,7 @@ def correlations_with(name: str, j: int, k: int) -> Row:
 @cache
 def mixture_of(name: str, k: int, nu: float, ridge: float) -> LabelMixture:
     """Return k labels of the relaxation of a set, with what else the rounding finds."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         return dc.rounding.fit_label_mixture(solve_relaxation(name, nu, ridge).F, k, restarts=5)
 
 

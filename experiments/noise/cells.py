@@ -37,8 +37,7 @@ def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
     n = points_of(d, ratio)
     rng = np.random.default_rng([2017, 13, d, n, replication])
     X, y, v = dc.datasets.make_planted(n, d, d, noise=noise, rng=rng)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         result = dc.low_rank(X, 1.0, tol=TOLERANCE)
     labels = {
         "relaxation": dc.rounding.kmeans_centered(result.F),

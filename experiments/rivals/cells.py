@@ -87,8 +87,9 @@ def measure(law: str, method: str, d: int, n: int, replication: int) -> Row:
     """Cluster one data set by one method; only 2-means by column is given the sparse direction unmixed."""
     X, y = data_of(law, n, d, replication)
     X = X if method == "k-means by column" else mixed(X, replication)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)  # n <= d: to be seen in the figure
+    with warnings.catch_warnings(
+        action="ignore", category=dc.DegenerateDataWarning
+    ):  # n <= d: to be seen in the figure
         labels, gap = METHODS[method](X, replication)
     return {"error": 1.0 if labels is None else dc.metrics.clustering_error(y, labels), "gap": gap}
 

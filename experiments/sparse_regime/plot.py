@@ -100,13 +100,8 @@ def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
             bars = np.array([b.n50[at] - b.low[at], b.high[at] - b.n50[at]])
             ax.errorbar([l], b.n50[at], bars, fmt="o", ms=3, mfc="white", mec=color, ecolor=color, elinewidth=0.7)
         known = sorted(set(theory) & {1, *PENALISED})
-        ax.plot(
-            known,
-            [float(theory[l](np.array([float(d)]))[0]) if l > 1 else wendel(d) for l in known],
-            "--",
-            color=color,
-            lw=0.9,
-        )
+        expected = [float(theory[l](np.array([float(d)]))[0]) if l > 1 else wendel(d) for l in known]
+        ax.plot(known, expected, "--", color=color, lw=0.9)
         ax.plot([5.5, 9.5], [statistical_dimension(d)] * 2, ":", color=color, lw=0.9)
         ax.text(9.8, statistical_dimension(d), f"$d = {d}$", color=color, fontsize=6.5, va="center")
     lines = np.array([1.0, 9.5])

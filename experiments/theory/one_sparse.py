@@ -47,8 +47,7 @@ def measure_one_sparse(law: str, R: float, d: int, replication: int) -> Row:
     rng = np.random.default_rng([2017, 61, list(LAWS).index(law), int(100 * R), d, replication])
     B = balanced_points(scaled_law(law, m), max(n_a, n_b), d, rng)
     row: Row = {"beta": beta, "m": m, "n_a": n_a, "n_b": n_b}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         for n in FEW:
             row[f"unique_{n}"] = int(is_only_sparse_solution(centred(B[:n])))
             row[f"kmeans_{n}"] = dc.metrics.clustering_error(B[:n, 0], dc.baselines.kmeans_by_column(B[:n]))

@@ -20,8 +20,12 @@ from experiments.theory.sparse_direction import GRID
 from experiments.theory.spectrum import closed_form
 
 SHADES = ("#440154", "#31688e", "#35b779", "#8fa01d", "#c26a0a", "#b2182b")
-LINES = [{"color": color, "marker": marker} for color, marker in zip(SHADES, "osv^Dx", strict=True)]
-APART = [{"color": color, "marker": marker} for color, marker in zip(SHADES[::2], "osv", strict=True)]
+LINES: list[dict[str, Any]] = [
+    {"color": color, "marker": marker} for color, marker in zip(SHADES, "osv^Dx", strict=True)
+]
+APART: list[dict[str, Any]] = [
+    {"color": color, "marker": marker} for color, marker in zip(SHADES[::2], "osv", strict=True)
+]
 POINTS: dict[str, Any] = {"ls": "none", "ms": 3}
 SMALL: Any = {"frameon": False, "handlelength": 1.0, "labelspacing": 0.2, "fontsize": 6, "handletextpad": 0.3}
 with_shares = partial(with_intervals, interval=share_of, alpha=0.12)

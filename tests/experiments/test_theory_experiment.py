@@ -219,8 +219,7 @@ def test_noise_below_one_leaves_the_one_sparse_solution_alone_and_a_balanced_vec
         B[:, 3] = rng.permutation(B[:, 0])
     X = one_sparse.centred(B)
     assert one_sparse.is_only_sparse_solution(X) is bounded
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)  # n = 8 for d = 6
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):  # n = 8 for d = 6
         V = dc.solve(dc.v_space(X, 1.0, dc.Penalty.l1(lam)), "CLARABEL").V
     star = np.zeros((6, 6))
     star[0, 0] = 1 / (1 + lam) ** 2

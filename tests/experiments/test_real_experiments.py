@@ -44,6 +44,11 @@ def test_the_heatmap_is_ordered_by_sums_of_squares():
         assert np.all(np.diff(np.sum(matrix**2, axis=axis)) <= 1e-12)
 
 
+def test_a_set_without_correlations_and_other_settings_has_its_traces_alone():
+    (only,) = multi_label_claims.claims(MULTI_LABEL[MULTI_LABEL["data_set"] == "digits"])
+    assert only.name == "fig5-trace"
+
+
 def test_attributes_of_the_digits_are_what_they_say():
     digits = multi_label_data.load_labelled("digits")
     from sklearn.datasets import load_digits

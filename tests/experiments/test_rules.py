@@ -117,6 +117,7 @@ OF_EXCEPTIONS = ((0, 0.5), AGREES), ((0.02, 0.5), PARTLY), ((0.2, 0.5), DIFFERS)
 OF_SIZES = (
     ((0.6, 2.0), AGREES),
     ((1.8, 2.0), PARTLY),  # more than twice as many
+    ((0.2, 2.0), PARTLY),  # less than half as many
     ((0.07, 3.0), PARTLY),  # another power
     ((0.6, 2.0, 400), DIFFERS),  # not reached
 )
@@ -339,8 +340,8 @@ def against_max_cut(times, errors, rival=MAX_CUT):
     return runtime.against_max_cut(own({**fista, rival: {}}))
 
 
-def two_rules(gap, iterations, error, query=None):
-    tight = {"gap": gap, "iterations": iterations, "seconds": float(iterations), "error": error}
+def two_rules(gap, iterations, error, query=None, seconds=100.0):
+    tight = {"gap": gap, "iterations": iterations, "seconds": seconds, "error": error}
     return runtime.two_rules(own({LOOSE: {"seconds": 10.0}, TIGHT: tight}, query), goal("own"))
 
 
@@ -385,6 +386,7 @@ FIGURE_3 = {
     "the smaller epsilon is to be more accurate and dearer": (
         two_rules,
         ((0.01, 100, 0.3), AGREES), ((0.01, 100, 0.5), PARTLY), ((0.1, 100, 0.3), DIFFERS), ((0.01, 5, 0.3), DIFFERS),
+        ((0.01, 100, 0.3, None, 5.0), DIFFERS),
         ((0.01, 100, 0.3, "n == 100 and d == 50 and lam == 0.0"), NOT_TESTED),
     ),
     "CVXPY is to lead and the smaller gap to reduce the lead": (

@@ -149,6 +149,15 @@ def test_only_instances_that_both_finish_are_paired_and_the_quicker_of_a_group_c
 # The figures.
 
 
+@pytest.mark.parametrize(("sizes", "drawn"), [((), 0), ((10, 100, 1000), 1), ((10, 100, 1000, 3000), 2)])
+def test_a_law_is_drawn_through_four_sizes_or_more_only(sizes, drawn):
+    ax = plt.figure().subplots()
+    table = power_table((10, 100, 1000, 3000), 1.0)
+    runtime_plot.draw_law(ax, table[table["n"].isin(sizes)], "n", "iteration_seconds")
+    assert len(ax.lines) == drawn
+    plt.close()
+
+
 def test_a_size_that_a_method_did_not_reach_in_all_replications_is_open_at_the_seconds_spent():
     spent = {100: 1.0, 300: 50.0, 900: np.nan}
     table = pd.DataFrame(

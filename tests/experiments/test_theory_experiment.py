@@ -217,7 +217,7 @@ def test_noise_below_one_leaves_the_one_sparse_solution_alone_and_a_balanced_vec
     B = noise_columns.balanced_points(noise_columns.scaled_law("uniform", 0.3), 8, 6, rng)
     if not bounded:
         B[:, 3] = rng.permutation(B[:, 0])
-    X = one_sparse.centred(B)
+    X = B - B.mean(axis=0)
     assert one_sparse.is_only_sparse_solution(X) is bounded
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):  # n = 8 for d = 6
         V = dc.solve(dc.v_space(X, 1.0, dc.Penalty.l1(lam)), "CLARABEL").V

@@ -12,9 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.harness.claims import Finding, Verdict, judge
-from experiments.harness.intervals import Interval, share_of
-from experiments.harness.style import PAGE, STYLE, save
-from experiments.theory.parts import percent
+from experiments.harness.intervals import Interval, percent, share_of
+from experiments.harness.style import PAGE, STYLE, save, whiskers_of
 
 LEAST = 12  # rows that a rule on a share needs
 
@@ -63,5 +62,4 @@ def panels(
 
 def draw_intervals(ax: Axes, x: npt.ArrayLike, found: Sequence[Interval], **style: Any) -> None:
     """Draw numbers with their intervals."""
-    ends = np.array([[one.value - one.low, one.high - one.value] for one in found]).T
-    ax.errorbar(x, np.array([one.value for one in found]), ends, **style)
+    ax.errorbar(x, np.array([one.value for one in found]), whiskers_of(found), **style)

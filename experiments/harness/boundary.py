@@ -1,5 +1,6 @@
 """Boundaries of success over n for each d, and the power law through them, with intervals over replications."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 import scipy.optimize
 
 from diffrac_cvx.typing import Array
-from experiments.harness.intervals import DRAWS, Interval, interval_of
+from experiments.harness.intervals import DRAWS, UNKNOWN, Interval, interval_of
 
 LEAST_DIMENSIONS = 4  # with a boundary inside the grid, below which nothing is fitted
 
@@ -53,7 +54,8 @@ class PowerLaw(NamedTuple):
 
 def crossing(n: Array, rate: Array) -> tuple[float, int]:
     """Return the n at which the increasing (isotonic) fit of a success rate crosses 1/2, and the side it is outside."""
-    rate = scipy.optimize.isotonic_regression(rate).x
+    if np.any(rate[1:] < rate[:-1]):
+        rate = scipy.optimize.isotonic_regression(rate).x
     if rate[0] >= 0.5:
         return float(n[0]), -1
     if rate[-1] < 0.5:
@@ -63,35 +65,48 @@ def crossing(n: Array, rate: Array) -> tuple[float, int]:
     return float(n[above - 1] + share * (n[above] - n[above - 1])), 0
 
 
-def find_boundary(table: pd.DataFrame, column: str, seed: int = 0) -> Boundary:
+def find_boundary(table: pd.DataFrame, column: str) -> Boundary:
     """Return the boundary of a 0/1 column, replications drawn again with replacement for the intervals.
 
     A replication is one stream of data of which every n takes the first rows, so it is drawn as a whole.
     """
-    rng = np.random.default_rng([2017, 50, seed])
-    rows = []
+    rng = np.random.default_rng([2017, 50, 0])
+    found = []
     for d, part in table.groupby("d"):
         success = part.pivot_table(index="replication", columns="n", values=column, aggfunc="mean")
         n, values = success.columns.to_numpy(float), success.to_numpy(float)
-        at, side = crossing(n, np.nanmean(values, axis=0))
-        draws = np.full(DRAWS, np.nan)
-        for i, chosen in enumerate(rng.integers(len(values), size=(DRAWS, len(values)))):
-            rate = values[chosen]
-            known = ~np.all(np.isnan(rate), axis=0)
-            where, outside = crossing(n[known], np.nanmean(rate[:, known], axis=0))
-            draws[i] = where if outside == 0 else np.nan
-        found = interval_of(at, draws, least=0.5)
-        low, high = max(found.low, n[0]), min(found.high, n[-1])
-        rows.append((float(str(d)), at, low, high, side, draws))
-    dims, n50, lows, highs, sides = (np.array([row[i] for row in rows]) for i in range(5))
-    return Boundary(dims, n50, lows, highs, sides, np.array([row[5] for row in rows]).reshape(len(rows), DRAWS).T)
+        at, side = crossing(n, mean_known(values[None])[0])
+        rates = mean_known(values[rng.integers(len(values), size=(DRAWS, len(values)))])
+        drawn = [crossing(n[known], rate[known]) for rate, known in zip(rates, np.isfinite(rates), strict=True)]
+        draws = np.array([n50 if outside == 0 else np.nan for n50, outside in drawn])
+        found.append(boundary_at(float(str(d)), at, side, draws, n))
+    return collect(found)
+
+
+def mean_known(values: Array) -> Array:
+    """Return the means along the second axis of the entries that are known; NaN where none is."""
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, values, 0.0).sum(axis=1) / known.sum(axis=1))
+
+
+def boundary_at(d: float, n50: float, outside: int, draws: Array, n: Array) -> Boundary:
+    """Return the boundary at one dimension, with an interval that is within the n that were measured."""
+    found = interval_of(n50, draws, least=0.5)
+    entries = (d, n50, max(found.low, n.min()), min(found.high, n.max()), outside)
+    return Boundary._make([*(np.array([entry]) for entry in entries), draws[:, None]])
+
+
+def collect(found: Sequence[Boundary]) -> Boundary:
+    """Return the boundaries at some dimensions as one."""
+    return Boundary(*(np.concatenate(columns, axis=-1) for columns in zip(*found, strict=True)))
 
 
 def fit_power(found: Boundary, from_d: float = 8, to_d: float = np.inf) -> PowerLaw:
     """Return the power law through the boundaries inside the grid; NaN with fewer than `LEAST_DIMENSIONS`."""
     use = found.inside & (found.d >= from_d) & (found.d <= to_d)
     if use.sum() < LEAST_DIMENSIONS:
-        return PowerLaw(Interval(float("nan"), -np.inf, np.inf), float("nan"), int(use.sum()))
+        return PowerLaw(UNKNOWN, float("nan"), int(use.sum()))
     x = np.log(found.d[use])
     exponent, offset = np.polyfit(x, np.log(found.n50[use]), 1)
     exponents = np.array([power_of(x, draw) for draw in found.draws[:, use]])

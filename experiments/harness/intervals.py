@@ -1,10 +1,10 @@
 """Intervals of what is fitted: the bootstrap over replications, percentiles of a fixed number of draws."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
+import numpy.typing as npt
 
 from diffrac_cvx.typing import Array
 
@@ -34,6 +34,9 @@ class Interval(NamedTuple):
         return bool(self.low <= high and low <= self.high)
 
 
+UNKNOWN = Interval(float("nan"), -np.inf, np.inf)
+
+
 def interval_of(value: float, draws: Array, least: float = 0.8) -> Interval:
     """Return a number with the percentiles of its draws; undetermined draws are left out, if they are few.
 
@@ -48,54 +51,49 @@ def interval_of(value: float, draws: Array, least: float = 0.8) -> Interval:
     """
     known = draws[np.isfinite(draws)]
     if not np.isfinite(value):
-        return Interval(float("nan"), -np.inf, np.inf)
+        return UNKNOWN
     if len(known) < least * len(draws):
         return Interval(float(value), -np.inf, np.inf)
     low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(value), float(min(low, value)), float(max(high, value)))
 
 
-def bootstrap(sample: Array, statistic: Callable[[Array], float], seed: int = 0) -> Interval:
-    """Return a statistic of the rows of a sample with its interval, rows drawn with replacement."""
-    sample, rng = np.asarray(sample, dtype=float), np.random.default_rng([2017, seed])
+def bootstrap(sample: npt.ArrayLike, statistic: Callable[..., Any]) -> Interval:
+    """Return a statistic of the rows of a sample with its interval, rows drawn with replacement.
+
+    The statistic takes an axis as NumPy's do: all draws are given to it at once.
+    """
+    sample = np.ascontiguousarray(sample, dtype=float)
     if len(sample) == 0:
-        return Interval(float("nan"), -np.inf, np.inf)
-    chosen = rng.integers(len(sample), size=(DRAWS, len(sample)))
-    return interval_of(statistic(sample), np.array([statistic(sample[rows]) for rows in chosen]))
+        return UNKNOWN
+    chosen = np.random.default_rng([2017, 0]).integers(len(sample), size=(DRAWS, len(sample)))
+    return interval_of(float(statistic(sample, axis=0)), statistic(sample[chosen], axis=1))
 
 
-def mean_of(sample: Array, seed: int = 0) -> Interval:
+def mean_of(sample: npt.ArrayLike) -> Interval:
     """Return the mean of a sample with its interval."""
-    return bootstrap(np.asarray(sample, dtype=float), lambda rows: float(rows.mean()), seed)
+    return bootstrap(sample, np.mean)
 
 
-def share_of(successes: Array) -> Interval:
+def median_of(sample: npt.ArrayLike) -> Interval:
+    """Return the median of a sample with its interval."""
+    return bootstrap(sample, np.median)
+
+
+def share_of(successes: npt.ArrayLike) -> Interval:
     """Return a share of successes with Wilson's interval, which holds for shares of 0 and 1 too."""
     successes = np.asarray(successes, dtype=float)
     n, z = len(successes), 1.959964
     if n == 0:
-        return Interval(float("nan"), -np.inf, np.inf)
+        return UNKNOWN
     share = float(successes.mean())
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5
     return Interval(share, max(min(middle - half, share), 0.0), max(middle + half, share))
 
 
-def resample(
-    table: pd.DataFrame, strata: Sequence[str], unit: str = "replication", seed: int = 0
-) -> list[pd.DataFrame]:
-    """Return `DRAWS` tables in which, for each combination of the strata, the units are drawn with replacement.
-
-    Where a replication is one stream of data of which every n takes the first rows, the replication is the unit: its
-    rows at different n are not independent.
-    """
-    rng = np.random.default_rng([2017, seed])
-    groups = [dict(iter(part.groupby(unit))) for _, part in table.groupby(list(strata))]
-    drawn = []
-    for _ in range(DRAWS):
-        parts = []
-        for units in groups:
-            names = list(units)
-            parts += [units[names[i]] for i in rng.integers(len(names), size=len(names))]
-        drawn.append(pd.concat(parts, ignore_index=True))
-    return drawn
+def percent(share: Interval) -> str:
+    """Return a share in percent with its interval."""
+    if np.isnan(share.value):
+        return "none"
+    return f"{100 * share.value:.0f} % ({100 * max(share.low, 0.0):.0f} to {100 * min(share.high, 1.0):.0f})"

@@ -1,6 +1,6 @@
 """One style for all figures: column width of a journal page, readable in grey, PDF and PNG."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -11,17 +11,23 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from diffrac_cvx.machine.writing import whole_file
-from diffrac_cvx.plotting.canvas import ACCENT, GREY, SECOND
+from diffrac_cvx.plotting.canvas import ACCENT, GREY, SECOND, Style
+from diffrac_cvx.typing import Array
+from experiments.harness.intervals import Interval
 
 PAGE = 6.75  # inches, the text width of a journal page
 GREEN = "#1b7837"
 
-__all__ = ["ACCENT", "GREEN", "GREY", "PAGE", "SECOND", "STYLE", "label_lines", "noted", "save", "with_band"]
+__all__ = [
+    "ACCENT", "GREEN", "GREY", "PAGE", "SECOND", "STYLE", "label_lines", "noted", "open_marks", "save", "whiskers_of",
+    "with_band", "with_intervals",
+]  # fmt: skip
 STYLE: Any = {
     "font.size": 8,
     "axes.labelsize": 8,
@@ -72,6 +78,33 @@ def with_band(axes: Axes, table: pd.DataFrame, x: str, y: str, **line: Any) -> N
     error: pd.Series = groups.std(ddof=1).fillna(0.0) / groups.size() ** 0.5
     axes.plot(mean.index, mean, ms=line.pop("ms", 2.5), **line)
     axes.fill_between(mean.index, mean - 2 * error, mean + 2 * error, color=line["color"], alpha=0.15, lw=0)
+
+
+def with_intervals(
+    axes: Axes,
+    table: pd.DataFrame,
+    x: str,
+    y: str,
+    interval: Callable[[Array], Interval],
+    alpha: float = 0.15,
+    **line: Any,
+) -> None:
+    """Draw what is found of y at each x, and its interval as a band."""
+    found = {at: interval(values.to_numpy(float)) for at, values in table.groupby(x)[y]}
+    value, low, high = np.array(list(found.values())).T
+    axes.plot(list(found), value, ms=2.5, **line)
+    axes.fill_between(list(found), low, high, color=line["color"], alpha=alpha, lw=0)
+
+
+def whiskers_of(found: Iterable[Interval]) -> Array:
+    """Return how far intervals reach below and above their numbers, (2, m), as errorbar takes them."""
+    value, low, high = np.array(list(found)).T
+    return np.array([value - low, high - value])
+
+
+def open_marks(axes: Axes, x: Any, y: Any, style: Style, **mark: Any) -> None:
+    """Draw open marks over those of a line, for what was stopped by a limit."""
+    axes.plot(x, y, color=style.color, marker=style.marker, mfc="white", ls="none", **mark)
 
 
 def label_lines(axes: Axes, texts: Sequence[str], colors: Sequence[str], at: tuple[float, float] = (0.05, 0.9)) -> None:

@@ -67,7 +67,7 @@ def measure(data_set: str, method: str, k: int, run: int, nu: float, ridge: floa
         "d": data.X.shape[1],
         "labels": data.Y.shape[1],
         "overlap": dc.metrics.label_subspace_overlap(data.Y, found),
-        "overlap_centred": dc.metrics.label_subspace_overlap(center(data.Y), center(found)),
+        "overlap_centred": dc.metrics.label_subspace_overlap(*(Y - Y.mean(axis=0) for Y in (data.Y, found))),
     }
     if method in ("relaxation", "setting"):
         row |= {
@@ -93,8 +93,7 @@ def correlations_with(name: str, j: int, k: int) -> Row:
 @cache
 def mixture_of(name: str, k: int, nu: float, ridge: float) -> LabelMixture:
     """Return k labels of the relaxation of a set, with what else the rounding finds."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         return dc.rounding.fit_label_mixture(solve_relaxation(name, nu, ridge).F, k, restarts=5)
 
 
@@ -113,8 +112,3 @@ def labels_of(name: str, method: str, k: int, run: int = 0, *, nu: float = NU, r
         clusters = KMeans(k, n_init=3, random_state=run).fit_predict(points)
         return np.where(clusters[:, None] == np.arange(k), 1.0, -1.0)
     return np.where(np.random.default_rng([2017, k, run]).random((len(X), k)) < 0.5, 1.0, -1.0)
-
-
-def center(Y: Array) -> Array:
-    """Return the labels less their means."""
-    return np.asarray(Y - Y.mean(axis=0))

@@ -17,19 +17,17 @@ FREE = "the clusters of k-means add up to the constant vector, and so does almos
 
 
 def claims(table: pd.DataFrame) -> list[Claim | Finding]:
-    """Return the statement on the trace, the same for each set, what the setting changes, and which labels are found."""
-    found: list[Claim | Finding] = [trace(table)]
+    """Return the statement on the trace, the same for each set, what the setting changes, and which labels are found.
+
+    The statements are on the first set: the paper's, or what stands in for it.
+    """
+    (_, first), *others = table.groupby("data_set", sort=False)
+    found: list[Claim | Finding] = [trace(first)]
     if (table["method"] == "correlations").any():
-        found.append(best_labels(table))
+        found.append(best_labels(first))
     if (table["method"] == "setting").any():
         found.append(other_settings(table[table["data_set"] == STAND_IN]))
-    others = table[table["data_set"] != table["data_set"].iloc[0]]
-    return [*found, *(on_set(str(name), mine) for name, mine in others.groupby("data_set", sort=False))]
-
-
-def first_set(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the first set: the paper's, or what stands in for it."""
-    return table[table["data_set"] == table["data_set"].iloc[0]]
+    return [*found, *(Finding(f"Figure 5 on {name}", describe_traces(mine)) for name, mine in others)]
 
 
 def is_the_papers(table: pd.DataFrame) -> bool:
@@ -56,22 +54,16 @@ def describe_traces(table: pd.DataFrame) -> str:
 
 def trace(table: pd.DataFrame) -> Claim:
     """The span of the found labels against that of the clusters of k-means."""
-    first = first_set(table)
-    _, mean = mean_traces(first)
+    _, mean = mean_traces(table)
     ahead = mean.loc["relaxation"] > mean.loc["k-means"]
     return Claim(
         "fig5-trace",
-        f"{first['data_set'].iloc[0]}: {describe_traces(first)}",
-        judge(bool(ahead.all()), bool(ahead.any()), comparable=is_the_papers(first)),
+        f"{table['data_set'].iloc[0]}: {describe_traces(table)}",
+        judge(bool(ahead.all()), bool(ahead.any()), comparable=is_the_papers(table)),
         "agrees if the trace of the relaxation is above that of k-means with and without the constant vector, partly if "
         "in one of the two; comparable on data of the paper's size only, 2000 images with 1000 features and 80 labels.",
         f"The second trace leaves out the constant vector: {FREE}.",
     )
-
-
-def on_set(name: str, table: pd.DataFrame) -> Finding:
-    """The same on another set."""
-    return Finding(f"Figure 5 on {name}", describe_traces(table))
 
 
 def other_settings(table: pd.DataFrame) -> Finding:
@@ -111,7 +103,7 @@ def best_labels(table: pd.DataFrame) -> Claim:
         "fig6-labels",
         f"{table['data_set'].iloc[0]}, k = {len(matrix)}, ten labels by their sums of squares, each with its largest "
         f"correlation: {words}; the largest of all is {matrix.max():.2f}, and {chance:.2f} for random labels.",
-        judge(above >= 10, above >= 1, comparable=is_the_papers(first_set(table))),
+        judge(above >= 10, above >= 1, comparable=is_the_papers(table)),
         "agrees if ten true labels have a correlation above twice the largest one with random labels, partly if one has; "
         "comparable as Figure 5.",
         f"Here {above} labels have; the ten that the paper names are not among the labels of these data.",

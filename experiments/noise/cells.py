@@ -7,6 +7,8 @@ import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
+from experiments.theory.label_recovery import signs
+from experiments.theory.unique_solution import statistical_dimension
 
 DIMENSIONS = (12, 20)
 RATIOS = (1, 2, 4, 8)  # n over d + d(d-1)/4
@@ -27,7 +29,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 def points_of(d: int, ratio: float) -> int:
     """Return the even number of points nearest to a multiple of d + d(d-1)/4."""
-    return 2 * round(ratio * (d + d * (d - 1) / 4) / 2)
+    return 2 * round(ratio * statistical_dimension(float(d)) / 2)
 
 
 def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
@@ -35,8 +37,7 @@ def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
     n = points_of(d, ratio)
     rng = np.random.default_rng([2017, 13, d, n, replication])
     X, y, v = dc.datasets.make_planted(n, d, d, noise=noise, rng=rng)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         result = dc.low_rank(X, 1.0, tol=TOLERANCE)
     labels = {
         "relaxation": dc.rounding.kmeans_centered(result.F),
@@ -60,11 +61,6 @@ def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
         "value": result.value,
         "gap": result.gap,
     }
-
-
-def signs(values: Array) -> Array:
-    """Return labels by the sign of numbers."""
-    return np.where(values >= 0.0, 1.0, -1.0)
 
 
 def error_of_lattice(X: Array, y: Array) -> float:

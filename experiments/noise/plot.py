@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.harness.intervals import mean_of
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_intervals
 from experiments.noise.cells import TINY
 
 MARKS = "osv^"
@@ -42,7 +42,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         for ax, ratio in zip(bottom[1:], shown, strict=True):
             part = large[large["ratio"] == ratio]
             for method, (name, style) in RIVALS.items():
-                draw_mean(ax, part, f"error_{method}", style, name)
+                with_intervals(ax, part, "noise", f"error_{method}", mean_of, label=name, **style._asdict())
             draw_oracle(ax, part)
             ax.set(xlabel=r"noise $\sigma$", ylabel="clustering error")
         lines, labels = bottom[1].get_legend_handles_labels()
@@ -65,16 +65,8 @@ def draw_ratios(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:
     shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.8, table["ratio"].nunique()))
     for (ratio, rows), shade, mark in zip(table.groupby("ratio"), shades, MARKS, strict=False):
         name = f"$n = {ratio:g}\\,(d + d(d-1)/4)$" if ratio != 1 else "$n = d + d(d-1)/4$"
-        draw_mean(ax, rows, column, Style(shade, "-", mark), name)
+        with_intervals(ax, rows, "noise", column, mean_of, color=shade, marker=mark, label=name)
     ax.set(xlabel=r"noise $\sigma$", ylabel=label)
-
-
-def draw_mean(ax: Axes, rows: pd.DataFrame, column: str, style: Style, name: str) -> None:
-    """Draw the mean of a column over the noise with its interval."""
-    means = [mean_of(part[column].to_numpy()) for _, part in rows.groupby("noise")]
-    noise = sorted(set(rows["noise"]))
-    ax.plot(noise, [mean.value for mean in means], ms=2.5, label=name, **style._asdict())
-    ax.fill_between(noise, *np.array([[mean.low, mean.high] for mean in means]).T, color=style.color, alpha=0.15, lw=0)
 
 
 def draw_oracle(ax: Axes, rows: pd.DataFrame) -> None:

@@ -6,10 +6,9 @@ import pandas as pd
 from diffrac_cvx.problem.proved_numbers import format_upper
 from experiments.harness import Finding, Outcome, judge
 from experiments.harness.beyond import LEAST, of_most, ruled
-from experiments.harness.intervals import share_of
+from experiments.harness.intervals import percent, share_of
 from experiments.optimal.cells import REACHED, RESTARTS, TOL
 from experiments.optimal.instances import RIDGE_OF_LARGE
-from experiments.theory.parts import percent
 
 TITLE = "Labels proved optimal, and the relaxation judged by them"
 ABOUT = (

@@ -10,6 +10,7 @@ import scipy.stats
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row
+from experiments.theory.unique_solution import statistical_dimension
 
 RESTARTS = 10
 TOLERANCE = 1e-6
@@ -35,14 +36,6 @@ GRIDS = {  # dimensions, replications, most points
 }
 
 
-def statistical_dimension(d: Array) -> Array:
-    """Return d + d(d-1)/4, that of the descent cone of the semidefinite cone at a rank-one matrix.
-
-    Source: Amelunxen, Lotz, McCoy and Tropp, "Living on the edge", Information and Inference 2014.
-    """
-    return d + d * (d - 1) / 4
-
-
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid; every method has the points around its own boundary, from n = d on."""
     dimensions, replications, most = GRIDS[grid]
@@ -64,7 +57,7 @@ def points_of(law: str, method: str, d: int) -> list[int]:
         return [d + more for more in LATTICE_STEPS] if d <= LATTICE_MOST else []
     least, most, ratio = RANGES[law, method]
     multiples = least * ratio ** np.arange(1 + np.ceil(np.log(most / least) / np.log(ratio)))
-    points = 2 * np.rint(multiples * statistical_dimension(np.array(d)) / 2)
+    points = 2 * np.rint(multiples * statistical_dimension(float(d)) / 2)
     return sorted({int(max(n, d)) for n in points})
 
 
@@ -94,8 +87,9 @@ def measure(law: str, method: str, d: int, n: int, replication: int) -> Row:
     """Cluster one data set by one method; only 2-means by column is given the sparse direction unmixed."""
     X, y = data_of(law, n, d, replication)
     X = X if method == "k-means by column" else mixed(X, replication)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)  # n <= d: to be seen in the figure
+    with warnings.catch_warnings(
+        action="ignore", category=dc.DegenerateDataWarning
+    ):  # n <= d: to be seen in the figure
         labels, gap = METHODS[method](X, replication)
     return {"error": 1.0 if labels is None else dc.metrics.clustering_error(y, labels), "gap": gap}
 

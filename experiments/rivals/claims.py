@@ -6,7 +6,8 @@ import pandas as pd
 from experiments.harness.boundary import Boundary, find_boundary, fit_power
 from experiments.harness.claims import Finding
 from experiments.harness.intervals import share_of
-from experiments.rivals.cells import RESTARTS, TOLERANCE, statistical_dimension
+from experiments.rivals.cells import RESTARTS, TOLERANCE
+from experiments.theory.unique_solution import statistical_dimension
 
 TITLE = "Other methods on noiseless data"
 ABOUT = (

@@ -11,9 +11,9 @@ from diffrac_cvx.plotting.canvas import Style
 from diffrac_cvx.typing import Array
 from experiments.harness.boundary import Boundary
 from experiments.harness.intervals import mean_of
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
-from experiments.rivals.cells import statistical_dimension
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_intervals
 from experiments.rivals.claims import LAWS, boundaries
+from experiments.theory.unique_solution import statistical_dimension
 
 STYLES = {
     "relaxation": Style(ACCENT, "-", "o"),
@@ -66,15 +66,8 @@ def draw_boundary(ax: Axes, found: Boundary, style: Style, name: str, beside: fl
     ax.errorbar(found.d, middle, errors, **style._asdict(), ms=3, capsize=1.5, elinewidth=0.7, label=name)
     for side, factor in ((-1, 0.75), (1, 1.35)):
         for d, n in zip(beside * found.d[found.outside == side], found.n50[found.outside == side], strict=True):
-            arrow = {
-                "arrowstyle": "-|>",
-                "color": style.color,
-                "lw": 0.7,
-                "shrinkA": 0,
-                "shrinkB": 0,
-                "mutation_scale": 5,
-            }
-            ax.annotate("", (d, n * factor), (d, n), arrowprops=arrow)
+            arrow = {"arrowstyle": "-|>", "color": style.color, "lw": 0.7, "mutation_scale": 5}
+            ax.annotate("", (d, n * factor), (d, n), arrowprops={**arrow, "shrinkA": 0, "shrinkB": 0})
             ax.plot(d, n, style.marker, color=style.color, mfc="white", ms=3)
 
 
@@ -91,10 +84,7 @@ def draw_errors(ax: Axes, table: pd.DataFrame) -> None:
         rows = table[(table["method"] == method) & (table["d"] == d)]
         if method == "k-means by column" or rows.empty:
             continue
-        means = [mean_of(part["error"].to_numpy()) for _, part in rows.groupby("n")]
-        n = sorted(set(rows["n"]))
-        ax.plot(n, [mean.value for mean in means], **style._asdict(), ms=2.5)
-        ax.fill_between(n, *np.array([[m.low, m.high] for m in means]).T, color=style.color, alpha=0.15, lw=0)
-    ax.axvline(float(statistical_dimension(np.array(d))), color=GREY, ls="--", lw=1.6, alpha=0.6, zorder=0)
+        with_intervals(ax, rows, "n", "error", mean_of, **style._asdict())
+    ax.axvline(statistical_dimension(float(d)), color=GREY, ls="--", lw=1.6, alpha=0.6, zorder=0)
     ax.set(xscale="log", xlabel="points $n$", ylabel="mean clustering error", ylim=(-0.03, 1.03))
     ax.set_title(f"(c) Gaussian noise, $d = {d:g}$")

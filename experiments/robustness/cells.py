@@ -48,8 +48,7 @@ def measure(method: str, lam: float, d: int, replication: int) -> Row:
     """Cluster one data set by one method."""
     rng = np.random.default_rng([2017, 4, d, replication])
     planted = dc.datasets.make_planted(N, d, RELEVANT, noise=NOISE, rng=rng)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         found = METHODS[method](planted.X, lam, replication)
     return {
         "error": dc.metrics.clustering_error(planted.y, found.labels),

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.typing import Array
-from experiments.harness.boundary import crossing
+from experiments.harness.boundary import crossing, mean_known
 from experiments.harness.claims import Claim, Finding, judge
 from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of, share_of
 from experiments.robustness.cells import FISTA, LAMBDAS, MOST_ITERATIONS, TOLERANCE, WITHOUT_LAMBDA, N
@@ -46,7 +45,7 @@ class Reaches:
         for _, block in wide.groupby(level="d"):
             errors = block.to_numpy(float)
             chosen = rng.integers(len(errors), size=(DRAWS, len(errors)))
-            means.append(np.nanmean(errors, axis=0))
+            means.append(mean_known(errors[None])[0])
             draws.append(mean_known(errors[chosen]))
         self.means, self.draws = np.array(means), np.array(draws)  # (d, column), (d, draw, column)
 
@@ -60,12 +59,6 @@ class Reaches:
     def fails(self, method: str, lam: float = 0.0) -> bool:
         """Whether the mean error crosses 1/2 within the grid."""
         return crossing(self.d, self.means[:, self.columns.index((method, lam))])[1] != 1
-
-
-def mean_known(errors: Array) -> Array:
-    """Return the means over the replications (axis 1) of the entries that are known."""
-    known = np.isfinite(errors)
-    return np.asarray(np.where(known, errors, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1))
 
 
 def describe(reaches: Reaches, method: str, lam: float = 0.0) -> str:

@@ -5,11 +5,10 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.style import PAGE, STYLE, save, with_band
+from experiments.harness.style import PAGE, STYLE, open_marks, save, with_band
 from experiments.robustness.cells import LAMBDAS, WITHOUT_LAMBDA
 from experiments.runtime import plot as runtime
 
@@ -32,7 +31,9 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
                 filed = 0.0 if method in WITHOUT_LAMBDA else lam
                 mine = table[(table["method"] == method) & (table["lam"] == filed)]
                 with_band(ax, mine, "d", "error", label=NAMES.get(method, method), **style._asdict(), **MARK)
-                mark_stopped(ax, mine, style)
+                runs = mine.groupby("d")
+                stopped = runs["error"].mean()[runs["met"].min() == 0]
+                open_marks(ax, stopped.index, stopped, style, zorder=3, **MARK)
             ax.set_xscale("log", base=2)
             ax.xaxis.set_major_formatter("{x:g}")
             ax.set(xlabel="dimension $d$", title=rf"({letter}) $\lambda = {lam:g}$")
@@ -42,10 +43,3 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         handles.append(Line2D([], [], **open_mark, **MARK, label="some runs stopped before their rule"))
         figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
         save(figure, stem)
-
-
-def mark_stopped(ax: Axes, rows: pd.DataFrame, style: Style) -> None:
-    """Draw an open mark over the dimensions at which a run was stopped before its own rule."""
-    groups = rows.groupby("d")
-    stopped = groups["error"].mean()[groups["met"].min() == 0]
-    ax.plot(stopped.index, stopped, color=style.color, marker=style.marker, mfc="white", ls="none", zorder=3, **MARK)

@@ -166,8 +166,7 @@ def measure(
     rng = np.random.default_rng([2017, 3, n, d, replication])
     planted = dc.datasets.make_planted(n, d, sparsity, noise=NOISE, rng=rng)
     warm_up(method)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         if goal == "iterations":
             return count_iterations(planted, lam, epsilon)
         return MEASURES[goal](planted, lam, method, replication)

@@ -4,33 +4,26 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.typing import Array
-from experiments.harness.intervals import Interval, bootstrap
+from experiments.harness.intervals import UNKNOWN, Interval, bootstrap
 
 LEAST_SIZES = 4  # below which no power is fitted
-UNKNOWN = Interval(float("nan"), -np.inf, np.inf)
 
 
-def fit_exponent(table: pd.DataFrame, x: str, y: str, seed: int = 0) -> Interval:
+def fit_exponent(table: pd.DataFrame, x: str, y: str) -> Interval:
     """Return p of y ~ x^p by least squares in logarithms, measurements drawn again for the interval.
 
     The pairs are drawn, so that a misfit of the power law widens the interval as scatter does.
     """
     use = table[(table[y] > 0.0) & (table[x] > 0.0)]
-    if use[x].nunique() < LEAST_SIZES:
-        return UNKNOWN
-    return bootstrap(np.log(use[[x, y]].to_numpy(float)), slope, seed)
+    return bootstrap(np.log(use[[x, y]].to_numpy(float)), slope) if use[x].nunique() >= LEAST_SIZES else UNKNOWN
 
 
-def slope(points: Array) -> float:
-    """Return the slope of the least squares line through the rows (x, y); NaN where it is not determined."""
-    x, y = points.T
-    spread = float(np.sum((x - x.mean()) ** 2))
-    return float(np.sum((x - x.mean()) * y) / spread) if spread > 0.0 else float("nan")
-
-
-def median_of(values: Array, seed: int = 0) -> Interval:
-    """Return the median of a sample with its interval."""
-    return bootstrap(np.asarray(values, dtype=float), lambda rows: float(np.median(rows)), seed)
+def slope(points: Array, axis: int) -> Array:
+    """Return the slope of the least squares line through points (x, y) along an axis; NaN where there is none."""
+    x, y = np.moveaxis(points, axis, -1)[..., 0, :], np.moveaxis(points, axis, -1)[..., 1, :]
+    centred = x - x.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.sum(centred * y, axis=-1) / np.sum(centred**2, axis=-1))
 
 
 def pair(table: pd.DataFrame, column: str, first: list[str], second: list[str]) -> pd.DataFrame:

@@ -77,8 +77,7 @@ def in_processor_time(solve: Callable[..., Result], *arguments: Any) -> Result:
 def warm_up(method: str) -> None:
     """Run a method once on few points, so that its imports do not count."""
     few = dc.datasets.make_planted(20, 3, noise=0.3, rng=0).X
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         if method in TO_RELATIVE_GAP:
             TO_RELATIVE_GAP[method].rungs[0].solve(few, dc.Penalty.l1(0.0), 1.0, 10.0)
         else:

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.benchmark.cells import TIMES
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, open_marks, save
 from experiments.runtime.cells import LIMIT, TIGHT_LIMIT
 from experiments.runtime.fit import fit_exponent
 from experiments.runtime.methods import MAX_CUT, PUBLISHED
@@ -87,7 +87,7 @@ def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: s
 
 def draw_stopped(ax: Axes, x: float, y: float, style: Style) -> None:
     """Draw an open mark with an arrow upwards: the time is greater."""
-    ax.plot([x], [y], color=style.color, marker=style.marker, mfc="white", ls="none", zorder=3, **MARK)
+    open_marks(ax, [x], [y], style, zorder=3, **MARK)
     ax.annotate(
         "", (x, y), (0, 11), textcoords="offset points", annotation_clip=False,
         arrowprops={"arrowstyle": "<-", "color": style.color, "lw": 0.8, "shrinkA": 0, "shrinkB": 3},
@@ -131,7 +131,7 @@ def draw_line(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str
     met = rows.groupby(panel)["met"].min().fillna(0) == 1
     ax.plot(line.index, line, **style._asdict(), **MARK)
     stopped = line[~met.reindex(line.index)]
-    ax.plot(stopped.index, stopped, color=style.color, marker=style.marker, mfc="white", ls="none", **MARK)
+    open_marks(ax, stopped.index, stopped, style, **MARK)
 
 
 def draw_cost(table: pd.DataFrame, stem: Path) -> None:

@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -33,28 +34,14 @@ SETTINGS = {
 }
 
 Sizes = dict[int, list[int]]  # sparsity: dimensions
+LADDER = [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]
 GRIDS: dict[str, dict[str, tuple[Sizes, int]]] = {  # part: sizes, replications
     "full": {
-        "exact": ({1: [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]}, 24),
-        "law": (
-            {
-                2: [12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
-                4: [12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
-                8: [12, 16, 24, 32, 48, 64, 96, 128],
-            },
-            10,
-        ),
-        "oracle": ({2: [12, 16, 24, 32, 48, 64, 96], 4: [12, 16, 24, 32, 48, 64, 96], 8: [12, 16, 24, 32, 48, 64]}, 10),
-        "limit": ({2: [8, 12, 16, 24], 4: [8, 12, 16, 24], 8: [12, 16, 24]}, 10),
-        "cone": (
-            {
-                1: [8, 16, 32, 64],
-                2: [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
-                4: [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
-                8: [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
-            },
-            12,
-        ),
+        "exact": ({1: LADDER}, 24),
+        "law": ({2: LADDER[1:], 4: LADDER[1:], 8: LADDER[1:9]}, 10),
+        "oracle": ({2: LADDER[1:8], 4: LADDER[1:8], 8: LADDER[1:7]}, 10),
+        "limit": ({2: LADDER[:4], 4: LADDER[:4], 8: LADDER[1:4]}, 10),
+        "cone": ({1: [8, 16, 32, 64], 2: LADDER, 4: LADDER, 8: LADDER}, 12),
     },
     "smoke": {
         "exact": ({1: [8, 16]}, 2),
@@ -68,9 +55,9 @@ FEW_DRAWS, FEW_FROM = 3, 150  # draws of the cone where an eigendecomposition is
 DIAGRAM_SPARSITY = 4
 DIAGRAMS = {  # dimensions and weights of the population, and of the sample with its replications
     "full": (
-        [6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
+        [6, *LADDER],
         [float(f"{x:.4g}") for x in np.geomspace(3e-4, 0.3, 31)],
-        [8, 12, 16, 24, 32, 48, 64],
+        LADDER[:7],
         [float(f"{x:.4g}") for x in np.geomspace(1.6e-3, 0.16, 11)],
         4,
     ),
@@ -105,32 +92,32 @@ def measure(part: str, **cell: int | float) -> Row:
 
 def measure_exact(sparsity: int, d: int, replication: int) -> Row:
     """Search the n from which on a 1-sparse instance has one solution, by the linear program: any weight."""
-
-    def answer(n: int) -> Answer:
-        X, _, _ = points_of(sparsity, "flat", n, d, replication)
-        return Answer.RECOVERED if is_only_solution(X) else Answer.FAILED
-
-    return search(answer, wendel(d), 4 * d)
+    return search(lambda n: decided(is_only_solution(points(sparsity, n, d, replication)[0])), wendel(d), 4 * d)
 
 
-def measure_law(sparsity: int, d: int, replication: int) -> Row:
-    """Search the n from which on the labels are recovered at the weight of the population law."""
-    return search(lambda n: recover(sparsity, n, d, replication, (LAW,)), guess_of(sparsity, d), MOST_POINTS)
-
-
-def measure_oracle(sparsity: int, d: int, replication: int) -> Row:
-    """Search the n from which on the labels are recovered at one weight at least."""
-    return search(lambda n: recover(sparsity, n, d, replication, ORACLE), guess_of(sparsity, d), MOST_POINTS)
+def measure_weights(sparsity: int, d: int, replication: int, *, multiples: tuple[float, ...]) -> Row:
+    """Search the n from which on the labels are recovered at one of some weights at least."""
+    return search(lambda n: recover(sparsity, n, d, replication, multiples), guess_of(sparsity, d), MOST_POINTS)
 
 
 def measure_limit(sparsity: int, d: int, replication: int) -> Row:
     """Search the n from which on vv' is the only solution as the weight falls to 0, by the semidefinite program."""
 
     def answer(n: int) -> Answer:
-        X, _, v = points_of(sparsity, "flat", n, d, replication)
-        return Answer.RECOVERED if is_least_norm(X, v) else Answer.FAILED
+        X, _, v = points(sparsity, n, d, replication)
+        return decided(is_least_norm(X, v))
 
     return search(answer, guess_of(sparsity, d), MOST_POINTS)
+
+
+def points(sparsity: int, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
+    """Return X, y and v: the first points of a replication, with a flat direction."""
+    return points_of(sparsity, "flat", n, d, replication)
+
+
+def decided(recovered: bool) -> Answer:
+    """Return the answer of a program."""
+    return Answer.RECOVERED if recovered else Answer.FAILED
 
 
 def guess_of(sparsity: int, d: int) -> float:
@@ -147,7 +134,7 @@ def search(answer: Callable[[int], Answer], guess: float, last: int) -> Row:
 
 def recover(sparsity: int, n: int, d: int, replication: int, multiples: tuple[float, ...]) -> Answer:
     """Return whether the labels are recovered at one of the weights; undecided where time ran out before that."""
-    X, y, _ = points_of(sparsity, "flat", n, d, replication)
+    X, y, _ = points(sparsity, n, d, replication)
     undecided = False
     for multiple in multiples:
         lam = multiple / ((sparsity - 1) * d)
@@ -161,8 +148,7 @@ def recover(sparsity: int, n: int, d: int, replication: int, multiples: tuple[fl
 def solve(X: Array, lam: float, sparsity: int) -> dc.Result:
     """Solve to a gap relative to the planted value, about lambda l."""
     tol = (TOL if X.shape[1] < LARGE_D else LARGE_TOL) * lam * sparsity
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, time_limit=TIME_LIMIT)
 
 
@@ -185,15 +171,15 @@ def measure_population(sparsity: int, d: int, lam: float) -> Row:
 
 def measure_sample(sparsity: int, d: int, lam: float, replication: int) -> Row:
     """Solve a large sample, of `PER_D` points a dimension."""
-    X, y, _ = points_of(sparsity, "flat", PER_D * d, d, replication)
+    X, y, _ = points(sparsity, PER_D * d, d, replication)
     result = solve(X, lam, sparsity)
     return {"error": error_of(result, y), "value": result.value, "gap": result.gap}
 
 
 MEASURES: dict[str, Callable[..., Row]] = {
     "exact": measure_exact,
-    "law": measure_law,
-    "oracle": measure_oracle,
+    "law": partial(measure_weights, multiples=(LAW,)),
+    "oracle": partial(measure_weights, multiples=ORACLE),
     "limit": measure_limit,
     "cone": measure_cone,
     "population": measure_population,

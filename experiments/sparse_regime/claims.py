@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.boundary import Boundary, PowerLaw, fit_power
-from experiments.harness.claims import Claim, Finding, judge
+from experiments.harness.claims import Claim, Finding, judge, split_parts
 from experiments.harness.intervals import Interval, share_of
 from experiments.phase_transition.claims import RECOVERED
 from experiments.sparse_regime.cells import LAW, PER_D
@@ -29,7 +29,7 @@ RATIO = (0.5, 2.0)
 
 def claims(table: pd.DataFrame) -> list[Claim | Finding]:
     """Return what the table says of the conjecture, and what it says beyond the paper."""
-    parts = split(table)
+    parts = split_parts(table)
     found = {rule: boundaries_of(parts[rule], parts["exact"]) for rule in ("law", "oracle", "limit")}
     return [
         conjecture(found),
@@ -41,12 +41,6 @@ def claims(table: pd.DataFrame) -> list[Claim | Finding]:
         undecided(parts),
         what_is_settled(found),
     ]
-
-
-def split(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the table of each part with its own columns, the dimensions as integers."""
-    parts = {str(name): part.dropna(axis=1, how="all") for name, part in table.groupby("part")}
-    return {name: part.astype({"sparsity": int, "d": int}) for name, part in parts.items()}
 
 
 def boundaries_of(searches: pd.DataFrame, exact: pd.DataFrame) -> dict[int, Boundary]:

@@ -7,20 +7,19 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.typing import Array
-from experiments.harness.boundary import LEAST_DIMENSIONS, Boundary
-from experiments.harness.intervals import DRAWS, Interval, interval_of
+from experiments.harness.boundary import LEAST_DIMENSIONS, Boundary, boundary_at, collect
+from experiments.harness.intervals import DRAWS, UNKNOWN, Interval, interval_of
 
 Law = Callable[[Array], Array]
 
 
-def boundary_of(searches: pd.DataFrame, seed: int = 0) -> Boundary:
+def boundary_of(searches: pd.DataFrame) -> Boundary:
     """Return the boundary of searches, the median of their n for each d; replications are drawn again for its interval.
 
     A search that ends outside its ladder counts as infinite, or as 0.
     """
-    rng = np.random.default_rng([2017, 51, seed])
-    columns: list[list[float]] = [[] for _ in range(5)]
-    all_draws = []
+    rng = np.random.default_rng([2017, 51, 0])
+    found = []
     for d, part in searches.groupby("d"):
         points = part["points"].to_numpy(float)
         open_ended = np.where(part["outside"] == 1, np.inf, np.where(part["outside"] == -1, 0.0, points))
@@ -28,14 +27,9 @@ def boundary_of(searches: pd.DataFrame, seed: int = 0) -> Boundary:
         draws = np.median(open_ended[rng.integers(len(points), size=(DRAWS, len(points)))], axis=1)
         draws[~np.isfinite(draws) | (draws == 0.0)] = np.nan
         side = 0 if 0.0 < at < np.inf else 1 if at > 0.0 else -1
-        value = at if side == 0 else float(points.max() if side == 1 else points.min())
-        found = interval_of(value, draws, least=0.5)
-        row = (float(str(d)), value, max(found.low, points.min()), min(found.high, points.max()), side)
-        for column, entry in zip(columns, row, strict=True):
-            column.append(entry)
-        all_draws.append(draws)
-    dimensions, n50, low, high, outside = (np.array(column) for column in columns)
-    return Boundary(dimensions, n50, low, high, outside, np.array(all_draws).reshape(-1, DRAWS).T)
+        n50 = at if side == 0 else float(points.max() if side == 1 else points.min())
+        found.append(boundary_at(float(str(d)), n50, side, draws, points))
+    return collect(found)
 
 
 class Fits(NamedTuple):
@@ -126,7 +120,7 @@ def growth_in_sparsity(boundaries: Mapping[int, Boundary], d: float) -> Interval
             y.append(np.log(found.n50[i]))
             draws.append(np.log(found.draws[:, i]))
     if len(x) < LEAST_DIMENSIONS:
-        return Interval(float("nan"), -np.inf, np.inf)
+        return UNKNOWN
     known = [draw for draw in np.array(draws).T if np.all(np.isfinite(draw))]
     slopes = np.array([np.polyfit(x, draw, 1)[0] for draw in known] + [np.nan] * (DRAWS - len(known)))
     return interval_of(float(np.polyfit(x, y, 1)[0]), slopes, least=0.5)

@@ -11,11 +11,12 @@ from matplotlib.colors import ListedColormap, Normalize
 
 from diffrac_cvx.typing import Array
 from experiments.harness.boundary import Boundary
+from experiments.harness.claims import split_parts
 from experiments.harness.style import ACCENT, GREEN, PAGE, SECOND, STYLE, save
 from experiments.phase_transition.claims import RECOVERED
 from experiments.phase_transition.curves import draw_boundary
 from experiments.phase_transition.uniqueness import wendel
-from experiments.sparse_regime.claims import PENALISED, boundaries_of, split
+from experiments.sparse_regime.claims import PENALISED, boundaries_of
 from experiments.sparse_regime.models import Law, theory_of
 from experiments.theory.unique_solution import statistical_dimension
 
@@ -27,7 +28,7 @@ GREYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.05, 0.75, 256)))
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw n over d and over l, n over d for the order, and the weights that keep the direction."""
-    parts = split(table)
+    parts = split_parts(table)
     found = {rule: boundaries_of(parts[rule], parts["exact"]) for rule in MARKS}
     theory = theory_of(parts["cone"])
     with plt.rc_context(STYLE):
@@ -99,13 +100,8 @@ def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
             bars = np.array([b.n50[at] - b.low[at], b.high[at] - b.n50[at]])
             ax.errorbar([l], b.n50[at], bars, fmt="o", ms=3, mfc="white", mec=color, ecolor=color, elinewidth=0.7)
         known = sorted(set(theory) & {1, *PENALISED})
-        ax.plot(
-            known,
-            [float(theory[l](np.array([float(d)]))[0]) if l > 1 else wendel(d) for l in known],
-            "--",
-            color=color,
-            lw=0.9,
-        )
+        expected = [float(theory[l](np.array([float(d)]))[0]) if l > 1 else wendel(d) for l in known]
+        ax.plot(known, expected, "--", color=color, lw=0.9)
         ax.plot([5.5, 9.5], [statistical_dimension(d)] * 2, ":", color=color, lw=0.9)
         ax.text(9.8, statistical_dimension(d), f"$d = {d}$", color=color, fontsize=6.5, va="center")
     lines = np.array([1.0, 9.5])

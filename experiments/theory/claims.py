@@ -2,9 +2,8 @@
 
 import pandas as pd
 
-from experiments.harness.claims import Claim, Finding
+from experiments.harness.claims import Claim, Finding, split_parts
 from experiments.theory import claims_balanced, claims_labels, claims_sparse
-from experiments.theory.parts import split_parts
 
 TITLE = "The propositions, lemmas and conjectures of section 5"
 ABOUT = (

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.claims import Claim, Finding, judge
-from experiments.harness.intervals import bootstrap, mean_of, share_of
+from experiments.harness.intervals import mean_of, median_of, percent, share_of
 from experiments.theory.noise_columns import small_variance as largest_small
-from experiments.theory.parts import percent
 from experiments.theory.spectrum import DELTA, FAILURE
 from experiments.theory.unique_solution import UNIQUE, statistical_dimension
 
@@ -34,7 +33,7 @@ def slack_of(asked: pd.Series, needed: pd.Series) -> str:
 def proposition_a(table: pd.DataFrame) -> Claim:
     """Uniqueness at the proposition's own number of points."""
     table = of_the_proposition(table)
-    share = share_of(table["unique"].to_numpy())
+    share = share_of(table["unique"])
     return Claim(
         "prop1-a",
         f"at that n, R as printed, {percent(share)} of {len(table)} instances (bounded laws, d = {table['d'].min()} to "
@@ -47,7 +46,7 @@ def proposition_a(table: pd.DataFrame) -> Claim:
 def proposition_b(table: pd.DataFrame) -> Claim:
     """The principal eigenvector of any solution, at the proposition's own number of points."""
     table = of_the_proposition(table)
-    right, unique = share_of(table["right_b"].to_numpy()), share_of(table["unique_b"].to_numpy())
+    right, unique = share_of(table["right_b"]), share_of(table["unique_b"])
     return Claim(
         "prop1-b",
         f"at that n, R as printed, so in {percent(right)} of {len(table)} instances: the solution is the only one in "
@@ -63,7 +62,7 @@ def kurtosis(table: pd.DataFrame) -> Claim:
     """Noise columns that are clusterings."""
     exact, near = table[table["beta"] == 1.0], table[table["beta"] == 1.1]
     near = near[near["n"] == table["n"].max()]
-    unique, control = share_of(exact["unique"].to_numpy()), share_of(near["unique"].to_numpy())
+    unique, control = share_of(exact["unique"]), share_of(near["unique"])
     return Claim(
         "prop1-kurtosis",
         f"d = {exact['d'].iloc[0]}, n up to {exact['n'].max()}: yy' is the only solution in {percent(unique)} of "
@@ -82,17 +81,17 @@ def kurtosis(table: pd.DataFrame) -> Claim:
 
 def spiked(sizes: pd.DataFrame, table: pd.DataFrame) -> Claim:
     """Several solutions, of which the principal eigenvector is right."""
-    at_b = share_of(1 - of_the_proposition(sizes)["unique_b"].to_numpy())
+    at_b = share_of(1 - of_the_proposition(sizes)["unique_b"])
     needed = statistical_dimension(float(table["d"].iloc[0]))
     others = table[(table["unique"] == 0) & (table["beta"] > 1) & (table["n"] >= needed)]
-    right = share_of(others["right_interior"].to_numpy())
-    ratio = bootstrap(others["eigenvalue_ratio"].to_numpy(), lambda rows: float(np.median(rows)))
+    right = share_of(others["right_interior"])
+    ratio = median_of(others["eigenvalue_ratio"])
     return Claim(
         "prop1-spiked",
         f"at the n of (b) {percent(at_b)} of the instances have more than one solution. In {len(others)} instances "
         f"with several (all laws with beta > 1, d = {table['d'].iloc[0]}, n >= {needed:g}) the principal eigenvector "
         f"of an interior point's solution is right in {percent(right)}, that of low_rank's in "
-        f"{percent(share_of(others['right_low_rank'].to_numpy()))}; the second eigenvalue of Y is {ratio:.2f} of the "
+        f"{percent(share_of(others['right_low_rank']))}; the second eigenvalue of Y is {ratio:.2f} of the "
         "first (median).",
         judge(
             at_b.low >= 0.5 and right.low >= 0.95 and ratio.high <= 0.1,
@@ -109,7 +108,7 @@ def spiked(sizes: pd.DataFrame, table: pd.DataFrame) -> Claim:
 def small_variance(table: pd.DataFrame) -> Claim:
     """Uniqueness where the noise has little variance."""
     table = table[table["small"] == 1]
-    share = share_of(table["unique"].to_numpy())
+    share = share_of(table["unique"])
     return Claim(
         "prop1-small-variance",
         "m at 0.9 of its largest value, kurtosis "
@@ -224,7 +223,7 @@ def laws(table: pd.DataFrame) -> Finding:
 
 def threshold(table: pd.DataFrame) -> Finding:
     """The number of points against the statistical dimension."""
-    ratio = mean_of((table["n_measured"] / table["expected"]).to_numpy())
+    ratio = mean_of(table["n_measured"] / table["expected"])
     dimensions = ", ".join(map(str, np.unique(table["d"])))
     return Finding(
         "Balanced clusters, Gaussian noise: the number of points from which yy' is the only solution",

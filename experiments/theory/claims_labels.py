@@ -6,9 +6,8 @@ import pandas as pd
 from diffrac_cvx.problem.proved_numbers import format_upper
 from diffrac_cvx.typing import Array
 from experiments.harness.claims import Claim, judge
-from experiments.harness.intervals import DRAWS, Interval, bootstrap, interval_of, mean_of, share_of
+from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of, median_of, percent, share_of
 from experiments.theory.claims_balanced import LEAST
-from experiments.theory.parts import percent
 from experiments.theory.solution_support import FEW, MOST_POINTS, STARTS
 
 ZERO, NEAR = 1e-9, 1e-2  # value of an optimal Y, relative distance of two equal Y
@@ -17,8 +16,8 @@ SLIGHT, SPIKED, RIGHT = 0.1, 0.1, 0.05  # noise on y, eigenvalue ratio, clusteri
 
 def imbalance_weight(table: pd.DataFrame) -> Claim:
     """Weights above 1."""
-    gain = mean_of(np.maximum(table["error"] - table["error_beyond"], 0.0).to_numpy())
-    loss = mean_of((table["error_beyond"] - table["error"]).to_numpy())
+    gain = mean_of(np.maximum(table["error"] - table["error_beyond"], 0.0))
+    loss = mean_of(table["error_beyond"] - table["error"])
     better = int((table["error_beyond"] < table["error"]).sum())
     return Claim(
         "nu-range",
@@ -114,9 +113,7 @@ def diagonal(table: pd.DataFrame) -> Claim:
     return Claim(
         "multi-label-diagonal",
         f"the two sides differ in {exceptions} of {len(table)} draws of random labels; at n = {table['n'].max()} the "
-        "condition holds in "
-        + ", ".join(f"{percent(share_of(values.to_numpy()))} (k = {k})" for k, values in most)
-        + ".",
+        "condition holds in " + ", ".join(f"{percent(share_of(values))} (k = {k})" for k, values in most) + ".",
         judge(exceptions == 0, exceptions <= 0.05 * len(table), tested=least >= 5),
         "agrees without any exception, in part with at most 5 %; not tested unless both cases occur five times.",
     )
@@ -124,8 +121,8 @@ def diagonal(table: pd.DataFrame) -> Claim:
 
 def procrustes_few(table: pd.DataFrame) -> Claim:
     """The number of alternations."""
-    random, eigen = share_of(table["few_random"].to_numpy()), share_of(table["few_eigenvectors"].to_numpy())
-    best, right = share_of(table["few_best"].to_numpy()), share_of(table["right"].to_numpy())
+    random, eigen = share_of(table["few_random"]), share_of(table["few_eigenvectors"])
+    best, right = share_of(table["few_best"]), share_of(table["right"])
     rounds = table["rounds"].dropna()
     return Claim(
         "procrustes-few",
@@ -147,8 +144,7 @@ def perturbed(table: pd.DataFrame) -> Claim:
     spiked = {s: share_of(mine["eigenvalue_ratio"].to_numpy() <= SPIKED) for s, mine in slight.groupby("noise")}
     right = {s: share_of(mine["error"].to_numpy() <= RIGHT) for s, mine in slight.groupby("noise")}
     told = "; ".join(
-        f"{s:g}: {bootstrap(mine['eigenvalue_ratio'], lambda rows: float(np.median(rows))):.2f}, "
-        f"{mean_of(mine['error'].to_numpy()):.2f}"
+        f"{s:g}: {median_of(mine['eigenvalue_ratio']):.2f}, {mean_of(mine['error']):.2f}"
         for s, mine in table.groupby("noise")
     )
     least = min(len(mine) for _, mine in slight.groupby("noise"))

@@ -3,10 +3,9 @@
 import pandas as pd
 
 from experiments.harness.claims import Claim, Finding, judge
-from experiments.harness.intervals import Interval, share_of
+from experiments.harness.intervals import Interval, percent, share_of
 from experiments.theory.claims_balanced import ENOUGH, LEAST
 from experiments.theory.one_sparse import FEW
-from experiments.theory.parts import percent
 from experiments.theory.sparse_direction import GRID
 
 RANK_ONE = 1e-2  # eigenvalue ratio of Y
@@ -14,7 +13,7 @@ RANK_ONE = 1e-2  # eigenvalue ratio of Y
 
 def proposition_a(table: pd.DataFrame) -> Claim:
     """Uniqueness at the proposition's own number of points."""
-    unique, solved = share_of(table["unique_a"].to_numpy()), share_of(solved_at(table, "a"))
+    unique, solved = share_of(table["unique_a"]), share_of(solved_at(table, "a"))
     return Claim(
         "prop2-a",
         f"at that n (even, {table['n_a'].min()} to {table['n_a'].max()}; d = {table['d'].min()} to "
@@ -28,7 +27,7 @@ def proposition_a(table: pd.DataFrame) -> Claim:
 
 def proposition_b(table: pd.DataFrame) -> Claim:
     """The principal eigenvector at the proposition's own number of points."""
-    unique, right = share_of(table["unique_b"].to_numpy()), share_of(table["error_b"].to_numpy() == 0.0)
+    unique, right = share_of(table["unique_b"]), share_of(table["error_b"].to_numpy() == 0.0)
     return Claim(
         "prop2-b",
         f"at that n (even, {table['n_b'].min()} to {table['n_b'].max()}): V* is the only solution, which is more, in "
@@ -51,8 +50,8 @@ def few_points(table: pd.DataFrame) -> Finding:
         "Proposition 2 with its own noise at a few points",
         "V* is the only solution "
         + ", ".join(
-            f"at n = {n} in {percent(share_of(inside[f'unique_{n}'].to_numpy()))} where R = 0.9 and in "
-            f"{percent(share_of(edge[f'unique_{n}'].to_numpy()))} where R = 1"
+            f"at n = {n} in {percent(share_of(inside[f'unique_{n}']))} where R = 0.9 and in "
+            f"{percent(share_of(edge[f'unique_{n}']))} where R = 1"
             for n in FEW
         )
         + ". 2-means on each column gives the labels "
@@ -66,7 +65,7 @@ def few_points(table: pd.DataFrame) -> Finding:
 
 def recovery_of(table: pd.DataFrame, method: str) -> tuple[float, Interval]:
     """Return the weight at which a method recovers most often, and its share there."""
-    shares = {lam: share_of(table[f"{method}_{k}"].to_numpy()) for k, lam in enumerate(GRID)}
+    shares = {lam: share_of(table[f"{method}_{k}"]) for k, lam in enumerate(GRID)}
     lam = max(shares, key=lambda key: shares[key].value)
     return lam, shares[lam]
 
@@ -77,7 +76,7 @@ def direction_alone(table: pd.DataFrame) -> Claim:
     relaxed_lam, relaxed = recovery_of(table, "relaxed")
     k, edge = GRID.index(lam), " (the smallest of the grid)" if relaxed_lam == GRID[0] else ""
     nonzeros, d = table[f"nonzeros_{k}"].median(), int(table["d"].max())
-    missed = share_of(table.loc[table[f"alone_{k}"] == 0, f"missed_{k}"].to_numpy())
+    missed = share_of(table.loc[table[f"alone_{k}"] == 0, f"missed_{k}"])
     return Claim(
         "sparse-direction-alone",
         "alternating minimisation with lambda |v|_1, the best objective of ten random starts, recovers the labels in "

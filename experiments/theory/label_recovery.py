@@ -63,8 +63,7 @@ def measure_imbalance_weight(imbalance: float, noise: float, replication: int) -
     planted = dc.datasets.make_planted(28, 3, imbalance=imbalance, noise=noise, rng=rng)
     relaxation = dc.penalized_nu(planted.X, 1.0)
     errors, gaps, imbalances = {}, [], {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         for nu in (*NUS, *BEYOND):
             relaxation.parameters["nu"].value = nu
             result = dc.solve(relaxation, "CLARABEL")

@@ -97,8 +97,7 @@ def measure_recovery(law: str, n: int, replication: int) -> Row:
     row: Row = {"d": D, "beta": beta, "unique": int(least > UNIQUE), "least_change": least}
     if row["unique"]:
         return row
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         interior, factored = dc.solve(dc.v_space(B), "CLARABEL"), dc.low_rank(B, tol=1e-8)
     share, other = least_share(B)
     return row | {

@@ -21,8 +21,8 @@ FEW = (4, 8)  # numbers of points far below the proposition's
 
 
 def is_only_sparse_solution(X: Array) -> bool:
-    """Whether V* is the only solution for X = [y, Z], centred, y balanced, all |Z| at most 1 before centring."""
-    return bool(np.all(np.mean(X[:, 1:] ** 2, axis=0) < 1 - 1e-9))
+    """Whether V* is the only solution for X = [y, Z], centred here, y balanced, all |Z| at most 1 before that."""
+    return bool(np.all(np.mean((X - X.mean(axis=0))[:, 1:] ** 2, axis=0) < 1 - 1e-9))
 
 
 def points_of_paper(d: int, m: float, beta: float, R: float) -> tuple[int, int]:
@@ -47,13 +47,12 @@ def measure_one_sparse(law: str, R: float, d: int, replication: int) -> Row:
     rng = np.random.default_rng([2017, 61, list(LAWS).index(law), int(100 * R), d, replication])
     B = balanced_points(scaled_law(law, m), max(n_a, n_b), d, rng)
     row: Row = {"beta": beta, "m": m, "n_a": n_a, "n_b": n_b}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         for n in FEW:
-            row[f"unique_{n}"] = int(is_only_sparse_solution(centred(B[:n])))
+            row[f"unique_{n}"] = int(is_only_sparse_solution(B[:n]))
             row[f"kmeans_{n}"] = dc.metrics.clustering_error(B[:n, 0], dc.baselines.kmeans_by_column(B[:n]))
         for name, n in (("a", n_a), ("b", n_b)):
-            row |= measure_at(centred(B[:n]), B[:n, 0], name)
+            row |= measure_at(B[:n] - B[:n].mean(axis=0), B[:n, 0], name)
     return row
 
 
@@ -67,8 +66,3 @@ def measure_at(X: Array, y: Array, name: str) -> Row:
         f"kmeans_{name}": dc.metrics.clustering_error(y, dc.baselines.kmeans_by_column(X)),
         f"gap_{name}": result.gap,
     }
-
-
-def centred(B: Array) -> Array:
-    """Return columns of mean 0."""
-    return np.asarray(B - B.mean(axis=0))

@@ -69,8 +69,7 @@ def measure_sparse_direction(sparsity: int, d: int, n: int, replication: int) ->
         runs = alternate(planted.X, lam, rng)
         best = min(runs, key=lambda run: run.objective)
         v = lasso(gram, (planted.X.T @ planted.y / n)[:, None], lam, np.zeros((d, 1)))[:, 0]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+        with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
             result = dc.low_rank(planted.X, 1.0, dc.Penalty.l1(lam), tol=1e-4, working_set=False)
         row |= {
             f"alone_{k}": is_recovered(planted.y, best.y),

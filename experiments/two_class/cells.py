@@ -60,8 +60,7 @@ def cells_of(grid: str) -> list[Cell]:
 def measure(data_set: str, method: str, reading: str, a: float, c: float, nu: float) -> Row:
     """Measure one cell."""
     X, y = load_scaled(data_set, reading)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         if method == "facts":
             return measure_facts(X, y)
         if method in ("relaxation", "search"):

@@ -16,7 +16,6 @@ from experiments.two_class.table import (
     CLOSE,
     PAPER,
     RELAXED,
-    Spread,
     by_reading,
     distance_by_reading,
     expected_best,
@@ -260,15 +259,12 @@ def baselines(rows: pd.DataFrame) -> Finding:
 def unwhitened(rows: pd.DataFrame) -> Finding:
     """K-means without whitening."""
     lower = [name for name in rows.index if rows.loc[name, "k-means, not whitened"].mean < rows.loc[name, "sparse"]]
-
-    def words(spread: Spread) -> str:
-        return f"{spread.mean:.2f}"
-
     return Finding(
         "Table 1, K-means of columns that are scaled but not whitened",
         "Mean error, with that of whitened data: "
         + ", ".join(
-            f"{name} {words(row['k-means, not whitened'])} ({words(row['k-means'])})" for name, row in rows.iterrows()
+            f"{name} {row['k-means, not whitened'].mean:.2f} ({row['k-means'].mean:.2f})"
+            for name, row in rows.iterrows()
         )
         + f". Its mean, which sees no labels, is below the best sparse setting by labels on {len(lower)} of {len(rows)} sets"
         + (f": {', '.join(lower)}." if lower else "."),

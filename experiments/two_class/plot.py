@@ -12,7 +12,7 @@ from diffrac_cvx.machine.writing import write_text
 from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
 from experiments.two_class.claims import SAME
 from experiments.two_class.readings import MAIN, READINGS
-from experiments.two_class.table import by_reading, latex, markdown, settings, share_wrong, summary
+from experiments.two_class.table import by_reading, latex, markdown, settings, share_wrong, summary, tables_of
 
 GOLD, PURPLE = "#b8860b", "#7b3294"
 MARKERS = dict(zip(READINGS, "^osDvP", strict=True))
@@ -25,8 +25,9 @@ COLORS = dict(zip(READINGS, (ACCENT, SECOND, GREEN, GOLD, PURPLE, GREY), strict=
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Write the tables in Markdown and LaTeX, and draw the figures beside the paper's and those of each reading."""
-    write_text(stem.with_suffix(".md"), markdown(table))
-    write_text(stem.with_suffix(".tex"), latex(table))
+    tables = tables_of(table)
+    write_text(stem.with_suffix(".md"), markdown(tables))
+    write_text(stem.with_suffix(".tex"), latex(tables))
     rows = summary(table)
     with plt.rc_context(STYLE):
         figure, (errors, readings) = plt.subplots(2, 1, figsize=(PAGE, 5.6), height_ratios=(3, 2))

@@ -1,5 +1,6 @@
 """Table 1 from its measurements: the paper's columns in two protocols, and what the paper leaves out."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -213,6 +214,7 @@ def distance_by_reading(table: pd.DataFrame) -> pd.Series:
     )
 
 
+Titled = tuple[str, str, Table]  # a title, a caption and a table
 PROVED = ("value", "label gap")  # columns, rounded up
 RESULTS = {
     "data_set": "data", "n": "n", "d": "d",
@@ -293,8 +295,8 @@ def format_entry(value: Any) -> str:
     return str(value).replace("_", " ")
 
 
-def tables_of(table: pd.DataFrame) -> list[tuple[str, str, Table]]:
-    """Return titles, captions and tables."""
+def tables_of(table: pd.DataFrame) -> list[Titled]:
+    """Return all tables."""
     records = [mark_open(row) for _, row in summary(table).iterrows()]
     tables = [(title, caption, Table.from_records(records, columns)) for title, (columns, caption) in CAPTIONS.items()]
     for title, (column, caption) in READING_CAPTIONS.items():
@@ -326,16 +328,16 @@ def reading_records(table: pd.DataFrame, column: str) -> list[dict[str, str]]:
     ]
 
 
-def markdown(table: pd.DataFrame) -> str:
+def markdown(tables: Sequence[Titled]) -> str:
     """Return the tables in Markdown."""
-    parts = [f"**{title}.** {caption}\n\n{made.markdown()}" for title, caption, made in tables_of(table)]
+    parts = [f"**{title}.** {caption}\n\n{made.markdown()}" for title, caption, made in tables]
     return "\n\n".join(parts) + "\n"
 
 
-def latex(table: pd.DataFrame) -> str:
+def latex(tables: Sequence[Titled]) -> str:
     """Return the tables in LaTeX, for booktabs."""
     parts = []
-    for title, caption, made in tables_of(table):
+    for title, caption, made in tables:
         head, *body = (" & ".join(map(escape_latex, line)) + r" \\" for line in made.lines())
         parts += [
             f"% {title}. {caption}",

@@ -42,8 +42,7 @@ def measure(path: str, parameter: float, noise: float, replication: int) -> Row:
     planted = dc.datasets.make_planted(
         N, D, imbalance=ALPHA_STAR, noise=noise, rng=np.random.default_rng([2017, 2, replication])
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         if path == "dual":
             return measure_duality(planted.X, parameter)
         if path == "alpha":

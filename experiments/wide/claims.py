@@ -198,7 +198,7 @@ def pairs_of(kind: str, rows: pd.DataFrame) -> Finding:
 
 def median_less(ours: Array, theirs: Array) -> Interval:
     """Return the difference of two medians on the same pairs, pairs drawn again."""
-    return bootstrap(np.column_stack([ours, theirs]), lambda rows: float(np.subtract(*np.median(rows, axis=0))))
+    return bootstrap(np.column_stack([ours, theirs]), lambda rows, axis: np.subtract(*np.median(rows, axis=axis).T))
 
 
 def times(timed: pd.DataFrame) -> Finding:

@@ -3,9 +3,8 @@
 import pandas as pd
 
 from experiments.harness.beyond import LEAST, of_most, ruled
-from experiments.harness.claims import Finding, judge
-from experiments.harness.intervals import mean_of, share_of
-from experiments.theory.parts import percent, split_parts
+from experiments.harness.claims import Finding, judge, split_parts
+from experiments.harness.intervals import mean_of, percent, share_of
 from experiments.wide_law.cells import COLUMNS, FACTORS, POINTS, TOL
 from experiments.wide_law.law import RIDGE, visible_share
 

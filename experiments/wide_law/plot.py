@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.beyond import panels
+from experiments.harness.claims import split_parts
 from experiments.harness.style import ACCENT, GREY, SECOND
-from experiments.theory.parts import split_parts
 from experiments.wide_law.claims import KEPT, LOST, ratio
 from experiments.wide_law.law import RIDGE, flat_cost, odds, solve_wide_population, visible_share
 

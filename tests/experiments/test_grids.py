@@ -9,6 +9,8 @@ import pytest
 
 from experiments.harness import boundary, intervals
 from experiments.harness.claims import Claim, Finding, Verdict
+from experiments.harness.reproduction import FIGURES
+from experiments.harness.tables import read_table
 from experiments.wide_law.claims import violations
 
 EXPERIMENTS = (
@@ -75,3 +77,15 @@ def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, mon
     found = claims.claims(table)
     assert all(re.search(r"\d", one.measured) and "nan" not in one.measured for one in found)
     assert FOUND[name](table, found)
+
+
+DRAWN = ("multi_label", "robustness", "runtime", "sparse_regime", "theory", "unbalanced")
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_all_figures_are_drawn_from_the_committed_table(name, monkeypatch):
+    drawn, plot = [], import_module(f"experiments.{name}.plot")
+    monkeypatch.setattr(plot, "save", lambda figure, stem: drawn.append(stem.name))
+    plot.draw(read_table(FIGURES / f"{name}.csv"), FIGURES / name)
+    plt.close("all")
+    assert sorted(drawn) == sorted(path.stem for path in FIGURES.glob(f"{name}*.png"))

@@ -20,13 +20,6 @@ ROOT = Path(__file__).parents[2]
 MULTI_LABEL = read_table(ROOT / "figures" / "multi_label.csv")
 
 
-def test_the_relaxation_is_ahead_of_kmeans_on_the_stand_in_with_and_without_the_constant_vector():
-    at = MULTI_LABEL[(MULTI_LABEL["data_set"] == "corel5k") & (MULTI_LABEL["k"] == 30)].groupby("method")
-    for column in ("overlap", "overlap_centred"):
-        mean = at[column].mean()
-        assert mean["relaxation"] > mean["k-means"] > mean["random"]
-
-
 def test_a_set_that_is_damaged_is_left_out_with_its_error(capsys):
     def load(name):
         if name == "damaged":
@@ -44,17 +37,16 @@ def test_without_the_stand_in_the_correlations_are_those_of_the_first_set_that_i
     assert "corel5k is left out" in capsys.readouterr().out
 
 
-def test_the_stand_in_has_the_papers_sizes():
-    rows = MULTI_LABEL[(MULTI_LABEL["data_set"] == "corel5k") & (MULTI_LABEL["method"] == "relaxation")]
-    assert set(rows["n"]) == {2000}
-    assert set(rows["labels"]) == {80}
-
-
 def test_the_heatmap_is_ordered_by_sums_of_squares():
     names, matrix = multi_label_claims.correlation_matrix(MULTI_LABEL)
     assert matrix.shape == (30, 80) == (30, len(names))
     for axis in (0, 1):
         assert np.all(np.diff(np.sum(matrix**2, axis=axis)) <= 1e-12)
+
+
+def test_a_set_without_correlations_and_other_settings_has_its_traces_alone():
+    (only,) = multi_label_claims.claims(MULTI_LABEL[MULTI_LABEL["data_set"] == "digits"])
+    assert only.name == "fig5-trace"
 
 
 def test_attributes_of_the_digits_are_what_they_say():

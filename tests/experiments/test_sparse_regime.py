@@ -1,4 +1,4 @@
-"""The sparse regime: its programs against each other and closed forms, its searches, and the rules on made tables."""
+"""The sparse regime: its programs against each other and closed forms, its searches, and its laws of growth."""
 
 import cvxpy as cp
 import numpy as np
@@ -7,18 +7,13 @@ import pytest
 import scipy.linalg
 
 import diffrac_cvx as dc
-from experiments.harness.claims import Verdict
 from experiments.phase_transition.cells import points_of
 from experiments.phase_transition.uniqueness import is_only_solution
 from experiments.sparse_regime import cells as regime_cells
-from experiments.sparse_regime import claims as regime_claims
 from experiments.sparse_regime import cone, models
 from experiments.sparse_regime.limit import is_least_norm, least_change
 from experiments.sparse_regime.population import chi_squared, solve_population
 from experiments.sparse_regime.search import Answer, ladder, least_points
-
-AGREES, PARTLY, DIFFERS, NOT_TESTED = Verdict.AGREES, Verdict.PARTLY, Verdict.DIFFERS, Verdict.NOT_TESTED
-
 
 # The limit of a vanishing weight.
 
@@ -83,13 +78,13 @@ def test_the_distance_to_the_polar_cone_is_the_length_of_the_projection(sparsity
 
 def test_with_one_nonzero_entry_the_dimension_is_wendels():
     d = 16
-    drawn = [cone.draw_dimension(1, d, np.random.default_rng(seed)) for seed in range(30)]
+    drawn = [cone.draw_dimension(1, d, np.random.default_rng(seed)) for seed in range(12)]
     assert 1 + np.mean(drawn) == pytest.approx((d + 1) / 2, rel=0.2)
 
 
-@pytest.mark.parametrize(("sparsity", "d"), [(2, 16), (2, 32), (4, 32), (8, 24)])
+@pytest.mark.parametrize(("sparsity", "d"), [(2, 16), (4, 16), (8, 24)])
 def test_the_closed_form_bounds_the_dimension_from_above(sparsity, d):
-    drawn = [cone.draw_dimension(sparsity, d, np.random.default_rng(seed)) for seed in range(12)]
+    drawn = [cone.draw_dimension(sparsity, d, np.random.default_rng(seed)) for seed in range(8)]
     error = np.std(drawn) / len(drawn) ** 0.5
     bound = cone.dimension_bound(sparsity, d)
     assert 0.6 * bound < np.mean(drawn) < bound + 2 * error
@@ -161,42 +156,14 @@ def test_a_search_has_the_same_row_every_time_but_for_its_seconds():
     assert {**rows[0], "seconds": 0.0} == {**rows[1], "seconds": 0.0}
 
 
-# The rules, on tables made for their answers.
+# The laws of growth.
 
 
-def searches(n_of, *, noise: float = 0.02, dims=(16, 24, 32, 48, 64, 96), outside: int = 0) -> pd.DataFrame:
-    """Return searches of l = 2, 4, 8 that end at about n_of(l, d)."""
-    rng, rows = np.random.default_rng(0), []
-    for l in (2, 4, 8):
-        for d in dims:
-            for replication in range(8):
-                n = n_of(l, d) * np.exp(noise * rng.standard_normal())
-                rows.append({"sparsity": l, "d": d, "replication": replication, "points": n, "outside": outside})
-    return pd.DataFrame(rows)
-
-
-def boundaries(n_of, **how) -> dict:
-    exact = searches(lambda l, d: d / 2).query("sparsity == 2").assign(sparsity=1)
-    found = regime_claims.boundaries_of(searches(n_of, **how), exact)
-    return {"law": found, "oracle": found}
-
-
-@pytest.mark.parametrize(
-    ("n_of", "verdict"),
-    [
-        (lambda l, d: l * d / 2, AGREES),
-        (lambda l, d: l**2 * d / 2, PARTLY),  # linear in d, not in l
-        (lambda l, d: l * d**1.5, PARTLY),
-        (lambda l, d: l * d**2.1, DIFFERS),
-    ],
-)
-def test_the_conjecture_can_agree_in_part_and_differ(n_of, verdict):
-    assert regime_claims.conjecture(boundaries(n_of)).verdict is verdict
-
-
-def test_without_four_boundaries_for_every_l_the_conjecture_is_not_tested():
-    assert regime_claims.conjecture(boundaries(lambda l, d: l * d, dims=(16, 32, 64))).verdict is NOT_TESTED
-    assert regime_claims.conjecture(boundaries(lambda l, d: l * d, outside=1)).verdict is NOT_TESTED
+def searches(n_of) -> pd.DataFrame:
+    """Return eight searches at each d that end at about n_of(d)."""
+    d = np.repeat([16.0, 24.0, 32.0, 48.0, 64.0, 96.0], 8)
+    points = n_of(d) * np.exp(0.005 * np.random.default_rng(0).standard_normal(48))
+    return pd.DataFrame({"d": d, "points": points, "outside": 0})
 
 
 @pytest.mark.parametrize(
@@ -210,8 +177,7 @@ def test_without_four_boundaries_for_every_l_the_conjecture_is_not_tested():
     ],
 )
 def test_the_law_that_made_the_boundary_is_found(law, n_of):
-    table = searches(lambda l, d: n_of(d), noise=0.005).query("sparsity == 2")
-    fits = models.compare_laws(models.boundary_of(table), lambda d: d + 0.01 * d**2.3)
+    fits = models.compare_laws(models.boundary_of(searches(n_of)), lambda d: d + 0.01 * d**2.3)
     assert fits.best == law
     assert fits.chosen[law] > 0.5
 
@@ -225,9 +191,7 @@ def test_the_boundary_of_searches_is_their_median_and_a_bound_where_most_are_out
 
 
 def test_the_growth_in_l_is_that_of_the_table():
-    found = boundaries(lambda l, d: d * l**1.5)["law"]
-    found.pop(1)
-    found[16] = models.boundary_of(searches(lambda l, d: d * 16**1.5).query("sparsity == 2"))
+    found = {l: models.boundary_of(searches(lambda d, l=l: d * l**1.5)) for l in (2, 4, 8, 16)}
     assert models.growth_in_sparsity(found, 32).value == pytest.approx(1.5, abs=0.03)
     assert not np.isfinite(models.growth_in_sparsity(found, 33).value)
 

@@ -15,8 +15,8 @@ from experiments.harness.command import run
 from experiments.harness.tables import read_table
 from experiments.wide import cells as wide_cells
 from experiments.wide import plot, sources
-from experiments.wide.experiment import EXPERIMENT
 from experiments.wide.claims import claims
+from experiments.wide.experiment import EXPERIMENT
 from experiments.wide.methods import METHODS, OWN, RELAXATIONS, Found, Method
 from experiments.wide.tables import COMMON, NOISES, WideTable, draw_noise, draw_words, make_wide
 

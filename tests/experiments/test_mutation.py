@@ -120,6 +120,7 @@ def test_a_mutant_is_killed_by_the_test_that_fails_and_survives_where_none_does(
     for name, text in (("boxes.py", SOURCE), ("test_boxes.py", TESTS), ("pytest.ini", "[pytest]\n")):
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # which take the most time here
     monkeypatch.setattr(trial, "ROOT", tmp_path)
     monkeypatch.setattr(trial, "AT_LEAST", 1.5 if found == trial.ENDED else 60.0)
     monkeypatch.setattr(trial, "warm_up", lambda: None)

@@ -31,7 +31,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all test-page check format coverage mutation explore packages data docs reproduction answer figures \
+.PHONY: help env test test-all test-page check format coverage explore packages data docs reproduction answer figures \
         wheel sdist clean distclean
 
 help: ## list the targets
@@ -63,9 +63,6 @@ test-page: $(STAMP) ## test the page in a headless Chromium, which has to be ins
 coverage: $(STAMP) ## branches of the library that the fast tests run; 95 % at least
 	$(RUN) pytest -n 2 --cov --cov-context=test --cov-report=json --cov-report=term-missing --junitxml=build/tests.xml
 	$(RUN) experiments.mutation.branches
-
-mutation: $(STAMP) ## small changes of the library that the fast tests have to notice; after coverage (JOBS)
-	$(RUN) experiments.mutation --jobs $(JOBS)
 
 check: $(STAMP) ## lint, formatting, types
 	$(RUN) ruff check
@@ -105,10 +102,12 @@ groups: ## planted groups of columns beside l1, wrong groups, the weights that k
 few-labels: ## few labels known, beside supervised and semi-supervised methods (GRID, JOBS; DIFFRAC_DATA_HOME, pip, apt)
 choice: ## lambda and ridge chosen without labels, on labelled sets (GRID, JOBS; DIFFRAC_DATA_HOME)
 wide: ## tables with far more columns than rows, beside methods made for them (GRID, JOBS; pip, apt)
+mutation: ## small changes of the library that the fast tests have to notice; after coverage (JOBS)
 benchmark: ## all solvers: seconds to a proved gap, Gram passes, memory (GRID; DIFFRAC_DATA_HOME)
 
 phase-transition: OWN = --solver $(SOLVER)
 multi-label: OWN = --x "$(X)" --y "$(Y)"
+mutation: OWN = --replace
 wide: packages
 # One solve at a time: side by side they share caches and memory, and disturb each other's times.
 benchmark: JOBS := 1

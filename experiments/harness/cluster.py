@@ -5,7 +5,6 @@ are: the limits of a cell, its threads of linear algebra and what its death says
 """
 
 import asyncio
-import importlib
 import pickle
 import platform
 import sys
@@ -23,10 +22,11 @@ from distributed.comm.core import connect
 
 from diffrac_cvx import __version__
 from diffrac_cvx.machine.processes import Worker
+from experiments.harness.cell import Cell, Measured, measure_by
 from experiments.harness.log import Row, SweepError
-from experiments.harness.sweep import Cell, Measured, measure_by
 
 PATIENCE = 10.0  # seconds in which the scheduler has to answer
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}."
 
 
 @dataclass(frozen=True)
@@ -55,47 +55,31 @@ def measure_cells(
     """
     task = Task(measure, seconds, memory, __version__, uuid.uuid4().hex)
     with connected(address) as client:
-        check_code(client, measure)
+        check_python(client)
         if not client.nthreads():  # a cluster may start workers once it has cells for them
             print(f"the scheduler {address} has no worker yet: waiting for one")
+        suspects = []  # cells whose workers died: any of those that they measured at the time may be to blame
         try:
-            yield from measure_all(client, task, cells, address)
+            with submitted(client, task, cells) as futures:
+                for future in as_completed(list(futures)):
+                    cell = futures.pop(future)
+                    try:
+                        row = row_of(future, address)
+                    except KilledWorker:
+                        suspects.append(cell)
+                    else:
+                        yield cell, row
+            for cell in suspects:
+                with submitted(client, task, [cell]) as (future,):
+                    try:
+                        row = row_of(future, address)
+                    except KilledWorker as death:
+                        count = death.allowed_failures + 1
+                        row = {"reason": f"{count} workers of the cluster died while they measured it"}
+                    yield cell, row
         finally:
             if client.status == "running":
                 client.run(end_processes, task.sweep, on_error="ignore")
-
-
-def measure_all(client: Client, task: Task, cells: Sequence[Cell], address: str) -> Measured:
-    """Yield each cell with its row, last and one by one those whose workers died: any cell there may be to blame."""
-    suspects = []
-    with submitted(client, task, cells) as futures:
-        for future in as_completed(list(futures)):
-            cell = futures.pop(future)
-            try:
-                row = row_of(future, address)
-            except KilledWorker:
-                suspects.append(cell)
-            else:
-                yield cell, row
-    for cell in suspects:
-        with submitted(client, task, [cell]) as (future,):
-            try:
-                row = row_of(future, address)
-            except KilledWorker as death:
-                row = {"reason": f"{death.allowed_failures + 1} workers of the cluster died while they measured it"}
-            yield cell, row
-
-
-@contextmanager
-def submitted(client: Client, task: Task, cells: Sequence[Cell]) -> Iterator[dict["Future[Row]", Cell]]:
-    """Submit the cells, and cancel at the end of the block those whose futures are still there."""
-    measure = partial(carrier(), pickle.dumps((measure_there, task)))
-    futures = dict(zip(client.map(measure, cells, pure=False), cells, strict=True))
-    try:
-        yield futures
-    finally:
-        if client.status == "running":
-            client.cancel(list(futures))
 
 
 @contextmanager
@@ -121,6 +105,32 @@ async def reach(address: str) -> None:
     await comm.close()
 
 
+@contextmanager
+def submitted(client: Client, task: Task, cells: Sequence[Cell]) -> Iterator[dict["Future[Row]", Cell]]:
+    """Submit the cells, and cancel at the end of the block those whose futures are still there."""
+    measure = partial(carrier(), pickle.dumps((measure_there, task)))
+    futures = dict(zip(client.map(measure, cells, pure=False), cells, strict=True))
+    try:
+        yield futures
+    finally:
+        if client.status == "running":
+            client.cancel(list(futures))
+
+
+def carrier() -> Callable[[bytes, Cell], Row]:
+    """Return a function that unpickles another with its first argument, so that what is missing is the cell's error.
+
+    It travels by value: the scheduler needs neither this package nor the experiments.
+    """
+
+    def carry(content: bytes, cell: Cell) -> Row:
+        function, task = pickle.loads(content)
+        row: Row = function(task, cell)
+        return row
+
+    return carry
+
+
 def row_of(future: "Future[Row]", address: str) -> Row:
     """Return the row of a cell that is done; errors of its measurement are raised, with notes that say where."""
     try:
@@ -132,7 +142,8 @@ def row_of(future: "Future[Row]", address: str) -> Row:
             raise
         raise SweepError(
             f"a worker of {address} cannot begin a cell ({' '.join(str(error).split())}): it needs diffrac_cvx "
-            f"{__version__} and the experiments, installed in the folder of this project"
+            f"{__version__} and the experiments, so start it where the folder of this project is, installed by "
+            "pip install -e '.[experiments,scale]'"
         ) from error
     return row
 
@@ -145,62 +156,11 @@ def lost(address: str) -> SweepError:
     )
 
 
-# The code of the workers
-
-
-def check_code(client: Client, measure: Callable[..., Row]) -> None:
-    """Refuse workers of another Python, without this version of the package or without what the measurement imports."""
-    wanted = ".".join(map(str, sys.version_info[:2]))
-    for place, python in client.run(platform.python_version, on_error="ignore").items():
-        if not python.startswith(f"{wanted}."):  # what travels by value cannot be run
-            raise SweepError(f"{place} runs Python {python} and this is {wanted}: use one version everywhere")
-    for place, (version, missing) in client.run(reader((__name__, measure.__module__)), on_error="ignore").items():
-        if missing or version != __version__:
-            raise SweepError(unfit(place, version, __version__, missing))
-
-
-# These two return functions that travel by value, for there may be no such module at the other end.
-
-
-def reader(modules: Sequence[str]) -> Callable[[], tuple[str | None, str]]:
-    """Return a function that reads the version of the package, and what the modules miss."""
-
-    def read() -> tuple[str | None, str]:
-        try:
-            version = importlib.import_module("diffrac_cvx").__version__
-        except ImportError:
-            return None, ""
-        try:
-            for name in modules:
-                importlib.import_module(name)
-        except ImportError as error:
-            return version, str(error)
-        return version, ""
-
-    return read
-
-
-def carrier() -> Callable[[bytes, Cell], Row]:
-    """Return a function that unpickles another with its first argument, so that what is missing is the cell's error."""
-
-    def carry(content: bytes, cell: Cell) -> Row:
-        function, task = pickle.loads(content)
-        row: Row = function(task, cell)
-        return row
-
-    return carry
-
-
-def unfit(place: str, version: str | None, wanted: str, missing: str = "") -> str:
-    """Say what a worker lacks."""
-    if version is None:
-        return f"{place} has no diffrac_cvx: install this version, {wanted}, where the workers run"
-    if version != wanted:
-        return f"{place} has diffrac_cvx {version} and this is {wanted}: install one version everywhere"
-    return (
-        f"{place} cannot import the experiments ({missing}): start the workers where the folder of this project is, "
-        "installed by pip install -e '.[experiments,scale]'"
-    )
+def check_python(client: Client) -> None:
+    """Refuse workers of another Python: what travels by value cannot be run."""
+    for place, version in client.run(platform.python_version, on_error="ignore").items():
+        if not version.startswith(PYTHON):
+            raise SweepError(f"{place} runs Python {version} and this is {PYTHON}x: use one version everywhere")
 
 
 # On the workers
@@ -211,8 +171,9 @@ PROCESSES: dict[tuple[str, int], Worker] = {}  # by sweep and thread
 def measure_there(task: Task, cell: Cell) -> Row:
     """Measure a cell in the process of this thread of a worker, until it is done or cancelled."""
     worker = get_worker()
-    if task.version != __version__:  # of a worker that came after the others were asked
-        raise SweepError(unfit(worker.address, __version__, task.version))
+    if task.version != __version__:
+        has = f"{worker.address} has diffrac_cvx {__version__} and this is {task.version}"
+        raise SweepError(f"{has}: install one version everywhere")
     key = worker.get_current_task()
 
     def cancelled() -> bool:  # by the user, or because nobody waits for the row any more

@@ -63,7 +63,7 @@ class Experiment:
         From the name of a grid, "full" or "smoke", to its cells.
     measure : callable
         From the entries of a cell to a row; importable by the workers.
-    draw : callable
+    draw : callable or None
         From the table and a stem to figures.
     claims : callable
         From the table to what it says about the paper's statements.
@@ -91,7 +91,7 @@ class Experiment:
     name: str
     cells: Callable[[str], Sequence[Cell]]
     measure: Callable[..., Row]
-    draw: Callable[[pd.DataFrame, Path], None]
+    draw: Callable[[pd.DataFrame, Path], None] | None
     claims: Callable[[pd.DataFrame], Sequence[Claim | Finding]]
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
@@ -247,7 +247,8 @@ def measure_in_passes(
 def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
     """Draw the table, print what it shows, and return the exit status."""
     table = read_table(stem.with_suffix(".csv"))
-    experiment.draw(table, stem)
+    if experiment.draw is not None:
+        experiment.draw(table, stem)
     verdict = Outcome("", True)
     if experiment.check is not None:
         verdict = experiment.check(table if experiment.oracle is None else read_table(agreement_of(stem)))
@@ -255,7 +256,7 @@ def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
     if grid == "smoke":
         print("The smoke grid shows that the command works; it is too coarse for the verdicts that follow.")
     print(format_claims(experiment.claims(table)))
-    print(f"wrote {stem}.csv, .pdf and .png")
+    print(f"wrote {stem}.csv" + (", .pdf and .png" if experiment.draw is not None else ""))
     return 0 if verdict.passed else 1
 
 

@@ -2,12 +2,10 @@
 
 import json
 import threading
-import traceback
 import zlib
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
-from functools import partial
 from itertools import product
 from queue import SimpleQueue
 from typing import Any
@@ -15,15 +13,11 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from diffrac_cvx.errors import ResourceError
-from diffrac_cvx.machine.processes import Answer, Call, OutOfTimeError, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import Worker
+from experiments.harness.cell import Cell, Measured, measure_by
 from experiments.harness.log import Log, Row, SweepError
 
 __all__ = ["Cell", "Row", "cross", "sweep"]
-Cell = Mapping[str, Any]
-Measured = Generator[tuple[Cell, Row]]
-TRIES = 3  # of a cell whose process is ended from outside
-FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP")  # a user's kill, or the system's where memory does not suffice
 
 
 def cross(**entries: Iterable[Any]) -> list[Cell]:
@@ -64,7 +58,13 @@ def sweep(
     if scheduler is None:
         measured = measure_cells(mixed, measure, jobs, seconds, memory)
     else:
-        measured = measure_on_cluster(mixed, measure, scheduler, seconds, memory)
+        try:
+            from experiments.harness import cluster
+        except ModuleNotFoundError as missing:
+            raise SweepError(
+                f"a sweep on a cluster needs {missing.name}, which is missing: pip install 'diffrac-cvx[scale]'"
+            ) from None
+        measured = cluster.measure_cells(mixed, measure, scheduler, seconds, memory)
     with closing(measured), tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar:
         for cell, row in measured:
             log.add(key_of(cell), row)
@@ -104,56 +104,6 @@ def measure_cells(
         threads.shutdown(cancel_futures=True)
         for worker in workers:
             worker.close()
-
-
-def measure_on_cluster(
-    cells: Sequence[Cell], measure: Callable[..., Row], scheduler: str, seconds: float | None, memory: float | None
-) -> Measured:
-    """Yield each cell with its row as a worker of a dask cluster is done with it."""
-    try:
-        from experiments.harness import cluster
-    except ModuleNotFoundError as missing:
-        raise SweepError(
-            f"a sweep on a cluster needs {missing.name}, which is missing: pip install 'diffrac-cvx[scale]'"
-        ) from None
-    yield from cluster.measure_cells(cells, measure, scheduler, seconds, memory)
-
-
-def measure_by(
-    worker: Worker, measure: Callable[..., Row], cell: Cell, stopped: Callable[[], bool], seconds: float | None
-) -> Row:
-    """Measure a cell by the process of a worker; what ends it there is a row with a reason, or raised if an error."""
-    call = Call(measure_here, (measure, cell))
-    try:
-        answer = call_again(partial(worker.call, call, stopped=stopped, seconds=seconds))
-    except (OutOfTimeError, WorkerDiedError) as failure:
-        return {"reason": str(failure)}
-    if isinstance(answer.error, MemoryError | ResourceError):
-        return {"reason": f"out of memory: {str(answer.error) or 'allocation refused'}"}
-    if answer.error is not None:
-        raise answer.error
-    row: Row = answer.value
-    return row
-
-
-def call_again(call: Callable[[], Answer]) -> Answer:
-    """Do a call, again where its process is ended from outside: that says nothing of the cell unless it repeats."""
-    for _ in range(TRIES - 1):
-        try:
-            return call()
-        except WorkerDiedError as death:
-            if death.signal not in FROM_OUTSIDE:
-                raise
-    return call()
-
-
-def measure_here(measure: Callable[..., Row], cell: Cell) -> Row:
-    """Measure a cell in this process; an error keeps its traceback, which other processes do not see."""
-    try:
-        return measure(**cell)
-    except Exception as error:
-        error.add_note(f"in the cell {dict(cell)}:\n{traceback.format_exc()}")
-        raise
 
 
 def key_of(cell: Cell) -> str:

@@ -13,6 +13,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ from toy import (
 import experiments.harness.sweep as runner
 from experiments.harness import cluster, command
 from experiments.harness.command import INTERRUPTED, REFUSED
-from experiments.harness.log import open_log
+from experiments.harness.log import SweepError, open_log
 from experiments.harness.sweep import sweep
 
 ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
@@ -159,40 +160,29 @@ def test_an_error_of_a_cell_keeps_its_traceback(threads, here):
     assert "in fail_for_two" in caught.value.__notes__[0]
 
 
-def test_an_error_before_a_cell_begins_is_a_sentence(threads, capsys, monkeypatch):
-    def refuse(limit):
-        raise OSError("no process can be started")
-
-    monkeypatch.setattr(cluster, "Worker", refuse)
-    assert run(FEW, "--scheduler", threads) == REFUSED
-    assert "cannot begin a cell (no process can be started)" in one_error(capsys.readouterr().err)
+def no_process(limit):
+    raise OSError("no process can be started")
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda patch: patch.setattr(cluster, "__version__", "9.9"), "has diffrac_cvx 0.1.0 and this is 9.9"),
-        (lambda patch: patch.setitem(sys.modules, "diffrac_cvx", None), "has no diffrac_cvx: install this version"),
-        (
-            lambda patch: patch.setitem(sys.modules, "experiments.harness.cluster", None),
-            "cannot import the experiments",
-        ),
-        (
-            lambda patch: patch.setattr(platform, "python_version", lambda: "3.99.0"),
-            "runs Python 3.99.0 and this is",
-        ),
-        (
-            lambda patch: patch.setattr(measure, "__module__", "nowhere"),
-            "(No module named 'nowhere'): start the workers",
-        ),
+        (lambda patch: patch.setattr(platform, "python_version", lambda: "3.99.0"), "runs Python 3.99.0 and this is"),
+        (lambda patch: patch.setattr(cluster, "Worker", no_process), "cannot begin a cell (no process can be started)"),
     ],
-    ids=["other version", "no package", "no experiments", "other Python", "no cells"],
+    ids=["other Python", "no process"],
 )
 def test_workers_without_this_code_are_a_sentence(threads, monkeypatch, capsys, change, sentence):
     with monkeypatch.context() as patch:
         change(patch)
         assert run(FEW, "--scheduler", threads) == REFUSED
     assert sentence in one_error(capsys.readouterr().err)
+
+
+def test_a_worker_of_another_version_says_so_at_its_first_cell(monkeypatch):
+    monkeypatch.setattr(cluster, "get_worker", lambda: SimpleNamespace(address="tcp://a:1"))
+    with pytest.raises(SweepError, match=r"tcp://a:1 has diffrac_cvx 0\.1\.0 and this is 9\.9: install one version"):
+        cluster.measure_there(cluster.Task(measure, None, None, "9.9", ""), {})
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nonsense://x", "tcp://", "tls://127.0.0.1:1"])

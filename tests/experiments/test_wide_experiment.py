@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import rdata
-from experiments.wide.__main__ import EXPERIMENT
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets.files import checksum
@@ -17,6 +16,7 @@ from experiments.harness.tables import read_table
 from experiments.wide import cells as wide_cells
 from experiments.wide import methods, plot, sources
 from experiments.wide.claims import claims
+from experiments.wide.experiment import EXPERIMENT
 from experiments.wide.methods import METHODS, OWN, RELAXATIONS, Found, Method
 from experiments.wide.tables import COMMON, NOISES, WideTable, draw_noise, draw_words, make_wide
 

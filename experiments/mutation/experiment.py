@@ -1,0 +1,136 @@
+"""Mutation testing: small changes of the library that the fast tests have to notice, after ``make coverage``.
+
+It fails where fewer than 85 % of the mutants are killed, without those that ``explained.csv`` says to be equivalent to
+the code as it is.  ``--part NAME`` tries the files of one part alone.
+"""
+
+import zlib
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from experiments.harness.claims import Finding
+from experiments.harness.command import Experiment, Outcome
+from experiments.harness.sweep import Cell, Row
+from experiments.mutation.covering import choose_tests, read_seconds
+from experiments.mutation.operators import Mutant, mutants
+from experiments.mutation.scores import is_killed, shares
+from experiments.mutation.trial import ROOT, first_failure
+
+PARTS = {
+    "rounding": ["diffrac_cvx/rounding/*.py"],
+    "metrics": ["diffrac_cvx/metrics.py"],
+    "linear algebra": ["diffrac_cvx/points/linear_algebra.py", "diffrac_cvx/points/factors.py"],
+    "penalty and result": ["diffrac_cvx/problem/penalty.py", "diffrac_cvx/problem/result.py"],
+    "certificates": ["diffrac_cvx/certificates/*.py", "diffrac_cvx/problem/d*.py", "diffrac_cvx/problem/f*.py"],
+    "low_rank": ["diffrac_cvx/solvers/factored/*.py"],
+    "fista": ["diffrac_cvx/solvers/smoothed_dual/*.py"],
+}
+SAMPLES = {"full": 40, "smoke": 1}  # mutants of a file
+LEAST = 0.85  # share that has to be killed
+EXPLAINED = Path(__file__).with_name("explained.csv")
+KEY = ["file", "function", "code", "change"]
+
+
+def files_of(part: str) -> list[str]:
+    """Return the files of a part, from the root of the project."""
+    return sorted(str(path.relative_to(ROOT)) for pattern in PARTS[part] for path in ROOT.glob(pattern))
+
+
+@cache
+def mutants_of(file: str) -> list[Mutant]:
+    """Return the mutants of a file."""
+    return mutants((ROOT / file).read_text())
+
+
+def sample_of(file: str, size: int) -> list[Mutant]:
+    """Return a random sample of the mutants of a file, the same each time; a smaller one is the beginning of it."""
+    found = mutants_of(file)
+    order = np.random.default_rng([2017, zlib.crc32(file.encode())]).permutation(len(found))
+    return [found[i] for i in order[:size]]
+
+
+def cells_of(grid: str, parts: tuple[str, ...] = tuple(PARTS)) -> list[Cell]:
+    """Return the mutants that are tried, in the order of the files and of their text."""
+    read_seconds()  # says what is missing before anything is tried
+    return [
+        {"part": part, "file": file, **mutant._asdict(), "of": len(mutants_of(file))}
+        for part in parts
+        for file in files_of(part)
+        for mutant in sorted(sample_of(file, SAMPLES[grid]), key=lambda mutant: mutant.number)
+    ]
+
+
+def measure(file: str, line: int, number: int, **about: object) -> Row:
+    """Try a mutant: its verdict, the test that killed it, and how many there were to try."""
+    tests = choose_tests(file, line, [other for part in PARTS for other in files_of(part)])
+    left = {test: read_seconds()[test] for test in tests}
+    while left:
+        failed = first_failure(left, file, number)
+        if not failed:
+            return {"verdict": "survived", "by": "", "tests": len(tests)}
+        if failed not in left:
+            return {"verdict": f"killed: {failed}", "by": "", "tests": len(tests)}
+        if is_steady(failed):
+            return {"verdict": "killed", "by": failed, "tests": len(tests)}
+        del left[failed]
+    return {"verdict": "not run by a test", "by": "", "tests": 0}
+
+
+@cache
+def is_steady(test: str) -> bool:
+    """Whether a test passes on the code as it is."""
+    return not first_failure({test: read_seconds()[test]}, "", None)
+
+
+def explain(table: pd.DataFrame) -> pd.DataFrame:
+    """Add why mutants that no test killed cannot be killed, where that is known: lines may move."""
+    known = pd.read_csv(EXPLAINED, keep_default_na=False)
+    reasons = dict(zip(known[KEY].itertuples(index=False, name=None), known["reason"], strict=True))
+    keys = table[KEY].itertuples(index=False, name=None)
+    found = pd.Series([reasons.get(key, "") for key in keys], index=table.index, dtype=object)
+    return table.assign(reason=found.where(~is_killed(table), ""))
+
+
+def claims(table: pd.DataFrame) -> list[Finding]:
+    """Return the shares that were killed, and what survived unexplained."""
+    table = table.fillna({"reason": ""})
+    groups = [*table.groupby("part", sort=False), ("in all", table)]
+    found = [Finding(str(part), describe(rows)) for part, rows in groups]
+    left = table[~is_killed(table) & (table["reason"] == "")].fillna("")
+    places = left["file"] + ":" + left["line"].astype(str) + " " + left["function"] + ": " + left["change"]
+    return [*found, *(Finding("survived, not explained", place) for place in places)]
+
+
+def describe(table: pd.DataFrame) -> str:
+    """Return the counts and the shares of some mutants as text."""
+    every, others = shares(table)
+    killed, equivalent = int(is_killed(table).sum()), int((table["reason"] != "").sum())
+    return f"{killed} of {len(table)} killed, {every:.3f}; without {equivalent} that change nothing, {others:.3f}"
+
+
+def check(table: pd.DataFrame) -> Outcome:
+    """Say whether enough are killed."""
+    share = shares(table.fillna({"reason": ""}))[1].value
+    return Outcome(f"{share:.1%} of the mutants are killed; {LEAST:.0%} is asked for", share >= LEAST)
+
+
+def of_part(part: str) -> Experiment:
+    """Return the experiment on the files of one part, or of all."""
+    return EXPERIMENT if not part else replace(EXPERIMENT, cells=partial(cells_of, parts=(part,)))
+
+
+EXPERIMENT = Experiment(
+    "mutation",
+    cells_of,
+    measure,
+    None,
+    claims,
+    complete=explain,
+    check=check,
+    options={"part": {"choices": ("", *PARTS), "default": "", "help": "try the files of this part alone"}},
+    variant=of_part,
+)

@@ -230,6 +230,7 @@ def measure_in_passes(
     A table that holds more cells stays as it is: what is drawn meanwhile is then written to `PARTIAL`.
     """
     assert experiment.passes is not None
+    assert experiment.draw is not None
     number = {key_of(cell): experiment.passes(cell) for cell in cells}
     count = 1 + max(number.values(), default=0)
     for k in range(count - 1):

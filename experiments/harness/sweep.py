@@ -60,9 +60,9 @@ def sweep(
     else:
         try:
             from experiments.harness import cluster
-        except ModuleNotFoundError as missing:
+        except ModuleNotFoundError as absent:
             raise SweepError(
-                f"a sweep on a cluster needs {missing.name}, which is missing: pip install 'diffrac-cvx[scale]'"
+                f"a sweep on a cluster needs {absent.name}, which is missing: pip install 'diffrac-cvx[scale]'"
             ) from None
         measured = cluster.measure_cells(mixed, measure, scheduler, seconds, memory)
     with closing(measured), tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar:

@@ -82,7 +82,8 @@ def mutate(source: str, number: int) -> ast.Module:
         def visit(self, node: ast.AST) -> Any:
             return ast.copy_location(change.new, node) if node is change.old else self.generic_visit(node)
 
-    return ast.fix_missing_locations(Replace().visit(tree))
+    changed: ast.Module = Replace().visit(tree)
+    return ast.fix_missing_locations(changed)
 
 
 def changes(tree: ast.Module) -> Iterator[tuple[str, Change]]:

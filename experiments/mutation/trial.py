@@ -98,7 +98,7 @@ def put_mutant(path: Path, number: int) -> None:
         code: CodeType = compile(mutate(path.read_text(), number), path, "exec")
         return code
 
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+    SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
 
 
 def confine() -> None:

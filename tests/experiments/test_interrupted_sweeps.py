@@ -38,6 +38,7 @@ from toy import (
 import experiments.harness.command as command
 import experiments.harness.sweep as runner
 from diffrac_cvx.machine.processes import Answer, WorkerDiedError
+from experiments.harness.cell import call_again
 from experiments.harness.command import INTERRUPTED, REFUSED
 from experiments.harness.log import SweepError, open_log, read_line
 
@@ -178,9 +179,9 @@ def test_a_death_is_a_row_unless_it_came_from_outside_and_does_not_repeat(code, 
 
     if reason:
         with pytest.raises(WorkerDiedError, match=reason):
-            runner.call_again(call)
+            call_again(call)
     else:
-        assert runner.call_again(call).value == "a row"
+        assert call_again(call).value == "a row"
     assert len(seen) == calls
 
 

@@ -139,13 +139,6 @@ def round_result(X: Any, setting: Setting, result: Result, n_clusters: int = 2, 
     return Split(setting, 2, AffineScores(v[None], -np.array([threshold(X @ v, X.shares)])), result)
 
 
-def split_points(
-    X: Any, setting: Setting, *, start: Result | None = None, tol: float = 1e-3, time_limit: float | None = None
-) -> Split:
-    """Solve the relaxation and split in two."""
-    return round_result(X, setting, relax(X, setting, start=start, tol=tol, time_limit=time_limit))
-
-
 def follow_path(
     X: Points,
     settings: Sequence[Setting],

@@ -36,11 +36,6 @@ def row_blocks(X: Array) -> Iterator[Array]:
         yield X[start : start + BLOCK]
 
 
-def row_energies(X: Array, U: Array) -> Array:
-    """Return q_i = x_i' U U' x_i, shape (n,), without forming an n x n matrix."""
-    return np.concatenate([row_products(XU, XU) for XU in (times(block, U) for block in row_blocks(X))])
-
-
 def moment(X: Array, u: Array) -> Array:
     """Return M(u) = X' Diag(u) X / n."""
     total = np.zeros((X.shape[1], X.shape[1]))

@@ -11,6 +11,7 @@ import scipy.optimize
 from diffrac_cvx.typing import Array
 from experiments.harness.intervals import DRAWS, UNKNOWN, Interval, interval_of
 
+FROM = 8  # the least dimension that a power law is fitted to
 LEAST_DIMENSIONS = 4  # with a boundary inside the grid, below which nothing is fitted
 
 
@@ -102,9 +103,9 @@ def collect(found: Sequence[Boundary]) -> Boundary:
     return Boundary(*(np.concatenate(columns, axis=-1) for columns in zip(*found, strict=True)))
 
 
-def fit_power(found: Boundary, from_d: float = 8, to_d: float = np.inf) -> PowerLaw:
+def fit_power(found: Boundary, from_d: float = FROM) -> PowerLaw:
     """Return the power law through the boundaries inside the grid; NaN with fewer than `LEAST_DIMENSIONS`."""
-    use = found.inside & (found.d >= from_d) & (found.d <= to_d)
+    use = found.inside & (found.d >= from_d)
     if use.sum() < LEAST_DIMENSIONS:
         return PowerLaw(UNKNOWN, float("nan"), int(use.sum()))
     x = np.log(found.d[use])

@@ -176,15 +176,13 @@ def is_below_square(fit: PowerLaw) -> bool:
     return bool(np.isfinite(fit.exponent.high) and fit.exponent.high < 2.0)
 
 
-def ratio_law(above: Boundary, below: Boundary, from_d: float = 8) -> PowerLaw:
+def ratio_law(above: Boundary, below: Boundary) -> PowerLaw:
     """Return the power law of the ratio of two boundaries, whose replications were drawn alike."""
     common, i, j = np.intersect1d(above.d[above.inside], below.d[below.inside], return_indices=True)
     first, second = np.flatnonzero(above.inside)[i], np.flatnonzero(below.inside)[j]
     outside = np.zeros(len(common), dtype=int)
     ratio = above.n50[first] / below.n50[second]
-    return fit_power(
-        Boundary(common, ratio, ratio, ratio, outside, above.draws[:, first] / below.draws[:, second]), from_d
-    )
+    return fit_power(Boundary(common, ratio, ratio, ratio, outside, above.draws[:, first] / below.draws[:, second]))
 
 
 def same_scaling(table: pd.DataFrame) -> Claim:

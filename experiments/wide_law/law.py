@@ -32,12 +32,12 @@ def group_share(shift: float) -> float:
     return shift**2 / (1.0 + shift**2)
 
 
-def visible_share(lam: float, ridge: float = RIDGE) -> float:
+def visible_share(lam: float) -> float:
     """Return the correlation up to which no V costs less than a diagonal one may; pairs of columns have m^2."""
-    return lam / (ridge + lam)
+    return lam / (RIDGE + lam)
 
 
-def flat_cost(k: int, m: float, lam: float, ridge: float = RIDGE) -> float:
+def flat_cost(k: int, m: float, lam: float) -> float:
     r"""Return c of the flat direction with infinitely many points; its value is c / (1 + c).
 
     .. math:: c = \frac{1 + t^2 + (\mathrm{ridge} / k + \lambda) / m^2}{h(t)^2} - 1, \qquad t^2 = \frac{1 - m^2}{k m^2},
@@ -45,17 +45,17 @@ def flat_cost(k: int, m: float, lam: float, ridge: float = RIDGE) -> float:
     """
     t = ((1.0 - m**2) / k) ** 0.5 / m
     h = t * (2 / np.pi) ** 0.5 * np.exp(-1 / (2 * t**2)) + scipy.special.erf(1 / (t * 2**0.5))
-    return float((1.0 + t**2 + (ridge / k + lam) / m**2) / h**2 - 1.0)
+    return float((1.0 + t**2 + (RIDGE / k + lam) / m**2) / h**2 - 1.0)
 
 
-def noise_share_bound(k: int, m: float, lam: float, ridge: float = RIDGE) -> float:
+def noise_share_bound(k: int, m: float, lam: float) -> float:
     """Return the bound on the variance within the groups over that between them, of every population optimum.
 
     It is infinite where the true labels cost as much as a diagonal V.
     """
-    c = lam / m**2 + (1.0 - m**2 + ridge) / (k * m**2)
-    room = ridge + lam - c
-    return (1.0 - m**2) * (1.0 + ridge + lam) / (k * m**2 * room) if room > 0 else float("inf")
+    c = lam / m**2 + (1.0 - m**2 + RIDGE) / (k * m**2)
+    room = RIDGE + lam - c
+    return (1.0 - m**2) * (1.0 + RIDGE + lam) / (k * m**2 * room) if room > 0 else float("inf")
 
 
 class WidePopulation(NamedTuple):
@@ -67,7 +67,7 @@ class WidePopulation(NamedTuple):
     value: float
 
 
-def solve_wide_population(k: int, m: float, lam: float, ridge: float = RIDGE) -> WidePopulation:
+def solve_wide_population(k: int, m: float, lam: float) -> WidePopulation:
     r"""Return the optimum for n and d to infinity, independent columns: three unknowns, by symmetry.
 
     .. math:: \min\ 1 - 2\, \mathbb{E} \sqrt{w (\sqrt k m + \sqrt{1 - m^2} z)^2 + e (1 - m^2) \chi^2_{k-1} + s}
@@ -78,7 +78,7 @@ def solve_wide_population(k: int, m: float, lam: float, ridge: float = RIDGE) ->
     chi, chi_weights = chi_squared(k - 1)
     along, across = ((k**0.5 * m + (1 - m**2) ** 0.5 * z) ** 2)[:, None], (1 - m**2) * chi
     weights = z_weights[:, None] * chi_weights / z_weights.sum()
-    linear = np.array([1 + (k - 1) * m**2 + ridge + lam * k, k + k * (ridge + lam), 1 + ridge + lam])  # w - e, e, s
+    linear = np.array([1 + (k - 1) * m**2 + RIDGE + lam * k, k + k * (RIDGE + lam), 1 + RIDGE + lam])  # w - e, e, s
 
     def objective(x: Array) -> tuple[float, Array]:
         gap, e, s = x
@@ -97,7 +97,7 @@ def solve_wide_population(k: int, m: float, lam: float, ridge: float = RIDGE) ->
     return WidePopulation(gap + e, e, s, float(best.fun))
 
 
-def noise_cost(n: int, d: int, lam: float, ridge: float = RIDGE) -> float:
+def noise_cost(n: int, d: int, lam: float) -> float:
     r"""Return the predicted :math:`\kappa` of d independent columns of noise, n < d.
 
     .. math:: \kappa - \lambda + 2 \kappa \sqrt{d / n}\, \sigma(\lambda \sqrt n / \kappa) = \mathrm{ridge}, \qquad
@@ -110,31 +110,31 @@ def noise_cost(n: int, d: int, lam: float, ridge: float = RIDGE) -> float:
     def excess(kappa: float) -> float:
         tau = lam / kappa * n**0.5
         variance = 2.0 * ((1.0 + tau**2) * scipy.stats.norm.sf(tau) - tau * scipy.stats.norm.pdf(tau))
-        return float(kappa - lam + 2.0 * kappa * (d * max(variance, 0.0) / n) ** 0.5 - ridge)
+        return float(kappa - lam + 2.0 * kappa * (d * max(variance, 0.0) / n) ** 0.5 - RIDGE)
 
-    highest = ridge + lam
+    highest = RIDGE + lam
     return highest if excess(highest) <= 0 else float(scipy.optimize.brentq(excess, 1e-9, highest))
 
 
-def lower_cost(S: Array, lam: float, ridge: float = RIDGE) -> float:
+def lower_cost(S: Array, lam: float) -> float:
     r"""Return a number that :math:`\kappa(S)` is not below, by entrywise soft thresholding: a Cholesky factor decides.
 
     With B the entries of :math:`\kappa S` clipped to the box, and lam on the diagonal, :math:`\mathrm{ridge}\, I + B -
     \kappa S` is positive semidefinite at the number returned, up to rounding.
     """
-    low, high = 0.0, ridge + lam
-    if is_paid(S, high, lam, ridge):
+    low, high = 0.0, RIDGE + lam
+    if is_paid(S, high, lam):
         return high
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if is_paid(S, middle, lam, ridge) else (low, middle)
+        low, high = (middle, high) if is_paid(S, middle, lam) else (low, middle)
     return low
 
 
-def is_paid(S: Array, kappa: float, lam: float, ridge: float) -> bool:
+def is_paid(S: Array, kappa: float, lam: float) -> bool:
     """Whether ridge I + B - kappa S is positive semidefinite, B the nearest matrix of the box, lam on the diagonal."""
     room = np.clip(kappa * S, -lam, lam) - kappa * S
-    np.fill_diagonal(room, ridge + lam - kappa * np.diag(S) + ROUNDING)
+    np.fill_diagonal(room, RIDGE + lam - kappa * np.diag(S) + ROUNDING)
     try:
         scipy.linalg.cholesky(room, overwrite_a=True, check_finite=False)
     except scipy.linalg.LinAlgError:
@@ -142,13 +142,13 @@ def is_paid(S: Array, kappa: float, lam: float, ridge: float) -> bool:
     return True
 
 
-def label_cost(X: Array, y: Array, lam: float, ridge: float = RIDGE) -> float:
+def label_cost(X: Array, y: Array, lam: float) -> float:
     """Return c(y): labels y of mean 0 cost c / (1 + c) in Eq. (9); the ridge, or independent columns, are needed.
 
     With v = p - q, p and q nonnegative, it is a nonnegative least-squares problem.
     """
     m = X.T @ y / len(y)
-    R = scipy.linalg.cholesky(X.T @ X / len(y) - np.outer(m, m) + ridge * np.eye(len(m)))
+    R = scipy.linalg.cholesky(X.T @ X / len(y) - np.outer(m, m) + RIDGE * np.eye(len(m)))
     signed = np.hstack([np.eye(len(m)), -np.eye(len(m))])
     B = np.vstack([R @ signed, lam**0.5 * np.ones(2 * len(m))])
     target = np.append(scipy.linalg.solve_triangular(R, m, trans=1), 0.0)

@@ -17,10 +17,9 @@ def rows(request, monkeypatch):
     return RNG.standard_normal((11, 3))
 
 
-def test_energies_moments_and_products_of_rows_are_their_formulas_whatever_the_block(rows):
-    U, u = RNG.standard_normal((3, 2)), RNG.uniform(size=11)
+def test_moments_and_products_of_rows_are_their_formulas_whatever_the_block(rows):
+    u = RNG.uniform(size=11)
     np.testing.assert_array_equal(np.concatenate(list(linalg.row_blocks(rows))), rows)
-    np.testing.assert_allclose(linalg.row_energies(rows, U), np.diag(rows @ U @ U.T @ rows.T), rtol=1e-13)
     np.testing.assert_allclose(linalg.moment(rows, u), rows.T @ np.diag(u) @ rows / 11, rtol=1e-13)
     np.testing.assert_allclose(linalg.row_products(rows, rows), np.sum(rows**2, axis=1), rtol=1e-14)
 

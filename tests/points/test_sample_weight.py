@@ -21,7 +21,6 @@ from diffrac_cvx.estimators.choice import (
     agreements,
     follow_path,
     judge_half,
-    split_points,
     squared_correlation,
 )
 from diffrac_cvx.machine.time_budget import Clock
@@ -339,7 +338,7 @@ def pieces(P, clusters):
     whole, part = (direction_problem(P, nu, dc.Penalty(lam=0.05, ridge=0.1)) for nu in (1.0, 0.6))
     y, X = np.where(clusters > 1, 1.0, -1.0), P.array()
     scores = fit_scores(X, clusters, Weights(np.full(5, 0.1), np.zeros(5)), P.shares)
-    split = split_points(P, Setting(0.0, 0.5, 1.0))
+    split = follow_path(P, [Setting(0.0, 0.5, 1.0)], tol=1e-3, clock=Clock(None))[0].split
     yield "features tried first", most_promising(whole, 3)
     yield "multiplier", multiplier_at(whole, whole.best_scale(U[:5]).q)
     yield from zip(("value", "slope", "added"), lagrangian_at(OneFactor(part), U), strict=True)

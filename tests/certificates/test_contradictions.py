@@ -36,6 +36,7 @@ def test_labels_cheaper_than_a_bound_are_no_gap_of_zero():
     assert (copy.lower, copy.cost, str(copy)) == (caught.value.lower, caught.value.cost, str(caught.value))
 
 
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 @pytest.mark.parametrize("solver", ["low_rank", "fista", "CLARABEL"])
 def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
     by_cvxpy = solver == "CLARABEL"
@@ -46,6 +47,7 @@ def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
     assert "contradiction=(0.33" in repr(result)
 
 
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 def test_a_false_bound_at_unequal_weights_and_an_offset_is_withdrawn(wrong_coordinates):
     result = dc.low_rank(HUGE[:, :3], nu=0.3, ridge=1.0, sample_weight=[1, 2, 3])
     assert result.status is Status.CONTRADICTION

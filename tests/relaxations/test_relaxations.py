@@ -153,6 +153,7 @@ def test_the_correlation_of_a_labelling_never_beats_its_relaxation(noisy):
     assert relaxation.problem.objective.value == pytest.approx(attained, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @each_builder
 def test_the_cvxpy_problem_can_be_solved_without_the_package(noisy, build):
     relaxation = build(noisy)

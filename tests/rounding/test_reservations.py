@@ -114,6 +114,7 @@ def test_columns_that_overlap_thresholds_and_the_only_column_are_no_reservation(
     assert one_column(np.eye(20), np.arange(20) % 2) is None  # categories of few points
 
 
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 @pytest.mark.parametrize(
     "labels", [{"n_clusters": 2}, {"n_clusters": 2, "ridge": 0.0}, {"n_clusters": 4}, {"n_clusters": 4, "lam": 1e-3}]
 )

@@ -110,6 +110,7 @@ def test_a_point_at_zero_joins_the_points_of_the_first_nonzero_sign():
 
 
 @all_roundings
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
 @pytest.mark.parametrize("name", IN_MEMORY)
 def test_the_container_of_the_factor_does_not_matter_and_it_stays_as_it_is(rounding_of, name):
     F = np.random.default_rng(7).integers(-5, 6, (20, 3)).astype(float)

@@ -18,6 +18,8 @@ STAMP := .venv/.stamp
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
+# Many processes import the same modules: they are compiled once, also where that is switched off.
+unexport PYTHONDONTWRITEBYTECODE
 # Nothing is kept outside this folder; the build tools are pinned too (pip 25.3 renamed that setting).
 export PIP_NO_CACHE_DIR := 1
 export PIP_CONSTRAINT := constraints.txt

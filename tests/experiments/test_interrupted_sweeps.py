@@ -220,7 +220,7 @@ def test_control_c_keeps_the_rows_and_the_table(expected, here):
 # No room, no rights
 
 
-@pytest.mark.parametrize("size", [0, 30, 300, 1500])
+@pytest.mark.parametrize("size", [0, *(pytest.param(size, marks=pytest.mark.slow) for size in (30, 300)), 1500])
 def test_without_room_for_the_log_there_is_a_sentence_and_later_the_rest(expected, here, size):
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     before = Path("figures/toy.csv").read_bytes()
@@ -380,7 +380,11 @@ LEFT = {  # rows of the six that can still be read
 }
 
 
-@pytest.mark.parametrize("which", LEFT)
+ALIKE = ("torn header", "header alone", "header without its end", "last line without its end", "half a line", "a number")
+ALIKE += ("other things", "an empty line", "zeros at the end", "torn character")  # to others that are tried
+
+
+@pytest.mark.parametrize("which", [pytest.param(which, marks=[pytest.mark.slow] * (which in ALIKE)) for which in LEFT])
 def test_of_a_damaged_log_all_is_kept_that_can_be_read(log_of_six, expected, which):
     path, lines = log_of_six
     path.write_bytes(spoil(lines, which))

@@ -93,6 +93,7 @@ def test_a_cell_whose_process_fails_is_a_row_with_a_reason(tmp_path):
     assert table["reason"].drop(list(reasons)).isna().all()
 
 
+@pytest.mark.slow
 def test_control_c_ends_a_sweep_whose_rows_the_next_run_keeps(tmp_path, here):
     code = (
         f"import sys; from pathlib import Path; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"

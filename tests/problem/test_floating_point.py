@@ -83,7 +83,7 @@ def test_the_two_ways_to_the_best_labels_agree():
 # Bounds of every solver, on instances of every family
 
 
-@pytest.mark.parametrize("number", [1000, pytest.param(1001, marks=pytest.mark.slow), 1002])
+@pytest.mark.parametrize("number", [1000, *(pytest.param(number, marks=pytest.mark.slow) for number in (1001, 1002))])
 @pytest.mark.parametrize(
     "family",
     [

@@ -54,7 +54,7 @@ def test_balanced_labels_and_their_direction_certify_themselves():
     assert dc.certify_labels(X, y, 0.0).gap <= ROUNDING
 
 
-@pytest.mark.parametrize("share", [0.0, 0.4, 0.9])
+@pytest.mark.parametrize("share", [0.4, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.0, 0.9))])
 def test_unbalanced_labels_give_the_rank_two_solution_of_the_lemma(share):
     y = labels(40, 28)
     X = with_noise_columns(y[:, None], 3)

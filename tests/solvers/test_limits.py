@@ -51,7 +51,7 @@ calls = 0
 for X, start in ((wide, None), (wide, U @ U.T), (long, None)):
     for lam in (0.0, 0.05):
         for solver in (dc.low_rank, dc.fista):
-            found = solver(X, lam=lam, ridge=0.3, tol=1e-12, start=start, time_limit=0.25)
+            found = solver(X, lam=lam, ridge=0.3, tol=1e-12, start=start, time_limit=0.1)
             assert 0.0 <= found.lower <= found.upper <= 1.0, found
             assert threading.active_count() == 1, threading.enumerate()
             calls += 1

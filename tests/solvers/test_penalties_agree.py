@@ -62,7 +62,7 @@ def check(instance, seed, *, by_cvxpy=True):
     return gaps["low_rank"]
 
 
-@pytest.mark.parametrize("seed", sorted(set(range(30)) - {0, 3, 6, 19, 20}))  # these take a second each
+@pytest.mark.parametrize("seed", sorted(set(range(18)) - {0, 3, 6}))  # these take a second each
 def test_fast_solvers_agree_with_the_judge(seed):
     assert check(draw_instance(seed), seed, by_cvxpy=seed % 10 == 2) <= 1e-4
 

@@ -1,3 +1,4 @@
+import gc
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,11 @@ from diffrac_cvx.solvers.factored import sampling
 REFERENCE_COPIES = Path(__file__).parents[2] / "shared" / "data"
 if REFERENCE_COPIES.is_dir():
     os.environ.setdefault("DIFFRAC_DATA_HOME", str(REFERENCE_COPIES))
+
+
+def pytest_collection_finish():
+    """The modules and tests that there are now stay: to look through them for garbage takes a tenth of the time."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Try tests on a mutant: in a copy of this process, where the package is imported again, with one place changed."""
 
+import gc
 import os
 import resource
 import signal
@@ -69,6 +70,7 @@ def first_failure(seconds: Mapping[str, float], file: str, number: int | None) -
 
 def run_tests(seconds: Mapping[str, float], file: str, number: int | None) -> str:
     """Run tests on a mutant until one fails, and return its name."""
+    gc.freeze()  # what was there before is neither looked at nor copied
     confine()
     for name, module in list(sys.modules.items()):
         places = [str(Path(ROOT, folder)) for folder in ("diffrac_cvx", "experiments", "tests")]

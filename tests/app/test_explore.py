@@ -479,7 +479,9 @@ def test_a_line_tells_the_bounds():
 OFTEN_SOLVED = ("nu_path", "duality")  # that solve many problems, as lambda_path does
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in OFTEN_SOLVED)) for name in OF_TWO])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in OFTEN_SOLVED)) for name in OF_TWO]
+)
 def test_the_python_of_a_view_runs_as_it_stands_and_draws_the_same(name, outcome, tmp_path, monkeypatch, coarse):
     monkeypatch.chdir(tmp_path)
     view = make_picture(name, outcome)

@@ -12,16 +12,18 @@ def run_python(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout
 
 
-def test_importing_the_package_imports_nothing_that_is_large_and_gives_every_name():
+def test_importing_the_package_and_solving_import_nothing_that_is_large_and_every_name_is_there():
     code = (
         "import sys, diffrac_cvx as dc; print(*sys.modules); print(dc.fista.__module__); "
+        "dc.low_rank(dc.datasets.make_planted(30, 3, rng=0).X); print(*sys.modules); "
         "from diffrac_cvx import lifted; assert set(dc.__all__) <= set(dir(dc)); "
         "assert all(hasattr(dc, name) for name in dir(dc)); print(*sys.modules)"
     )
-    first, place, then = run_python(code).splitlines()
+    first, place, solved, then = run_python(code).splitlines()
     large = {"cvxpy", "scs", "clarabel", "matplotlib", "pandas", "sklearn", "scipy", "numpy"}
     assert large.isdisjoint(first.split())
     assert place == "diffrac_cvx.solvers.smoothed_dual.solver"
+    assert {"marimo", *large}.difference({"numpy", "scipy"}).isdisjoint(solved.split())
     assert {"cvxpy", "scs", "clarabel", "matplotlib"}.isdisjoint(then.split())
 
 

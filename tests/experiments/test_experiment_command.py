@@ -55,7 +55,7 @@ def test_a_full_run_writes_to_figures_and_a_smoke_run_to_build_and_both_end_with
         assert not list((tmp_path / "build").glob("*.log"))
 
 
-def test_draw_only_measures_nothing(tmp_path):
+def test_draw_only_measures_nothing(here, tmp_path):
     run(EXPERIMENT, None, [])
     (tmp_path / "figures" / "toy.png").unlink()
     assert run(replace(EXPERIMENT, measure=None), None, ["--draw-only"]) == 0

@@ -380,8 +380,9 @@ LEFT = {  # rows of the six that can still be read
 }
 
 
-ALIKE = ("torn header", "header alone", "header without its end", "last line without its end", "half a line", "a number")
-ALIKE += ("other things", "an empty line", "zeros at the end", "torn character")  # to others that are tried
+# To others that are tried.
+ALIKE = ("torn header", "header alone", "header without its end", "last line without its end", "half a line")
+ALIKE += ("a number", "other things", "an empty line", "zeros at the end", "torn character")
 
 
 @pytest.mark.parametrize("which", [pytest.param(which, marks=[pytest.mark.slow] * (which in ALIKE)) for which in LEFT])

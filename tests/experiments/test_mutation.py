@@ -112,7 +112,6 @@ def test_a_mutant_differs_from_the_source_in_what_it_says_and_in_nothing_else():
         ("self.side ** 2 -> self.side * 2", "test_boxes.py::test_a_box_has_an_area"),
         ("x /= 2.0 -> pass", trial.ENDED),
         ("LIMIT -> not LIMIT", ""),
-        (None, ""),
     ],
 )
 def test_a_mutant_is_killed_by_the_test_that_fails_and_survives_where_none_does(tmp_path, monkeypatch, change, found):

@@ -81,6 +81,7 @@ def test_a_watch_ends_a_search_and_knows_the_gap_at_any_time():
     assert watch.gap_at(1e9) == pytest.approx(found.upper - found.lower, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_smoke_grid_gives_a_table_a_figure_and_claims(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])

@@ -218,7 +218,11 @@ def slow(seconds, n=30_000, parts=30, wait=time.sleep):
     return da.concatenate([da.from_delayed(dask.delayed(load)(i), (size, D), float) for i in range(0, n, size)])
 
 
-@pytest.mark.parametrize(("seconds", "parts"), [(0.1, 30), pytest.param(60.0, 1, marks=pytest.mark.slow)], ids=["many chunks", "one slow chunk"])
+@pytest.mark.parametrize(
+    ("seconds", "parts"),
+    [(0.1, 30), pytest.param(60.0, 1, marks=pytest.mark.slow)],
+    ids=["many chunks", "one slow chunk"],
+)
 def test_a_limit_of_a_second_is_kept_while_a_table_is_read(seconds, parts):
     ended = threading.Event()
     started = time.perf_counter()

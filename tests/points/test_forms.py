@@ -296,7 +296,7 @@ every_case = quick_or_slow(
         ("csr", "some free", 0.6),
         ("csr", "ridge", 1.0),
         ("dask", "none", 0.6),
-        ("dask", "l1", 1.0),
+        ("memory map", "l1", 1.0),
         ("memory map", "both", 1.0),
         ("coo", "both", 0.6),
     ],

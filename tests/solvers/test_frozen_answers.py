@@ -16,7 +16,7 @@ def is_slow(case):
     if case.solver == "fista":
         return case.table in ("factors 40 x 60", "counts 80 x 30") and case.penalty not in ("none", "ridge")
     few_rows = case.table != "planted 41000 x 4"
-    return (case.form == "memory map" and few_rows) or case.table == "factors 30 x 240" and case.penalty == "both"
+    return (case.form == "memory map" and few_rows) or (case.table == "factors 30 x 240" and case.penalty == "both")
 
 
 @pytest.mark.parametrize(

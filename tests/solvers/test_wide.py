@@ -163,7 +163,7 @@ def hold_to_the_interior_point(seed, most_columns=40):
     return result
 
 
-@few_or_all(12, 200)
+@few_or_all(6, 200)
 def test_brackets_of_wide_tables_hold_the_optimum_of_an_interior_point(small_cores, seeds):
     gaps = [hold_to_the_interior_point(seed, 24 if len(seeds) == 12 else 40).gap for seed in seeds]
     assert np.median(gaps) <= 1e-4
@@ -236,7 +236,7 @@ def hold_to_the_semidefinite_program(seed):
     return proved
 
 
-@few_or_all(12, 300)
+@few_or_all(6, 300)
 def test_no_core_proves_more_than_the_semidefinite_program(seeds):
     proved = [hold_to_the_semidefinite_program(seed) for seed in seeds]
     assert np.count_nonzero(proved) > 0.6 * len(seeds)
@@ -271,7 +271,7 @@ def hold_larger_penalties(seed):
     return max(gains, default=0.0)
 
 
-@few_or_all(8, 100)
+@few_or_all(4, 100)
 def test_larger_penalties_prove_no_more_than_the_optimum(seeds):
     assert max(hold_larger_penalties(seed) for seed in seeds) > 1e-4  # somewhere they prove more than without
 
@@ -367,7 +367,7 @@ def hold_to_fractions(seed, sizes):
     return edges
 
 
-@few_or_all(10, 60)
+@few_or_all(6, 60)
 def test_the_least_number_that_is_proved_is_feasible_in_fractions(seeds):
     """Without what is left for rounding, the last bit would decide."""
     assert sum(hold_to_fractions(seed, (0.0, -1, 0.5, 1.0)[seed % 2 :: 2]) for seed in seeds) > len(seeds)

@@ -101,6 +101,25 @@ def draw_instance(seed):
     return Instance(X, nu, ridge, groups, lam, grouping != "none", known, w, owner, sign)
 
 
+def draw_wide_instance(seed):
+    """An instance with twice as many columns as points, and a ridge: two clusters along the first group, or none."""
+    rng = np.random.default_rng([2026, 27, seed])
+    n, d = int(rng.integers(8, 13)), int(rng.integers(18, 25))
+    X, groups = rng.standard_normal((n, d)), draw_groups(rng, d, ("unequal", "pairs")[seed % 2])
+    if seed % 3:
+        X[:, groups[0]] += 3.0 * np.where(np.arange(n) % 2, 1.0, -1.0)[:, None]
+    lam = rng.choice([0.2, 0.5]) * rng.uniform(0.5, 1.5, len(groups))
+    ridge = rng.choice([0.3, 1.0]) * np.ones(d)
+    if seed % 4 == 3:
+        unit = 10.0 ** rng.uniform(-4, 4, len(groups))
+        for group, one in zip(groups, unit, strict=True):
+            X[:, group] *= one
+            ridge[group] *= one**2
+        lam = lam * unit**2
+    nu, w = (1.0, 0.6)[seed % 5 == 2], rng.uniform(0.1, 3.0, n) if seed % 5 == 4 else None
+    return Instance(X, nu, ridge, groups, lam, True, np.zeros(0, dtype=np.intp), w, None, None)
+
+
 def draw_groups(rng, d, grouping):
     """Lists of columns, not in order."""
     columns = rng.permutation(d)

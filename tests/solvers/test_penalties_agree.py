@@ -1,12 +1,16 @@
 """Groups of columns and known signs: solvers and certificates against a judge that shares no code with them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
-from coupled_instances import draw_instance, some_matrix
+from coupled_instances import draw_instance, draw_wide_instance, some_matrix
 from rationals import fractions
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates import outwards
+from diffrac_cvx.solvers.factored import growing
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
@@ -71,3 +75,41 @@ def test_fast_solvers_agree_with_the_judge(seed):
 def test_all_solvers_agree_with_the_judge_and_low_rank_nearly_always_solves_to_a_small_gap():
     gaps = np.array([check(draw_instance(seed), seed) for seed in range(250)])
     assert np.sum(gaps > 1e-4) <= 5
+
+
+@pytest.mark.parametrize("seeds", [(1, 8, 18, 19), pytest.param(range(60), marks=pytest.mark.slow)], ids=["few", "all"])
+def test_groups_are_solved_from_a_few_outwards_and_what_is_proved_outside_them_agrees_with_the_judge(
+    monkeypatch, seeds
+):
+    looks, whole = [], outwards.look_at_groups
+
+    def watched(core, found):
+        looks.append(whole(core, found))
+        return looks[-1]
+
+    monkeypatch.setattr(
+        growing, "OUTWARDS", replace(growing.OUTWARDS, least=10, first=4, least_new=2, most_of_groups=0.9)
+    )
+    monkeypatch.setattr(outwards, "look_at_groups", watched)
+    for seed in seeds:
+        check(draw_wide_instance(seed), seed, by_cvxpy=False)
+    assert sum(look.proved for look in looks) > len(seeds) / 2  # and where it is not, it is not claimed
+    assert not all(look.proved for look in looks)
+
+
+OFFSET = np.diag(np.arange(241) == 240).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("start", "groups"),
+    [
+        pytest.param(None, np.arange(240) // 60, id="cold"),
+        pytest.param(OFFSET, np.arange(240) // 60, id="start"),
+        pytest.param(OFFSET, None, id="start without groups", marks=pytest.mark.slow),
+    ],
+)
+def test_a_core_of_the_offset_alone_takes_in_columns_or_a_group_of_any_size(start, groups):
+    X = np.random.default_rng(0).standard_normal((12, 240))
+    found = dc.low_rank(X, 0.6, dc.Penalty(lam=0.1, ridge=0.3, groups=groups), start=start, tol=0.2, time_limit=20.0)
+    assert found.gap <= 0.2
+    assert found.upper < 0.6 - 0.05

@@ -145,9 +145,10 @@ def diagonal_floor(problem: DirectionProblem) -> float:
 
 def most_promising(problem: DirectionProblem, size: int) -> Indices:
     """Return the coordinates that are best when used alone, by g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
-    alone = np.where(problem.c == 0.0, np.inf, problem.structure.sums(gains_alone(problem)))
-    size = max(size, int(np.sum(problem.c == 0.0)))
-    return np.sort(problem.structure.first(np.argsort(-alone, kind="stable"), size))
+    free = np.flatnonzero(problem.c == 0.0)
+    order = np.argsort(-problem.structure.sums(gains_alone(problem)), kind="stable")
+    others = problem.structure.first(order[problem.c[order] > 0.0], max(size - len(free), 0))
+    return np.sort(np.concatenate([free, others]))
 
 
 def first_features(problem: DirectionProblem) -> Grown:
@@ -158,10 +159,12 @@ def first_features(problem: DirectionProblem) -> Grown:
 
 
 def warm_start(problem: DirectionProblem, first: Start) -> Grown:
-    """Return the features on which a warm start is not faint, with its factor and multiplier on them."""
+    """Return the features on which a warm start is not faint, with its factor and multiplier; the first, if none."""
     given = scipy.sparse.csr_array(first.U if first.U is not None else np.zeros((len(problem.c), 1)))
     energies = np.asarray(given.multiply(given).sum(axis=1)).ravel()
     chosen = np.flatnonzero(problem.structure.whole((energies > OUTWARDS.faint * energies.max()) | (problem.c == 0.0)))
+    if not problem.c[chosen].any():
+        return first_features(problem)
     U = dense(given[chosen])
     C = np.zeros((len(chosen), len(chosen)))
     if first.C is not None:
@@ -196,7 +199,8 @@ def solve_on(problem: DirectionProblem, state: Grown, target: float, max_iter: i
             lagrangian, at, min(max(OUTWARDS.first_steps, done // 2), max_iter - done), memory
         )
         done += max(taken, 1)
-        found = judge(problem, small, at.U, lagrangian.multiplier(at.U)[0], done)
+        C = next(iter(lagrangian.multiplier(at.U)), np.zeros((len(small.c), len(small.c))))  # none without an l1 weight
+        found = judge(problem, small, at.U, C, done)
         if found.gap <= target or done >= min(max_iter, OUTWARDS.most_steps):
             return found
         at = lagrangian.update(at)
@@ -239,7 +243,7 @@ def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indi
     used = limit > 1e-3 * limit.max(initial=0.0)
     Z = Z[:, used]
     pull = np.abs(problem.X.products_with((u[:, None] * XU) @ Z) - problem.Y.products_with(YU @ Z)) / limit[used]
-    if structure.labels is not None:
+    if structure.labels is not None and used.any():
         pull = np.sqrt(np.column_stack([structure.sums(column**2) for column in pull.T])).reshape(len(pull), -1)
     excess = pull.max(axis=1, initial=0.0) / np.maximum(problem.c, 1e-300)
     excess[chosen] = 0.0

@@ -99,3 +99,25 @@ def test_groups_that_a_direction_does_not_need_are_exactly_zero():
     sums = np.sqrt(np.bincount(labels, slopes**2))
     np.testing.assert_allclose(sums[:2], bound, rtol=1e-4)
     assert np.all(sums[2:] <= bound)
+
+
+@pytest.mark.parametrize("large", [4, 10**6], ids=["many columns", "few columns"])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("lam", [0.0, 0.05, 0.4])
+@pytest.mark.parametrize(("n", "d"), [(6, 12), (30, 12), (40, 5)])
+def test_a_direction_satisfies_the_conditions_of_its_optimum_by_every_method(monkeypatch, n, d, lam, ridge, large):
+    monkeypatch.setattr(directions, "LARGE", large)
+    monkeypatch.setattr(directions, "FIRST_FEATURES", 2)
+    rng = np.random.default_rng([n, d])
+    X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
+    X[:, 0] += y
+    X -= X.mean(axis=0)
+    a, c = ridge**0.5 * rng.uniform(0.5, 1.5, d), lam**0.5 * rng.uniform(0.5, 1.5, d)
+    for signs in (directions.direction_by_signs, lambda *_: None):  # and where the signs are not found
+        monkeypatch.setattr(directions, "direction_by_signs", signs)
+        v = directions.best_direction(array_points(X), y - y.mean(), Weights(a, c))
+        slopes = X.T @ (y - y.mean() - X @ v) / n - a**2 * v
+        bound = c * (c @ np.abs(v))
+        np.testing.assert_allclose(slopes[v != 0.0], (bound * np.sign(v))[v != 0.0], atol=1e-7)
+        assert np.all(np.abs(slopes) <= bound + 1e-7)
+        assert lam < 0.4 or np.count_nonzero(v) < d

@@ -118,6 +118,19 @@ def assert_same(found, expected, tol=TOL):
     assert found.upper == pytest.approx(expected.upper, abs=tol)
 
 
+def test_a_cluster_in_this_process_gives_what_is_computed_without_it():
+    points = make_data(240)
+    table = da.from_array(points, chunks=(70, D))
+    expected = dc.low_rank(table, 0.6, ridge=0.1, tol=TOL)
+    with cluster(2, processes=False):
+        held = table.persist()
+        assert_same(dc.low_rank(held, 0.6, ridge=0.1, tol=TOL), expected)
+        assert_same(dc.certify_v(table, expected.V, 0.6, ridge=0.1), expected)
+        broken = table.map_blocks(lambda block: block[:, :3] if len(block) < 70 else block, dtype=float)
+        with pytest.raises(dc.DataError, match="chunk"):
+            dc.low_rank(broken, tol=TOL)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("nu", [1.0, 0.6])
 @pytest.mark.parametrize("penalty", [dc.Penalty(), dc.Penalty(ridge=0.1, lam=0.02)], ids=["none", "both"])

@@ -14,6 +14,7 @@ import scipy.sparse
 from posed import direction_problem
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates import block_bounds
 from diffrac_cvx.certificates.core_proof import Core, eliminate_core, sums_of_core
 from diffrac_cvx.certificates.outwards import blended, dual_of, lassos, look_outside, multipliers_between
 from diffrac_cvx.certificates.search import candidate_weights
@@ -135,6 +136,7 @@ def wide_table(seed, n_range=(8, 20), d_range=(20, 40)):
 def small_cores(monkeypatch):
     """The solver from a few features outwards also for few columns, and how often a bound from the core was proved."""
     monkeypatch.setattr(growing, "OUTWARDS", replace(growing.OUTWARDS, least=10, first=5, least_new=3))
+    monkeypatch.setattr(block_bounds, "WIDE", 10)
     sizes, whole = [], growing.look_outside
 
     def watched(core, u, inverse_mean, t, spent):
@@ -157,6 +159,11 @@ def hold_to_the_interior_point(seed, most_columns=40):
     assert result.lower - ACCURACY <= value <= result.upper + ACCURACY, seed
     G = result.G.toarray() if scipy.sparse.issparse(result.G) else result.G
     U = G * table.units[:, None]
+    most = np.sum(U**2, axis=1) >= np.median(np.sum(U**2, axis=1)) * 1.01  # fewer than half of the features
+    for given in (result, scipy.sparse.csr_array(G @ G.T * np.outer(most, most))):
+        judged = dc.certify_v(table.X, given, table.nu, table.penalty, sample_weight=table.w)
+        assert judged.lower <= above + ROUNDING, seed
+        assert judged.upper >= value - ACCURACY, seed
     assert table.value_of(U) <= result.upper + ROUNDING, seed
     assert result.upper <= table.diagonal_value() + 1.1e-4, seed
     assert result.upper <= min(table.value_of(e[:, None]) for e in np.eye(len(U))) + 1.1e-4, seed

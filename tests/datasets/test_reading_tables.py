@@ -314,3 +314,41 @@ def test_names_that_are_used_twice_get_numbers_that_no_other_has():
     names, notes = name_columns(["a", "a", "", "a (2)", "a", "column 3"])
     assert names == ["a", "a (3)", "column 3", "a (2)", "a (4)", "column 3 (2)"]
     assert len(notes) == 3
+
+
+# What is wrong with a text, and what was assumed of it
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\xef\xbb\xbfa,b\n1,\xff\n", "begins like a text in utf-8-sig and is none"),
+        ("# only a remark\n\n", "has no rows"),
+        ("a,b,c\n1,2\n3,4\n", "the rows have fewer values than the header has names: 2 and 3"),
+        ("a,b\n1,2,3\n1,4,5\n", "the rows have more values than the header has names"),
+        ("a\n1,5\n2,5\n", "one name and the rows have two values"),
+        ("a,b\n", "no row"),
+    ],
+)
+def test_what_is_wrong_with_a_text_is_said(tmp_path, content, words):
+    with pytest.raises(dc.DataError, match=words):
+        read(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("content", "names", "words"),
+    [
+        ("# made by hand\n# again\n1,2.5\n3,4.5\n6,1\n", ("x1", "x2"), "begin with # were left out: 2"),
+        ("# height, weight\n1,2.5\n3,4.5\n6,1\n", ("height", "weight"), "are those of line 1, which begins with #"),
+        ('a,b\n"1,234",2\n"2,345",3\n', ("a", "b"), "with a comma between thousands"),
+        ("a;b\n1,234;2\n2,345;3\n", ("a", "b"), "with a decimal comma"),
+        (b"a,b\xe9\n1,2\n3,4\n", ("a", "b\xe9"), "was read as cp1252"),
+        (b"a,b\x81\n1,2\n3,4\n", ("a", "b\x81"), "was read as latin-1"),
+        (b"a,b\n1,2\n3,4\n5,7\n".decode().encode("utf-16-le"), ("a", "b"), ""),
+        ('"7","3"\n4,2\n6,1\n', ("7", "3"), ""),
+    ],
+)
+def test_what_is_assumed_of_a_text_is_said(tmp_path, content, names, words):
+    table = read(tmp_path, content)
+    assert table.names == names
+    assert not words or said(table, words)

@@ -153,3 +153,43 @@ def test_the_estimators_take_either():
     given = (WEIGHTS, {"a": 0.5, "c": 0.2}, {"a": 0.5, "lam": 0.04})
     assert np.ptp([dc.DiffracClustering(**weights).fit(X).result_.value for weights in given]) < 1e-4
     assert dc.DiffracClustering(ridge=0.0).fit(X).upper_bound_ < dc.DiffracClustering().fit(X).upper_bound_
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ("ab", "is no list"),
+        ([], "no columns"),
+        ([1, None], "no label"),
+        ({"a": [0, 1], "b": [1, 2]}, "column 1 is in more than one group; leave it in one"),
+        ([[0, 2]], "column 1 is in no group; a column that stands alone"),
+        ({"a": [0], "b": []}, "group 'b' has no columns; leave it out"),
+        ({}, "groups is empty"),
+        ([[0.5, 1.0]], "must be a list of column numbers"),
+        ([[0, -1]], "has the column -1"),
+    ],
+)
+def test_groups_that_are_none_are_refused_in_words(groups, words):
+    with pytest.raises(dc.ParameterError, match=words):
+        dc.Penalty(lam=0.1, groups=groups)
+
+
+@pytest.mark.parametrize(
+    ("nonnegative", "words"),
+    [
+        ([1, 1], "names a column twice"),
+        ([0, 3], "names the column 3 of 3"),
+        ([True, False], "has 2 entries for 3 features"),
+        (["x"], "must be a list of column numbers"),
+    ],
+)
+def test_known_signs_of_no_column_are_refused_in_words(nonnegative, words):
+    with pytest.raises(dc.ParameterError, match=words):
+        dc.low_rank(np.eye(4)[:, :3], penalty=dc.Penalty(lam=0.1, nonnegative=nonnegative))
+
+
+def test_equal_groups_are_one_key_and_say_how_many_there_are():
+    one, other = (dc.Penalty(lam=0.1, groups=groups).groups for groups in ([0, 0, 1], ["a", "a", "b"]))
+    assert len({one, dc.Penalty(lam=0.2, groups=[5, 5, 6]).groups, other}) == 3
+    assert one == dc.Penalty(lam=0.3, groups=[0, 0, 1]).groups
+    assert repr(one) == "<2 groups of 3 columns>"

@@ -121,3 +121,17 @@ def test_a_direction_satisfies_the_conditions_of_its_optimum_by_every_method(mon
         np.testing.assert_allclose(slopes[v != 0.0], (bound * np.sign(v))[v != 0.0], atol=1e-7)
         assert np.all(np.abs(slopes) <= bound + 1e-7)
         assert lam < 0.4 or np.count_nonzero(v) < d
+
+
+@pytest.mark.parametrize("weights", [(0.0, 0.0), (0.3, 0.0), (0.0, 0.1), (0.3, 0.1)])
+@pytest.mark.parametrize(("n", "d"), [(6, 12), (30, 12)])
+def test_a_direction_of_many_columns_is_no_worse_than_none_where_the_time_is_over(monkeypatch, n, d, weights):
+    monkeypatch.setattr(directions, "LARGE", 4)
+    monkeypatch.setattr(directions, "is_late", lambda *_: True)
+    rng = np.random.default_rng([n, d])
+    X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
+    X, y = X - X.mean(axis=0), y - y.mean()
+    a, c = (np.full(d, weight**0.5) for weight in weights)
+    v = directions.best_direction(array_points(X), y, Weights(a, c))
+    cost = np.mean((y - X @ v) ** 2) + np.sum(a**2 * v**2) + (c @ np.abs(v)) ** 2
+    assert cost < np.mean(y**2)

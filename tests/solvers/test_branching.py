@@ -119,6 +119,8 @@ def test_labels_are_found_that_alternation_misses_and_every_bound_on_the_way_hol
     X = dc.datasets.make_planted(60, 5, noise=0.5, rng=0).X
     found = dc.optimal_labels(X, tol=1e-5)
     assert found.status is dc.Status.OPTIMAL
+    assert str(found).startswith("proved optimal: no labels cost less by more than the width of ")
+    assert f"after {found.nodes} relaxations" in str(found)
     assert found.root < found.lower - 0.01
     lowers = [lower for _, lower, _ in found.history]
     assert all(lower <= found.upper for lower in lowers)

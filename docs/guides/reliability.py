@@ -103,9 +103,9 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # **Interrupted sweeps.** An experiment adds a row to a log as soon as it is measured, and the same command goes on from there.
 # Tables and figures are written under another name and renamed, and a table is not replaced by one with fewer cells unless
-# ``--replace`` is given. ``tests/experiments/test_interrupted_sweeps.py`` kills a run at fifty random moments (``make test-all``;
-# twelve in ``make test``), damages its log, fills its disk and starts it twice: the table is that of a run that nothing disturbed, or
-# one sentence says what is wrong and the old table is as it was.
+# ``--replace`` is given. ``tests/experiments/test_interrupted_sweeps.py`` kills a run at fifty random moments (``make test-all``),
+# damages its log, fills its disk and starts it twice: the table is that of a run that nothing disturbed, or one sentence says what is
+# wrong and the old table is as it was.
 #
 # **Changes that change nothing.** Every relaxation and solver of ``dc.registry`` is run on data changed in fifteen ways that
 # leave the problem as it is: rows in another order or twice, columns in another order, with other signs, in other units with the

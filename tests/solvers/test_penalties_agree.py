@@ -1,15 +1,20 @@
 """Groups of columns and known signs: solvers and certificates against a judge that shares no code with them."""
 
 from dataclasses import replace
+from itertools import combinations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse
 from coupled_instances import draw_instance, draw_wide_instance, some_matrix
+from posed import direction_problem
 from rationals import fractions
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import outwards
+from diffrac_cvx.certificates.core_proof import Core
+from diffrac_cvx.certificates.outwards import look_outside
 from diffrac_cvx.solvers.factored import growing
 
 pytestmark = [
@@ -95,6 +100,46 @@ def test_groups_are_solved_from_a_few_outwards_and_what_is_proved_outside_them_a
         check(draw_wide_instance(seed), seed, by_cvxpy=False)
     assert sum(look.proved for look in looks) > len(seeds) / 2  # and where it is not, it is not claimed
     assert not all(look.proved for look in looks)
+
+
+def least_t(problem, u, groups):
+    """The least t with M <= t (A + C + Diag(c)^2) for a C whose blocks are allowed, a semidefinite program, and C."""
+    X, a, c = problem.X.array(), problem.a, problem.c
+    D = len(c)
+    t, Z = cp.Variable(nonneg=True), cp.Variable((D, D), symmetric=True)
+    constraints = [t * (X.T @ X / len(X) + np.diag(a**2 + c**2)) + Z - X.T @ (u[:, None] * X) / len(X) >> 0]
+    for g, h in combinations(groups, 2):
+        constraints += [cp.sigma_max(Z[np.ix_(g, h)]) <= t * c[g[0]] * c[h[0]]]
+    constraints += [Z[np.ix_(g, g)] == 0.0 for g in groups]
+    cp.Problem(cp.Minimize(t), constraints).solve(solver="CLARABEL")
+    return float(t.value), Z.value / float(t.value)
+
+
+def proofs_of_groups(seed):
+    """How many t above the least one are proved from some cores; none below it is."""
+    rng = np.random.default_rng([2026, 28, seed])
+    n, d, proved = int(rng.integers(5, 10)), int(rng.integers(6, 10)), 0
+    X, labels = rng.standard_normal((n, d)), rng.integers(0, d // 2, d)
+    lam, nu = rng.choice([0.02, 0.2]) * rng.uniform(0.5, 1.5, len(np.unique(labels))), (1.0, 0.5)[seed % 2]
+    problem = direction_problem(X, nu, dc.Penalty(lam=lam, ridge=rng.choice([0.02, 0.5]), groups=labels))
+    groups = [np.flatnonzero(problem.structure.labels == name) for name in np.unique(problem.structure.labels)]
+    u = rng.uniform(0.2, 2.0, n)
+    least, C = least_t(problem, u, groups)
+    free = np.flatnonzero(problem.c == 0.0)
+    for size in range(len(groups)):
+        chosen = np.union1d(free, np.concatenate([free, *groups[:size]])).astype(np.intp)
+        core = Core(problem, chosen, C[np.ix_(chosen, chosen)])
+        for t in least * (1.0 - np.array([0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-4, 1e-5])):
+            assert look_outside(core, u, float(np.mean(1.0 / u)), t).lower is None, (seed, size, t / least)
+        for t in least * (1.0 + np.array([1e-4, 1e-2, 0.1, 0.5])):
+            proved += look_outside(core, u, float(np.mean(1.0 / u)), t).lower is not None
+    return proved
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("seeds", [range(16), pytest.param(range(200), marks=pytest.mark.slow)], ids=["few", "all"])
+def test_no_core_of_groups_proves_more_than_the_semidefinite_program(seeds):
+    assert sum(map(proofs_of_groups, seeds)) > 2 * len(seeds)
 
 
 OFFSET = np.diag(np.arange(241) == 240).astype(float)

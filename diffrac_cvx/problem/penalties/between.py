@@ -90,8 +90,10 @@ class Between:
 
         e = -P Z at the minimum of tr Z'PZ/2 - tr Z'T + t sum_gh w_g w_h |Z_gh|_*: accelerated proximal steps.
         """
-        length = 1.0 / max(float(np.linalg.eigvalsh(P)[-1]), 1e-300)
-        Z = np.zeros_like(T)
+        values = np.linalg.eigvalsh(P)
+        if values[0] <= 0.0:  # then nothing is proved, whatever there is between
+            return T
+        length, Z = 1.0 / float(values[-1]), np.zeros_like(T)
         ahead, momentum = Z, 1.0
         for _ in range(STEPS):
             poll()

@@ -119,13 +119,14 @@ class Points(ABC):
         """Return the sums of the tuples ``function(block, *aligned)`` of the blocks of rows of X U."""
         return add_blocks((products(block, U) for block in self.row_blocks()), function, *aligned)
 
-    @abstractmethod
     def __matmul__(self, U: Factor) -> Array:
         """Return X U, shape (n,) or (n, r)."""
+        return stack_blocks(self.row_blocks(), len(self), lambda block: np.asarray(block @ U))
 
-    @abstractmethod
     def products_with(self, Y: Array) -> Array:
         """Return X'Y/n for Y with an entry or a row for each row, shape (D,) or (D, k)."""
+        (total,) = add_blocks(self.row_blocks(), products_of_rows, Y)
+        return np.asarray(total / len(self))
 
     def energies(self, U: Factor) -> Array:
         """Return q_i = x_i'UU'x_i, shape (n,), without a matrix of n rows and columns."""
@@ -150,9 +151,10 @@ class Points(ABC):
         """Return X'X/n, shape (D, D)."""
         return self.moment(np.ones(len(self)))
 
-    @abstractmethod
     def mean_squares(self) -> Array:
         """Return the means of the squared entries of the columns, weighted where points have shares, shape (D,)."""
+        (total,) = add_blocks(self.row_blocks(), lambda block: (np.sum(block**2, axis=0),))
+        return np.asarray(total / len(self))
 
     def zero_rows(self) -> Mask:
         """Return which rows are zero, shape (n,): they count in the means and nowhere else."""

@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds, label_proof
 from diffrac_cvx.certificates.block_problem import Partition, join_labels, number_by_first
+from diffrac_cvx.certificates.core_proof import is_positive_less
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized
 from diffrac_cvx.certificates.proof import in_dual_set, skip_zero_rows
 from diffrac_cvx.certificates.screening import product_radius, weights_at
@@ -283,3 +284,21 @@ def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wron
     assert dc.certify_y(noisy, Y).upper < 2.0
     monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *arguments: Whitening(0.0, 0.6))
     assert dc.certify_y(noisy, Y) == Bracket(0.0, 1.0)
+
+
+@pytest.mark.parametrize("all_weak", [True, False])
+def test_a_diagonal_less_a_matrix_is_positive_where_its_eigenvalues_are(all_weak):
+    """Also where the diagonal plus the matrix is, or is not: with entries of one sign only one of them may be."""
+    rng = np.random.default_rng(0)
+    found = np.zeros(2, dtype=int)
+    for _ in range(300):
+        m = int(rng.integers(2, 9))
+        E = np.triu(rng.uniform(-0.2, 1.0, (m, m)) * (rng.random((m, m)) < 0.6), 1)
+        E, diagonal = E + E.T, rng.uniform(0.05, 2.5, m)
+        weak = np.ones(m, dtype=bool) if all_weak else diagonal <= 1.01 * np.abs(E).sum(axis=1)
+        positive = bool(np.linalg.eigvalsh(np.diag(diagonal) - E)[0] > 1e-9)
+        proved = is_positive_less(diagonal, scipy.sparse.csr_array(E), weak)
+        assert positive or not proved
+        assert proved or not (positive and all_weak)
+        found += [proved, bool(np.linalg.eigvalsh(np.diag(diagonal) + E)[0] > 1e-9) and not proved]
+    assert found.min() > 20

@@ -99,6 +99,8 @@ def test_missing_values_and_new_categories_take_the_means_of_the_first_table_or_
     assert float(columns(out)["decision"][0]) == pytest.approx(value + content["intercept"])
     command("predict", model, table, "--missing", "drop", "--out", out)
     assert columns(out)["row"][0] == "1"
+    table.write_text("\n".join(table.read_text().splitlines()[:2]) + "\n")
+    assert "none of the 1 rows is left" in command("predict", model, table, "--missing", "drop")[2]
 
 
 def test_how_missing_values_were_dealt_with_is_kept_with_the_score(table, tmp_path, command):

@@ -21,6 +21,7 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import certify_in_one_pass
 from diffrac_cvx.points import chunks
+from diffrac_cvx.points.chunks import own_error
 from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.rounding import kmeans_centered
 
@@ -291,3 +292,18 @@ def test_a_worker_without_memory_is_said_to_be_lost():
     with cluster(1, memory_limit="500MB"), pytest.raises((dc.LostError, dc.ResourceError)) as lost:
         dc.low_rank(huge, time_limit=150)
     assert "cluster" in str(lost.value) or "memory" in str(lost.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (type("KilledWorker", (Exception,), {})("part 3"), dc.LostError, "the cluster did not finish: part 3"),
+        (MemoryError("3 TiB"), dc.ResourceError, "make the chunks smaller"),
+        (EOFError(""), dc.DataError, "X cannot be read: EOFError"),
+        (KeyError("x"), dc.DataError, "X cannot be read: KeyError: 'x'"),
+    ],
+)
+def test_an_error_in_reading_is_named_by_what_it_is(error, kind, words):
+    found = own_error(error)
+    assert type(found) is kind
+    assert words in str(found)

@@ -249,3 +249,17 @@ def test_a_rough_derivative_says_so_and_the_words_name_the_largest_row():
     largest = np.linalg.norm(found.X, axis=1).argmax()
     assert f"X=<12 x 3, the largest row is {largest}," in repr(found)
     assert "lam=<3 entries from" in repr(found)
+
+
+@pytest.mark.parametrize("lam", [0.1, np.array([0.05, 0.2])], ids=["one weight", "by group"])
+@pytest.mark.parametrize("nu", [0.3, 1.0])
+def test_with_groups_of_columns_the_derivative_is_that_of_finite_differences(nu, lam):
+    X, ridge = table(d=4), 0.1
+
+    def value(lam, ridge):
+        penalty = dc.Penalty(lam=lam, ridge=ridge, groups=[[0, 2], [1, 3]])
+        return solved(X, nu, penalty=penalty)
+
+    found, change = value(lam, ridge).gradient(), np.asarray(lam) * np.resize([0.5, 1.0], np.shape(lam))
+    assert slope(lambda t: value(lam + t * change, ridge).value) == pytest.approx(np.sum(change * found.lam), abs=1e-6)
+    assert slope(lambda t: value(lam, ridge + t * ridge).value) == pytest.approx(ridge * found.ridge, abs=1e-6)

@@ -41,7 +41,7 @@ GRIDS: dict[str, dict[str, tuple[Sizes, int]]] = {  # part: sizes, replications
         "law": ({2: LADDER[1:], 4: LADDER[1:], 8: LADDER[1:9]}, 10),
         "oracle": ({2: LADDER[1:8], 4: LADDER[1:8], 8: LADDER[1:7]}, 10),
         "limit": ({2: LADDER[:4], 4: LADDER[:4], 8: LADDER[1:4]}, 10),
-        "cone": ({1: [8, 16, 32, 64], 2: LADDER, 4: LADDER, 8: LADDER}, 12),
+        "cone": ({1: [8, 16, 32, 64], 2: LADDER, 4: LADDER, 8: LADDER}, 40),
     },
     "smoke": {
         "exact": ({1: [8, 16]}, 2),
@@ -51,7 +51,6 @@ GRIDS: dict[str, dict[str, tuple[Sizes, int]]] = {  # part: sizes, replications
         "cone": ({1: [8, 16], 2: [8, 16], 4: [8, 16], 8: [12, 16]}, 2),
     },
 }
-FEW_DRAWS, FEW_FROM = 3, 150  # draws of the cone where an eigendecomposition is slow: it varies less there
 DIAGRAM_SPARSITY = 4
 DIAGRAMS = {  # dimensions and weights of the population, and of the sample with its replications
     "full": (
@@ -72,7 +71,7 @@ def cells_of(grid: str) -> list[Cell]:
         for part, (sizes, replications) in GRIDS[grid].items()
         for sparsity, dimensions in sizes.items()
         for d in dimensions
-        for replication in range(min(replications, FEW_DRAWS) if part == "cone" and d >= FEW_FROM else replications)
+        for replication in range(replications)
     ]
     dimensions, weights, few, coarse, replications = DIAGRAMS[grid]
     common = {"sparsity": DIAGRAM_SPARSITY}

@@ -28,25 +28,30 @@ from diffrac_cvx.typing import Array
 STEPS = 300
 PRECISION = 1e-6  # relative decrease below which an iteration counts as none
 PATIENCE = 6
-SCALES = (0.02, 12.0)  # between which the multiplier of the derivative is sought
-SCALE_PRECISION = 0.02
+SCALE_PRECISION = 1e-3  # of the multiplier of the derivative, relative to the largest entry of the matrix
 
 
 def draw_dimension(sparsity: int, d: int, rng: np.random.Generator) -> float:
     """Return |projection of a Gaussian matrix onto K|^2, whose mean is the statistical dimension.
 
     It is the squared distance to the polar cone, {t (Xi - a I) - P}: Xi a subgradient of |.|_1 at V*, P >= 0 on the
-    block of C, a = t s its entry at the signal; convex in t, minimised over t by Brent's method and for each t over Xi.
+    block of C, a = t s its entry at the signal; convex in t, minimised over t >= 0 by Brent's method and for each t over Xi.
     """
-    G = draw_gaussian(d, rng)
+    return projected_square(draw_gaussian(d, rng), sparsity)
+
+
+def projected_square(G: Array, sparsity: int) -> float:
+    """Return |projection of G onto K|^2; the multiplier t is often 0 where d is near the sparsity."""
     rotation = scipy.linalg.hadamard(sparsity) / sparsity**0.5
+    largest = float(np.max(np.abs(G)))  # of t: beyond it a larger one only adds to what is left on the support
     found = scipy.optimize.minimize_scalar(
-        lambda log_t: polar_distance(G, float(np.exp(log_t)), rotation),
-        bounds=(float(np.log(SCALES[0])), float(np.log(SCALES[1]))),
+        lambda t: polar_distance(G, float(t), rotation),
+        bounds=(0.0, largest),
         method="bounded",
-        options={"xatol": SCALE_PRECISION},
+        options={"xatol": SCALE_PRECISION * largest},
     )
-    return float(found.fun)
+    _, without_derivative = residual_of(G, np.zeros_like(G), 0.0, rotation)  # t = 0
+    return min(float(found.fun), without_derivative)
 
 
 def draw_gaussian(d: int, rng: np.random.Generator) -> Array:

@@ -69,12 +69,12 @@ def project_by_cvxpy(G: np.ndarray, sparsity: int) -> float:
     return float(np.sum((rest * Delta.value) ** 2))
 
 
-@pytest.mark.parametrize(("sparsity", "d"), [(1, 6), (2, 6), (2, 9), (4, 9)])
+@pytest.mark.parametrize(("sparsity", "d"), [(1, 6), (2, 6), (2, 9), (4, 4), (4, 9), (8, 8)])
 def test_the_distance_to_the_polar_cone_is_the_length_of_the_projection(sparsity, d):
     for seed in range(2):
         found = cone.draw_dimension(sparsity, d, np.random.default_rng(seed))
         G = cone.draw_gaussian(d, np.random.default_rng(seed))
-        assert found == pytest.approx(project_by_cvxpy(G, sparsity), rel=0.02, abs=0.05)
+        assert found == pytest.approx(project_by_cvxpy(G, sparsity), rel=1e-3, abs=5e-3)
 
 
 def test_with_one_nonzero_entry_the_dimension_is_wendels():
@@ -83,9 +83,9 @@ def test_with_one_nonzero_entry_the_dimension_is_wendels():
     assert 1 + np.mean(drawn) == pytest.approx((d + 1) / 2, rel=0.2)
 
 
-@pytest.mark.parametrize(("sparsity", "d"), [(2, 16), (4, 16), (8, 24)])
+@pytest.mark.parametrize(("sparsity", "d"), [(2, 16), (4, 16), (8, 8), (8, 24)])
 def test_the_closed_form_bounds_the_dimension_from_above(sparsity, d):
-    drawn = [cone.draw_dimension(sparsity, d, np.random.default_rng(seed)) for seed in range(8)]
+    drawn = [cone.draw_dimension(sparsity, d, np.random.default_rng(seed)) for seed in range(40)]
     error = np.std(drawn) / len(drawn) ** 0.5
     bound = cone.dimension_bound(sparsity, d)
     assert 0.6 * bound < np.mean(drawn) < bound + 2 * error

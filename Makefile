@@ -90,6 +90,7 @@ robustness: ## Figure 4: noise dimensions (GRID, JOBS)
 noise: ## error, proved gap and spectrum over the noise on the labels (GRID, JOBS)
 rivals: ## other methods on noiseless data (GRID, JOBS)
 theory: ## propositions, lemmas, conjectures (GRID, JOBS)
+affine-law: ## points that leave one solution without a penalty, over d + d(d-1)/4 (GRID, JOBS)
 wide-law: ## when a few informative columns of many show two groups (GRID, JOBS)
 two-class: ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
 multi-label: ## Figures 5 and 6: many labels (X and Y for your files)
@@ -140,7 +141,7 @@ answer: $(STAMP) ## the picture of one answer, and the default beside k-means, f
 
 # One after the other: each uses all JOBS, and the page comes last.
 figures: ## the figures and tables of the paper, then docs/reproduction.md
-	set -e; for name in phase-transition sparse-regime unbalanced runtime robustness noise rivals theory wide-law \
+	set -e; for name in phase-transition sparse-regime unbalanced runtime robustness noise rivals theory affine-law wide-law \
 	    two-class multi-label many-clusters validate reproduction; do $(MAKE) $$name; done
 
 wheel: $(STAMP) ## build the wheel into dist/

@@ -30,6 +30,7 @@ EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its claims.py
     "noise",
     "rivals",
     "theory",
+    "affine_law",
     "two_class",
     "multi_label",
     "many_clusters",

@@ -35,7 +35,8 @@ def draw_dimension(sparsity: int, d: int, rng: np.random.Generator) -> float:
     """Return |projection of a Gaussian matrix onto K|^2, whose mean is the statistical dimension.
 
     It is the squared distance to the polar cone, {t (Xi - a I) - P}: Xi a subgradient of |.|_1 at V*, P >= 0 on the
-    block of C, a = t s its entry at the signal; convex in t, minimised over t >= 0 by Brent's method and for each t over Xi.
+    block of C, a = t s its entry at the signal; convex in t, minimised over t >= 0 by Brent's method,
+    and for each t over Xi.
     """
     return projected_square(draw_gaussian(d, rng), sparsity)
 

@@ -14,8 +14,8 @@ from experiments.harness.tables import read_table
 from experiments.wide_law.claims import violations
 
 EXPERIMENTS = (
-    "convergence", "groups", "noise", "phase_transition", "rivals", "robustness", "runtime", "sparse_regime", "stress",
-    "structure", "theory", "unbalanced", "validate", "wide_law",
+    "affine_law", "convergence", "groups", "noise", "phase_transition", "rivals", "robustness", "runtime",
+    "sparse_regime", "stress", "structure", "theory", "unbalanced", "validate", "wide_law",
 )  # fmt: skip
 SMALLER = {  # settings of the smoke grids that cost less here
     "groups": {"GROUPS": 6, "WEIGHTS": (0.4, 0.1)},
@@ -79,7 +79,7 @@ def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, mon
     assert FOUND[name](table, found)
 
 
-DRAWN = ("multi_label", "robustness", "runtime", "sparse_regime", "theory", "unbalanced")
+DRAWN = ("affine_law", "multi_label", "robustness", "runtime", "sparse_regime", "theory", "unbalanced")
 
 
 @pytest.mark.parametrize("name", DRAWN)

@@ -13,7 +13,7 @@ from experiments.theory.unique_solution import is_unique, points_for_uniqueness,
 @pytest.mark.parametrize("law", cells.LAWS)
 @pytest.mark.parametrize("d", [4, 7])
 def test_both_sides_of_the_threshold_are_those_of_an_interior_point(law, d, monkeypatch):
-    monkeypatch.setattr("experiments.theory.unique_solution.UNIQUE", 1e-9)  # near the threshold the least change is small
+    monkeypatch.setattr("experiments.theory.unique_solution.UNIQUE", 1e-9)  # it is small near there
     for replication in range(2):
         y, Z = cells.stream_of(law, d, replication)
         least = points_for_uniqueness(np.column_stack([y, Z]), 1)

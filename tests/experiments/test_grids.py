@@ -79,7 +79,7 @@ def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, mon
     assert FOUND[name](table, found)
 
 
-DRAWN = ("affine_law", "multi_label", "robustness", "runtime", "sparse_regime", "theory", "unbalanced")
+DRAWN = ("multi_label", "robustness", "runtime", "sparse_regime", "theory", "unbalanced")
 
 
 @pytest.mark.parametrize("name", DRAWN)

@@ -19,7 +19,7 @@ def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid."""
     if grid != "full":
         return cross(law=LAWS, d=(6, 10), replication=range(2))
-    wide = cross(law=["gaussian"], d=(8, 12, 16, 24, 32, 48, 64), replication=range(REPLICATIONS))
+    wide = cross(law=["gaussian"], d=(8, 12, 16, 24, 32, 48, 64, 100, 150), replication=range(REPLICATIONS))
     return wide + cross(law=LAWS[1:], d=(8, 16, 32, 64), replication=range(REPLICATIONS))
 
 

@@ -13,6 +13,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row
 from experiments.phase_transition.uniqueness import is_only_solution
+from experiments.theory.unique_solution import statistical_dimension
 
 RANK_ONE = 1e-2  # eigenvalue ratio of Y below which a solution counts as rank one
 AMBIGUOUS = (1e-3, 0.2)  # ratios between which a verdict is not held against another solver's
@@ -24,6 +25,8 @@ TIME_LIMIT = 20.0  # seconds a solve
 MOST_POINTS = 8192
 MOST_SLOW = 4096  # at weight 1/n
 SMALL_D, SMALL_FACTOR = 20, 3  # the affine transition is relatively wide up to here: three times the replications
+INTERIOR, INTERIOR_D = "affine, interior point", 20  # without a penalty again, by an interior point, up to this d and
+INTERIOR_MULTIPLE, INTERIOR_TOL = 2.0, 1e-8  # n at most so many times d + d(d-1)/4: above, one solution is left
 LARGE_D = 100  # from here on a solution at weight 1/n takes seconds: every second n, to `LARGE_TOL`
 
 
@@ -56,6 +59,7 @@ PANELS = {
     "4-sparse flat, 1/n": Panel(4, -1.0),
     "4-sparse rotated, 1/sqrt(n)": Panel(4, -0.5, "rotated"),
     "4-sparse rotated, 1/n": Panel(4, -1.0, "rotated"),
+    INTERIOR: Panel(4, None),
 }
 
 AFFINE_N = [*range(6, 100, 4), *range(100, 200, 10), *range(200, 601, 20)]
@@ -72,6 +76,7 @@ GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # panel: dime
         "4-sparse flat, 1/n": (FOUR_D, FOUR_N, 24),
         "4-sparse rotated, 1/sqrt(n)": (FOUR_D, FOUR_N, 24),
         "4-sparse rotated, 1/n": (FOUR_D[:-3], FOUR_N, 24),
+        INTERIOR: (list(range(2, INTERIOR_D + 1, 2)), AFFINE_N, 4),
     },
     "smoke": {
         "affine": ([4, 8, 12], [10, 20, 30, 40, 60, 80], 2),
@@ -81,6 +86,7 @@ GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # panel: dime
         "4-sparse flat, 1/n": ([10, 30], [40, 100, 200], 2),
         "4-sparse rotated, 1/sqrt(n)": ([10, 30], [40, 100, 200], 2),
         "4-sparse rotated, 1/n": ([10, 30], [40, 100, 200], 2),
+        INTERIOR: ([4, 8, 12], [10, 20, 30, 40, 60, 80], 2),
     },
 }
 SETTINGS = {
@@ -101,13 +107,15 @@ def cells_of(grid: str) -> list[Cell]:
         for panel, (dimensions, points, replications) in GRIDS[grid].items()
         for d, n in product(dimensions, points)
         if is_measured(panel, n, d)
-        for replication in range(replications if panel != "affine" or d > SMALL_D else SMALL_FACTOR * replications)
+        for replication in range(replications if PANELS[panel].weight or d > SMALL_D else SMALL_FACTOR * replications)
     ]
 
 
 def is_measured(panel: str, n: int, d: int) -> bool:
     """Whether a cell is affordable and its answer open: at weight 1/n and n = 3d lambda (s - 1) d is 1 for s = 4."""
     sparsity, weight, kind = PANELS[panel]
+    if panel == INTERIOR:
+        return n <= INTERIOR_MULTIPLE * statistical_dimension(d)
     if sparsity == 1 or weight != -1.0:
         return True
     return (3 * d if kind == "flat" else d) <= n <= MOST_SLOW and (d < LARGE_D or n.bit_count() == 1)
@@ -121,7 +129,7 @@ def pass_of(cell: Cell) -> int:
 def sample_of(grid: str) -> list[Cell]:
     """Return the cells that the oracle solves too: drawn at random, the same every time."""
     chosen = []
-    for k, panel in enumerate(GRIDS[grid]):
+    for k, panel in enumerate(panel for panel in GRIDS[grid] if panel != INTERIOR):
         able = [c for c in cells_of(grid) if c["panel"] == panel and c["d"] <= ORACLE_SIDE]
         able = [c for c in able if c["n"] * (c["d"] + 1) * (c["d"] + 2) // 2 <= ORACLE_ROWS]
         size = SAMPLES[grid]["affine" if panel == "affine" else "sparse"]
@@ -194,6 +202,8 @@ def tolerance_of(panel: str, lam: float, d: int) -> float:
 
 def measure_fast(panel: str, n: int, d: int, replication: int) -> Row:
     """Solve a cell by `low_rank`; a 1-sparse one whose only solution is the planted one is not solved."""
+    if panel == INTERIOR:
+        return measure_reference(panel, n, d, replication)
     X, y, v = data_of(panel, n, d, replication)
     lam = weight_of(panel, n)
     if PANELS[panel].sparsity == 1:
@@ -228,7 +238,9 @@ def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:
         warnings.simplefilter("ignore", dc.DegenerateDataWarning)
         relaxation = dc.v_space(X, 1.0, dc.Penalty.l1(lam))
     small = relaxation.size.side <= ORACLE_SIDE + 1 and relaxation.size.nonzeros <= 2 * ORACLE_ROWS
-    result = dc.solve(relaxation, solver="CLARABEL" if small else "SCS", tol=1e-5)
+    result = dc.solve(
+        relaxation, solver="CLARABEL" if small else "SCS", tol=INTERIOR_TOL if panel == INTERIOR else 1e-5
+    )
     if result.status is dc.Status.FAILED:
         result = dc.solve(relaxation, solver="SCS", tol=1e-5)
     return describe(result, y, lam, spread_of(v)) | {"loose_ratio": None}

@@ -11,7 +11,7 @@ from matplotlib.colors import Colormap, ListedColormap, Normalize
 from diffrac_cvx.plotting import PhaseMapDisplay
 from experiments.harness.boundary import Boundary, find_boundary, fit_power
 from experiments.harness.style import ACCENT, GREEN, PAGE, SECOND, STYLE, save
-from experiments.phase_transition.claims import with_recovery
+from experiments.phase_transition.claims import by_interior_point, with_recovery
 from experiments.phase_transition.curves import draw_boundary, draw_fit
 from experiments.phase_transition.uniqueness import wendel
 from experiments.theory.unique_solution import statistical_dimension
@@ -42,6 +42,8 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             draw_boundary(ax, found, ACCENT)
             draw_fit(ax, found, ACCENT)
             draw_theory(ax, name)
+            if title.startswith("(c)"):
+                draw_interior(ax, by_interior_point(with_recovery(table)))
             ax.set_title(title, fontsize=7.5)
             say_exponent(ax, found)
         last = axes.ravel()[7]
@@ -78,6 +80,12 @@ def draw_theory(ax: Axes, name: str) -> None:
         d = np.geomspace(4, 256, 50)
         ax.plot(d, wendel(d), "--", color=SECOND)
         ax.text(0.04, 0.92, "$(d + 1)/2$", transform=ax.transAxes, color=SECOND, fontsize=6.5)
+
+
+def draw_interior(ax: Axes, table: pd.DataFrame) -> None:
+    """Draw the boundary of the error of the interior point's solutions."""
+    draw_boundary(ax, find_boundary(table, "recovered"), GREEN, "s", ms=2.0)
+    ax.text(0.04, 0.92, "interior point", transform=ax.transAxes, color=GREEN, fontsize=6.5)
 
 
 def say_exponent(ax: Axes, found: Boundary) -> None:

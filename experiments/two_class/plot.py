@@ -10,17 +10,29 @@ from matplotlib.axes import Axes
 
 from diffrac_cvx.machine.writing import write_text
 from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
-from experiments.two_class.claims import SAME
-from experiments.two_class.readings import MAIN, READINGS
-from experiments.two_class.table import by_reading, latex, markdown, settings, share_wrong, summary, tables_of
+from experiments.two_class.cells import STOPS
+from experiments.two_class.readings import MAIN, PUBLISHED, READINGS
+from experiments.two_class.table import (
+    SAME,
+    Protocol,
+    by_protocol,
+    by_reading,
+    latex,
+    markdown,
+    settings,
+    share_wrong,
+    summary,
+    tables_of,
+)
 
-GOLD, PURPLE = "#b8860b", "#7b3294"
-MARKERS = dict(zip(READINGS, "^osDvP", strict=True))
+GOLD, PURPLE, TEAL = "#b8860b", "#7b3294", "#1b7f7a"
+MARKERS = dict(zip(READINGS, "^osDvPX", strict=True))
+FLOOR = -16.0  # where a reading without a figure is marked, in % of the points
 LEGEND = (  # in columns of three
     *("sparse", "sparse, paper", "every setting", "non-sparse", "non-sparse, paper", "one cluster"),
     *("alternating", "alternating, paper", "least squares with labels", "k-means, whitened", "k-means, paper"),
 )
-COLORS = dict(zip(READINGS, (ACCENT, SECOND, GREEN, GOLD, PURPLE, GREY), strict=True))
+COLORS = dict(zip(READINGS, (ACCENT, SECOND, GREEN, GOLD, PURPLE, GREY, TEAL), strict=True))
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -30,10 +42,11 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     write_text(stem.with_suffix(".tex"), latex(tables))
     rows = summary(table)
     with plt.rc_context(STYLE):
-        figure, (errors, readings) = plt.subplots(2, 1, figsize=(PAGE, 5.6), height_ratios=(3, 2))
+        figure, (errors, readings, protocols) = plt.subplots(3, 1, figsize=(PAGE, 7.6), height_ratios=(3, 2, 2))
         draw_errors(errors, rows, table)
         draw_readings(readings, rows, table)
-        for ax, title in ((errors, "(a)"), (readings, "(b)")):
+        draw_protocols(protocols, rows, table)
+        for ax, title in ((errors, "(a)"), (readings, "(b) optimum"), (protocols, "(c) paper's protocol")):
             ax.set_xticks(np.arange(len(rows)), [name.replace("_", "\n") for name in rows["data_set"]])
             ax.set_xlim(-0.5, len(rows) - 0.5)
             ax.tick_params(axis="x", length=0)
@@ -83,16 +96,48 @@ def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
 def draw_readings(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     """Draw the sparse column of each reading less the paper's, in shares of wrong points."""
     found = by_reading(table)
-    ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0)
     shifts = np.linspace(-0.36, 0.36, len(READINGS))
     for shift, reading in zip(shifts, READINGS, strict=True):
-        column = (reading, "sparse")
-        more = [
-            100 * (share_wrong(found.loc[row["data_set"], column]) - share_wrong(row["paper sparse"]))
-            for _, row in rows.iterrows()
-        ]
-        ax.plot(
-            np.arange(len(rows)) + shift, more, MARKERS[reading], color=COLORS[reading], ms=4.5, mfc="none",
-            label=f"{reading} (main)" if reading == MAIN else reading,
-        )  # fmt: skip
+        label = f"{reading} (main)" if reading == MAIN else reading
+        draw_differences(ax, rows, found[(reading, "sparse")], shift, reading, label)
+    ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0, zorder=0)
     ax.set(ylabel="wrong points, ours\nless the paper's (%)")
+
+
+def draw_protocols(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
+    """Draw the same in the paper's protocol, filled where it stops at the smaller gap."""
+    found = by_protocol(table)
+    shifts = iter(np.linspace(-0.4, 0.4, len(PUBLISHED) * len(STOPS)))
+    for reading in PUBLISHED:
+        for stop in STOPS:
+            label = reading if stop == STOPS[0] else None
+            column = found[(str(Protocol(reading, stop)), "sparse")]
+            draw_differences(ax, rows, column, next(shifts), reading, label, filled=stop != STOPS[0])
+    ax.plot([], [], "s", color="black", ms=4, mfc="none", label=f"stop at {STOPS[0]:g}")
+    ax.plot([], [], "s", color="black", ms=4, label=f"stop at {STOPS[1]:g}")
+    ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0, zorder=0)
+    ax.set(ylabel="wrong points, ours\nless the paper's (%)")
+
+
+def draw_differences(
+    ax: Axes,
+    rows: pd.DataFrame,
+    errors: pd.Series,
+    shift: float,
+    reading: str,
+    label: str | None,
+    *,
+    filled: bool = False,
+) -> None:
+    """Draw the shares of wrong points less the paper's; where there is none, a small mark at the floor."""
+    more = [
+        100 * (share_wrong(errors[row["data_set"]]) - share_wrong(row["paper sparse"]))
+        if np.isfinite(errors[row["data_set"]])
+        else np.nan
+        for _, row in rows.iterrows()
+    ]
+    place, color = np.arange(len(rows)) + shift, COLORS[reading]
+    face = color if filled else "none"
+    ax.plot(place, more, MARKERS[reading], color=color, ms=4, mfc=face, label=label)
+    blank = place[np.isnan(more)]
+    ax.plot(blank, np.full(len(blank), FLOOR), MARKERS[reading], color=color, ms=2.5, mfc="none", alpha=0.6)

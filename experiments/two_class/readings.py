@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 
@@ -17,6 +19,8 @@ class Reading(NamedTuple):
         Of the columns, as `diffrac_cvx.datasets.load` takes it.
     norm_one : bool
         Whether columns are divided by the root of n, so that they have norm one and not variance one.
+    rows : bool
+        Whether rows are divided by their norms, before the columns are centred.
     ridge, l1 : float
         Powers of a and of c that are the weights of Gamma: 1 where a and c are the weights themselves, 1/2 where they
         multiply the quadratic regulariser and the squared l1 norm.
@@ -25,6 +29,7 @@ class Reading(NamedTuple):
     words: str
     scaling: str = "standardise"
     norm_one: bool = False
+    rows: bool = False
     ridge: float = 1.0
     l1: float = 1.0
 
@@ -42,7 +47,9 @@ READINGS = {
     ),
     "as given": Reading("columns as they are distributed; weights as section 3", scaling="none"),
     "min-max": Reading("columns in [-1, 1], as LIBSVM's scaled files; weights as section 3", scaling="min-max"),
+    "rows": Reading("rows divided by their norms, columns as they then are; weights as section 3", "none", rows=True),
 }
+PUBLISHED = ("weights", "norm one", "as given", "min-max", "rows")  # scalings tried in the paper's protocol
 MAIN = "weights"  # the letter of section 3; the text says nothing on the scale of the data
 
 
@@ -50,6 +57,9 @@ def load_scaled(name: str, reading: str = MAIN) -> tuple[Array, Array]:
     """Return X (n, d), centred and scaled as a reading has it, and the labels (n,)."""
     how = READINGS[reading]
     X, y = dc.datasets.load(name, scaling=how.scaling)
+    if how.rows:
+        norms = np.linalg.norm(X, axis=1, keepdims=True)
+        X = X / np.where(norms > 0, norms, 1.0)  # w1a has rows of zeros
     X = X - X.mean(axis=0)
     return (X / len(X) ** 0.5 if how.norm_one else X), y
 

@@ -68,7 +68,7 @@ def test_the_grid_reaches_where_the_paper_and_its_transitions_are():
     assert (cells["n"] % 2 == 0).all()
     sizes = cells.groupby(["panel", "d", "n"]).size()
     assert (sizes >= 4).all()
-    assert (sizes.drop("affine") >= 24).all()
+    assert (sizes.drop(["affine", phase_cells.INTERIOR]) >= 24).all()
     affine, sparse = cells[cells["panel"] == "affine"], cells[cells["panel"] == LITERAL]
     assert affine["d"].min() == 2
     assert affine["d"].max() == 40
@@ -203,8 +203,10 @@ RULES = {
         ((1.9,), AGREES), ((2.6,), PARTLY), ((3.2,), DIFFERS), ((None,), NOT_TESTED),
     ),
     "the affine order of the error": (
-        lambda power: phase_claims.affine_error(at_power("affine", power)),
-        ((1.9,), AGREES), ((2.6,), PARTLY), ((3.2,), DIFFERS), ((None,), NOT_TESTED),
+        lambda power, lag=0.0: phase_claims.affine_error(
+            at_power("affine", power), at_power("affine", power and power + lag)
+        ),
+        ((1.9,), AGREES), ((1.9, -0.5), PARTLY), ((2.6,), PARTLY), ((3.2,), DIFFERS), ((None,), NOT_TESTED),
     ),
     "the sparse order of the rank": (
         lambda power: phase_claims.sparse_rank(at_power(LITERAL, power)),
@@ -220,13 +222,15 @@ RULES = {
         ((0.02, 0.02), AGREES), ((1e-5, 0.02), PARTLY), ((1e-5, 1e-5), DIFFERS),
     ),
     "the scalings are the same": (
-        lambda **made: phase_claims.same_scaling(scalings(**made)),
-        ({}, AGREES), ({"factor": 0.2, "rank_lag": 5.0}, PARTLY), ({"rank_power": 1.2}, DIFFERS),
-        ({"power": None}, NOT_TESTED),
+        lambda interior=None, **made: phase_claims.same_scaling(
+            scalings(**made), scalings(**made) if interior is None else scalings(interior)
+        ),
+        ({}, AGREES), ({"factor": 0.2, "rank_lag": 5.0}, PARTLY), ({"interior": 1.2}, PARTLY),
+        ({"rank_power": 1.2}, DIFFERS), ({"power": None}, NOT_TESTED),
     ),
     "high rank with low error is rare": (
-        lambda rank_lag: phase_claims.seldom_both(stream("affine", 1.8, rank_lag=rank_lag)),
-        ((1.0,), AGREES), ((2.4,), PARTLY), ((8.0,), DIFFERS),
+        lambda *lags: phase_claims.seldom_both(*(stream("affine", 1.8, rank_lag=lag) for lag in lags)),
+        ((1.0, 1.0), AGREES), ((1.0, 2.4), PARTLY), ((2.4, 1.0), PARTLY), ((8.0, 8.0), DIFFERS), ((1.0, 8.0), DIFFERS),
     ),
     "rank one always, or from enough points on": (
         lambda power, factor: phase_claims.always_rank_one(stream(LITERAL, power, factor=factor)),
@@ -246,3 +250,15 @@ def test_the_findings_name_the_shares_that_the_table_has():
     table = table.assign(diagonal=(table["recovered"] == 0).astype(int))
     assert "100 % of those not recovered" in phase_claims.proved_diagonal({name: table}).measured
     assert phase_claims.constants(stream("affine", 1.85)).measured.startswith("For d from 12 to 40")
+
+
+def test_the_interior_points_instances_replace_the_same_ones_of_low_rank():
+    keys = ["n", "d", "replication"]
+    affine = stream("affine", 1.8).query("n < 100")
+    interior = affine.query("d <= 14").assign(panel=phase_cells.INTERIOR, error=0.0, rank_one=0)
+    found = phase_claims.by_interior_point(pd.concat([affine, interior]))
+    assert not found.duplicated(keys).any()
+    assert len(found) == len(affine.query("d <= 20"))
+    assert (found["panel"] == phase_cells.INTERIOR).sum() == len(interior)
+    several = phase_claims.points_of_the_face(affine, interior).measured
+    assert f"{len(interior)} are recovered by an interior point" in several

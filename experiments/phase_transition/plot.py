@@ -17,14 +17,16 @@ from experiments.phase_transition.uniqueness import wendel
 from experiments.theory.unique_solution import statistical_dimension
 
 PANELS = (  # name in the table, what is drawn, title
-    ("affine", "rank_one", r"(a) rank, $\lambda = 0$"),
-    ("1-sparse, 1/sqrt(n)", "rank_one", "(b) rank, 1-sparse"),
-    ("affine", "error", r"(c) error, $\lambda = 0$"),
-    ("4-sparse rotated, 1/sqrt(n)", "error", r"(d) rotated, $1/\sqrt{n}$"),
-    ("4-sparse rotated, 1/n", "error", r"(e) rotated, $1/n$"),
-    ("4-sparse flat, 1/sqrt(n)", "error", r"(f) flat, $1/\sqrt{n}$"),
-    ("4-sparse flat, 1/n", "error", r"(g) flat, $1/n$"),
+    ("affine", "rank_one", r"rank, $\lambda = 0$"),
+    ("1-sparse, 1/sqrt(n)", "rank_one", "rank, 1-sparse"),
+    ("affine", "error", r"error, $\lambda = 0$"),
+    ("4-sparse rotated, 1/sqrt(n)", "error", r"rotated, $1/\sqrt{n}$"),
+    ("4-sparse rotated, 1/n", "error", r"rotated, $1/n$"),
+    ("4-sparse flat, 1/sqrt(n)", "error", r"flat, $1/\sqrt{n}$"),
+    ("4-sparse flat, 1/n", "error", r"flat, $1/n$"),
 )
+TITLES = dict(zip("abcdefg", (title for _, _, title in PANELS), strict=True))
+GOLD, PURPLE, TEAL = "#b8860b", "#7b3294", "#1b7f7a"
 GREYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.08, 0.85, 256)))  # white is left for what is not measured
 LIMITS = {"xlim": (2.0, 320.0), "ylim": (3.0, 12_000.0)}  # of every panel, so that the eye compares
 
@@ -34,29 +36,39 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     panel = dict(iter(with_recovery(table).groupby("panel")))
     boundaries: dict[tuple[str, str], Boundary] = {}
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(2, 4, figsize=(PAGE, 4.0), sharex=True, sharey=True)
-        for ax, (name, column, title) in zip(axes.ravel()[:7], PANELS, strict=True):
+        figure, axes = plt.subplot_mosaic("abcd\nefgk\nhhhl", figsize=(PAGE, 6.4), height_ratios=(1, 1, 1.25))
+        for letter, (name, column, title) in zip("abcdefg", PANELS, strict=True):
+            ax = axes[letter]
             success, colors = ("rank_one", GREYS) if column == "rank_one" else ("recovered", GREYS.reversed())
             draw_map(ax, panel[name], column, colors)
             boundaries[name, success] = found = find_boundary(panel[name], success)
             draw_boundary(ax, found, ACCENT)
             draw_fit(ax, found, ACCENT)
             draw_theory(ax, name)
-            if title.startswith("(c)"):
+            if letter == "c":
                 draw_interior(ax, by_interior_point(with_recovery(table)))
-            ax.set_title(title, fontsize=7.5)
+            ax.set_title(f"({letter}) {title}", fontsize=7.5)
             say_exponent(ax, found)
-        last = axes.ravel()[7]
-        draw_all(last, boundaries)
-        for ax in axes.ravel():
-            ax.set(xscale="log", yscale="log", **LIMITS, xlabel="", ylabel="")
-        for ax in axes[1]:
-            ax.set_xlabel("dimension $d$")
-        for ax in axes[:, 0]:
-            ax.set_ylabel("number of points $n$")
-        scale = plt.cm.ScalarMappable(Normalize(0, 1), GREYS)
-        figure.colorbar(scale, ax=axes, label="share of rank one, or 1 - mean error", pad=0.01, aspect=40)
+        draw_all(axes["h"], boundaries)
+        axes["l"].axis("off")
+        axes["l"].legend(*axes["h"].get_legend_handles_labels(), loc="center", frameon=False)
+        for letter in "abcdefgh":
+            axes[letter].set(xscale="log", yscale="log", **LIMITS, xlabel="", ylabel="")
+            axes[letter].tick_params(labelleft=letter in "aeh")
+        for letter in "efgh":
+            axes[letter].set_xlabel("dimension $d$")
+        for letter in "aeh":
+            axes[letter].set_ylabel("number of points $n$")
+        draw_scale(axes["k"])
         save(figure, stem)
+
+
+def draw_scale(ax: Axes) -> None:
+    """Draw the scale of the greys, in the place of a panel."""
+    ax.axis("off")
+    scale = plt.cm.ScalarMappable(Normalize(0, 1), GREYS)
+    bar = ax.figure.colorbar(scale, cax=ax.inset_axes((0.05, 0.45, 0.9, 0.07)), orientation="horizontal")
+    bar.set_label("share of rank one,\nor 1 - mean error")
 
 
 def draw_map(ax: Axes, table: pd.DataFrame, column: str, colors: Colormap) -> None:
@@ -74,11 +86,11 @@ def draw_theory(ax: Axes, name: str) -> None:
     """Draw the theory of a boundary, where there is one for its penalty."""
     if name == "affine":
         d = np.geomspace(2, 40, 50)
-        ax.plot(d, statistical_dimension(d), "--", color=SECOND)
+        ax.plot(d, statistical_dimension(d), "--", color=SECOND, zorder=3.5)
         ax.text(0.97, 0.22, "$d + d(d-1)/4$", transform=ax.transAxes, color=SECOND, fontsize=6.5, ha="right")
     if name.startswith("1-sparse"):
         d = np.geomspace(4, 256, 50)
-        ax.plot(d, wendel(d), "--", color=SECOND)
+        ax.plot(d, wendel(d), "--", color=SECOND, zorder=3.5)
         ax.text(0.04, 0.92, "$(d + 1)/2$", transform=ax.transAxes, color=SECOND, fontsize=6.5)
 
 
@@ -98,14 +110,8 @@ def say_exponent(ax: Axes, found: Boundary) -> None:
 
 def draw_all(ax: Axes, boundaries: dict[tuple[str, str], Boundary]) -> None:
     """Draw all boundaries together, each with the letter of its panel: the eye compares their slopes."""
-    colors = (ACCENT, SECOND, ACCENT, "#777777", "#777777", GREEN, GREEN)
-    letters = ("", "(b)", "", "(d)", "(e)", "(f)", "(g)")
-    for key, mark, color, letter in zip(boundaries, "s^xDdPo", colors, letters, strict=True):
-        found = boundaries[key]
-        draw_boundary(ax, found, color, mark, ms=2.5)
-        if found.inside.any():
-            last = np.flatnonzero(found.inside)[-1]
-            shift = 2.6 if letter == "(d)" else 0.8  # (d) and (g) end at one place
-            ax.text(1.15 * found.d[last], shift * found.n50[last], letter, color=color, fontsize=6.5, va="top")
-    ax.text(2.2, 90, "(a), (c)", color=ACCENT, fontsize=6.5)
-    ax.set_title("(h) all boundaries")
+    colors = (ACCENT, SECOND, GOLD, "#777777", PURPLE, GREEN, TEAL)
+    for letter, key, mark, color in zip("abcdefg", boundaries, "s^xDdPo", colors, strict=True):
+        draw_boundary(ax, boundaries[key], color, mark, ms=4.0)
+        ax.plot([], [], mark, color=color, ms=4.0, mfc="none", label=f"({letter}) {TITLES[letter]}")
+    ax.set_title("(h) all boundaries", fontsize=7.5)

@@ -11,7 +11,7 @@ from experiments.theory.claims_balanced import LEAST
 from experiments.theory.solution_support import FEW, MOST_POINTS, STARTS
 
 ZERO, NEAR = 1e-9, 1e-2  # value of an optimal Y, relative distance of two equal Y
-SLIGHT, SPIKED, RIGHT = 0.1, 0.1, 0.05  # noise on y, eigenvalue ratio, clustering error
+SLIGHT = 0.1  # noise on y
 
 
 def imbalance_weight(table: pd.DataFrame) -> Claim:
@@ -139,23 +139,26 @@ def procrustes_few(table: pd.DataFrame) -> Claim:
 
 def perturbed(table: pd.DataFrame) -> Claim:
     """The spectrum off the model."""
-    slight = table[(table["noise"] > 0) & (table["noise"] <= SLIGHT)]
-    lost = share_of(slight["rank"].to_numpy() > 1)
-    spiked = {s: share_of(mine["eigenvalue_ratio"].to_numpy() <= SPIKED) for s, mine in slight.groupby("noise")}
-    right = {s: share_of(mine["error"].to_numpy() <= RIGHT) for s, mine in slight.groupby("noise")}
+    by_noise = dict(iter(table.groupby("noise")))
+    slight = {noise: mine for noise, mine in by_noise.items() if 0 < float(str(noise)) <= SLIGHT}
+    without = [mine for mine in by_noise.values() if mean_of(mine["error"]).low > 0.5]  # the labels are lost
+    level = median_of(without[0]["eigenvalue_ratio"]).low if without else float("nan")
+    lost = [share_of(mine["rank"].to_numpy() > 1).low >= 0.9 for mine in slight.values()]
+    spiked = [median_of(mine["eigenvalue_ratio"]).high < 0.5 * level for mine in slight.values()]
+    right = [share_of((mine["error"] <= mine["error_signal"]).to_numpy()).low >= 0.9 for mine in slight.values()]
     told = "; ".join(
-        f"{s:g}: {median_of(mine['eigenvalue_ratio']):.2f}, {mean_of(mine['error']):.2f}"
-        for s, mine in table.groupby("noise")
+        f"{noise:g}: {median_of(mine['eigenvalue_ratio']):.2f}, {mean_of(mine['error']):.2f}"
+        for noise, mine in by_noise.items()
     )
-    least = min(len(mine) for _, mine in slight.groupby("noise"))
-    is_right, is_spiked = min(s.low for s in right.values()) >= 0.9, min(s.low for s in spiked.values()) >= 0.9
+    enough = bool(slight) and min(map(len, slight.values())) >= 40 and bool(without)
     return Claim(
         "perturbed",
-        f"noise sigma on y, n twice the statistical dimension, d = {', '.join(map(str, np.unique(table['d'])))}. For "
-        f"sigma up to {SLIGHT:g} the rank is above one in {percent(lost)}. Second over first eigenvalue of Y "
-        f"(median) and mean error by the principal eigenvector, at sigma {told}.",
-        judge(lost.low >= 0.9 and is_right and is_spiked, is_right, tested=least >= 40),
-        f"at each sigma up to {SLIGHT:g}, with lower ends of at least 90 %: agrees if the rank is lost, the quotient "
-        f"of eigenvalues at most {SPIKED:g} and the error at most {RIGHT:g}; in part if only the last; not tested with "
-        "fewer than 40 instances a sigma.",
+        f"noise sigma on y, n twice the statistical dimension, d = {', '.join(map(str, np.unique(table['d'])))}. "
+        f"Second over first eigenvalue of Y (median) and mean error by the principal eigenvector, at sigma {told}.",
+        judge(all(lost + spiked + right), all(right), tested=enough),
+        f"at each sigma up to {SLIGHT:g}: agrees if the rank is above one in 90 %, if the median quotient of the "
+        "eigenvalues is less than half of what it is at the least sigma at which the labels are lost (mean error "
+        "above 1/2), intervals included, and if in 90 % the principal eigenvector is no worse than the planted "
+        "direction (lower ends); in part if only the last; differs otherwise; not tested with fewer than 40 instances "
+        "a sigma, or where no sigma loses the labels.",
     )

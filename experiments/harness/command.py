@@ -16,6 +16,7 @@ import pandas as pd
 from diffrac_cvx import __version__
 from diffrac_cvx.datasets.files import checksum
 from diffrac_cvx.errors import DataError
+from experiments.harness import provenance
 from experiments.harness.claims import Claim, Finding, format_claims
 from experiments.harness.log import Log, SweepError, open_log
 from experiments.harness.style import noted
@@ -185,20 +186,30 @@ def measure_and_draw(experiment: Experiment, values: argparse.Namespace) -> int:
     """Measure the cells, those of the oracle too, write the tables, and draw them; return the exit status."""
     cells = experiment.cells(values.grid)
     stem = folder_for(experiment, values, cells) / experiment.name
+    sources = provenance.read_sources()
     with ExitStack() as open_logs:
-        logs = measure_tables(experiment, stem, cells, values, open_logs)
+        logs = measure_tables(experiment, stem, cells, values, sources, open_logs)
         status = draw_and_report(experiment, stem, values.grid)
+        if values.grid == "full" and stem.parent == provenance.FIGURES:
+            provenance.record([experiment.name, agreement_of(stem).stem][: 2 if experiment.oracle else 1], sources)
         for log in logs:
             log.delete()
     return status
 
 
 def measure_tables(
-    experiment: Experiment, stem: Path, cells: Sequence[Cell], values: argparse.Namespace, open_logs: ExitStack
+    experiment: Experiment,
+    stem: Path,
+    cells: Sequence[Cell],
+    values: argparse.Namespace,
+    sources: Mapping[str, str],
+    open_logs: ExitStack,
 ) -> list[Log]:
     """Measure the cells, those of the oracle too, write the tables, and return the logs, which are still open."""
     grid = values.grid
     settings = {"grid": grid, "version": __version__, **experiment.settings}
+    if grid == "full":  # rows of other code are measured again
+        settings["code"] = checksum(json.dumps(provenance.modules_of(experiment.name, sources)).encode())
     path = LOGS / f"{experiment.name}_{grid}_{checksum(json.dumps(settings, sort_keys=True).encode())[:8]}.log"
     measure_all = partial(
         sweep, jobs=values.jobs, scheduler=values.scheduler, seconds=experiment.seconds, memory=experiment.memory

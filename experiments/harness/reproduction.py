@@ -16,6 +16,7 @@ from pathlib import Path
 
 from diffrac_cvx.machine.writing import write_text
 from experiments.harness.claims import Claim, Finding, Verdict
+from experiments.harness.provenance import describe_stale
 from experiments.harness.statements import STATEMENTS, Statement
 from experiments.harness.tables import read_table
 
@@ -58,6 +59,9 @@ over replications unless said otherwise. A comment is a comment: no rule stands 
 
 "Error" is the clustering error 1 - (y'ŷ/n)², "gap" a proved bound on the distance to the optimum.
 """
+STALE = """\
+`figures/provenance.json` has, for each table, a checksum of every module that its numbers depend on, as they were when
+it was measured: words and layout do not count. `python -m experiments.harness.provenance` says what differs today."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,8 @@ def open_statements(sections: list[Section]) -> list[Statement]:
 def format_page(sections: list[Section]) -> str:
     """Return the page."""
     claims = {claim.name: claim for section in sections for claim in section.claims}
-    parts = [HEAD, summarize(claims), format_list(claims), *map(format_section, sections)]
+    stale = "\n".join(["## The code of the tables", "", STALE, "", describe_stale(), ""])
+    parts = [HEAD, summarize(claims), format_list(claims), *map(format_section, sections), stale]
     return "\n".join(parts)
 
 

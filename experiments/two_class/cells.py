@@ -23,7 +23,10 @@ RELATIVE = 1e-4  # gap asked for, relative to the value
 SMALLEST, SMALLEST_LARGE = 1e-8, 1e-6  # but no less than this, the second for X of `SMALL` entries or more
 ROUNDS, MOST_ITERATIONS, ITERATED_ENTRIES = 3, 2000, 1.5e8  # an iteration costs in proportion to the entries of X
 STOPS = (1e-2, 1e-3)  # absolute gaps at which the paper's algorithm stops: epsilon log d
-PUBLISHED_MOST, PUBLISHED_WORK = 500, 1e10  # its iterations, and these times the entries of X and its columns
+PUBLISHED_MOST, PUBLISHED_WORK = 5000, 1e10  # its iterations, and these times the entries of X and its columns
+EARLY = (
+    500  # iterations after which its labels are looked at too; for the smaller gap, which takes ten times as many, only
+)
 SUBSAMPLES, SHARE = 2, 0.8
 LARGE = 200_000  # entries of X from which one subsample has to do
 EVERYWHERE = (MAIN, "norm one, mixed")  # readings solved on all sets, the others on those of less than
@@ -36,7 +39,7 @@ SETTINGS = {
     "relative gap": RELATIVE,
     "smallest gap": [SMALLEST, SMALLEST_LARGE],
     "iterations": [ROUNDS, MOST_ITERATIONS, ITERATED_ENTRIES],
-    "published": [PUBLISHED_MOST, PUBLISHED_WORK],
+    "published": [PUBLISHED_MOST, PUBLISHED_WORK, EARLY],
     "subsamples": SUBSAMPLES,
     "runs": RUNS,
 }
@@ -114,19 +117,28 @@ def measure_relaxation(X: Array, y: Array, nu: float, penalty: dc.Penalty, *, wh
 
 
 def measure_published(X: Array, y: Array, nu: float, penalty: dc.Penalty, stop: float) -> Row:
-    """Run FISTA as published to its own stop, at the absolute gap of (21), and keep its labels whatever the value.
+    """Run FISTA as published towards an absolute gap of (21), and keep its labels whatever the value.
 
-    ``stopped`` is False where the iterations ran out before.
+    ``stopped`` is False where the iterations ran out before its own rule was met; ``early error`` is that of the labels
+    after `EARLY`.
     """
     epsilon = stop / max(np.log(X.shape[1]), 1.0)
-    most = int(min(PUBLISHED_MOST, PUBLISHED_WORK / (X.size * X.shape[1])))
-    result = dc.fista(X, nu, penalty, variant="published", epsilon=epsilon, tol=1e-13, max_iter=most)
-    labels = dc.rounding.kmeans_centered(result.F)
+    most = int(min(PUBLISHED_MOST if stop == STOPS[0] else EARLY, PUBLISHED_WORK / (X.size * X.shape[1])))
+
+    def run(limit: int) -> tuple[dc.Result, float]:
+        found = dc.fista(X, nu, penalty, variant="published", epsilon=epsilon, tol=1e-13, max_iter=limit)
+        return found, dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(found.F))
+
+    result, early_error = run(min(most, EARLY))
+    error = early_error
+    if most > EARLY and result.status is dc.Status.MAX_ITER:
+        result, error = run(most)
     return {
-        "error": dc.metrics.clustering_error(y, labels),
+        "error": error,
+        "early error": early_error,
         "value": result.value,
         "gap": result.gap,
-        "size_of_smaller": share_of_smaller(labels),
+        "size_of_smaller": share_of_smaller(dc.rounding.kmeans_centered(result.F)),
         "iterations": result.n_iter,
         "stopped": bool(result.status is not dc.Status.MAX_ITER),
     }

@@ -1,0 +1,212 @@
+"""Which code a table was measured by, and which tables are stale: ``python -m experiments.harness.provenance``.
+
+A full run writes, beside its table, a checksum of each module that its numbers depend on: what measures its cells, and
+all that this imports, from this package and from the experiments.  Words, formatting and types do not count, nor does
+what runs the cells, draws or judges.  ``--at COMMIT NAME ...`` records tables measured before, by the code of a commit.
+"""
+
+import argparse
+import ast
+import json
+import subprocess
+import tarfile
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple
+
+from diffrac_cvx.machine.writing import write_text
+
+ROOT, FIGURES = Path(__file__).parents[2], Path("figures")
+FILE = "provenance.json"
+SHOWN = 4  # modules named for a stale table
+PACKAGES = ("diffrac_cvx", "experiments")
+RUNNING = ("experiments.harness", "diffrac_cvx.machine")  # runs cells and keeps rows; the numbers are not theirs
+WHOLE = {"mutation": "diffrac_cvx", "coverage": "diffrac_cvx"}  # tables about all of the code
+Sources = Mapping[str, str]  # from the name of a module to its text
+
+
+def read_sources(root: Path = ROOT) -> dict[str, str]:
+    """Return the modules of a folder that holds the packages."""
+    paths = [path for package in PACKAGES for path in sorted((root / package).rglob("*.py"))]
+    return {name_of(path.relative_to(root)): path.read_text(encoding="utf-8") for path in paths}
+
+
+def read_commit(commit: str) -> dict[str, str]:
+    """Return the modules of a commit."""
+    packed = subprocess.run(["git", "archive", commit, *PACKAGES], cwd=ROOT, capture_output=True, check=True).stdout
+    found = {}
+    with tarfile.open(fileobj=BytesIO(packed)) as files:
+        for member in files:
+            content = files.extractfile(member) if member.name.endswith(".py") else None
+            if content is not None:
+                found[name_of(Path(member.name))] = content.read().decode()
+    return found
+
+
+def name_of(path: Path) -> str:
+    """Return the name of the module in a file."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+class Code(NamedTuple):
+    """What a module does, and what it needs: modules and names in them, and names that it passes on from another."""
+
+    checksum: str
+    needs: list[tuple[str, str]]
+    passed_on: dict[str, str]
+
+
+def closure(start: Iterable[str], sources: Sources) -> dict[str, str]:
+    """Return the modules that some modules depend on, themselves included, each with its checksum."""
+    found: dict[str, str] = {}
+    waiting = list(start)
+    while waiting:
+        name = waiting.pop()
+        if name in found or name.startswith(RUNNING):
+            continue
+        code = read_code(sources[name])
+        found[name] = code.checksum
+        waiting += [source_of(module, part, sources) for module, part in code.needs if module in sources]
+    return dict(sorted(found.items()))
+
+
+def source_of(module: str, name: str, sources: Sources) -> str:
+    """Return the module that defines a name, which a package may only pass on."""
+    if f"{module}.{name}" in sources:
+        return f"{module}.{name}"
+    origin = read_code(sources[module]).passed_on.get(name, "")
+    return source_of(origin, name, sources) if origin in sources and is_package(module, sources) else module
+
+
+def is_package(module: str, sources: Sources) -> bool:
+    """Whether a module has modules in it."""
+    return any(name.startswith(f"{module}.") for name in sources)
+
+
+@cache
+def read_code(text: str) -> Code:
+    """Return what the text of a module does and needs."""
+    tree = ast.parse(text)
+    origins = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    passed_on = {alias.asname or alias.name: str(node.module) for node in origins for alias in node.names}
+    return Code(checksum_of(tree), sorted(set(needs_of(without_types(tree)))), passed_on)
+
+
+def needs_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield what a module imports anywhere in it, by a statement, by its name, or from a package such as `dc`."""
+    imported = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    packages = {alias.asname or alias.name for alias in imported if alias.name in PACKAGES}
+    yield from ((alias.name, "") for alias in imported if alias.name not in PACKAGES)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in packages:
+            yield "diffrac_cvx", node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(PACKAGES):
+            yield node.value.partition(":")[0], ""
+
+
+def without_types(tree: ast.Module) -> ast.Module:
+    """Return a module without what is for type checkers alone."""
+    body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))]
+    return ast.Module(body, [])
+
+
+def checksum_of(tree: ast.Module) -> str:
+    """Return a checksum of what a module does: the same for other words, layout, and versions of Python."""
+    return sha256(repr(shape_of(tree)).encode()).hexdigest()[:8]
+
+
+def shape_of(node: object) -> object:
+    """Return a syntax tree as nested tuples, without docstrings and annotations."""
+    if isinstance(node, list):
+        return tuple(shape_of(entry) for entry in node if not is_docstring(entry))
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    left_out = ("annotation", "returns", "type_comment", "type_params", "kind", "ctx")
+    fields = [
+        (name, value) for name, value in ast.iter_fields(node) if name not in left_out and value not in (None, [])
+    ]
+    return (type(node).__name__, *((name, shape_of(value)) for name, value in fields))
+
+
+def is_docstring(node: object) -> bool:
+    """Whether a statement is a text and nothing else."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+@cache
+def tables() -> dict[str, str]:
+    """Return the tables, each with the folder or module of `experiments` that measures it."""
+    folders = [path.parent.name for path in sorted((ROOT / "experiments").glob("*/cells.py"))]
+    names = {import_module(f"experiments.{folder}.experiment").EXPERIMENT.name: f"{folder}.cells" for folder in folders}
+    return {**names, "phase_transition_agreement": names["phase_transition"], "answer": "answer"}
+
+
+def modules_of(table: str, sources: Sources) -> dict[str, str]:
+    """Return the modules that a table depends on, each with its checksum; none for a table that is not known."""
+    if table in WHOLE:
+        return closure((name for name in sources if name.startswith(WHOLE[table])), sources)
+    start = f"experiments.{tables().get(table, '')}"
+    return closure([start], sources) if start in sources else {}
+
+
+def record(names: Iterable[str], sources: Sources, folder: Path = FIGURES) -> None:
+    """Write down the code by which tables were measured; nothing for those that are not known."""
+    measured = {name: modules for name in names if (modules := modules_of(name, sources))}
+    if measured:
+        records = read_records(folder) | measured
+        lines = [f"{json.dumps(name)}: {json.dumps(records[name])}" for name in sorted(records)]
+        write_text(folder / FILE, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def read_records(folder: Path = FIGURES) -> dict[str, dict[str, str]]:
+    """Return the code by which each table was measured."""
+    path = folder / FILE
+    found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def find_stale(folder: Path = FIGURES) -> dict[str, list[str]]:
+    """Return the tables that are not of today's code, each with the modules that have changed since."""
+    sources, found = read_sources(), {}
+    for name, before in sorted(read_records(folder).items()):
+        now = modules_of(name, sources)
+        changed = [module for module in sorted({*before, *now}) if before.get(module) != now.get(module)]
+        if changed:
+            found[name] = changed
+    return found
+
+
+def describe_stale(folder: Path = FIGURES) -> str:
+    """Return which tables are stale, each with how many modules have changed since, and the first of them."""
+    stale, records = find_stale(folder), read_records(folder)
+    if not stale:
+        return f"All {len(records)} tables are of today's code."
+    lines = [
+        f"- `{name}.csv`: {len(modules)} of {len(records[name])} modules, "
+        + ", ".join([f"`{module}`" for module in modules[:SHOWN]] + ["..."] * (len(modules) > SHOWN))
+        for name, modules in stale.items()
+    ]
+    return "\n".join([f"{len(stale)} of {len(records)} tables are of earlier code; modules changed since:", "", *lines])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """List the stale tables, or record some by the code of a commit; 1 where there is a stale one."""
+    parser = argparse.ArgumentParser(description=str(__doc__).split(":")[0])
+    parser.add_argument("--at", metavar="COMMIT", help="record the tables named by the code of this commit")
+    parser.add_argument("names", nargs="*", help="tables, without .csv")
+    values = parser.parse_args(arguments)
+    if values.at:
+        record(values.names, read_commit(values.at))
+    print(describe_stale())
+    return int(bool(find_stale()))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

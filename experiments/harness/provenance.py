@@ -1,11 +1,10 @@
-"""Which code a table was measured by, and which tables are stale: ``python -m experiments.harness.provenance``.
+"""Which code a table was measured by, and which tables are stale: ``python -m experiments.stale``.
 
 A full run writes, beside its table, a checksum of each module that its numbers depend on: what measures its cells, and
 all that this imports, from this package and from the experiments.  Words, formatting and types do not count, nor does
-what runs the cells, draws or judges.  ``--at COMMIT NAME ...`` records tables measured before, by the code of a commit.
+what runs the cells, draws or judges.
 """
 
-import argparse
 import ast
 import json
 import subprocess
@@ -184,29 +183,13 @@ def find_stale(folder: Path = FIGURES) -> dict[str, list[str]]:
 
 
 def describe_stale(folder: Path = FIGURES) -> str:
-    """Return which tables are stale, each with how many modules have changed since, and the first of them."""
+    """Return which tables are stale, each with how many modules have changed, come or gone since, and the first."""
     stale, records = find_stale(folder), read_records(folder)
     if not stale:
         return f"All {len(records)} tables are of today's code."
     lines = [
-        f"- `{name}.csv`: {len(modules)} of {len(records[name])} modules, "
+        f"- `{name}.csv`: {len(modules)} modules, "
         + ", ".join([f"`{module}`" for module in modules[:SHOWN]] + ["..."] * (len(modules) > SHOWN))
         for name, modules in stale.items()
     ]
     return "\n".join([f"{len(stale)} of {len(records)} tables are of earlier code; modules changed since:", "", *lines])
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """List the stale tables, or record some by the code of a commit; 1 where there is a stale one."""
-    parser = argparse.ArgumentParser(description=str(__doc__).split(":")[0])
-    parser.add_argument("--at", metavar="COMMIT", help="record the tables named by the code of this commit")
-    parser.add_argument("names", nargs="*", help="tables, without .csv")
-    values = parser.parse_args(arguments)
-    if values.at:
-        record(values.names, read_commit(values.at))
-    print(describe_stale())
-    return int(bool(find_stale()))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

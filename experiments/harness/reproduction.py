@@ -61,7 +61,7 @@ over replications unless said otherwise. A comment is a comment: no rule stands 
 """
 STALE = """\
 `figures/provenance.json` has, for each table, a checksum of every module that its numbers depend on, as they were when
-it was measured: words and layout do not count. `python -m experiments.harness.provenance` says what differs today."""
+it was measured: words and layout do not count. `python -m experiments.stale` compares them with today's."""
 
 
 @dataclass(frozen=True)

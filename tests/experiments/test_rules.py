@@ -215,6 +215,11 @@ THEORY = {
 # The sparse regime
 
 
+def scattered(d):
+    """Factors of each search that hide how the boundaries grow."""
+    return np.exp(4.0 * np.random.default_rng(0).standard_normal(len(d)))
+
+
 def boundaries(n_of, outside=0, every=1):
     """The boundaries of searches that end at about n_of(l, d), with l = 1 at d/2."""
     noise = np.exp(0.02 * np.random.default_rng(0).standard_normal(10_000))
@@ -233,9 +238,12 @@ REGIME = {
     "the conjecture is judged by the growth in d and in l, through four boundaries": (
         lambda *made: regime.conjecture(boundaries(*made)),
         ((lambda l, d: l * d / 2,), AGREES),
+        ((lambda l, d: l * np.sqrt(d),), AGREES),  # an upper bound
         ((lambda l, d: l**2 * d / 2,), PARTLY),  # linear in d, not in l
-        ((lambda l, d: l * d**1.5,), PARTLY),
+        ((lambda l, d: l * d * (d / 16) ** (0.5 * (l > 2)),), PARTLY),  # linear in d at l = 2 alone
+        ((lambda l, d: l * d**1.5,), DIFFERS),
         ((lambda l, d: l * d**2.1,), DIFFERS),
+        ((lambda l, d: l * d * scattered(d),), NOT_TESTED),  # intervals with both 1 and 2 in them
         ((lambda l, d: l * d, 1), NOT_TESTED),
         ((lambda l, d: l * d, 0, 2), NOT_TESTED),
     ),

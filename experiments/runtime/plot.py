@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.benchmark.cells import TIMES
@@ -172,6 +173,9 @@ def draw_law(ax: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
     ax.plot(rows[x], rows[y], color=GREY, marker="D", mfc="none", ls="none", ms=2.5, mew=0.7)
     ax.set(xscale="log", yscale="log")
     ax.yaxis.set_minor_formatter("")
+    if rows[y].max() < 10 * rows[y].min():  # a decade would have one label or none
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter("{x:g}")
     if x in ("d", "log_d"):
         label_sizes(ax, rows[x].round(2))
     exponent = fit_exponent(rows, x, y)

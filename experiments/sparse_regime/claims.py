@@ -59,29 +59,45 @@ def conjecture(found: Mapping[str, Mapping[int, Boundary]]) -> Claim:
     fits = {rule: exponents(found[rule]) for rule in RULES}
     tested = [rule for rule, mine in fits.items() if all(np.isfinite(f.exponent.high) for f in mine.values())]
     growth = {rule: widest_growth(found[rule])[1] for rule in RULES}
-    linear = [rule for rule in tested if all(is_linear(f.exponent) for f in fits[rule].values())]
-    in_l = [rule for rule in RULES if growth[rule].low <= 1.1]
+    linear = {rule: [is_linear(fit.exponent) for fit in fits[rule].values()] for rule in tested}
+    agrees = any(all(linear[rule]) and reaches_one(growth[rule]) for rule in tested)
+    partly = any(map(any, linear.values()))
+    refused = not any(reaches_one(fit.exponent) for rule in tested for fit in fits[rule].values())
     words = "; ".join(
         f"{RULES[rule]} n grows as d to the power "
         + ", ".join(f"{fit.exponent:.2f} (l = {l}, {fit.dimensions} dimensions)" for l, fit in mine.items())
         for rule, mine in fits.items()
     )
-    largest = max((boundary.d.max() for mine in found.values() for boundary in mine.values()), default=float("nan"))
     last = "; ".join(f"{RULES[rule]} as l to the power {growth[rule]:.2f}" for rule in RULES)
     return Claim(
         "conjecture",
         f"{words}. At the largest d with four boundaries it grows {last}.",
-        judge(bool(set(linear) & set(in_l)), bool(linear or in_l), tested=bool(tested)),
-        "agrees if at one choice of the weight the interval of the exponent of d meets 0.9 to 1.1 and excludes 2 for "
-        "every l from 2 on, and that of the exponent of l reaches down to 1.1; in part if one of the two holds at one choice; "
-        f"differs otherwise; d from {FROM_D} on, not tested without four boundaries for every l.",
-        f"Not supported for d up to {largest:g}; an order is about what lies beyond, and stays open there.",
+        judge(agrees, partly, tested=bool(tested) and (partly or refused)),
+        "agrees if at one choice of the weight the intervals of the exponents of d, for every l from 2 on, and of l "
+        "reach down to 1.1, and those of d exclude 2; in part if that of d does so for one l; differs if at no choice "
+        f"any interval of d reaches down to 1.1; d from {FROM_D} on, not tested otherwise, or without four boundaries "
+        "for every l.",
+        f"The sizes measured do not settle an order, which is of large d: it is not supported for d up to "
+        f"{largest_dimension(found):g}, and open beyond."
+        if refused
+        else "The sizes measured do not settle an order, which is of large d.",
     )
 
 
 def is_linear(exponent: Interval) -> bool:
-    """Whether an exponent is 1, by its interval, and not 2."""
-    return exponent.meets(0.9, 1.1) and exponent.high < 2.0
+    """Whether an exponent may be 1 or less, by its interval, and is not 2."""
+    return reaches_one(exponent) and exponent.high < 2.0
+
+
+def reaches_one(exponent: Interval) -> bool:
+    """Whether the interval of an exponent reaches down to 1, or to a tenth above it."""
+    return exponent.low <= 1.1
+
+
+def largest_dimension(found: Mapping[str, Mapping[int, Boundary]]) -> float:
+    """Return the largest d with a boundary of a penalised search."""
+    inside = [b.d[b.inside] for rule in RULES for l, b in found[rule].items() if l in PENALISED]
+    return float(np.concatenate(inside).max(initial=0.0)) if inside else 0.0
 
 
 def widest_growth(found: Mapping[int, Boundary]) -> tuple[float, Interval]:

@@ -4,7 +4,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.theory.label_recovery import measure_imbalance_weight, measure_one_dimension, measure_perturbed
+from experiments.theory.label_recovery import (
+    NO_CLUSTERS,
+    measure_imbalance_weight,
+    measure_one_dimension,
+    measure_perturbed,
+)
 from experiments.theory.noise_columns import measure_recovery, measure_sample_size
 from experiments.theory.one_sparse import measure_one_sparse
 from experiments.theory.solution_support import (
@@ -91,8 +96,8 @@ PARTS = {
     ),
     "perturbed": Part(
         measure_perturbed,
-        cross(d=(6, 12, 24), noise=(0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5), replication=range(20)),
-        cross(d=[6], noise=(0.0, 0.1), replication=range(2)),
+        cross(d=(6, 12, 24), noise=(0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, NO_CLUSTERS), replication=range(20)),
+        cross(d=[6], noise=(0.0, 0.1, NO_CLUSTERS), replication=range(2)),
     ),
     "one sparse": Part(
         measure_one_sparse,

@@ -8,7 +8,8 @@ from experiments.theory import claims_balanced, claims_labels, claims_sparse
 TITLE = "The propositions, lemmas and conjectures of section 5"
 ABOUT = (
     "uniqueness is decided by a small semidefinite program whose optimal value is 0 or not, one for each instance; "
-    "what is mathematics without a free number is held by tests instead"
+    "what is mathematics without a free number is held by tests instead; bands and bars are intervals, in (b) and (f) only "
+    "where a share changes"
 )
 
 

@@ -12,6 +12,7 @@ from experiments.theory.unique_solution import statistical_dimension
 
 OPTIMAL, AMBIGUOUS = 1e-6, 1e-4  # excess of yy' over the proved bound: optimal below the first, not above the second
 RANK = 1e-4  # eigenvalues of Y below this share of the largest do not count
+NO_CLUSTERS = 1e6  # noise on y beside which the labels are nothing: the spectrum and the error of data without clusters
 NUS, BEYOND = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0), (1.5, 3.0, 10.0, 100.0)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets import planted
+from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 from experiments.theory.unique_solution import UNIQUE, least_diagonal_change, least_share, points_for_uniqueness
@@ -130,6 +131,7 @@ def measure_sample_size(law: str, d: int, m: float, replication: int) -> Row:
     B = balanced_points(scaled_law(law, m), most, d, rng)
     found = points_for_uniqueness(B, 1)
     at_b = min(int(np.ceil(paper.b)), most)
+    unique_b = found <= at_b
     return {
         "beta": beta,
         "variance": m,
@@ -138,6 +140,12 @@ def measure_sample_size(law: str, d: int, m: float, replication: int) -> Row:
         "n_paper_b": paper.b,
         "n_measured": found,
         "unique": int(found <= np.ceil(paper.small if small else paper.a)),
-        "unique_b": int(found <= at_b),
-        "right_b": int(found <= at_b or is_right(B[:at_b], least_share(B[:at_b])[1])),
+        "unique_b": int(unique_b),
+        **({"right_b": 1} if unique_b else describe_other(B[:at_b])),
     }
+
+
+def describe_other(B: Array) -> Row:
+    """Return whether the solution of least v'Vv has the right principal eigenvector, and how spiked its spectrum is."""
+    _, V = least_share(B)
+    return {"right_b": is_right(B, V), "ratio_b": dc.metrics.eigenvalue_ratio(B @ psd_factor(V))}

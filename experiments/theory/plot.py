@@ -16,6 +16,7 @@ from experiments.harness.intervals import mean_of, median_of, share_of
 from experiments.harness.style import ACCENT, GREY, PAGE, SECOND, STYLE, save, whiskers_of, with_intervals
 from experiments.theory.claims_balanced import of_the_proposition
 from experiments.theory.claims_sparse import recovery_of
+from experiments.theory.label_recovery import NO_CLUSTERS
 from experiments.theory.sparse_direction import GRID
 from experiments.theory.spectrum import closed_form
 
@@ -29,6 +30,19 @@ APART: list[dict[str, Any]] = [
 POINTS: dict[str, Any] = {"ls": "none", "ms": 3}
 SMALL: Any = {"frameon": False, "handlelength": 1.0, "labelspacing": 0.2, "fontsize": 6, "handletextpad": 0.3}
 with_shares = partial(with_intervals, interval=share_of, alpha=0.12)
+
+
+def with_changing_shares(ax: Axes, table: pd.DataFrame, x: str, y: str, **line: Any) -> None:
+    """Draw the share of y at each x, its interval as a band only next to shares other than 0 and 1.
+
+    Bands of several curves at 0 or at 1 lie on each other, all from the same number of instances.
+    """
+    found = table.groupby(x)[y].apply(share_of)
+    value, low, high = np.array(found.to_list()).T
+    inner = np.pad((value > 0.0) & (value < 1.0), 1)
+    ax.plot(found.index, value, ms=2.5, **line)
+    near = inner[:-2] | inner[1:-1] | inner[2:]
+    ax.fill_between(found.index, low, high, where=near, color=line["color"], alpha=0.12, lw=0)
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -81,7 +95,7 @@ def draw_kurtosis(ax: Axes, table: pd.DataFrame) -> None:
     laws = [law for law in table["law"].unique() if law.startswith("three-point")]
     for law, line in zip(laws, LINES, strict=False):
         mine = table[table["law"] == law]
-        with_shares(ax, mine, "n", "unique", label=f"{mine['beta'].iloc[0]:g}", **line)
+        with_changing_shares(ax, mine, "n", "unique", label=f"{mine['beta'].iloc[0]:g}", **line)
     words = rf"(b) kurtosis $\beta$ of the noise, $d = {table['d'].iloc[0]}$", "$n$", "share with one solution"
     finish(ax, words, [10, 30, 100, 300], (-0.03, 1.03), loc="upper left", bbox_to_anchor=(-0.02, 1.0))
 
@@ -131,9 +145,9 @@ def draw_thresholds(ax: Axes, balanced: pd.DataFrame, two: pd.DataFrame, many: p
 def draw_family(ax: Axes, table: pd.DataFrame) -> None:
     """The probability that the family of random labels is independent, over n."""
     for (k, mine), line in zip(table.groupby("k"), LINES, strict=False):
-        with_shares(ax, mine, "n", "diagonal", label=f"$k = {k}$", **line)
+        with_changing_shares(ax, mine, "n", "diagonal", label=f"$k = {k}$", **line)
         ax.axvline(mine["members"].iloc[0], color=line["color"], lw=0.6, ls=":")
-    words = "(f) random labels", "$n$", "share with diagonal $A$ only"
+    words = "(f) random labels", "$n$; dotted: family size", "share with diagonal $A$ only"
     finish(ax, words, [3, 10, 30], loc="center right", bbox_to_anchor=(1.04, 0.4))
 
 
@@ -147,13 +161,17 @@ def draw_procrustes(ax: Axes, table: pd.DataFrame) -> None:
 
 def draw_perturbed(ax: Axes, table: pd.DataFrame) -> None:
     """The second over the first eigenvalue of Y, and the error of the principal eigenvector, over the noise."""
-    for (d, mine), line in zip(table.groupby("d"), APART, strict=False):
+    without = median_of(table.loc[table["noise"] == NO_CLUSTERS, "eigenvalue_ratio"])
+    ax.axhline(without.value, color=GREY, lw=0.7, ls="--")
+    ax.text(0.0, without.value + 0.02, "quotient without clusters", fontsize=6, color=GREY)
+    for (d, mine), line in zip(table[table["noise"] != NO_CLUSTERS].groupby("d"), APART, strict=False):
         with_intervals(ax, mine, "noise", "eigenvalue_ratio", median_of, 0.12, label=f"$d = {d}$", **line)
         with_intervals(ax, mine, "noise", "error", mean_of, 0.12, ls=":", **line)
-    ax.plot([], [], color=GREY, ls="-", label="eigenvalue quotient")
+    ax.plot([], [], color=GREY, ls="-", label="quotient of eigenvalues")
     ax.plot([], [], color=GREY, ls=":", label="error")
+    ax.set_yticks(np.linspace(0.0, 1.0, 6))
     words = "(h) off the model", r"noise $\sigma$ on $y$", "median quotient, mean error"
-    finish(ax, words, ylim=(-0.03, 1.03), loc="upper left")
+    finish(ax, words, ylim=(-0.03, 1.38), loc="upper left", ncols=2, columnspacing=0.6)
 
 
 def draw_sparse_direction(ax: Axes, table: pd.DataFrame) -> None:

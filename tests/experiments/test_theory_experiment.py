@@ -162,6 +162,12 @@ def test_at_the_propositions_number_of_points_the_solution_is_unique_and_below_t
     assert small["variance"] ** 2 < noise_columns.small_variance(3, 9.0)
 
 
+def test_another_solution_than_the_planted_one_is_told_by_its_eigenvector_and_its_spectrum():
+    row = noise_columns.describe_other(balanced(16, 8))
+    assert row["right_b"] == 0
+    assert 0.1 < row["ratio_b"] <= 1.0
+
+
 @pytest.mark.parametrize("noise", [0.2, 0.6, 1.0])
 def test_in_one_dimension_the_labels_are_optimal_exactly_when_the_signs_agree(noise):
     for replication in range(5):
@@ -199,6 +205,12 @@ def test_without_noise_the_spectrum_is_of_rank_one_and_with_noise_it_is_not():
     clean, noisy = (label_recovery.measure_perturbed(6, noise, 0) for noise in (0.0, 0.3))
     assert clean["eigenvalue_ratio"] < 1e-2 < noisy["eigenvalue_ratio"]
     assert clean["error"] == 0.0
+
+
+def test_beside_enough_noise_there_are_no_clusters_to_find():
+    row = label_recovery.measure_perturbed(6, label_recovery.NO_CLUSTERS, 0)
+    assert row["eigenvalue_ratio"] > 0.5
+    assert min(row["error"], row["error_signal"]) > 0.5
 
 
 def test_a_weight_above_one_is_solved_and_proved():

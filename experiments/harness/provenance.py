@@ -183,13 +183,12 @@ def find_stale(folder: Path = FIGURES) -> dict[str, list[str]]:
 
 
 def describe_stale(folder: Path = FIGURES) -> str:
-    """Return which tables are stale, each with how many modules have changed, come or gone since, and the first."""
-    stale, records = find_stale(folder), read_records(folder)
+    """Return which tables are stale, each with the first modules that have changed since and how many more."""
+    stale, count = find_stale(folder), len(read_records(folder))
     if not stale:
-        return f"All {len(records)} tables are of today's code."
-    lines = [
-        f"- `{name}.csv`: {len(modules)} modules, "
-        + ", ".join([f"`{module}`" for module in modules[:SHOWN]] + ["..."] * (len(modules) > SHOWN))
-        for name, modules in stale.items()
-    ]
-    return "\n".join([f"{len(stale)} of {len(records)} tables are of earlier code; modules changed since:", "", *lines])
+        return f"All {count} tables are of today's code."
+    lines = [f"{len(stale)} of {count} tables are of earlier code; modules changed since:", ""]
+    for name, modules in stale.items():
+        more = f" and {len(modules) - SHOWN} more" if len(modules) > SHOWN else ""
+        lines.append(f"- `{name}.csv`: {', '.join(f'`{module}`' for module in modules[:SHOWN])}{more}")
+    return "\n".join(lines)

@@ -146,7 +146,7 @@ def papers_protocol(table: pd.DataFrame) -> Finding:
         + "; ".join(f"{end}: {', '.join(counts)}" for end, counts in ends.items())
         + f". {figures_anywhere(figures)} are met by one of the {len(PROTOCOLS)}, each with its own choice. {int(stopped.sum())} of "
         f"{len(runs)} runs met their rule within {PUBLISHED_MOST} iterations; the median of the proved gaps of the others is "
-        f"{runs.loc[~stopped, 'gap'].median():.2f}, where values lie in [0, 1].",
+        f"{format_upper(runs.loc[~stopped, 'gap'].median())}, where values lie in [0, 1].",
         f"Most are met by one reading, {met.index[0]}. Labels are those of an iterate that an absolute gap stops, above the "
         "value itself at small nu: such figures need not be properties of the relaxation.",
     )

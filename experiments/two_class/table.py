@@ -422,7 +422,7 @@ def protocol_table(table: pd.DataFrame) -> Table:
         if len(runs) and not protocol.early:
             record |= {
                 "stopped": f"{stopped.sum()} of {len(runs)}",
-                "gap": format_entry(runs["gap"].median()),
+                "gap": format_upper(runs["gap"].median()),
             }
         records.append(record)
     columns = ("reading", "end", *figures.index, "met", "stopped", "gap")

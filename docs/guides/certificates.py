@@ -157,8 +157,8 @@ assert proof.lower <= best <= proof.objective
 # %%
 # What is not proved
 # ------------------
-# - The bounds are computed in double precision. Eigenvalues get a margin of a few units of rounding; this is not interval
-#   arithmetic. A bracket narrower than about 1e-12 means nothing.
+# - Brackets hold in double precision, rounding included, by the theorem of :doc:`reliability`; they are as wide as what rounding
+#   may have changed, about 1e-14 for small well conditioned data and more for others.
 # - A bracket on the value says little about the distance between two solutions. The optimum is flat: points whose values
 #   differ by 1e-7 can differ by 1e-3 in the entries of Y.
 # - The optimum of the model need not be the true classes. A proved labelling may have nothing to do with the classes

@@ -43,18 +43,49 @@ for k in (0, 10, 20, 30, 40, 50):
 # place, and the column by its remaining mean, at most :math:`\gamma_n` times the mean of its absolute values, however far from
 # zero it was before.
 #
-# **The lower bound** is :math:`1 - t\, \mathrm{mean}(1/u)`, for which
-# :math:`S = t (A + C + \mathrm{Diag}(c)^2) - \tfrac1n X^\top \mathrm{Diag}(u) X` has to be positive semidefinite. The
-# weights u > 0 and C, clipped to its box (made smaller by four units roundoff), are numbers in the computer, and any of them will do. What
-# is computed is S in coordinates W that whiten the data; W is nonsingular on the directions that are not left out, so S is
-# semidefinite when :math:`W^\top S W` is. Its entries are off by the rounding of X W, at most
-# :math:`\gamma\, |X|_F |W|_F` in all, of the moments, at most :math:`\gamma` times their trace, and of the identity to
-# which :math:`W^\top (A + \mathrm{Diag}(c)^2) W` is close, which is measured. Let δ be the sum of these, and of
-# :math:`\gamma_{2r+8}` times the traces for the factorisation below. If a Cholesky factorisation of the computed matrix less δ I does
-# not break down, S is positive semidefinite (Rump, *Verification of positive definiteness*, BIT 46, 2006). So t is
-# raised by 2 δ over the smallest eigenvalue of the right side before the factorisation is tried, and by more if it
-# fails; if it fails again and again the bound is 0. The terms :math:`\gamma |X|_F |W|_F` grow with the condition number of the
-# data, and so does the width of the bracket.
+# **The lower bound** is :math:`1 - t\, \mathrm{mean}(1/u)`. The weights u > 0, the number t and C, clipped to its box, are
+# numbers in the computer, and any of them will do, if :math:`M \preceq t (A + C + \mathrm{Diag}(c)^2)` for
+# :math:`M = \tfrac1n X^\top \mathrm{Diag}(u) X`. This is decided in coordinates W that whiten the data, from Z, which is X W as
+# computed.
+#
+# *Theorem.* Let :math:`|Z - X W| \le \sqrt n\, \delta` and :math:`|W^\top (A + \mathrm{Diag}(c)^2) W - I| \le \rho` in the spectral
+# norm, and let W span the directions that are not left out. Let :math:`\hat M` be :math:`\tfrac1n Z^\top \mathrm{Diag}(u) Z` as
+# computed, by sums of s terms, :math:`m = \mathrm{tr}\, \hat M`, and R be :math:`I + W^\top C W` as computed, D of its rows. Let
+#
+# .. math::
+#
+#    \varepsilon_M &= \gamma_{s+8}\, m + 2 \sqrt m \sqrt{\max u}\, \delta + \max(u)\, \delta^2, \qquad
+#    \varepsilon_R = \rho + \gamma_{2d+8}\, |W|_F^2\, |C|_F, \\
+#    \mathrm{lost}(t) &= t\, \varepsilon_R + \varepsilon_M + \gamma_4 (t |R|_F + |\hat M|_F)
+#    + \gamma_{2D+8} (t\, \mathrm{tr} |R| + \mathrm{tr} |\hat M|).
+#
+# If :math:`t \ge \mathrm{lost}(t)` and a Cholesky factorisation of the computed :math:`t R - \hat M - \mathrm{lost}(t) I` does not
+# break down, then :math:`M \preceq t (A + C + \mathrm{Diag}(c)^2)`.
+#
+# *Proof.* A factorisation that does not break down shows that the matrix it was given is positive definite once
+# :math:`\gamma_{2D+8}` times its trace is added to its diagonal (Rump, *Verification of positive definiteness*, BIT 46, 2006);
+# forming the difference and its shift changes entries by :math:`\gamma_4` times those of t R and of :math:`\hat M`. So the exact
+# :math:`t R - \hat M` is at least :math:`t \varepsilon_R + \varepsilon_M`. The products :math:`W^\top C W` are off by
+# :math:`\gamma_{2d+8} |W|_F^2 |C|_F`, which with :math:`\rho` bounds what R is off. An entry of :math:`\hat M` is a sum of s terms
+# and off by :math:`\gamma_{s+8}` times the sum of their absolute values; by Cauchy and Schwarz that is at most the entry of
+# :math:`h h^\top` with :math:`h_j^2` the diagonal of :math:`\hat M`, whose norm is m. Let :math:`B = \mathrm{Diag}(u)^{1/2} Z / \sqrt n`
+# and B' be the same of X W. Then :math:`|B - B'| \le \sqrt{\max u}\, \delta`, for the weights of the rows enter by their root, and
+# :math:`|B^\top B - B'^\top B'| \le (2 |B| + |B - B'|) |B - B'|` with :math:`|B|^2 \le m`. Outside the span of W the right side is
+# at least t, and M is 0 up to what :math:`\delta` counts. ∎
+#
+# In the code, where every number is also rounded up:
+#
+# - ``DirectionProblem.moment_error``: ``top**0.5 * self.rounding.data_error`` and
+#   ``sum_error(summands(n) + 8) * mass + (2.0 * mass**0.5 + off) * off``
+# - ``multiplier_in_box``: ``sum_error(2 * len(C) + 8) * float(np.sum(W**2) * np.linalg.norm(C))``
+# - ``Pencil.lost``: ``size * self.right_error + self.off_M + size * of_right + of_M``
+# - ``Pencil.roundings``: ``sum_error(2 * len(self.right) + 8)`` and
+#   ``sum_error(4) * np.linalg.norm(S, axis=(-2, -1)) + factorised * trace(S)``
+# - ``proved_ratio``: ``found >= pencil.lost(found)``
+#
+# t is raised by lost(t) over the smallest eigenvalue of the right side before the factorisation is tried, and by more if it
+# fails; if it fails again and again the bound is 0. :math:`\delta` grows with the condition number of the data, and so does the
+# width of the bracket.
 #
 # **More columns than rows, with a ridge on each.** W has as many columns as there are rows. Let :math:`T = X \mathrm{Diag}(a)^{-1}`,
 # and E the part of T outside the span of W, whose norm is computed. Outside the span the right side of

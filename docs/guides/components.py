@@ -11,7 +11,9 @@ splits into groups of features, one solution shows them, and ``low_rank`` solves
 # -----------
 # Notation of Eq. (15): :math:`q_i = x_i^\top V x_i`, :math:`A = X^\top X / n + \mathrm{Diag}(a)^2`, weights :math:`c_j > 0`
 # that may differ; features with :math:`c_j = 0` come below. For an optimal V put :math:`u_i = q_i^{-1/2}`,
-# :math:`M = X^\top \mathrm{Diag}(u) X / n` and :math:`G = M - A`. The function :math:`-\tfrac2n \sum_i \sqrt{q_i}` is strictly
+# :math:`M = X^\top \mathrm{Diag}(u) X / n` and :math:`G = M - A`. Where :math:`x_i \ne 0`, :math:`q_i > 0` at every optimum: V plus a
+# small multiple ε of the identity costs of the order of ε more and gains of the order of :math:`\sqrt\varepsilon`, inside any groups
+# too; rows of zeros count nowhere, and their u is put to 0. The function :math:`-\tfrac2n \sum_i \sqrt{q_i}` is strictly
 # convex in q, so q, u and G are the same for all optimal V. By duality V is optimal if and only if there is a symmetric C with
 # :math:`|C_{jk}| \le c_j c_k`, :math:`C_{jj} = c_j^2`, such that
 #
@@ -42,9 +44,9 @@ splits into groups of features, one solution shows them, and ``low_rank`` solves
 #
 # .. math:: A_{PP} + C - M_{PP} - S_{PZ}\, S_{ZZ}^{+}\, S_{ZP} \succeq 0 .
 #
-# *Both statements hold for the features of P with*
+# *If* :math:`S_{ZZ} \succ 0`, *both statements hold for the features of P with*
 #
-# .. math:: G = M_{PP} - A_{PP} + S_{PZ}\, S_{ZZ}^{+}\, S_{ZP} \quad \text{in place of } M - A ,
+# .. math:: G = M_{PP} - A_{PP} + S_{PZ}\, S_{ZZ}^{-1}\, S_{ZP} \quad \text{in place of } M - A ,
 #
 # *where a matrix is zero between groups if it is so on P:* in the proofs, put the Schur complement in place of S. A matrix
 # :math:`V \succeq 0` that is zero between the groups of P is a sum of such matrices, one on each group with Z, so that tr SV has
@@ -53,7 +55,8 @@ splits into groups of features, one solution shows them, and ``low_rank`` solves
 #
 # .. math:: G_{jk} = (M - A)_{jk} + \frac{m_j m_k}{\sigma}, \qquad \sigma = 1 + \frac{\nu}{1 - \nu} - \frac1n \sum_i u_i .
 #
-# Where :math:`S_{ZZ}` is singular, Z may have a part of V of its own. `find_components` puts all features into one component then.
+# Where :math:`S_{ZZ}` is singular, Z may have a part of V of its own, and nothing is claimed: `find_components` puts all features
+# into one component, and does so wherever it cannot prove :math:`S_{ZZ} \succ 0` at the optimum.
 #
 # **Groups of columns, and known signs.** With weights :math:`w_g` of groups, whose penalty is
 # :math:`\sum_{gh} w_g w_h \|V_{gh}\|_*`, the conditions on C are :math:`\|C_{gh}\|_2 \le w_g w_h` for the spectral norms of the
@@ -82,7 +85,18 @@ splits into groups of features, one solution shows them, and ``low_rank`` solves
 # .. math:: |G_{jk} - G^*_{jk}| = \Big|\frac1n \sum_i x_{ij} x_{ik} \frac{r_i^* - r_i}{r_i r_i^*}\Big|
 #    \le \Big(\delta \cdot \frac1n \sum_i \frac{x_{ij}^2 x_{ik}^2}{r_i^2\, r_i^*}\Big)^{1/2},
 #
-# and the first inequality bounds each :math:`r_i^*` from below. `find_components` joins every pair that this leaves open, so what
+# and the first inequality bounds each :math:`r_i^*` from below. *With coordinates Z*, let :math:`s_j` be the column
+# :math:`S_{Zj}` at V, σ the least eigenvalue of :math:`S_{ZZ}`, e the sum of the bounds above over the entries of
+# :math:`S_{ZZ}`, and :math:`h_j` the root of the sum of their squares over those of :math:`s_j`. *If* :math:`\sigma > e`,
+#
+# .. math:: \big|s_j^\top S_{ZZ}^{-1} s_k - s_j^{*\top} S_{ZZ}^{*-1} s_k^*\big|
+#    \le |s_j| |s_k| \frac{e}{\sigma (\sigma - e)} + \frac{(|s_j| + h_j)(|s_k| + h_k) - |s_j| |s_k|}{\sigma - e} ,
+#
+# which is added. *Proof.* :math:`|S_{ZZ} - S_{ZZ}^*| \le e`, so that the least eigenvalue of :math:`S_{ZZ}^*` is at least
+# :math:`\sigma - e > 0`, and :math:`S_{ZZ}^{-1} - S_{ZZ}^{*-1} = S_{ZZ}^{-1} (S_{ZZ}^* - S_{ZZ}) S_{ZZ}^{*-1}`: that is the first part.
+# The second bounds :math:`s_j^{*\top} S_{ZZ}^{*-1} s_k^* - s_j^\top S_{ZZ}^{*-1} s_k`, with :math:`|s_j^* - s_j| \le h_j`. ∎
+#
+# `find_components` joins every pair that this leaves open, so what
 # it separates is proved to be separated in every optimal V, whatever the accuracy of the solution; a smaller gap separates
 # more. This is the idea of gap-safe screening (Ndiaye, Fercoq, Gramfort, Salmon, *JMLR* 18, 2017).
 

@@ -1,4 +1,4 @@
-"""The theorem on rounding, on its page, has the constants of the code."""
+"""The theorems on rounding and on what a gap leaves of components, on their pages, have the constants of the code."""
 
 import ast
 import inspect
@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 from textwrap import dedent
 
+import numpy as np
 import pytest
 
-from diffrac_cvx.certificates import proof
+from diffrac_cvx.certificates import proof, screening
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "reliability.py"
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+PAGE, COMPONENTS = GUIDES / "reliability.py", GUIDES / "components.py"
 PLACES = {
     "DirectionProblem.moment_error": DirectionProblem.moment_error,
     "multiplier_in_box": proof.multiplier_in_box,
@@ -51,3 +53,29 @@ def test_the_formulas_have_the_constants_of_the_quotations():
         r"\gamma_4",
     ):
         assert constant in text.partition("*Theorem.*")[2].partition("*Proof.*")[0]
+
+
+def test_what_the_components_page_adds_for_unpenalised_coordinates_bounds_every_perturbation():
+    """The inequality, tried on random matrices; the code's is the same."""
+    source = inspect.getsource(screening.radius_of_gap)
+    assert "known * (error / (values[0] * least)) + (most - known) / least" in source
+    assert r"\frac{e}{\sigma (\sigma - e)}" in COMPONENTS.read_text(encoding="utf-8")
+    rng = np.random.default_rng(0)
+    tight = 0.0
+    for _ in range(500):
+        size = int(rng.integers(1, 4))
+        root = rng.standard_normal((size, size))
+        S, off = root @ root.T + 0.5 * np.eye(size), rng.standard_normal((size, size))
+        least = np.linalg.eigvalsh(S)[0]
+        off = (off + off.T) * rng.uniform(0.0, 0.9) * least / max(np.abs(off + off.T).sum(), 1e-12)
+        e, s, h = (
+            np.abs(off).sum(),
+            rng.standard_normal((2, size)),
+            rng.uniform(0.0, 0.3) * rng.standard_normal((2, size)),
+        )
+        change = (s[0] + h[0]) @ np.linalg.solve(S + off, s[1] + h[1]) - s[0] @ np.linalg.solve(S, s[1])
+        norms, moved = np.linalg.norm(s, axis=1), np.linalg.norm(h, axis=1)
+        bound = norms.prod() * e / (least * (least - e)) + ((norms + moved).prod() - norms.prod()) / (least - e)
+        assert abs(change) <= bound * (1 + 1e-9)
+        tight = max(tight, abs(change) / bound)
+    assert tight > 0.5

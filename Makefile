@@ -42,7 +42,7 @@ help: ## list the targets
 
 env: $(STAMP) ## make .venv, or bring it up to its pins
 
-# constraints.txt is the pip freeze of a new Python 3.11 environment with both extras, hatchling and editables.
+# constraints.txt is the pip freeze of a new Python 3.11 environment with both extras, `rivals`, hatchling and editables.
 $(STAMP): pyproject.toml constraints.txt
 	@.venv/bin/python -m pip --version >/dev/null 2>&1 || { \
 	    $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

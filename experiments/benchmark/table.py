@@ -18,7 +18,7 @@ NEEDS = {  # what a reader has to know of the methods that need another package
     ),
     "CVXPY + SDPA": (
         "`sdpa-python` (GPL 2, no licence key; Python 3.9 or newer; CPU alone), an interior-point method without power cones, "
-        "so that each root is a 2 \N{MULTIPLICATION SIGN} 2 semidefinite matrix, and without a limit of time, so that it is ended from outside"
+        "so that each root is a 2 \N{MULTIPLICATION SIGN} 2 semidefinite matrix, and without a limit of time, so that it is ended from outside; where its memory ends it aborts (SIGABRT)"
     ),
     "max-cut, pymanopt": "`pymanopt` (BSD; CPU)",
 }

@@ -86,7 +86,7 @@ def memory_text(row: pd.Series) -> str:
 TABLES: dict[str, tuple[str, Callable[[pd.Series], str]]] = {
     "Seconds to a proved relative gap": (
         f"Seconds to {GOALS[0]:g}; to {GOALS[1]:g}. `> 20`: not within that limit of one solve. `no`: the method ended "
-        "without it. `not run`: by an estimate of its memory, see below.",
+        "without it. `not run`: for a reason given below.",
         seconds_text,
     ),
     "The least gap": (

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 import diffrac_cvx as dc
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.typing import Array
+from experiments.benchmark.semidefinite import as_semidefinite
 from experiments.runtime.pymanopt_max_cut import solve_max_cut
 
 GOALS = (1e-2, 1e-4)  # relative gaps, (upper - lower) / upper
@@ -24,10 +26,20 @@ class Rung(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A ladder of settings, and whether the method takes an l1 part."""
+    """A ladder of settings, whether the method takes an l1 part, and the package that it needs besides this one's."""
 
     rungs: tuple[Rung, ...]
     takes_l1: bool = True
+    package: str = ""
+
+    @property
+    def missing(self) -> str:
+        """Why the method cannot run here, empty if it can."""
+        try:
+            version(self.package or "numpy")
+        except PackageNotFoundError:
+            return f"{self.package} is not installed; to have it: pip install {self.package}"
+        return ""
 
 
 def to_gap(X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, solver: Any, gap: float) -> Result:
@@ -50,6 +62,15 @@ def through_cvxpy(
     return dc.solve(relaxation, solver, tol=GOALS[-1], time_limit=seconds, memory_limit=MEMORY, **options)
 
 
+def through_cvxpy_untimed(
+    X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, solver: str, **options: Any
+) -> Result:
+    """Do the same by a solver whose time `dc.solve` cannot limit: the process of the cell is ended instead."""
+    relaxation = dc.v_space(X, 1.0, penalty)
+    posed = as_semidefinite(relaxation) if solver == "SDPA" else relaxation
+    return dc.solve(posed, solver, tol=GOALS[-1], memory_limit=MEMORY, **options)
+
+
 def on_manifold(X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, gradient_norm: float) -> Result:
     """Run pymanopt on the max-cut form, which has no l1 part, and certify its point."""
     return solve_max_cut(X, gradient_norm, seconds, seed=0)
@@ -61,9 +82,9 @@ def gap_ladder(solver: Any) -> Method:
     return Method(tuple(Rung(goal, partial(to_gap, solver=solver, gap=gap)) for goal, gap in rungs))
 
 
-def tolerance_ladder(solve: Callable[..., Result], *settings: dict[str, Any], takes_l1: bool = True) -> Method:
+def tolerance_ladder(solve: Callable[..., Result], *settings: dict[str, Any], **properties: Any) -> Method:
     """Return the ladder of a solver whose tolerance is not the gap: every setting counts for both goals."""
-    return Method(tuple(Rung(GOALS[-1], partial(solve, **options)) for options in settings), takes_l1)
+    return Method(tuple(Rung(GOALS[-1], partial(solve, **options)) for options in settings), **properties)
 
 
 METHODS = {
@@ -78,8 +99,21 @@ METHODS = {
         partial(through_cvxpy, solver="CLARABEL"),
         *({"tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol} for tol in (1e-3, 1e-6, 1e-8)),
     ),
+    "CVXPY + MOREAU": tolerance_ladder(
+        partial(through_cvxpy_untimed, solver="MOREAU", device="cpu"),
+        *({"ipm_settings": {"tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol}} for tol in (1e-3, 1e-6, 1e-8)),
+        package="moreau",
+    ),
+    "CVXPY + SDPA": tolerance_ladder(
+        partial(through_cvxpy_untimed, solver="SDPA", numThreads=1),
+        *({"epsilonStar": eps, "epsilonDash": eps} for eps in (1e-3, 1e-5, 1e-7)),
+        package="sdpa-python",
+    ),
     "max-cut, pymanopt": tolerance_ladder(
-        on_manifold, *({"gradient_norm": norm} for norm in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)), takes_l1=False
+        on_manifold,
+        *({"gradient_norm": norm} for norm in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)),
+        takes_l1=False,
+        package="pymanopt",
     ),
 }
 

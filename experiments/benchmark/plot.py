@@ -22,6 +22,8 @@ MARKS = {  # a colour, and a shape that tells the methods apart without it
     "FISTA as published": (GREY, "D"),
     "CVXPY + SCS": ("black", "s"),
     "CVXPY + CLARABEL": ("#b8860b", "P"),
+    "CVXPY + MOREAU": ("#8c564b", "X"),
+    "CVXPY + SDPA": ("#4b0082", "p"),
     "max-cut, pymanopt": (GREEN, "v"),
 }
 ROW = 0.3  # inches

@@ -11,6 +11,17 @@ from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import GOALS, METHODS
 
 SHORT = {"FISTA as published": "FISTA, published", "accelerated FISTA": "FISTA, accelerated"}
+NEEDS = {  # what a reader has to know of the methods that need another package
+    "CVXPY + MOREAU": (
+        "`moreau` (Apache 2.0, no licence key; Python 3.9 and CVXPY 1.9.3 or newer), its interior-point method on the CPU; "
+        "`moreau[cuda]` adds one for an NVIDIA GPU, which needs Python 3.12 and is not used here"
+    ),
+    "CVXPY + SDPA": (
+        "`sdpa-python` (GPL 2, no licence key; Python 3.9 or newer; CPU alone), an interior-point method without power cones, "
+        "so that each root is a 2 \N{MULTIPLICATION SIGN} 2 semidefinite matrix, and without a limit of time, so that it is ended from outside; where its memory ends it aborts (SIGABRT)"
+    ),
+    "max-cut, pymanopt": "`pymanopt` (BSD; CPU)",
+}
 OWN = "*"  # marks a gap that the judge has not confirmed
 
 
@@ -75,7 +86,7 @@ def memory_text(row: pd.Series) -> str:
 TABLES: dict[str, tuple[str, Callable[[pd.Series], str]]] = {
     "Seconds to a proved relative gap": (
         f"Seconds to {GOALS[0]:g}; to {GOALS[1]:g}. `> 20`: not within that limit of one solve. `no`: the method ended "
-        "without it. `not run`: by an estimate of its memory, see below.",
+        "without it. `not run`: for a reason given below.",
         seconds_text,
     ),
     "The least gap": (
@@ -100,7 +111,13 @@ def markdown(table: pd.DataFrame) -> str:
     for title, (caption, entry) in TABLES.items():
         part = pivot(table, entry, with_data=title == "Memory")
         parts.append(f"**{title}.** {caption}\n\n{part.markdown()}")
-    return "\n\n".join([*parts, reasons(table)]) + "\n"
+    return "\n\n".join([*parts, needs(table), reasons(table)]) + "\n"
+
+
+def needs(table: pd.DataFrame) -> str:
+    """Return a line for every method of the table that needs another package: which, and on what terms."""
+    lines = [f"- {method}: {text}." for method, text in NEEDS.items() if method in set(table["method"])]
+    return "\n".join(["**What the other packages need.**", "", *lines])
 
 
 def pivot(table: pd.DataFrame, entry: Callable[[pd.Series], str], *, with_data: bool = False) -> Table:

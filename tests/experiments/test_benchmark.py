@@ -9,6 +9,7 @@ from diffrac_cvx.machine.processes import OutOfTimeError, WorkerDiedError
 from experiments.benchmark import cells, instances, methods, plot, table
 from experiments.benchmark.check import check_brackets
 from experiments.benchmark.claims import claims
+from experiments.benchmark.semidefinite import as_semidefinite
 from experiments.runtime.pymanopt_max_cut import solve_max_cut
 
 SMALL = instances.SMOKE[0]
@@ -53,7 +54,7 @@ def test_no_cell_is_there_twice_and_max_cut_has_no_l1_part(monkeypatch, tmp_path
     found = pd.DataFrame(cells.cells_of("full"))
     assert not found.duplicated(["instance", "method"]).any()
     assert set(found["method"]) == set(methods.METHODS) == set(plot.MARKS)
-    assert set(found.loc[found["method"] == cells.MAX_CUT, "lam"]) == {0.0}
+    assert set(found.loc[found["method"] == "max-cut, pymanopt", "lam"]) == {0.0}
     assert (found.groupby("instance")["limit"].nunique() == 1).all(), "a limit is the same for all methods"
 
 
@@ -100,6 +101,49 @@ def test_a_factor_of_y_alone_is_judged_like_a_v():
     bracket = cells.judge(instance.name, answer)
     assert bracket.gap < 1e-5
     assert bracket.upper == pytest.approx(result.upper, abs=1e-6)
+
+
+@pytest.mark.parametrize(("nu", "lam"), [(1.0, 0.0), (1.0, 0.1), (0.5, 0.1)])
+def test_roots_as_semidefinite_matrices_give_the_same_optimum_and_as_narrow_a_bracket(nu, lam):
+    X = instances.data_of(SMALL.name)
+    relaxation = dc.v_space(X, nu, dc.Penalty.l1(lam))
+    usual, semidefinite = (dc.solve(posed, "CLARABEL") for posed in (relaxation, as_semidefinite(relaxation)))
+    assert semidefinite.gap < 1e-6, "its lower bound rests on the multipliers of the matrices"
+    assert semidefinite.value == pytest.approx(usual.value, abs=1e-6)
+
+
+def cell_of(method):
+    return next(cell for cell in cells.cells_of("smoke") if cell["method"] == method)
+
+
+@pytest.mark.parametrize("name", ["CVXPY + MOREAU", "CVXPY + SDPA"])
+def test_a_rival_proves_a_small_gap_or_its_row_says_that_it_is_not_installed(name):
+    method = methods.METHODS[name]
+    if method.missing:
+        assert cells.measure(**cell_of(name)) == {"reason": f"not run: {method.missing}"}
+        return
+    X = instances.data_of(SMALL.name)
+    result = method.rungs[-1].solve(X, SMALL.penalty, 1.0, 20.0)
+    assert cells.relative_gap(dc.Bracket(result.lower, result.upper)) < methods.GOALS[-1]
+    assert result.value == pytest.approx(dc.low_rank(X, 1.0, SMALL.penalty, tol=1e-6).value, abs=1e-5)
+
+
+def test_a_method_that_is_not_installed_is_a_row_that_names_its_package(monkeypatch):
+    name = "CVXPY + SDPA"
+    monkeypatch.setitem(methods.METHODS, name, methods.METHODS[name]._replace(package="no-such-package"))
+    cell = cell_of(name)
+    found = cells.confirm(pd.DataFrame([row_of(), cell | cells.measure(**cell)]))
+    said = "CVXPY + SDPA: not run: no-such-package is not installed; to have it: pip install no-such-package"
+    assert f"- {said}" in table.markdown(found)
+    assert table.seconds_text(found.iloc[1]) == "not run"
+    assert check_brackets(found).passed
+
+
+def test_the_table_says_what_each_other_package_needs():
+    assert set(table.NEEDS) == {name for name, method in methods.METHODS.items() if method.package}
+    for name, text in table.NEEDS.items():
+        assert f"`{methods.METHODS[name].package}`" in text
+        assert (text in table.markdown(TABLE)) is (name in set(TABLE["method"]))
 
 
 def answer_of(gap, seconds=5.0, status=dc.Status.OPTIMAL, reached=(np.nan, np.nan), upper=1.0):

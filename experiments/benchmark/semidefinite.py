@@ -1,0 +1,32 @@
+"""Problem (15) for solvers that take semidefinite and linear constraints alone, such as SDPA."""
+
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation
+
+
+def as_semidefinite(relaxation: Relaxation) -> Relaxation:
+    r"""Return a relaxation in V with its roots as 2 x 2 matrices.
+
+    .. math::
+        r_i \le \sqrt{q_i} \iff \begin{pmatrix} q_i & r_i \\ r_i & 1 \end{pmatrix} \succeq 0
+
+    The multiplier of the entry q_i is u_i of the certificate, as it is that of the power cone.  CVXPY compiles
+    q_i taken from an expression n times, from a variable once.  One constraint on a stack of matrices would compile
+    faster, but CVXPY 1.9.3 passes its entries to SDPA in a wrong order, and SDPA says that there is no point.
+    """
+    roots = next(each for each in relaxation.problem.constraints if isinstance(each, cp.PowCone3D))
+    energies, _, root = roots.args
+    q = cp.Variable(root.size, name="energies")
+    blocks = [cp.PSD(cp.bmat([[q[i], root[i]], [root[i], 1.0]])) for i in range(root.size)]
+    others = [each for each in relaxation.problem.constraints if each is not roots]
+
+    def read() -> Reading:
+        roots.dual_variables[0].save_value(np.array([block.dual_value[0, 0] for block in blocks]))
+        return relaxation.read()
+
+    problem = cp.Problem(relaxation.problem.objective, [*blocks, q == energies, *others])
+    return replace(relaxation, problem=problem, read=read)

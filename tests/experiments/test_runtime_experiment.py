@@ -1,7 +1,9 @@
 """The experiments of Figures 3 and 4: their grids, their measurements, and their fits."""
 
 import time
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,6 +11,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from experiments.benchmark.methods import METHODS
 from experiments.robustness import cells as robustness_cells
 from experiments.runtime import cells as runtime_cells
 from experiments.runtime import fit, methods, pymanopt_max_cut
@@ -33,6 +36,15 @@ def test_without_penalty_every_instance_of_a_relative_gap_has_more_points_than_m
     table = pd.DataFrame(runtime_cells.cells_of("full"))
     plain = table[(table["goal"] == "gap") & (table["lam"] == 0.0)]
     assert (plain["n"] > 1.5 * plain["d"] * (plain["d"] + 1) / 4).all()
+
+
+@pytest.mark.parametrize("grid", ["full", "smoke"])
+def test_every_method_needs_only_packages_of_the_environment(grid):
+    extras = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    packages = {requirement.split(">")[0] for requirement in extras["experiments"]}
+    used = {cell["method"] for cell in runtime_cells.cells_of(grid)} & set(METHODS)
+    assert "low_rank" in used
+    assert {METHODS[name].package for name in used} - {""} <= packages
 
 
 def test_without_pymanopt_its_curve_is_left_out_with_a_word(monkeypatch, capsys):

@@ -34,6 +34,8 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # The argument
 # ------------
+# .. begin theorem
+#
 # Let :math:`\gamma_k = k u / (1 - k u)` with the unit roundoff :math:`u = 2^{-53}`. A sum of k products is computed up to
 # :math:`\gamma_k` times the sum of their absolute values, in any order of summation (Higham, *Accuracy and Stability of
 # Numerical Algorithms*, 2002, section 3.1).
@@ -72,6 +74,8 @@ for k in (0, 10, 20, 30, 40, 50):
 # and B' be the same of X W. Then :math:`|B - B'| \le \sqrt{\max u}\, \delta`, for the weights of the rows enter by their root, and
 # :math:`|B^\top B - B'^\top B'| \le (2 |B| + |B - B'|) |B - B'|` with :math:`|B|^2 \le m`. Outside the span of W the right side is
 # at least t, and M is 0 up to what :math:`\delta` counts. ∎
+#
+# .. end theorem
 #
 # In the code, where every number is also rounded up:
 #

@@ -11,6 +11,8 @@ gives a rule for ``lam``.
 # %%
 # Two numbers
 # -----------
+# .. begin two numbers
+#
 # Columns are standardised, ν = 1, :math:`S = X^\top X / n`, and
 #
 # .. math:: \mathrm{pen}(V) = \mathrm{ridge} \cdot \mathrm{tr} V + \lambda \sum_{jk} |V_{jk}| .
@@ -65,10 +67,14 @@ gives a rule for ``lam``.
 #
 # No model is assumed: this holds for any table and any y. The same proof with :math:`\mathrm{ridge}\, I + B \succeq \alpha m
 # m^\top + \beta \tilde S` gives the sharper :math:`b / a \le (C - \alpha) / (\beta - C)` for :math:`\alpha \le C < \beta`.
+#
+# .. end two numbers
 
 # %%
 # Independent columns
 # -------------------
+# .. begin independent
+#
 # k columns have the mean shift ±m after standardising (:math:`m^2` is the share of their variance between the groups), all columns
 # are independent within the groups. The direction that is flat on the k has :math:`|v|_1 = 1/m`, :math:`|v|^2 = 1/(k m^2)`:
 #
@@ -99,7 +105,7 @@ gives a rule for ``lam``.
 # q = x'Vx. It is optimal among all if and only if* :math:`\mathbb{E}\, q^{-1/2} \le 1 + \mathrm{ridge} + \lambda`.
 #
 # *Proof.* A noise column j is independent of q and of the others and has mean 0, so :math:`M_{jl} - A_{jl} = 0` for l ≠ j: by the
-# sufficient condition of :doc:`components` only :math:`S_{jj} = 1 + \mathrm{ridge} + \lambda - \mathbb{E}\, q^{-1/2}` is to be
+# sufficient condition of :doc:`/auto/guides/components` only :math:`S_{jj} = 1 + \mathrm{ridge} + \lambda - \mathbb{E}\, q^{-1/2}` is to be
 # looked at, and where it is negative a larger :math:`V_{jj}` is better. Since :math:`\mathbb{E}\, q^{-1/2} \ge 1 / \mathbb{E}
 # q^{1/2} = 1 + C`, it is necessary that C ≤ ridge + λ, and sufficient where V separates the groups without noise.
 #
@@ -123,6 +129,8 @@ gives a rule for ``lam``.
 # l1 norm: :math:`1 = y^\top X v / n \le r |v|_1` with :math:`r = \max_j |y^\top x_j| / n`, so :math:`c(y) \ge \lambda / r^2` for any
 # y. For a coin r is about :math:`\sqrt{2 \log d / n}`: it pays :math:`\lambda n / (2 \log d)`, where the true labels pay
 # :math:`\lambda / m^2`.
+#
+# .. end independent
 
 # %%
 # An instance

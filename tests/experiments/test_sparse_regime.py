@@ -200,3 +200,9 @@ def test_the_growth_in_l_is_that_of_the_table():
 def test_the_limit_is_decided_where_one_solver_fails():
     X, _, v = points_of(8, "flat", 64, 16, 7)
     assert least_change(X, v) == pytest.approx(2.9e-4, rel=0.1)
+
+
+def test_the_quadrature_holds_where_the_gamma_function_overflows():
+    nodes, weights = chi_squared(4000)
+    assert weights @ nodes == pytest.approx(4000.0)
+    assert weights @ (nodes - 4000.0) ** 2 == pytest.approx(8000.0)

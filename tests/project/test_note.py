@@ -1,0 +1,103 @@
+"""The companion note: its numbers come from the tables, and what it states holds on instances."""
+
+import re
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from experiments.optimal import claims as optimal
+from experiments.sparse_regime.population import solve_population
+from experiments.wide_law import claims as wide_law
+
+DOCS = Path(__file__).parents[2] / "docs"
+NOTE = (DOCS / "note.rst").read_text(encoding="utf-8")
+TYPED = {
+    f"{setting:g}" for setting in (optimal.SMALL_GAP, wide_law.RIGHT, wide_law.LOST)
+}  # which the note names itself
+
+
+def test_every_number_that_was_measured_comes_from_a_table(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    import note_parts
+
+    used, known = re.findall(r"(?<!\\)\|([a-z_]{5,})\|", NOTE), note_parts.numbers()
+    assert sorted(used) == sorted(known)
+    assert all(re.search(r"\d", words) and "nan" not in words for words in known.values())
+    measured = [part for part in NOTE.split("\n\n") if "**Measured" in part and not part.startswith("**Exact")]
+    assert len(measured) >= 6
+    for part in measured:
+        prose = re.sub(r":math:`[^`]*`|\|[a-z_]+\||1 \+ δ|(Theorem|Figure|Eq\.) \(?\d+|\(iii\)|20\d\d", "", part)
+        assert set(re.findall(r"\d+(?:\.\d+)?", prose)) <= TYPED
+
+
+def test_the_note_includes_what_the_guides_prove():
+    included = re.findall(r"include:: auto/guides/(\w+)\.rst\n   :start-after: (.+)\n   :end-before: (.+)\n", NOTE)
+    assert len(included) == 5
+    for page, begin, end in included:
+        text = (DOCS / "guides" / f"{page}.py").read_text(encoding="utf-8")
+        assert text.count(f"# {begin}\n") == text.count(f"# {end}\n") == 1
+        inside = text.partition(begin)[2].partition(end)[0]
+        assert "*Proof" in inside
+        assert not re.search(r":doc:`[^/]", inside)  # read from two folders
+
+
+@pytest.mark.parametrize("kappa", [0.3, 0.7, 1.2])
+@pytest.mark.parametrize("sparsity", [2, 4, 8])
+def test_theorem_3_the_weight_of_the_direction_tends_to_one_minus_kappa(sparsity, kappa):
+    limit = max(1.0 - kappa, 0.0)
+    errors = []
+    for d in (64, 512, 4096):
+        found = solve_population(sparsity, d, kappa / ((sparsity - 1) * d))
+        trace = found.w + (sparsity - 1) * found.e + (d - sparsity) * found.f
+        errors.append(abs(found.w / trace - limit))
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.002
+
+
+def test_theorem_3_the_cubic_bounds_of_the_root_hold():
+    x = np.concatenate([np.linspace(-1.0, 3.0, 4001), np.geomspace(3.0, 1e4, 100)])
+    below, above = 1 + x / 2 - x**2 / 8 - 0.375 * np.abs(x) ** 3, 1 + x / 2 - x**2 / 8 + x**3 / 16
+    assert np.all(below <= np.sqrt(1 + x) + 1e-15)
+    assert np.all(np.sqrt(1 + x) <= above + 1e-15)
+
+
+def relaxation_of(rows, A, c):
+    """Solve the problem of Theorem 6 by an interior point."""
+    V = cp.Variable(A.shape, PSD=True)
+    roots = cp.sum(cp.sqrt(cp.sum(cp.multiply(rows @ V, rows), axis=1)))
+    penalty = cp.sum(cp.multiply(np.outer(c, c), cp.abs(V)))
+    return cp.Problem(cp.Minimize(1 - 2 * roots + cp.trace(A @ V) + penalty)).solve(solver="CLARABEL")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_theorem_7_the_relaxation_of_one_row_is_exact_with_any_penalty(seed):
+    rng = np.random.default_rng(seed)
+    B, a, c = rng.standard_normal((8, 4)), rng.standard_normal(4), rng.uniform(0.1, 1.0, 4)
+    A = B.T @ B / 8 + 0.01 * np.eye(4)
+    v = cp.Variable(4)
+    labels = 1 - 2 * a @ v + cp.quad_form(v, cp.psd_wrap(A)) + cp.square(c @ cp.abs(v))
+    cost = cp.Problem(cp.Minimize(labels)).solve(solver="CLARABEL")
+    assert relaxation_of(a[None], A, c) == pytest.approx(cost, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_theorem_7_the_gap_of_a_node_is_at_most_the_square_of_what_is_free_beside_it(seed):
+    rng = np.random.default_rng(seed)
+    rows, a = 0.2 * rng.standard_normal((5, 3)), np.array([0.6, 0.0, 0.0])
+    node = relaxation_of(np.vstack([a, rows]), np.eye(3), np.zeros(3))
+    signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 5)).reshape(5, -1).T
+    cost = np.min(1 - np.sum((a + signs @ rows) ** 2, axis=1))
+    assert -1e-6 < cost - node <= np.linalg.norm(rows[:, 1:], axis=1).sum() ** 2 + 1e-6
+
+
+def test_theorem_6_known_labels_are_one_row():
+    X, y = dc.datasets.make_planted(16, 3, noise=0.4, rng=0)[:2]
+    links = dc.Links(labels=np.where(np.arange(16) < 4, y, 0.0))
+    X = X - X.mean(axis=0)
+    rows = np.vstack([y[:4] @ X[:4], X[4:]]) / 16
+    expected = relaxation_of(rows, X.T @ X / 16 + 0.09 * np.eye(3), np.full(3, 0.1))
+    found = dc.low_rank(X, ridge=0.09, lam=0.01, tol=1e-8, links=links)
+    assert found.lower - 1e-6 <= expected <= found.upper + 1e-6

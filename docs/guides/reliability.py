@@ -36,7 +36,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # ------------
 # .. begin theorem
 #
-# Let :math:`\gamma_k = k u / (1 - k u)` with the unit roundoff :math:`u = 2^{-53}`. A sum of k products is computed up to
+# Let :math:`\gamma_k = k / (2^{53} - k)`; the unit roundoff is :math:`2^{-53}`. A sum of k products is computed up to
 # :math:`\gamma_k` times the sum of their absolute values, in any order of summation (Higham, *Accuracy and Stability of
 # Numerical Algorithms*, 2002, section 3.1).
 #

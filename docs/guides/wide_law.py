@@ -22,9 +22,11 @@ gives a rule for ``lam``.
 # has the least C. For labels y let :math:`m = X^\top y / n` and :math:`\tilde S = S - m m^\top`. For groups of equal size
 # :math:`\tilde S` is the variance within them. Define
 #
-# .. math:: c(y) = \min_{m^\top v = 1} v^\top \tilde S v + \mathrm{pen}(v v^\top), \qquad
-#           \kappa(R) = \min_{V \succeq 0} \frac{\mathrm{pen}(V)}{\mathrm{tr}\, V R}
-#                     = \max \{ \kappa : \mathrm{ridge}\, I + B \succeq \kappa R, \ |B_{jk}| \le \lambda, \ B_{jj} = \lambda \} .
+# .. math::
+#
+#    c(y) &= \min_{m^\top v = 1} v^\top \tilde S v + \mathrm{pen}(v v^\top), \\
+#    \kappa(R) &= \min_{V \succeq 0} \frac{\mathrm{pen}(V)}{\mathrm{tr}\, V R}
+#              = \max \{ \kappa : \mathrm{ridge}\, I + B \succeq \kappa R, \ |B_{jk}| \le \lambda, \ B_{jj} = \lambda \} .
 #
 # The labels y, of mean 0, cost :math:`c(y) / (1 + c(y))` in Eq. (9): for :math:`y^\top X v = b n` the cost is
 # :math:`1 - 2b + b^2 (1 + c)` at best. And κ is the relaxation of sparse principal components (d'Aspremont, El Ghaoui, Jordan,
@@ -112,9 +114,11 @@ gives a rule for ``lam``.
 # **7. n points.** *Let the groups be of equal size, and the columns independent and normally distributed within them. With
 # probability at least 1 − η,*
 #
-# .. math:: \kappa(\tilde S) \ge \mathrm{ridge} + \lambda \quad \text{if} \quad \frac{\lambda}{\mathrm{ridge} + \lambda} \ge t
-#           = \Big(\frac{4 \log d + 2 \log (1/\eta)}{n - 2}\Big)^{1/2}, \qquad
-#           c(y) \le \frac{1}{\bar m^2} \Big(\lambda + t + \frac{1 + \mathrm{ridge}}{k}\Big),
+# .. math::
+#
+#    \kappa(\tilde S) &\ge \mathrm{ridge} + \lambda \quad \text{if} \quad \frac{\lambda}{\mathrm{ridge} + \lambda} \ge t
+#        = \Big(\frac{4 \log d + 2 \log (1/\eta)}{n - 2}\Big)^{1/2}, \\
+#    c(y) &\le \frac{1}{\bar m^2} \Big(\lambda + t + \frac{1 + \mathrm{ridge}}{k}\Big),
 #
 # :math:`\bar m` *the mean of* :math:`|m_j|` *over the k columns. So the share along y is at least* :math:`1 - c / (\mathrm{ridge}
 # + \lambda)`.

@@ -347,7 +347,8 @@ PROTOCOL_CAPTION = (
     "Sparse / non-sparse error, best by the true labels, of FISTA as published, labels kept whatever the value; each row "
     "one reading of the scale, and of when it ends: by its own rule at an absolute gap of 0.01 of (21), or after "
     f"{PUBLISHED_MOST} iterations at the latest; or after {EARLY}, on the way to 0.01 or to 0.001, which takes ten times as many. "
-    f"On DNA, a1a and w1a it gets fewer than {EARLY}. 'met': how many of the paper's figures are met, up to 2.5 % of the points. "
+    f"On DNA, a1a and w1a it gets fewer than {EARLY}. The iterate kept is that of least value in (15) until then: with the last "
+    "one, or with fewer iterations, other figures are met. 'met': how many of the paper's figures are met, up to 2.5 % of the points. "
     "'stopped': how many of its runs met their rule; 'gap': the median of the proved gaps, where values lie in [0, 1]."
 )
 READING_CAPTIONS = {

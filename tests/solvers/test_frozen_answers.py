@@ -25,17 +25,14 @@ def is_slow(case):
 def test_answers_are_those_of_the_versions_before_in_no_more_steps(case):
     kept = KEPT_ANSWERS[case.name]
     found = SimpleNamespace(**answer(solve(case)))
-    lower, upper = (float.fromhex(kept[end]) for end in ("lower", "upper"))
-    little = (
-        upper - lower > upper / 2
-    )  # is proved: other labels are as good, and processors and libraries end far apart
-    limited = found.status == "MAX_ITER" and found.n_iter < 1.4 * kept["n_iter"] + 20  # more steps were allowed here
-    assert little or limited or found.status == kept["status"]
+    assert found.status == kept["status"]
     assert found.components == kept["components"]
     assert found.n_iter <= 1.4 * kept["n_iter"] + 20
-    assert little or found.labels == kept["labels"]
+    lower, upper = (float.fromhex(kept[end]) for end in ("lower", "upper"))
+    if upper - lower <= upper / 2:  # elsewhere little is proved, and other labels are as good
+        assert found.labels == kept["labels"]
     now = SimpleNamespace(lower=float.fromhex(found.lower), upper=float.fromhex(found.upper))
     assert now.lower <= upper
     assert lower <= now.upper
     # Other processors and libraries end at other points: what is asked for is the tolerance of the call.
-    assert now.upper - now.lower <= max((1.5 if little or limited else 1.01) * (upper - lower), TOL) + 1e-12
+    assert now.upper - now.lower <= max(1.01 * (upper - lower), TOL) + 1e-12

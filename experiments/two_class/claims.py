@@ -37,7 +37,7 @@ ABOUT = (
     "Nine sets, the best of the paper's grid by the true labels, as the paper chose. (a) At the optimum: columns of variance "
     "one, a and c the weights of Gamma (the letter of section 3; the paper does not say how its data were scaled). K-means "
     "on whitened data. Whiskers hold 95 % of the means of ten runs. (b) The sparse column at the optimum in each reading, "
-    "(c) in the paper's protocol: labels that FISTA as published leaves, at its own stop and on the way there. Grey bands: what counts "
+    "(c) in the paper's protocol: labels that its algorithm leaves, at its own stop and on the way there. Grey bands: what counts "
     "as the paper's figure. A mark below the axis: not solved, or no clustering found. "
     "[The tables](../figures/two_class.md) have the figures in both protocols, what frames each, the other readings of "
     "scale and penalty, and settings chosen without labels."
@@ -142,13 +142,13 @@ def papers_protocol(table: pd.DataFrame) -> Finding:
     stopped = runs["stopped"].astype(bool)
     return Finding(
         "Table 1, the paper's protocol",
-        f"FISTA as published, labels kept whatever the value. Of {2 * len(figures)} relaxed figures are met: "
+        f"Algorithm 1 to the letter, labels of its last iterate whatever the value. Of {2 * len(figures)} relaxed figures are met: "
         + "; ".join(f"{end}: {', '.join(counts)}" for end, counts in ends.items())
         + f". {figures_anywhere(figures)} are met by one of the {len(PROTOCOLS)}, each with its own choice. {int(stopped.sum())} of "
-        f"{len(runs)} runs met their rule within {PUBLISHED_MOST} iterations; the median of the proved gaps of the others is "
-        f"{format_upper(runs.loc[~stopped, 'gap'].median())}, where values lie in [0, 1].",
+        f"{len(runs)} runs met their rule within {PUBLISHED_MOST} iterations or fewer; the median of the gaps of the others is "
+        f"{runs.loc[~stopped, 'gap'].median():.2f}, where values lie in [0, 1].",
         f"Most are met by one reading, {met.index[0]}. Labels are those of an iterate that an absolute gap stops, above the "
-        "value itself at small nu: such figures need not be properties of the relaxation.",
+        "value itself at small nu, or a limit of iterations: such figures need not be properties of the relaxation.",
     )
 
 

@@ -106,7 +106,7 @@ def draw_readings(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
 
 
 def draw_protocols(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
-    """Draw the same for what FISTA as published leaves, filled where it ends by its own rule at the larger gap."""
+    """Draw the same for what the paper's algorithm leaves, filled where it ends by its own rule at the larger gap."""
     found = by_protocol(table)
     shifts = iter(np.linspace(-0.4, 0.4, 2 * len(PUBLISHED)))
     for reading in PUBLISHED:

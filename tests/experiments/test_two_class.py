@@ -10,7 +10,7 @@ from rules import AGREES, DIFFERS, NOT_TESTED, PARTLY, each_answer, verdict_of
 
 import diffrac_cvx as dc
 from experiments.harness.tables import read_table
-from experiments.two_class import cells, chance
+from experiments.two_class import cells, chance, published
 from experiments.two_class import claims as judged
 from experiments.two_class import table as tables
 from experiments.two_class.readings import MAIN, READINGS, load_scaled, penalty_of
@@ -277,12 +277,33 @@ def test_labels_of_the_papers_protocol_are_those_of_its_own_stop_and_of_the_iter
     run = {"nu": 0.5, "penalty": dc.Penalty(0.1, 0.0), "stop": 1e-2}
     row = cells.measure_published(X, y, **run)
     assert row["stopped"]
+    assert row["gap"] <= 1e-2
     assert cells.EARLY < row["iterations"] < cells.PUBLISHED_MOST
     monkeypatch.setattr(cells, "PUBLISHED_MOST", cells.EARLY)
     early = cells.measure_published(X, y, **run)
     assert not early["stopped"]
     assert early["error"] == early["early error"] == row["early error"] != row["error"]
     assert early["gap"] > row["gap"]
+    monkeypatch.setattr(cells, "PUBLISHED_WORK", 10 * X.size * X.shape[1])
+    assert cells.measure_published(X, y, **run)["iterations"] == 10
+
+
+@pytest.mark.parametrize(("nu", "c"), [(1.0, 0.0), (1.0, 0.1), (0.5, 0.1)])
+def test_the_papers_algorithm_to_the_letter_closes_in_on_the_value_of_its_own_problem(nu, c):
+    X, penalty = load_scaled("heart")[0][:60, :6], dc.Penalty(0.1, c)
+    X = X - X.mean(axis=0)
+    best = dc.solve(dc.v_space_normalized(X, nu, penalty), solver="CLARABEL")
+    problem = published.normalized(X, nu, penalty)
+    gaps = []
+    for count in (50, 500, 3000):
+        point = next(itertools.islice(published.iterates(problem, 1e-2), count - 1, None))
+        value = np.mean(np.sqrt(point.q)) - np.sum(problem.box * np.abs(point.V))
+        gaps.append(published.gap_of(problem, point))
+        assert np.trace(point.root.T @ point.root) == pytest.approx(1.0)
+        assert value <= -best.lower + 1e-12
+        assert -best.upper <= value + gaps[-1] + 1e-12
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] <= 1e-2 * np.log(7)
 
 
 def test_the_sets_whose_figure_is_that_of_one_cluster_come_last_and_the_readme_names_the_others(measured):

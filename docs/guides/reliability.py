@@ -160,8 +160,8 @@ for k in (0, 10, 20, 30, 40, 50):
 # -------------------
 # ``make mutation`` changes one place of the library at a time: an operator, a comparison or its boundary, a constant, a sign, a
 # condition, an axis, a minimum for a maximum, a value that is returned, a statement that is left out. The fast tests that run the
-# line are tried on each change, the quickest first, until one fails. From each file of rounding, metrics, linear algebra,
-# certificates and the fast solvers a random sample is drawn, the same each time; the intervals are Wilson's, for the share of all
+# line are tried on each change, the quickest first, until one fails. From each file of rounding, metrics, linear algebra, penalties,
+# certificates, links and the solvers a random sample is drawn, the same each time; the intervals are Wilson's, for the share of all
 # such changes. A change that no test can notice is explained in ``experiments/mutation/explained.csv``: it costs time and changes
 # nothing, or it moves a margin that is conservative on either side, or a scale that cancels.
 #

@@ -161,7 +161,8 @@ def test_an_explanation_counts_for_what_survived_only():
 def test_every_explanation_is_of_a_change_of_the_library_as_it_is():
     known = pd.read_csv(EXPLAINED, keep_default_na=False)
     for file, rows in known.groupby("file"):
-        assert {*rows[KEY[1:]].itertuples(index=False, name=None)} <= {(m.function, m.code, m.change) for m in mutants_of(str(file))}
+        possible = {(mutant.function, mutant.code, mutant.change) for mutant in mutants_of(str(file))}
+        assert {*rows[KEY[1:]].itertuples(index=False, name=None)} <= possible
 
 
 def test_the_same_mutants_are_sampled_each_time_and_no_more_than_there_are():

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from diffrac_cvx.machine.writing import write_text
 from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
-from experiments.two_class.cells import STOPS
+from experiments.two_class.cells import EARLY, PUBLISHED_MOST, STOPS
 from experiments.two_class.readings import MAIN, PUBLISHED, READINGS
 from experiments.two_class.table import (
     SAME,
@@ -115,7 +115,7 @@ def draw_protocols(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
             column = found[(str(protocol), "sparse")]
             draw_differences(ax, rows, column, next(shifts), reading, reading if early else None, filled=not early)
     for early in (True, False):
-        label = Protocol("", STOPS[0], early).end
+        label = f"{EARLY} iterations" if early else f"gap {STOPS[0]:g} or {PUBLISHED_MOST}"
         ax.plot([], [], "s", color="black", ms=4, mfc="none" if early else "black", label=label)
     ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0, zorder=0)
     ax.set(ylabel="wrong points, ours\nless the paper's (%)")

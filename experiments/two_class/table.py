@@ -94,7 +94,11 @@ class Protocol(NamedTuple):
     @property
     def end(self) -> str:
         """Where it ends, in words."""
-        return f"{f'{EARLY} iterations towards' if self.early else 'stop at'} {self.stop:g}"
+        return (
+            f"{EARLY} iterations towards {self.stop:g}"
+            if self.early
+            else f"gap {self.stop:g} or {PUBLISHED_MOST} iterations"
+        )
 
 
 ENDS = ((STOPS[0], False), (STOPS[0], True), (STOPS[1], True))

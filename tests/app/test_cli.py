@@ -519,6 +519,8 @@ def test_a_missing_package_is_one_line_that_says_how_to_get_it(table, command, m
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     for name in [name for name in sys.modules if name.startswith("diffrac_cvx.estimator")]:
         monkeypatch.delitem(sys.modules, name)
+    if hasattr(dc, "estimators"):
+        monkeypatch.delattr(dc, "estimators")  # so that it is the same package again afterwards
     status, _, error = command("cluster", table, *SPLIT)
     assert status == 2
     assert "pip install 'diffrac-cvx[app]'" in error

@@ -8,7 +8,7 @@ import numpy as np
 
 from diffrac_cvx.errors import ResourceError
 
-STATUS, CLEAR = "/proc/self/status", "/proc/self/clear_refs"
+CLEAR = "/proc/self/clear_refs"
 
 
 def require_memory(bytes_needed: float, what: str, instead: str, limit: float | None = None) -> None:
@@ -33,13 +33,17 @@ def available_memory() -> float:
     return free
 
 
-def resident(which: str) -> float:
+def resident(which: str, process: int | None = None) -> float:
     """Return the memory of this process in bytes, now ("VmRSS") or at its peak ("VmHWM"); only Linux reports both.
 
-    Elsewhere both are the peak of getrusage, which on Linux starts from that of the parent process.
+    Elsewhere both are the peak of getrusage, which on Linux starts from that of the parent process.  Of another
+    process, named by its number, NaN is returned where Linux does not say.
     """
-    with contextlib.suppress(OSError, StopIteration, ValueError), open(STATUS) as lines:
+    place = f"/proc/{'self' if process is None else process}/status"
+    with contextlib.suppress(OSError, StopIteration, ValueError), open(place) as lines:
         return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith(which))
+    if process is not None:
+        return np.nan
     try:
         import resource
     except ImportError:

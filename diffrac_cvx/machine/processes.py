@@ -36,6 +36,9 @@ PROGRAM = (  # only the caller handles Ctrl-C, so the process ignores it from it
 )
 
 
+APART = {"largest": 0.0}  # growth of memory in other processes, of the calls made from this one since it was set to 0
+
+
 class StoppedError(Exception):
     """The call was ended because it was asked to stop, and has no answer."""
 
@@ -70,7 +73,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the call returned or raised, what it warned of, and the growth of resident memory, NaN where unknown."""
+    """What the call returned or raised, what it warned of, and the growth of resident memory, NaN where unknown.
+
+    To the growth of its process the largest of those is added that it has let work for it, as `solve` does where there
+    is a limit of time.
+    """
 
     value: Any = None
     error: Exception | None = None
@@ -108,6 +115,7 @@ class Worker:
     def __init__(self, memory_limit: float | None = None) -> None:
         self.memory_limit = memory_limit
         self.process: subprocess.Popen[bytes] | None = None
+        self.before = np.nan  # its memory when the call began, in bytes
         self.messages: queue.Queue[Message | None] = queue.Queue()
         self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self.turn = threading.Lock()
@@ -163,13 +171,16 @@ class Worker:
         with self.turn:
             if stopped():
                 raise StoppedError
-            self.start()
+            process = self.start()
             try:
                 self.outbox.put(content)  # without waiting for the process to read: it may still be starting
-                return self.wait(GRACE if call.reports else PATIENCE, stopped, tell, seconds)
+                answer = self.wait(GRACE if call.reports else PATIENCE, stopped, tell, seconds)
             except BaseException:  # a late answer must not be taken for that of the next call
+                take_apart(resident("VmHWM", process.pid) - self.before)
                 self.close()
                 raise
+            take_apart(answer.peak)
+            return answer
 
     def wait(
         self, grace: float, stopped: Callable[[], bool], tell: Callable[[Any], object], seconds: float | None
@@ -184,8 +195,10 @@ class Worker:
                 if message is None:
                     assert self.process is not None
                     raise WorkerDiedError(self.process.wait())
-                if isinstance(message, Start) and seconds is not None:
-                    limit = time.perf_counter() + seconds
+                if isinstance(message, Start):
+                    assert self.process is not None
+                    self.before = resident("VmRSS", self.process.pid)
+                    limit = np.inf if seconds is None else time.perf_counter() + seconds
                 if isinstance(message, Report) and last == np.inf:
                     tell(message.progress)
             now = time.perf_counter()
@@ -204,6 +217,11 @@ class Worker:
             self.outbox.put(None)
             self.process.kill()
             self.process.wait()
+
+
+def take_apart(growth: float) -> None:
+    """Take note of the growth of another process's memory, NaN where it is not known."""
+    APART["largest"] = float(np.fmax(APART["largest"], growth))
 
 
 def write(stream: IO[bytes], content: bytes) -> None:
@@ -252,7 +270,7 @@ def perform(call: Call, report: Callable[[Any], object], stopped: Callable[[], b
         return stopped()
 
     options = {**call.options, "callback": callback} if call.reports else call.options
-    before = reset_peak()
+    before, APART["largest"] = reset_peak(), 0.0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
@@ -260,7 +278,7 @@ def perform(call: Call, report: Callable[[Any], object], stopped: Callable[[], b
         except Exception as error:  # whatever it is, the caller reports it
             answer = Answer(error=error)
     texts = tuple(dict.fromkeys(str(warning.message) for warning in caught if warning.category is not RuntimeWarning))
-    return replace(answer, warnings=texts, peak=resident("VmHWM") - before)
+    return replace(answer, warnings=texts, peak=resident("VmHWM") - before + APART["largest"])
 
 
 def pack(message: Message) -> bytes:

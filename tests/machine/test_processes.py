@@ -45,6 +45,21 @@ def fill(megabytes):
     return float(np.ones(int(megabytes * MEGA / 8)).sum())
 
 
+def fill_elsewhere(megabytes, seconds=None):
+    """Fill memory in a process that this one starts; where there are seconds, it is stopped after them."""
+    other, end = Worker(), None if seconds is None else time.monotonic() + seconds
+    other.start()
+    with contextlib.closing(other), contextlib.suppress(StoppedError):
+        call = Call(fill if seconds is None else fill_and_wait, (megabytes,))
+        return other.call(call, stopped=processes.never if end is None else lambda: time.monotonic() > end).value
+
+
+def fill_and_wait(megabytes):
+    kept = np.ones(int(megabytes * MEGA / 8))
+    time.sleep(30)
+    return kept
+
+
 def print_much():
     print("a solver's own words")
     os.system("echo and those of compiled code")
@@ -176,6 +191,12 @@ def test_the_peak_is_that_of_the_call_alone(worker):
     large, small = worker.call(Call(fill, (200,))).peak, worker.call(Call(abs, (-3,))).peak
     assert small < 50 * MEGA
     assert 150 * MEGA < large < 300 * MEGA
+
+
+@pytest.mark.parametrize("seconds", [None, 3.0])
+def test_the_peak_of_a_call_counts_the_process_that_it_lets_work_for_it_also_where_that_is_stopped(worker, seconds):
+    assert worker.call(Call(fill_elsewhere, (200, seconds))).peak > 150 * MEGA
+    assert worker.call(Call(abs, (-3,))).peak < 50 * MEGA
 
 
 def test_the_memory_limit_is_kept():

@@ -1,4 +1,4 @@
-"""What the proofs from a core outwards are made of: how far S may be off, what is named outside, and where it starts."""
+"""What proofs from a core outwards are made of: how far S may be off, what is named outside, where they start."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_groups_outside_are_proved_where_s_is_positive_and_else_all_directions_i
 
 
 def test_the_coordinates_that_are_named_are_those_of_the_pair_that_makes_s_negative():
-    """u - t is +1/2 where two columns agree, and -1/2 where they differ: G is 1/2 between them and 0 on its diagonal."""
+    """u - t is 1/2 where two columns agree, -1/2 where they differ: G is 1/2 between them and 0 on its diagonal."""
     rng, n = np.random.default_rng(0), 64
     X = rng.standard_normal((n, 6))
     X -= X.mean(axis=0)
@@ -70,7 +70,8 @@ def test_the_coordinates_that_are_named_are_those_of_the_pair_that_makes_s_negat
     X[:, 4] = np.where(np.arange(n) % 2, 1.0, -1.0)
     X[:, 5] = np.where(above, X[:, 4], -X[:, 4])
     problem, u = direction_problem(X, 1.0, dc.Penalty(lam=0.2)), np.where(above, 1.5, 0.5)
-    assert look_outside(core := Core(problem, NONE, np.zeros((0, 0))), u, 1.0, 1.9).lower is not None
+    core = Core(problem, NONE, np.zeros((0, 0)))
+    assert look_outside(core, u, 1.0, 1.9).lower is not None
     look = look_outside(core, u, 1.0, 1.0)
     assert look.lower is None
     assert set(look.needed) == {4, 5}

@@ -8,8 +8,9 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_proof import SchurComplement
 from diffrac_cvx.certificates.core_proof import Core, Eliminated
 from diffrac_cvx.certificates.groups_outside import look_at_groups
-from diffrac_cvx.certificates.outwards import look_outside, most_promising_entries
+from diffrac_cvx.certificates.outwards import dual_on, look_outside, most_promising_entries
 from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.direction_problem import gains_alone
 
 NONE = np.zeros(0, dtype=np.intp)
@@ -92,3 +93,22 @@ def test_what_a_coordinate_gains_alone_is_one_less_its_value_at_its_best_scale(n
     problem = direction_problem(data(20, 4), nu, dc.Penalty(0.2, c))
     alone = [1.0 - problem.best_scale(e[:, None]).value for e in np.eye(len(problem.c))]
     np.testing.assert_allclose(gains_alone(problem), alone, rtol=1e-12, atol=1e-30)
+
+
+@pytest.mark.parametrize("multiple", [1.001, 1e3])
+def test_a_core_of_many_more_columns_than_there_are_points_proves_the_bound_of_its_ratio(multiple):
+    problem, every = direction_problem(data(10, 200), 1.0, dc.Penalty(a=20.0, c=0.01)), np.arange(200)
+    right, M = problem.A + np.diag(problem.c**2), problem.X.moment(np.ones(10))
+    t = multiple * float(np.linalg.eigvals(np.linalg.solve(right, M)).real.max())
+    look = look_outside(Core(problem, every, np.zeros((200, 200))), np.ones(10), 1.0, t)
+    assert look.lower == pytest.approx(1.0 - t, rel=1e-9)
+
+
+@pytest.mark.parametrize(("seed", "lam"), [(0, 0.1), (0, 0.3), (7, 0.1)])
+def test_the_multiplier_that_is_fitted_at_an_optimum_promises_its_value(seed, lam):
+    rng, penalty = np.random.default_rng(seed), dc.Penalty(lam=lam, ridge=0.05)
+    X = as_data(rng.standard_normal((30, 6)) + 0.5 * rng.standard_normal((30, 1)))
+    problem, found = direction_problem(X, 1.0, penalty), dc.low_rank(X, penalty=penalty, tol=1e-8)
+    point = problem.best_scale(dense(problem.from_result(found)))
+    dual = dual_on(problem, point, np.arange(6), point.U, None, fitted=True)
+    assert abs(point.value - dual.lower) <= 1e-9

@@ -177,6 +177,7 @@ def test_a_right_side_of_which_rounding_hides_nearly_all_is_used_for_what_is_lef
 def test_a_ratio_that_was_too_small_is_raised_or_given_up_and_one_that_is_no_usable_number_proves_nothing():
     ratio = MULTIPLES["ratio"]
     assert ratio(identity(2), 1.0 - 1e-15) >= 1.0
+    assert LARGEST <= ratio(identity(2, t=LARGEST), LARGEST) <= LARGEST * (1.0 + 1e-12)
     for about in (0.5, np.inf, np.nan, 2 * LARGEST):
         assert ratio(identity(2), about) == np.inf
         assert ratio(identity(0), about) == 0.0

@@ -300,6 +300,19 @@ def test_the_components_proved_are_those_of_all_pairs_that_may_reach_their_box(m
         assert proved.max() > 0
 
 
+@pytest.mark.parametrize("stretch", [1.0, 2.5])
+def test_a_larger_t_is_a_stretched_step_of_newtons_from_where_a_direction_fails(stretch):
+    """w'Sw = t w'(A + C + Diag(c)^2)w - w'Mw is linear in t, so that Newton's step ends at its root."""
+    split, u = instance(0).split, np.linspace(0.5, 2.0, len(instance(0).X))
+    members, w, t = np.array([0, 2]), np.array([0.6, -0.8]), 0.7
+    blocks, claim = Blocks(split, Partition(np.arange(len(split.c)))), block_bounds.BlockRatios(u, 1.0, [], [], [])
+    M = float(np.mean(u * (split.X.array()[:, members] @ w) ** 2))
+    for right in (0.8 * M, 1.2 * M):
+        root = M / right
+        failure = block_bounds.Failure(members, w, t * right - M)
+        assert larger_t(blocks, claim, t, [failure], stretch) == pytest.approx(t + 1.1 * stretch * (root - t))
+
+
 def test_with_unpenalised_coordinates_nothing_is_said_of_the_distance_to_the_optimum():
     one = claims(8)[0]
     assert radius_of(one.split, one.claim, one.claim.least_t) is None

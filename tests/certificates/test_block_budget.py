@@ -18,7 +18,14 @@ from diffrac_cvx.certificates.block_bounds import BlockCertificate, BlockRatios,
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem, join_labels
 from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement, eliminate, matrices, single_ratios
 from diffrac_cvx.certificates.proof import proved_ratio
-from diffrac_cvx.certificates.screening import largest_safe_t, product_radius, scaled_columns, scan
+from diffrac_cvx.certificates.screening import (
+    largest_safe_t,
+    product_radius,
+    radius_of_gap,
+    scaled_columns,
+    scan,
+    weights_at,
+)
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
@@ -342,6 +349,16 @@ def test_what_unpenalised_columns_are_off_counts_with_the_weight_of_its_row(top)
         assert moved <= at.box * split.c[0] * split.c[1]
 
 
+@pytest.mark.parametrize("times", [0.125, 4.0, 64.0])
+def test_what_rounding_may_change_of_pairs_is_in_proportion_to_weights_and_t_together(times):
+    split, u = split_of(normal(40, 3), nu=0.5, c=0.3), uniform(0.2, 2.0, 40)
+    at, more = eliminate(split, u, 3.0), eliminate(split, times * u, times * 3.0)
+    assert at.condition > 30.0
+    assert more.condition == pytest.approx(at.condition, rel=1e-9)
+    assert more.box == pytest.approx(times * at.box, rel=1e-9)
+    assert more.roundings == pytest.approx(at.roundings, rel=1e-12)
+
+
 OFF = [(Whitening(0.0, 1e-3), 0.5), (Whitening(1e-3, 0.0), 0.5), *((Whitening(1e-6, 0.0), u) for u in (1.0, 1e3, 1e5))]
 
 
@@ -413,6 +430,18 @@ def test_coordinates_that_the_elimination_leaves_alone_may_come_first(monkeypatc
     joined = join_labels(np.arange(12), *np.nonzero(np.triu(np.abs(G) >= sides, 1)))
     np.testing.assert_array_equal(found.proved[:, None] == found.proved, joined[:, None] == joined)
     assert 5 < len(expected) < 66
+
+
+def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_in_rationals():
+    """gap mean w x_j^2 x_k^2, the square of it, is not above that of the radius times c_j c_k, and is nearly that."""
+    split = split_of(normal(30, 8), c=0.3)
+    weights = weights_at(uniform(0.5, 2.0, 30), 1e-3)
+    between = radius_of_gap(eliminate(split, weights.u, 1.0), weights, np.ones(30, dtype=bool)).between
+    found = fractions(between(slice(None), slice(None))) * np.outer(fractions(split.c), fractions(split.c))
+    squares, spread = fractions(split.X.array()) ** 2, fractions(weights.w) * Fraction(weights.gap) / 30
+    exact = squares.T @ (spread[:, None] * squares)
+    assert np.all(found**2 >= exact * (1 + Fraction(sum_error(30))))
+    assert np.all(found**2 <= exact * (1 + Fraction(sum_error(300))))
 
 
 # Single precision

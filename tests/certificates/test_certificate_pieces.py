@@ -16,11 +16,12 @@ from diffrac_cvx.certificates.core_proof import is_positive_less
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized
 from diffrac_cvx.certificates.proof import in_dual_set, skip_zero_rows
 from diffrac_cvx.certificates.screening import product_radius, weights_at
-from diffrac_cvx.certificates.search import Blend, blended_ratio, closer_to_feasible, least_over_blends
+from diffrac_cvx.certificates.search import Blend, blended_ratio, closer_to_feasible, fit_from, least_over_blends
 from diffrac_cvx.certificates.separation import label_components
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import Whitening
+from diffrac_cvx.points.links import Groups
 from diffrac_cvx.problem.result import Bracket
 
 RNG = np.random.default_rng(77)
@@ -118,6 +119,16 @@ def test_what_is_least_between_the_blends_is_found_by_sections():
 
         assert least_over_blends(at).t < 1.3
         assert len(tried) < 20
+
+
+def test_a_multiplier_with_which_a_point_is_optimal_is_fitted_to_itself():
+    """S V = 0 and S >= 0 hold for S = A + C + Diag(c)^2 - M."""
+    problem, rng = problem_of(20, 4, 1.0, dc.Penalty(a=0.1, c=np.array([0.3, 0.5, 0.2, 0.4]))), np.random.default_rng(0)
+    v = rng.standard_normal(4)
+    S = 0.5 * (np.eye(4) - np.outer(v, v) / (v @ v))
+    C = in_dual_set(problem, 0.5 * problem.coupling.box * symmetric(4, 0))
+    M = problem.A + C + np.diag(problem.c**2) - S
+    np.testing.assert_allclose(fit_from(problem, M, np.outer(v, v), C, 20), C, atol=1e-13)
 
 
 @pytest.mark.parametrize(("n", "d"), [(9, 3), (4, 6)])
@@ -277,6 +288,50 @@ def test_the_objective_and_its_gradient_are_those_of_the_dense_formulas():
     diagonal, drift = label_bounds.gradient(Q, F)
     np.testing.assert_allclose(diagonal, np.diag(H @ Y))
     np.testing.assert_allclose(drift, np.diag(np.ones((8, 8)) @ Y) / 8)
+
+
+def near_an_optimum(seed, weight=0.6, n=16):
+    """A projection, and a factor of rank four near the optimum of (8) at nu = 1 - weight, found row by row."""
+    rng = np.random.default_rng(seed)
+    H, F = label_proof.projection_of(as_data(rng.standard_normal((n, 3)))), rng.standard_normal((n, 4))
+    K = H.Q @ H.Q.T + weight / n
+    np.fill_diagonal(K, 0.0)
+    F /= np.linalg.norm(F, axis=1)[:, None]
+    for _ in range(150):
+        for i in range(n):
+            F[i] = K[i] @ F
+            F[i] /= np.linalg.norm(F[i])
+    return H, F, rng
+
+
+@pytest.mark.parametrize("seed", [2, 4])
+def test_no_weight_of_the_imbalance_near_by_proves_more_than_the_bracket(seed):
+    H, F, rng = near_an_optimum(seed)
+    alpha = factor_imbalance(F)
+    F = label_bounds.with_imbalance(F + 0.03 * rng.standard_normal(F.shape), alpha)
+    found, (diagonal, drift) = label_bounds.bracket_alpha(H, F, alpha), label_bounds.gradient(H.Q, F)
+    weights = np.linspace(0.4, 0.8, 17)
+    assert found.lower > 0.02
+    assert found.lower >= max(label_bounds.bound_at(H, diagonal + w * drift, w, alpha) for w in weights) - 1e-5
+
+
+def test_the_multipliers_of_points_that_are_there_twice_and_linked_prove_what_those_of_the_points_do():
+    """Each group of two has the multiplier of its points together, in the mean over twice as many."""
+    X, (_, F, rng) = as_data(np.random.default_rng(3).standard_normal((16, 3))), near_an_optimum(3)
+    diagonal, drift = label_bounds.gradient(label_proof.projection_of(X).Q, F)
+    mu, poor = (1.0 - diagonal - 0.6 * drift) / 16, F + 0.5 * rng.standard_normal(F.shape)
+    twice, groups = np.vstack([X, X]), Groups(np.tile(np.arange(16), 2), np.ones(32), -1)
+    once = label_bounds.bracket_nu(label_proof.projection_of(X), poor, 0.4, mu)
+    linked = label_bounds.bracket_nu(label_proof.projection_of(twice, None, groups), np.vstack([poor, poor]), 0.4, mu)
+    assert once.lower > label_bounds.bracket_nu(label_proof.projection_of(X), poor, 0.4).lower + 0.01
+    assert linked.lower == pytest.approx(once.lower, abs=1e-9)
+    assert linked.upper == pytest.approx(once.upper, abs=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_no_rows_cost_more_than_one_however_far_their_imbalance_is_from_the_one_asked_for(alpha):
+    H = label_proof.projection_of(as_data(np.random.default_rng(0).standard_normal((12, 3))))
+    assert label_proof.value_with_balance(H, np.ones((12, 1)), alpha) == 1.0
 
 
 def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wrong(noisy, monkeypatch):

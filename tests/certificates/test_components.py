@@ -1,5 +1,7 @@
 """Every optimal V is block diagonal along the components that one solution shows, with groups and known signs too."""
 
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache, partial
 
 import cvxpy as cp
@@ -10,7 +12,11 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
 from diffrac_cvx.certificates.block_problem import Partition, block_problem
-from diffrac_cvx.certificates.screening import quick_radius, weights_at
+from diffrac_cvx.certificates.block_proof import SchurComplement
+from diffrac_cvx.certificates.screening import Radius, quick_radius, weights_at
+from diffrac_cvx.certificates.separation import label_components, label_groups
+from diffrac_cvx.machine import memory
+from diffrac_cvx.problem.penalties.structure import Structure
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 by_interior_point = partial(dc.solve, solver="CLARABEL", **TIGHT)
@@ -215,3 +221,38 @@ def test_nothing_is_proved_to_be_apart_where_the_powers_of_a_row_are_too_small_t
         found = dc.find_components(X, result, 1.0, penalty, sample_weight=weights)
         assert (len(set(found)) > 1) is apart
         assert result.gap <= 1e-5, "the bracket holds all the same"
+
+
+@pytest.mark.parametrize("rtol", [0.0, None])
+def test_components_of_groups_are_numbered_from_zero_by_first_coordinate(rtol):
+    X = np.random.default_rng(0).standard_normal((60, 6))
+    problem = direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=0.8, groups=np.array([2, 0, 2, 1, 0, 1])))
+    weights = weights_at(np.full(60, 1.0), 1e-9)
+    np.testing.assert_array_equal(label_components(problem, weights, rtol), [0, 1, 0, 2, 1, 2])
+
+
+def nothing_between(m, c=1.0):
+    """An elimination of m coordinates in two groups, between which G is 0, and the groups."""
+    X = np.random.default_rng(0).standard_normal((4, m))
+    split = block_problem(direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=1.0)))
+    split = replace(split, c=np.full(m, c))
+    return SchurComplement(split, 1.0, np.zeros(4), np.zeros((0, m))), Structure(np.arange(m) // (m // 2))
+
+
+@pytest.mark.parametrize("m", [8, 40, 200])
+def test_no_groups_are_apart_whose_radius_reaches_their_box_to_the_last_bit(m):
+    """The block of the radius has m/2 rows and columns, all equal: its norm is m/2 times an entry."""
+    at, structure = nothing_between(m)
+    for steps in (0, 1, 2, 4, 8):
+        radius = Radius(lambda first, second, steps=steps: np.full((m, m), (1.0 + steps * 2.0**-52) / (m // 2)))
+        assert len(set(label_groups(at, structure, radius, None))) == 1
+    radius = Radius(lambda *_: np.full((m, m), (1.0 - 1e-12) / (m // 2)))
+    np.testing.assert_array_equal(label_groups(at, structure, radius, None), structure.labels)
+
+
+def test_components_of_groups_are_refused_where_four_matrices_of_their_size_have_no_room(monkeypatch):
+    at, structure = nothing_between(10)
+    for available, refused in ((3100.0, True), (3300.0, False)):
+        monkeypatch.setattr(memory, "available_memory", lambda available=available: available)
+        with pytest.raises(dc.ResourceError, match="components of 10 features") if refused else nullcontext():
+            label_groups(at, structure, None, 0.0)

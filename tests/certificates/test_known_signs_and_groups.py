@@ -9,7 +9,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.contradictions import Judged
-from diffrac_cvx.certificates.direction_bounds import lower_bound
+from diffrac_cvx.certificates.direction_bounds import bracket_normalized, lower_bound
 from diffrac_cvx.certificates.values import proved_labels_value, proved_value
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
@@ -173,3 +173,22 @@ def test_a_group_is_not_split_between_a_core_and_the_others():
     labels = np.array([0, 0, 1])
     with pytest.raises(ValueError, match="split"):
         Between(Structure(labels), np.ones(3), np.array([0]), np.array([1, 2]))
+
+
+def test_a_factor_whose_known_signs_fail_gives_no_upper_bound_of_the_normalised_problem():
+    X = np.random.default_rng(0).standard_normal((12, 2))
+    problem = direction_problem(as_data(X), 1.0, dc.Penalty(lam=0.1, nonnegative=True))
+    assert bracket_normalized(problem, np.array([[1.0], [-1.0]])).upper == np.inf
+    assert bracket_normalized(problem, np.array([[1.0], [1.0]])).upper < 1.0
+
+
+def test_a_known_sign_that_the_best_direction_has_costs_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    X -= X.mean(axis=0)
+    y = np.where(X @ [1.0, -2.0, 0.5] > 0.0, 1.0, -1.0)
+    free, known = (dc.Penalty(lam=0.01, ridge=0.01, nonnegative=columns) for columns in (None, [0, 2]))
+    cost = Judged(array_points(X), 1.0, free).cost(y)
+    assert 0.0 < cost < 0.6
+    for sign in (1.0, -1.0):
+        assert Judged(array_points(X), 1.0, known).cost(sign * y) == pytest.approx(cost, rel=1e-12)

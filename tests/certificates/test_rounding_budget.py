@@ -177,6 +177,7 @@ def test_a_right_side_of_which_rounding_hides_nearly_all_is_used_for_what_is_lef
 def test_a_ratio_that_was_too_small_is_raised_or_given_up_and_one_that_is_no_usable_number_proves_nothing():
     ratio = MULTIPLES["ratio"]
     assert ratio(identity(2), 1.0 - 1e-15) >= 1.0
+    assert LARGEST <= ratio(identity(2, t=LARGEST), LARGEST) <= LARGEST * (1.0 + 1e-12)
     for about in (0.5, np.inf, np.nan, 2 * LARGEST):
         assert ratio(identity(2), about) == np.inf
         assert ratio(identity(0), about) == 0.0
@@ -188,6 +189,27 @@ def test_a_shift_that_has_to_be_much_larger_than_was_guessed_counts_what_that_ma
         assert shift(identity(2, 0.0, 0.1, t=3.0), about) * (1.0 - 0.1) >= 3.0 * (1.0 - 1e-12)
     assert shift(identity(2), np.inf) == np.inf
     assert shift(Pencil(np.eye(2), np.diag([1.0, 0.0]), 0.0, 0.0), 1.0) == np.inf
+
+
+@pytest.mark.parametrize("off", [1e-6, 1e-3])
+@pytest.mark.parametrize("multiple", MULTIPLES.values(), ids=MULTIPLES)
+def test_a_multiple_that_is_too_small_by_ten_times_what_is_lost_is_found_after_a_few_doublings(multiple, off):
+    t = multiple(identity(2, off), 1.0 - 10.0 * off)
+    assert 1.0 + off <= t * (1.0 + 4 * UNIT) <= 1.0 + 10.0 * off
+
+
+@pytest.mark.parametrize("right_error", [0.0, 0.5, 0.9, 0.99, 1.0])
+def test_groups_of_points_are_bounded_for_what_is_left_of_the_right_side_however_little(right_error):
+    """M <= t A for all A that are so near to the identity: t is t_0 / (1 - right_error) at least."""
+    problem, M = white_problem(data(20, 2), 0.0, right_error), 1e-5 * np.stack([np.eye(2), np.diag([1.0, 0.3])])
+    with np.errstate(invalid="ignore"):  # of infinities
+        found = proof.bounds_of_groups(problem, M, np.array([1.0, 2.0]), np.full(2, 1e-5))
+    if right_error == 1.0:
+        np.testing.assert_array_equal(found, -np.inf)
+    else:
+        least = 1e-5 * np.array([1.0, 2.0]) / (1.0 - right_error)
+        assert np.all(found <= 1.0 - least)
+        assert np.all(found >= 1.0 - (1.0 + 5.0 * right_error / (1.0 - right_error)) * 2e-5 - 1e-9)
 
 
 # Whitened data

@@ -311,7 +311,7 @@ def test_the_columns_beyond_the_dual_set_are_those_of_groups_with_a_block_beyond
 @pytest.mark.parametrize("least", [1.0, 1e-2])
 def test_what_is_nearest_in_the_metric_of_a_matrix_satisfies_the_conditions_of_its_optimum(least):
     rng = np.random.default_rng(8)
-    part, of_rows, of_columns, c = between_groups(rng)
+    part, *_ = between_groups(rng)
     Q = np.linalg.qr(rng.standard_normal((5, 5)))[0]
     P, T, t = (Q * np.geomspace(least, 1.0, 5)) @ Q.T, rng.standard_normal((5, 5)), 0.3
     Z = np.linalg.solve(P, T - part.nearest(P, T, t))

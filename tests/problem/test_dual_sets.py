@@ -1,15 +1,20 @@
 """The penalties on pairs of columns against exact numbers: their values, and the sets of their multipliers."""
 
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
+import cvxpy as cp
 import numpy as np
 import oracles
 import pytest
 from rationals import fractions, is_semidefinite
 
+from diffrac_cvx.points.floating_point import UNIT
 from diffrac_cvx.problem.penalties.absolute import Absolute
+from diffrac_cvx.problem.penalties.between import Between
 from diffrac_cvx.problem.penalties.groups import GroupNorms
 from diffrac_cvx.problem.penalties.signs import Signs
+from diffrac_cvx.problem.penalties.structure import Structure
 from experiments.stress.exact import DIGITS, exact, group_penalty
 
 EDGES = (0.0, 1e-12, 1e-6, 1e-3, 1.0)  # of a singular value to the largest
@@ -160,3 +165,155 @@ def test_a_factor_said_or_made_to_be_allowed_has_no_negative_entry_for_known_pai
     negative = np.where(np.outer(known, known) & ~np.eye(len(known), dtype=bool), np.minimum(V, 0.0), 0.0)
     nearest = V - negative - np.diag(negative.sum(axis=0))
     np.testing.assert_allclose(W, nearest, rtol=0.0, atol=1e-7 * max(np.abs(V).max(), 1e-300))
+
+
+def biased_product():
+    """Two numbers whose product is rounded up by nearly a unit, relative to it."""
+    for k in range(1, 10**5):
+        x, y = 1.0 + k * 2.0**-26, 1.0 + 2.0**-28
+        if Fraction(x * y) - Fraction(x) * Fraction(y) > Fraction(0.95 * UNIT) * Fraction(x * y):
+            return x, y
+    raise AssertionError("none found")
+
+
+def badly_rounded_factors():
+    """Weights and factors: sums that lose what they add, products that are all rounded up, and some at random."""
+    rng = np.random.default_rng(3)
+    lossy = np.full((128, 1), 0.99 * UNIT)
+    lossy[:8] = 1.0
+    yield np.ones(128), lossy
+    c, x = biased_product()
+    yield np.full(1024, c), np.full((1024, 1), x)
+    for rank in (1, 2, 5):
+        yield 10.0 ** rng.uniform(-3, 3, 9), rng.standard_normal((9, rank)) * 10.0 ** rng.uniform(-6, 6, rank)
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_the_value_of_the_l1_penalty_is_off_by_no_more_than_is_said_however_badly_it_is_rounded(number):
+    c, U = list(badly_rounded_factors())[number]
+    rows = fractions(U) * fractions(c)[:, None]
+    exactly = sum(np.abs(rows[:, 0])) ** 2 if U.shape[1] == 1 else np.abs(rows @ rows.T).sum()
+    penalty = Absolute(c)
+    assert abs(Fraction(penalty.value(U)) - exactly) <= Fraction(penalty.error_of_value(U))
+
+
+def test_the_error_said_of_the_l1_penalty_counts_the_rounding_of_itself():
+    c, U = next(badly_rounded_factors())
+    k = Fraction(sum(U.shape) + 8) * Fraction(UNIT)
+    assert Fraction(Absolute(c).error_of_value(U)) >= k / (1 - k) * sum(fractions(U)[:, 0]) ** 2
+
+
+@pytest.mark.parametrize("labels", [None, [0, 1, 0, 2, 0, 1, 2, 3]])
+def test_v_is_left_only_where_its_multiplier_reaches_the_edge_of_the_dual_set(labels):
+    rng = np.random.default_rng(4)
+    labels = np.arange(8) if labels is None else np.array(labels)
+    c = rng.uniform(0.5, 1.5, 8)[labels]
+    penalty = Absolute(c) if len(np.unique(labels)) == 8 else GroupNorms(c, labels)
+    V, C = np.ones((8, 8)), np.zeros((8, 8))
+    places = blocks_of(labels)
+    for i, g in enumerate(places):
+        for h in places[i + 1 :]:
+            share = 1.0 if (g[0] + h[0]) % 2 else 0.9
+            block = np.outer(np.ones(len(g)) / len(g) ** 0.5, np.ones(len(h)) / len(h) ** 0.5)
+            C[np.ix_(g, h)] = share * c[g[0]] * c[h[0]] * block
+            C[np.ix_(h, g)] = C[np.ix_(g, h)].T
+            V[np.ix_(g, h)] = V[np.ix_(h, g)] = share == 1.0
+    found = penalty.active(np.ones((8, 8)), C)
+    apart = labels[:, None] != labels
+    np.testing.assert_array_equal(found[apart], V[apart])
+
+
+def test_of_known_pairs_v_is_left_only_where_it_is_positive_and_its_multiplier_takes_nothing_off():
+    known = np.array([True, True, True, False])
+    penalty = Signs(Absolute(np.ones(4)), known)
+    V = np.array([[1.0, 0.5, -0.5, 0.5], [0.5, 1.0, 0.5, 0.5], [-0.5, 0.5, 1.0, -0.5], [0.5, 0.5, -0.5, 1.0]])
+    C = np.sign(V) * ~np.eye(4, dtype=bool)
+    C[0, 2] = C[2, 0] = -1.0  # as in the set without signs
+    C[0, 1] = C[1, 0] = -3.0  # by far beyond it: something is taken off
+    found = penalty.active(V, C)
+    assert found[0, 1] == found[1, 0] == found[0, 2] == found[2, 0] == 0.0
+    assert found[1, 2] == 0.5
+    np.testing.assert_array_equal(found[3, :3], V[3, :3])
+
+
+def test_nonnegative_rows_are_allowed_and_so_is_a_row_of_zeros_beside_any_other():
+    penalty = Signs(Absolute(np.ones(2)), np.array([True, True]))
+    for U in (np.eye(2), np.array([[1e-3, 0.0], [0.0, 0.5]]), np.array([[0.0, 0.0], [1.0, -1.0]])):
+        assert penalty.is_allowed(U)
+        assert penalty.feasible(U) is U
+        assert np.isfinite(penalty.error_of_value(U))
+    assert not penalty.is_allowed(np.array([[1.0], [-1e-300]]))
+
+
+def test_the_multiplier_that_cvxpy_finds_for_group_norms_is_in_the_dual_set_and_attains_the_penalty():
+    labels, c = np.array([0, 0, 1, 1, 2, 3]), np.array([1.0, 1.0, 0.7, 0.7, 0.4, 0.9])
+    B = np.random.default_rng(5).standard_normal((6, 3))
+    V = cp.Variable((6, 6), PSD=True)
+    part = GroupNorms(c, labels).expression(cp, V, 1.0)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(V - B @ B.T) / 2 + part.value), part.constraints)
+    problem.solve(solver=cp.CLARABEL)
+    C = part.multiplier()
+    C = C + C.T  # each pair of groups has its multiplier at one of its two places
+    places = blocks_of(labels)
+    for i, g in enumerate(places):
+        for h in places[i + 1 :]:
+            assert np.linalg.norm(C[np.ix_(g, h)], 2) <= 2 * c[g[0]] * c[h[0]] * (1 + 1e-6)
+    expected = oracles.group_penalty(V.value, places, [c[g[0]] ** 2 for g in places])
+    attained = float(np.sum(C * V.value)) / 2 + float(c**2 @ np.diag(V.value))
+    assert attained == pytest.approx(expected, rel=1e-5)
+
+
+def between_groups(rng):
+    """Two sets of groups with weights, and a matrix between them."""
+    labels = np.array([0, 0, 1, 2, 2, 3, 4, 4, 4, 5])
+    c = rng.uniform(0.5, 1.5, 6)[labels]
+    rows, columns = np.arange(5), np.arange(5, 10)
+    return Between(Structure(labels), c, rows, columns), labels[rows], labels[columns], c
+
+
+def dual_norm(T, of_rows, of_columns, c_of):
+    """The largest spectral norm of a block over the product of its weights, by group of columns."""
+    found = {}
+    for h in np.unique(of_columns):
+        sizes = [np.linalg.norm(T[np.ix_(of_rows == g, of_columns == h)], 2) / c_of(g, h) for g in np.unique(of_rows)]
+        found[h] = max(sizes)
+    return found
+
+
+def test_a_matrix_between_groups_is_its_nearest_one_in_the_dual_set_and_its_shrunk_one():
+    rng = np.random.default_rng(6)
+    part, of_rows, of_columns, c = between_groups(rng)
+    weight = {g: c[np.flatnonzero(np.append(of_rows, of_columns) == g)[0]] for g in range(6)}
+    Z, t = rng.standard_normal((5, 5)), 0.6
+    inside, rest = part.clip(Z, t), part.shrink(Z, t)
+    np.testing.assert_allclose(inside + rest, Z, atol=1e-14)
+    assert np.any(rest)
+    norms = dual_norm(inside, of_rows, of_columns, lambda g, h: t * weight[g] * weight[h])
+    assert max(norms.values()) <= 1.0
+    # The shrunk one is the proximal point: what is taken off attains the norm of what is left.
+    nuclear = sum(
+        t * weight[g] * weight[h] * np.linalg.norm(rest[np.ix_(of_rows == g, of_columns == h)], "nuc")
+        for g in range(3)
+        for h in range(3, 6)
+    )
+    assert float(np.sum(inside * rest)) == pytest.approx(nuclear, rel=1e-12)
+
+
+def test_the_columns_beyond_the_dual_set_are_those_of_groups_with_a_block_beyond_it():
+    rng = np.random.default_rng(7)
+    part, *_ = between_groups(rng)
+    T, t = part.clip(rng.standard_normal((5, 5)), 0.1) / 2.0, 0.1
+    assert len(part.columns_beyond(T, t)) == 0
+    T[0, 2] = 10.0
+    np.testing.assert_array_equal(part.columns_beyond(T, t), [1, 2, 3])
+
+
+@pytest.mark.parametrize("least", [1.0, 1e-2])
+def test_what_is_nearest_in_the_metric_of_a_matrix_satisfies_the_conditions_of_its_optimum(least):
+    rng = np.random.default_rng(8)
+    part, *_ = between_groups(rng)
+    Q = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    P, T, t = (Q * np.geomspace(least, 1.0, 5)) @ Q.T, rng.standard_normal((5, 5)), 0.3
+    Z = np.linalg.solve(P, T - part.nearest(P, T, t))
+    # Z is the proximal point of itself and the slope there.
+    np.testing.assert_allclose(part.shrink(Z + T - P @ Z, t), Z, atol=1e-3 * np.linalg.norm(Z))

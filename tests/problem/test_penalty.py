@@ -9,6 +9,7 @@ from oracles import gamma
 
 import diffrac_cvx as dc
 from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.problem.penalties.structure import Structure
 from diffrac_cvx.problem.penalty import Penalty, ridge_of, weights_of
 
 A, C = np.array([0.0, 0.3, 2.0]), np.array([0.5, 0.0, 0.1])
@@ -193,3 +194,37 @@ def test_equal_groups_are_one_key_and_say_how_many_there_are():
     assert len({one, dc.Penalty(lam=0.2, groups=[5, 5, 6]).groups, other}) == 3
     assert one == dc.Penalty(lam=0.3, groups=[0, 0, 1]).groups
     assert repr(one) == "<2 groups of 3 columns>"
+
+
+def test_the_offset_is_in_a_group_of_its_own():
+    labels = Structure(np.array([0, 1, 1, 2])).with_offset().labels
+    np.testing.assert_array_equal(labels[:4], [0, 1, 1, 2])
+    assert labels[4] not in labels[:4]
+
+
+def test_the_unit_of_a_group_is_its_largest_size_at_any_scale():
+    sizes = np.array([0.1, 3.0, 0.2, 0.05])
+    common = Structure(np.array([0, 1, 0, 2])).common(sizes)
+    np.testing.assert_array_equal(common, [0.2, 3.0, 0.2, 0.05])
+    np.testing.assert_allclose(Structure(np.array([0, 1, 0, 2])).common(1e-3 * sizes), 1e-3 * common)
+
+
+@pytest.mark.parametrize(("most", "columns"), [(1, [1, 3]), (2, [1, 3]), (3, [1, 3, 0]), (4, [1, 3, 0]), (6, range(6))])
+def test_the_first_columns_are_whole_groups_that_fit_and_one_at_least(most, columns):
+    found = Structure(np.array([1, 0, 2, 0, 2, 2])).first(np.array([3, 0, 1, 5]), most)
+    assert sorted(found) == sorted(columns)
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        Penalty(ridge=1.0, groups=["a", "a", "b"]),
+        Penalty(lam=0.1, groups=["a", "b", "c"]),
+        Penalty(lam=[0.1, 0.2, 0.3], ridge=1.0, groups=[[0], [1], [2]]),
+    ],
+)
+def test_groups_without_a_weight_and_groups_of_one_are_those_of_the_penalty_without_groups(penalty):
+    a, c, structure = weights_of(penalty, 3)
+    assert structure.is_plain
+    np.testing.assert_array_equal(a, np.full(3, penalty.a))
+    np.testing.assert_array_equal(c, np.full(3, penalty.c))

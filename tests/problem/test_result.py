@@ -136,3 +136,7 @@ def test_a_notebook_shows_a_result_without_scripts_or_other_files_and_escaped():
     assert str(Status.OPTIMAL) in html
     assert "&lt;b&gt;" in html
     assert not re.search(r"<script|<b>|src=|href=|url\(", html)
+
+
+def test_the_rank_in_the_words_is_that_of_a_factor_which_is_there_however_wide_that_of_v_is():
+    assert "rank<=1," in repr(result_of(F=np.ones((4, 1)), G=np.ones((4, 3))))

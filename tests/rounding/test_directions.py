@@ -8,7 +8,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.penalties.structure import Structure, Weights
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.rounding import directions
+from diffrac_cvx.rounding import coupled_directions, directions
 from diffrac_cvx.rounding.directions import affine_functions, leading_direction
 
 X = as_data(np.random.default_rng(12).standard_normal((15, 4)) * [1.0, 10.0, 0.1, 3.0])
@@ -135,3 +135,38 @@ def test_a_direction_of_many_columns_is_no_worse_than_none_where_the_time_is_ove
     v = directions.best_direction(array_points(X), y, Weights(a, c))
     cost = np.mean((y - X @ v) ** 2) + np.sum(a**2 * v**2) + (c @ np.abs(v)) ** 2
     assert cost < np.mean(y**2)
+
+
+def test_ridges_however_small_decide_among_the_directions_that_fit():
+    rng = np.random.default_rng(15)
+    Z, b = rng.standard_normal((3, 8)) / 8.0**0.5, rng.standard_normal(3)
+    a = 1e-20 * np.array([1.0, 3.0, 1.0, 0.3, 2.0, 1.0, 1.0, 0.5])
+    whole = (Z / a**2) @ Z.T  # v'A^2v is least with Zv = b
+    expected = Z.T @ np.linalg.solve(whole, b) / a**2
+    found = directions.best_direction(array_points(Z * 3.0**0.5), b * 3.0**0.5, Weights(a, np.zeros(8)))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.01])
+def test_a_direction_whose_system_does_not_fit_in_memory_is_refused_in_words(monkeypatch, lam):
+    points, y = array_points(X), np.sign(X[:, 0])
+    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 100.0)
+    with pytest.raises(dc.ResourceError, match="the direction of labels in 4 features"):
+        directions.best_direction(points, y, Weights(np.zeros(4), np.full(4, lam**0.5)))
+
+
+def test_a_group_larger_than_the_number_of_columns_taken_at_first_is_taken_whole(monkeypatch):
+    labels = np.array([0, 0, 0, 1])
+    weights = Weights(np.full(4, 0.1), np.full(4, 0.1), Structure(labels))
+    y = np.sign(X[:, 1])
+    expected = directions.best_direction(array_points(X), y, weights)
+    assert np.all(expected[:3] != 0.0)
+    monkeypatch.setattr(coupled_directions, "FIRST", 2)
+    monkeypatch.setattr(coupled_directions, "is_late", after(20))
+    np.testing.assert_allclose(directions.best_direction(array_points(X), y, weights), expected, rtol=1e-5)
+
+
+def after(calls):
+    """A clock whose time is over after so many looks."""
+    looks = iter(range(calls))
+    return lambda *_: next(looks, None) is None

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import diffrac_cvx as dc
 from diffrac_cvx.problem.penalties.structure import Weights
-from diffrac_cvx.rounding.many_clusters import Halves, fit_scores, scores_of_splits, split_repeatedly
+from diffrac_cvx.rounding.many_clusters import Halves, fit_scores, last_directions, scores_of_splits, split_repeatedly
 
 PENALTIES = [{}, {"ridge": 0.2}, {"lam": 0.05}, {"ridge": 0.1, "lam": 0.02}]
 
@@ -316,3 +316,9 @@ def test_a_verbose_fit_says_what_it_solves_and_what_is_proved_with_a_line_a_seco
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
     assert lines[0].endswith("[0.1000, 0.3000] after 1 s, step 10")
+
+
+def test_where_nothing_was_split_the_function_of_the_only_cluster_is_zero():
+    coef, intercept = last_directions((), 3)
+    np.testing.assert_array_equal(coef, np.zeros((1, 3)))
+    np.testing.assert_array_equal(intercept, [0.0])

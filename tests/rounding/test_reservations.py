@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.rounding.caveats import one_column
+from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.rounding.caveats import find_reservations, one_column
 
 NOISE = np.random.default_rng(0).standard_normal((60, 30))
 SMALL = NOISE[:, :5]
@@ -139,3 +140,43 @@ def test_the_search_for_one_column_is_quick_in_wide_and_in_long_tables():
         for X in (rng.standard_normal((n, d)), (rng.random((n, d)) < 0.1).astype(float)):
             assert one_column(X, rng.integers(0, 2, n)) is None
     assert time.perf_counter() - start < 5.0  # 0.2 s on one core
+
+
+def solved(lower: float, upper: float, n: int) -> Result:
+    fields = {"F": np.ones((n, 1)), "status": Status.OPTIMAL, "n_iter": 1, "seconds": 0.0, "solver": ""}
+    return Result(value=upper, lower=lower, upper=upper, **fields)
+
+
+def test_labels_that_cost_no_less_than_coin_flips_are_said_to_unless_points_are_weighted():
+    X = np.random.default_rng(1).standard_normal((30, 60))
+    X, labels = X - X.mean(axis=0), np.tile([0, 1], 15)
+    penalty, bracket = dc.Penalty(ridge=0.1), solved(0.05, 0.06, 30)
+    found = find_reservations(X, labels, bracket, nu=1.0, penalty=penalty, cost=0.06)
+    assert [one.kind for one in found] == ["coin flips"]
+    weighted = find_reservations(X, labels, bracket, nu=1.0, penalty=penalty, cost=0.06, shares=np.full(30, 1 / 30))
+    assert weighted == ()
+
+
+@pytest.mark.parametrize(
+    ("penalty", "smaller"),
+    [
+        (dc.Penalty(), False),
+        (dc.Penalty(ridge=1.0), True),
+        (dc.Penalty(ridge=[0.0, 1.0]), True),
+        (dc.Penalty(lam=[0.0, 1.0]), True),
+        (dc.Penalty(nonnegative=[0]), True),
+    ],
+)
+def test_of_one_cluster_a_smaller_penalty_is_advised_where_any_column_has_one(penalty, smaller):
+    X = SMALL[:, :2] - SMALL[:, :2].mean(axis=0)
+    (found,) = find_reservations(X, np.zeros(60), solved(0.1, 0.2, 60), nu=0.3, penalty=penalty)
+    assert found.kind == "one cluster"
+    assert ("lambda or the ridge smaller" in found.remedy) == smaller
+
+
+@pytest.mark.parametrize(("n", "kinds"), [(2, ["too few points"]), (3, [])])
+def test_two_numbers_are_always_split_perfectly_and_three_are_only_where_two_are_equal(n, kinds):
+    X = np.array([[1.0], [0.0], [0.0]])[:n]
+    X, labels = X - X.mean(), np.array([1, 0, 0])[:n]
+    found = find_reservations(X, labels, solved(0.0, 0.0, n), nu=1.0, penalty=dc.Penalty())
+    assert [one.kind for one in found if one.kind != "few points"] == kinds

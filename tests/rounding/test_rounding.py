@@ -4,9 +4,13 @@ from forms import IN_MEMORY, read_only
 
 from diffrac_cvx import rounding
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.metrics import separation
+from diffrac_cvx.metrics import eigenvalue_ratio, separation
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.label_factors import LabelsFactor
 from diffrac_cvx.points.linear_algebra import psd_factor
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_centered, sign_centered, two_means
+from diffrac_cvx.rounding.two_clusters import DENSE, obey, right_vectors
 
 
 def sample(n, seed=0):
@@ -176,3 +180,28 @@ def test_hyperplanes_minimise_the_objective_given():
 def test_hyperplanes_refuse_a_bad_parameter(change, named):
     with pytest.raises(ParameterError, match=named):
         goemans_williamson(np.eye(3), **{"rng": 0, **change})
+
+
+def test_labels_that_obey_no_links_are_those_without_links_at_a_score_of_zero_too():
+    scores = np.array([0.0, -1.0, 0.5, -0.0, -1e-300])
+    np.testing.assert_array_equal(obey(scores, None), obey(scores, Links()))
+    np.testing.assert_array_equal(obey(scores, None), [1.0, -1.0, 1.0, 1.0, -1.0])
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_right_vectors_of_a_long_factor_are_all_that_there_are(columns):
+    F = np.random.default_rng(8).standard_normal((DENSE + 1, columns))
+    found = right_vectors(F, 3)
+    expected = np.linalg.svd(F, full_matrices=False)[2]
+    np.testing.assert_allclose(found.T @ found, np.eye(columns), atol=1e-12)
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-12)
+
+
+def test_the_ratio_of_eigenvalues_of_a_factor_read_by_parts_is_that_of_its_array():
+    rng = np.random.default_rng(9)
+    for rank in (1, 2, 4):
+        X, U = rng.standard_normal((30, 4)), rng.standard_normal((4, rank))
+        F = LabelsFactor(array_points(X - X.mean(axis=0)), U)
+        ratio = eigenvalue_ratio(F)
+        assert ratio == pytest.approx(eigenvalue_ratio(F()))
+        assert (ratio > 0.0) == (rank > 1)

@@ -302,16 +302,16 @@ def test_the_nodes_taken_are_those_of_the_least_bounds_up_to_the_goal():
 
 
 def test_a_point_is_certain_where_the_relaxation_with_its_other_label_costs_more_and_all_known_points_are():
-    y, near = np.tile([-1.0, 1.0], 5), 5e-5  # the relaxations are solved to 1e-5
-    X, known = np.random.default_rng(0).standard_normal((10, 5)), np.zeros(10)
+    y, near = np.tile([-1.0, 1.0], 4), 5e-4  # the relaxations are solved to 1e-4
+    X, known = np.random.default_rng(0).standard_normal((8, 5)), np.zeros(8)
     X[:, 0] += 1.5 * y
     known[[0, 3]] = y[[0, 3]]
     options, links = {"lam": 0.05, "ridge": 0.1}, dc.Links(labels=known)
-    best = dc.optimal_labels(X, links=links, tol=1e-4, **options)
-    others = [np.where(np.arange(10) == i, -best.labels, known) for i in range(10)]
-    costs = np.array([dc.low_rank(X, links=dc.Links(labels=other), tol=1e-6, **options).lower for other in others])
-    median = np.sort(costs[known == 0])[4]
-    found = dc.optimal_labels(X, links=links, tol=1e-4, certain_within=median - near - best.upper, **options)
+    best = dc.optimal_labels(X, links=links, tol=1e-3, **options)
+    others = [np.where(np.arange(8) == i, -best.labels, known) for i in range(8)]
+    costs = np.array([dc.low_rank(X, links=dc.Links(labels=other), tol=1e-5, **options).lower for other in others])
+    median = np.sort(costs[known == 0])[3]
+    found = dc.optimal_labels(X, links=links, tol=1e-3, certain_within=median - near - best.upper, **options)
     assert found.certain[known != 0].all()
     np.testing.assert_array_equal(found.certain[known == 0], costs[known == 0] >= median)
 

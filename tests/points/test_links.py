@@ -65,3 +65,11 @@ def test_what_is_no_set_of_links_is_said(given, words):
 def test_a_pair_of_a_point_with_itself_and_a_pair_twice_say_nothing_more():
     groups = dc.Links(same=[(1, 1), (0, 2), (2, 0)]).groups_of(3)
     np.testing.assert_array_equal(groups.owner, [0, 1, 0])
+
+
+def test_points_none_of_which_has_a_known_label_are_in_no_group_of_known_labels():
+    groups = dc.Links(same=[(0, 1), (2, 3)], labels=[-1, 0, 0, 0, 0]).groups_of(5)
+    apart = groups.within(np.array([False, False, True, True, True]))
+    assert apart.known == -1
+    np.testing.assert_array_equal(apart.labels(np.array([1.0, -1.0])), [1.0, 1.0, -1.0])
+    assert groups.within(np.array([False, True, True, False, False])).known == 0

@@ -119,6 +119,23 @@ def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit, monkey
     assert upper - lower <= 1e-5
 
 
+def test_the_rank_grows_only_after_certificates_without_progress(monkeypatch):
+    problem = direction_problem(as_data(correlated(60, 20, 0.5)), 1.0, Penalty.l1(0.01))
+    gaps, grown, grow = [], [], augmented_lagrangian.with_violated_direction
+
+    def noted(*given):
+        grown.append(len(gaps))
+        return grow(*given)
+
+    monkeypatch.setattr(augmented_lagrangian, "with_violated_direction", noted)
+    for point in augmented_lagrangian.iterates(problem, 700, gaussian(20, 3)):
+        gaps.append(point.bounds.gap)
+    assert grown
+    for end in grown:
+        start = end - ONE_BLOCK.rounds_to_grow
+        assert min(gaps[start:end]) >= 0.99 * min(gaps[:start], default=np.inf)
+
+
 def test_columns_are_dropped_only_where_they_are_negligible():
     U = gaussian(6, 4)
     assert rotation_to_fewer(U) is None

@@ -1,13 +1,19 @@
 """Labels proved optimal: brute force agrees, every bound on the way holds, links are obeyed."""
 
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import product
 from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from posed import direction_problem
 
 import diffrac_cvx as dc
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.links import Groups
+from diffrac_cvx.solvers.branching import sparse_tree
+from diffrac_cvx.solvers.branching.search import cost_of_signs
 from diffrac_cvx.solvers.branching.tree import Tree
 
 
@@ -181,7 +187,7 @@ def test_where_no_column_varies_all_labels_cost_one():
     assert found.gap < 1e-12
 
 
-@pytest.mark.parametrize("labels", [[1, -1, 1, -1], [1, 1, 1, 1]])
+@pytest.mark.parametrize("labels", [[1, -1, 1, -1], [1, 1, 1, 1], [-1, 1, 1, -1]])
 def test_where_all_labels_are_known_they_are_the_answer(labels):
     X = np.random.default_rng(0).standard_normal((4, 2))
     found = dc.optimal_labels(X, ridge=0.1, links=dc.Links(labels=labels))
@@ -265,3 +271,57 @@ def test_an_executor_gives_equal_answers(kind, lam):
     np.testing.assert_array_equal(found.certain, alone.certain)
     assert found.status is alone.status is dc.Status.OPTIMAL
     assert max(found.lower, alone.lower, cut.lower) <= min(found.upper, alone.upper, cut.upper)
+
+
+# Pieces
+
+
+def test_without_links_the_first_label_is_one_and_the_seconds_are_those_that_passed():
+    started = time.perf_counter()
+    found = dc.optimal_labels([[0.0], [9.0], [1.0], [8.0]], ridge=0.1)
+    assert 0.0 < found.seconds <= time.perf_counter() - started
+    assert found.labels.tolist() == [1.0, -1.0, 1.0, -1.0]
+
+
+def test_a_sign_costs_what_the_roots_of_the_two_rows_are_more_than_that_of_their_signed_sum():
+    Z, a = np.random.default_rng(0).standard_normal((6, 3)), np.array([0.5, -1.0, 2.0])
+    q, q_fixed = np.linalg.norm(Z, axis=1), float(np.linalg.norm(a))
+    together, apart = (q + q_fixed - np.linalg.norm(a + sign * Z, axis=1) for sign in (1.0, -1.0))
+    np.testing.assert_allclose(cost_of_signs(q, q_fixed, 2.0 * Z @ a), together * apart, rtol=1e-12)
+
+
+def test_the_nodes_taken_are_those_of_the_least_bounds_up_to_the_goal():
+    X = as_data(np.random.default_rng(0).standard_normal((6, 2)))
+    groups = Groups(np.arange(6), np.ones(6), -1)
+    for most, taken in ((10, [0.1, 0.2, 0.3]), (2, [0.1, 0.2]), (1, [0.1])):
+        tree = Tree(direction_problem(X, 1.0, dc.Penalty(ridge=0.1)), groups, 6, 1e-3)
+        bounds = [0.1, 0.2, 0.3, 0.6, 0.7]
+        tree.best, tree.open = 0.5, [(bound, number) for number, bound in enumerate(bounds, 40)]
+        assert [bound for bound, _ in tree.take(most)] == taken
+        assert sorted(bound for bound, _ in tree.open) == bounds[len(taken) :]
+
+
+def test_a_point_is_certain_where_the_relaxation_with_its_other_label_costs_more_and_all_known_points_are():
+    y, near = np.tile([-1.0, 1.0], 4), 5e-4  # the relaxations are solved to 1e-4
+    X, known = np.random.default_rng(0).standard_normal((8, 5)), np.zeros(8)
+    X[:, 0] += 1.5 * y
+    known[[0, 3]] = y[[0, 3]]
+    options, links = {"lam": 0.05, "ridge": 0.1}, dc.Links(labels=known)
+    best = dc.optimal_labels(X, links=links, tol=1e-3, **options)
+    others = [np.where(np.arange(8) == i, -best.labels, known) for i in range(8)]
+    costs = np.array([dc.low_rank(X, links=dc.Links(labels=other), tol=1e-5, **options).lower for other in others])
+    median = np.sort(costs[known == 0])[3]
+    found = dc.optimal_labels(X, links=links, tol=1e-3, certain_within=median - near - best.upper, **options)
+    assert found.certain[known != 0].all()
+    np.testing.assert_array_equal(found.certain[known == 0], costs[known == 0] >= median)
+
+
+def test_a_node_has_the_time_that_is_left_and_hardly_any_after_the_deadline(monkeypatch):
+    monkeypatch.setattr(sparse_tree, "low_rank", lambda *_, **limits: limits["time_limit"])
+
+    def left(seconds):
+        return sparse_tree.solve_node(sparse_tree.Task(None, 1.0, dc.Penalty(), 1e-3, None, 0.5, time.time() + seconds))
+
+    assert 4.0 < left(5.0) <= 5.0
+    assert 0.0 < left(-5.0) <= 0.01
+    assert left(np.inf) is None

@@ -374,3 +374,10 @@ def test_nothing_is_said_of_pairs_where_the_free_coordinates_cannot_be_eliminate
     monkeypatch.setattr(components, "eliminate", lambda *arguments: None)
     nothing = components.look_at_near(state, claim)
     assert (nothing.lower, len(nothing.failing)) == (None, 0)
+
+
+@pytest.mark.parametrize("quick", [0, 64])
+def test_steps_end_early_where_the_gap_is_small_enough_unless_a_look_at_it_takes_long(quick, monkeypatch):
+    monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, quick=quick))
+    state = components.diagonal_start(block_problem(direction_problem(as_data(planted(d=8)), 1.0, WEAK)))
+    assert components.improve(state, 20, 1.0) == (10 if quick else 20)

@@ -256,3 +256,10 @@ def test_a_given_epsilon_ends_the_published_variant_at_the_papers_own_rule(penal
 def test_more_columns_than_the_points_determine_do_not_break_the_eigenvalue_solver():
     X = dc.datasets.make_planted(100, 80, sparsity=2, noise=0.3, rng=0).X  # M is near the identity: LAPACK's evr fails
     assert dc.fista(X, variant="published", epsilon=1e-2 / np.log(80)).upper < 2e-2
+
+
+def test_fista_proves_a_gap_of_a_thousandth_unless_another_is_asked_for():
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    found = dc.fista(X, lam=0.02, ridge=0.1)
+    assert found.status is dc.Status.OPTIMAL
+    assert found.gap <= 1e-3

@@ -6,6 +6,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.penalties.absolute import Absolute
 from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.solvers.smoothed_dual import dual as smoothed_dual
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import published_dual
 
@@ -119,3 +120,12 @@ def test_zero_rows_are_no_part_of_the_separable_part():
     dual = SmoothedDual(array_points(X), np.eye(4), Absolute(np.zeros(4)))
     u = np.random.default_rng(6).uniform(0.2, 3.0, 25)
     assert dual.separable_part(u) == pytest.approx(np.sum(1 / u[:20]) / 50)
+
+
+@each_penalty
+@each_dual
+def test_the_curvature_in_c_is_bounded_as_sharply_where_there_are_many_coordinates(penalty, accelerated, monkeypatch):
+    dual = dual_of(penalty, accelerated=accelerated)
+    exact = np.linalg.norm(dual.W, 2) ** 4
+    monkeypatch.setattr(smoothed_dual, "LARGE", 0)
+    assert exact <= dual.curvature_C() <= 1.01 * exact

@@ -1,5 +1,7 @@
 """Pieces of the fast solvers that neither their answers nor their numbers of steps on small instances show."""
 
+from dataclasses import replace
+from itertools import islice
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,24 +9,29 @@ import pytest
 from posed import direction_problem
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates.block_problem import Partition
 from diffrac_cvx.certificates.direction_bounds import certify_in_one_pass
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.chunks import add
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import moment
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows, part_sums_at
+from diffrac_cvx.problem.direction_problem import best_alone
 from diffrac_cvx.problem.penalties.absolute import Absolute
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.solvers.factored import components, sampling
+from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     one_block,
     with_violated_direction,
 )
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
-from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
-from diffrac_cvx.solvers.factored.unknowns import OneFactor, top_energy
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK, SAMPLES
+from diffrac_cvx.solvers.factored.unknowns import OneFactor, sizes_of_directions, top_energy
 from diffrac_cvx.solvers.factored.unknowns import Point as BlockPoint
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
+from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual
+from diffrac_cvx.solvers.stopping import Start
 
 RNG = np.random.default_rng(50)
 PENALTY = dc.Penalty(a=0.1, c=np.array([0.3, 0.2, 0.4, 0.1, 0.5]))
@@ -66,7 +73,59 @@ def test_an_uphill_direction_is_replaced_and_at_a_minimum_there_is_no_step():
     assert take_step(lambda U: stuck._replace(U=U, value=2.0), stuck, Memory(), lambda Z: Z) is None
 
 
+def test_a_memory_that_is_rotated_gives_the_rotated_direction():
+    rng, memory, turned = np.random.default_rng(3), Memory(), Memory()
+    Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    for step in rng.standard_normal((4, 5, 3)):
+        change = np.linspace(0.5, 4.0, 5)[:, None] * step
+        memory.add(step, change)
+        turned.add(step, change)
+    turned.rotate(Q)
+    assert len(turned.pairs) == 4
+    G = rng.standard_normal((5, 3))
+    np.testing.assert_allclose(turned.direction(G @ Q, lambda Z: Z), memory.direction(G, lambda Z: Z) @ Q, atol=1e-12)
+
+
+@pytest.mark.parametrize(("slope", "length"), [(0.1, 0.1), (5.0, 0.6)])
+def test_the_first_step_is_the_gradient_and_at_most_three_tenths_of_the_point(slope, length):
+    U, direction = np.full((2, 2), 1.0), np.full((2, 2), 0.5)
+    at = Point(U, 0.0, slope * direction)
+    new = take_step(lambda Z: Point(Z, slope * inner(Z - U, direction), at.gradient), at, Memory(), lambda Z: Z)
+    np.testing.assert_allclose(new.U, U - length * direction, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("curvature", "tried"), [(4.0, [-3.0, 0.0]), (20.0, [-19.0, -1.0, 0.0])])
+def test_after_a_step_too_long_the_minimum_of_the_parabola_is_tried_and_no_less_than_a_tenth(curvature, tried):
+    points, memory = [], Memory()
+    memory.add(np.ones((1, 1)), np.ones((1, 1)))
+
+    def parabola(U):
+        points.append(U.item())
+        return Point(U, curvature * float(U.item()) ** 2 / 2, curvature * U)
+
+    at = parabola(np.ones((1, 1)))
+    new = take_step(parabola, at, memory, lambda Z: Z)
+    np.testing.assert_allclose(points[1:], tried, atol=1e-12)
+    assert new.value < at.value
+
+
 # The augmented Lagrangian of one block
+
+
+def test_an_update_of_the_multiplier_is_an_evaluation_with_the_new_one():
+    lagrangian, U = one_block(OneFactor(problem_of())), 0.05 * np.random.default_rng(4).standard_normal((5, 2))
+    at = lagrangian.point(U)
+    moved = lagrangian.update(at)
+    again = lagrangian.point(U)
+    assert moved.value > at.value
+    assert moved.value == pytest.approx(again.value, rel=1e-12)
+    np.testing.assert_allclose(moved.gradient, again.gradient, rtol=1e-10, atol=1e-14)
+
+
+def test_the_sizes_of_directions_are_those_of_least_squares_for_labels_at_random():
+    problem = problem_of()
+    inverse = np.linalg.inv(problem.A + np.diag(problem.c**2))
+    np.testing.assert_allclose(sizes_of_directions(problem), np.diag(inverse @ problem.A @ inverse), rtol=1e-10)
 
 
 def test_steps_take_account_of_correlated_columns_and_only_of_these_and_few_rows_give_the_same_products():
@@ -110,6 +169,41 @@ def test_negligible_columns_of_a_block_are_dropped():
     point = components.reduce_rank(BlockPoint(np.ones(1), np.zeros((1, 0)), np.zeros((0, 0)), [wide]))
     assert point.factors[0].shape == (3, 2)
     np.testing.assert_allclose(point.factors[0] @ point.factors[0].T, wide @ wide.T, atol=1e-6)
+
+
+def test_the_blocks_are_left_where_more_than_half_of_the_coordinates_are_in_one_of_them():
+    nothing = components.Look(None, None)
+    for sizes, giant in (((2, 1, 1, 1), False), ((2, 2), False), ((3, 1, 1), True), ((3, 1, 1, 1), False)):
+        partition = Partition(np.repeat(np.arange(len(sizes)), sizes))
+        state = SimpleNamespace(blocks=SimpleNamespace(partition=partition))
+        assert components.is_giant(state, nothing) is giant
+
+
+def test_few_features_are_tried_first_where_there_are_many_a_ridge_and_a_start_on_a_quarter_of_them_at_most():
+    def is_tried(d, ridge, on=None):
+        penalty = dc.Penalty(a=np.where(np.arange(d) < ridge, 0.3, 0.0), c=0.1)
+        start = Start() if on is None else Start(np.eye(d, on))
+        return growing.is_worth_trying(problem_of(penalty=penalty, n=10, d=d), start)
+
+    assert is_tried(200, ridge=200)
+    assert is_tried(200, ridge=1)
+    assert not is_tried(200, ridge=0)
+    assert not is_tried(199, ridge=199)
+    assert is_tried(200, ridge=200, on=50)
+    assert not is_tried(200, ridge=200, on=51)
+
+
+def test_no_diagonal_v_has_an_objective_below_the_floor_and_one_attains_it_where_columns_are_signs():
+    for signs in (True, False):
+        X = np.random.default_rng(5).standard_normal((40, 6))
+        if signs:
+            X = np.random.default_rng(5).permuted(np.repeat([[1.0], [-1.0]], 20, axis=0) * np.ones(6), axis=0)
+        problem = direction_problem(as_data(X), 1.0, dc.Penalty(a=0.3, c=0.2))
+        floor, best = growing.diagonal_floor(problem), best_alone(problem).value
+        for seed in range(20):
+            weights = np.random.default_rng(seed).exponential(size=6) ** 4
+            assert problem.best_scale(np.diag(weights)).value >= floor - 1e-12
+        assert floor == pytest.approx(best, rel=1e-9) if signs else floor < best
 
 
 # Samples
@@ -210,7 +304,75 @@ def test_a_factor_grows_by_small_columns_where_the_certificate_is_violated():
     np.testing.assert_array_equal(np.abs(sampling.grow(problem, whole)), np.eye(5))
 
 
+def test_the_surrogate_on_all_rows_is_the_problem_itself_and_none_has_a_direction_of_little_cost():
+    X = np.random.default_rng(6).standard_normal((400, 4))
+    problem = direction_problem(as_rows(np.column_stack([X, X[:, 0]])), 1.0, dc.Penalty(c=0.05))
+    whole = sampling.surrogate(problem, sampling.take_sample(problem, 400), None)
+    np.testing.assert_allclose(whole.A, problem.A, atol=1e-12)
+    rows = X.copy()
+    rows[:, 2] *= 0.1
+    plain = direction_problem(as_rows(X), 1.0, dc.Penalty(c=0.05))
+    assert sampling.surrogate(plain, array_points(rows), None) is None
+    rows[:, 2] *= 9.0
+    assert sampling.surrogate(plain, array_points(rows), None) is not None
+
+
+@pytest.mark.parametrize("permuted", [0, 10_000])
+def test_no_row_is_twice_in_a_sample(permuted, monkeypatch):
+    monkeypatch.setattr(sampling, "SAMPLES", replace(SAMPLES, permuted=permuted))
+    X = RNG.standard_normal((60, 2))
+    sample = sampling.take_sample(direction_problem(as_rows(X), 1.0, dc.Penalty(lam=0.1)), 50).array()
+    assert len({tuple(row) for row in sample}) == 50
+
+
+@pytest.mark.parametrize("penalty", [dc.Penalty(a=0.1), dc.Penalty(a=0.1, c=0.2)], ids=["ridge", "l1"])
+def test_the_iterations_said_are_the_steps_taken_on_samples_and_on_all_rows(penalty, monkeypatch):
+    X, steps = np.random.default_rng(7).standard_normal((5000, 3)), []
+
+    def counted(*given):
+        new = take_step(*given)
+        steps.append(new is not None)
+        return new
+
+    monkeypatch.setattr(augmented_lagrangian, "take_step", counted)
+    for point in islice(sampling.iterates(direction_problem(as_rows(X), 1.0, penalty), 1e-6, 200), 2):
+        assert point.n_iter == sum(steps) > 0
+    steps.clear()
+    for point in augmented_lagrangian.iterates(problem_of(penalty=penalty, n=100, d=30), 30):
+        assert point.n_iter == sum(steps)
+    assert sum(steps) == 30
+
+
 # The smoothed dual
+
+
+def test_the_first_point_is_that_of_any_multiple_of_the_start_however_many_coordinates(monkeypatch):
+    problem = problem_of()
+    U = np.random.default_rng(8).standard_normal((5, 2))
+    duals = [published.published_dual(problem), SmoothedDual(problem.X, problem.W, problem.coupling)]
+    for dual in duals:
+        inverse = np.linalg.inv(dual.W @ dual.W.T)
+        scaled = U / np.trace(U.T @ inverse @ U) ** 0.5  # tr NV = 1
+        expected = problem.inverse_roots(problem.X.energies(scaled), 1e-4)
+        for large in (1000, 0):
+            monkeypatch.setattr(published, "LARGE", large)
+            for multiple in (1.0, 3.0):
+                u, scale = published.first_point(problem, dual, multiple * U)
+                np.testing.assert_allclose(u, expected, rtol=1e-9)
+                assert scale == pytest.approx(max(problem.gain(scaled) / 2, 0.05), rel=1e-9)
+
+
+def test_where_no_step_is_needed_none_is_shortened():
+    """In one dimension the dual is separable, and u = 1/|x| its optimum."""
+    X = as_data(np.random.default_rng(9).standard_normal((30, 1)))
+    problem = direction_problem(X, 1.0, dc.Penalty(a=0.1))
+    dual = SmoothedDual(problem.X, problem.W, problem.coupling)
+    u = 1.0 / np.abs(dual.Z.array().ravel())
+    stage = accelerated.Stage.at(dual, 1e-3, 1.0, u)
+    ahead = stage.point(u, np.zeros((1, 1)))
+    new, _, factor = stage.step(ahead, dual.smooth_part(ahead.D, 1e-3), 7.0)
+    np.testing.assert_allclose(new.u, u, rtol=1e-12)
+    assert factor == 7.0
 
 
 def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon(monkeypatch):

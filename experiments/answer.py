@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import diffrac_cvx as dc
 from diffrac_cvx.problem.proved_numbers import format_upper
 from diffrac_cvx.typing import Array
+from experiments.harness import provenance
 from experiments.harness.style import ACCENT, PAGE, SECOND, STYLE, save
 
 FIGURES = Path("figures")
@@ -103,4 +104,5 @@ def passage(table: pd.DataFrame) -> str:
 if __name__ == "__main__":
     draw(FIGURES / "answer")
     compare().to_csv(FIGURES / "answer.csv", index=False, float_format="%.9g")
+    provenance.record(["answer"], provenance.read_sources())
     print("wrote figures/answer.csv and figures/answer.png")

@@ -171,7 +171,7 @@ class Worker:
         with self.turn:
             if stopped():
                 raise StoppedError
-            process = self.start()
+            process, self.before = self.start(), np.nan
             try:
                 self.outbox.put(content)  # without waiting for the process to read: it may still be starting
                 answer = self.wait(GRACE if call.reports else PATIENCE, stopped, tell, seconds)

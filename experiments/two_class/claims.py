@@ -145,7 +145,7 @@ def papers_protocol(table: pd.DataFrame) -> Finding:
         f"Algorithm 1 to the letter, labels of its last iterate whatever the value. Of {2 * len(figures)} relaxed figures are met: "
         + "; ".join(f"{end}: {', '.join(counts)}" for end, counts in ends.items())
         + f". {figures_anywhere(figures)} are met by one of the {len(PROTOCOLS)}, each with its own choice. {int(stopped.sum())} of "
-        f"{len(runs)} runs met their rule within {PUBLISHED_MOST} iterations or fewer; the median of the gaps of the others is "
+        f"{len(runs)} runs met their rule, within {PUBLISHED_MOST} iterations at most; the median of the gaps of the others is "
         f"{format_upper(runs.loc[~stopped, 'gap'].median())}, where values lie in [0, 1].",
         f"The most are met by {' and '.join(met.index[met == met.iloc[0]])}; the verdicts are for the first. Labels are those of "
         "an iterate that a limit of iterations stops, or an absolute gap, above the value itself at small nu: such figures need "

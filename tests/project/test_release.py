@@ -90,6 +90,30 @@ def imports_of(path):
     return {name.partition(".")[0] for name in names - inside}, found
 
 
+def named_in(path):
+    """The first parts of the modules that a file imports anywhere, by name too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "find_spec")):
+            yield from (part.value.partition(".")[0] for part in node.args if isinstance(part, ast.Constant))
+
+
+def test_every_package_that_a_table_needs_is_declared():
+    """One that is imported only where it is installed is a method missing from the table, and nobody sees why."""
+    extras = PROJECT["project"]["optional-dependencies"]
+    declared = {re.match(r"[\w-]+", name)[0] for name in sum(extras.values(), PROJECT["project"]["dependencies"])}
+    modules = {name.replace("-", "_") for name in declared} | {"sklearn", "diffrac_cvx", "experiments"}
+    brought = {"distributed", "joblib", "requests"}  # by dask[distributed], scikit-learn and pooch
+    typing = {"typing_extensions"}  # read by a type checker alone
+    files = [path for folder in ("experiments", "diffrac_cvx") for path in (ROOT / folder).rglob("*.py")]
+    used = {name for path in files for name in named_in(path)}
+    assert {"gemclus", "pymanopt", "rdata", "dask"} <= used
+    assert used - modules - brought - typing - set(sys.stdlib_module_names) == set()
+
+
 def test_the_extra_for_the_pages_brings_all_that_they_import():
     extras = PROJECT["project"]["optional-dependencies"]
     given = [*PROJECT["project"]["dependencies"], *extras["docs"], *extras["app"]]

@@ -182,15 +182,15 @@ def theory_grows(cone: pd.DataFrame) -> Finding:
 
 
 def weights_that_keep(population: pd.DataFrame, sample: pd.DataFrame) -> Finding:
-    """Where the direction survives, on either side of lambda (s - 1) d = 1."""
+    """Where the direction survives, on either side of lambda (l - 1) d = 1."""
     kappa = population["lam"] * (population["sparsity"] - 1) * population["d"]
     kept = population["excess"] > 1e-3
     inner, outer = kappa[kept].max(), kappa[~kept].min()
     at = sample["lam"] * (sample["sparsity"] - 1) * sample["d"]
     below, above = (share_of(sample["error"][rows] < RECOVERED) for rows in (at < 1.0, at >= 1.0))
     return Finding(
-        "the planted direction survives while lambda (s - 1) d < 1",
-        f"With infinitely many points and l = 4 it has weight up to lambda (s - 1) d = {inner:.2f} and none from "
+        "the planted direction survives while lambda (l - 1) d < 1",
+        f"With infinitely many points and l = 4 it has weight up to lambda (l - 1) d = {inner:.2f} and none from "
         f"{outer:.2f} on, d from {population['d'].min()} to {population['d'].max()}. With n = {PER_D} d the labels are "
         f"recovered in {below:.2f} of the instances below 1 and in {above:.2f} of those above.",
     )

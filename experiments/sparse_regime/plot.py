@@ -130,5 +130,5 @@ def draw_weights(ax: Axes, population: pd.DataFrame, sample: pd.DataFrame) -> No
     ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"weight $\lambda$")
     ax.set(xlim=(5.3, 290), ylim=(2.7e-4, 0.34))
     ax.set_title("(d) weights that keep a 4-sparse direction")
-    ax.text(82, 0.02, r"$\lambda (s-1) d = 1$", color=SECOND, fontsize=6.5)
+    ax.text(82, 0.02, r"$\lambda (l-1) d = 1$", color=SECOND, fontsize=6.5)
     ax.figure.colorbar(image, ax=ax, label=r"weight of the direction, $n = \infty$", pad=0.02)

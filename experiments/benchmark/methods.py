@@ -10,6 +10,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.typing import Array
 from experiments.benchmark.semidefinite import as_semidefinite
+from experiments.in_process import solve_here
 from experiments.runtime.pymanopt_max_cut import solve_max_cut
 
 GOALS = (1e-2, 1e-4)  # relative gaps, (upper - lower) / upper
@@ -59,7 +60,7 @@ def through_cvxpy(
 ) -> Result:
     """Build and solve Eq. (15) through CVXPY; its compilation is part of the time."""
     relaxation = dc.v_space(X, 1.0, penalty)
-    return dc.solve(relaxation, solver, tol=GOALS[-1], time_limit=seconds, memory_limit=MEMORY, **options)
+    return solve_here(relaxation, solver, seconds, tol=GOALS[-1], memory_limit=MEMORY, **options)
 
 
 def through_cvxpy_untimed(

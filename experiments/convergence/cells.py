@@ -13,6 +13,7 @@ from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.registry import RELAXATIONS, SOLVERS
 from experiments.convergence.instances import FAMILIES, SIZES, SMOKE, SMOKE_FAMILIES, Instance, make_instance
 from experiments.harness.sweep import Cell, Row
+from experiments.in_process import solve_here
 
 GOALS = (1e-4, 1e-8)  # of the proved gap, relative to 1, the value of V = 0
 MOST_FISTA = 1e8  # n d^2 up to which fista is run: above, it makes too few steps in the time
@@ -41,7 +42,7 @@ def solve(method: str, instance: Instance, tol: float, deadline: Deadline) -> Re
     """Solve by a method; iterations are not limited, and the solvers of CVXPY look at the clock alone."""
     patience = PATIENCE * deadline.seconds
     if method in dc.registry.cvxpy_solvers():
-        return dc.solve(dc.v_space(*instance), method, tol=tol, time_limit=patience)
+        return solve_here(dc.v_space(*instance), method, patience, tol=tol)
     limits: dict[str, Any] = {"callback": deadline, "time_limit": patience, "max_iter": 10**9}
     return SOLVERS[method].run(*instance, tol=tol, **limits)
 

@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.problem.result import Status
 from experiments.benchmark.methods import METHODS
+from experiments.in_process import solve_here
 from experiments.robustness import cells as robustness_cells
 from experiments.runtime import cells as runtime_cells
 from experiments.runtime import fit, methods, pymanopt_max_cut
@@ -206,3 +208,30 @@ def test_a_run_of_fista_that_uses_up_its_iterations_is_said_to(monkeypatch):
 def test_the_refined_labels_correlate_at_least_as_much():
     plain, refined = (robustness_cells.measure(m, 0.01, 20, 3) for m in ("low_rank", "low_rank, then alternating"))
     assert refined["separation"] >= plain["separation"] - 1e-12
+
+
+# CVXPY's solvers are timed in the process that runs them.
+
+WIDE = dc.datasets.make_planted(20, 90, noise=0.3, rng=0).X  # whose steps may take long by CLARABEL
+
+
+@pytest.mark.parametrize("solver", ["SCS", "CLARABEL"])
+def test_the_seconds_of_a_solve_through_cvxpy_are_those_of_the_processor_that_did_it(solver):
+    result = methods.in_processor_time(methods.OWN[f"CVXPY + {solver}"], planted(60, 12).X, 0.01, 0)
+    assert result.seconds > 0.005
+    assert result.gap < 1e-2
+
+
+def test_a_time_that_another_process_has_spent_is_no_time_of_this_one():
+    def elsewhere(X):
+        return dc.solve(dc.v_space(X, lam=0.01), "CLARABEL", time_limit=2.0)
+
+    with pytest.raises(RuntimeError, match="another process"):
+        methods.in_processor_time(elsewhere, WIDE)
+
+
+def test_a_solver_of_cvxpy_that_its_own_limit_ends_says_so():
+    relaxation = dc.v_space(planted(200, 30).X, lam=0.01)
+    result = solve_here(relaxation, "SCS", 1e-3, tol=1e-9, eps_abs=1e-12, eps_rel=1e-12)
+    assert result.status is Status.LIMIT
+    assert result.lower <= result.upper

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.ticker import NullFormatter
 
 from experiments.harness.beyond import panels
 from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
@@ -21,16 +22,26 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         sizes = pd.concat([rows["n"] * rows["d"], words["n"] * words["d"]])
         ends = [sizes.min(), sizes.max()]
         memory.plot(ends, [8 * size / 1e9 for size in ends], color=GREY, lw=0.8, label="a dense array of doubles")
-        memory.axhline(2.0, color=GREY, lw=0.8, ls=":")
+        memory.axhline(2.0, color=GREY, lw=0.8, ls=":", label="2 GB")
+        for ax, title in (
+            (seconds, "(a) time"),
+            (memory, "(b) memory, 1 MB at least"),
+            (moved, "(c) between processes"),
+        ):
+            ax.set_title(title)
         for ax, words in ((seconds, "seconds to a gap of 0.001"), (memory, "memory beside the data, GB")):
             ax.set(xscale="log", yscale="log", xlabel="entries $n d$", ylabel=words)
             ax.legend(frameon=False)
-        memory.set_ylim(top=200.0)
+        memory.set_ylim(top=1000.0)
         for workers, part in cluster.groupby("workers"):
             marker, color = WORKERS.get(int(workers), ("d", GREY))
             label = f"{workers} process{'' if workers == 1 else 'es'}"
             moved.plot(part["n"], part["moved_per_pass"] / 1e6, marker + "-", color=color, ms=4, label=label)
         moved.set(xscale="log", xlabel="rows $n$, 20 columns", ylabel="MB moved a pass")
+        moved.xaxis.set_minor_formatter(NullFormatter())
+        moved.set_xticks(
+            sorted(cluster["n"].unique()), [f"{n:.1e}".replace("e+0", "e") for n in sorted(cluster["n"].unique())]
+        )
         if len(cluster):
             moved.set_ylim(0, 1.5e-6 * cluster["moved_per_pass"].max())
             moved.legend(frameon=False, loc="best")

@@ -64,6 +64,7 @@ def ax():
 
 @pytest.fixture(autouse=True)
 def _closed():
+    plt.close("all")  # those of other modules' tests
     yield
     plt.close("all")
 

@@ -12,18 +12,18 @@ import diffrac_cvx as dc
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.relaxations.relaxation import Relaxation
 
-LIMIT_OF = {"SCS": "time_limit_secs", "CLARABEL": "time_limit"}  # each solver's own option, in seconds
+LIMIT_OF = {"SCS": "time_limit_secs"}  # that of CLARABEL has the name of the limit of `dc.solve`
 SMALL = 0.1  # seconds of other processes that libraries may start; to start a Python with ours takes more
 P = ParamSpec("P")
 
 
 def solve_here(relaxation: Relaxation, solver: str, seconds: float, **options: Any) -> Result:
-    """Solve by SCS or CLARABEL, which stop after so many seconds; CVXPY's compilation is not limited.
+    """Solve by SCS, which stops after so many seconds, or by CLARABEL, which does not, after CVXPY's compilation.
 
     The result's seconds have both; where they are over, that is why a gap is above the tolerance.
     """
-    options = {LIMIT_OF[solver]: seconds, **options}
-    result = dc.solve(relaxation, solver, **options)
+    options |= {LIMIT_OF[solver]: seconds} if solver in LIMIT_OF else {}
+    result = without_others(dc.solve, relaxation, solver, **options)
     late = result.seconds >= seconds and result.status is Status.INACCURATE
     return replace(result, status=Status.LIMIT) if late else result
 

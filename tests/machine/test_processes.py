@@ -45,18 +45,18 @@ def fill(megabytes):
     return float(np.ones(int(megabytes * MEGA / 8)).sum())
 
 
-def fill_elsewhere(megabytes, seconds=None):
-    """Fill memory in a process that this one starts; where there are seconds, it is stopped after them."""
-    other, end = Worker(), None if seconds is None else time.monotonic() + seconds
-    other.start()
+def fill_elsewhere(megabytes, filled=None):
+    """Fill memory in a process that this one starts; where a file is named, it is stopped once it has made it."""
+    other = Worker()
     with contextlib.closing(other), contextlib.suppress(StoppedError):
-        call = Call(fill if seconds is None else fill_and_wait, (megabytes,))
-        return other.call(call, stopped=processes.never if end is None else lambda: time.monotonic() > end).value
+        call = Call(fill, (megabytes,)) if filled is None else Call(fill_and_wait, (megabytes, filled))
+        return other.call(call, stopped=processes.never if filled is None else filled.exists).value
 
 
-def fill_and_wait(megabytes):
+def fill_and_wait(megabytes, filled):
     kept = np.ones(int(megabytes * MEGA / 8))
-    time.sleep(30)
+    filled.touch()
+    time.sleep(60)
     return kept
 
 
@@ -193,9 +193,11 @@ def test_the_peak_is_that_of_the_call_alone(worker):
     assert 150 * MEGA < large < 300 * MEGA
 
 
-@pytest.mark.parametrize("seconds", [None, 3.0])
-def test_the_peak_of_a_call_counts_the_process_that_it_lets_work_for_it_also_where_that_is_stopped(worker, seconds):
-    assert worker.call(Call(fill_elsewhere, (200, seconds))).peak > 150 * MEGA
+@pytest.mark.parametrize("name", [None, "filled"])
+def test_the_peak_of_a_call_counts_the_process_that_it_lets_work_for_it_also_where_that_is_stopped(
+    worker, name, tmp_path
+):
+    assert worker.call(Call(fill_elsewhere, (200, name and tmp_path / name))).peak > 150 * MEGA
     assert worker.call(Call(abs, (-3,))).peak < 50 * MEGA
 
 

@@ -39,9 +39,8 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             moved.plot(part["n"], part["moved_per_pass"] / 1e6, marker + "-", color=color, ms=4, label=label)
         moved.set(xscale="log", xlabel="rows $n$, 20 columns", ylabel="MB moved a pass")
         moved.xaxis.set_minor_formatter(NullFormatter())
-        moved.set_xticks(
-            sorted(cluster["n"].unique()), [f"{n:.1e}".replace("e+0", "e") for n in sorted(cluster["n"].unique())]
-        )
+        ticks = sorted(cluster["n"].unique())
+        moved.set_xticks(ticks, [f"{n:.1e}".replace("e+0", "e") for n in ticks])
         if len(cluster):
             moved.set_ylim(0, 1.5e-6 * cluster["moved_per_pass"].max())
             moved.legend(frameon=False, loc="best")

@@ -15,7 +15,7 @@ from diffrac_cvx.certificates.label_proof import Projection, projection_of
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
-from diffrac_cvx.points.checks import Array, as_data, as_labels, in_unit_interval
+from diffrac_cvx.points.checks import Array, as_labels, centred_data, in_unit_interval
 from diffrac_cvx.points.checks import nonnegative as at_least_zero
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.links import Links
@@ -70,6 +70,8 @@ class Path:
         Standard deviations of the features: directions times these are per standard deviation.
     groups : Groups or None
         The groups of the features, where the penalty has some: their ``names`` and ``sizes``.
+    n_excluded : (m,) array of int
+        Number of columns that are excluded, see `Result`: the bounds are about X without them.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Path:
     reservations: tuple[tuple[Reservation, ...], ...] = ()
     deviations: Array | None = None
     groups: Groups | None = None
+    n_excluded: Array | None = None
 
     @property
     def group_norms(self) -> Array:
@@ -174,7 +177,7 @@ class PathRecorder:
         if links is None:
             self.X = as_points(X, by_columns=True, warn=warn, depth=5)
         else:
-            self.X = weighted_points(as_data(X, warn=warn, depth=5), None, links)
+            self.X = weighted_points(centred_data(X, warn=warn, depth=5), None, links)
         self.y = None if y is None else as_labels(y, len(self.X))
         self.rounding = rounding if links is None else lambda F: obey(rounding(F), links)
         self.columns = UnitColumns(self.X)
@@ -185,6 +188,7 @@ class PathRecorder:
         return {
             "value": result.value,
             "lower": result.lower,
+            "n_excluded": result.n_excluded,
             "upper": result.upper,
             "eigenvalue_ratio": eigenvalue_ratio(result.factor),
             "imbalance": factor_imbalance(result.factor),
@@ -420,7 +424,7 @@ def duality(
     recorder = PathRecorder(X)
     if solver is None and solver_options:
         raise ParameterError(f"{', '.join(solver_options)} are options of a solver of (7); name it, as solver='SCS'")
-    projection = projection_of(recorder.X.array()) if solver is None else None
+    projection = projection_of(recorder.X) if solver is None else None
     pairs = []
     for result in solve_along(grid[::-1], lambda nu, start, **_: low_rank(recorder.X, nu, start=start, tol=tol)):
         alpha = factor_imbalance(result.factor)

@@ -233,7 +233,7 @@ def block_problem(problem: DirectionProblem, chosen: Indices | None = None) -> B
     X, Y = problem.X.in_columns(), problem.Y.in_columns()
     F, FY = X.dense_columns(free), Y.dense_columns(free)
     root = np.vstack([FY / len(FY) ** 0.5, np.diag(problem.a[free])])
-    basis = whitener(root, problem.a[free] > 0.0) if len(free) else np.zeros((0, 0))
+    basis = whitener(root) if len(free) else np.zeros((0, 0))
     whitened = rounding_of_whitening(FY, basis, FY @ basis, problem.a[free] ** 2)
     return BlockProblem(
         X=X.columns(columns),

@@ -14,13 +14,27 @@ from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.certificates.values import proved_clusters_value, proved_labels_value, proved_value
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.points.checks import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
+from diffrac_cvx.points.checks import (
+    Array,
+    as_clusters,
+    as_labels,
+    as_matrix,
+    as_scalar,
+    centred_data,
+    in_unit_interval,
+)
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.links import Links, require_obeyed
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import Sample, read_points
-from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_by_rows
+from diffrac_cvx.problem.direction_problem import (
+    DirectionProblem,
+    direction_problem,
+    problem_by_rows,
+    without_collinear,
+)
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
 from diffrac_cvx.problem.proved_numbers import width_of
 from diffrac_cvx.problem.result import Bracket, Result
@@ -71,7 +85,7 @@ def certify_v(
     Returns
     -------
     Bracket
-        (lower, upper), 0 <= lower <= optimum <= upper <= 1.
+        (lower, upper), 0 <= lower <= optimum <= upper <= 1, and how many columns are excluded.
 
     Raises
     ------
@@ -90,14 +104,14 @@ def certify_v(
     point = problem.best_scale(U)
     upper = min(1.0, proved_value(points.X, nu, penalty, problem.user_factor(point.U)))  # 1 for NaN
     if nu == 0.0 and links is None:
-        return Bracket(0.0, upper)
+        return Bracket(0.0, upper, problem.n_excluded)
     lower = bracket_any(problem, point, dual).lower
     if not is_sparse(U) or problem.X.in_passes:
         lower = lower if dual is None else max(lower, bound_by_dual(problem, dual))
     elif len(problem.c) <= SMALL:
         lower = max(lower, bracket_any(problem, point._replace(U=dense(U))).lower)
     require_consistent(lower, upper, "the directions")
-    return Bracket(float(lower), upper)
+    return Bracket(float(lower), upper, problem.n_excluded)
 
 
 def read_matrix(
@@ -132,10 +146,6 @@ def certify_y(
     :math:`1^\top\mu + n \min(0, \lambda_{\min}(K - \mathrm{Diag}(\mu)))`, its smallest eigenvalue bounded by counting
     signs (Sylvester), without an n x n matrix when F is given.
 
-    As everywhere, a direction without a ridge along which the data vary by less than about 1e-13 of their largest
-    variation is taken to be constant; whether one is may differ between this and `certify_v`, where the offset is one
-    of the columns.
-
     Source: duality for Eq. (7), (8) and (16).
 
     Parameters
@@ -159,7 +169,7 @@ def certify_y(
     Returns
     -------
     Bracket
-        (lower, upper), 0 <= lower <= optimum <= upper.
+        (lower, upper), 0 <= lower <= optimum <= upper, and how many columns are excluded.
 
     Raises
     ------
@@ -169,19 +179,18 @@ def certify_y(
         If what is computed costs less than the lower bound: one of the two is wrong, and neither is returned.
     """
     penalty = penalty_of(penalty, None, ridge)
-    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    points, nu = weighted_points(centred_data(X, warn=False), None, links), in_unit_interval(nu, "nu")
     F = as_matrix(Y_or_F, "Y_or_F")
-    if len(F) != len(data):
-        raise DataError(f"Y_or_F has {len(F)} rows for {len(data)} points")
+    if len(F) != len(points):
+        raise DataError(f"Y_or_F has {len(F)} rows for {len(points)} points")
     if F.shape[0] == F.shape[1]:
         F = psd_factor(F)
     if alpha is not None and links is not None:
         raise ParameterError("alpha fixes an imbalance that links may make impossible; leave one of them out")
-    groups = None if links is None else links.groups_of(len(data))
-    H = projection_of(data, ridge_of(penalty, data.shape[1]), groups)
+    H = projection_of(points, ridge_of(penalty, points.shape[1]))
     found = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
     require_consistent(*found, "the labels' matrix")
-    return found
+    return Bracket(*found, H.n_excluded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,11 +205,14 @@ class LabelCertificate:
         Proved lower bound on Eq. (9) over all 2^n labellings.
     v : (d,) array
         The direction; where signs are known, that of the labels or of their opposite, whichever costs less.
+    n_excluded : int
+        Number of columns that are excluded, see `Result`: the lower bound is about the table without them.
     """
 
     objective: float
     lower: float
     v: Array
+    n_excluded: int = 0
 
     @property
     def gap(self) -> float:
@@ -264,10 +276,11 @@ def certify_labels(
     labels = points.of_points(every).astype(np.float64)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])
-    labels, v = oriented_direction(points.X, labels, weights)
-    objective = proved_labels_value(points.X, labels, v, nu, weights)
+    kept = without_collinear(points.X, penalty)
+    labels, v = oriented_direction(kept, labels, weights)
+    objective = proved_labels_value(kept, labels, v, nu, weights)
     require_consistent(bound, objective, "these labels")
-    return LabelCertificate(objective=objective, lower=bound, v=v)
+    return LabelCertificate(objective=objective, lower=bound, v=v, n_excluded=kept.n_excluded)
 
 
 @dataclass(frozen=True)
@@ -282,11 +295,14 @@ class ClustersCertificate:
         Proved lower bound on the cost of every partition into at most K clusters.
     W : (K, d) array
         The direction of each cluster against the others.
+    n_excluded : int
+        Number of columns that are excluded, see `Result`: the lower bound is about the table without them.
     """
 
     objective: float
     lower: float
     W: Array
+    n_excluded: int = 0
 
     @property
     def gap(self) -> float:
@@ -356,7 +372,8 @@ def certify_clusters(
     if weights.structure.nonnegative is not None:
         raise ParameterError("known signs are those of one direction; K clusters have K, so leave nonnegative out")
     Z = (points.of_points(found)[:, None] == np.arange(K)).astype(np.float64)
-    W = best_directions(points.X, Z - points.X.mean_of(Z), weights)
-    objective = proved_clusters_value(points.X, Z, W, nu, weights)
+    kept = without_collinear(points.X, penalty)
+    W = best_directions(kept, Z - kept.mean_of(Z), weights)
+    objective = proved_clusters_value(kept, Z, W, nu, weights)
     require_consistent(bound, objective, "these clusters")
-    return ClustersCertificate(objective=objective, lower=bound, W=W)
+    return ClustersCertificate(objective=objective, lower=bound, W=W, n_excluded=kept.n_excluded)

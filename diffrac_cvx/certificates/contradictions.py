@@ -32,7 +32,7 @@ def require_consistent(lower: float, cost: float, what: str) -> None:
     if lower > cost:
         raise ContradictionError(
             f"{what} cost at most {cost!r}, less than the lower bound {lower!r}: it is not one for these data, nu, "
-            "penalty and weights; where the result says that directions were left out, it is that of data without them",
+            "penalty and weights; if columns are excluded (n_excluded), it is that of the table without them",
             lower=lower,
             cost=cost,
         )

@@ -13,9 +13,11 @@ import numpy as np
 
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.exclusion import exclude
 from diffrac_cvx.points.floating_point import UNIT, outside_of, round_up, rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import row_products, scale_to_whiten
 from diffrac_cvx.points.links import Groups
+from diffrac_cvx.points.points import Points
 
 
 class Projection(NamedTuple):
@@ -23,8 +25,17 @@ class Projection(NamedTuple):
 
     Q: Array  # (n, r)
     off: float  # how far QQ' may be from H_a, in the spectral norm
-    left_out: int  # how many directions without a ridge are taken to be constant: the data hardly vary along them
-    groups: Groups | None = None  # which points are linked
+    points: Points  # without the excluded columns
+
+    @property
+    def groups(self) -> Groups | None:
+        """Which points are linked."""
+        return self.points.groups
+
+    @property
+    def n_excluded(self) -> int:
+        """How many columns, which have no ridge, are excluded, see `exclude`."""
+        return self.points.n_excluded
 
     @property
     def sums(self) -> tuple[Array, Array, Array]:
@@ -33,18 +44,19 @@ class Projection(NamedTuple):
         return (self.Q, ones, ones) if g is None else (g.add(self.Q), g.add(ones), g.sizes(ones))
 
 
-def projection_of(X: Array, ridge: Array | None = None, groups: Groups | None = None) -> Projection:
-    """Return H_a of centred data, with what rounding may change of it, and of its sums over groups of linked points.
+def projection_of(points: Points, ridge: Array | None = None) -> Projection:
+    """Return H_a of centred points, with what rounding may change of it, and of its sums over groups of linked points.
 
     By Cauchy and Schwarz the sums of Q are off, in the metric S'S, by at most their rounding times the norm of Q.
     """
-    X, ridge, found = scale_to_whiten(X, ridge)
-    Z = X @ found.W
+    points = exclude(points, np.zeros(points.shape[1], dtype=bool) if ridge is None else ridge > 0.0)
+    X, ridge, found = scale_to_whiten(points.array(), ridge)
+    Z, groups = X @ found.W, points.groups
     Q = Z / len(X) ** 0.5
     summed = 0.0 if groups is None else 4.0 * sum_error(groups.largest + 4) * float(np.sum(Q**2))
     rounding = rounding_of_whitening(X, found.W, Z, ridge**2, outside_of(found, len(X)))
     right = rounding.right_error / (1.0 - rounding.right_error) if rounding.right_error <= 0.5 else np.inf
-    return Projection(Q, round_up(right + 3.0 * rounding.data_error + summed), found.left_out, groups)
+    return Projection(Q, round_up(right + 3.0 * rounding.data_error + summed), points)
 
 
 def value_with_penalty(H: Projection, F: Array, nu: float) -> float:

@@ -18,7 +18,8 @@ from diffrac_cvx.comparison.table import Table, rich_group
 from diffrac_cvx.datasets.columns import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.time_budget import Clock
-from diffrac_cvx.points.checks import Array, as_data, as_seed, did_you_mean, in_unit_interval, positive
+from diffrac_cvx.points.checks import Array, as_data, as_seed, centred_data, did_you_mean, in_unit_interval, positive
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
 from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
@@ -257,7 +258,8 @@ def with_best_alpha(task: Task) -> Task:
     found = low_rank(task.X, task.nu, **task.limits)
     alpha = metrics.factor_imbalance(found.F)
     # The solution is feasible for (7) there, up to rounding; the bound is measured after that is mended.
-    attained = bracket_alpha(projection_of(task.X), found.F, alpha).upper + task.nu * alpha
+    projection = projection_of(weighted_points(centred_data(task.X, warn=False)))
+    attained = bracket_alpha(projection, found.F, alpha).upper + task.nu * alpha
     return replace(task, alpha=alpha, alpha_slack=max(attained - found.lower, 0.0))
 
 
@@ -371,6 +373,7 @@ def row_of(name: str, found: Found, task: Task, truth: npt.NDArray[Any] | None, 
     row["reservation"] = ", ".join(reason.kind for reason in reservations_of(found, task))
     row["seconds"], row["memory_MB"] = found.seconds, found.memory
     row["iterations"] = result.n_iter if result is not None else np.nan
+    row["excluded"] = result.n_excluded or None if result is not None else None
     row["status"] = found.reason or (str(result.status) if result is not None else "")
     return row
 

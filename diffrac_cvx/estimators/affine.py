@@ -21,7 +21,7 @@ from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
-    as_data,
+    centred_data,
     one_of,
     points_with_weight,
     positive,
@@ -31,7 +31,7 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, mean_of
+from diffrac_cvx.points.linear_algebra import column_basis, mean_of, unit_variance
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points, table_times
@@ -39,7 +39,7 @@ from diffrac_cvx.problem.card import card
 from diffrac_cvx.problem.named_columns import penalty_on_columns
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.proved_numbers import format_ends, format_lower, format_upper, sum_of, width_of
-from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
+from diffrac_cvx.problem.result import Bracket, Progress, Result, Status, say_excluded
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.rounding.directions import best_direction
@@ -85,7 +85,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if hasattr(self, "label_gap_"):
             least, most = format_ends(self.lower_bound_, sum_of(self.lower_bound_, self.label_gap_))
             rows["cost of this answer"] = most
-        rows["proved"] = f"none costs less than {least}"
+        rows["proved"] = f"none costs less than {least}{say_excluded(self.n_excluded_)}"
         for reservation in getattr(self, "reservations_", ()):
             rows["NO ANSWER"] = f"{rows.get('NO ANSWER', '')} {reservation}".strip()
         return card(f"{type(self).__name__}: 0 is the best cost, 1 the worst", rows)
@@ -120,10 +120,12 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             by_rows = isinstance(X, np.memmap)
             points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=False)
         else:
-            points = weighted_points(as_data(X, weights, warn=False), weights, links)
+            points = weighted_points(centred_data(X, weights, warn=False), weights, links)
         warn_constant(~points.used_columns(), warn, depth + 1, getattr(self, "feature_names_in_", None))
-        unit = inverse_or_one(np.sqrt(points.mean_squares())) if self.standardize else np.ones(X.shape[1])
-        mean = mean_of(points_with_weight(X, weights), points.shares) if points.in_memory else points.taken
+        unit = (
+            unit_variance(points.mean_squares(), points.means, len(points)) if self.standardize else np.ones(X.shape[1])
+        )
+        mean = mean_of(points_with_weight(X, weights), points.shares) if points.in_memory else points.means
         return ScaledTable(points.scaled(unit), mean, unit)
 
     @property
@@ -187,6 +189,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Keep what is proved about the first relaxation that was solved, that of all points; warn of any gap."""
         self.result_ = results[0]
         self.lower_bound_, self.upper_bound_ = self.result_.lower, self.result_.upper
+        self.n_excluded_ = self.result_.n_excluded
         self.n_iter_ = max(sum(result.n_iter for result in results), 1)
         for result in results:
             if result.status not in FINE:

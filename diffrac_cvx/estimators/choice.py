@@ -11,8 +11,8 @@ import numpy.typing as npt
 from diffrac_cvx.estimators.affine import proved_gap
 from diffrac_cvx.machine.time_budget import Clock, spend
 from diffrac_cvx.metrics import eigenvalue_ratio
-from diffrac_cvx.points.checks import Array, as_data, every_point
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.checks import Array, centred_data, every_point
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import mean_of, shares_within, weigh_rows
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -201,7 +201,8 @@ def column_share(X: Array, labels: Labels, shares: Array | None = None) -> float
 def part_of(X: Points, rows: Indices) -> tuple[Points, Array]:
     """Return some of the points, centred by themselves, and the mean that was taken off."""
     kept, shares = X.array()[rows], shares_within(X.shares, rows)
-    return array_points(as_data(kept, every_point(shares), warn=False), shares), mean_of(kept, shares)
+    weights = every_point(shares)
+    return weighted_points(centred_data(kept, weights, means=X.means, warn=False), weights), mean_of(kept, shares)
 
 
 def draw_halves(n: int, n_resamples: int, rng: np.random.Generator) -> list[tuple[Indices, Indices]]:
@@ -342,6 +343,7 @@ def tabulate(
         "cost": lower + gaps,
         "lower_bound": lower,
         "upper_bound": np.array([entry.split.result.upper for entry in entries]),
+        "n_excluded": np.array([entry.split.result.n_excluded for entry in entries]),
         "column_share": np.array([entry.column_share for entry in entries]),
         "smallest_cluster": np.array([np.bincount(e.labels, minlength=e.split.n_clusters).min() for e in entries]),
         "reservations": [tuple(reservation.kind for reservation in entry.reservations) for entry in entries],

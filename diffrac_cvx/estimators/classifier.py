@@ -13,7 +13,15 @@ from sklearn.utils.validation import column_or_1d
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, proved_gap, require_one_direction
 from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
-from diffrac_cvx.points.checks import Array, as_data, as_weights, every_point, nonnegative, one_of, points_with_weight
+from diffrac_cvx.points.checks import (
+    Array,
+    as_weights,
+    centred_data,
+    every_point,
+    nonnegative,
+    one_of,
+    points_with_weight,
+)
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import mean_of
 from diffrac_cvx.points.links import Links
@@ -112,6 +120,9 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         The ridge and the share that were taken.
     lower_bound_, upper_bound_ : float
         Proved bracket on the optimum of the relaxation, for the weights that ``share_`` gives.
+    n_excluded_ : int
+        Number of columns that are excluded, as collinear or constant up to rounding: the bounds are about X without
+        them.
     label_gap_ : float
         Proved distance of ``labels_``, in Eq. (9) with these weights, from the best labels that agree with the known
         ones; for more than two classes in the cost of `certify_clusters`.
@@ -241,7 +252,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         else:
             links = Links(groups=classes)
         weighted = every_point(shares)
-        points = weighted_points(as_data(X.array(), weighted, warn=False), weighted, links)
+        points = weighted_points(centred_data(X.array(), weighted, means=X.means, warn=False), weighted, links)
         result = self._relax(points, "low_rank", seconds_left())
         weights = weights_of(self._penalty, X.shape[1])
         if len(self.classes_) == 2:

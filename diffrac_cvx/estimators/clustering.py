@@ -162,6 +162,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Features with a nonzero coefficient.
     lower_bound_, upper_bound_ : float
         Proved bracket on the optimum of the relaxation.
+    n_excluded_ : int
+        Number of columns that are excluded, as collinear or constant up to rounding: the bounds are about X without
+        them.
     reservations_ : tuple of Reservation
         Why the split may be no answer (one cluster, a few points, too few points for a proof); empty if it may be one.
     structure_ : tuple of StructureTest

@@ -60,8 +60,8 @@ USUAL_LAMS, USUAL_RIDGES = (0.0,), (0.3,)  # where numbers of clusters are compa
 WIDE_RIDGE, WIDE_SHARES = 0.3, (0.5, 1.0, 2.0)  # where there are more features than points; shares of `suggested_lam`
 REFIT = 0.1  # share of the time limit that is kept for the fit of the setting chosen
 FROM_BEST = (
-    "labels_", "coef_", "intercept_", "scaled_coef_", "support_", "lower_bound_", "upper_bound_", "label_gap_",
-    "reservations_", "result_", "n_iter_",
+    "labels_", "coef_", "intercept_", "scaled_coef_", "support_", "lower_bound_", "upper_bound_", "n_excluded_",
+    "label_gap_", "reservations_", "result_", "n_iter_",
 )  # fmt: skip
 
 
@@ -161,8 +161,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Share of the halves whose direction uses a feature, at the chosen ridge and nu: for the lam chosen if it is
         positive, else for the positive lam of the largest score.  Without any l1 part all features are used.
     labels_, coef_, intercept_, scaled_coef_, support_ : arrays
-        Of ``best_estimator_``, as are ``lower_bound_``, ``upper_bound_``, ``label_gap_``, ``reservations_``,
-        ``result_``, ``n_iter_`` and, with groups, ``groups_used_``.
+        Of ``best_estimator_``, as are ``lower_bound_``, ``upper_bound_``, ``n_excluded_``, ``label_gap_``,
+        ``reservations_``, ``result_``, ``n_iter_`` and, with groups, ``groups_used_``.
     n_features_in_, feature_names_in_
         As for `DiffracClustering`.
 

@@ -21,7 +21,7 @@ from diffrac_cvx.rounding.many_clusters import Split, scores_of_splits
 
 KIND = "diffrac-cvx score"
 FORM = 1  # of the file: it changes where an older version could not read what is written
-PROVED = ("lower_bound", "upper_bound", "label_gap")
+PROVED = ("lower_bound", "upper_bound", "label_gap", "n_excluded")
 UNITS = "a score is kept in the units of the features, and those of this table were scaled: read it with scaling='none'"
 
 
@@ -51,8 +51,8 @@ class SavedScore:
     form : Form or None
         What a table has to have; None where there are no names.
     proved : mapping of str to float
-        ``lower_bound``, ``upper_bound`` and ``label_gap``, as far as the estimator has them: of the points that it was
-        fitted to, and of no others.
+        ``lower_bound``, ``upper_bound``, ``label_gap`` and ``n_excluded``, as far as the estimator has them: of the
+        points that it was fitted to, and of no others.
     reservations : tuple of str
         Why what was fitted may be no answer.
     """

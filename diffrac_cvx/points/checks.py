@@ -6,7 +6,7 @@ import mmap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -171,23 +171,52 @@ def points_with_weight(X: Table, weights: PointWeights | None) -> Table:
 
 
 def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool = True, depth: int = 4) -> Array:
-    """Return the (n, d) data matrix, centred, n >= 2; columns constant up to rounding become exactly zero.
+    """Return the (n, d) data matrix of `centred_data`, n >= 2, for methods that state no bounds.
 
-    Where points have weights, the mean is weighted; those of weight 0 are centred by it too.  Warnings point at the
-    user's line, ``depth`` calls up.
+    Columns that vary by no more than the rounding of their mean become zero: they must not be taken for features.
+    """
+    data, mean = centred_data(X, weights, warn=warn, depth=depth + 1)
+    used = data if weights is None else data[weights.kept]
+    data[:, np.sqrt(np.mean(used**2, axis=0)) <= rounding_floor(mean, len(used))] = 0.0
+    return data
+
+
+class Centred(NamedTuple):
+    """Columns of mean zero, (n, d), and the means that were subtracted, (d,)."""
+
+    data: Array
+    mean: Array
+
+
+def centred_data(
+    X: npt.ArrayLike,
+    weights: PointWeights | None = None,
+    *,
+    means: Array | float = 0.0,
+    warn: bool = True,
+    depth: int = 4,
+) -> Centred:
+    """Return the (n, d) data matrix, centred, n >= 2: each column is exact up to rounding of its own variation.
+
+    If points have weights, the mean is weighted; points of weight 0 are centred by it too.  From columns that were
+    centred before, what was subtracted then is given as ``means``.  Warnings point at the user's line, ``depth`` calls
+    up.
     """
     data = as_matrix(X)
     require_two(len(data))
     require_moderate(np.abs(data).max(axis=0))
-    used = data if weights is None else data[weights.kept]
-    largest = np.abs(used).max(axis=0)
-    for _ in range(2):
-        data -= used.mean(axis=0) if weights is None or weights.shares is None else weights.shares @ used
+    used, mean = data if weights is None else data[weights.kept], np.zeros(data.shape[1]) + means
+    constant = used.min(axis=0) == used.max(axis=0)
+    # A difference is rounded in proportion to itself, and it is exact for a column far from zero, so that only the
+    # mean has to be found again: the third one is that of numbers as small as the variation of the column.
+    for _ in range(3):
+        shift = used.mean(axis=0) if weights is None or weights.shares is None else weights.shares @ used
+        data -= shift
+        mean += shift
         used = data if weights is None else data[weights.kept]
-    constant = find_constant(np.abs(used).max(axis=0), largest, len(used))
     data[:, constant] = 0.0
     warn_constant(constant, warn, depth + 1)
-    return data
+    return Centred(data, mean)
 
 
 def require_two(n: int) -> None:
@@ -204,12 +233,9 @@ def require_moderate(largest: Array, names: Sequence[object] | None = None) -> N
         raise DataError(f"columns {which} of X have entries beyond 1e-100..1e100; rescale them")
 
 
-def find_constant(centred: Array, largest: Array, n: int) -> npt.NDArray[np.bool_]:
-    """Return which columns are constant up to rounding, from the largest absolute values after and before centring.
-
-    After centring, a constant column holds the rounding error of its mean, which must not be taken for a feature.
-    """
-    return np.asarray(centred <= 8 * n**0.5 * np.finfo(float).eps * largest)
+def rounding_floor(mean: Array, n: int) -> Array:
+    """Return the standard deviations up to which columns of n entries vary as the rounding of their entries may."""
+    return np.asarray(8 * n**0.5 * np.finfo(float).eps * np.abs(mean))
 
 
 def warn_constant(

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from diffrac_cvx.points.checks import Array, PointWeights, points_with_weight
+from diffrac_cvx.points.checks import Array, Centred, PointWeights, points_with_weight
 from diffrac_cvx.points.factors import Factor, products
 from diffrac_cvx.points.linear_algebra import row_blocks, times
 from diffrac_cvx.points.links import Groups, Links
@@ -18,8 +18,18 @@ class DensePoints(Columns):
 
     in_memory = True
 
-    def __init__(self, table: Array, shares: Array | None = None, groups: Groups | None = None) -> None:
-        self.table, self.shares, self.groups = table, shares, groups
+    def __init__(
+        self,
+        table: Array,
+        shares: Array | None = None,
+        groups: Groups | None = None,
+        means: Array | None = None,
+    ) -> None:
+        self.table, self.shares, self.groups, self._means = table, shares, groups, means
+
+    @property
+    def means(self) -> Array:
+        return super().means if self._means is None else self._means
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -38,7 +48,8 @@ class DensePoints(Columns):
         return self
 
     def scaled(self, factors: Array) -> Self:
-        return self.like(self.table * factors)
+        means = None if self._means is None else self._means * factors
+        return type(self)(self.table * factors, self.shares, self.groups, means)
 
     def with_offset(self) -> Self:
         return self.like(np.column_stack([self.table, np.ones(len(self))]))
@@ -132,10 +143,11 @@ def array_points(table: Array, shares: Array | None = None, groups: Groups | Non
     return DensePoints(table, shares, groups)
 
 
-def weighted_points(data: Array, weights: PointWeights | None, links: Links | None = None) -> Columns:
+def weighted_points(centred: Centred, weights: PointWeights | None = None, links: Links | None = None) -> Columns:
     """Return the points of positive weight of centred data, with their shares and links."""
-    groups = None
+    data, groups = centred.data, None
     if links is not None:
         groups = links.groups_of(len(data))
         groups = groups if weights is None else groups.within(weights.kept)
-    return DensePoints(points_with_weight(data, weights), None if weights is None else weights.shares, groups)
+    shares = None if weights is None else weights.shares
+    return DensePoints(points_with_weight(data, weights), shares, groups, centred.mean)

@@ -65,16 +65,16 @@ class StoredFactor(FactorTable):
 
     def __init__(self, rows: Points) -> None:
         # The rows are centred when they are read: what is taken off is added again.
-        self.rows, self.taken, self.shape = rows, rows.taken, rows.shape
+        self.rows, self.means, self.shape = rows, rows.means, rows.shape
 
     def sums(self) -> tuple[Array, Array]:
-        return self.taken, self.rows.second_moment() + np.outer(self.taken, self.taken)
+        return self.means, self.rows.second_moment() + np.outer(self.means, self.means)
 
     def times(self, W: Array) -> Array:
-        return np.asarray(self.rows @ W + self.taken @ W)
+        return np.asarray(self.rows @ W + self.means @ W)
 
     def products_with(self, y: Array) -> Array:
-        return self.rows.products_with(y) * len(y) + self.taken * float(y.sum())
+        return self.rows.products_with(y) * len(y) + self.means * float(y.sum())
 
 
 class LabelsFactor(FactorTable):

@@ -13,7 +13,7 @@ import scipy.sparse.linalg
 
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.time_budget import is_late, poll
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.checks import Array, rounding_floor
 
 BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
 RANK = 8.0  # times the size and the precision: singular values below, over the largest, are zero
@@ -233,26 +233,30 @@ def triangular_root(M: Array) -> Array:
     return square
 
 
-def whitener(M: Array, penalised: npt.NDArray[np.bool_] | None = None) -> Array:
-    """Return W, shape (d, r), with (M W)'(M W) = I and r the numerical rank of M.
+def whitener(M: Array) -> Array:
+    """Return W, shape (D, r), with (M W)'(M W) = I: r columns of M are not zero, and all of them count.
 
-    M should have columns of comparable norm, so that the rank does not depend on their units.  Columns that are
-    penalised, (d,) booleans, have their penalty among the rows of M: rank is decided among the others alone, and no
-    direction with a penalised part is left out, however small M is along it.  Where M is large and well conditioned, W
-    is the inverse of a Cholesky factor, and of full rank.
+    M should have columns of comparable norm.  Where it is large and well conditioned, W is the inverse of a Cholesky
+    factor.  Where it is so ill conditioned that W is rounding, the bounds on the rounding of W are large too.
     """
     W = whitener_by_cholesky(M)
     if W is not None:
         return W
-    if penalised is None or not penalised.any():
-        singular, right = right_singular(M)
-        keep = is_above_rounding(singular, M.shape)
-        return np.asarray(right[keep].T / singular[keep])
-    basis = without_constant_directions(M, penalised)
-    singular, right = right_singular(M @ basis)
-    # What is below is rounding; the bounds on the rounding of W, which is large there, are too.
-    least = EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny)
-    return np.asarray(basis @ (right.T / np.maximum(singular, least)))
+    used = M.any(axis=0)
+    singular, right = right_singular(M[:, used])
+    W = np.zeros((M.shape[1], len(singular)))
+    W[used] = right.T / np.maximum(singular, EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny))
+    return W
+
+
+def range_whitener(M: Array) -> Array:
+    """Return W, shape (D, r), with (M W)'(M W) = I and r the numerical rank of M, of columns of comparable norm."""
+    W = whitener_by_cholesky(M)
+    if W is not None:
+        return W
+    singular, right = right_singular(M)
+    keep = is_above_rounding(singular, M.shape)
+    return np.asarray(right[keep].T / singular[keep])
 
 
 def whitener_by_cholesky(M: Array) -> Array | None:
@@ -270,17 +274,6 @@ def whitener_of_gram(B: Array) -> Array | None:
     return inverse_triangular(L).T if rcond > WELL_CONDITIONED else None
 
 
-def without_constant_directions(M: Array, penalised: npt.NDArray[np.bool_]) -> Array:
-    """Return an orthonormal basis of all directions but those, of columns not penalised, along which M is zero."""
-    free, others = np.flatnonzero(~penalised), np.flatnonzero(penalised)
-    independent = independent_directions(M[:, free]) if len(free) else np.zeros((0, 0))
-    rank = independent.shape[1]
-    basis = np.zeros((M.shape[1], rank + len(others)))
-    basis[free, :rank] = independent
-    basis[others, rank + np.arange(len(others))] = 1.0
-    return basis
-
-
 def is_above_rounding(singular: Array, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     """Return which singular values, largest first, of a matrix of this shape are not zero up to rounding."""
     return np.asarray(singular > RANK * max(shape) * EPS * max(singular.max(initial=0.0), np.finfo(float).tiny))
@@ -292,17 +285,6 @@ def right_singular(M: Array) -> tuple[Array, Array]:
     return singular, left.T
 
 
-def independent_directions(F: Array) -> Array:
-    """Return an orthonormal basis of the directions along which columns of comparable norm vary, shape (f, r)."""
-    singular, right = right_singular(F)
-    return np.asarray(right[is_above_rounding(singular, F.shape)].T)
-
-
-def constant_directions(F: Array) -> int:
-    """Return along how many directions, columns of zeros apart, columns of comparable norm hardly vary."""
-    return int(F.any(axis=0).sum()) - (independent_directions(F).shape[1] if F.size else 0)
-
-
 class RidgeWhitener(NamedTuple):
     """W, shape (D, r), with W'(X'X + Diag(a)^2)W = I.
 
@@ -311,7 +293,6 @@ class RidgeWhitener(NamedTuple):
     """
 
     W: Array
-    left_out: int = 0  # directions without a ridge that are outside the span: the data hardly vary along them
     outside: float = 0.0  # norm of what is outside
     size: float = 0.0  # norm of the data in this metric, where it was used
 
@@ -334,20 +315,7 @@ def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
     require_memory(
         8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "give c > 0, or fewer features"
     )
-    return whitener_with_ridge_rows(X, a)
-
-
-def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
-    """Return `whitener_with_ridge`, all columns kept."""
-    free, M = a == 0.0, with_ridge_rows(X, a)
-    W = whitener_by_cholesky(M)
-    if W is not None:
-        return RidgeWhitener(W)
-    basis = without_constant_directions(M, ~free)
-    singular, right = right_singular(M @ basis)
-    keep = is_above_rounding(singular, M.shape)
-    left_out = int(np.sum(X.any(axis=0) | ~free)) - basis.shape[1]  # columns of zeros are none
-    return RidgeWhitener(basis @ (right[keep].T / singular[keep]), left_out, 0.0 if keep.all() else np.inf)
+    return RidgeWhitener(whitener(with_ridge_rows(X, a)))
 
 
 def compressing_whitener(X: Array, a: Array, heavy: npt.NDArray[np.bool_]) -> RidgeWhitener:
@@ -362,12 +330,12 @@ def compressing_whitener(X: Array, a: Array, heavy: npt.NDArray[np.bool_]) -> Ri
     W = np.zeros((len(a), r + len(others)))
     W[light, :r] = span / a[light, None]
     if len(others) == 0:
-        return RidgeWhitener(W / np.sqrt(singular**2 + 1.0), 0, outside, size)
+        return RidgeWhitener(W / np.sqrt(singular**2 + 1.0), outside, size)
     W[others, r + np.arange(len(others))] = 1.0
     data, ridge = np.hstack([G, X[:, others]]), np.append(np.ones(r), a[others])
     units = 1.0 / np.sqrt(np.sum(data**2, axis=0) + ridge**2)
-    inner = whitener_with_ridge_rows(data * units, ridge * units)
-    return RidgeWhitener(W @ (units[:, None] * inner.W), 0, outside + inner.outside, size)
+    inner = whitener(with_ridge_rows(data * units, ridge * units))
+    return RidgeWhitener(W @ (units[:, None] * inner), outside, size)
 
 
 def with_ridge_rows(X: Array, a: Array) -> Array:
@@ -388,9 +356,15 @@ def unit_rows(F: Array) -> Array:
 
 
 def column_basis(X: Array, ridge: Array | None = None) -> Array:
-    """Return Q, shape (n, r), with Q Q' = X (X'X + n Diag(ridge)^2)^+ X'; orthonormal columns without a ridge."""
-    scaled = scale_to_whiten(X, ridge)
-    return np.asarray(scaled.X @ scaled.found.W / len(X) ** 0.5)
+    """Return Q, shape (n, r), with Q Q' = X (X'X + n Diag(ridge)^2)^+ X'; orthonormal columns without a ridge.
+
+    For methods that state no bounds: directions that are zero up to rounding are not in it.
+    """
+    n, d = X.shape
+    ridge = np.zeros(d) if ridge is None else ridge
+    scale = units_of(X, ridge)
+    Z = X * (scale / n**0.5)
+    return np.asarray(Z @ range_whitener(with_ridge_rows(Z, ridge * scale)))
 
 
 class Whitened(NamedTuple):
@@ -405,9 +379,14 @@ def scale_to_whiten(X: Array, ridge: Array | None = None) -> Whitened:
     """Return scaled columns and what whitens them: the product X W does not depend on units, its accuracy does."""
     n, d = X.shape
     ridge = np.zeros(d) if ridge is None else ridge
-    scale = power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + ridge**2)))
+    scale = units_of(X, ridge)
     X, ridge = X * scale, ridge * scale
     return Whitened(X, ridge, whitener_with_ridge(X / n**0.5, ridge))
+
+
+def units_of(X: Array, ridge: Array) -> Array:
+    """Return powers of two that bring columns with their ridge to norm about one."""
+    return power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + ridge**2)))
 
 
 def inverse_or_one(x: Array) -> Array:
@@ -454,10 +433,17 @@ class Standardised(NamedTuple):
 def standardise(X: Array) -> Standardised:
     """Centre the columns and scale them to unit variance; constant columns become 0, their unit is 1."""
     mean = X.mean(axis=0)
-    # The mean of a constant column is rounded: what is left after centring must not be taken for a feature.
     centred = np.where(X.min(axis=0) == X.max(axis=0), 0.0, X - mean)
-    unit = inverse_or_one(np.sqrt(np.mean(centred**2, axis=0)))
+    unit = unit_variance(np.mean(centred**2, axis=0), mean, len(X))
     return Standardised(centred * unit, mean, unit)
+
+
+def unit_variance(variance: Array, mean: Array, n: int) -> Array:
+    """Return the factors that bring columns of n entries to unit variance, 1 for constant ones.
+
+    What varies by no more than the rounding of its entries stays small: it must not be taken for a feature.
+    """
+    return inverse_or_one(np.maximum(np.sqrt(variance), np.where(variance > 0.0, rounding_floor(mean, n), 0.0)))
 
 
 def momentum(t: float) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
@@ -34,6 +35,19 @@ LabelsFactor = Array | Callable[[], Array]  # a factor of the labels' matrix, or
 Values = TypeVar("Values", bound=npt.NDArray[Any])
 
 
+class Excluded(NamedTuple):
+    """Columns that were set to zero, and how a matrix of directions does without them, see `exclude`."""
+
+    columns: Indices  # (e,)
+    folding: Any  # (d, d) sparse matrix: the rows of a factor of V for the points without these columns
+
+    def fold(self, G: Factor) -> Factor:
+        """Return the factor with which the points have the same products, (d, r), or (d + 1, r) with the offset."""
+        F = self.folding
+        F = F if F.shape[0] == G.shape[0] else scipy.sparse.block_diag([F, 1.0], format="csr")
+        return cast(Factor, F @ G)
+
+
 class Points(ABC):
     """Hold an (n, D) matrix X of points, its columns centred, and sum over its rows."""
 
@@ -44,9 +58,16 @@ class Points(ABC):
     groups: Groups | None = None  # which points are linked, so that `counted` adds them up
     rows_read: int = 0  # until now, where each sum reads a table again
 
+    excluded: Excluded | None = None  # which columns were set to zero, see `exclude`
+
     @property
-    def taken(self) -> Array:
-        """What was taken off the user's columns, shape (D,), where that is known."""
+    def n_excluded(self) -> int:
+        """How many columns were set to zero, see `exclude`: what is stated is about the points without them."""
+        return 0 if self.excluded is None else len(self.excluded.columns)
+
+    @property
+    def means(self) -> Array:
+        """What was subtracted from the columns to centre them, in their units, shape (D,); 0 where it is not known."""
         return np.zeros(self.shape[1])
 
     @property
@@ -82,6 +103,11 @@ class Points(ABC):
     @abstractmethod
     def scaled(self, factors: Array) -> Self:
         """Return the columns times factors, shape (D,)."""
+
+    def excluding(self, excluded: Excluded) -> Self:
+        """Return it with the mark that these columns, which are zero, were excluded."""
+        self.excluded = excluded
+        return self
 
     @abstractmethod
     def with_offset(self) -> Self:

@@ -13,10 +13,9 @@ from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
     Table,
-    as_data,
     as_sparse_table,
     as_table,
-    find_constant,
+    centred_data,
     not_finite,
     points_with_weight,
     require_file,
@@ -76,8 +75,8 @@ def read_points(
         return Sample(points, points, None)
     if links is not None and (is_chunked(X) or hasattr(X, "toarray")):
         X = table_array(X)
-    data = as_data(X, weights, warn=warn, depth=depth + 1)
-    return Sample(weighted_points(data, weights, links), array_points(data), weights)
+    centred = centred_data(X, weights, warn=warn, depth=depth + 1)
+    return Sample(weighted_points(centred, weights, links), array_points(centred.data), weights)
 
 
 def as_points(
@@ -104,7 +103,7 @@ def as_points(
     if by_columns and hasattr(X, "toarray"):
         return as_sparse_columns(X, warn=warn, depth=depth + 1)
     if not (by_rows or is_chunked(X) or hasattr(X, "toarray")):
-        return array_points(as_data(X, warn=warn, depth=depth + 1))
+        return weighted_points(centred_data(X, warn=warn, depth=depth + 1))
     threads = allowed_threads()
     with one_thread():
         return as_rows(X, threads=threads, warn=warn, depth=depth + 1)
@@ -201,8 +200,7 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     gram = gram - np.outer(rest, rest)
     # What is left is mostly the rounding of the mean; where it cannot be seen, it is not subtracted again.
     rest = np.where(np.abs(rest) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, rest)
-    mean = rows.mean + rest
-    constant = find_constant(np.maximum(largest - mean, mean - smallest), size, n)
+    constant = smallest == largest
     warn_constant(constant, warn, depth + 1)
     return replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0), gram=gram)
 

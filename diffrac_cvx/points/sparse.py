@@ -11,7 +11,6 @@ import scipy.sparse
 from diffrac_cvx.points.checks import (
     Array,
     as_sparse_table,
-    find_constant,
     not_finite,
     require_moderate,
     require_two,
@@ -45,7 +44,7 @@ class SparseColumns(Columns):
         return int(self.S.shape[0]), int(self.S.shape[1])
 
     @property
-    def taken(self) -> Array:
+    def means(self) -> Array:
         return self.mean
 
     @cached_property
@@ -69,7 +68,7 @@ class SparseColumns(Columns):
         return self
 
     def scaled(self, factors: Array) -> Self:
-        return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors)
+        return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors, self.mean * factors)
 
     def with_offset(self) -> Self:
         """Return it with a last column of ones, which takes no memory."""
@@ -220,6 +219,17 @@ class SparseColumns(Columns):
         return float(np.mean(misfits(self @ direction.v, self.row_norms(direction.units), target, direction)))
 
 
+def is_constant(table: Any) -> Mask:
+    """Return which columns of a sparse matrix, by columns, hold one value alone, stored or not."""
+    n, d = table.shape
+    counts = np.diff(table.indptr)
+    columns, high = np.repeat(np.arange(d), counts), np.where(counts < n, 0.0, -np.inf)
+    low = -high
+    np.maximum.at(high, columns, table.data)
+    np.minimum.at(low, columns, table.data)
+    return np.asarray(low == high)
+
+
 def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseColumns:
     """Return a sparse matrix, checked and centred as by `as_data`; it is not made dense."""
     table = scipy.sparse.csc_array(as_sparse_table(X), dtype=np.float64)
@@ -230,7 +240,7 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
         place = int(np.argmax(bad))
         column = int(np.searchsorted(table.indptr, place, side="right")) - 1
         raise not_finite("X", table.data[place], (table.indices[place], column), int(bad.sum()))
-    counts = np.diff(table.indptr)
+    constant, counts = is_constant(table), np.diff(table.indptr)
     columns = np.repeat(np.arange(d), counts)
     largest = np.zeros(d)
     np.maximum.at(largest, columns, np.abs(table.data))
@@ -245,10 +255,10 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
     at = full[columns]
     table.data[at] = (table.data[at] - mean[columns[at]]) - rest[columns[at]]
     mean += rest
+    again = np.zeros(d)
+    np.add.at(again, columns[at], table.data[at])
+    table.data[at] -= again[columns[at]] / n
     r = np.where(full, 0.0, -mean)
-    centred = np.abs(r)
-    np.maximum.at(centred, columns, np.abs(table.data + r[columns]))
-    constant = find_constant(centred, largest, n)
     warn_constant(constant, warn, depth + 1)
     kept = scipy.sparse.diags_array((~constant).astype(np.float64))
     table = scipy.sparse.csc_array(table @ kept)

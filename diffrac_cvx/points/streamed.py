@@ -23,6 +23,7 @@ from diffrac_cvx.points.label_factors import LabelsFactor
 from diffrac_cvx.points.linear_algebra import BLOCK, row_products
 from diffrac_cvx.points.points import (
     Columns,
+    Excluded,
     Indices,
     Mask,
     Points,
@@ -86,6 +87,7 @@ class StreamedRows(Points):
     # known, and for chunks, which know it themselves.
     marks: dict[int, int] = field(default_factory=dict)
     first: int = 0  # where the first row is in the whole, of which this may be a part
+    excluded: Excluded | None = None
 
     in_passes = True
 
@@ -99,8 +101,9 @@ class StreamedRows(Points):
         return not isinstance(self.table, Chunks)
 
     @property
-    def taken(self) -> Array:
-        return self.mean + self.rest
+    def means(self) -> Array:
+        units = np.where(self.units == 0.0, 1.0, self.units)
+        return (self.mean + self.rest) * units if self.basis is None and not self.offset else super().means
 
     @property
     def rows_read(self) -> int:  # type: ignore[override]
@@ -252,7 +255,12 @@ class StreamedRows(Points):
         return replace(self, table=picked, meter=Meter(), marks={}, threads=1).array()
 
     def in_columns(self) -> Columns:
-        return DensePoints(self.array())
+        table = self.array()
+        if self.basis is None and not self.offset:  # the means of the blocks are rounded as numbers of their size are
+            table -= table.mean(axis=0)
+        made = DensePoints(table, means=self.means)
+        made.excluded = self.excluded
+        return made
 
     def scaled(self, factors: Array) -> Self:
         """Return the columns times factors, without computing them."""
@@ -260,6 +268,9 @@ class StreamedRows(Points):
             return replace(self, basis=self.basis * factors)
         units, offset = self.units * factors[: len(self.units)], self.offset
         return replace(self, units=units, offset=offset * float(factors[-1]) if offset > 0.0 else offset)
+
+    def excluding(self, excluded: Excluded) -> Self:
+        return replace(self, excluded=excluded)
 
     def with_offset(self) -> Self:
         return replace(self, offset=1.0)

@@ -10,8 +10,9 @@ import scipy.sparse
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array, as_matrix, warn_degenerate
+from diffrac_cvx.points.checks import Array, as_matrix, list_some, warn_degenerate
 from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.exclusion import PointsKind, exclude, vary_as_rounding
 from diffrac_cvx.points.factors import (
     Factor,
     Sparse,
@@ -31,7 +32,6 @@ from diffrac_cvx.points.floating_point import (
 )
 from diffrac_cvx.points.linear_algebra import (
     LARGE,
-    constant_directions,
     inverse_or_one,
     power_of_two,
     psd_factor,
@@ -41,7 +41,7 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_with_ridge,
 )
 from diffrac_cvx.points.links import Groups, Links
-from diffrac_cvx.points.points import LabelsFactor, Mask, Points
+from diffrac_cvx.points.points import Excluded, LabelsFactor, Mask, Points
 from diffrac_cvx.problem.penalties.coupling import Coupling
 from diffrac_cvx.problem.penalties.structure import PLAIN, Structure, Weights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -79,7 +79,7 @@ class DirectionProblem:
     basis: Array | None = None  # L, (d or d + 1, D), where the coordinates are whitened; None where L = Diag(scale)
     root: Array | None = None  # any root of A, (k, D), where it is known
     whitened: Whitening | None = None  # how exact the coordinates are, where they are whitened
-    dropped: int = 0  # how many directions the whitened coordinates leave out
+    excluded: Excluded | None = None  # the user's columns that are zero here, see `exclude`
     gram: Points | None = None  # (k, D), A = its mean of squares and products, plus Diag(a)^2; None where that is X
     counts: Array | None = None  # what the points were multiplied by to make the rows of X, (n,); None where that is 1
     groups: Groups | None = None  # which points are linked: each row of X is the signed sum of a group of them
@@ -137,7 +137,7 @@ class DirectionProblem:
         if self.basis is not None:
             return np.eye(len(self.c))
         W = whitener_of_gram(self.A + np.diag(self.c**2)) if self.is_large else None
-        return whitener(np.vstack([self.R, np.diag(self.c)]), (self.a > 0.0) | (self.c > 0.0)) if W is None else W
+        return whitener(np.vstack([self.R, np.diag(self.c)])) if W is None else W
 
     @property
     def is_large(self) -> bool:
@@ -154,13 +154,19 @@ class DirectionProblem:
         """The penalty on pairs of coordinates: its value, and the set of its multipliers."""
         return self.structure.coupling(self.c)
 
-    @cached_property
-    def left_out(self) -> int:
-        """How many directions, that nothing penalises, are taken to be constant: the data hardly vary along them."""
-        free = np.flatnonzero((self.a == 0.0) & (self.c == 0.0))
-        if self.basis is not None or not self.is_coupled or len(free) == 0 or self.Y.in_passes:
-            return int(self.dropped)
-        return constant_directions(self.Y.in_columns().dense_columns(free))
+    @property
+    def n_excluded(self) -> int:
+        """How many columns, which nothing penalises, are excluded: all that is stated is about X without them."""
+        return 0 if self.excluded is None else len(self.excluded.columns)
+
+    @property
+    def outward_scale(self) -> Array:
+        """The factors from these coordinates to the user's: the scale, and 0 for excluded columns."""
+        if self.excluded is None:
+            return self.scale
+        factors = self.scale.copy()
+        factors[self.excluded.columns] = 0.0
+        return factors
 
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
@@ -192,6 +198,7 @@ class DirectionProblem:
             has_offset=self.has_offset and len(self.c) - 1 in chosen,
             structure=self.structure.restrict(chosen),
             root=self.R[:, chosen] if known else None,
+            excluded=None,
         )
 
     def penalised_more(self, excess: float) -> "DirectionProblem":
@@ -251,12 +258,12 @@ class DirectionProblem:
 
     def user_factor(self, U: Factor) -> Factor:
         """Return G with V = GG' in the user's coordinates."""
-        return scale_rows(U, self.scale) if self.basis is None else np.asarray(self.basis @ U)
+        return scale_rows(U, self.outward_scale) if self.basis is None else np.asarray(self.basis @ U)
 
     def labels_factor_of_points(self, U: Factor, points: Array) -> LabelsFactor:
         """Return the factor of labels for points in the user's units, centred; some may be none of the problem's."""
         points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
-        rows = points * self.scale if self.basis is None else points @ self.basis
+        rows = points * self.outward_scale if self.basis is None else points @ self.basis
         return array_points(rows).labels_factor(U)
 
     def labels_factor_of_all(self, U: Factor, every: Array, kept: Mask, links: Links | None = None) -> Array:
@@ -306,6 +313,8 @@ class DirectionProblem:
             V = np.pad(dense(V), (0, 1))
         if V.shape != (size, size):
             raise DataError(f"V has shape {V.shape}; for these data and this nu it must be ({size}, {size})")
+        if self.excluded is not None:
+            V = self.excluded.fold(self.excluded.fold(V).T)
         return scale_rows(scale_rows(V, 1.0 / self.scale).T, 1.0 / self.scale)
 
     def from_user_factor(self, G: Factor) -> Factor:
@@ -315,6 +324,7 @@ class DirectionProblem:
             G = scipy.sparse.csc_array(scipy.sparse.vstack([as_sparse(G), scipy.sparse.csc_array((1, G.shape[1]))]))
         if G.shape[0] != size:
             raise DataError(f"V has {G.shape[0]} rows; for these data and this nu it must have {size}")
+        G = G if self.excluded is None else self.excluded.fold(G)
         return self.from_unit_columns(scale_rows(G, 1.0 / self.scale))
 
     def from_result(self, V: Result | npt.ArrayLike, name: str = "V") -> Factor:
@@ -350,17 +360,27 @@ def largest_penalty(upper: float) -> float:
 
 
 def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
-    """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14)."""
+    """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14).
+
+    Columns without a penalty that are collinear or constant up to rounding are excluded, see `exclude`.
+    """
+    X = without_collinear(X, penalty)
     problem = unit_problem(X, nu, penalty)
     if X.in_passes:
-        found = problem_of_passes(problem)
+        found = None if vary_as_rounding(X).any() else problem_of_passes(problem)
         if found is not None:
             return found
         n, d = X.shape
         what = f"the problem of {n} points and {d} features, so nearly collinear that it cannot be solved by passes,"
         require_memory(8.0 * (COPIES + 1) * n * d, what, "give a ridge, or fewer of either")
-        problem = unit_problem(X.in_columns(), nu, penalty)
+        problem = unit_problem(without_collinear(X.in_columns(), penalty), nu, penalty)
     return problem if problem.is_coupled else whitened(problem, problem.a)
+
+
+def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
+    """Return centred points without the columns that the penalty leaves to rounding, see `exclude`."""
+    a, c, _ = weights_of(penalty, X.shape[1])
+    return exclude(X, (a > 0.0) | (c > 0.0))
 
 
 def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, Weights]:
@@ -376,6 +396,7 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     n, d = X.shape
     if X.in_memory:
         require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
+    excluded = X.excluded
     X, (a, c, structure) = augmented(X, nu, penalty)
     scale = power_of_two(inverse_or_one(structure.common(np.sqrt(X.mean_squares() + a**2 + c**2))))
     X, counts = X.scaled(scale), X.row_counts
@@ -389,6 +410,7 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
         counts=counts,
         groups=X.groups,
         structure=structure,
+        excluded=excluded,
     )
 
 
@@ -404,7 +426,7 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
     found = whitener_with_ridge(rows / n**0.5, a)
     made = in_basis(problem, found.W)
     exact = rounding_of_rows(problem, made.X, found.W, a**2, outside_of(found, n))
-    return replace(made, root=None, whitened=exact, dropped=found.left_out)
+    return replace(made, root=None, whitened=exact)
 
 
 def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
@@ -486,14 +508,21 @@ def problem_of_passes(problem: DirectionProblem) -> DirectionProblem | None:
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
-    """Warn where an affine-invariant relaxation does not distinguish labellings, or directions."""
+    """Warn if columns are excluded, and if an affine-invariant relaxation does not distinguish labellings."""
+    if problem.excluded is not None:
+        mask = np.zeros(X.shape[1], dtype=bool)
+        mask[problem.excluded.columns] = True
+        one = problem.n_excluded == 1
+        warn_degenerate(
+            f"{'column' if one else 'columns'} {list_some(mask)} of X {'is' if one else 'are'} excluded: without a "
+            "penalty, rounding does not tell it from constants and combinations of the others; add a ridge to keep it",
+            depth=5,
+        )
     if X.in_passes or np.any(penalty.a) or penalty.is_coupled:
         return
-    n, d, rank = len(X), int(X.used_columns().sum()), problem.X.shape[1] - int(problem.has_offset)
+    n, rank = len(X), problem.X.shape[1] - int(problem.has_offset)
     if 0 < rank and rank >= n - 1:
         warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=5)
-    elif rank < min(n - 1, d):
-        warn_degenerate(f"X has rank {rank} < d = {d}: the labels are determined, the direction is not", depth=5)
 
 
 def offset_only(X: Points, nu: float) -> Array | None:

@@ -145,7 +145,7 @@ def shares_of(points: Points) -> Array:
     return np.full(n, 1.0 / n) if points.shares is None else points.shares
 
 
-def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], left_out: int = 0) -> Gradient:
+def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], n_excluded: int = 0) -> Gradient:
     r"""Return the derivative of the value of problem (15) at V = GG', which is at its best scale.
 
     With p the shares of the points, and s their signs in groups g of linked ones, the value at V is
@@ -173,7 +173,7 @@ def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], 
     pulls = 2.0 * p[:, None] * (found.XG - found.F)
     pulls -= np.multiply.outer(p, pulls.sum(axis=0))
     X = of_all(sample, np.asarray((G[:d] @ pulls.T).T))
-    cautions = cautions_on(points, instance.penalty, of_all(sample, found.free), bracket, left_out)
+    cautions = cautions_on(points, instance.penalty, of_all(sample, found.free), bracket, n_excluded)
     return Gradient(lam, ridge, found.imbalance, X, cautions)
 
 
@@ -197,7 +197,7 @@ def require_same(value: float, bracket: tuple[float, float]) -> None:
 
 
 def cautions_on(
-    points: Points, penalty: Penalty, free: Mask, bracket: tuple[float, float], left_out: int
+    points: Points, penalty: Penalty, free: Mask, bracket: tuple[float, float], n_excluded: int
 ) -> tuple[str, ...]:
     """Return why a derivative may be none, or rough, a sentence each."""
     a, c, _ = weights_of(penalty, points.shape[1])
@@ -208,6 +208,6 @@ def cautions_on(
         (rough, f"Only {format_bracket(*bracket)} is proved, so that the derivative is rough: solve to a smaller tol."),
         (free.any(), f"x_i'Vx_i is 0 at the points {list_some(free)}: the value has a kink where they move."),
         (constant.any(), f"The columns {list_some(constant)} {jumps}"),
-        (left_out > 0, f"Directions of the features, {left_out} in all, {jumps}"),
+        (n_excluded > 0, f"Columns, {n_excluded} in all, are excluded: the value jumps if they stop being collinear."),
     )
     return tuple(words for applies, words in found if applies)

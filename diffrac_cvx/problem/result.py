@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,11 +43,30 @@ class Status(Enum):
         return self.value
 
 
-class Bracket(NamedTuple):
-    """Proved bounds on the optimum: lower <= optimum <= upper."""
+def say_excluded(n_excluded: int) -> str:
+    """Return the clause of a sentence on bounds that says how many columns they do not take into account."""
+    return f" ({n_excluded} column{'s' if n_excluded > 1 else ''} excluded)" if n_excluded else ""
 
-    lower: float
-    upper: float
+
+class Bracket(NamedTuple("Bounds", [("lower", float), ("upper", float)])):
+    """Certified bounds on the optimum, lower <= optimum <= upper: a pair.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The bounds.
+    n_excluded : int
+        Number of columns that are excluded, see `Result`: the lower bound is about the table without them.  It is not
+        one of the entries.
+    """
+
+    n_excluded: int
+
+    def __new__(cls, lower: float, upper: float, n_excluded: int = 0) -> Self:
+        """Return the pair."""
+        made = super().__new__(cls, lower, upper)
+        made.n_excluded = n_excluded
+        return made
 
     @property
     def gap(self) -> float:
@@ -55,7 +74,7 @@ class Bracket(NamedTuple):
         return width_of(self.lower, self.upper)
 
     def __str__(self) -> str:
-        return format_bracket(self.lower, self.upper)
+        return format_bracket(self.lower, self.upper) + say_excluded(self.n_excluded)
 
 
 class Contradiction(NamedTuple):
@@ -115,14 +134,17 @@ class Progress(NamedTuple("Line", [("iteration", int), ("seconds", float), ("low
     rows : int
         Rows of X that were read until then, where they are read by passes; over n, the number of passes.  It is not one
         of the entries.
+    n_excluded : int
+        Number of columns that are excluded, see `Result`.  It is not one of the entries.
     """
 
     rows: int = 0
+    n_excluded: int = 0
 
-    def with_rows(self, rows: int) -> "Progress":
-        """Return the line with the number of rows read."""
+    def with_marks(self, rows: int, n_excluded: int) -> "Progress":
+        """Return the line with the number of rows read and of columns excluded."""
         line = Progress(*self)
-        line.rows = rows
+        line.rows, line.n_excluded = rows, n_excluded
         return line
 
 
@@ -171,17 +193,20 @@ class Features:
         Number of features.
     gap : float
         Proved: no V, on whichever features, costs less by more than this.
+    n_excluded : int
+        Number of columns that are excluded, see `Result`: these are not among the features of any V.
     """
 
     used: Labels
     d: int
     gap: float
+    n_excluded: int = 0
 
     def __str__(self) -> str:
         k = len(self.used)
         return (
             f"{k} of {self.d} features {'carries' if k == 1 else 'carry'} the answer; "
-            f"no other set can cost less by more than {format_upper(self.gap)}"
+            f"no other set can cost less by more than {format_upper(self.gap)}{say_excluded(self.n_excluded)}"
         )
 
 
@@ -236,10 +261,10 @@ class Result:
         Factor of the matrix of directions, V = GG'; None for relaxations in Y alone.
     components : Components or None
         Where V was found by components: which they are, and in words whether V is proved diagonal.
-    left_out : int
-        Number of directions that nothing penalises and along which the data vary by less than about 1e-13 of their
-        largest variation: the data are taken not to vary along them, as where columns are collinear, and the bracket is
-        that of these data.
+    n_excluded : int
+        Number of columns of X that nothing penalises and that rounding does not tell from a combination of the others,
+        or from a constant: they are collinear up to about 1e-13.  The bracket is that of X without these columns, whose
+        rows of V are zero.  A column that is exactly constant carries nothing and is not counted.
     contradiction : Contradiction or None
         Where labels rounded from F, with a direction found in the user's units, cost less than the lower bound, or the
         value does: both numbers.  The bound is not valid, ``lower`` is 0 and the status says so.
@@ -260,7 +285,7 @@ class Result:
     u: Array | None = field(default=None, repr=False)
     G: Factor | None = field(default=None, repr=False)
     components: Components | None = field(default=None, repr=False)
-    left_out: int = 0
+    n_excluded: int = 0
     contradiction: Contradiction | None = None
     dimacs: DimacsErrors | None = field(default=None, repr=False)
     _instance: Instance | None = field(default=None, repr=False)  # what was solved, where it is problem (15)
@@ -292,7 +317,7 @@ class Result:
     @property
     def bracket(self) -> Bracket:
         """The proved bracket; as text, its ends are rounded outwards."""
-        return Bracket(self.lower, self.upper)
+        return Bracket(self.lower, self.upper, self.n_excluded)
 
     def features(self, d: int | None = None, *, rtol: float = IN_USE) -> Features:
         """Return the features in use: those j with V_jj above rtol times the largest one.
@@ -321,7 +346,7 @@ class Result:
         energies = diagonal(self.G)[:d]
         order = np.argsort(-energies, kind="stable")
         used = order[energies[order] > rtol * energies.max(initial=0.0)]
-        return Features(used.astype(np.int64), len(energies), self.gap)
+        return Features(used.astype(np.int64), len(energies), self.gap, self.n_excluded)
 
     def gradient(self, X: npt.ArrayLike | None = None) -> Gradient:
         """Return the derivative of the optimal value of problem (15) in lam, the ridge, nu and every entry of X.
@@ -352,7 +377,7 @@ class Result:
         instance = self._instance if X is None else replace(self._instance, X=X)
         if instance.X is None:
             raise ParameterError("the result has no table any more: pass the one that was solved, result.gradient(X)")
-        return value_gradient(instance, self.G, self.bracket, self.left_out)
+        return value_gradient(instance, self.G, self.bracket, self.n_excluded)
 
     def judged_by(self, cost: float, trivial: float = 0.0) -> "Result":
         """Return the result with the trivial lower bound where its value, or the cost of labels, is below its own."""
@@ -383,14 +408,14 @@ class Result:
             "rank of Y": f"at most {self.most_rank}",
         }
         rows |= {} if self.components is None else {"structure": self.components}
-        rows |= {"directions left out": self.left_out} if self.left_out else {}
+        rows |= {"columns excluded, as collinear or constant": self.n_excluded} if self.n_excluded else {}
         if self.contradiction is not None:
             rows["contradiction"] = f"a cost of {format_upper(self.contradiction.cost)} is below the bound"
         return card("Result: 0 is the best cost, 1 the worst", rows)
 
     def __repr__(self) -> str:
         structure = "" if self.components is None else f", components={str(self.components)!r}"
-        structure += f", left_out={self.left_out}" if self.left_out else ""
+        structure += f", n_excluded={self.n_excluded}" if self.n_excluded else ""
         structure += f", contradiction={tuple(self.contradiction)!r}" if self.contradiction else ""
         return (
             f"Result(value={format_upper(self.value, self.gap)}, bracket={self.bracket}, "

@@ -6,7 +6,8 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.label_bounds import bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, as_data, in_unit_interval, positive_int
+from diffrac_cvx.points.checks import Array, centred_data, in_unit_interval, positive_int
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.label_space import label_misfit, label_size, require_label_memory
@@ -45,12 +46,12 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     """
     import cvxpy as cp
 
-    X, k, nu = as_data(X), positive_int(k, "k"), in_unit_interval(nu, "nu")
+    points, k, nu = weighted_points(centred_data(X)), positive_int(k, "k"), in_unit_interval(nu, "nu")
     if k < 2:
         raise ParameterError(f"k = {k} must be at least 2")
-    n = len(X)
+    n = len(points)
     require_label_memory(n, "multiclass")
-    H = projection_of(X)
+    H = projection_of(points)
     weight = parameter("nu", nu)
     Y = cp.Variable((n, n), symmetric=True, name="Y")
     objective = label_misfit(Y, H) + weight * cp.sum(Y) / n**2
@@ -58,7 +59,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     def reading_of(S: Array, nu: float) -> Reading:
         lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bracket_nu(H, S, nu))
         F = np.column_stack([np.full(n, k**-0.5), (1 - 1 / k) ** 0.5 * S])
-        return Reading(F=F, value=upper, bracket=Bracket(lower, upper), left_out=H.left_out)
+        return Reading(F=F, value=upper, bracket=Bracket(lower, upper, H.n_excluded))
 
     def read() -> Reading:
         return reading_of(unit_rows(psd_factor(matrix_of(Y) - 1.0 / k, rtol=1e-14)), value_of(weight))

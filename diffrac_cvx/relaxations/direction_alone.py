@@ -3,9 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.points.checks import as_data, in_unit_interval, weights_for
+from diffrac_cvx.points.checks import centred_data, in_unit_interval, weights_for
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.links import Links
+from diffrac_cvx.problem.direction_problem import without_collinear
 from diffrac_cvx.problem.gradient import Instance, instance_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations import direction_space as space
@@ -57,8 +58,8 @@ def v_space(
 
     penalty = penalty_of(penalty, lam, ridge)
     weights = weights_for(X, sample_weight)
-    every, nu = as_data(X, weights), in_unit_interval(nu, "nu")
-    points = weighted_points(every, weights, links)
+    centred, nu = centred_data(X, weights), in_unit_interval(nu, "nu")
+    every, points = centred.data, without_collinear(weighted_points(centred, weights, links), penalty)
     space.require_direction_memory(points, "v_space")
     coordinates = space.scaled_coordinates(points, penalty)
     terms = space.direction_terms(coordinates, nu)

@@ -5,10 +5,11 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import as_data, in_unit_interval
+from diffrac_cvx.points.checks import centred_data, in_unit_interval
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.links import Links
+from diffrac_cvx.problem.direction_problem import without_collinear
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations import direction_space as space
@@ -56,7 +57,8 @@ def v_space_normalized(
     import cvxpy as cp
 
     penalty = penalty_of(penalty, lam, ridge)
-    points, nu = weighted_points(as_data(X), None, links), in_unit_interval(nu, "nu")
+    points, nu = weighted_points(centred_data(X), None, links), in_unit_interval(nu, "nu")
+    points = without_collinear(points, penalty)
     space.require_direction_memory(points, "v_space_normalized")
     if nu == 1.0 and not points.any():
         raise ParameterError("every column of X is constant, so that tr AV = 1 cannot hold at nu = 1; take nu < 1")
@@ -69,8 +71,9 @@ def v_space_normalized(
         U = dense(problem.coupling.feasible(U)) if problem.is_coupled else U
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, space.dual_of(problem, coordinates, terms.l1))
+        bounds = Bracket(*bounds, problem.n_excluded)
         F, G = np.asarray(problem.labels_factor(U)), problem.user_factor(U)
-        return Reading(F=F, value=bounds.upper, bracket=bounds, G=G, left_out=problem.left_out)
+        return Reading(F=F, value=bounds.upper, bracket=bounds, G=G)
 
     def shortcut() -> Reading | None:
         answer = space.read_offset_only(points, value_of(terms.nu))

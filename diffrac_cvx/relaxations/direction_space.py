@@ -14,7 +14,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, offset_only
+from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, offset_only, without_collinear
 from diffrac_cvx.problem.penalties.coupling import Coupling, Expression
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
@@ -139,6 +139,7 @@ class Posed(NamedTuple):
 def pose(points: Points, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter) -> Posed:
     """Return the problem at the values that the parameters have now."""
     penalty = penalty.times(value_of(scale))
+    points = without_collinear(points, penalty)  # at a scale of 0 nothing is penalised
     return Posed(Judged(points, value_of(nu), penalty), direction_problem(points, value_of(nu), penalty))
 
 
@@ -148,9 +149,8 @@ def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     point = problem.best_scale(problem.from_user(V))
     G, upper = judged.or_zero(problem.user_factor(point.U))
     lower = bracket(problem, point, dual).lower
-    return Reading(
-        np.asarray(problem.labels_factor(point.U)), upper, Bracket(lower, upper), G, problem.left_out, judged
-    )
+    bounds = Bracket(lower, upper, problem.n_excluded)
+    return Reading(np.asarray(problem.labels_factor(point.U)), upper, bounds, G, judged)
 
 
 def user_matrix(terms: Terms, L: Array) -> Array:

@@ -4,8 +4,10 @@ import numpy.typing as npt
 import scipy
 
 from diffrac_cvx.certificates import label_bounds, label_proof
-from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
+from diffrac_cvx.points.checks import Array, centred_data, in_unit_interval
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import psd_factor
+from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations import label_space as space
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, parameter, value_of
 
@@ -36,10 +38,10 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     """
     import cvxpy as cp
 
-    X, alpha = as_data(X), in_unit_interval(alpha, "alpha")
-    n = len(X)
+    points, alpha = weighted_points(centred_data(X)), in_unit_interval(alpha, "alpha")
+    n = len(points)
     space.require_label_memory(n, "constrained_alpha")
-    H = label_proof.projection_of(X)
+    H = label_proof.projection_of(points)
     weight = parameter("alpha", alpha)
     Y = cp.Variable((n, n), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
@@ -82,5 +84,5 @@ def constrained_balanced(H: label_proof.Projection, alpha: float) -> Relaxation:
 def read_at_imbalance(H: label_proof.Projection, F: Array, alpha: float, mu: Array | None) -> Reading:
     """Read a factor of a solution of (7) as its nearest feasible point."""
     F = label_bounds.with_imbalance(F, alpha)
-    bounds = label_bounds.bracket_alpha(H, F, alpha, mu)
-    return Reading(F=F, value=bounds.upper, bracket=bounds, left_out=H.left_out)
+    bounds = Bracket(*label_bounds.bracket_alpha(H, F, alpha, mu), H.n_excluded)
+    return Reading(F=F, value=bounds.upper, bracket=bounds)

@@ -5,11 +5,12 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.label_bounds import bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
-from diffrac_cvx.points.checks import as_data, in_unit_interval
+from diffrac_cvx.points.checks import centred_data, in_unit_interval
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of
+from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations import label_space as space
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, parameter, value_of
 
@@ -55,11 +56,10 @@ def penalized_nu(
     import cvxpy as cp
 
     penalty = penalty_of(penalty, None, ridge)
-    X, nu = as_data(X), in_unit_interval(nu, "nu")
-    n = len(X)
+    points, nu = weighted_points(centred_data(X), None, links), in_unit_interval(nu, "nu")
+    n = len(points)
     space.require_label_memory(n, "penalized_nu")
-    points = weighted_points(X, None, links)
-    H = projection_of(X, ridge_of(penalty, X.shape[1]), points.groups)
+    H = projection_of(points, ridge_of(penalty, points.shape[1]))
     N = n if H.groups is None else H.groups.n_groups
     weight = parameter("nu", nu)
     Y = cp.Variable((N, N), PSD=True, name="Y")
@@ -69,9 +69,9 @@ def penalized_nu(
     def read() -> Reading:
         F = unit_rows(psd_factor(matrix_of(Y), rtol=1e-14))
         F = F if H.groups is None else H.groups.spread(F)
-        bounds = bracket_nu(H, F, value_of(weight), space.diagonal_multiplier(unit))
-        judged = Judged(points, value_of(weight), penalty)
-        return Reading(F=F, value=bounds.upper, bracket=bounds, left_out=H.left_out, judged=judged)
+        bounds = Bracket(*bracket_nu(H, F, value_of(weight), space.diagonal_multiplier(unit)), H.n_excluded)
+        judged = Judged(H.points, value_of(weight), penalty)
+        return Reading(F=F, value=bounds.upper, bracket=bounds, judged=judged)
 
     def shortcut() -> Reading | None:
         return space.read_all_ones(n) if value_of(weight) == 0.0 and links is None else None

@@ -4,10 +4,11 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
+from diffrac_cvx.points.checks import Array, centred_data, in_unit_interval
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor
 from diffrac_cvx.points.links import Links
+from diffrac_cvx.problem.direction_problem import without_collinear
 from diffrac_cvx.problem.gradient import Instance, instance_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations import direction_space as space
@@ -56,7 +57,8 @@ def lifted(
     import cvxpy as cp
 
     penalty = penalty_of(penalty, lam, ridge)
-    points, nu = weighted_points(as_data(X), None, links), in_unit_interval(nu, "nu")
+    points, nu = weighted_points(centred_data(X), None, links), in_unit_interval(nu, "nu")
+    points = without_collinear(points, penalty)
     n, d = points.shape
     require_memory(10 * 8.0 * (n + d) ** 2, f"lifted with n = {n}, d = {d}", INSTEAD)
     coordinates = space.scaled_coordinates(points, penalty)

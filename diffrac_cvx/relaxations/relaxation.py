@@ -31,9 +31,7 @@ class Reading(NamedTuple):
     value : float
         The objective.
     bracket : Bracket
-        What is proved about the optimum.
-    left_out : int
-        Directions that are taken to be constant, see `Result`.
+        What is proved about the optimum, and how many columns are excluded.
     judged : Judged or None
         The problem of labels that the lower bound bounds too, to hold it against labels.
     instance : Instance or None
@@ -44,7 +42,6 @@ class Reading(NamedTuple):
     value: float
     bracket: Bracket
     G: Factor | None = None
-    left_out: int = 0
     judged: Judged | None = None
     instance: Instance | None = None
 

@@ -299,7 +299,7 @@ def make_result(
         upper=reading.bracket.upper,
         F=reading.F,
         G=reading.G,
-        left_out=reading.left_out,
+        n_excluded=reading.bracket.n_excluded,
         _instance=reading.instance,
         status=status,
         n_iter=n_iter,

@@ -20,6 +20,7 @@ from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.machine.time_budget import Budget, Clock, LeaveError, spend
 from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int
 from diffrac_cvx.points.chunks import known_shape
+from diffrac_cvx.points.exclusion import without
 from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.links import Links
@@ -140,7 +141,8 @@ class Stopping:
         if not self.ticks or self.callback is None or threading.get_ident() != self.thread:
             return
         if self.clock.seconds - self.told >= TICK:
-            stop = self.callback(self.progress._replace(seconds=self.clock.seconds).with_rows(self.count()))
+            line = self.progress._replace(seconds=self.clock.seconds)
+            stop = self.callback(line.with_marks(self.count(), self.progress.n_excluded))
             self.told = self.clock.seconds
             if stop:
                 self.leave(Status.STOPPED)
@@ -243,7 +245,7 @@ def solve_by_iterates(
         found = certify_until_stopped(problem, points, first.point, stopping, solver, exhausted)
     with one_thread(), spend(None):
         try:
-            found = with_proved_value(found, data, instance, stopping)
+            found = with_proved_value(found, without(data, problem.excluded), instance, stopping)
         except (DataError, LostError) as error:
             raise with_bracket(error, found.lower, found.upper) from error
         return with_all_points(found, problem, sample.every, sample.weights, links)
@@ -328,7 +330,7 @@ class Found:
             self.proved = iterate.groups.proved
         self.lower = max(self.lower, bounds.lower)
         now = Progress(iterate.n_iter, stopping.clock.seconds, min(self.lower, self.best.value), self.best.value)
-        self.history.append(now.with_rows(X.rows_read) if X.in_passes else now)
+        self.history.append(now.with_marks(X.rows_read if X.in_passes else 0, self.problem.n_excluded))
         return self.history[-1]
 
     def result(self, status: Status, seconds: float, solver: str) -> Result:
@@ -349,7 +351,7 @@ class Found:
             u=None if dual is None or dual.u is None else problem.user_weights(dual.u),
             G=problem.user_factor(best.U),
             components=groups and user_components(problem, best, best.value - self.lower, groups),
-            left_out=problem.left_out,
+            n_excluded=problem.n_excluded,
         )
 
 

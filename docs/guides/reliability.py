@@ -7,14 +7,15 @@ for which data it is proved, how rounding is accounted for, and how it was teste
 
 For which data
 --------------
-The numbers in the array that you pass, each taken as the number that it is, centred exactly. The one exception is stated in the
-result: a direction that no penalty acts on, and along which the data vary by less than about :math:`10^{-13}` of what they
-vary most, is taken to be constant. ``Result.left_out`` counts such directions. It is not 0 where columns are collinear, as
-all dummy columns of one category are; there, leaving them out changes nothing. A direction with a ridge or an l1 weight on
-any of its columns is never left out in silence, however small the weight is beside the data: what the bound may miss of it is
-added to the bound, which is 0 where that is everything. `certify_y` makes the same choice without the offset among the columns, and its bracket cannot say so. Where columns are almost collinear, the
-exact problem may have another optimum: for x and x + 2⁻ᵏ y the optimum without a penalty is that of x and y, however large k
-is, and no computation in double precision sees y when k is 50.
+The numbers in the array that you pass, each taken as the number that it is, centred exactly. The one exception is stated by
+every record that states a bound: a column that no penalty acts on is *excluded* if, up to rounding (about :math:`10^{-13}` of
+its size), it is a combination of the other such columns, or a constant. ``n_excluded`` counts these columns, of results,
+brackets, certificates and estimators; their rows of V are zero, and the bounds are about the table without them. It is not 0
+for collinear columns, such as all dummy columns of one category; excluding one of these changes nothing. A column with a
+ridge or an l1 weight is never excluded, however small the weight is and however far from zero the column is: what the bound may
+miss of it is added to the bound, which is 0 if that is everything. If columns are almost collinear, the exact problem may
+have another optimum: for x and x + 2⁻ᵏ y the optimum without a penalty is that of x and y, however large k is, and no
+computation in double precision sees y when k is 50.
 """
 
 import warnings
@@ -27,7 +28,7 @@ x, y = np.random.default_rng(0).standard_normal((2, 12))
 warnings.simplefilter("ignore", dc.DegenerateDataWarning)
 for k in (0, 10, 20, 30, 40, 50):
     result = dc.low_rank(np.column_stack([x, x + y * 2.0**-k]), tol=1e-8, max_iter=200)
-    print(f"k = {k:2}: bracket {result.bracket}, directions left out: {result.left_out}")
+    print(f"k = {k:2}: bracket {result.bracket}, columns excluded: {result.n_excluded}")
 
 # %%
 # The brackets widen as k grows, since less of y is left in the sum, and hold the optimum, until y cannot be seen.
@@ -41,7 +42,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # Numerical Algorithms*, 2002, section 3.1).
 #
 # **Units and centring.** Columns are brought to comparable size by powers of two, which rounds nothing. The mean of a column is
-# subtracted twice. A subtraction of two doubles is correctly rounded, so an entry is off by at most a few units in its own last
+# subtracted three times. A subtraction of two doubles is correctly rounded, so an entry is off by at most a few units in its own last
 # place, and the column by its remaining mean, at most :math:`\gamma_n` times the mean of its absolute values, however far from
 # zero it was before.
 #
@@ -51,7 +52,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # computed.
 #
 # *Theorem.* Let :math:`|Z - X W| \le \sqrt n\, \delta` and :math:`|W^\top (A + \mathrm{Diag}(c)^2) W - I| \le \rho` in the spectral
-# norm, and let W span the directions that are not left out. Let :math:`\hat M` be :math:`\tfrac1n Z^\top \mathrm{Diag}(u) Z` as
+# norm, and let W span the directions along which the data vary. Let :math:`\hat M` be :math:`\tfrac1n Z^\top \mathrm{Diag}(u) Z` as
 # computed, by sums of s terms, :math:`m = \mathrm{tr}\, \hat M`, and R be :math:`I + W^\top C W` as computed, D of its rows. Let
 #
 # .. math::
@@ -115,9 +116,8 @@ for k in (0, 10, 20, 30, 40, 50):
 # ------------------
 # A lower bound on the relaxation bounds the cost of all labels and of all V. So every solver rounds labels from what it returns,
 # fits a direction to them by least squares in your units, without the coordinates of the proof, and computes what they cost,
-# rounded up; the value of V is computed so too. If either is below the lower bound the proof is wrong, or that of data without
-# the directions that were left out: the bound is withdrawn, the status is ``CONTRADICTION`` and ``Result.contradiction`` has both
-# numbers. `certify_v`, `certify_y`, `certify_labels` and `certify_clusters` raise `ContradictionError`, with both numbers as well.
+# rounded up; the value of V is computed so too. If either is below the lower bound the proof is wrong: the bound is withdrawn,
+# the status is ``CONTRADICTION`` and ``Result.contradiction`` has both numbers. `certify_v`, `certify_y`, `certify_labels` and `certify_clusters` raise `ContradictionError`, with both numbers as well.
 # Tables that are read by parts are held against the value of V only: their coordinates leave nothing out.
 #
 # How it was tested

@@ -9,8 +9,6 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.label_bounds import with_imbalance
-from diffrac_cvx.certificates.label_proof import projection_of
-from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.penalties.structure import Structure, Weights
@@ -102,9 +100,9 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = dict(solved(instance, penalty))
-        left_out = max(result.left_out for result in results.values())
+        left_out = max(result.n_excluded for result in results.values())
         if w is None and not instance.has_many_columns:  # there the space of labels is not asked
-            left_out = max(left_out, projection_of(as_data(X), a).left_out)
+            left_out = max(left_out, dc.certify_y(X, np.ones((len(X), 1)), nu, penalty=dc.Penalty(a)).n_excluded)
         values = {name: value_of(instance, factor_of(r)) for name, r in results.items() if is_quick(r)}
         bounds = [Bound(name, "upper", results[name].upper, value) for name, value in values.items()]
         lowers = {name: claimed(result) for name, result in results.items()}

@@ -572,7 +572,7 @@ def test_a_verbose_estimator_says_how_many_rows_it_reads_in_a_second(few_are_man
     assert rows == sorted(rows)
     assert rows[0] >= 3 * ROWS  # two to check and centre the table, and one at the first point
     assert all(count % ROWS == 0 for count in rows)
-    Teller()(lines[-1]._replace(seconds=2.0).with_rows(5000))
+    Teller()(lines[-1]._replace(seconds=2.0).with_marks(5000, 0))
     assert capsys.readouterr().err.endswith(", 2.5e+03 rows a second\n")
 
 

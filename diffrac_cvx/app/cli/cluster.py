@@ -211,6 +211,7 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
         "lower_bound": model.lower_bound_,
         "upper_bound": model.upper_bound_,
         "label_gap": gap,
+        "n_excluded": model.n_excluded_,
         "sizes": np.bincount(labels, minlength=K).tolist() if labels.ndim == 1 else labels.sum(axis=0).tolist(),
         "features_in_use": features_in_use(table, model),
         "relaxation_uses_all": uses_all(table, model),

@@ -27,6 +27,8 @@ MEANINGS = {  # of the findings that are numbers: the name of each and what it m
         "Cost less lower bound: at most this much could be gained by any other {what}."),
     "upper_bound": ("upper bound",
         "Of the least cost of the relaxation, the easier problem that was solved: the lower bound is below it."),
+    "n_excluded": ("excluded columns",
+        "Collinear or constant up to rounding, and without a penalty: the bounds are about the table without them."),
     "adjusted_rand_index": ("adjusted Rand index",
         "Agreement of true labels and clusters found: 1 is the same groups, about 0 is what chance gives."),
     "normalized_mutual_information": ("normalised mutual information",

@@ -16,6 +16,7 @@ from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.estimators.saved import SavedScore, load_score, save_score
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.problem.proved_numbers import format_lower
+from diffrac_cvx.problem.result import say_excluded
 
 TITLES = ("label", "decision", "true")  # of the columns that `cluster` and `predict` write
 
@@ -95,6 +96,7 @@ def proved_of(score: SavedScore) -> list[str]:
     if score.several or "lower_bound" not in score.proved:
         return []
     least, what = format_lower(score.proved["lower_bound"]), "split" if score.n_clusters == 2 else "grouping"
+    least += say_excluded(int(score.proved.get("n_excluded", 0)))
     return [f"Proved of the table that the score was found on, and not of this one: no {what} costs less than {least}."]
 
 

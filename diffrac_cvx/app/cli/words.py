@@ -8,7 +8,7 @@ from diffrac_cvx.app.labels import crosstab_table, list_words
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.metrics import Crosstab
 from diffrac_cvx.problem.proved_numbers import format_ends, format_gap, format_lower
-from diffrac_cvx.problem.result import Features, Status
+from diffrac_cvx.problem.result import Features, Status, say_excluded
 
 MOST_COEFFICIENTS = 8  # that are printed
 UNPROVED = 1e-2  # of the cost: a lower bound up to which nothing is said to be proved
@@ -52,7 +52,10 @@ def answer_of(found: dict[str, Any]) -> list[str]:
     features = "one feature" if found["d"] == 1 else f"{found['d']} features"
     about = f"{n} points, {features}; {found['seconds']:.2f} s."
     if found["cost"] is None:
-        least = f"Proved: the cost of labels is at least {format_lower(found['lower_bound'])} (0 best, 1 worst)."
+        excluded = say_excluded(found["n_excluded"])
+        least = (
+            f"Proved: the cost of labels is at least {format_lower(found['lower_bound'])} (0 best, 1 worst){excluded}."
+        )
         return [about, f"{len(sizes)} labels, with {list_words(sizes)} of the {n} points.", least]
     present = [size for size in sizes if size]
     clusters = f"Clusters of {list_words(present)} points." if len(present) > 1 else f"One cluster of {n} points."
@@ -65,15 +68,16 @@ def proof_of(found: dict[str, Any]) -> str:
     """Return what the clusters cost, and what is proved of all others."""
     cost, lower, what = found["cost"], found["lower_bound"], "split" if len(found["sizes"]) == 2 else "grouping"
     others = f"{what} that respects what you know" if found.get("links") else f"{what} of these points"
+    excluded = say_excluded(found["n_excluded"])
     least, most = format_ends(lower, cost)
     said = f"Cost of this {what}: {most} (0 best, 1 worst)."
     if cost - lower <= max(found["tol"], 1e-4):
-        return f"{said} Proved: no {others} costs less, up to {format_gap(lower, cost)}."
+        return f"{said} Proved: no {others} costs less, up to {format_gap(lower, cost)}{excluded}."
     if lower <= UNPROVED * cost:
         yet = "" if found.get("finished", True) else " yet"
         remedy = "More time, or a larger lambda or ridge, proves more."
-        return f"{said} Nothing is proved{yet}, but that no {others} costs less than {least}. {remedy}"
-    return f"{said} Proved: no {others} costs less than {least}."
+        return f"{said} Nothing is proved{yet}, but that no {others} costs less than {least}{excluded}. {remedy}"
+    return f"{said} Proved: no {others} costs less than {least}{excluded}."
 
 
 def count_of(found: dict[str, Any]) -> list[str]:
@@ -83,7 +87,7 @@ def count_of(found: dict[str, Any]) -> list[str]:
         return []
     if len(used) == found["d"]:
         return ["No feature is left out at this lambda; a larger one leaves some out."]
-    others = Features(np.arange(len(used)), found["d"], found["label_gap"])
+    others = Features(np.arange(len(used)), found["d"], found["label_gap"], found["n_excluded"])
     all_used = ["No feature is left out of the relaxation at this lambda, only of the split found."]
     return [*(all_used if found["relaxation_uses_all"] else []), f"{others}. Any other has weight 0."]
 

@@ -24,7 +24,7 @@ from diffrac_cvx.points.checks import Array, as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.problem.proved_numbers import format_ends, format_upper
-from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.problem.result import Result, Status, say_excluded
 from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
 from diffrac_cvx.rounding import ROUNDINGS
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations
@@ -194,7 +194,7 @@ def describe_sizes(labels: Array) -> list[str]:
 
 def describe_search(found: OptimalLabels, proof: LabelCertificate, has_links: bool) -> list[str]:
     """Return what the best split found costs, and by how much another one can be cheaper."""
-    split, gap = RESPECTING if has_links else SPLIT, format_upper(found.gap)
+    split, gap = RESPECTING if has_links else SPLIT, format_upper(found.gap) + say_excluded(found.n_excluded)
     ended = f"{found.nodes} relaxations, {found.seconds:.1f} s"
     verdict = f"Not settled ({ended}): another {split} may be cheaper, but not by more than {gap}."
     if found.status is Status.OPTIMAL:
@@ -215,7 +215,7 @@ def describe_cost(
         least = f"{are} cheaper by more than {format_upper(proof.gap)}"
     return [
         f"Cost of {these}: {cost} (0 is best, 1 is worst).",
-        unproved or f"Proved: no {others} {least}.",
+        unproved or f"Proved: no {others} {least}{say_excluded(proof.n_excluded)}.",
     ]
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, posi
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.direction_problem import direction_problem, without_collinear
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.rounding.directions import oriented_direction
@@ -47,6 +47,8 @@ class OptimalLabels:
     certain : (n,) array of bool, or None
         Where it was asked for: points whose labels, up to one sign for all, are the same in every labelling that costs
         at most so much more than these; proved.  With known labels, the sign is theirs.
+    n_excluded : int
+        Number of columns that are excluded, see `Result`: all that is stated is about the table without them.
     """
 
     labels: Array
@@ -58,6 +60,7 @@ class OptimalLabels:
     history: list[tuple[float, float, float]]
     seconds: float
     certain: npt.NDArray[np.bool_] | None = None
+    n_excluded: int = 0
 
     @property
     def gap(self) -> float:
@@ -67,7 +70,7 @@ class OptimalLabels:
     @property
     def bracket(self) -> Bracket:
         """The lower and the upper bound."""
-        return Bracket(self.lower, self.upper)
+        return Bracket(self.lower, self.upper, self.n_excluded)
 
     def __str__(self) -> str:
         found = f"{self.bracket} after {self.nodes} relaxations in {self.seconds:.3g} s"
@@ -162,7 +165,8 @@ def optimal_labels(
     sample = read_points(X, sample_weight, links=links)
     given = links.groups_of(sample.given)
     inside = Groups(sample.of_points(given.owner), sample.of_points(given.sign), given.known)
-    points = array_points(sample.X.array(), sample.X.shares)
+    kept = without_collinear(sample.X, penalty)
+    points = array_points(kept.array(), kept.shares)
     tree: Search
     if penalty.is_coupled:
         tree = SparseTree(points, nu, penalty, inside, given.n_groups, tol, executor)
@@ -171,7 +175,9 @@ def optimal_labels(
         tree = Tree(problem, inside, given.n_groups, tol, executor, is_varied=points.any())
     if certain_within is not None:
         nonnegative(certain_within, "certain_within")
-    status = tree.search(Watch(start, time_limit, callback))
+    tree.n_excluded = kept.n_excluded
+    watch = Watch(start, time_limit, callback)
+    status = tree.search(watch)
     certain = None if certain_within is None else tree.certain(certain_within, given.known)[given.owner]
     labels = given.labels(tree.signs)
     labels = labels if given.known >= 0 else labels * labels[0]
@@ -182,5 +188,5 @@ def optimal_labels(
     require_consistent(lower, upper, "these labels")
     if status is Status.OPTIMAL and upper - lower > tol:
         status = Status.STALLED
-    seconds = time.perf_counter() - start
-    return OptimalLabels(labels, lower, upper, status, tree.nodes, tree.root, tree.history, seconds, certain)
+    found = OptimalLabels(labels, lower, upper, status, tree.nodes, tree.root, tree.history, watch.seconds, certain)
+    return replace(found, n_excluded=kept.n_excluded)

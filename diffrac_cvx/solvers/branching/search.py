@@ -73,6 +73,7 @@ class Search(ABC):
         self.closed, self.root, self.nodes = np.inf, 0.0, 0
         self.history: list[tuple[float, float, float]] = []
         self.watch = Watch(0.0, None, None)
+        self.n_excluded = 0  # columns, for whoever is told of the bounds
 
     @property
     def lower(self) -> float:
@@ -122,7 +123,9 @@ class Search(ABC):
                 return Status.TIME_LIMIT
             if len(self.open) > most:
                 return Status.MEMORY
-            if watch.callback is not None and watch.callback(Bracket(max(self.lower, 0.0), self.best), self.nodes):
+            if watch.callback is not None and watch.callback(
+                Bracket(max(self.lower, 0.0), self.best, self.n_excluded), self.nodes
+            ):
                 return Status.STOPPED
             try:
                 self.branch()

@@ -1,0 +1,204 @@
+"""Columns that rounding does not tell from others are excluded in one place, and every record that states a bound says so.
+
+Labels are held against exact least squares over the rationals: a lower bound that exceeds their cost is false, unless
+its record says that a column is excluded.
+"""
+
+import ast
+import warnings
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from rationals import centred, fractions
+
+import diffrac_cvx as dc
+from diffrac_cvx.points.checks import centred_data
+from diffrac_cvx.points.dense import weighted_points
+from diffrac_cvx.points.exclusion import exclude
+from diffrac_cvx.problem.direction_problem import direction_problem
+
+N = 6
+SETTINGS = {
+    "no penalty": lambda d: dc.Penalty(),
+    "l1 on the others": lambda d: dc.Penalty(c=[0.0, 0.0, *[3.0] * (d - 2)]),
+    "groups of the others": lambda d: dc.Penalty(
+        c=[0, 0, *[3.0] * ((d - 1) // 2)], groups=[0, 1, *(np.arange(2, d) // 2 + 1)]
+    ),
+    "a ridge on the others": lambda d: dc.Penalty(ridge=[0.0, 0.0, *[9.0] * (d - 2)]),
+    "known signs of the others": lambda d: dc.Penalty(
+        c=[0.0, 0.0, *[3.0] * (d - 2)], nonnegative=np.arange(d) >= 2
+    ),
+}
+
+
+def exact_cost(X, y):
+    """The least cost of labels over directions in the columns of X, which are independent, without a penalty."""
+    Z, target = centred(X), fractions(y) - sum(fractions(y)) / len(y)
+    rows = [[*(Z[:, i] @ Z[:, j] for j in range(Z.shape[1])), Z[:, i] @ target] for i in range(Z.shape[1])]
+    for i in range(len(rows)):
+        rows[i] = [entry / rows[i][i] for entry in rows[i]]
+        for k in range(len(rows)):
+            if k != i:
+                rows[k] = [entry - rows[k][i] * above for entry, above in zip(rows[k], rows[i], strict=True)]
+    v = np.array([row[-1] for row in rows])
+    rest = target - Z @ v
+    return (rest @ rest) / len(y) + (sum(fractions(y)) / len(y)) ** 2
+
+
+def least_cost(X):
+    """An upper bound of the optimum at nu = 1: all labels, with directions in the first two columns alone."""
+    return min(exact_cost(X[:, :2], np.array([1.0, *rest])) for rest in product([-1.0, 1.0], repeat=len(X) - 1))
+
+
+def claims(X, penalty):
+    """Every public statement of a lower bound for a table, by the function that makes it."""
+    found = {"low_rank": dc.low_rank(X, 1.0, penalty, tol=1e-7, max_iter=100)}
+    if not penalty.is_coupled:
+        found["fista"] = dc.fista(X, 1.0, penalty, max_iter=100)
+        found["certify_y"] = dc.certify_y(X, found["low_rank"].F, 1.0, penalty=penalty)
+    whole = dc.low_rank(X, 1.0, penalty, tol=1e-7, max_iter=100, working_set=False)
+    found["low_rank, all at once"] = whole
+    found["certify_v"] = dc.certify_v(X, found["low_rank"].V, 1.0, penalty)
+    found["certify_v of the result"] = dc.certify_v(X, found["low_rank"], 1.0, penalty)
+    found["optimal_labels"] = dc.optimal_labels(X, 1.0, penalty, tol=1e-4, time_limit=0.1)
+    y = np.where(np.arange(len(X)) % 2, 1.0, -1.0)
+    found["certify_labels"] = dc.certify_labels(X, y, found["low_rank"], penalty=penalty)
+    if penalty.nonnegative is None:
+        found["certify_clusters"] = dc.certify_clusters(X, (y > 0).astype(int), found["low_rank"], penalty=penalty)
+    return found
+
+
+def near(scale, d, rng):
+    """A table whose second column is the first one and a small part of another."""
+    x, e = rng.standard_normal((2, N))
+    return np.column_stack([x, x + scale * e, rng.standard_normal((N, d - 2))])
+
+
+def false_claims(X, penalty):
+    """The names of lower bounds above the cost of labels, of records that exclude nothing."""
+    least = least_cost(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = claims(X, penalty)
+    return {name for name, one in found.items() if one.n_excluded == 0 and Fraction(float(one.lower)) > least}
+
+
+WALK = 1e-15 * 1.3 ** np.arange(28)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_bound_is_false_on_either_side_of_the_threshold_unless_its_record_excludes_a_column(setting):
+    rng, excluded = np.random.default_rng(0), set()
+    for scale in WALK[::6]:
+        X = near(scale, 4, rng)
+        assert not false_claims(X, SETTINGS[setting](4)), scale
+        excluded.add(direction_problem(weighted_points(centred_data(X)), 1.0, SETTINGS[setting](4)).n_excluded)
+    assert excluded == {0, 1}  # the walk crosses the threshold
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d", [4, 12, 40])
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_bound_is_false_in_steps_of_a_factor_1_3_over_three_decades(setting, d):
+    rng = np.random.default_rng(d)
+    for scale in WALK:
+        assert not false_claims(near(scale, d, rng), SETTINGS[setting](d)), scale
+
+
+def test_a_column_without_a_penalty_is_excluded_and_one_with_a_tiny_penalty_is_not():
+    x = np.random.default_rng(0).standard_normal(N)
+    points = weighted_points(centred_data(np.column_stack([x, 3.0 * x, -x])))
+    free = exclude(points, np.zeros(3, dtype=bool))
+    assert free.n_excluded == 2 and np.count_nonzero(free.used_columns()) == 1
+    assert exclude(points, np.array([False, True, True])).n_excluded == 0
+
+
+def test_a_matrix_of_directions_gives_the_same_products_without_the_excluded_columns():
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((9, 2))
+    X = np.column_stack([A, A @ [2.0, -3.0], 1e-7 * A[:, 0]])
+    points = weighted_points(centred_data(X))
+    kept, G = exclude(points, np.zeros(4, dtype=bool)), rng.standard_normal((4, 3))
+    folded = kept.excluded.fold(G)
+    assert kept.n_excluded == 2
+    assert np.allclose(kept @ folded, points @ G, rtol=1e-12)
+    sparse = kept.excluded.fold(scipy.sparse.csc_array(G))
+    assert np.allclose(sparse.toarray(), folded) and not folded[kept.excluded.columns].any()
+
+
+def test_the_value_of_a_given_matrix_is_that_of_the_whole_table_though_a_column_is_excluded():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal(30)
+    X = np.column_stack([x, 2.0 * x])
+    for V in ([[0.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.5], [0.5, 1.0]]):
+        bounds = dc.certify_v(X, np.array(V))
+        assert bounds.n_excluded == 1
+        assert bounds.upper == pytest.approx(dc.low_rank(X[:, :1]).upper, abs=1e-9)
+
+
+def test_columns_that_vary_are_kept_if_something_penalises_them_however_far_they_are_from_zero():
+    y = np.array([1, -1, 1, -1, 1, -1, 1, 1.0])
+    for column in (2.0**52 + (y > 0), 1e9 + 1e-6 * (y > 0), 1e300**0.3 * (1 + np.spacing(1.0) * (y > 0))):
+        for penalty in (dc.Penalty(ridge=1e-60), dc.Penalty(lam=1e-60)):
+            found = dc.low_rank(column[:, None], 1.0, penalty)
+            assert found.n_excluded == 0
+            assert found.lower <= exact_cost(column[:, None], y) <= found.upper
+
+
+def test_columns_that_vary_as_their_rounding_are_excluded_if_nothing_penalises_them():
+    noisy = 0.3 + np.spacing(0.3) * (np.arange(40) % 3 == 0)
+    X = np.column_stack([noisy, np.random.default_rng(0).standard_normal(40)])
+    for form in (X, scipy.sparse.csr_array(X)):
+        with pytest.warns(dc.DegenerateDataWarning, match=r"\[0\].*excluded"):
+            found = dc.low_rank(form)
+        assert found.n_excluded == 1
+        assert found.upper == pytest.approx(dc.low_rank(X[:, 1:]).upper, abs=1e-9)
+
+
+def test_a_column_that_is_exactly_constant_carries_nothing_and_is_not_counted():
+    X = np.column_stack([np.full(20, 0.1), np.random.default_rng(0).standard_normal(20), np.zeros(20)])
+    with pytest.warns(dc.DegenerateDataWarning, match="constant"):
+        assert dc.low_rank(X).n_excluded == 0
+
+
+def test_every_record_that_states_a_bound_says_how_many_columns_are_excluded():
+    celsius = np.round(np.random.default_rng(0).normal(15, 8, 12), 1)
+    X = np.column_stack([celsius, celsius * 1.8 + 32])
+    seen = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = claims(X, dc.Penalty()) | {
+            "penalized_nu": dc.solve(dc.penalized_nu(X), "CLARABEL"),
+            "constrained_alpha": dc.solve(dc.constrained_alpha(X, 0.1), "CLARABEL"),
+            "v_space": dc.solve(dc.v_space(X), "CLARABEL"),
+            "lifted": dc.solve(dc.lifted(X), "CLARABEL"),
+            "v_space_normalized": dc.solve(dc.v_space_normalized(X), "CLARABEL"),
+            "multiclass": dc.solve(dc.multiclass(X, 3), "CLARABEL"),
+            "bracket": dc.low_rank(X, callback=seen.append).bracket,
+            "features": dc.low_rank(X).features(),
+            "points that are certain": dc.optimal_labels(X, certain_within=0.05),
+        }
+        model = dc.DiffracClustering(ridge=0.0, test_structure=False).fit(X)
+        path = dc.paths.nu_path(X, [0.5, 1.0])
+        table = dc.compare(X, methods=["low_rank"])
+    assert {name for name, one in found.items() if one.n_excluded != 1} == set()
+    assert all(line.n_excluded == 1 for line in seen)
+    assert model.n_excluded_ == 1 and path.n_excluded.tolist() == [1, 1] and table.rows[0]["excluded"] == 1
+    for name in ("optimal_labels", "certify_v", "low_rank", "features"):
+        assert "excluded" in str(found[name]), name
+
+
+def test_nothing_else_decides_on_rank():
+    names = {"RANK", "rounding_floor", "is_above_rounding", "matrix_rank"}
+    places = {
+        path.name
+        for path in Path(dc.__file__).parent.rglob("*.py")
+        if path.parent.name in ("points", "problem", "certificates", "relaxations", "solvers", "branching", "factored")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Name | ast.Attribute) and getattr(node, "id", getattr(node, "attr", "")) in names
+    }
+    assert places <= {"exclusion.py", "checks.py", "linear_algebra.py", "reading.py"}

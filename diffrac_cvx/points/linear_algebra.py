@@ -315,7 +315,14 @@ def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
     require_memory(
         8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "give c > 0, or fewer features"
     )
-    return RidgeWhitener(whitener(with_ridge_rows(X, a)))
+    return whitener_with_ridge_rows(X, a)
+
+
+def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
+    """Return `whitener_with_ridge`, no column compressed; of a direction whose ridge rounding hides nothing is known."""
+    M = with_ridge_rows(X, a)
+    W = range_whitener(M)
+    return RidgeWhitener(W, 0.0 if W.shape[1] == np.count_nonzero(M.any(axis=0)) else np.inf)
 
 
 def compressing_whitener(X: Array, a: Array, heavy: npt.NDArray[np.bool_]) -> RidgeWhitener:
@@ -334,8 +341,8 @@ def compressing_whitener(X: Array, a: Array, heavy: npt.NDArray[np.bool_]) -> Ri
     W[others, r + np.arange(len(others))] = 1.0
     data, ridge = np.hstack([G, X[:, others]]), np.append(np.ones(r), a[others])
     units = 1.0 / np.sqrt(np.sum(data**2, axis=0) + ridge**2)
-    inner = whitener(with_ridge_rows(data * units, ridge * units))
-    return RidgeWhitener(W @ (units[:, None] * inner), outside, size)
+    inner = whitener_with_ridge_rows(data * units, ridge * units)
+    return RidgeWhitener(W @ (units[:, None] * inner.W), outside + inner.outside, size)
 
 
 def with_ridge_rows(X: Array, a: Array) -> Array:

@@ -20,6 +20,7 @@ from diffrac_cvx.certificates.search import Blend, blended_ratio, closer_to_feas
 from diffrac_cvx.certificates.separation import label_components
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import Whitening
 from diffrac_cvx.points.links import Groups
 from diffrac_cvx.problem.result import Bracket
@@ -149,8 +150,8 @@ def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, 
 
 def test_directions_left_out_are_counted_in_data_with_zeros_too():
     X = np.array([[-1.0, 0.0], [0.0, -1.0], [1.0, 0.0], [0.0, 1.0]])
-    assert direction_problem(X, 1.0, dc.Penalty()).dropped == 0
-    assert direction_problem(np.column_stack([X, X[:, 0]]), 1.0, dc.Penalty()).dropped == 1
+    assert direction_problem(X, 1.0, dc.Penalty()).n_excluded == 0
+    assert direction_problem(np.column_stack([X, X[:, 0]]), 1.0, dc.Penalty()).n_excluded == 1
 
 
 # Components
@@ -293,7 +294,7 @@ def test_the_objective_and_its_gradient_are_those_of_the_dense_formulas():
 def near_an_optimum(seed, weight=0.6, n=16):
     """A projection, and a factor of rank four near the optimum of (8) at nu = 1 - weight, found row by row."""
     rng = np.random.default_rng(seed)
-    H, F = label_proof.projection_of(as_data(rng.standard_normal((n, 3)))), rng.standard_normal((n, 4))
+    H, F = label_proof.projection_of(array_points(as_data(rng.standard_normal((n, 3))))), rng.standard_normal((n, 4))
     K = H.Q @ H.Q.T + weight / n
     np.fill_diagonal(K, 0.0)
     F /= np.linalg.norm(F, axis=1)[:, None]
@@ -318,19 +319,20 @@ def test_no_weight_of_the_imbalance_near_by_proves_more_than_the_bracket(seed):
 def test_the_multipliers_of_points_that_are_there_twice_and_linked_prove_what_those_of_the_points_do():
     """Each group of two has the multiplier of its points together, in the mean over twice as many."""
     X, (_, F, rng) = as_data(np.random.default_rng(3).standard_normal((16, 3))), near_an_optimum(3)
-    diagonal, drift = label_bounds.gradient(label_proof.projection_of(X).Q, F)
+    diagonal, drift = label_bounds.gradient(label_proof.projection_of(array_points(X)).Q, F)
     mu, poor = (1.0 - diagonal - 0.6 * drift) / 16, F + 0.5 * rng.standard_normal(F.shape)
     twice, groups = np.vstack([X, X]), Groups(np.tile(np.arange(16), 2), np.ones(32), -1)
-    once = label_bounds.bracket_nu(label_proof.projection_of(X), poor, 0.4, mu)
-    linked = label_bounds.bracket_nu(label_proof.projection_of(twice, None, groups), np.vstack([poor, poor]), 0.4, mu)
-    assert once.lower > label_bounds.bracket_nu(label_proof.projection_of(X), poor, 0.4).lower + 0.01
+    once = label_bounds.bracket_nu(label_proof.projection_of(array_points(X)), poor, 0.4, mu)
+    H = label_proof.projection_of(array_points(twice, None, groups))
+    linked = label_bounds.bracket_nu(H, np.vstack([poor, poor]), 0.4, mu)
+    assert once.lower > label_bounds.bracket_nu(label_proof.projection_of(array_points(X)), poor, 0.4).lower + 0.01
     assert linked.lower == pytest.approx(once.lower, abs=1e-9)
     assert linked.upper == pytest.approx(once.upper, abs=1e-9)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_no_rows_cost_more_than_one_however_far_their_imbalance_is_from_the_one_asked_for(alpha):
-    H = label_proof.projection_of(as_data(np.random.default_rng(0).standard_normal((12, 3))))
+    H = label_proof.projection_of(array_points(as_data(np.random.default_rng(0).standard_normal((12, 3)))))
     assert label_proof.value_with_balance(H, np.ones((12, 1)), alpha) == 1.0
 
 

@@ -55,7 +55,7 @@ def check_labels(instance):
     assert found.lower <= best + JUDGED
     assert found.upper >= best - JUDGED
     result = dc.low_rank(X, nu, penalty, tol=1e-4, time_limit=3.0, sample_weight=w)
-    if result.left_out == 0:
+    if result.n_excluded == 0:
         assert result.lower <= best + JUDGED
     certificate = dc.certify_labels(X, found.labels, result.lower, nu=nu, penalty=penalty, sample_weight=w)
     assert abs(certificate.objective - found.upper) <= 1e-9

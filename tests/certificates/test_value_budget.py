@@ -26,6 +26,7 @@ from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, min
 from diffrac_cvx.certificates.label_proof import Projection, cost_of_balance, objective, of_values, projection_of
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import UNIT, Whitening, sum_error
 from diffrac_cvx.points.linear_algebra import scale_to_whiten
 from diffrac_cvx.points.points import add_blocks
@@ -305,7 +306,7 @@ def test_the_cost_of_clusters_is_raised_by_what_its_sum_may_change(monkeypatch, 
 def test_the_projection_is_off_by_less_than_is_said_and_by_something(a):
     for x in (np.random.default_rng(0).standard_normal(30), badly_centred_column(30) * 3.0):
         X = centred(x[:, None])
-        H = projection_of(as_data(x[:, None], warn=False), np.array([a]))
+        H = projection_of(array_points(as_data(x[:, None], warn=False)), np.array([a]))
         exact = X @ X.T / (sum(X[:, 0] ** 2) + 30 * Fraction(a) ** 2)
         Q = fractions(H.Q)
         assert 0.0 < size(Q @ Q.T - exact) <= H.off
@@ -315,7 +316,7 @@ def test_what_a_projection_is_off_is_made_of_both_parts_of_the_whitening_of_its_
     X, ridge, given = data(20, 2), np.array([0.1, 0.2]), []
     for exact, least in ((Whitening(1e-3, 0.0), 2e-3 + 1e-6), (Whitening(0.0, 1e-3), 1e-3 / (1.0 - 1e-3))):
         monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *of, exact=exact: given.append(of) or exact)
-        assert least <= projection_of(X, ridge).off <= 1.6 * least
+        assert least <= projection_of(array_points(X), ridge).off <= 1.6 * least
     (table, W, Z, diagonal, outside), scaled = given[0], scale_to_whiten(X, ridge)
     np.testing.assert_allclose(W, scaled.found.W)
     np.testing.assert_allclose(Z, table @ W)
@@ -330,7 +331,7 @@ def test_the_bracket_of_labels_holds_in_rationals(nu):
     for seed in range(20):
         rng, n = np.random.default_rng(seed), 15
         table, y = rng.standard_normal((n, 1)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
-        X, labels, H = centred(table)[:, 0], fractions(y), projection_of(as_data(table))
+        X, labels, H = centred(table)[:, 0], fractions(y), projection_of(array_points(as_data(table)))
         mean = sum(labels) / n
         exact = 1 - mean**2 - sum(X * labels) ** 2 / sum(X**2) / n + Fraction(nu) * mean**2
         found = bracket_nu(H, y[:, None], nu)
@@ -352,10 +353,9 @@ def test_labels_are_certified_without_a_warning_of_constant_columns():
 @pytest.mark.parametrize("alpha", [None, 0.0, 0.2])
 def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
     X, off = data(12, 2), 0.05
-    H, F = projection_of(X), dc.low_rank(X, tol=1e-6).F
+    H, F = projection_of(array_points(X)), dc.low_rank(X, tol=1e-6).F
     exact, wide = (
-        bracket_nu(H, F, 1.0) if alpha is None else bracket_alpha(H, F, alpha)
-        for H in (H, Projection(H.Q, H.off + off, 0))
+        bracket_nu(H, F, 1.0) if alpha is None else bracket_alpha(H, F, alpha) for H in (H, H._replace(off=H.off + off))
     )
     assert wide.upper - exact.upper == pytest.approx(off, rel=1e-3)
     assert exact.lower > off
@@ -363,14 +363,14 @@ def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
 
 
 def test_the_value_of_labels_counts_the_terms_of_its_sums():
-    H = Projection(np.zeros((20, 2)), 0.0, 0)
+    H = Projection(np.zeros((20, 2)), 0.0, array_points(np.zeros((20, 2))))
     assert sum_error(80) <= of_values(H, np.ones((20, 3))) <= sum_error(80 + 120)
     assert of_values(H._replace(off=0.1), np.ones((20, 3))) >= 0.1 + sum_error(80)
 
 
 def test_an_imbalance_that_is_met_nearly_is_counted():
     """Where the mean is right up to rounding, its rounding is counted; where not, what Y moved to alpha costs."""
-    H, y = projection_of(data(12, 1)), np.where(np.arange(12) < 9, 1.0, -1.0)[:, None]
+    H, y = projection_of(array_points(data(12, 1))), np.where(np.arange(12) < 9, 1.0, -1.0)[:, None]
     found = bracket_alpha(H, y, 0.25)
     assert 8.0 * sum_error(12) <= found.upper - objective(H.Q, y) <= 16.0 * sum_error(64) + H.off
     assert cost_of_balance(y, 0.16) == pytest.approx(0.8)
@@ -379,7 +379,7 @@ def test_an_imbalance_that_is_met_nearly_is_counted():
 
 # Y1 = 0 and diag Y = 1 leave one Y of three points, Y_ij = -1/2, and with one column (7) is 1/2 at alpha = 0.
 BALANCED = np.array([[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]])
-THREE_POINTS = [projection_of(data(3, 1, seed=seed)) for seed in range(20)]
+THREE_POINTS = [projection_of(array_points(data(3, 1, seed=seed))) for seed in range(20)]
 
 
 @pytest.mark.parametrize("off", [1e-5, 1e-7, 3e-8, 1e-9])
@@ -486,7 +486,7 @@ def test_the_least_eigenvalue_is_bounded_to_one_percent_without_the_matrix(weigh
 
 @pytest.mark.parametrize("weight", [0.0, 0.3, -0.5, -np.inf])
 def test_a_number_that_is_above_an_eigenvalue_proves_nothing_of_labels(weight):
-    H, D = projection_of(data(9, 3, seed=3)), np.random.default_rng(4).uniform(0.0, 1.0, 9)
+    H, D = projection_of(array_points(data(9, 3, seed=3))), np.random.default_rng(4).uniform(0.0, 1.0, 9)
     least = min_eigenvalue(D, H.Q, weight)
     assert label_proof.bound_of_labels(H, D, weight, least) == label_bounds.bound_at(H, D, weight) > -np.inf
     for lowest in (0.98 * least, 0.0, 1.0, np.inf, -np.inf, np.nan):
@@ -496,7 +496,7 @@ def test_a_number_that_is_above_an_eigenvalue_proves_nothing_of_labels(weight):
 def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
     """(w - 1) alpha is subtracted from the bound where it is rounded."""
     X = data(12, 2)
-    H, F = projection_of(X), dc.low_rank(X, tol=1e-6).F
+    H, F = projection_of(array_points(X)), dc.low_rank(X, tol=1e-6).F
     fine = bracket_alpha(H, F, 0.2)
     monkeypatch.setattr(label_proof, "UNIT", 1e-3)
     coarse = bracket_alpha(H, F, 0.2)

@@ -1,4 +1,4 @@
-"""Columns that rounding does not tell from others are excluded in one place, and every record that states a bound says so.
+"""Columns that rounding does not tell from others are excluded in one place, and every record of a bound says so.
 
 Labels are held against exact least squares over the rationals: a lower bound that exceeds their cost is false, unless
 its record says that a column is excluded.
@@ -29,9 +29,7 @@ SETTINGS = {
         c=[0, 0, *[3.0] * ((d - 1) // 2)], groups=[0, 1, *(np.arange(2, d) // 2 + 1)]
     ),
     "a ridge on the others": lambda d: dc.Penalty(ridge=[0.0, 0.0, *[9.0] * (d - 2)]),
-    "known signs of the others": lambda d: dc.Penalty(
-        c=[0.0, 0.0, *[3.0] * (d - 2)], nonnegative=np.arange(d) >= 2
-    ),
+    "known signs of the others": lambda d: dc.Penalty(c=[0.0, 0.0, *[3.0] * (d - 2)], nonnegative=np.arange(d) >= 2),
 }
 
 
@@ -113,7 +111,7 @@ def test_a_column_without_a_penalty_is_excluded_and_one_with_a_tiny_penalty_is_n
     x = np.random.default_rng(0).standard_normal(N)
     points = weighted_points(centred_data(np.column_stack([x, 3.0 * x, -x])))
     free = exclude(points, np.zeros(3, dtype=bool))
-    assert free.n_excluded == 2 and np.count_nonzero(free.used_columns()) == 1
+    assert (free.n_excluded, np.count_nonzero(free.used_columns())) == (2, 1)
     assert exclude(points, np.array([False, True, True])).n_excluded == 0
 
 
@@ -127,7 +125,8 @@ def test_a_matrix_of_directions_gives_the_same_products_without_the_excluded_col
     assert kept.n_excluded == 2
     assert np.allclose(kept @ folded, points @ G, rtol=1e-12)
     sparse = kept.excluded.fold(scipy.sparse.csc_array(G))
-    assert np.allclose(sparse.toarray(), folded) and not folded[kept.excluded.columns].any()
+    assert np.allclose(sparse.toarray(), folded)
+    assert not folded[kept.excluded.columns].any()
 
 
 def test_the_value_of_a_given_matrix_is_that_of_the_whole_table_though_a_column_is_excluded():
@@ -187,7 +186,7 @@ def test_every_record_that_states_a_bound_says_how_many_columns_are_excluded():
         table = dc.compare(X, methods=["low_rank"])
     assert {name for name, one in found.items() if one.n_excluded != 1} == set()
     assert all(line.n_excluded == 1 for line in seen)
-    assert model.n_excluded_ == 1 and path.n_excluded.tolist() == [1, 1] and table.rows[0]["excluded"] == 1
+    assert (model.n_excluded_, path.n_excluded.tolist(), table.rows[0]["excluded"]) == (1, [1, 1], 1)
     for name in ("optimal_labels", "certify_v", "low_rank", "features"):
         assert "excluded" in str(found[name]), name
 

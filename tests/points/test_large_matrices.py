@@ -45,7 +45,7 @@ def test_no_bound_by_parts_exceeds_the_value_of_any_directions(small_is_large, f
             found = dc.low_rank(X, nu, penalty, tol=1e-6, max_iter=200, time_limit=0.5, sample_weight=w)
             proved = dc.certify_v(X, found, nu, penalty, sample_weight=w)
         exact = direction_value(X, nu, *penalty.weights(X.shape[1]), dense(found.G), w)
-        if found.left_out == 0:
+        if found.n_excluded == 0:
             assert Decimal(max(found.lower, proved.lower)) - exact <= ROUNDED, number
             assert exact - Decimal(found.upper) <= ROUNDED, number
 

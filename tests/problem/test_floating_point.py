@@ -129,8 +129,8 @@ def test_columns_dropped_beside_larger_ones_are_found_out(monkeypatch, number):
     assert make_instance("large_columns", number) is instance
     assert all(bound.excess <= ROUNDED for bound in check_instance(instance)[0])
     monkeypatch.setattr(direction_problem, "whitener_with_ridge", drop_beside_the_largest)
-    bounds, left_out = check_instance(instance)
-    assert left_out == 0
+    bounds, n_excluded = check_instance(instance)
+    assert n_excluded == 0
     assert max(bound.excess for bound in bounds if bound.kind == "lower") > 0.02
 
 
@@ -143,21 +143,21 @@ def test_directions_left_out_are_counted_and_no_others():
     x, y, z = rng.standard_normal((3, 12))
     twice, zeros, wide = np.column_stack([x, x, z]), np.column_stack([x, y, np.zeros(12)]), rng.standard_normal((4, 9))
     near, offset = np.column_stack([x, x + 2.0**-50 * y]), (0.5, dc.Penalty(0, [0, 0, 0.1]))
-    assert "left_out=1" in repr(dc.low_rank(twice, *offset, tol=1e-6))
+    assert "n_excluded=1" in repr(dc.low_rank(twice, *offset, tol=1e-6))
     for count, X, penalty in (
         (1, twice, dc.Penalty()), (1, near, dc.Penalty()), (0, twice, dc.Penalty(0.1)), (0, twice, dc.Penalty.l1(0.1)),
         (0, zeros, dc.Penalty()), (0, wide, dc.Penalty(0.3)),
     ):  # fmt: skip
-        assert dc.low_rank(X, penalty=penalty, tol=1e-6).left_out == count
+        assert dc.low_rank(X, penalty=penalty, tol=1e-6).n_excluded == count
 
 
 def test_a_direction_that_only_the_space_of_labels_leaves_out_is_counted(monkeypatch):
     """With the offset among the columns a direction may be kept, at a relative size of 1e-13, and without it not."""
     instance = make_instance("gaussian", 3)
     assert check_instance(instance)[1] == 0
-    monkeypatch.setattr(stress_cells, "projection_of", lambda X, a: projection_of(X, a)._replace(left_out=1))
-    bounds, left_out = check_instance(instance)
-    assert left_out == 1
+    monkeypatch.setattr(stress_cells, "projection_of", lambda X, a: projection_of(X, a)._replace(n_excluded=1))
+    bounds, n_excluded = check_instance(instance)
+    assert n_excluded == 1
     assert {bound.kind for bound in bounds} == {"upper"}  # the lower ones are those of other data
 
 
@@ -170,5 +170,5 @@ def test_an_instance_is_the_same_each_time():
 @pytest.mark.parametrize("builder", [dc.v_space, dc.lifted, dc.penalized_nu, dc.v_space_normalized])
 def test_every_relaxation_says_what_is_left_out(builder):
     x, y = np.random.default_rng(0).standard_normal((2, 12))
-    for second, left_out in ((x + y * 2.0**-60, 1), (y, 0)):
-        assert dc.solve(builder(np.column_stack([x, second]))).left_out == left_out
+    for second, n_excluded in ((x + y * 2.0**-60, 1), (y, 0)):
+        assert dc.solve(builder(np.column_stack([x, second]))).n_excluded == n_excluded

@@ -73,7 +73,7 @@ def result_of(lower, upper, status=dc.Status.OPTIMAL):
 def found_by(lower, cost, **more):
     """What `cluster` says of a split, as far as it is about the bracket of its cost."""
     ends = {"cost": cost, "lower_bound": lower, "upper_bound": cost, "label_gap": width_of(lower, cost)}
-    return {**ends, "sizes": [2, 3], "tol": 0.0, "n": 5, "d": 2, "seconds": 0.1, **more}
+    return {**ends, "sizes": [2, 3], "tol": 0.0, "n": 5, "d": 2, "seconds": 0.1, "n_excluded": 0, **more}
 
 
 # Faces: each prints of a bracket its lower end <L>, its upper end or a cost <U>, or its width <G>, at these places

@@ -56,10 +56,10 @@ def test_a_field_may_be_made_when_it_is_first_read_and_is_then_kept():
 
 def test_the_words_of_a_result_name_the_rank_of_its_factor_and_what_was_left_out():
     assert "rank<=2" in repr(result_of())
-    assert "left_out" not in repr(result_of())
+    assert "n_excluded" not in repr(result_of())
     assert "components" not in repr(result_of())
-    words = repr(result_of(left_out=2, components=Components(np.arange(2))))
-    assert "left_out=2" in words
+    words = repr(result_of(n_excluded=2, components=Components(np.arange(2))))
+    assert "n_excluded=2" in words
     assert "components='V is diagonal'" in words
     assert result_of().V is None
     np.testing.assert_allclose(result_of(G=np.ones((2, 3))).V, np.full((2, 2), 3.0))

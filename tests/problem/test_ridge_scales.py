@@ -4,10 +4,13 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from posed import direction_problem
 
 import diffrac_cvx as dc
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.exclusion import exclude
 from diffrac_cvx.points.floating_point import outside_of
-from diffrac_cvx.points.linear_algebra import independent_directions, whitener, whitener_with_ridge
+from diffrac_cvx.points.linear_algebra import range_whitener, whitener, whitener_with_ridge
 from experiments.stress.exact import best_labels_value
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -80,7 +83,7 @@ def test_the_whitener_whitens_and_its_span_has_all_that_the_data_have(n, d, heav
     a[:heavy] = 1e-9
     found, gram = whitener_with_ridge(X, a), X.T @ X + np.diag(a**2)
     np.testing.assert_allclose(found.W.T @ gram @ found.W, np.eye(found.W.shape[1]), atol=1e-10)
-    assert (found.left_out, outside_of(found, n) < 1e-11) == (0, True)
+    assert outside_of(found, n) < 1e-11
     # The projection on the span, in the metric of X'X + Diag(a)^2, changes no product with the data.
     np.testing.assert_allclose(X @ found.W @ found.W.T @ gram, X, atol=1e-8)
 
@@ -92,16 +95,24 @@ def test_what_is_outside_the_span_is_counted():
     assert found.W.shape == (9, 3)
     assert 0.0 <= found.outside < 1e-14
     assert found.size == pytest.approx(np.linalg.norm(X))
-    for ridge, outside in ((1e-18, np.inf), (1e-3, 0.0)):
-        assert whitener_with_ridge(X[:, [0, 0]], np.full(2, ridge)).outside == outside
+
+
+def test_a_ridge_that_rounding_hides_makes_the_coordinates_inexact_and_excludes_nothing():
+    x = np.random.default_rng(0).standard_normal(12)
+    for ridge, is_hidden in ((1e-18, True), (1e-3, False)):
+        problem = direction_problem(array_points(np.column_stack([x, x]) - x.mean()), 1.0, dc.Penalty(ridge))
+        assert problem.n_excluded == 0
+        assert (problem.rounding.right_error > 0.5) == is_hidden
 
 
 def test_rank_is_decided_among_the_columns_without_a_penalty():
-    F, penalised = np.random.default_rng(0).standard_normal((8, 2)), np.array([False, False, True, True])
-    M = np.vstack([F[:, [0, 0, 1, 1]], np.diag([0, 0, 1e-9, 1e-9])])
-    assert independent_directions(M[:, :2]).shape == (2, 1)
-    W = whitener(M, penalised)
+    F = np.random.default_rng(0).standard_normal((8, 2))
+    F -= F.mean(axis=0)
+    points, penalised = array_points(F[:, [0, 0, 1, 1]]), np.array([False, False, True, True])
+    kept = exclude(points, penalised)
+    assert kept.n_excluded == 1
+    M = np.vstack([kept.array(), np.diag([0, 0, 1e-9, 1e-9])])
+    W = whitener(M)
     assert W.shape == (4, 3)
     np.testing.assert_allclose((M @ W).T @ (M @ W), np.eye(3), atol=1e-4)
-    M[8:] *= 1e-8
-    assert (whitener(M).shape, whitener(M, penalised).shape) == ((4, 2), (4, 3))
+    assert range_whitener(M * np.where(np.arange(12) < 8, 1.0, 1e-8)[:, None]).shape == (4, 2)

@@ -12,7 +12,8 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.label_bounds import min_eigenvalue
 from diffrac_cvx.certificates.label_proof import projection_of
-from diffrac_cvx.points.dense import DensePoints, weighted_points
+from diffrac_cvx.points.checks import Centred
+from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
 from diffrac_cvx.points.floating_point import Whitening, sum_error
 from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.proved_sums import RoundedFactor
@@ -185,7 +186,10 @@ def test_what_sums_of_points_may_be_off_is_in_what_the_data_are_off():
     X, links = rng.standard_normal((400, 2)), linked_in_turn(400, 40)
     X -= X.mean(axis=0)
     penalty = dc.Penalty(lam=0.1)
-    linked, free = (direction_problem(weighted_points(X, None, given), 1.0, penalty) for given in (links, None))
+    linked, free = (
+        direction_problem(weighted_points(Centred(X, np.zeros(2)), None, given), 1.0, penalty)
+        for given in (links, None)
+    )
     exact = np.array([[Fraction(value) for value in row] for row in linked.gram.array().tolist()], dtype=object)
     groups = linked.groups
     sums = np.zeros((groups.n_groups, 2), dtype=object)
@@ -239,7 +243,7 @@ def test_the_rounding_of_sums_of_a_projection_is_in_what_it_is_off():
     X = np.random.default_rng(0).standard_normal((40, 3))
     X = X - X.mean(axis=0)
     groups = Groups(np.repeat(np.arange(4), 10), np.ones(40), -1)
-    alone, summed = projection_of(X), projection_of(X, groups=groups)
+    alone, summed = projection_of(array_points(X)), projection_of(array_points(X, None, groups))
     assert 2.0 * sum_error(10) * np.sum(alone.Q**2) <= summed.off - alone.off <= 8.0 * sum_error(20) * 3.1
 
 

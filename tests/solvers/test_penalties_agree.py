@@ -51,7 +51,7 @@ def check(instance, seed, *, by_cvxpy=True):
             given_back = result.V if by_cvxpy else result
             bounds.append(dc.certify_v(instance.X, given_back, instance.nu, instance.penalty, **given))
         for bracket in bounds:
-            if result.left_out == 0:
+            if result.n_excluded == 0:
                 assert bracket.lower <= least + ROUNDED, name
                 assert bracket.upper >= min(optimum, value) - JUDGED, name
         G = result.G.toarray() if scipy.sparse.issparse(result.G) else result.G
@@ -59,7 +59,7 @@ def check(instance, seed, *, by_cvxpy=True):
         rows = fractions(G[instance.known])
         assert np.all(rows @ rows.T >= 0), name
         gaps[name] = result.upper - result.lower
-    if result.left_out == 0:
+    if result.n_excluded == 0:
         V = some_matrix(instance, np.random.default_rng(seed))
         bracket = dc.certify_v(instance.X, V, instance.nu, instance.penalty, **given)
         assert bracket.lower <= least + ROUNDED

@@ -339,8 +339,10 @@ def test_no_rows_cost_more_than_one_however_far_their_imbalance_is_from_the_one_
 def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wrong(noisy, monkeypatch):
     Y = np.ones((12, 1))
     assert dc.certify_y(noisy, Y).upper < 2.0
-    monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *arguments: Whitening(0.0, 0.6))
-    assert dc.certify_y(noisy, Y) == Bracket(0.0, 1.0)
+    for error in (0.6, 1.0, 1.5, np.inf, np.nan):
+        monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *of, error=error: Whitening(0.0, error))
+        assert label_proof.projection_of(noisy).off == np.inf
+        assert dc.certify_y(noisy, Y) == Bracket(0.0, 1.0)
 
 
 @pytest.mark.parametrize("all_weak", [True, False])

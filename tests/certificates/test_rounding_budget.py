@@ -212,6 +212,50 @@ def test_groups_of_points_are_bounded_for_what_is_left_of_the_right_side_however
         assert np.all(found >= 1.0 - (1.0 + 5.0 * right_error / (1.0 - right_error)) * 2e-5 - 1e-9)
 
 
+@pytest.mark.parametrize("top", [1.0, 9.0])
+@pytest.mark.parametrize("M", [0.0, 0.25])
+def test_a_group_whose_row_is_off_as_far_as_is_said_has_no_larger_bound_than_its_moment_then(M, top):
+    """One coordinate: the moment of one group at weight `top` may be (M^1/2 + top^1/2 off)^2."""
+    off, given = 1e-3, (np.full((1, 1, 1), M), np.ones(1), np.full(1, top))
+    (found,) = proof.bounds_of_groups(white_problem(data(20, 1), off), *given)
+    worst = (M**0.5 + top**0.5 * off) ** 2
+    assert 1.0 - M - 5.0 * (worst - M) <= found <= 1.0 - worst
+
+
+def test_a_group_counts_the_rounding_of_the_sum_that_its_row_is():
+    """A row summed of k points is off by sum_error(k) times their sizes, tr A = D in all; its weight makes that large.
+
+    What is added to the eigenvalue is four times what may be lost, so that D has to be larger than that to be seen.
+    """
+    n, D, top = 20, 25, 1e20
+    (found,) = proof.bounds_of_groups(white_problem(data(n, D)), np.zeros((1, D, D)), np.ones(1), np.full(1, top))
+    assert 1.0 - 16.0 * top * sum_error(n) ** 2 * D <= found <= 1.0 - top * sum_error(n) ** 2 * D
+
+
+@pytest.mark.parametrize("off", [1e-3, 1e-6])
+def test_a_group_is_bounded_by_its_factorisation_whatever_its_eigenvalue_is_taken_to_be(monkeypatch, off):
+    problem, M, refused, eigvalsh = white_problem(data(20, 2), off), 0.25 * np.eye(2)[None], 0, np.linalg.eigvalsh
+    for share in np.linspace(0.0, 8.0, 33):
+        monkeypatch.setattr(np.linalg, "eigvalsh", lambda S, share=share: eigvalsh(S) - share * off)
+        (found,) = proof.bounds_of_groups(problem, M, np.ones(1), np.ones(1))
+        assert found <= 1.0 - (0.5 + off) ** 2
+        refused += found == -np.inf
+    assert 5 < refused < 30
+
+
+@pytest.mark.parametrize("given", [(np.nan, 1.0, 1.0), (0.1, np.inf, 1.0), (0.1, 1.0, np.nan)])
+def test_groups_with_numbers_out_of_range_have_no_bound(given):
+    M, sums, top = given
+    found = proof.bounds_of_groups(white_problem(data(20, 1)), np.full((1, 1, 1), M), np.full(1, sums), np.full(1, top))
+    assert found[0] == -np.inf
+
+
+def test_a_ratio_holds_outside_the_span_of_the_coordinates_too():
+    """There the right side is the identity, and a moment may be as large as what it is off, whatever is inside."""
+    for right in (1.0, 4.0, 100.0):
+        assert MULTIPLES["ratio"](Pencil(0.0 * ONE, right * ONE, 1.0, 0.0), 0.0, right) >= 1.0
+
+
 # Whitened data
 
 
@@ -340,7 +384,22 @@ def test_a_bound_is_not_above_that_of_the_exact_mean():
         assert product * (1 + Fraction(sum_error(k))) + Fraction(UNIT) <= found
         assert found <= product * (1 + Fraction(sum_error(k + 10))) + 4 * Fraction(UNIT)
     assert 1 - Fraction(bound_at(1e-30, 1e-30)) >= Fraction(UNIT)  # the difference itself is rounded
-    assert bound_at(np.inf, 0.5) == -np.inf
+    for t, mean in ((np.inf, 0.5), (np.nan, 0.5), (np.inf, 0.0)):
+        assert bound_at(t, mean) == -np.inf
+    for spent in (1e-9, 0.3):
+        assert Fraction(bound_at(0.3, 0.7, spent=spent)) <= 1 - Fraction(0.3) * Fraction(0.7) - Fraction(spent)
+
+
+@pytest.mark.parametrize("excess", [1e-16, 1.5 * UNIT, 1e-12, 0.2])
+def test_larger_penalties_cost_what_they_are_larger_in_double_precision_at_a_value_that_is_rounded(excess):
+    """At an optimum v they are v (1 - v) at most."""
+    problem = direction_problem(np.zeros((2, 50)), 1.0, dc.Penalty(a=np.linspace(1.0, 2.0, 50), c=1.0))
+    more = max(fractions(problem.penalised_more(excess).a) ** 2 / fractions(problem.a) ** 2) - 1
+    for v in (1e-3, 0.3, 0.5, 0.9):
+        least, found = min(Fraction(v) + Fraction(1, 10**10), Fraction(1, 2)), proof.cost_of_excess(excess, v)
+        least = least * (1 - least) if v < 0.5 else Fraction(1, 4)
+        assert more * least <= Fraction(found) <= (more + 30 * Fraction(UNIT)) * least * (1 + Fraction(1, 10**5))
+    assert proof.cost_of_excess(0.0, 0.3) == 0.0
 
 
 def test_the_bound_of_many_rows_counts_the_terms_of_the_mean(monkeypatch):
@@ -372,6 +431,27 @@ def test_the_box_of_a_multiplier_is_inside_the_exact_one():
 
 
 # The normalised problem (21)
+
+
+@pytest.mark.parametrize("theta", [0.3, 0.0, 1e-30, -1e-30, -0.3])
+def test_a_bound_of_the_normalised_problem_is_not_above_that_of_the_exact_mean(theta):
+    x = np.full(128, 0.99 * 2.0**-53)
+    x[:8] = 1.0
+    for mean, exact in ((float(np.mean(x)), sum(fractions(x)) / 128), (1e-30, Fraction(1e-30)), (1.0, Fraction(1))):
+        found = -Fraction(proof.bound_normalized(mean, theta))
+        assert exact / 2 + Fraction(theta) <= found
+        assert found <= exact / 2 * (1 + Fraction(sum_error(500))) + Fraction(theta) + Fraction(sum_error(16))
+
+
+def test_a_value_of_the_normalised_problem_counts_its_gain_that_is_rounded_up_and_its_l1_part():
+    """After one each number adds a little more than half a unit, which is rounded to a whole one."""
+    z = np.full(128, 0.51 * 2.0**-52)
+    z[:8] = 1.0
+    problem, U = white_problem(z[:, None]), ONE
+    assert Fraction(problem.gain(U)) > sum(fractions(z)) / 128
+    for l1 in (0.0, 0.3, 1e6):
+        found = Fraction(proof.value_normalized(problem, U, l1)) - Fraction(l1) + sum(fractions(z)) / 128
+        assert Fraction(sum_error(4)) * Fraction(l1) <= found <= Fraction(sum_error(600)) * Fraction(1.0 + l1)
 
 
 @pytest.mark.parametrize("scale_", [1.0, 1e-3, 1e3])

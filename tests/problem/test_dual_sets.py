@@ -12,7 +12,7 @@ from rationals import fractions, is_semidefinite
 from diffrac_cvx.points.floating_point import UNIT
 from diffrac_cvx.problem.penalties.absolute import Absolute
 from diffrac_cvx.problem.penalties.between import Between
-from diffrac_cvx.problem.penalties.groups import GroupNorms
+from diffrac_cvx.problem.penalties.groups import GroupNorms, largest_singular_values
 from diffrac_cvx.problem.penalties.signs import Signs
 from diffrac_cvx.problem.penalties.structure import Structure
 from experiments.stress.exact import DIGITS, exact, group_penalty
@@ -116,6 +116,15 @@ def test_the_value_of_group_norms_is_off_by_no_more_than_is_said(number):
         rows = exact(U)
         off = abs(Decimal(penalty.value(U)) - group_penalty(rows @ rows.T, exact(c), labels))
     assert off <= Decimal(penalty.error_of_value(U))
+
+
+@pytest.mark.parametrize("shape", [(1, 4000), (4000, 1)])
+def test_no_singular_value_is_above_its_bound_where_its_sum_of_squares_loses_most(shape):
+    """After 32 ones the square of each other entry is less than half a unit of the sums that it is added to."""
+    block = np.full(shape, 0.99 * 2.0**-26.5)
+    block.ravel()[:32] = 1.0
+    (found,), exact = largest_singular_values(block[None]), (fractions(block) ** 2).sum()
+    assert exact <= Fraction(found) ** 2 <= exact * (1 + Fraction(1, 10**11))
 
 
 def test_a_projected_multiplier_is_in_the_set_of_group_norms_to_the_last_bit():

@@ -226,10 +226,11 @@ def leading_right_vectors(F: Array, k: int) -> Array:
 
 def triangular_root(M: Array) -> Array:
     """Return upper triangular R with R'R = M'M, shape (d, d) even where M has fewer rows than columns."""
-    (R,) = scipy.linalg.qr(M, mode="r", overwrite_a=False, check_finite=False)
     d = M.shape[1]
     square = np.zeros((d, d))
-    square[: min(len(R), d)] = R[:d]
+    if M.size:  # of a matrix without columns SciPy makes a square Q
+        (R,) = scipy.linalg.qr(M, mode="r", overwrite_a=False, check_finite=False)
+        square[: min(len(R), d)] = R[:d]
     return square
 
 

@@ -35,7 +35,7 @@ class OptimalLabels:
         No labels that obey the links cost less than the first in Eq. (9), and these cost at most the second; rounding
         is counted in both.
     status : Status
-        Why the search ended.
+        Why the search ended; or what ended that for points that are certain, if it is not complete.
     nodes : int
         How many relaxations were solved.
     root : float
@@ -46,7 +46,8 @@ class OptimalLabels:
         Wall-clock time.
     certain : (n,) array of bool, or None
         Where it was asked for: points whose labels, up to one sign for all, are the same in every labelling that costs
-        at most so much more than these; proved.  With known labels, the sign is theirs.
+        at most so much more than these; proved.  With known labels, the sign is theirs.  Points that were not decided
+        when the limit or the callback ended the search are not among them.
     """
 
     labels: Array
@@ -120,14 +121,15 @@ def optimal_labels(
     tol : float
         Gap at which the labels count as optimal, > 0.
     time_limit : float, optional
-        Seconds.
+        Seconds, for all of it.  If they end the search for points that are certain, the labels may be proved optimal
+        all the same: see the bracket.
     callback : callable, optional
         Called with the bracket and the number of nodes now and then; it ends the search by returning True.
     sample_weight : (n,) array, optional
         Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
     certain_within : float, optional
         Say, too, which points have the same label in every labelling whose cost is at most so much above that of the
-        best one found: one relaxation more a point, after the search and whatever its limit.
+        best one found: one relaxation more a point, after the search and within its limit.
     executor : concurrent.futures.Executor, optional
         What solves the relaxations, several at a time, as a ``ProcessPoolExecutor`` with one thread of linear algebra
         each, or the ``get_executor()`` of a dask client.  More nodes are taken at once, so that the number of
@@ -172,7 +174,10 @@ def optimal_labels(
     if certain_within is not None:
         nonnegative(certain_within, "certain_within")
     status = tree.search(Watch(start, time_limit, callback))
-    certain = None if certain_within is None else tree.certain(certain_within, given.known)[given.owner]
+    certain = None
+    if certain_within is not None:
+        decided, status = tree.certain(certain_within, given.known, status)
+        certain = decided[given.owner]
     labels = given.labels(tree.signs)
     labels = labels if given.known >= 0 else labels * labels[0]
     weights = weights_of(penalty, points.shape[1])

@@ -177,17 +177,18 @@ class SparseTree(Search):
         labels, v = oriented_direction(self.X, self.labels(y), self.weights)
         self.keep(y, proved_labels_value(self.X, labels, v, self.nu, self.weights))
 
-    def certain(self, within: float, known: int) -> npt.NDArray[np.bool_]:
-        reference = known if known >= 0 else self.first
-        certain = np.zeros(len(self.signs), dtype=bool)
-        certain[reference] = True
-        self.watch, self.first = self.watch._replace(time_limit=None), reference
-        goal = self.best + within
-        for group in np.flatnonzero(self.used & ~certain):
-            signs = np.zeros(len(self.signs), dtype=np.int8)
-            signs[reference], signs[group] = self.signs[reference], -self.signs[group]
-            certain[group] = self.solve(signs, None, goal * (1.0 + 1e-9)).lower > goal
-        return certain
+    def reference(self, known: int) -> int:
+        return known if known >= 0 else self.first
+
+    def bounds_beside(self, reference: int, groups: npt.NDArray[np.intp], goal: float) -> Array:
+        self.first = reference
+        found = np.full(len(groups), -np.inf)
+        for i, group in enumerate(groups):
+            if self.used[group]:
+                signs = np.zeros(len(self.signs), dtype=np.int8)
+                signs[reference], signs[group] = self.signs[reference], -self.signs[group]
+                found[i] = self.solve(signs, None, goal * (1.0 + 1e-9)).lower
+        return found
 
 
 class Task(NamedTuple):

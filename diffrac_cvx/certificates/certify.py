@@ -12,7 +12,7 @@ from diffrac_cvx.certificates.contradictions import require_consistent
 from diffrac_cvx.certificates.direction_bounds import Dual, bound_by_dual
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
-from diffrac_cvx.certificates.values import proved_clusters_value, proved_labels_value, proved_value
+from diffrac_cvx.certificates.values import or_no_direction, proved_clusters_value, proved_labels_value, proved_value
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.checks import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
@@ -265,7 +265,7 @@ def certify_labels(
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])
     labels, v = oriented_direction(points.X, labels, weights)
-    objective = proved_labels_value(points.X, labels, v, nu, weights)
+    objective, v = or_no_direction(proved_labels_value(points.X, labels, v, nu, weights), v)
     require_consistent(bound, objective, "these labels")
     return LabelCertificate(objective=objective, lower=bound, v=v)
 
@@ -357,6 +357,6 @@ def certify_clusters(
         raise ParameterError("known signs are those of one direction; K clusters have K, so leave nonnegative out")
     Z = (points.of_points(found)[:, None] == np.arange(K)).astype(np.float64)
     W = best_directions(points.X, Z - points.X.mean_of(Z), weights)
-    objective = proved_clusters_value(points.X, Z, W, nu, weights)
+    objective, W = or_no_direction(proved_clusters_value(points.X, Z, W, nu, weights), W)
     require_consistent(bound, objective, "these clusters")
     return ClustersCertificate(objective=objective, lower=bound, W=W)

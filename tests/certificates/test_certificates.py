@@ -258,3 +258,35 @@ def test_the_search_for_the_best_labels_takes_no_square_of_the_number_of_points(
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * n**2 / 10
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+@pytest.mark.parametrize("penalty", [{}, {"ridge": 1e9}, {"lam": 0.5}], ids=["none", "ridge", "l1"])
+@pytest.mark.parametrize("nu", [1.0, 1.0 - 2.0**-53, 0.3])
+@pytest.mark.parametrize("vary", [False, True])
+def test_no_upper_bound_exceeds_the_cost_of_no_direction(vary, nu, penalty):
+    X = gaussian(30, 2, 0) if vary else np.full((30, 2), 2.5)
+    y, told = SIDES[:30], []
+
+    def note(progress, *_):
+        told.append(progress.upper)
+
+    results = [solve(X, nu, max_iter=9, callback=note, **penalty) for solve in (dc.low_rank, dc.fista)]
+    told += [
+        found for result in results for found in (result.value, result.upper, *(line[3] for line in result.history))
+    ]
+    told += [dc.certify_v(X, V, nu, **penalty).upper for V in (np.eye(2), np.zeros((2, 2)))]
+    told += [dc.certify_y(X, y[:, None], nu, ridge=penalty.get("ridge")).upper]
+    told += [dc.certify_labels(X, labels, 0.0, nu=nu, **penalty).objective for labels in (y, np.ones(30))]
+    told += [dc.certify_clusters(X, np.arange(30) % K, 0.0, nu=nu, **penalty).objective for K in (2, 3, 7)]
+    told += [dc.optimal_labels(X, nu, time_limit=0.1, callback=note, **penalty).upper]
+    assert max(told) <= 1.0
+
+
+def test_labels_and_clusters_whose_directions_are_not_proved_to_help_get_none():
+    X = np.full((2000, 2), 2.5)
+    of_labels = dc.certify_labels(X, np.where(np.arange(2000) < 900, 1.0, -1.0), 0.0)
+    of_clusters = dc.certify_clusters(X, np.arange(2000) % 3, 0.0)
+    assert of_labels.objective == of_clusters.objective == 1.0
+    assert not of_labels.v.any()
+    assert not of_clusters.W.any()

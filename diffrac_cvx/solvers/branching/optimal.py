@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.contradictions import require_consistent
-from diffrac_cvx.certificates.values import proved_labels_value
+from diffrac_cvx.certificates.values import or_no_direction, proved_labels_value
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.links import Groups, Links
@@ -182,7 +182,7 @@ def optimal_labels(
     labels = labels if given.known >= 0 else labels * labels[0]
     weights = weights_of(penalty, points.shape[1])
     chosen, v = oriented_direction(points, sample.of_points(labels), weights)
-    upper = proved_labels_value(points, chosen, v, nu, weights)
+    upper, _ = or_no_direction(proved_labels_value(points, chosen, v, nu, weights), v)
     lower = max(tree.lower, 0.0)
     require_consistent(lower, upper, "these labels")
     if status is Status.OPTIMAL and upper - lower > tol:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.values import proved_labels_value
+from diffrac_cvx.certificates.values import or_no_direction, proved_labels_value
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
@@ -175,7 +175,7 @@ class SparseTree(Search):
     def keep_labels(self, y: Array) -> None:
         """Keep labels of the groups if they cost less than the best ones so far."""
         labels, v = oriented_direction(self.X, self.labels(y), self.weights)
-        self.keep(y, proved_labels_value(self.X, labels, v, self.nu, self.weights))
+        self.keep(y, or_no_direction(proved_labels_value(self.X, labels, v, self.nu, self.weights), v)[0])
 
     def reference(self, known: int) -> int:
         return known if known >= 0 else self.first

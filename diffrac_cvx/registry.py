@@ -85,7 +85,7 @@ def from_normalized(bounds: Bracket, parameters: Parameters) -> Bracket:
 def from_multiclass(bounds: Bracket, parameters: Parameters) -> Bracket:
     """Its value is nu/k + (1 - 1/k) times that of (8)."""
     nu, k = parameters.nu, parameters.k
-    lower, upper = ((bound - nu / k) / (1.0 - 1.0 / k) for bound in bounds)
+    lower, upper = (min((bound - nu / k) / (1.0 - 1.0 / k), 1.0) for bound in bounds)
     return Bracket(lower, upper)
 
 

@@ -12,7 +12,7 @@ from diffrac_cvx.certificates.contradictions import require_consistent
 from diffrac_cvx.certificates.direction_bounds import Dual, bound_by_dual
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
-from diffrac_cvx.certificates.values import proved_clusters_value, proved_labels_value, proved_value
+from diffrac_cvx.certificates.values import or_no_direction, proved_clusters_value, proved_labels_value, proved_value
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.checks import (
     Array,
@@ -278,7 +278,7 @@ def certify_labels(
     weights = weights_of(penalty, points.X.shape[1])
     kept = without_collinear(points.X, penalty)
     labels, v = oriented_direction(kept, labels, weights)
-    objective = proved_labels_value(kept, labels, v, nu, weights)
+    objective, v = or_no_direction(proved_labels_value(kept, labels, v, nu, weights), v)
     require_consistent(bound, objective, "these labels")
     return LabelCertificate(objective=objective, lower=bound, v=v, n_excluded=kept.n_excluded)
 
@@ -374,6 +374,6 @@ def certify_clusters(
     Z = (points.of_points(found)[:, None] == np.arange(K)).astype(np.float64)
     kept = without_collinear(points.X, penalty)
     W = best_directions(kept, Z - kept.mean_of(Z), weights)
-    objective = proved_clusters_value(kept, Z, W, nu, weights)
+    objective, W = or_no_direction(proved_clusters_value(kept, Z, W, nu, weights), W)
     require_consistent(bound, objective, "these clusters")
     return ClustersCertificate(objective=objective, lower=bound, W=W, n_excluded=kept.n_excluded)

@@ -79,6 +79,8 @@ def prove_shift(problem: DirectionProblem, half: Array, shrunk: Array, off_M: fl
 
 def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS, spent: float = 0.0) -> float:
     """Return a lower bound of 1 - t inverse_mean - spent; the mean is of positive numbers, with so many roundings."""
+    if not np.isfinite(t):  # whatever the mean is, also 0
+        return -np.inf
     product = round_up(round_up(t * inverse_mean, roundings) + spent, 1 if spent else 0)
     return 1.0 - product - 2 * UNIT if np.isfinite(product) else -np.inf
 

@@ -59,6 +59,14 @@ def proved_labels_value(X: Points, y: Array, v: Array, nu: float, weights: Weigh
     return float(round_up(total + 32.0 * UNIT if weighted else total, n + 2 * d + 32))
 
 
+def or_no_direction(value: float, v: Array) -> tuple[float, Array]:
+    """Return what labels cost at most at v, (d,), or clusters at theirs, (K, d); or 1 at v = 0, where it is less.
+
+    At v = 0 labels cost 1 - (1 - nu)(1'y/n)^2, and K clusters K/(K - 1) times 1 - nu/K - (1 - nu) sum (n_k/n)^2.
+    """
+    return (value, v) if value <= 1.0 else (1.0, np.zeros_like(v))  # for NaN too
+
+
 def proved_clusters_value(X: Points, Z: Array, W: Array, nu: float, weights: Weights) -> float:
     """Return an upper bound of the cost of K clusters, with indicators Z (n, K) and directions W (K, d), K >= 2.
 

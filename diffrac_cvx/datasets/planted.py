@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_generator, in_unit_interval, nonnegative, one_of, positive_int
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 
@@ -75,12 +76,16 @@ def make_planted(
         If a parameter is outside its range.
     DataError
         If scaling is "white" and the columns drawn are linearly dependent, as they are for n <= d.
+    ResourceError
+        If the table would not fit in memory.
     """
     n, d, sparsity = positive_int(n, "n"), positive_int(d, "d"), positive_int(sparsity, "sparsity")
     if n < 2:
         raise ParameterError(f"n = {n} must be at least 2")
     if sparsity > d:
         raise ParameterError(f"sparsity = {sparsity} is larger than d = {d}")
+    entries = 4.0 * n * d + 2.0 * sparsity**2
+    require_memory(8.0 * entries, f"a table of {n} points and {d} columns", "take fewer of them")
     noise = nonnegative(noise, "noise")
     draw = LAWS[one_of(law, "law", LAWS)]
     one_of(scaling, "scaling", SCALINGS)

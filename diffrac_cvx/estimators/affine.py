@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
 
 from diffrac_cvx.certificates import certify_clusters, certify_labels
-from diffrac_cvx.certificates.values import proved_labels_value
+from diffrac_cvx.certificates.values import or_no_direction, proved_labels_value
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.machine.time_budget import seconds_left
 from diffrac_cvx.metrics import separation
@@ -252,7 +252,8 @@ def proved_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, nu: 
         return certify_labels(X, y, result, nu=nu, penalty=penalty).gap
     weights = weights_of(penalty, X.shape[1])  # where labels are known they are not turned round
     with in_range():
-        cost = proved_labels_value(X, y, best_direction(X, y - X.mean_of(y), weights), nu, weights)
+        v = best_direction(X, y - X.mean_of(y), weights)
+        cost, _ = or_no_direction(proved_labels_value(X, y, v, nu, weights), v)
     return width_of(result.lower, cost)
 
 

@@ -290,6 +290,9 @@ def as_clusters(labels: npt.ArrayLike, n: int, n_clusters: int | None = None) ->
     K = least if n_clusters is None else positive_int(n_clusters, "n_clusters")
     if least > K:
         raise ParameterError(f"n_clusters = {K} must be at least {least}, for labels up to {least - 1}, and at least 2")
+    if K > max(n, 2):
+        numbered = "np.unique(labels, return_inverse=True)[1] numbers those there are"
+        raise ParameterError(f"{K} clusters are more than the {n} points; {numbered}")
     return raw.astype(np.int64), K
 
 

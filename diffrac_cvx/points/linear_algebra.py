@@ -226,10 +226,11 @@ def leading_right_vectors(F: Array, k: int) -> Array:
 
 def triangular_root(M: Array) -> Array:
     """Return upper triangular R with R'R = M'M, shape (d, d) even where M has fewer rows than columns."""
-    (R,) = scipy.linalg.qr(M, mode="r", overwrite_a=False, check_finite=False)
     d = M.shape[1]
     square = np.zeros((d, d))
-    square[: min(len(R), d)] = R[:d]
+    if M.size:  # of a matrix without columns SciPy makes a square Q
+        (R,) = scipy.linalg.qr(M, mode="r", overwrite_a=False, check_finite=False)
+        square[: min(len(R), d)] = R[:d]
     return square
 
 
@@ -319,7 +320,7 @@ def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
 
 
 def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
-    """Return `whitener_with_ridge`, no column compressed; of a direction whose ridge rounding hides nothing is known."""
+    """Return `whitener_with_ridge`, without compression; a direction whose ridge rounding hides is lost."""
     M = with_ridge_rows(X, a)
     W = range_whitener(M)
     return RidgeWhitener(W, 0.0 if W.shape[1] == np.count_nonzero(M.any(axis=0)) else np.inf)

@@ -59,6 +59,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     def reading_of(S: Array, nu: float) -> Reading:
         lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bracket_nu(H, S, nu))
         F = np.column_stack([np.full(n, k**-0.5), (1 - 1 / k) ** 0.5 * S])
+        upper = min(upper, 1.0)  # of one class
         return Reading(F=F, value=upper, bracket=Bracket(lower, upper, H.n_excluded))
 
     def read() -> Reading:

@@ -163,7 +163,7 @@ def user_matrix(terms: Terms, L: Array) -> Array:
 def read_offset_only(X: Points, nu: float) -> Reading | None:
     """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
     G = offset_only(X, nu)
-    upper = round_up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
+    upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
     return None if G is None else Reading(F=np.ones((len(X), 1)), G=G, value=upper, bracket=Bracket(nu, upper))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.time_budget import is_late
 from diffrac_cvx.points.checks import Array, as_generator, as_matrix, list_some, positive_int, warn_degenerate
 from diffrac_cvx.points.linear_algebra import leading_right_vectors
@@ -105,6 +106,8 @@ def fit_label_mixture(
 
 def _fit_best(F: npt.ArrayLike, k: int, restarts: int, rng: np.random.Generator | int) -> LabelMixture:
     F, k, restarts = as_matrix(F, "F"), positive_int(k, "k"), positive_int(restarts, "restarts")
+    if k > len(F):
+        raise ParameterError(f"k = {k} is more labels than the {len(F)} points: ask for fewer")
     random = as_generator(rng)
     lead, whitened = _reduce_rank(F, k + 1)
     rank = int(np.sum(np.linalg.norm(whitened, axis=0) > 0))

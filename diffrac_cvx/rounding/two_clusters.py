@@ -126,7 +126,8 @@ def goemans_williamson(
         If draws or rng is not valid, or the objective returns anything but a finite number.
     """
     factor = _as_factor(F)
-    normals = as_generator(rng).standard_normal((positive_int(draws, "draws"), factor.shape[1]))
+    random, draws = as_generator(rng), positive_int(draws, "draws")
+    normals = (random.standard_normal(factor.shape[1]) for _ in range(draws))
     cost = objective if objective is not None else lambda y: -separation(factor, y, shares)
     candidates = (_labels_by_sign(_project(factor, normal), shares, links) for normal in normals)
     return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))

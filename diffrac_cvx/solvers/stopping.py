@@ -223,7 +223,7 @@ def solve_by_iterates(
     data, shape = sample.X, sample.every.shape
     G = offset_only(data, nu)
     if G is not None:
-        upper = round_up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
+        upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
         return trivial(shape, status=Status.CLOSED_FORM, G=G, bounds=(nu, upper))
     stopping.ticks = is_large(*data.shape)
     with one_thread(), spend(stopping.budget):

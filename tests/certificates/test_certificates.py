@@ -1,10 +1,12 @@
 """Any matrix proves a bracket that holds the optimum; the best one proves the optimum."""
 
+import tracemalloc
 from functools import cache
 
 import numpy as np
 import oracles
 import pytest
+import scipy.sparse
 from forms import quick_or_slow
 
 import diffrac_cvx as dc
@@ -209,3 +211,82 @@ def test_a_result_of_one_block_is_certified_with_the_multipliers_that_proved_its
     assert judged.upper == pytest.approx(result.upper, abs=1e-12)
     assert judged.gap <= 1.01e-6
     assert judged.lower >= dc.certify_v(X, result.V, nu, penalty).lower
+
+
+MANY = 30_000
+SIDES = np.where(np.arange(MANY) % 3 == 0, 1.0, -1.0)
+FLAT = {
+    "zero": np.zeros((MANY, 3)),
+    "constant": np.full((MANY, 3), 2.5),
+    "one that varies": np.column_stack([SIDES, np.full((MANY, 2), 2.5)]),
+    "sparse": scipy.sparse.csr_array((MANY, 3)),
+    "sparse and constant": scipy.sparse.csr_array(np.full((MANY, 3), 2.5)),
+}
+PROOFS = {
+    "certify_v": lambda X, **penalty: dc.certify_v(X, np.eye(3), **penalty),
+    "certify_v at nu": lambda X, **penalty: dc.certify_v(X, np.eye(3), 0.5, **penalty),
+    "certify_y": lambda X, ridge=None, **_: dc.certify_y(X, SIDES[:, None], ridge=ridge),
+    "certify_y at alpha": lambda X, ridge=None, **_: dc.certify_y(X, SIDES[:, None], alpha=0.2, ridge=ridge),
+    "certify_labels": lambda X, **penalty: dc.certify_labels(X, SIDES, 0.0, nu=0.5, **penalty),
+    "certify_clusters": lambda X, **penalty: dc.certify_clusters(X, np.arange(MANY) % 4, 0.0, **penalty),
+    "low_rank": lambda X, **penalty: dc.low_rank(X, max_iter=3, **penalty).F,
+    "low_rank at nu": lambda X, **penalty: dc.low_rank(X, 0.5, max_iter=3, **penalty),
+    "fista": lambda X, **penalty: dc.fista(X, max_iter=3, **penalty),
+}
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning", "error::RuntimeWarning")
+@pytest.mark.parametrize("prove", PROOFS)
+@pytest.mark.parametrize("data", FLAT)
+def test_no_proof_takes_more_memory_than_some_copies_of_the_data_also_where_they_do_not_vary(data, prove):
+    X = FLAT[data].toarray() if data.startswith("sparse") and prove.startswith("certify_y") else FLAT[data]
+    for penalty in ({}, {"ridge": 0.1}, {"lam": 0.1}):
+        tracemalloc.start()
+        PROOFS[prove](X, **penalty)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 80 * 8 * 3 * MANY
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+@pytest.mark.parametrize("penalty", [{}, {"ridge": 0.1}])
+@pytest.mark.parametrize("value", [0.0, 2.5])
+def test_the_search_for_the_best_labels_takes_no_square_of_the_number_of_points(value, penalty):
+    n = 20_000
+    tracemalloc.start()
+    dc.optimal_labels(np.full((n, 3), value), time_limit=1.0, **penalty)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n**2 / 10
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+@pytest.mark.parametrize("penalty", [{}, {"ridge": 1e9}, {"lam": 0.5}], ids=["none", "ridge", "l1"])
+@pytest.mark.parametrize("nu", [1.0, 1.0 - 2.0**-53, 0.3])
+@pytest.mark.parametrize("vary", [False, True])
+def test_no_upper_bound_exceeds_the_cost_of_no_direction(vary, nu, penalty):
+    X = gaussian(30, 2, 0) if vary else np.full((30, 2), 2.5)
+    y, told = SIDES[:30], []
+
+    def note(progress, *_):
+        told.append(progress.upper)
+
+    results = [solve(X, nu, max_iter=9, callback=note, **penalty) for solve in (dc.low_rank, dc.fista)]
+    told += [
+        found for result in results for found in (result.value, result.upper, *(line[3] for line in result.history))
+    ]
+    told += [dc.certify_v(X, V, nu, **penalty).upper for V in (np.eye(2), np.zeros((2, 2)))]
+    told += [dc.certify_y(X, y[:, None], nu, ridge=penalty.get("ridge")).upper]
+    told += [dc.certify_labels(X, labels, 0.0, nu=nu, **penalty).objective for labels in (y, np.ones(30))]
+    told += [dc.certify_clusters(X, np.arange(30) % K, 0.0, nu=nu, **penalty).objective for K in (2, 3, 7)]
+    told += [dc.optimal_labels(X, nu, time_limit=0.1, callback=note, **penalty).upper]
+    assert max(told) <= 1.0
+
+
+def test_labels_and_clusters_whose_directions_are_not_proved_to_help_get_none():
+    X = np.full((2000, 2), 2.5)
+    of_labels = dc.certify_labels(X, np.where(np.arange(2000) < 900, 1.0, -1.0), 0.0)
+    of_clusters = dc.certify_clusters(X, np.arange(2000) % 3, 0.0)
+    assert of_labels.objective == of_clusters.objective == 1.0
+    assert not of_labels.v.any()
+    assert not of_clusters.W.any()

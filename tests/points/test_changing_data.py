@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import dask
 import dask.array as da
@@ -216,6 +217,51 @@ def test_a_mark_sees_every_entry(shape, dtype):
         changed, place = block.copy(), tuple(rng.integers(0, shape))
         changed[place] = not changed[place]
         assert mark(changed) != mark(block)
+
+
+def exchange(table, one, other):
+    """Return a copy in which what is at two places has changed places."""
+    changed = table.copy()
+    changed[one], changed[other] = table[other], table[one]
+    return changed
+
+
+def add_and_take(table, one, other, size=9):
+    changed = table.copy()
+    changed[one] += size
+    changed[other] -= size
+    return changed
+
+
+SIGNS = np.where(np.arange(600 * 512).reshape(600, 512) % 7 < 3, 1.0, -1.0)
+UNSEEN_BY_SUMS = {
+    "two entries of a column": (X, exchange, (5, 1), (6, 1)),
+    "two entries of a row": (X, exchange, (5, 1), (5, 2)),
+    "two rows": (X, exchange, 5, 6),
+    "1 and -1": (SIGNS, exchange, (5, 0), (5, 2)),
+    "rows of as many 1 and -1, as wide as the words of a sum": (SIGNS, exchange, 0, 1),
+    "9 added and taken in a row": (np.ones((600, 8), dtype=np.int64), add_and_take, (5, 1), (5, 2)),
+    "1 added and taken, of bytes": (np.ones((600, 8), dtype=np.uint8), partial(add_and_take, size=1), (5, 1), (5, 2)),
+    "1.0 added and taken, of single precision": (X.astype("f4"), partial(add_and_take, size=1), (5, 1), (715, 1)),
+}
+
+
+@pytest.mark.parametrize(("table", "change", "one", "other"), UNSEEN_BY_SUMS.values(), ids=UNSEEN_BY_SUMS)
+def test_a_mark_sees_what_changes_places_or_cancels(table, change, one, other):
+    changed = change(table, one, other)
+    assert not np.array_equal(changed, table)
+    assert mark(changed) != mark(table)
+    for kind in (np.asarray, scipy.sparse.csr_array):
+        assert not mark_chunk(kind(table)).agrees_with(kind(changed))
+
+
+@pytest.mark.parametrize("rows", [44, 710])  # near multiples of 2 pi
+@pytest.mark.parametrize("precision", ["f4", "f8"])
+def test_the_mark_of_a_chunk_sees_rows_that_change_places_however_far_apart(rows, precision):
+    table = X.astype(precision)
+    assert not mark_chunk(table).agrees_with(np.roll(table, rows, axis=0))
+    for first in range(0, 1600, 50):
+        assert not mark_chunk(table).agrees_with(exchange(table, first, first + rows))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])

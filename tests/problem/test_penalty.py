@@ -164,6 +164,8 @@ def test_the_estimators_take_either():
         ([1, None], "no label"),
         ({"a": [0, 1], "b": [1, 2]}, "column 1 is in more than one group; leave it in one"),
         ([[0, 2]], "column 1 is in no group; a column that stands alone"),
+        ([[0, 10**15], [1, 2]], "column 3, 4, 5, 6, 7, ... is in no group; .* 1000000000000000"),
+        ([[0, 2**63]], "has the column 9.223372036854776e.18"),
         ({"a": [0], "b": []}, "group 'b' has no columns; leave it out"),
         ({}, "groups is empty"),
         ([[0.5, 1.0]], "must be a list of column numbers"),
@@ -180,6 +182,8 @@ def test_groups_that_are_none_are_refused_in_words(groups, words):
     [
         ([1, 1], "names a column twice"),
         ([0, 3], "names the column 3 of 3"),
+        ([0, 10**15], "names the column 1000000000000000 of 3"),
+        ([0, 2**63], "has the column 9.223372036854776e.18"),
         ([True, False], "has 2 entries for 3 features"),
         (["x"], "must be a list of column numbers"),
     ],

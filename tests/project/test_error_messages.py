@@ -105,6 +105,12 @@ FAULTS = {
         DATA,
         r"\(4, 4\)",
     ),
+    "a cluster of a huge number": (
+        lambda: dc.certify_clusters(X, [0] * 7 + [10**15], 0.0),
+        PARAMETER,
+        "1000000000000001 clusters.* 8 points",
+    ),
+    "clusters more than points": (lambda: dc.certify_clusters(X, Y > 0, 0.0, 2**63), PARAMETER, "clusters.* 8 points"),
     "a factor of fewer points": (lambda: dc.certify_y(X, F[:5]), DATA, "5 rows for 8 points"),
     "a factor with a NaN": (lambda: dc.certify_y(X, F * np.nan), DATA, "Y_or_F is nan"),
     "a bound that is text": (lambda: dc.certify_labels(X, Y, "zero"), PARAMETER, "lower = 'zero'"),
@@ -118,6 +124,11 @@ FAULTS = {
         lambda: dc.rounding.goemans_williamson(F, 0, objective=lambda y: np.nan),
         PARAMETER,
         r"objective\(y\) = nan",
+    ),
+    "labels more than points": (
+        lambda: dc.rounding.procrustes(F, 10**15),
+        PARAMETER,
+        "k = 1000000000000000 .* 8 points",
     ),
     "no labels to find": (lambda: dc.rounding.procrustes(F, 0), PARAMETER, "k = 0"),
     "no restarts": (lambda: dc.rounding.procrustes(F, 1, restarts=0), PARAMETER, "restarts = 0"),
@@ -154,6 +165,12 @@ FAULTS = {
     "a grid out of range": (lambda: dc.paths.alpha_path(X, [0.5, 1.5]), PARAMETER, "alphas = 1.5"),
     # data sets
     "no points": (lambda: make_planted(1, 2), PARAMETER, "n = 1"),
+    "points that fit in no memory": (
+        lambda: make_planted(10**15, 2),
+        RESOURCE,
+        "1000000000000000 points and 2 columns",
+    ),
+    "columns that fit in no memory": (lambda: make_planted(9, 2**63), RESOURCE, "9 points and 9223372036854775808"),
     "more nonzeros than features": (lambda: make_planted(9, 2, 3), PARAMETER, "sparsity = 3"),
     "one cluster": (lambda: make_planted(9, 2, imbalance=1.0), PARAMETER, "imbalance = 1"),
     "a law unheard of": (lambda: make_planted(9, 2, law="cauchy"), PARAMETER, "law = 'cauchy'.*gaussian"),

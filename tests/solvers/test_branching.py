@@ -14,6 +14,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.links import Groups
 from diffrac_cvx.solvers.branching import sparse_tree
 from diffrac_cvx.solvers.branching.search import cost_of_signs
+from diffrac_cvx.solvers.branching.sparse_tree import SparseTree
 from diffrac_cvx.solvers.branching.tree import Tree
 
 
@@ -212,6 +213,44 @@ def test_nothing_is_certain_where_all_labels_cost_the_same_and_all_is_where_two_
     assert dc.optimal_labels(noise, certain_within=1e-3).certain.sum() == 1
     X = np.repeat([-1.0, 1.0], 10)[:, None] + 0.01 * np.random.default_rng(0).standard_normal((20, 1))
     assert dc.optimal_labels(X, certain_within=1e-2).certain.all()
+
+
+@pytest.mark.parametrize(("n", "lam"), [(3000, 0.0), (300, 0.02)], ids=["ridge", "l1"])
+def test_the_limit_holds_for_points_that_are_certain_too(n, lam):
+    X = dc.datasets.make_planted(n, 6, noise=0.1, rng=0).X
+    found = dc.optimal_labels(X, ridge=0.01, lam=lam, tol=0.3, time_limit=1.0, certain_within=1e-3)
+    assert found.seconds < 2.0
+    assert found.status is dc.Status.TIME_LIMIT
+    assert found.gap < 0.3
+    assert 1 <= found.certain.sum() < n
+
+
+@pytest.mark.parametrize("kind", [Tree, SparseTree])
+def test_what_ends_the_search_for_points_that_are_certain_leaves_those_found_until_then(monkeypatch, kind):
+    X = np.repeat([-1.0, 1.0], 40)[:, None] + 0.01 * np.random.default_rng(0).standard_normal((80, 1))
+    options = {"lam": 1e-3 if kind is SparseTree else 0.0, "tol": 0.1, "certain_within": 1e-2}
+    assert dc.optimal_labels(X, **options).certain.all()
+    calls, function = [], kind.bounds_beside
+
+    def third(*given):
+        calls.append(given)
+        return len(calls) == 3
+
+    stopped = dc.optimal_labels(X, callback=third, **options)
+
+    def interrupted(*given):
+        if third(*given):
+            raise KeyboardInterrupt
+        return function(*given)
+
+    calls.clear()
+    monkeypatch.setattr(kind, "bounds_beside", interrupted)
+    for found in (stopped, dc.optimal_labels(X, **options)):
+        assert found.status is dc.Status.STOPPED
+        assert found.gap < 0.1
+        assert 1 < found.certain.sum() < 80
+    at_once = dc.optimal_labels(X, callback=lambda *_: True, **options | {"tol": 1e-16})
+    assert at_once.certain.sum() == 1
 
 
 @pytest.mark.parametrize("tol", [1e-16, 1e-6])

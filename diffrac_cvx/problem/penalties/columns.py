@@ -73,11 +73,13 @@ def groups_of_lists(lists: Sequence[Sequence[int]], names: Sequence[str]) -> Gro
     if not columns:
         raise ParameterError(f"groups is empty; {FORMS}")
     every = np.concatenate(columns)
-    counts = np.bincount(every)
-    for wrong, says in ((np.flatnonzero(counts > 1), "more than one group"), (np.flatnonzero(counts == 0), "no group")):
+    found, counts = np.unique(every, return_counts=True)
+    last, few = int(found[-1]), np.arange(min(int(found[-1]), len(every) + 5) + 1)  # the first that are missing
+    for wrong, says in ((found[counts > 1], "more than one group"), (np.setdiff1d(few, found), "no group")):
         if len(wrong):
             listed = ", ".join(str(j) for j in wrong[:5]) + (", ..." if len(wrong) > 5 else "")
-            what = "leave it in one of them" if "more" in says else "a column that stands alone is a group of one"
+            alone = f"a column that stands alone is a group of one, and the last column here is {last}"
+            what = "leave it in one of them" if "more" in says else alone
             raise ParameterError(f"column {listed} is in {says}; {what}")
     labels = np.empty(len(every), dtype=np.intp)
     for g, some in enumerate(columns):
@@ -90,8 +92,9 @@ def columns_of(values: Any, what: str) -> Labels:
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and (array.dtype.kind not in "iuf" or np.any(array != np.floor(array)))):
         raise ParameterError(f"{what} = {values!r} must be a list of column numbers; {COLUMN}")
-    if np.any(array < 0):
-        raise ParameterError(f"{what} has the column {array.min():g}; {COLUMN}")
+    wrong = (array < 0) | (array >= 2.0**63)
+    if wrong.any():
+        raise ParameterError(f"{what} has the column {array[wrong][0]!s}; {COLUMN}")
     return array.astype(np.intp)
 
 

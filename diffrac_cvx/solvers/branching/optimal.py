@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.contradictions import require_consistent
-from diffrac_cvx.certificates.values import proved_labels_value
+from diffrac_cvx.certificates.values import or_no_direction, proved_labels_value
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.links import Groups, Links
@@ -35,7 +35,7 @@ class OptimalLabels:
         No labels that obey the links cost less than the first in Eq. (9), and these cost at most the second; rounding
         is counted in both.
     status : Status
-        Why the search ended.
+        Why the search ended; or what ended that for points that are certain, if it is not complete.
     nodes : int
         How many relaxations were solved.
     root : float
@@ -46,7 +46,8 @@ class OptimalLabels:
         Wall-clock time.
     certain : (n,) array of bool, or None
         Where it was asked for: points whose labels, up to one sign for all, are the same in every labelling that costs
-        at most so much more than these; proved.  With known labels, the sign is theirs.
+        at most so much more than these; proved.  With known labels, the sign is theirs.  Points that were not decided
+        when the limit or the callback ended the search are not among them.
     n_excluded : int
         Number of columns that are excluded, see `Result`: all that is stated is about the table without them.
     """
@@ -123,14 +124,15 @@ def optimal_labels(
     tol : float
         Gap at which the labels count as optimal, > 0.
     time_limit : float, optional
-        Seconds.
+        Seconds, for all of it.  If they end the search for points that are certain, the labels may be proved optimal
+        all the same: see the bracket.
     callback : callable, optional
         Called with the bracket and the number of nodes now and then; it ends the search by returning True.
     sample_weight : (n,) array, optional
         Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
     certain_within : float, optional
         Say, too, which points have the same label in every labelling whose cost is at most so much above that of the
-        best one found: one relaxation more a point, after the search and whatever its limit.
+        best one found: one relaxation more a point, after the search and within its limit.
     executor : concurrent.futures.Executor, optional
         What solves the relaxations, several at a time, as a ``ProcessPoolExecutor`` with one thread of linear algebra
         each, or the ``get_executor()`` of a dask client.  More nodes are taken at once, so that the number of
@@ -178,12 +180,15 @@ def optimal_labels(
     tree.n_excluded = kept.n_excluded
     watch = Watch(start, time_limit, callback)
     status = tree.search(watch)
-    certain = None if certain_within is None else tree.certain(certain_within, given.known)[given.owner]
+    certain = None
+    if certain_within is not None:
+        decided, status = tree.certain(certain_within, given.known, status)
+        certain = decided[given.owner]
     labels = given.labels(tree.signs)
     labels = labels if given.known >= 0 else labels * labels[0]
     weights = weights_of(penalty, points.shape[1])
     chosen, v = oriented_direction(points, sample.of_points(labels), weights)
-    upper = proved_labels_value(points, chosen, v, nu, weights)
+    upper, _ = or_no_direction(proved_labels_value(points, chosen, v, nu, weights), v)
     lower = max(tree.lower, 0.0)
     require_consistent(lower, upper, "these labels")
     if status is Status.OPTIMAL and upper - lower > tol:

@@ -98,13 +98,49 @@ class Search(ABC):
     def branch(self) -> None:
         """Take open nodes of the least bounds, fix one group more with either sign, and solve the children."""
 
+    @property
+    def at_once(self) -> int:
+        """How many groups `bounds_beside` is asked for at a time, which takes a fraction of a second."""
+        return 1
+
     @abstractmethod
-    def certain(self, within: float, known: int) -> npt.NDArray[np.bool_]:
+    def reference(self, known: int) -> int:
+        """Return the group beside which others are certain: that of the known labels, or else the heaviest."""
+
+    @abstractmethod
+    def bounds_beside(self, reference: int, groups: npt.NDArray[np.intp], goal: float) -> Array:
+        """Return what no labels cost less than in which a group has not the sign it has now beside the reference.
+
+        Shape (len(groups),).  How sharp a bound is above the goal is of no use.
+        """
+
+    def certain(self, within: float, known: int, status: Status) -> tuple[npt.NDArray[np.bool_], Status]:
         """Return the groups that have the sign they have beside another in all labels that cost little more.
 
-        The other is the group of the known labels, or the heaviest: with the opposite sign beside it no labels cost
-        less than the best ones and so much.
+        The other is the reference: with the opposite sign beside it no labels cost less than the best ones and so much.
+        The status is that with which the search ended, or what ended this: a group not decided by then is not certain.
         """
+        certain, goal = np.zeros(len(self.signs), dtype=bool), self.best + within
+        reference = self.reference(known)
+        certain[reference] = True
+        others = np.flatnonzero(~certain)
+        try:
+            for at in range(0, len(others) if status is not Status.STOPPED else 0, self.at_once):
+                ended = self.ended()
+                if ended is not None:
+                    return certain, ended
+                groups = others[at : at + self.at_once]
+                certain[groups] = self.bounds_beside(reference, groups, goal) > goal
+        except KeyboardInterrupt:
+            return certain, Status.STOPPED
+        return certain, status
+
+    def ended(self) -> Status | None:
+        """Return what ends the search now, the limit or the callback; None if it goes on."""
+        if self.watch.is_over:
+            return Status.TIME_LIMIT
+        tell, bracket = self.watch.callback, Bracket(max(self.lower, 0.0), self.best, self.n_excluded)
+        return Status.STOPPED if tell is not None and tell(bracket, self.nodes) else None
 
     def search(self, watch: Watch) -> Status:
         """Branch until no open node may have labels that cost less than the best ones by more than tol."""
@@ -119,14 +155,11 @@ class Search(ABC):
             self.history.append((watch.seconds, self.lower, self.best))
             if not self.open or self.open[0][0] >= self.goal:
                 return Status.OPTIMAL
-            if watch.is_over:
-                return Status.TIME_LIMIT
             if len(self.open) > most:
                 return Status.MEMORY
-            if watch.callback is not None and watch.callback(
-                Bracket(max(self.lower, 0.0), self.best, self.n_excluded), self.nodes
-            ):
-                return Status.STOPPED
+            ended = self.ended()
+            if ended is not None:
+                return ended
             try:
                 self.branch()
             except KeyboardInterrupt:  # wherever it came, what was taken is open: its children may be open too

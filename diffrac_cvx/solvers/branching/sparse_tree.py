@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.values import proved_labels_value
+from diffrac_cvx.certificates.values import or_no_direction, proved_labels_value
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
@@ -175,19 +175,20 @@ class SparseTree(Search):
     def keep_labels(self, y: Array) -> None:
         """Keep labels of the groups if they cost less than the best ones so far."""
         labels, v = oriented_direction(self.X, self.labels(y), self.weights)
-        self.keep(y, proved_labels_value(self.X, labels, v, self.nu, self.weights))
+        self.keep(y, or_no_direction(proved_labels_value(self.X, labels, v, self.nu, self.weights), v)[0])
 
-    def certain(self, within: float, known: int) -> npt.NDArray[np.bool_]:
-        reference = known if known >= 0 else self.first
-        certain = np.zeros(len(self.signs), dtype=bool)
-        certain[reference] = True
-        self.watch, self.first = self.watch._replace(time_limit=None), reference
-        goal = self.best + within
-        for group in np.flatnonzero(self.used & ~certain):
-            signs = np.zeros(len(self.signs), dtype=np.int8)
-            signs[reference], signs[group] = self.signs[reference], -self.signs[group]
-            certain[group] = self.solve(signs, None, goal * (1.0 + 1e-9)).lower > goal
-        return certain
+    def reference(self, known: int) -> int:
+        return known if known >= 0 else self.first
+
+    def bounds_beside(self, reference: int, groups: npt.NDArray[np.intp], goal: float) -> Array:
+        self.first = reference
+        found = np.full(len(groups), -np.inf)
+        for i, group in enumerate(groups):
+            if self.used[group]:
+                signs = np.zeros(len(self.signs), dtype=np.int8)
+                signs[reference], signs[group] = self.signs[reference], -self.signs[group]
+                found[i] = self.solve(signs, None, goal * (1.0 + 1e-9)).lower
+        return found
 
 
 class Task(NamedTuple):

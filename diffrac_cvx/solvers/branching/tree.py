@@ -22,9 +22,8 @@ from diffrac_cvx.points.links import Groups
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.branching.search import Search, cost_of_signs
 
-Mask = npt.NDArray[np.bool_]
-
 AT_ONCE = 32  # nodes that are solved together
+ENTRIES = 5e8  # products of rows, for nodes solved together, which take a fraction of a second
 APART = 4  # times as many are taken where an executor solves them, in parts of PART children
 PART = 16
 STEPS, ROOT_STEPS = 40, 400  # of the iteration, at most
@@ -155,8 +154,11 @@ class Tree(Search):
         free[0, heaviest] = 0.0
         start = 0.3 * rng.standard_normal((1, self.rows.size, self.rows.size))
         solved = self.solve(free, a, start, np.inf, ROOT_STEPS)
-        y = np.where(rng.standard_normal((STARTS, self.rows.size)) @ solved.U[0].T @ R.T >= 0.0, 1.0, -1.0)
+        count = IMPROVED if self.watch.is_over else STARTS
+        y = np.where(rng.standard_normal((count, self.rows.size)) @ solved.U[0].T @ R.T >= 0.0, 1.0, -1.0)
         for _ in range(ALTERNATIONS):
+            if self.watch.is_over:
+                break
             y = np.where((y @ R) @ R.T >= 0.0, 1.0, -1.0)
         for i in np.argsort(-np.sum((y @ R) ** 2, axis=1))[:IMPROVED]:
             self.improve(y[i])
@@ -190,24 +192,22 @@ class Tree(Search):
             number = self.nodes + i
             heapq.heappush(self.open, Node(lower, number, fixed, signs, a[i], solved.U[i].astype(np.float32)))
 
-    def certain(self, within: float, known: int) -> Mask:
-        R, m = self.rows.R, len(self.rows.R)
-        certain = np.zeros(m, dtype=bool)
-        if self.rows.size == 0:
-            return certain
-        reference = known if known >= 0 else int(np.argmax(np.sum(R**2, axis=1)))
-        certain[reference] = True
-        self.watch = self.watch._replace(time_limit=None)
-        others = np.flatnonzero(np.arange(m) != reference)
-        start = 0.3 * np.random.default_rng(0).standard_normal((self.rows.size, self.rows.size))
-        for at in range(0, len(others), AT_ONCE):
-            rows = others[at : at + AT_ONCE]
-            free = np.ones((len(rows), m))
-            free[:, reference] = free[np.arange(len(rows)), rows] = 0.0
-            a = self.signs[reference] * R[reference] - self.signs[rows, None] * R[rows]
-            U = np.broadcast_to(start, (len(rows), *start.shape)).copy()
-            certain[rows] = self.solve(free, a, U, self.best + within, STEPS).lower > self.best + within
-        return certain
+    @property
+    def at_once(self) -> int:
+        return max(min(AT_ONCE, int(ENTRIES / (self.rows.products.size + 1))), 1)
+
+    def reference(self, known: int) -> int:
+        return known if known >= 0 else int(np.argmax(np.sum(self.rows.R**2, axis=1)))
+
+    def bounds_beside(self, reference: int, groups: npt.NDArray[np.intp], goal: float) -> Array:
+        R, D = self.rows.R, self.rows.size
+        if D == 0:
+            return np.full(len(groups), self.root)
+        free = np.ones((len(groups), len(R)))
+        free[:, reference] = free[np.arange(len(groups)), groups] = 0.0
+        a = self.signs[reference] * R[reference] - self.signs[groups, None] * R[groups]
+        start = 0.3 * np.random.default_rng(0).standard_normal((D, D))
+        return self.solve(free, a, np.broadcast_to(start, (len(groups), D, D)).copy(), goal, STEPS).lower
 
     def solve(self, free: Array, a: Array, U: Array, goal: float, steps: int) -> Solved:
         """Solve the relaxations of some nodes, until their bound reaches the goal or is about as good as it gets."""
@@ -254,7 +254,7 @@ class Tree(Search):
     def improve(self, y: Array) -> None:
         """Keep labels of the groups after alternation, and then after changes of one label each, if they are better."""
         R = self.rows.R
-        while True:
+        while not self.watch.is_over:
             v = y @ R
             following = np.where(R @ v >= 0.0, 1.0, -1.0)
             w = following @ R
@@ -262,7 +262,7 @@ class Tree(Search):
                 break
             y = following
         squares = np.sum(R**2, axis=1)
-        while True:
+        while not self.watch.is_over:
             gain = squares - y * (R @ v)
             j = int(np.argmax(gain))
             if not gain[j] > 1e-15:
@@ -294,14 +294,15 @@ def iterate(rows: Rows, free: Array, a: Array, U: Array, goal: float, steps: int
         weight = np.where(worse, 1.0, weight)
         following = (1.0 + np.sqrt(1.0 + 4.0 * weight**2)) / 2.0
         momentum = np.where(worse, 0.0, (weight - 1.0) / following)
-        if step % CHECKED == 0 or step == steps:
+        late = time.time() >= deadline
+        if step % CHECKED == 0 or step == steps or late:
             bound = 1.0 - np.linalg.eigvalsh(found.M)[:, -1] * found.total
             better = bound > best[live]
             best[live[better]], kept[live[better]] = bound[better], ahead[better]
             lowest[live] = np.minimum(lowest[live], 1.0 - found.total**2 / size)
             gap, missing = lowest[live] - best[live], goal - lowest[live]
             done = (best[live] >= goal + 1e-12) | (gap < 1e-9) | (np.isfinite(goal) & (gap < CLOSE * missing))
-            if done.all() or time.time() >= deadline:
+            if late or done.all():
                 break
             on = ~done
             live, last, ahead, moved = live[on], last[on], ahead[on], moved[on]

@@ -16,11 +16,11 @@ from diffrac_cvx.problem.penalties.structure import Structure, Weights
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
+from experiments.stress.changing import while_it_changes
 from experiments.stress.exact import (
     DIGITS,
     Exact,
     all_labels,
-    best_labels_value,
     centred,
     direction_value,
     dual_value,
@@ -32,7 +32,6 @@ from experiments.stress.exact import (
     misfit,
     shares_of,
 )
-from experiments.stress.changing import while_it_changes
 from experiments.stress.instances import FAMILIES, MANY, WHOLE, Instance, make_instance
 
 BATCH = 25
@@ -117,12 +116,12 @@ def measure(family: str, batch: int) -> Row:
 
 def check_instance(instance: Instance) -> tuple[list[Bound], int]:
     """Return all bounds on an instance with what they must not pass, and how many directions were excluded, at most."""
-    X, nu, a, _, w, form, *_ = instance
+    X, nu, _, _, w, form, *_ = instance
     penalty, coupled = instance.penalty, instance.is_coupled
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if instance.after is not None:
-            return list(bounds_while_changing(instance)), 0
+            return list(bounds_while_changing(instance, instance.after)), 0
         results = dict(solved(instance, penalty))
         said = max(map(excluded_of, results.values()))
         values = {name: value_of(instance, factor_of(r)) for name, r in results.items() if is_quick(r)}
@@ -141,7 +140,9 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
         proof = dc.certify_labels(instance.given, labels, -1.0, **given)
         cost = cost_of(instance, labels, proof.v)
         bounds.append(Bound("certify_labels", "upper", proof.objective, cost))
-        stated["certify_labels"] = certified(said, dc.certify_labels, instance.given, labels, results["low_rank"], **given)
+        stated["certify_labels"] = certified(
+            said, dc.certify_labels, instance.given, labels, results["low_rank"], **given
+        )
         if instance.nonnegative is None:
             clusters = (labels > 0.0).astype(int)
             stated["certify_clusters"] = certified(
@@ -172,21 +173,20 @@ def lower_bounds(who: str, stated: Stated, least: Least) -> Iterator[Bound]:
         yield Bound(f"{who} without directions", "lower", stated.lower, least.without + NEAR)
 
 
-def bounds_while_changing(instance: Instance) -> Iterator[Bound]:
+def bounds_while_changing(instance: Instance, after: Array) -> Iterator[Bound]:
     """Yield the bounds on a table that changes while it is read: they hold for it as it was first, and as it is then.
 
     Where it is found to have changed, they are those of the table as it was first.
     """
     with tempfile.TemporaryDirectory() as folder:
-        found = while_it_changes(instance, folder, SECONDS)
-    tables = [instance.X] if found.after is None else [instance.X, found.after]
-    for which, table in zip(("first", "then"), tables, strict=False):
-        data = instance._replace(X=table)
-        least, values = best_labels_value(table, instance.nu, instance.a), []
+        found = while_it_changes(instance, after, folder, SECONDS)
+    for which, table in zip(("first", "then"), found.tables, strict=False):
+        small = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-9, time_limit=SECONDS, sample_weight=table.w)
+        values = [value_of(table, factor_of(small))]
         if found.result is not None:
-            values = [value_of(data, factor_of(found.result))]
-            yield Bound(f"low_rank, {which}", "upper", found.upper, values[0])
-        yield Bound(f"low_rank, {which}", "lower", found.lower, min([least, *values]))
+            values.append(value_of(table, factor_of(found.result)))
+            yield Bound(f"low_rank, {which}", "upper", found.upper, values[-1])
+        yield Bound(f"low_rank, {which}", "lower", found.lower, min(values))
 
 
 def value_of(instance: Instance, G: Array) -> Decimal:
@@ -230,16 +230,16 @@ def bounds_with_links(instance: Instance, links: dc.Links | None, said: int) -> 
     what = "optimal labels" if links is None else "optimal labels with links"
     given: dict[str, Any] = {"sample_weight": w, "links": links}
     try:
-        within = WITHIN[n % len(WITHIN)]
+        within = None if coupled else WITHIN[n % len(WITHIN)]  # with an l1 part it takes seconds a point
         found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, certain_within=within, **given)
         yield from lower_bounds(what, Stated(found.lower, excluded_of(found)), least)
-        if not coupled:
+        if within is not None:
             yield Bound(what, "upper", found.upper, least.value)
-        others = [not agrees(y, found.labels, found.certain, links) for y in labellings]
-        if any(others):  # what is certain is a bound on the cost of labels that differ there
-            differing = Least(*(least_where(values, others) for values in (costs, reduced)))
-            stated = Stated(found.upper + within, excluded_of(found))
-            yield from lower_bounds(f"what is certain of {what}", stated, differing)
+            others = [not agrees(y, found.labels, found.certain, links) for y in labellings]
+            if any(others):  # what is certain is a bound on the cost of labels that differ there
+                differing = Least(*(least_where(values, others) for values in (costs, reduced)))
+                stated = Stated(found.upper + within, excluded_of(found))
+                yield from lower_bounds(f"what is certain of {what}", stated, differing)
     except dc.ContradictionError as contradiction:
         yield from lower_bounds(what, Stated(contradiction.lower, excluded_of(contradiction, said)), least)
     if links is not None:

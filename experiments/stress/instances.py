@@ -20,7 +20,7 @@ Rng = np.random.Generator
 MOST_POINTS, MOST_FEATURES = 12, 5
 MANY = 200  # columns, from which on a solution is sought from a few features outwards
 MOST_LABELLED = 7  # points of those whose labellings are all tried
-MOST_COUPLED = 5  # the same with an l1 part
+MOST_UNCOUPLED, MOST_COUPLED = 8, 5  # the same in newer families, without and with an l1 part or known signs
 NEARLY = (-16, -12)  # powers of ten: by how much columns differ from copies of others
 
 
@@ -28,7 +28,7 @@ class Instance(NamedTuple):
     """Data, nu, the weights a and c, one for each column, those of the points, and how the data are given.
 
     Columns may be in groups, of one c each, and known to be nonnegative.  A solver may exclude directions only by which
-    the data differ from those without them.  A table that changes consists of `COPIES` of each row.
+    the data differ from those without them.  A table that changes consists of many copies of the rows.
     """
 
     X: Array
@@ -252,20 +252,18 @@ def weighted(rng: Rng) -> Instance:
 
 def beside_collinear(rng: Rng, kind: str) -> Instance:
     """Free columns and others that are nearly copies of them, beside columns that are penalised in one way, or more."""
-    n, m, k = int(rng.integers(4, MOST_COUPLED + 1)), int(2 ** rng.uniform(0, 5)), int(rng.integers(1, 3))
-    if kind == "ridge":  # all labels are tried of more points
-        n = int(rng.integers(4, MOST_LABELLED + 2))
+    n = int(rng.integers(4, (MOST_UNCOUPLED if kind == "ridge" else MOST_COUPLED) + 1))
+    m, k = int(2 ** rng.uniform(0, 5)), 1 + int(rng.integers(4) == 0)
     free, others, noise = rng.standard_normal((n, k)), rng.standard_normal((n, m)), rng.standard_normal((n, k))
     copies = free + 10.0 ** rng.uniform(*NEARLY, k) * noise
-    sizes, free_too = 10.0 ** rng.uniform(-1, 0.5, m), rng.random(m) < 0.2
+    sizes = 10.0 ** rng.uniform(-1, 0.5, m)
     ridge = sizes if kind == "ridge" else np.where(rng.random(m) < 0.5, sizes, 0.0) * rng.integers(2)
-    lam = np.where(free_too, 0.0, 10.0 ** rng.uniform(-1, 0.5, m if rng.integers(2) else 1))
-    groups = np.sort(rng.integers(0, max(m // 2, 1), m)) if kind == "groups" else None
-    if groups is not None:
-        first = np.unique(groups, return_index=True)[1]
-        lam = np.full(m, 10.0 ** rng.uniform(-1, 0.5)) if rng.integers(2) else lam[first][np.unique(groups, return_inverse=True)[1]]
-        groups = np.append(np.arange(2 * k), 2 * k + np.unique(groups, return_inverse=True)[1])
-    lam = np.zeros(m) if kind == "ridge" or (kind == "signs" and rng.integers(2)) else lam
+    lam, groups = np.full(m, 10.0 ** rng.uniform(-1, 0.5, m if rng.integers(2) else 1)), None
+    if kind == "groups":
+        members = np.arange(m) // 2
+        lam, groups = lam[2 * members], np.append(np.arange(2 * k), 2 * k + members)
+    if kind == "ridge" or (kind == "signs" and rng.integers(2)):
+        lam, ridge = np.zeros(m), sizes * (kind == "ridge" or m > 2)
     known = np.append(np.zeros(2 * k, dtype=bool), np.ones(m, dtype=bool)) if kind == "signs" else None
     zeros = np.zeros(2 * k)
     return Instance(
@@ -288,9 +286,9 @@ def collinear_with_all(rng: Rng) -> Instance:
 
 def steps_beside_offsets(rng: Rng) -> Instance:
     """Columns of an offset and small steps, penalised or not, beside others or alone."""
-    n, m, k = int(rng.integers(3, MOST_LABELLED + 2)), int(rng.integers(1, 3)), int(rng.integers(0, 3))
     kind = str(rng.choice(["none", "ridge", "l1"]))
-    n = min(n, MOST_COUPLED) if kind == "l1" else n
+    n = int(rng.integers(3, (MOST_COUPLED if kind == "l1" else MOST_UNCOUPLED) + 1))
+    m, k = int(rng.integers(1, 3)), int(rng.integers(0, 3))
     offset = 2.0 ** rng.uniform(0, 52, m)
     offset = np.where(rng.random(m) < 0.3, 2.0**52, offset)
     step = np.spacing(offset) * np.round(2.0 ** rng.uniform(0, 10, m))
@@ -307,7 +305,7 @@ def steps_beside_offsets(rng: Rng) -> Instance:
 def units_by_powers(rng: Rng) -> Instance:
     """Columns in units of 2^-300 to 2^300, one of them nearly a copy of another as often as not."""
     kind = str(rng.choice(["none", "ridge", "l1"]))
-    n = int(rng.integers(4, (MOST_COUPLED if kind == "l1" else MOST_LABELLED) + 1))
+    n = int(rng.integers(4, (MOST_COUPLED if kind == "l1" else MOST_UNCOUPLED) + 1))
     d = int(rng.integers(2, 5))
     X, without, weights = rng.standard_normal((n, d)), None, 10.0 ** rng.uniform(-6, 0, d)
     units, nearly = 2.0 ** rng.integers(-300, 301, d), bool(rng.integers(2))
@@ -323,7 +321,7 @@ def units_by_powers(rng: Rng) -> Instance:
 
 def celsius_fahrenheit(rng: Rng) -> Instance:
     """One temperature in two or three units, rounded to decimals, beside other columns or alone."""
-    n, k = int(rng.integers(4, MOST_LABELLED + 2)), int(rng.integers(0, 3))
+    n, k = int(rng.integers(4, MOST_UNCOUPLED + 1)), int(rng.integers(0, 3))
     celsius = np.round(rng.normal(15.0, 8.0, n), 1)
     scales = [celsius * 1.8 + 32.0, np.round(celsius * 1.8 + 32.0, 2), np.round(celsius + 273.15, 2)]
     chosen = rng.choice(3, int(rng.integers(1, 3)), replace=False)
@@ -338,24 +336,25 @@ def celsius_fahrenheit(rng: Rng) -> Instance:
 
 def trees(rng: Rng) -> Instance:
     """Directions that are excluded, or nearly, and few enough points for a search for the best labels."""
-    make = (steps_beside_offsets, celsius_fahrenheit, lambda rng: beside_collinear(rng, "ridge"), lambda rng: beside_collinear(rng, "l1"))
-    return make[int(rng.integers(len(make)))](rng)._replace(form="array")
+    kind = str(rng.choice(["steps", "temperatures", "ridge", "l1"]))
+    if kind == "steps":
+        return steps_beside_offsets(rng)
+    return celsius_fahrenheit(rng)._replace(form="array") if kind == "temperatures" else beside_collinear(rng, kind)
 
 
 def changed_table(rng: Rng) -> Instance:
-    """A table that changes while it is read: entries of a column change places, or a row of integers stays in sum."""
-    n, d = int(rng.integers(4, MOST_LABELLED + 2)), int(rng.integers(2, 4))
-    whole = bool(rng.integers(2))
-    X = rng.integers(-20, 21, (n, d)).astype(float) if whole else rng.standard_normal((n, d))
+    """Many copies of eight rows: entries of a column change places later, or those of a row but for their sum."""
+    n, d, integers = 8, int(rng.choice([2, 4])), bool(rng.integers(2))
+    X = rng.integers(-20, 21, (n, d)).astype(float) if integers else rng.standard_normal((n, d))
+    X[:, 0] = rng.permutation([1.0, -1.0] * 4) - X[:, 1]  # labels that cost nothing, or little
     after = X.copy()
-    if whole and rng.integers(2):
-        i = rng.choice(n, max(n // 2, 1), replace=False)
-        after[i, 0] += 9.0
-        after[i, 1] -= 9.0
-    else:
-        after[:, 0] = rng.permutation(X[:, 0])
-    a = np.full(d, 0.1) if rng.integers(2) else np.zeros(d)
-    form = "dask" if rng.integers(3) == 0 else str(rng.choice(["map", "rows"])) + (" of integers" if whole else "")
+    after[:, 0] = np.roll(X[:, 0], 1)
+    if integers and rng.integers(2):
+        after = X + np.outer(rng.permutation([9.0, 0.0] * 4), np.eye(d)[0] - np.eye(d)[1])
+    if rng.integers(3):
+        X, after = after, X
+    a = np.full(d, 10.0 ** rng.uniform(-2, 0)) if rng.integers(2) else np.zeros(d)
+    form = "dask" if rng.integers(3) == 0 else str(rng.choice(["map", "rows"])) + (" of integers" if integers else "")
     return Instance(X, draw_nu(rng), a, np.zeros(d), form=form, after=after)
 
 

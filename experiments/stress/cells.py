@@ -180,13 +180,13 @@ def bounds_while_changing(instance: Instance, after: Array) -> Iterator[Bound]:
     """
     with tempfile.TemporaryDirectory() as folder:
         found = while_it_changes(instance, after, folder, SECONDS)
-    for which, table in zip(("first", "then"), found.tables, strict=False):
+    for who, table in zip(("low_rank", "low_rank of what it is then"), found.tables, strict=False):
         small = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-9, time_limit=SECONDS, sample_weight=table.w)
         values = [value_of(table, factor_of(small))]
         if found.result is not None:
             values.append(value_of(table, factor_of(found.result)))
-            yield Bound(f"low_rank, {which}", "upper", found.upper, values[-1])
-        yield Bound(f"low_rank, {which}", "lower", found.lower, min(values))
+            yield Bound(who, "upper", found.upper, values[-1])
+        yield Bound(who, "lower", found.lower, min(values))
 
 
 def value_of(instance: Instance, G: Array) -> Decimal:

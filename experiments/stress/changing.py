@@ -11,7 +11,7 @@ from experiments.stress.instances import Instance
 
 COPIES = 6000  # of the rows: as many rows are read by parts
 BLOCK, STRETCH = 2000, 512  # rows that are read at a time, and numbers of these that are summed to tell a change
-READS = 6  # of a chunk, after which it is another one
+READS = 30  # of a chunk, after which it is another one
 
 
 class Changed(NamedTuple):

@@ -1,5 +1,6 @@
 """The cells: a number of instances of a family, every bound of every solver held against sixty digits."""
 
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal, localcontext
@@ -12,20 +13,24 @@ from diffrac_cvx.certificates.label_bounds import with_imbalance
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.penalties.structure import Structure, Weights
-from diffrac_cvx.rounding.directions import oriented_direction
+from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
+from experiments.stress.changing import while_it_changes
 from experiments.stress.exact import (
     DIGITS,
     Exact,
     all_labels,
-    best_labels_value,
+    centred,
     direction_value,
     dual_value,
     imbalance_and_value,
     is_allowed,
     labels_matrix,
     labels_value,
+    labels_values,
+    misfit,
+    shares_of,
 )
 from experiments.stress.instances import FAMILIES, MANY, WHOLE, Instance, make_instance
 
@@ -40,9 +45,25 @@ WEIGHTS = (0.1, 1.0, 10.0, 1e3, 1e5, 1e7)  # of the imbalance, in the dual of (7
 DIRECTIONS = 6  # in which a factor's rows are moved, to find what is cheapest near balance
 MIXINGS = 300  # rounds of coordinate descent on the rows of a factor
 ROUNDED = 1e-40  # what sixty digits leave
+NEAR = Decimal("1e-9")  # by how much a cost differs where directions are excluded along which columns nearly agree
+WITHIN = (0.0, 0.01, 0.1)  # above the cost of the best labels found: what points are certain then
 MOST_COLUMNS = 40  # of a factor with many rows, up to which its value is computed
 MAIN = 4  # columns of a factor whose value is computed
 SETTINGS = {"batch": BATCH, "seconds": SECONDS}
+
+
+class Stated(NamedTuple):
+    """A lower bound, and how many directions the record that states it excludes."""
+
+    lower: float
+    excluded: int
+
+
+class Least(NamedTuple):
+    """The least exact value that is known, and that of the data without the directions that may be excluded."""
+
+    value: Decimal
+    without: Decimal | None
 
 
 class Bound(NamedTuple):
@@ -94,52 +115,89 @@ def measure(family: str, batch: int) -> Row:
 
 
 def check_instance(instance: Instance) -> tuple[list[Bound], int]:
-    """Return all bounds on an instance with what they must not pass, and how many directions were left out."""
-    X, nu, a, _, w, form, *_ = instance
+    """Return all bounds on an instance with what they must not pass, and how many directions were excluded, at most."""
+    X, nu, _, _, w, form, *_ = instance
     penalty, coupled = instance.penalty, instance.is_coupled
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if instance.after is not None:
+            return list(bounds_while_changing(instance, instance.after)), 0
         results = dict(solved(instance, penalty))
-        left_out = max(result.n_excluded for result in results.values())
-        if w is None and not instance.has_many_columns:  # there the space of labels is not asked
-            left_out = max(left_out, dc.certify_y(X, np.ones((len(X), 1)), nu, penalty=dc.Penalty(a)).n_excluded)
+        said = max(map(excluded_of, results.values()))
         values = {name: value_of(instance, factor_of(r)) for name, r in results.items() if is_quick(r)}
         bounds = [Bound(name, "upper", results[name].upper, value) for name, value in values.items()]
-        lowers = {name: claimed(result) for name, result in results.items()}
+        stated = {name: claimed(result) for name, result in results.items()}
         for name, result in results.items():
             if instance.has_many_columns:  # minutes without the solver's multiplier
                 continue
-            lowers[f"certify_v of {name}"] = certified(
-                dc.certify_v, instance.given, result.V, nu, penalty, sample_weight=w
+            stated[f"certify_v of {name}"] = certified(
+                said, dc.certify_v, instance.given, result.V, nu, penalty, sample_weight=w
             )
             if not coupled and w is None and form == "array":
-                lowers[f"certify_y of {name}"] = certified(dc.certify_y, X, result.F, nu, penalty=penalty)
-        # Any exact value of any V, and of any labels, is at least the optimum.
-        least = min([*values.values(), Decimal(nu), Decimal(1)])
+                stated[f"certify_y of {name}"] = certified(said, dc.certify_y, X, result.F, nu, penalty=penalty)
         labels = dc.rounding.kmeans_centered(results["low_rank"].F)
-        proof = dc.certify_labels(instance.given, labels, -1.0, nu=nu, penalty=penalty, sample_weight=w)
+        given: dict[str, Any] = {"nu": nu, "penalty": penalty, "sample_weight": w}
+        proof = dc.certify_labels(instance.given, labels, -1.0, **given)
         cost = cost_of(instance, labels, proof.v)
         bounds.append(Bound("certify_labels", "upper", proof.objective, cost))
-        if w is None and form == "array" and not coupled and left_out == 0:
+        stated["certify_labels"] = certified(
+            said, dc.certify_labels, instance.given, labels, results["low_rank"], **given
+        )
+        if instance.nonnegative is None:
+            clusters = (labels > 0.0).astype(int)
+            stated["certify_clusters"] = certified(
+                said, dc.certify_clusters, instance.given, clusters, results["low_rank"], **given
+            )
+        if w is None and form == "array" and not coupled:
             bounds += bounds_of_balance(instance, results["low_rank"].F)
         best = value_on_all_columns(instance) if instance.has_many_columns else least_cost_of_labels(instance)
-        if left_out == 0:
-            bounds += [bound for links in (None, some_links(len(X))) for bound in bounds_with_links(instance, links)]
-    if left_out == 0:  # else the bracket is that of data without these directions
-        least = min([least, cost, *([best] if best is not None else [])])
-        bounds += [Bound(name, "lower", lower, least) for name, lower in lowers.items()]
-    return bounds, left_out
+        # Any exact value of any V, and of any labels, is at least the optimum.
+        value = min([*values.values(), Decimal(nu), Decimal(1), cost, *([best] if best is not None else [])])
+        least = Least(value, least_cost_without(instance))
+        for name, one in stated.items():
+            bounds += lower_bounds(name, one, least)
+        bounds += [bound for links in (None, some_links(len(X))) for bound in bounds_with_links(instance, links, said)]
+    return bounds, max(said, *(one.excluded for one in stated.values()))
+
+
+def excluded_of(record: object, otherwise: int = 0) -> int:
+    """Return how many directions a record says that it excludes; what else is known of an error that does not say."""
+    return int(getattr(record, "n_excluded", getattr(record, "left_out", otherwise)))
+
+
+def lower_bounds(who: str, stated: Stated, least: Least) -> Iterator[Bound]:
+    """Yield a lower bound with what it must not pass: where directions are excluded, the value of data without them."""
+    if not stated.excluded:
+        yield Bound(who, "lower", stated.lower, least.value)
+    elif least.without is not None:
+        yield Bound(f"{who} without directions", "lower", stated.lower, least.without + NEAR)
+
+
+def bounds_while_changing(instance: Instance, after: Array) -> Iterator[Bound]:
+    """Yield the bounds on a table that changes while it is read: they hold for it as it was first, and as it is then.
+
+    Where it is found to have changed, they are those of the table as it was first.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        found = while_it_changes(instance, after, folder, SECONDS)
+    for who, table in zip(("low_rank", "low_rank of what it is then"), found.tables, strict=False):
+        small = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-9, time_limit=SECONDS, sample_weight=table.w)
+        values = [value_of(table, factor_of(small))]
+        if found.result is not None:
+            values.append(value_of(table, factor_of(found.result)))
+            yield Bound(who, "upper", found.upper, values[-1])
+        yield Bound(who, "lower", found.lower, min(values))
 
 
 def value_of(instance: Instance, G: Array) -> Decimal:
     """Return the objective of (15) at V = GG'; infinity where a sign that is known does not hold."""
-    X, nu, a, c, w, _, groups, nonnegative = instance
+    X, nu, a, c, w, _, groups, nonnegative = instance[:8]
     return direction_value(X, nu, a, c, G, w, groups) if is_allowed(G, nonnegative) else Decimal("Infinity")
 
 
 def cost_of(instance: Instance, labels: Array, v: Array) -> Decimal:
     """Return the objective of (9) at labels and a direction; where signs are known, at the labels or their opposite."""
-    X, nu, a, c, w, _, groups, nonnegative = instance
+    X, nu, a, c, w, _, groups, nonnegative = instance[:8]
     if nonnegative is None:
         return labels_value(X, nu, a, c, labels, v, w, groups)
     if np.any(v[nonnegative] < 0.0):
@@ -159,33 +217,53 @@ def some_links(n: int) -> dc.Links:
     )
 
 
-def bounds_with_links(instance: Instance, links: dc.Links | None) -> Iterator[Bound]:
+def bounds_with_links(instance: Instance, links: dc.Links | None, said: int) -> Iterator[Bound]:
     """Yield the bounds of the search for the best labels; with links, those of relaxations too."""
     X, nu, _, _, w, form, *_ = instance
     n, penalty, coupled = len(X), instance.penalty, instance.is_coupled
-    if form != "array" or n > (LABELLED_WITH_L1 if coupled else LABELLED) or instance.has_many_columns:
+    if form != "array" or n > most_labelled(instance) or instance.has_many_columns:
         return
     labellings = [y for y in all_labels(n) if links is None or obeys(y, links)]
-    best = least_cost_of_labels(instance, labellings)
-    if best is None:
-        return
+    costs = costs_of_labels(instance, labellings)
+    reduced = None if instance.without is None else costs_of_labels(instance._replace(X=instance.without), labellings)
+    least = Least(min(costs), None if reduced is None else min(reduced))
     what = "optimal labels" if links is None else "optimal labels with links"
     given: dict[str, Any] = {"sample_weight": w, "links": links}
     try:
-        found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, **given)
-        yield Bound(what, "lower", found.lower, best)
-        if not coupled:
-            yield Bound(what, "upper", found.upper, best)
+        within = None if coupled else WITHIN[n % len(WITHIN)]  # with an l1 part it takes seconds a point
+        found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, certain_within=within, **given)
+        yield from lower_bounds(what, Stated(found.lower, excluded_of(found)), least)
+        if within is not None:
+            yield Bound(what, "upper", found.upper, least.value)
+            others = [not agrees(y, found.labels, found.certain, links) for y in labellings]
+            if any(others):  # what is certain is a bound on the cost of labels that differ there
+                differing = Least(*(least_where(values, others) for values in (costs, reduced)))
+                stated = Stated(found.upper + within, excluded_of(found))
+                yield from lower_bounds(f"what is certain of {what}", stated, differing)
     except dc.ContradictionError as contradiction:
-        yield Bound(what, "lower", contradiction.lower, best)
+        yield from lower_bounds(what, Stated(contradiction.lower, excluded_of(contradiction, said)), least)
     if links is not None:
         result = dc.low_rank(X, nu, penalty, tol=1e-9, max_iter=500, time_limit=SECONDS, **given)
-        yield Bound("low_rank with links", "lower", claimed(result), best)
-        again = certified(dc.certify_v, X, result.V, nu, penalty, **given)
-        yield Bound("certify_v with links", "lower", again, best)
+        yield from lower_bounds("low_rank with links", claimed(result), least)
+        again = certified(said, dc.certify_v, X, result.V, nu, penalty, **given)
+        yield from lower_bounds("certify_v with links", again, least)
         if not coupled and w is None:
-            again = certified(dc.certify_y, X, result.F, nu, penalty=penalty, links=links)
-            yield Bound("certify_y with links", "lower", again, best)
+            again = certified(said, dc.certify_y, X, result.F, nu, penalty=penalty, links=links)
+            yield from lower_bounds("certify_y with links", again, least)
+
+
+def agrees(y: Array, labels: Array, certain: Any, links: dc.Links | None) -> bool:
+    """Whether labels are those found where these are certain, up to one sign for all: that of the known labels."""
+    products = (y * labels)[certain]
+    if links is not None and links.known is not None:
+        products = products * (y * links.known)[np.flatnonzero(links.known)[0]]
+        return bool(np.all(products > 0.0))
+    return len(set(products)) <= 1
+
+
+def least_where(values: list[Decimal] | None, chosen: list[bool]) -> Any:
+    """Return the least of the chosen values."""
+    return None if values is None else min(value for value, one in zip(values, chosen, strict=True) if one)
 
 
 def obeys(y: Array, links: dc.Links) -> bool:
@@ -202,13 +280,12 @@ def bounds_of_balance(instance: Instance, F: Array) -> Iterator[Bound]:
     """Yield the bounds of (7) at balanced and nearly balanced clusters, each with an exact one from the other side."""
     X, a = instance.X, instance.a
     K = labels_matrix(X, a)
-    if K is None:
-        return
     for alpha in ALPHAS:
         try:
             found = dc.certify_y(X, F, alpha=alpha, penalty=dc.Penalty(a))
+            lower, upper, excluded = found.lower, found.upper, excluded_of(found)
         except dc.ContradictionError as contradiction:
-            found = dc.Bracket(contradiction.lower, contradiction.cost)
+            lower, upper, excluded = contradiction.lower, contradiction.cost, excluded_of(contradiction)
         wide, rng = np.column_stack([F, np.zeros(len(F))]), np.random.default_rng(0)
         moved = [wide + alpha**0.5 * rng.standard_normal(wide.shape[1]) for _ in range(DIRECTIONS)]
         points = [with_imbalance(point, share * alpha) for point in moved for share in (0.5, 0.999)]
@@ -216,11 +293,11 @@ def bounds_of_balance(instance: Instance, F: Array) -> Iterator[Bound]:
             points += [y[:, None] for y in all_labels(len(X))]
         exactly = [imbalance_and_value(K, point) for point in points]
         feasible = [value for imbalance, value in exactly if imbalance <= Decimal(alpha)]
-        if feasible:
-            yield Bound(f"certify_y at alpha {alpha:g}", "lower", found.lower, min(feasible))
+        if feasible and not excluded:
+            yield Bound(f"certify_y at alpha {alpha:g}", "lower", lower, min(feasible))
         proved = [value for value in duals_of_balance(K, alpha) if value is not None]
         if proved:
-            yield Bound(f"certify_y at alpha {alpha:g}", "upper", found.upper, max(proved))
+            yield Bound(f"certify_y at alpha {alpha:g}", "upper", upper, max(proved))
 
 
 def duals_of_balance(K: Exact, alpha: float) -> Iterator[Decimal | None]:
@@ -244,17 +321,19 @@ def is_quick(result: dc.Result) -> bool:
     return result.G is not None and (result.G.shape[0] < MANY or result.G.shape[1] <= MOST_COLUMNS)
 
 
-def claimed(result: dc.Result) -> float:
+def claimed(result: dc.Result) -> Stated:
     """Return the lower bound that a result has proved, though it may be withdrawn."""
-    return result.lower if result.contradiction is None else result.contradiction.lower
+    lower = result.lower if result.contradiction is None else result.contradiction.lower
+    return Stated(lower, excluded_of(result))
 
 
-def certified(certify: Callable[..., dc.Bracket], *given: Any, **named: Any) -> float:
-    """Return the lower bound of a certificate, or the one that was found to be false."""
+def certified(said: int, certify: Callable[..., Any], *given: Any, **named: Any) -> Stated:
+    """Return the lower bound of a certificate, or the one that was found to be false; results have said `said`."""
     try:
-        return certify(*given, **named).lower
+        found = certify(*given, **named)
     except dc.ContradictionError as contradiction:
-        return contradiction.lower
+        return Stated(contradiction.lower, excluded_of(contradiction, said))
+    return Stated(found.lower, excluded_of(found))
 
 
 def factor_of(result: dc.Result) -> Array:
@@ -271,25 +350,48 @@ def value_on_all_columns(instance: Instance) -> Decimal:
     return direction_value(X, nu, a, c, left[:, :MAIN] * sizes[:MAIN], w)
 
 
-def least_cost_of_labels(instance: Instance, labellings: Iterable[Array] | None = None) -> Decimal | None:
-    """Return the least cost of labels, by default of all, with an l1 part that with nearly the best directions.
+def most_labelled(instance: Instance) -> int:
+    """Return the number of points up to which all labellings are tried."""
+    return LABELLED_WITH_L1 if instance.is_coupled else LABELLED
 
-    None if there are many.
-    """
-    X, nu, a, c, w, _, groups, nonnegative = instance
-    if len(X) > LABELLED:
+
+def least_cost_of_labels(instance: Instance) -> Decimal | None:
+    """Return the least cost of all labels; None if there are many."""
+    if len(instance.X) > most_labelled(instance):
         return None
+    return min(costs_of_labels(instance, all_labels(len(instance.X))))
+
+
+def least_cost_without(instance: Instance) -> Decimal | None:
+    """Return the least cost of labels for the data without the directions that may be excluded, if it is known."""
+    return None if instance.without is None else least_cost_of_labels(instance._replace(X=instance.without))
+
+
+def costs_of_labels(instance: Instance, labellings: Iterable[Array]) -> list[Decimal]:
+    """Return the costs of labels: with an l1 part or known signs nearly the least, at a direction that is exact."""
+    X, nu, a, c, w, _, groups, nonnegative = instance[:8]
     if not instance.is_coupled:
-        return best_labels_value(X, nu, a, w, labellings)
-    if len(X) > LABELLED_WITH_L1:
-        return None
-    shares = None if w is None else w / w.sum()
-    data = array_points(X - (X.mean(axis=0) if shares is None else shares @ X), shares)
-    costs, weights = [], Weights(a, c, Structure(groups, nonnegative))
-    for y in all_labels(len(X)) if labellings is None else labellings:
-        labels, v = oriented_direction(data, y, weights)
-        costs.append(cost_of(instance, labels, v))
-    return min(costs)
+        return labels_values(X, nu, a, w, labellings)
+    signed = np.zeros(len(a), dtype=bool) if nonnegative is None else nonnegative
+    coupled = (c > 0.0) | signed
+    # The best direction in the other columns is exact, that in these is looked for in what is left.
+    with localcontext() as context:
+        context.prec = DIGITS
+        Q, columns, shares = misfit(X[:, ~coupled], a[~coupled], w), centred(X[:, coupled], w), shares_of(X, w)
+    values, vectors = np.linalg.eigh(Q.astype(float))
+    root = np.sqrt(len(X) * np.maximum(values, 0.0))[:, None] * vectors.T
+    points = array_points(root @ columns.astype(float))
+    groups = None if groups is None else groups[coupled]
+    structure = Structure(groups, None if nonnegative is None else signed[coupled])
+    weights, costs = Weights(a[coupled], c[coupled], structure), []
+    for y in labellings:
+        found = []
+        for labels in (y,) if nonnegative is None else (y, -y):
+            v = best_direction(points, root @ (labels - shares.astype(float) @ labels), weights)
+            v = np.where(signed[coupled], np.maximum(v, 0.0), v)
+            found.append(labels_value(X[:, coupled], nu, a[coupled], c[coupled], labels, v, w, groups, Q))
+        costs.append(min(found))
+    return costs
 
 
 def solved(instance: Instance, penalty: dc.Penalty) -> Iterator[tuple[str, dc.Result]]:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from diffrac_cvx.typing import Array
 
 DIGITS = 60
-SYSTEM_DIGITS = 160  # where the normal equations are solved, whose condition number is the square of that of the data
-SINGULAR = Decimal(10) ** -100  # a pivot, over the largest, that is taken for zero
+MISFIT_DIGITS = 160  # to which the misfits of labels, computed as fractions, are rounded
+SINGULAR = Decimal(10) ** -100  # the square of a product of two columns, over the largest, that is taken for zero
 ORTHOGONAL = Decimal(10) ** -50  # product of two columns, over their norms, that is taken for zero
 SWEEPS = 60  # of rotations over all pairs of columns; a few are enough
 Exact = npt.NDArray[np.object_]  # of Decimal
@@ -80,8 +80,12 @@ def labels_value(
     v: Array,
     w: Array | None = None,
     groups: Any = None,
+    Q: Exact | None = None,
 ) -> Decimal:
-    """Return the objective of (9) at labels and a direction; columns may be in groups."""
+    """Return the objective of (9) at labels and a direction; columns may be in groups.
+
+    With the misfit Q of other columns, it is that at the best direction in these.
+    """
     with localcontext() as context:
         context.prec = DIGITS
         data, labels, direction, shares = centred(X, w), exact(y), exact(v), shares_of(X, w)
@@ -92,55 +96,36 @@ def labels_value(
         if groups is not None:
             l1 = sum(((weighed[groups == g] ** 2).sum().sqrt() for g in np.unique(groups)), Decimal(0))
         ridge = (exact(a) * direction) ** 2
-        return Decimal(shares @ (residual * residual) + Decimal(nu) * mean * mean + ridge.sum() + l1 * l1)
+        squares = shares @ (residual * residual) if Q is None else residual @ (Q @ residual)
+        return Decimal(squares + Decimal(nu) * mean * mean + ridge.sum() + l1 * l1)
 
 
 def is_allowed(G: Array, nonnegative: Any) -> bool:
     """Whether V = GG' is nowhere negative for pairs of columns known to be nonnegative, without any rounding."""
     if nonnegative is None:
         return True
-    rows = np.array([[Fraction(float(entry)) for entry in row] for row in G[: len(nonnegative)][nonnegative]])
+    rows = fractions(G[: len(nonnegative)][nonnegative])
     return len(rows) == 0 or bool(np.all(rows @ rows.T >= 0))
-
-
-def solve(A: Exact, b: Exact) -> Exact | None:
-    """Return the solution of a symmetric system by elimination; None if a pivot is zero to a hundred digits."""
-    A, b = A.copy(), b.copy()
-    size = len(A)
-    largest = max((abs(entry) for entry in np.diag(A)), default=Decimal(0))
-    for j in range(size):
-        if abs(A[j, j]) <= largest * SINGULAR:
-            return None
-        for i in range(j + 1, size):
-            factor = A[i, j] / A[j, j]
-            A[i, j:] -= factor * A[j, j:]
-            b[i] -= factor * b[j]
-    x = np.array([Decimal(0)] * size, dtype=object)
-    for j in reversed(range(size)):
-        x[j] = (b[j] - (A[j, j + 1 :] * x[j + 1 :]).sum()) / A[j, j]
-    return x
 
 
 def best_labels_value(
     X: Array, nu: float, a: Array, w: Array | None = None, labellings: Iterable[Array] | None = None
-) -> Decimal | None:
-    """Return the least value of (9) over labels, by default all, without an l1 part.
+) -> Decimal:
+    """Return the least value of (9) over labels, by default all, without an l1 part."""
+    return min(labels_values(X, nu, a, w, all_labels(len(X)) if labellings is None else labellings))
 
-    None if the directions are not determined.
-    """
+
+def labels_values(X: Array, nu: float, a: Array, w: Array | None, labellings: Iterable[Array]) -> list[Decimal]:
+    """Return the values of (9) at labellings with their best directions, without an l1 part."""
+    Q = misfit(X, a, w)
     with localcontext() as context:
-        context.prec = SYSTEM_DIGITS
-        data, ridge, shares = centred(X, w), exact(a), shares_of(X, w)
-        misfit = misfit_by_rows(data, ridge, shares) if np.all(a > 0.0) else misfit_by_columns(data, ridge, shares)
-        if misfit is None:
-            return None
-        best = None
-        for labels in all_labels(len(X)) if labellings is None else labellings:
+        context.prec = MISFIT_DIGITS
+        shares, values = shares_of(X, w), []
+        for labels in labellings:
             y = exact(labels)
             mean = shares @ y
-            value = (y - mean) @ (misfit @ (y - mean)) + Decimal(nu) * mean * mean
-            best = value if best is None or value < best else best
-        return best
+            values.append(Decimal((y - mean) @ (Q @ (y - mean)) + Decimal(nu) * mean * mean))
+        return values
 
 
 def all_labels(n: int) -> Iterator[Array]:
@@ -148,16 +133,13 @@ def all_labels(n: int) -> Iterator[Array]:
     return (np.array([1.0, *rest]) for rest in product((1.0, -1.0), repeat=n - 1))
 
 
-def labels_matrix(X: Array, a: Array) -> Exact | None:
-    """Return K with tr KY the objective of (7) at Y; None if the directions are not determined."""
+def labels_matrix(X: Array, a: Array) -> Exact:
+    """Return K with tr KY the objective of (7) at Y."""
+    Q = misfit(X, a)
     with localcontext() as context:
-        context.prec = SYSTEM_DIGITS
-        data, ridge, shares = centred(X), exact(a), shares_of(X, None)
-        misfit = misfit_by_rows(data, ridge, shares) if np.all(a > 0.0) else misfit_by_columns(data, ridge, shares)
-        if misfit is None:
-            return None
-        centring = np.diag(shares * len(X)) - np.full(misfit.shape, 1 / Decimal(len(X)))
-        return np.asarray(centring @ misfit @ centring)
+        context.prec = MISFIT_DIGITS
+        centring = np.diag(shares_of(X, None) * len(X)) - np.full(Q.shape, 1 / Decimal(len(X)))
+        return np.asarray(centring @ Q @ centring)
 
 
 def imbalance_and_value(K: Exact, F: Array) -> tuple[Decimal, Decimal]:
@@ -191,28 +173,29 @@ def is_positive(S: Exact) -> bool:
     return True
 
 
-def misfit_by_rows(data: Exact, ridge: Exact, shares: Exact) -> Exact | None:
-    """Return Q = (Diag(p)^-1 + X Diag(a)^-2 X')^-1, the least misfit of y being y'Qy: for a ridge on every column."""
-    scaled = data / ridge
-    return inverse(np.diag(1 / shares) + scaled @ scaled.T)
+def misfit(X: Array, a: Array, w: Array | None = None) -> Exact:
+    """Return Q, with y'Qy the least of sum_i p_i (y_i - x_i'v)^2 + sum_j a_j^2 v_j^2 over v, for centred y.
+
+    Column by column, as fractions: a column without a ridge that depends on those before it changes nothing.
+    """
+    rows, weights = fractions(X), fractions(np.ones(len(X)) if w is None else w)
+    shares = weights / weights.sum()
+    Q = np.diag(shares)
+    for x, ridge in zip((rows - shares @ rows).T, fractions(a), strict=True):
+        image = Q @ x
+        size = x @ image + ridge * ridge
+        if size:
+            Q = Q - np.outer(image / size, image)
+    with localcontext() as context:
+        context.prec = MISFIT_DIGITS
+        quotients = [Decimal(entry.numerator) / Decimal(entry.denominator) for entry in Q.ravel()]
+    return np.array(quotients, dtype=object).reshape(Q.shape)
 
 
-def misfit_by_columns(data: Exact, ridge: Exact, shares: Exact) -> Exact | None:
-    """Return the same by the normal equations; None if they are singular."""
-    weighted = shares[:, None] * data
-    A = data.T @ weighted + np.diag(ridge * ridge)
-    used = np.flatnonzero([entry != 0 for entry in np.diag(A)])
-    if not len(used):
-        return np.diag(shares)
-    inverted = inverse(A[np.ix_(used, used)])
-    return None if inverted is None else np.diag(shares) - weighted[:, used] @ inverted @ weighted[:, used].T
-
-
-def inverse(A: Exact) -> Exact | None:
-    """Return the inverse of a symmetric matrix; None if it is singular."""
-    identity = np.array([[Decimal(int(i == j)) for j in range(len(A))] for i in range(len(A))], dtype=object)
-    columns = [solve(A, column) for column in identity]
-    return None if any(column is None for column in columns) else np.array(columns, dtype=object)
+def fractions(values: npt.ArrayLike) -> npt.NDArray[np.object_]:
+    """Return numbers as fractions, exactly."""
+    array = np.asarray(values, dtype=float)
+    return np.array([Fraction(float(value)) for value in array.ravel()], dtype=object).reshape(array.shape)
 
 
 def singular_values(B: Exact) -> Exact:

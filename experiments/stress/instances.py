@@ -2,6 +2,8 @@
 
 Some are wide, with a ridge on every column that is anything from nothing to all beside the data, or have weights of the
 points, or are given as a sparse matrix or a dask array; of some the columns are in groups, or their signs are known.
+Some are on both sides of what is taken to be constant: columns that are nearly copies of others and that nothing
+penalises, or that vary a little beside a large offset.  Some tables change while they are read.
 """
 
 from collections.abc import Callable
@@ -18,12 +20,15 @@ Rng = np.random.Generator
 MOST_POINTS, MOST_FEATURES = 12, 5
 MANY = 200  # columns, from which on a solution is sought from a few features outwards
 MOST_LABELLED = 7  # points of those whose labellings are all tried
+MOST_UNCOUPLED, MOST_COUPLED = 8, 5  # the same in newer families, without and with an l1 part or known signs
+NEARLY = (-16, -12)  # powers of ten: by how much columns differ from copies of others
 
 
 class Instance(NamedTuple):
     """Data, nu, the weights a and c, one for each column, those of the points, and how the data are given.
 
-    Columns may be in groups, of one c each, and known to be nonnegative.
+    Columns may be in groups, of one c each, and known to be nonnegative.  A solver may exclude directions only by which
+    the data differ from those without them.  A table that changes consists of many copies of the rows.
     """
 
     X: Array
@@ -34,6 +39,8 @@ class Instance(NamedTuple):
     form: str = "array"
     groups: npt.NDArray[np.intp] | None = None
     nonnegative: npt.NDArray[np.bool_] | None = None
+    without: Array | None = None  # the data without the directions that may be excluded
+    after: Array | None = None  # what the data are when they have been read a few times
 
     @property
     def penalty(self) -> dc.Penalty:
@@ -243,6 +250,114 @@ def weighted(rng: Rng) -> Instance:
     return made._replace(w=10.0 ** rng.uniform(-6, 3, len(made.X)))
 
 
+def beside_collinear(rng: Rng, kind: str) -> Instance:
+    """Free columns and others that are nearly copies of them, beside columns that are penalised in one way, or more."""
+    n = int(rng.integers(4, (MOST_UNCOUPLED if kind == "ridge" else MOST_COUPLED) + 1))
+    m, k = int(2 ** rng.uniform(0, 5)), 1 + int(rng.integers(4) == 0)
+    free, others, noise = rng.standard_normal((n, k)), rng.standard_normal((n, m)), rng.standard_normal((n, k))
+    copies = free + 10.0 ** rng.uniform(*NEARLY, k) * noise
+    sizes = 10.0 ** rng.uniform(-1, 0.5, m)
+    ridge = sizes if kind == "ridge" else np.where(rng.random(m) < 0.5, sizes, 0.0) * rng.integers(2)
+    lam, groups = np.full(m, 10.0 ** rng.uniform(-1, 0.5, m if rng.integers(2) else 1)), None
+    if kind == "groups":
+        members = np.arange(m) // 2
+        lam, groups = lam[2 * members], np.append(np.arange(2 * k), 2 * k + members)
+    if kind == "ridge" or (kind == "signs" and rng.integers(2)):
+        lam, ridge = np.zeros(m), sizes * (kind == "ridge" or m > 2)
+    known = np.append(np.zeros(2 * k, dtype=bool), np.ones(m, dtype=bool)) if kind == "signs" else None
+    zeros = np.zeros(2 * k)
+    return Instance(
+        np.hstack([free, copies, others]),
+        draw_nu(rng),
+        np.append(zeros, ridge),
+        np.append(zeros, lam),
+        groups=groups,
+        nonnegative=known,
+        without=np.hstack([free, free, others]),
+    )
+
+
+def collinear_with_all(rng: Rng) -> Instance:
+    """The same beside any penalty, with weights of the points and nu < 1."""
+    made = beside_collinear(rng, str(rng.choice(["l1", "groups", "signs", "ridge"])))
+    nu = float(rng.choice([0.25, 0.5, 0.75, 1.0 - 1e-6]))
+    return made._replace(nu=nu, w=np.asarray(10.0 ** rng.uniform(-2, 1, len(made.X))))
+
+
+def steps_beside_offsets(rng: Rng) -> Instance:
+    """Columns of an offset and small steps, penalised or not, beside others or alone."""
+    kind = str(rng.choice(["none", "ridge", "l1"]))
+    n = int(rng.integers(3, (MOST_COUPLED if kind == "l1" else MOST_UNCOUPLED) + 1))
+    m, k = int(rng.integers(1, 3)), int(rng.integers(0, 3))
+    offset = 2.0 ** rng.uniform(0, 52, m)
+    offset = np.where(rng.random(m) < 0.3, 2.0**52, offset)
+    step = np.spacing(offset) * np.round(2.0 ** rng.uniform(0, 10, m))
+    X = np.hstack([offset + step * rng.integers(0, 2, (n, m)), rng.standard_normal((n, k))])
+    X[0, :m], X[1, :m] = offset, offset + step
+    weights = np.append(step * 10.0 ** rng.uniform(-20, -1, m), 10.0 ** rng.uniform(-2, 0, k))
+    none = np.zeros(m + k)
+    a, c = (weights if kind == which else none for which in ("ridge", "l1"))
+    without = X.copy()
+    without[:, :m] = offset
+    return Instance(X, draw_nu(rng), a, c, draw_weights(rng, n), without=without)
+
+
+def units_by_powers(rng: Rng) -> Instance:
+    """Columns in units of 2^-300 to 2^300, one of them nearly a copy of another as often as not."""
+    kind = str(rng.choice(["none", "ridge", "l1"]))
+    n = int(rng.integers(4, (MOST_COUPLED if kind == "l1" else MOST_UNCOUPLED) + 1))
+    d = int(rng.integers(2, 5))
+    X, without, weights = rng.standard_normal((n, d)), None, 10.0 ** rng.uniform(-6, 0, d)
+    units, nearly = 2.0 ** rng.integers(-300, 301, d), bool(rng.integers(2))
+    if nearly:
+        X[:, 1] = X[:, 0] + 10.0 ** rng.uniform(*NEARLY) * X[:, 1]
+        weights[:2] = 0.0
+        without = X.copy()
+        without[:, 1] = X[:, 0]
+        without *= units
+    a, c = (weights * units if kind == which else np.zeros(d) for which in ("ridge", "l1"))
+    return Instance(X * units, draw_nu(rng), a, c, draw_weights(rng, n), without=without)
+
+
+def celsius_fahrenheit(rng: Rng) -> Instance:
+    """One temperature in two or three units, rounded to decimals, beside other columns or alone."""
+    n, k = int(rng.integers(4, MOST_UNCOUPLED + 1)), int(rng.integers(0, 3))
+    celsius = np.round(rng.normal(15.0, 8.0, n), 1)
+    scales = [celsius * 1.8 + 32.0, np.round(celsius * 1.8 + 32.0, 2), np.round(celsius + 273.15, 2)]
+    chosen = rng.choice(3, int(rng.integers(1, 3)), replace=False)
+    others = rng.standard_normal((n, k))
+    X = np.column_stack([celsius, *(scales[i] for i in chosen), others])
+    without = X.copy()
+    without[:, 1 : 1 + len(chosen)] = celsius[:, None]
+    a = np.append(np.zeros(1 + len(chosen)), 10.0 ** rng.uniform(-2, 0, k) * rng.integers(2))
+    form = str(rng.choice(["array", "array", "sparse", "dask"]))
+    return Instance(X, draw_nu(rng), a, np.zeros(len(a)), form=form, without=without)
+
+
+def trees(rng: Rng) -> Instance:
+    """Directions that are excluded, or nearly, and few enough points for a search for the best labels."""
+    kind = str(rng.choice(["steps", "temperatures", "ridge", "l1"]))
+    if kind == "steps":
+        return steps_beside_offsets(rng)
+    return celsius_fahrenheit(rng)._replace(form="array") if kind == "temperatures" else beside_collinear(rng, kind)
+
+
+def changed_table(rng: Rng) -> Instance:
+    """Many copies of eight rows: entries of a column change places later, or those of a row but for their sum."""
+    n, d, integers = 8, int(rng.choice([2, 4])), bool(rng.integers(2))
+    X = rng.integers(-20, 21, (n, d)).astype(float) if integers else rng.standard_normal((n, d))
+    X[:, 0] = rng.permutation([1.0, -1.0] * 4) - X[:, 1]  # labels that cost nothing, or little
+    after = X.copy()
+    after[:, 0] = np.roll(X[:, 0], 1)
+    if integers and rng.integers(2):
+        after = X + np.outer(rng.permutation([9.0, 0.0] * 4), np.eye(d)[0] - np.eye(d)[1])
+    if rng.integers(3):
+        X, after = after, X
+    a = np.full(d, 10.0 ** rng.uniform(-2, 0)) if rng.integers(2) else np.zeros(d)
+    form = "dask" if rng.integers(3) == 0 else str(rng.choice(["map", "rows"])) + (" of integers" if integers else "")
+    return Instance(X, draw_nu(rng), a, np.zeros(d), form=form, after=after)
+
+
 # With their own penalties; their numbers are their places: a new one comes last, and changes none of the others.
 WHOLE: dict[str, Callable[[Rng], Instance]] = {
     "large_columns": large_columns,
@@ -259,6 +374,16 @@ WHOLE: dict[str, Callable[[Rng], Instance]] = {
     "signed": lambda rng: signed(rng, of_family(rng)),
     "grouped_and_signed": lambda rng: signed(rng, grouped(rng)),
     "groups_outwards": groups_outwards,
+    "collinear_beside_l1": lambda rng: beside_collinear(rng, "l1"),
+    "collinear_beside_groups": lambda rng: beside_collinear(rng, "groups"),
+    "collinear_beside_signs": lambda rng: beside_collinear(rng, "signs"),
+    "collinear_beside_ridge": lambda rng: beside_collinear(rng, "ridge"),
+    "collinear_weighted_links": collinear_with_all,
+    "steps_beside_offsets": steps_beside_offsets,
+    "units_by_powers": units_by_powers,
+    "celsius_fahrenheit": celsius_fahrenheit,
+    "trees": trees,
+    "changed_table": changed_table,
 }
 
 

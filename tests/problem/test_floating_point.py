@@ -1,6 +1,7 @@
 """Brackets in floating point: what is proved holds for the numbers in the computer, checked in sixty digits."""
 
-from decimal import Decimal, localcontext
+from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,15 +10,16 @@ from posed import drop_beside_the_largest, proved_value
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import proof, values
-from diffrac_cvx.certificates.label_proof import projection_of
-from diffrac_cvx.points.linear_algebra import power_of_two
+from diffrac_cvx.points import reading
+from diffrac_cvx.points.linear_algebra import EPS, power_of_two
 from diffrac_cvx.problem import direction_problem
+from diffrac_cvx.problem.direction_problem import DirectionProblem
 from experiments.stress import cells as stress_cells
 from experiments.stress import exact as exact_values
 from experiments.stress.cells import ROUNDED, check_instance, measure
 from experiments.stress.claims import check_bounds
-from experiments.stress.exact import best_labels_value, direction_value, labels_value, solve
-from experiments.stress.instances import DROPPED, FAMILIES, WHOLE, make_instance
+from experiments.stress.exact import best_labels_value, direction_value, labels_value
+from experiments.stress.instances import DROPPED, FAMILIES, WHOLE, beside_collinear, make_instance
 
 
 @pytest.fixture(autouse=True)
@@ -50,9 +52,30 @@ def test_values_in_sixty_digits_are_those_in_double_precision_where_these_are_ac
     assert plain.lower <= float(best_labels_value(X, 0.7, a)) <= rounded.objective + 1e-12
 
 
-def test_a_singular_system_has_no_solution():
-    ones = np.full((2, 2), Decimal(1), dtype=object)
-    assert solve(ones, ones[0]) is None
+def differences(instance):
+    """The same instance with the difference of each free column and its copy, a double, in place of the copy."""
+    X = instance.X.copy()
+    k = np.count_nonzero((instance.a == 0.0) & (instance.c == 0.0)) // 2 if instance.nonnegative is None else 1
+    X[:, k : 2 * k] -= X[:, :k]
+    return instance._replace(X=X)
+
+
+@pytest.mark.parametrize("kind", ["ridge", "l1", "groups", "signs"])
+def test_exact_costs_of_labels_depend_on_the_span_of_free_columns_alone(kind):
+    made = [beside_collinear(np.random.default_rng(seed), kind) for seed in range(20)]
+    made = next(one for one in made if (one.a == 0.0)[:2].all() and not (one.X[:, 0] == one.X[:, 1]).any())
+    labels = list(exact_values.all_labels(len(made.X)))
+    costs, same = (np.array(stress_cells.costs_of_labels(one, labels)) for one in (made, differences(made)))
+    assert np.abs(costs - same).max() < Decimal("1e-50" if kind == "ridge" else "1e-12")
+    apart = costs - np.array(stress_cells.costs_of_labels(made._replace(X=made.without), labels))
+    assert apart.min() < Decimal("-1e-3")  # without the small differences some labels cost more
+    assert apart.max() < Decimal("1e-9")
+
+
+def test_a_column_that_depends_on_others_changes_no_exact_cost():
+    X, a = np.random.default_rng(0).standard_normal((5, 2)), np.zeros(3)
+    twice = np.column_stack([X, X[:, 0] * 2.0**40])
+    assert best_labels_value(twice, 0.5, a) == best_labels_value(X, 0.5, a[:2])
 
 
 @pytest.mark.parametrize(("n", "d"), [(5, 3), (4, 9)])
@@ -67,17 +90,6 @@ def test_the_best_labels_of_weighted_points_are_those_of_repeated_ones(n, d):
         (direction_value(X, 1.0, a, a, G, w), direction_value(repeated, 1.0, a, a, G)),
     ):
         assert abs(weighted - twice) < Decimal("1e-50")
-
-
-def test_the_two_ways_to_the_best_labels_agree():
-    X = np.random.default_rng(0).standard_normal((5, 7))
-    given = exact_values.centred(X), exact_values.exact(np.full(7, 0.3)), exact_values.shares_of(X, None)
-    y = exact_values.exact(np.sign(X[:, 0]))
-    y = y - y.sum() / 5
-    by_rows, by_columns = exact_values.misfit_by_rows(*given), exact_values.misfit_by_columns(*given)
-    with localcontext() as context:
-        context.prec = 100
-        assert abs(y @ (by_rows @ y) - y @ (by_columns @ y)) < Decimal("1e-20")
 
 
 # Bounds of every solver, on instances of every family
@@ -134,6 +146,42 @@ def test_columns_dropped_beside_larger_ones_are_found_out(monkeypatch, number):
     assert max(bound.excess for bound in bounds if bound.kind == "lower") > 0.02
 
 
+def kept_by_stacked_rows(problem):
+    """W of the directions of free columns along which these, with rows of the penalty below, vary by 8 (2 D) eps."""
+    M, free = np.vstack([problem.R, np.diag(problem.c)]), (problem.a == 0.0) & (problem.c == 0.0)
+    _, singular, right = np.linalg.svd(M[:, free], full_matrices=False)
+    basis = np.eye(len(free))[:, free] @ right[singular > 8 * len(M) * EPS * singular[0]].T
+    _, singular, right = np.linalg.svd(M @ np.hstack([basis, np.eye(len(free))[:, ~free]]), full_matrices=False)
+    return np.hstack([basis, np.eye(len(free))[:, ~free]]) @ (right.T / np.maximum(singular, EPS / 8 * singular[0]))
+
+
+def counted_in_columns(problem):
+    """How many directions the free columns alone vary by at most 8 n eps along."""
+    columns = problem.Y.array()[:, (problem.a == 0.0) & (problem.c == 0.0)]
+    singular = np.linalg.svd(columns, compute_uv=False)
+    return columns.shape[1] - int(np.sum(singular > 8 * max(columns.shape) * EPS * singular[0]))
+
+
+def decide_twice(monkeypatch, keep, count):
+    """Let one function of a problem give the directions that it keeps, and another count those that it excludes."""
+    name = "n_excluded" if hasattr(DirectionProblem, "n_excluded") else "left_out"
+    monkeypatch.setattr(DirectionProblem, "W", property(keep))
+    monkeypatch.setattr(DirectionProblem, name, property(count))
+
+
+def test_directions_that_one_decision_excludes_and_another_does_not_count_are_found_out(monkeypatch):
+    decide_twice(monkeypatch, kept_by_stacked_rows, counted_in_columns)
+    bounds, excluded = check_instance(make_instance("collinear_beside_l1", 10))
+    assert excluded == 0
+    assert max(bound.excess for bound in bounds if bound.kind == "lower") > 0.02
+
+
+def test_a_table_whose_change_is_not_seen_is_found_out(monkeypatch):
+    monkeypatch.setattr(stress_cells, "SECONDS", 5.0)
+    monkeypatch.setattr(reading, "mark", lambda _: None)  # so that what is read later is compared with nothing
+    assert max(bound.excess for bound in check_instance(make_instance("changed_table", 9))[0]) > 1e-3
+
+
 # For which data
 
 
@@ -151,14 +199,30 @@ def test_directions_left_out_are_counted_and_no_others():
         assert dc.low_rank(X, penalty=penalty, tol=1e-6).n_excluded == count
 
 
-def test_a_direction_that_only_the_space_of_labels_leaves_out_is_counted(monkeypatch):
-    """With the offset among the columns a direction may be kept, at a relative size of 1e-13, and without it not."""
-    instance = make_instance("gaussian", 3)
-    assert check_instance(instance)[1] == 0
-    monkeypatch.setattr(stress_cells, "projection_of", lambda X, a: projection_of(X, a)._replace(n_excluded=1))
-    bounds, n_excluded = check_instance(instance)
-    assert n_excluded == 1
-    assert {bound.kind for bound in bounds} == {"upper"}  # the lower ones are those of other data
+def test_a_lower_bound_is_held_against_the_data_without_what_its_own_record_excludes():
+    record, silent = SimpleNamespace(n_excluded=1), SimpleNamespace()
+    least = stress_cells.Least(Decimal("0.1"), Decimal("0.2"))
+    for one, exact in ((record, 0.2), (silent, 0.1)):
+        (bound,) = stress_cells.lower_bounds("any", stress_cells.Stated(0.3, stress_cells.excluded_of(one)), least)
+        assert bound.excess == pytest.approx(0.3 - exact, abs=1e-8)
+    assert list(stress_cells.lower_bounds("any", stress_cells.Stated(0.3, 1), least._replace(without=None))) == []
+
+
+def test_where_every_record_excludes_directions_no_lower_bound_is_held_against_all_of_the_data(monkeypatch):
+    monkeypatch.setattr(stress_cells, "excluded_of", lambda *_: 1)
+    bounds, excluded = check_instance(make_instance("gaussian", 3))
+    assert excluded == 1
+    assert {bound.kind for bound in bounds} == {"upper"}
+
+
+def test_labels_agree_with_those_that_are_certain_up_to_the_sign_of_the_known_ones():
+    y, certain = np.array([1.0, -1.0, 1.0]), np.array([False, True, True])
+    links = dc.Links(labels=[1, 0, 0])
+    for labels, known, agree in (
+        ([-1, -1, 1], None, True), ([1, 1, -1], None, True), ([1, 1, 1], None, False),
+        ([-1, 1, -1], links, True), ([-1, -1, 1], links, False),
+    ):  # fmt: skip
+        assert stress_cells.agrees(np.array(labels), y, certain, known) == agree
 
 
 def test_an_instance_is_the_same_each_time():

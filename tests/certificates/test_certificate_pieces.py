@@ -330,6 +330,14 @@ def test_the_multipliers_of_points_that_are_there_twice_and_linked_prove_what_th
     assert linked.upper == pytest.approx(once.upper, abs=1e-9)
 
 
+def test_where_all_points_are_linked_every_factor_has_the_value_of_the_labels_that_are_left():
+    X, sign = as_data(np.random.default_rng(0).standard_normal((9, 2))), np.where(np.arange(9) % 2, 1.0, -1.0)
+    H = label_proof.projection_of(X, None, Groups(np.zeros(9, dtype=int), sign, -1))
+    least = label_proof.objective(H.Q, sign[:, None]) + np.mean(sign) ** 2
+    for F in (X, np.sign(X[:, :1]), np.random.default_rng(1).standard_normal((9, 3))):
+        assert label_bounds.bracket_nu(H, F, 1.0).upper == pytest.approx(least, abs=1e-12)
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_no_rows_cost_more_than_one_however_far_their_imbalance_is_from_the_one_asked_for(alpha):
     H = label_proof.projection_of(array_points(as_data(np.random.default_rng(0).standard_normal((12, 3)))))

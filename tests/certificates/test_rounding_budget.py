@@ -16,10 +16,19 @@ from diffrac_cvx.certificates import direction_bounds, proof
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized, least_ratio, lower_bound
 from diffrac_cvx.certificates.proof import LARGEST, OF_MEANS, TRIES, Inexact, Pencil, bound_at, is_positive, succeeds
 from diffrac_cvx.certificates.search import normalized_multiplier
+from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, rounding_of_whitening, sum_error, summands
-from diffrac_cvx.points.linear_algebra import moment, symmetric, whitener
+from diffrac_cvx.points.floating_point import (
+    UNIT,
+    Whitening,
+    outside_of,
+    round_up,
+    rounding_of_whitening,
+    sum_error,
+    summands,
+)
+from diffrac_cvx.points.linear_algebra import RidgeWhitener, moment, symmetric, whitener
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import BLOCK
 from diffrac_cvx.problem.direction_problem import DirectionProblem
@@ -276,6 +285,38 @@ def test_centring_in_the_worst_order_is_counted_in_whitened_data():
     exact = centred(table)[:, :1] - fractions(X)
     found = rounding_of_whitening(X, ONE, X, np.zeros(1))
     assert found.data_error / 100 <= size(exact) / n**0.5 <= found.data_error
+
+
+@pytest.mark.parametrize("outside", [1e-3, 1.0, 10.0])
+def test_data_outside_the_span_of_their_coordinates_are_off_by_all_of_it_and_so_is_the_right_side(outside):
+    """One column of squares one: longer by so much, its square is (1 + outside)^2."""
+    x = np.where(np.arange(10) % 2, 1.0, -1.0)[:, None]
+    found = rounding_of_whitening(x, ONE, x, np.zeros(1), outside)
+    assert outside <= found.data_error <= outside * (1.0 + 1e-10)
+    assert (1.0 + outside) ** 2 - 1.0 <= found.right_error <= ((1.0 + outside) ** 2 - 1.0) * (1.0 + 1e-10)
+
+
+def test_what_is_left_outside_is_known_up_to_the_rounding_of_the_norm_of_all_data():
+    for n, D, outside, length in ((100, 300, 0.0, 3.0), (100, 300, 1e-9, 3.0), (10, 20, 0.5, 0.0)):
+        found = outside_of(RidgeWhitener(np.zeros((D, 1)), 0, outside, length), n)
+        least = outside + sum_error(n + D) * n**0.5 * length
+        assert least <= found <= 1.1 * least
+
+
+def test_sums_over_many_columns_count_their_terms(monkeypatch):
+    """Of products with W, where the sizes of both are attained by no columns: their closed form, in a coarse unit.
+
+    Of the ridge: after 32 ones each square is less than half a unit of the sum that it is added to.
+    """
+    D = 8000
+    W = np.full((D, 1), 0.99 * 2.0**-26.5)
+    W[:32] = 1.0
+    exact = (fractions(W) ** 2).sum() / 32 - 1
+    found = rounding_of_whitening(np.zeros((2, D)), W, np.zeros((2, 1)), np.full(D, 1.0 / 32.0))
+    assert exact <= Fraction(found.right_error) <= exact * 100
+    monkeypatch.setattr(floating_point, "UNIT", 2.0**-40)
+    found = rounding_of_whitening(np.ones((2, D)), W, np.ones((2, D)) @ W, np.zeros(D))
+    assert sum_error(D) <= found.data_error / (D**0.5 * np.linalg.norm(W)) <= sum_error(D + 50)
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e4, 1e8])

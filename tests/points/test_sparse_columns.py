@@ -9,8 +9,11 @@ import scipy.sparse
 from posed import proved_value
 
 import diffrac_cvx as dc
+from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense
+from diffrac_cvx.points.floating_point import sum_error
+from diffrac_cvx.points.proved_sums import RoundedFactor
 from diffrac_cvx.points.reading import as_points, as_rows, moment_of_products, rank_of
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns
 from diffrac_cvx.points.streamed import StreamedRows
@@ -76,6 +79,38 @@ def test_a_sparse_matrix_and_a_row_do_what_their_array_does(size):
     np.testing.assert_array_equal(X.used_columns(), M.any(axis=0))
     np.testing.assert_array_equal(X.zero_rows(), ~M.any(axis=1))
     assert X.any() == M.any()
+
+
+@pytest.mark.parametrize("ratio", [-8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 5.0])
+def test_sums_of_sparse_columns_count_their_entries_and_the_row_apart(ratio):
+    """The sum of |s| and |r|, of which the entry s + r may have little left."""
+    r = np.array([0.5, -2.0, 1.0])
+    S = np.array([[ratio, ratio, 0.0], [0.0, ratio, ratio], [ratio, 0.0, ratio], [0.0, 0.0, 0.0]]) * r
+    X, apart = SparseColumns(scipy.sparse.csc_array(S), r), np.abs(S) + np.abs(r)
+    u, units = np.array([0.5, 2.0, 1.0, 3.0]), np.array([1.0, 0.5, 4.0])
+    assert np.all(X.terms(X.squares().row_sums(u), u.sum()) >= u @ apart**2)
+    assert np.all(X.terms(X.squares().row_sums(u)[[2, 0]], u.sum(), [2, 0]) >= (u @ apart**2)[[2, 0]])
+    assert np.all(X.row_norms(units) >= np.linalg.norm(apart * units, axis=1))
+
+
+def test_energies_of_sparse_rows_count_what_they_are_made_of_each_where_the_others_are_nothing(monkeypatch):
+    """In a coarse unit: the entries' squares, the row's, which are added and taken off again, and the products."""
+    monkeypatch.setattr(floating_point, "UNIT", 2.0**-30)
+    d, n, G = 50, 4, scipy.sparse.eye_array(50, format="csc")
+
+    def off(S, r, norm):
+        X = SparseColumns(scipy.sparse.csc_array(np.full((n, d), S)), np.full(d, r))
+        factor = RoundedFactor(G, np.zeros(d), np.ones(d), norm, n)
+        lower, upper = X.energy_bounds(factor)
+        exact = d * (S + r) ** 2
+        assert np.all(lower <= exact)
+        return upper - exact, factor.errors(X.row_norms(np.ones(d)))
+
+    assert np.all(off(1.0, 0.0, 0.0)[0] >= sum_error(2 * d) * d)
+    assert np.all(off(-1.0, 1.0, 0.0)[0] >= sum_error(2 * d) * 2.0 * d)
+    alone, products = off(0.0, 0.0, 1.0)
+    assert np.all(alone >= products**2)
+    assert np.all(products > sum_error(2 * d))
 
 
 def test_entries_that_the_row_cancels_are_zeros():

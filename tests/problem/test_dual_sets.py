@@ -9,7 +9,7 @@ import oracles
 import pytest
 from rationals import fractions, is_semidefinite
 
-from diffrac_cvx.points.floating_point import UNIT
+from diffrac_cvx.points.floating_point import UNIT, sum_error
 from diffrac_cvx.problem.penalties.absolute import Absolute
 from diffrac_cvx.problem.penalties.between import Between
 from diffrac_cvx.problem.penalties.groups import GroupNorms, largest_singular_values
@@ -206,6 +206,38 @@ def test_the_value_of_the_l1_penalty_is_off_by_no_more_than_is_said_however_badl
     assert abs(Fraction(penalty.value(U)) - exactly) <= Fraction(penalty.error_of_value(U))
 
 
+def test_the_value_of_group_norms_of_many_columns_is_off_by_no_more_than_is_said():
+    """Two equal rows, of which each product after 32 ones is less than half a unit of the sum."""
+    U = np.full((2, 8000), 0.99 * 2.0**-26.5)
+    U[:, :32] = 1.0
+    penalty, exact = GroupNorms(np.ones(2), np.arange(2)), 4 * (fractions(U[0]) ** 2).sum()
+    lost = exact - Fraction(penalty.value(U))
+    assert 100 * Fraction(UNIT) * exact < lost <= Fraction(penalty.error_of_value(U))
+
+
+def test_the_error_said_of_group_norms_counts_what_no_sum_of_doubles_loses():
+    """Singular values, and a sum over pairs of groups: the closed form, for LAPACK and NumPy lose less."""
+    for labels in (np.repeat(np.arange(3), 4), np.arange(5000)):
+        norms = np.unique(labels, return_counts=True)[1] ** 0.5
+        k = max(32 * float(np.max(norms)) ** 3, len(norms))
+        error = GroupNorms(np.ones(len(labels)), labels).error_of_value(np.ones((len(labels), 1)))
+        assert sum_error(k) * np.sum(norms) ** 2 <= error <= sum_error(200 + 5 * k) * np.sum(norms) ** 2
+    (found,) = largest_singular_values(np.eye(100)[None])
+    assert sum_error(16 * 100) * 100 <= found**2 - 1.0 <= sum_error(20 * 100) * 100
+
+
+def test_orthogonal_rows_whose_product_is_negative_and_computed_as_zero_are_not_allowed():
+    penalty, found = Signs(Absolute(np.zeros(2)), np.ones(2, dtype=bool)), 0
+    for seed in range(200):
+        a, b, c = np.random.default_rng(seed).uniform(0.5, 1.0, 3)
+        U = np.array([[a, b], [c, -a * c / b]])
+        if (U @ U.T)[0, 1] >= 0.0 and not has_no_negative_pair(U, np.ones(2, dtype=bool)):
+            found += 1
+            assert not penalty.is_allowed(U)
+            assert penalty.error_of_value(U) == np.inf
+    assert found > 10
+
+
 def test_the_error_said_of_the_l1_penalty_counts_the_rounding_of_itself():
     c, U = next(badly_rounded_factors())
     k = Fraction(sum(U.shape) + 8) * Fraction(UNIT)
@@ -306,6 +338,28 @@ def test_a_matrix_between_groups_is_its_nearest_one_in_the_dual_set_and_its_shru
         for h in range(3, 6)
     )
     assert float(np.sum(inside * rest)) == pytest.approx(nuclear, rel=1e-12)
+
+
+def test_what_is_clipped_between_groups_is_in_the_dual_set_to_the_last_bit():
+    """Blocks just beyond their bound and far beyond it; without groups entries too, at sides that are rounded up."""
+    rng, rounded_up = np.random.default_rng(9), 0
+    labels = np.array([0, 0, 1, 2, 2, 2, 3])
+    for _ in range(40):
+        c, t = rng.uniform(0.5, 1.5, 4)[labels], rng.uniform(0.5, 2.0)
+        part, plain = (Between(Structure(given), c, np.arange(3), np.arange(3, 7)) for given in (labels, None))
+        beyond = rng.choice([1.0, 1.0 + 1e-15, 1.0 + 5e-10, 1.1])
+        T = np.outer(c[:3], c[3:]) * t * beyond
+        T[:2] *= rng.choice([0.5, 1.0])  # so that the singular value of a block is at its bound, or twice that
+        T[:, :3] /= 3.0**0.5
+        exactly = np.outer(fractions(c[:3]), fractions(c[3:])) * Fraction(t)
+        assert np.all(np.abs(fractions(plain.clip(2.0 * T, t))) <= exactly)
+        rounded_up += np.sum(fractions(np.outer(c[:3], c[3:]) * t) > exactly)
+        inside = fractions(part.clip(T, t))
+        for g in (np.arange(2), np.array([2])):
+            for h in (np.arange(3), np.array([3])):
+                B, side = inside[np.ix_(g, h)], exactly[g[0], h[0]]
+                assert is_semidefinite(side**2 * fractions(np.eye(len(g))) - B @ B.T)
+    assert rounded_up > 0
 
 
 def test_the_columns_beyond_the_dual_set_are_those_of_groups_with_a_block_beyond_it():

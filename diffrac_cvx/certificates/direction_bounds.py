@@ -39,6 +39,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, is_sparse
 from diffrac_cvx.points.floating_point import UNIT, round_up
 from diffrac_cvx.points.linear_algebra import symmetric
+from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket
 
@@ -75,13 +76,20 @@ class Tried(NamedTuple):
 
 
 def best_bound(problem: DirectionProblem, all_tried: Iterable[Tried]) -> float:
-    """Return the best lower bound of those tried, 0 at least; of those proved in time where the time ends."""
+    """Return the best lower bound of those tried, 0 at least; of those proved in time where the time ends.
+
+    A search for multipliers that leaves the range of double precision, as with nearly collinear columns, ends there.
+    """
     lower = 0.0
     with suppress(LeaveError):  # whoever asked will leave at the next look at the clock
         for u, inverse_mean, multipliers in all_tried:
             moment = moment_at(problem, u)
-            for C in multipliers:
-                lower = max(lower, bound_at(least_ratio(problem, moment, C), inverse_mean))
+            try:
+                for C in multipliers:
+                    lower = max(lower, bound_at(least_ratio(problem, moment, C), inverse_mean))
+            except (ArithmeticError, ValueError) as error:
+                if not is_out_of_range(error):
+                    raise
     return float(lower)
 
 

@@ -164,9 +164,9 @@ def counted_in_columns(problem):
 
 def decide_twice(monkeypatch, keep, count):
     """Let one function of a problem give the directions that it keeps, and another count those that it excludes."""
-    name = "n_excluded" if hasattr(DirectionProblem, "n_excluded") else "left_out"
+
     monkeypatch.setattr(DirectionProblem, "W", property(keep))
-    monkeypatch.setattr(DirectionProblem, name, property(count))
+    monkeypatch.setattr(DirectionProblem, "n_excluded", property(count))
 
 
 def test_directions_that_one_decision_excludes_and_another_does_not_count_are_found_out(monkeypatch):

@@ -13,7 +13,16 @@ from sklearn.utils.validation import column_or_1d
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, proved_gap, require_one_direction
 from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
-from diffrac_cvx.points.checks import Array, as_data, as_weights, every_point, nonnegative, one_of, points_with_weight
+from diffrac_cvx.points.checks import (
+    Array,
+    as_data,
+    as_weights,
+    every_point,
+    exact,
+    nonnegative,
+    one_of,
+    points_with_weight,
+)
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import mean_of
 from diffrac_cvx.points.links import Links
@@ -224,7 +233,9 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         ridges = RIDGES if isinstance(self.ridge, str) else (self.ridge,)
         shares = SHARES if isinstance(self.share, str) else (nonnegative(self.share, "share"),)
         if shares[0] >= 1.0:
-            raise ParameterError(f"share = {shares[0]:g} leaves the points without labels no weight; take less than 1")
+            raise ParameterError(
+                f"share = {exact(shares[0])} leaves the points without labels no weight; take less than 1"
+            )
         return ridges, shares
 
     @property

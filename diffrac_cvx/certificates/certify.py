@@ -22,7 +22,7 @@ from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import Sample, read_points
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_by_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
-from diffrac_cvx.problem.proved_numbers import width_of
+from diffrac_cvx.problem.proved_numbers import format_gap, format_upper
 from diffrac_cvx.problem.result import Bracket, Result
 from diffrac_cvx.rounding.directions import best_directions, oriented_direction
 
@@ -184,8 +184,30 @@ def certify_y(
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class LabelCertificate:
+class Certificate:
+    """A cost of labels or clusters, and a lower bound on that of all: how both are read and printed."""
+
+    objective: float
+    lower: float
+
+    @property
+    def gap(self) -> float:
+        """Proved optimality gap: below 1e-6 nothing else is a better answer to the NP-hard problem itself."""
+        return self.bracket.gap
+
+    @property
+    def bracket(self) -> Bracket:
+        """Proved bracket on the least cost; as text, its ends are rounded outwards."""
+        return Bracket(self.lower, self.objective)
+
+    def __repr__(self) -> str:
+        objective, gap = format_upper(self.objective, self.gap), format_gap(*self.bracket)
+        parts = [f"objective={objective}", f"bracket={self.bracket}", f"gap={gap}"]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelCertificate(Certificate):
     """What is proved about a labelling.
 
     Attributes
@@ -201,11 +223,6 @@ class LabelCertificate:
     objective: float
     lower: float
     v: Array
-
-    @property
-    def gap(self) -> float:
-        """Proved optimality gap of the labels: below 1e-6 they are optimal for the NP-hard problem itself."""
-        return width_of(self.lower, self.objective)
 
 
 @in_range()
@@ -270,8 +287,8 @@ def certify_labels(
     return LabelCertificate(objective=objective, lower=bound, v=v)
 
 
-@dataclass(frozen=True)
-class ClustersCertificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClustersCertificate(Certificate):
     """What is proved about a partition into K clusters.
 
     Attributes
@@ -287,11 +304,6 @@ class ClustersCertificate:
     objective: float
     lower: float
     W: Array
-
-    @property
-    def gap(self) -> float:
-        """Proved distance of the partition from the best one."""
-        return width_of(self.lower, self.objective)
 
 
 @in_range()

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, as_scalar
+from diffrac_cvx.points.checks import Array, as_scalar, exact
 
 
 class Selection(NamedTuple):
@@ -68,7 +68,7 @@ def as_bound(bound: float) -> float:
     """Return a bound on the l1 norm of a vector of norm 1, at least 1, as a float."""
     value = as_scalar(bound, "bound")
     if value < 1.0:
-        raise ParameterError(f"bound = {value:g} must be at least 1, which is a single column")
+        raise ParameterError(f"bound = {exact(value)} must be at least 1, which is a single column")
     return value
 
 

@@ -36,7 +36,7 @@ from diffrac_cvx.problem.direction_problem import (
     without_collinear,
 )
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
-from diffrac_cvx.problem.proved_numbers import width_of
+from diffrac_cvx.problem.proved_numbers import format_gap, format_upper
 from diffrac_cvx.problem.result import Bracket, Result
 from diffrac_cvx.rounding.directions import best_directions, oriented_direction
 
@@ -193,8 +193,31 @@ def certify_y(
     return Bracket(*found, H.n_excluded)
 
 
-@dataclass(frozen=True, eq=False)
-class LabelCertificate:
+class Certificate:
+    """A cost of labels or clusters, and a lower bound on that of all: how both are read and printed."""
+
+    objective: float
+    lower: float
+    n_excluded: int
+
+    @property
+    def gap(self) -> float:
+        """Proved optimality gap: below 1e-6 nothing else is a better answer to the NP-hard problem itself."""
+        return self.bracket.gap
+
+    @property
+    def bracket(self) -> Bracket:
+        """Proved bracket on the least cost; as text, its ends are rounded outwards."""
+        return Bracket(self.lower, self.objective, self.n_excluded)
+
+    def __repr__(self) -> str:
+        objective, gap = format_upper(self.objective, self.gap), format_gap(*self.bracket)
+        parts = [f"objective={objective}", f"bracket={self.bracket}", f"gap={gap}"]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelCertificate(Certificate):
     """What is proved about a labelling.
 
     Attributes
@@ -213,11 +236,6 @@ class LabelCertificate:
     lower: float
     v: Array
     n_excluded: int = 0
-
-    @property
-    def gap(self) -> float:
-        """Proved optimality gap of the labels: below 1e-6 they are optimal for the NP-hard problem itself."""
-        return width_of(self.lower, self.objective)
 
 
 @in_range()
@@ -283,8 +301,8 @@ def certify_labels(
     return LabelCertificate(objective=objective, lower=bound, v=v, n_excluded=kept.n_excluded)
 
 
-@dataclass(frozen=True)
-class ClustersCertificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClustersCertificate(Certificate):
     """What is proved about a partition into K clusters.
 
     Attributes
@@ -303,11 +321,6 @@ class ClustersCertificate:
     lower: float
     W: Array
     n_excluded: int = 0
-
-    @property
-    def gap(self) -> float:
-        """Proved distance of the partition from the best one."""
-        return width_of(self.lower, self.objective)
 
 
 @in_range()

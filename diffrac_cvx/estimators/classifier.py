@@ -18,6 +18,7 @@ from diffrac_cvx.points.checks import (
     as_weights,
     centred_data,
     every_point,
+    exact,
     nonnegative,
     one_of,
     points_with_weight,
@@ -235,7 +236,9 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         ridges = RIDGES if isinstance(self.ridge, str) else (self.ridge,)
         shares = SHARES if isinstance(self.share, str) else (nonnegative(self.share, "share"),)
         if shares[0] >= 1.0:
-            raise ParameterError(f"share = {shares[0]:g} leaves the points without labels no weight; take less than 1")
+            raise ParameterError(
+                f"share = {exact(shares[0])} leaves the points without labels no weight; take less than 1"
+            )
         return ridges, shares
 
     @property

@@ -140,7 +140,7 @@ def as_weights(sample_weight: npt.ArrayLike | None, n: int, least: int = 2) -> P
     require_finite(w, "sample_weight")
     if np.any(w < 0.0):
         i = int(np.argmax(w < 0.0))
-        raise DataError(f"sample_weight is {w[i]:g} at entry {i}, counting from 0; weights must not be negative")
+        raise DataError(f"sample_weight is {exact(w[i])} at entry {i}, counting from 0; weights must not be negative")
     kept = w > 0.0
     if kept.sum() < least:
         many = f"{kept.sum()} positive among {n} entries" if kept.any() else "only zeros"
@@ -305,24 +305,30 @@ def as_scalar(value: Any, name: str) -> float:
     return float(array)
 
 
+def exact(number: float) -> str:
+    """Return a number with as many digits as tell it from every other one, 2 and not 2.0."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
+
+
 def in_unit_interval(value: Any, name: str) -> float:
     number = as_scalar(value, name)
     if not 0.0 <= number <= 1.0:
-        raise ParameterError(f"{name} = {number:g} is outside [0, 1]")
+        raise ParameterError(f"{name} = {exact(number)} is outside [0, 1]")
     return number
 
 
 def positive(value: Any, name: str) -> float:
     number = as_scalar(value, name)
     if number <= 0.0:
-        raise ParameterError(f"{name} = {number:g} must be greater than 0")
+        raise ParameterError(f"{name} = {exact(number)} must be greater than 0")
     return number
 
 
 def nonnegative(value: Any, name: str) -> float:
     number = as_scalar(value, name)
     if number < 0.0:
-        raise ParameterError(f"{name} = {number:g} must not be negative")
+        raise ParameterError(f"{name} = {exact(number)} must not be negative")
     return number
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, did_you_mean
+from diffrac_cvx.points.checks import Array, did_you_mean, exact
 from diffrac_cvx.problem.penalties.columns import COLUMN, Groups, GroupsLike, read_groups
 from diffrac_cvx.problem.penalty import Penalty
 
@@ -127,7 +127,7 @@ def numbers_of(columns: Any, d: int, names: Names, what: str) -> npt.NDArray[np.
         if isinstance(column, bool) or not (isinstance(column, int | float | np.number) and float(column).is_integer()):
             raise ParameterError(f"{what} has {column!r}, which is neither the number nor the name of a column")
         if not 0 <= column < d:
-            raise ParameterError(f"{what} has the column {column:g} of {d} features; {COLUMN}")
+            raise ParameterError(f"{what} has the column {exact(float(column))} of {d} features; {COLUMN}")
         found.append(int(column))
     return np.array(found, dtype=np.intp)
 
@@ -162,5 +162,5 @@ def relative_weights(group_weights: GroupWeights, groups: Groups | None) -> Arra
     wrong = ~(np.isfinite(values) & (values >= 0.0))
     if wrong.any():
         g = int(np.argmax(wrong))
-        raise ParameterError(f"group_weights has {values[g]:g} for {groups.names[g]!r}; it {says}")
+        raise ParameterError(f"group_weights has {exact(values[g])} for {groups.names[g]!r}; it {says}")
     return values.astype(float)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, nonnegative
+from diffrac_cvx.points.checks import Array, exact, nonnegative
 from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike, mask_of, read_groups, read_nonnegative
 from diffrac_cvx.problem.penalties.structure import Structure, Weights
 
@@ -214,7 +214,7 @@ def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
     array = array.astype(np.float64)
     bad = ~(np.isfinite(array) & (array >= 0) & (array <= 1e100))
     if bad.any():
-        raise ParameterError(f"{name} = {array[bad].ravel()[0]:g} must be finite and not negative")
+        raise ParameterError(f"{name} = {exact(array[bad].ravel()[0])} must be from 0 to 1e100")
     return _frozen(array)
 
 

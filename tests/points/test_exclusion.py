@@ -187,7 +187,7 @@ def test_every_record_that_states_a_bound_says_how_many_columns_are_excluded():
     assert {name for name, one in found.items() if one.n_excluded != 1} == set()
     assert all(line.n_excluded == 1 for line in seen)
     assert (model.n_excluded_, path.n_excluded.tolist(), table.rows[0]["excluded"]) == (1, [1, 1], 1)
-    for name in ("optimal_labels", "certify_v", "low_rank", "features"):
+    for name in ("optimal_labels", "certify_v", "certify_labels", "certify_clusters", "low_rank", "features"):
         assert "excluded" in str(found[name]), name
 
 

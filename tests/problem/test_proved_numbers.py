@@ -123,9 +123,13 @@ def of_warning_of_estimator(lower, upper):
     return str(warned[0].message), "gap is <G>, tol"
 
 
-def of_splits_on_the_page(lower, upper, k=None):
+def certificate_of(lower, upper, k=None):
     of = {"objective": upper, "lower": lower}
-    proof = dc.LabelCertificate(**of, v=NOTHING) if k is None else dc.ClustersCertificate(**of, W=NOTHING)
+    return dc.LabelCertificate(**of, v=NOTHING) if k is None else dc.ClustersCertificate(**of, W=NOTHING)
+
+
+def of_splits_on_the_page(lower, upper, k=None):
+    proof = certificate_of(lower, upper, k)
     text = " ".join(answer.describe_cost(proof, *([] if k is None else [k])))
     return of_split(text, lower, upper, lambda _: proof.gap < answer.CERTAIN, "more than <G>.")
 
@@ -152,6 +156,8 @@ FACES = {
     "text": lambda *of: (f"{format_bracket(*of)} {format_gap(*of)}", "[<L>, <U>] <G>"),
     "bracket": lambda *of: (str(dc.Bracket(*of)), "[<L>, <U>]"),
     "result": lambda *of: (repr(result_of(*of)), "value=<U>, bracket=[<L>, <U>], gap=<G>,"),
+    "labels": lambda *of: (str(certificate_of(*of)), "objective=<U>, bracket=[<L>, <U>], gap=<G>)"),
+    "clusters": lambda *of: (repr(certificate_of(*of, 3)), "ClustersCertificate(objective=<U>, bracket=[<L>, <U>]"),
     "split in words": lambda *of: of_split(
         words.proof_of(found_by(*of)), *of, lambda width: width <= 1e-4, "costs less, up to <G>."
     ),

@@ -63,6 +63,17 @@ FAULTS = {
     "half a class": (lambda: dc.multiclass(X, 2.5), PARAMETER, "k = 2.5 must be a whole number"),
     "no direction": (lambda: dc.v_space_normalized(np.ones((5, 2))), PARAMETER, "constant.*nu < 1"),
     "a parameter that is none": (lambda: dc.v_space(X).at(mu=1.0), PARAMETER, "'mu'.*nu, penalty_scale"),
+    "a parameter just out of range": (lambda: dc.low_rank(X, 1.0 + 2.0**-52), PARAMETER, "nu = 1.0000000000000002 is"),
+    "a bound just out of range": (
+        lambda: dc.baselines.sparse_kmeans(X, bound=1.0 - 2.0**-53, rng=0),
+        PARAMETER,
+        "bound = 0.9999999999999999 must",
+    ),
+    "a weight just out of range": (
+        lambda: dc.Penalty(lam=np.nextafter(1e100, 2e100)),
+        PARAMETER,
+        r"1.0000000000000002e\+100 ",
+    ),
     "a parameter out of range": (lambda: dc.v_space(X).at(nu=2.0), PARAMETER, "nu = 2 "),
     "a scale below 0": (lambda: dc.v_space(X).at(penalty_scale=-1.0), PARAMETER, "penalty_scale = -1"),
     "labels too many to pair": (lambda: dc.penalized_nu(np.ones((10**6, 1))), RESOURCE, "penalized_nu.*low_rank"),

@@ -245,9 +245,7 @@ def whitener(M: Array) -> Array:
         return W
     used = M.any(axis=0)
     singular, right = right_singular(M[:, used])
-    W = np.zeros((M.shape[1], len(singular)))
-    W[used] = right.T / np.maximum(singular, EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny))
-    return W
+    return in_rows(right.T / np.maximum(singular, EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny)), used)
 
 
 def range_whitener(M: Array) -> Array:
@@ -255,9 +253,17 @@ def range_whitener(M: Array) -> Array:
     W = whitener_by_cholesky(M)
     if W is not None:
         return W
-    singular, right = right_singular(M)
+    used = M.any(axis=0)
+    singular, right = right_singular(M[:, used])
     keep = is_above_rounding(singular, M.shape)
-    return np.asarray(right[keep].T / singular[keep])
+    return in_rows(right[keep].T / singular[keep], used)
+
+
+def in_rows(rows: Array, used: npt.NDArray[np.bool_]) -> Array:
+    """Return a matrix with the rows given where a mask is true, and zeros elsewhere."""
+    whole = np.zeros((len(used), rows.shape[1]))
+    whole[used] = rows
+    return whole
 
 
 def whitener_by_cholesky(M: Array) -> Array | None:

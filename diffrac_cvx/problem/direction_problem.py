@@ -433,7 +433,7 @@ def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
     """Return the problem of these unit columns, without an l1 part, in the coordinates that W whitens."""
     zeros, gram = np.zeros(W.shape[1]), None if problem.gram is None else problem.gram.in_basis(W)
     made = replace(problem, X=problem.X.in_basis(W), gram=gram, a=zeros, c=zeros, structure=PLAIN)
-    return replace(made, basis=problem.scale[:, None] * W)
+    return replace(made, basis=problem.outward_scale[:, None] * W)
 
 
 def rounding_of_rows(

@@ -24,9 +24,11 @@ from diffrac_cvx.points.checks import (
     in_unit_interval,
 )
 from diffrac_cvx.points.dense import weighted_points
+from diffrac_cvx.points.exclusion import PointsKind, without
 from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.links import Links, require_obeyed
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import Sample, read_points
 from diffrac_cvx.problem.direction_problem import (
@@ -193,6 +195,18 @@ def certify_y(
     return Bracket(*found, H.n_excluded)
 
 
+def without_excluded(X: PointsKind, nu: float, penalty: Penalty) -> PointsKind:
+    """Return the points without the columns that problem (15) excludes."""
+    if X.in_passes:  # which are found where the problem is posed
+        return without(X, direction_problem(X, nu, penalty).excluded)
+    return without_collinear(X, penalty)
+
+
+def excluded_by(lower: Result | float, X: Points) -> int:
+    """Return how many columns are excluded, by a result whose bound is used or from the points."""
+    return max(X.n_excluded, lower.n_excluded if isinstance(lower, Result) else 0)
+
+
 class Certificate:
     """A cost of labels or clusters, and a lower bound on that of all: how both are read and printed."""
 
@@ -294,11 +308,11 @@ def certify_labels(
     labels = points.of_points(every).astype(np.float64)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])
-    kept = without_collinear(points.X, penalty)
+    kept = without_excluded(points.X, nu, penalty)
     labels, v = oriented_direction(kept, labels, weights)
     objective, v = or_no_direction(proved_labels_value(kept, labels, v, nu, weights), v)
     require_consistent(bound, objective, "these labels")
-    return LabelCertificate(objective=objective, lower=bound, v=v, n_excluded=kept.n_excluded)
+    return LabelCertificate(objective=objective, lower=bound, v=v, n_excluded=excluded_by(lower, kept))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -385,8 +399,8 @@ def certify_clusters(
     if weights.structure.nonnegative is not None:
         raise ParameterError("known signs are those of one direction; K clusters have K, so leave nonnegative out")
     Z = (points.of_points(found)[:, None] == np.arange(K)).astype(np.float64)
-    kept = without_collinear(points.X, penalty)
+    kept = without_excluded(points.X, nu, penalty)
     W = best_directions(kept, Z - kept.mean_of(Z), weights)
     objective, W = or_no_direction(proved_clusters_value(kept, Z, W, nu, weights), W)
     require_consistent(bound, objective, "these clusters")
-    return ClustersCertificate(objective=objective, lower=bound, W=W, n_excluded=kept.n_excluded)
+    return ClustersCertificate(objective=objective, lower=bound, W=W, n_excluded=excluded_by(lower, kept))

@@ -6,7 +6,7 @@ import numpy as np
 
 from diffrac_cvx.datasets.columns import list_texts
 from diffrac_cvx.datasets.outcomes import DIFFERENT, MOST_CLASSES, names_points, outcome_rank
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.checks import Array, rounding_floor
 
 CODES = (-99.0, -999.0, -9999.0, -99999.0)  # that some programs write for a missing value
 
@@ -16,7 +16,7 @@ def remarks_on(X: Array, names: Sequence[str]) -> Iterator[str]:
 
     Each is looked at as a whole only where its name or its first entries give cause.
     """
-    n, low, high = len(X), X.min(axis=0), X.max(axis=0)
+    n, low = len(X), X.min(axis=0)
     begins = np.all(np.diff(X[:3], axis=0) == 1.0, axis=0) & (n > 2)
     for name, column, starts in zip(names, X.T, begins.tolist(), strict=True):
         if (starts and np.all(np.diff(column) == 1.0)) or (names_points(name) and numbers_points(column)):
@@ -31,7 +31,7 @@ def remarks_on(X: Array, names: Sequence[str]) -> Iterator[str]:
             continue
         if 2 <= (count := len(np.unique(column))) <= min(MOST_CLASSES, n // 2):
             yield f"column {name!r} looks like a label, with {count} values: name it as the label if it is no feature"
-    constant = low == high
+    constant = X.std(axis=0) <= rounding_floor(X.mean(axis=0), n)
     alone = [repr(names[j]) for j in np.flatnonzero(constant).tolist()]
     if len(alone) == 1:
         yield f"column {alone[0]} is constant and carries no information"

@@ -31,7 +31,8 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.points.linear_algebra import column_basis, mean_of, unit_variance
+from diffrac_cvx.points.exclusion import folding, vary_as_rounding, without
+from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, mean_of
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points, table_times
@@ -121,12 +122,15 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=False)
         else:
             points = weighted_points(centred_data(X, weights, warn=False), weights, links)
-        warn_constant(~points.used_columns(), warn, depth + 1, getattr(self, "feature_names_in_", None))
-        unit = (
-            unit_variance(points.mean_squares(), points.means, len(points)) if self.standardize else np.ones(X.shape[1])
-        )
+        hidden = vary_as_rounding(points)
+        warn_constant(~points.used_columns() | hidden, warn, depth + 1, getattr(self, "feature_names_in_", None))
+        unit = np.ones(X.shape[1])
+        if self.standardize:  # which no unit could bring columns of rounding to
+            points = without(points, folding(X.shape[1], np.flatnonzero(hidden)) if hidden.any() else None)
+            unit = inverse_or_one(np.sqrt(points.mean_squares()))
         mean = mean_of(points_with_weight(X, weights), points.shares) if points.in_memory else points.means
-        return ScaledTable(points.scaled(unit), mean, unit)
+        scaled = points.scaled(unit)
+        return ScaledTable(scaled if points.excluded is None else scaled.excluding(points.excluded), mean, unit)
 
     @property
     def _penalty(self) -> Penalty:

@@ -215,7 +215,7 @@ def centred_data(
         mean += shift
         used = data if weights is None else data[weights.kept]
     data[:, constant] = 0.0
-    warn_constant(constant, warn, depth + 1)
+    warn_constant(np.sqrt(np.mean(used**2, axis=0)) <= rounding_floor(mean, len(used)), warn, depth + 1)
     return Centred(data, mean)
 
 
@@ -243,11 +243,11 @@ def warn_constant(
 ) -> None:
     """Warn about constant columns, by their names where these are known, at the user's line, ``depth`` calls up."""
     if constant.all():
-        warn_degenerate("every column of X is constant: there is nothing to cluster on", warn, depth)
+        warn_degenerate("every column of X is constant, up to rounding: there is nothing to cluster on", warn, depth)
     elif constant.any():
         one = constant.sum() == 1
         which = f"{'column' if one else 'columns'} {list_some(constant, names=names)} of X"
-        does = "is constant and carries" if one else "are constant and carry"
+        does = "is constant, up to rounding, and carries" if one else "are constant, up to rounding, and carry"
         warn_degenerate(f"{which} {does} no information", warn, depth)
 
 

@@ -259,7 +259,7 @@ def range_whitener(M: Array) -> Array:
     return in_rows(right[keep].T / singular[keep], used)
 
 
-def in_rows(rows: Array, used: npt.NDArray[np.bool_]) -> Array:
+def in_rows(rows: Array, used: Any) -> Array:
     """Return a matrix with the rows given where a mask is true, and zeros elsewhere."""
     whole = np.zeros((len(used), rows.shape[1]))
     whole[used] = rows
@@ -445,19 +445,11 @@ class Standardised(NamedTuple):
 
 
 def standardise(X: Array) -> Standardised:
-    """Centre the columns and scale them to unit variance; constant columns become 0, their unit is 1."""
-    mean = X.mean(axis=0)
-    centred = np.where(X.min(axis=0) == X.max(axis=0), 0.0, X - mean)
-    unit = unit_variance(np.mean(centred**2, axis=0), mean, len(X))
+    """Centre the columns and scale them to unit variance; columns constant up to rounding become 0, their unit is 1."""
+    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    centred = np.where(deviation <= rounding_floor(mean, len(X)), 0.0, X - mean)
+    unit = inverse_or_one(np.sqrt(np.mean(centred**2, axis=0)))
     return Standardised(centred * unit, mean, unit)
-
-
-def unit_variance(variance: Array, mean: Array, n: int) -> Array:
-    """Return the factors that bring columns of n entries to unit variance, 1 for constant ones.
-
-    What varies by no more than the rounding of its entries stays small: it must not be taken for a feature.
-    """
-    return inverse_or_one(np.maximum(np.sqrt(variance), np.where(variance > 0.0, rounding_floor(mean, n), 0.0)))
 
 
 def momentum(t: float) -> tuple[float, float]:

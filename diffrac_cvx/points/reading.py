@@ -21,6 +21,7 @@ from diffrac_cvx.points.checks import (
     require_file,
     require_moderate,
     require_two,
+    rounding_floor,
     warn_constant,
     weights_for,
 )
@@ -201,7 +202,7 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     # What is left is mostly the rounding of the mean; where it cannot be seen, it is not subtracted again.
     rest = np.where(np.abs(rest) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, rest)
     constant = smallest == largest
-    warn_constant(constant, warn, depth + 1)
+    warn_constant(np.sqrt(np.diag(gram)) <= rounding_floor(rows.mean + rest, n), warn, depth + 1)
     return replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0), gram=gram)
 
 

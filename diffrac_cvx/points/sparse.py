@@ -14,6 +14,7 @@ from diffrac_cvx.points.checks import (
     not_finite,
     require_moderate,
     require_two,
+    rounding_floor,
     warn_constant,
 )
 from diffrac_cvx.points.dense import DensePoints
@@ -259,11 +260,12 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
     np.add.at(again, columns[at], table.data[at])
     table.data[at] -= again[columns[at]] / n
     r = np.where(full, 0.0, -mean)
-    warn_constant(constant, warn, depth + 1)
     kept = scipy.sparse.diags_array((~constant).astype(np.float64))
     table = scipy.sparse.csc_array(table @ kept)
     table.eliminate_zeros()
-    return SparseColumns(table, np.where(constant, 0.0, r), mean)
+    found = SparseColumns(table, np.where(constant, 0.0, r), mean)
+    warn_constant(np.sqrt(found.mean_squares()) <= rounding_floor(mean, n), warn, depth + 1)
+    return found
 
 
 def rows_of(X: SparseColumns, units: Array) -> StreamedRows:

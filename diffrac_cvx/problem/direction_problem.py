@@ -508,21 +508,22 @@ def problem_of_passes(problem: DirectionProblem) -> DirectionProblem | None:
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
-    """Warn if columns are excluded, and if an affine-invariant relaxation does not distinguish labellings."""
-    if problem.excluded is not None:
+    """Warn if an affine-invariant relaxation does not distinguish labellings, and else if columns are excluded."""
+    n, rank = len(X), problem.X.shape[1] - int(problem.has_offset)
+    if not X.in_passes and not np.any(penalty.a) and not penalty.is_coupled and 0 < rank and rank >= n - 1:
+        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=5)
+    elif problem.excluded is not None:
         mask = np.zeros(X.shape[1], dtype=bool)
         mask[problem.excluded.columns] = True
-        one = problem.n_excluded == 1
+        mask &= ~vary_as_rounding(X)  # of which whoever read the table has warned
+        if not mask.any():
+            return
+        which = f"column {list_some(mask)} of X is" if mask.sum() == 1 else f"columns {list_some(mask)} of X are"
         warn_degenerate(
-            f"{'column' if one else 'columns'} {list_some(mask)} of X {'is' if one else 'are'} excluded: without a "
-            "penalty, rounding does not tell it from constants and combinations of the others; add a ridge to keep it",
+            f"{which} excluded: without a penalty, rounding does not tell it from a combination of the others; add a "
+            "ridge to keep it",
             depth=5,
         )
-    if X.in_passes or np.any(penalty.a) or penalty.is_coupled:
-        return
-    n, rank = len(X), problem.X.shape[1] - int(problem.has_offset)
-    if 0 < rank and rank >= n - 1:
-        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=5)
 
 
 def offset_only(X: Points, nu: float) -> Array | None:

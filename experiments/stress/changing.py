@@ -53,7 +53,7 @@ def many_rows(instance: Instance, path: Path) -> Any:
     if instance.form.startswith("rows"):
         return table
     np.save(path, table)
-    return np.load(path, mmap_mode="r+")
+    return np.load(path, mmap_mode="r+", allow_pickle=False)
 
 
 def in_chunks(instance: Instance, after: Array, changed: list[Instance]) -> Any:

@@ -97,7 +97,7 @@ def test_the_file_of_features_ranks_them_and_says_what_each_adds(points, file, c
 
 FOUND = {
     "sizes": [5, 5], "tol": 1e-3, "finished": False, "reservations": [], "d": 4, "label_gap": 0.25, "cost": 0.25,
-    "lower_bound": 1e-5, "features_in_use": ["a", "b"], "relaxation_uses_all": False,
+    "lower_bound": 1e-5, "features_in_use": ["a", "b"], "relaxation_uses_all": False, "n_excluded": 0,
 }  # fmt: skip
 
 

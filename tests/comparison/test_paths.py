@@ -188,8 +188,8 @@ def test_signs_follow_through_a_turn_of_the_direction():
     ],
 )
 def test_a_path_checks_and_centres_its_table_once(noisy, monkeypatch, path):
-    tables, as_data = [], reading.as_data
-    monkeypatch.setattr(reading, "as_data", lambda X, **options: tables.append(X) or as_data(X, **options))
+    tables, centred_data = [], reading.centred_data
+    monkeypatch.setattr(reading, "centred_data", lambda X, **options: tables.append(X) or centred_data(X, **options))
     path(noisy)
     assert len(tables) == 1
 

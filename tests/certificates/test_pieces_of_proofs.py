@@ -209,7 +209,7 @@ def test_what_is_beyond_between_groups_and_too_faint_to_be_looked_at_counts(left
     assert found.proved == proved
 
 
-def two_columns_that_agree_where_weights_are_large(groups=None):
+def two_columns_that_agree_where_weights_are_large(groups=None, lam=0.2):
     """A problem without a core, and weights u: u - t is 1/2 where two columns agree, -1/2 where they differ, at t = 1.
 
     So G is 1/2 between them and 0 on its diagonal.
@@ -220,18 +220,19 @@ def two_columns_that_agree_where_weights_are_large(groups=None):
     above = np.arange(n) % 4 < 2
     X[:, 4] = np.where(np.arange(n) % 2, 1.0, -1.0)
     X[:, 5] = np.where(above, X[:, 4], -X[:, 4])
-    problem = direction_problem(X, 1.0, dc.Penalty(lam=0.2, groups=groups))
+    problem = direction_problem(X, 1.0, dc.Penalty(lam=lam, groups=groups))
     return Core(problem, NONE, np.zeros((0, 0))), np.where(above, 1.5, 0.5)
 
 
+@pytest.mark.parametrize("lam", [0.2, 0.4])
 @pytest.mark.parametrize("slack", [0.0, 0.2, 0.5])
 @pytest.mark.parametrize("groups", [None, [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 4], [0, 0, 1, 1, 2, 3]])
 def test_a_look_proves_its_bound_where_s_with_the_multiplier_nearest_to_it_is_positive_beyond_its_slack(
-    monkeypatch, groups, slack
+    monkeypatch, groups, slack, lam
 ):
     eliminated, refused, spent = outwards.eliminate_core, 0, 0.01
     monkeypatch.setattr(outwards, "eliminate_core", lambda *given: eliminated(*given)._replace(slack=slack))
-    core, u = two_columns_that_agree_where_weights_are_large(groups)
+    core, u = two_columns_that_agree_where_weights_are_large(groups, lam)
     problem = core.problem
     for t in np.linspace(0.5, 3.0, 60):
         look = look_outside(core, u, 0.2, t, spent)

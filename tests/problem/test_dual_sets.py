@@ -362,6 +362,12 @@ def test_what_is_clipped_between_groups_is_in_the_dual_set_to_the_last_bit():
     assert rounded_up > 0
 
 
+def test_an_offset_is_in_no_group_of_columns_and_has_no_known_sign():
+    structure = Structure(np.array([0, 1, 1]), np.ones(3, dtype=bool)).with_offset()
+    np.testing.assert_array_equal(structure.labels, [0, 1, 1, 2])
+    np.testing.assert_array_equal(structure.nonnegative, [True, True, True, False])
+
+
 def test_the_columns_beyond_the_dual_set_are_those_of_groups_with_a_block_beyond_it():
     rng = np.random.default_rng(7)
     part, *_ = between_groups(rng)

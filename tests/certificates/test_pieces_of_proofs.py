@@ -10,8 +10,8 @@ from posed import direction_problem
 from rationals import fractions, is_semidefinite, nearly_ones
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_proof import SchurComplement
 from diffrac_cvx.certificates import groups_outside, outwards
+from diffrac_cvx.certificates.block_proof import SchurComplement
 from diffrac_cvx.certificates.core_proof import Core, Eliminated, eliminate_core, is_positive_less, sums_of_core
 from diffrac_cvx.certificates.groups_outside import look_at_groups
 from diffrac_cvx.certificates.outwards import dual_on, look_outside, most_promising_entries

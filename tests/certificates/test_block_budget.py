@@ -21,6 +21,7 @@ from diffrac_cvx.certificates.proof import proved_ratio
 from diffrac_cvx.certificates.screening import (
     largest_safe_t,
     product_radius,
+    quick_radius,
     radius_of_gap,
     scaled_columns,
     scan,
@@ -29,6 +30,7 @@ from diffrac_cvx.certificates.screening import (
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.floating_point import Whitening, sum_error
 from diffrac_cvx.points.sparse import as_sparse_columns
 
@@ -247,6 +249,32 @@ def test_the_ratio_of_a_coordinate_alone_counts_sums_data_and_weights(coarse):
     assert found > of_either * (1.0 + sum_error(n))
 
 
+def aside_in_one_row():
+    """Two columns and an unpenalised one that is 0 in the first row, the weight of which may be large."""
+    table = normal(40, 3)
+    table[0] = [0.1, 0.1, 0.0]
+    table[1] = -table[0] - table[2:].sum(axis=0)
+    return table
+
+
+@pytest.mark.parametrize("top", [1.0, 1e3, 1e6, 1e9])
+def test_the_ratio_of_a_coordinate_alone_counts_what_an_unpenalised_column_is_off_with_the_weight_of_its_row(top):
+    off, n = 1e-9, 40
+    split, u = split_of(aside_in_one_row(), c=np.array([0.3, 0.3, 0.0])), np.append(top, np.full(39, 0.5))
+    exactly = single_ratios(replace(split, whitened=EXACT), u, BOTH)
+    found = single_ratios(replace(split, whitened=Whitening(off, 0.0)), u, BOTH) - exactly
+    for sign in (1.0, -1.0):
+        F = split.F[:, 0] + sign * off * n**0.5 * np.eye(n)[0]
+        for j in range(2):
+            data = np.column_stack([split.X.array()[:, j], F])
+            M, right = data.T @ (u[:, None] * data) / n, np.diag([split.diagonal[j], 1.0])
+            right[0, 1] = right[1, 0] = split.cross[j, 0]
+            root = np.linalg.inv(np.linalg.cholesky(right))
+            assert np.linalg.eigvalsh(root @ M @ root.T)[-1] <= (exactly + found)[j]
+            bordered = np.abs(M[0, 1] - np.mean(u * data[:, 0] * split.F[:, 0]))
+            assert bordered <= found[j]  # of what F is off: all of it off the diagonal
+
+
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("exact", [Whitening(1e-3, 0.0), Whitening(0.0, 1e-3)], ids=["data", "right side"])
 def test_the_ratio_of_a_coordinate_alone_holds_where_unpenalised_columns_are_off(exact, seed):
@@ -336,10 +364,8 @@ def test_what_is_eliminated_counts_how_nearly_singular_it_is():
 @pytest.mark.parametrize("top", [1.0, 1e3, 1e6])
 def test_what_unpenalised_columns_are_off_counts_with_the_weight_of_its_row(top):
     """A row of large weight in which the unpenalised column is 0, and all of what it is off is there."""
-    n, off, table = 40, 1e-9, normal(40, 3)
-    table[0] = [0.1, 0.1, 0.0]
-    table[1] = -table[0] - table[2:].sum(axis=0)
-    split = split_of(table, c=np.array([0.3, 0.3, 0.0]), whitened=Whitening(off, 0.0))
+    n, off = 40, 1e-9
+    split = split_of(aside_in_one_row(), c=np.array([0.3, 0.3, 0.0]), whitened=Whitening(off, 0.0))
     u = np.append(top, np.full(n - 1, 0.5))
     at = eliminate(split, u, 1.0)
     for sign in (1.0, -1.0):
@@ -370,6 +396,15 @@ def test_nothing_is_eliminated_that_could_be_indefinite_where_it_is_off_however_
         assert eliminate(split, u, weight * (rms + share * data) ** 2 / (1.0 - share * right) * (1.0 - 1e-9)) is None
     assert eliminate(split, u, weight * (rms + 20 * data) ** 2 / (1.0 - 20 * right)) is not None
     assert eliminate(split, u, np.inf) is None
+
+
+def test_nothing_is_eliminated_that_an_unpenalised_column_could_make_indefinite_in_a_row_of_large_weight():
+    off, top = 1e-3, 1e4
+    split = split_of(aside_in_one_row(), c=np.array([0.3, 0.3, 0.0]), whitened=Whitening(off, 0.0))
+    u = np.append(top, np.full(39, 0.5))
+    largest = float(np.mean(u * split.F[:, 0] ** 2)) + top * off**2
+    assert largest < 1.0
+    assert eliminate(split, u, largest * (1.0 - 1e-9)) is None
 
 
 def test_what_is_eliminated_is_positive_definite_beyond_the_rounding_of_its_sums():
@@ -444,6 +479,89 @@ def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_in_r
     assert np.all(found**2 <= exact * (1 + Fraction(sum_error(300))))
 
 
+def test_the_quick_radius_is_that_of_its_gap_in_rationals():
+    """For two equal columns the inequality of Cauchy and Schwarz is none: |G_jk|^2 may be gap mean w x_j^4."""
+    x = normal(30, 1)
+    split, q = split_of(np.hstack([x, x]), c=0.3), uniform(0.5, 2.0, 30)
+    weights = weights_at(q, 1e-3)
+    found = fractions(quick_radius(split, q, 1e-3, weights.u, 1.0).between(ONE, ONE + 1))[0, 0]
+    exact = Fraction(weights.gap) * np.mean(fractions(weights.w) * fractions(split.X.array())[:, 0] ** 4)
+    found = (found * Fraction(split.c[0]) * Fraction(split.c[1])) ** 2
+    assert exact * (1 + Fraction(sum_error(30))) <= found <= exact * (1 + Fraction(sum_error(500)))
+
+
+@pytest.mark.parametrize("times", [0.5, 0.99, 1.5])
+def test_the_quick_radius_counts_weights_that_are_not_those_of_the_point(times):
+    """Two equal columns, at weights that are kept from being as large, or as small, as those of the energies."""
+    x = normal(30, 1)
+    split, q = split_of(np.hstack([x, x]), c=0.3), uniform(0.5, 2.0, 30)
+    u = times * q**-0.5
+    moved = np.mean(np.abs(u - q**-0.5) * split.X.array()[:, 0] ** 2)
+    found = quick_radius(split, q, 0.0, u, 1.0).between(ONE, ONE + 1)[0, 0] * split.c[0] * split.c[1]
+    assert moved * (1.0 - 1e-12) <= found <= moved + 1e-5
+
+
+def test_no_quick_radius_is_known_where_points_are_linked_or_the_powers_of_a_row_underflow():
+    X, pairs = as_data(normal(30, 2)), dc.Links(same=[(0, 1), (2, 3)])
+    linked = block_problem(direction_problem(weighted_points(X, None, pairs), 1.0, dc.Penalty(c=0.3)))
+    free, q = split_of(X), np.ones(30)
+    assert quick_radius(free, q, 1e-3, q, 1.0) is not None
+    assert quick_radius(linked, np.ones(28), 1e-3, np.ones(28), 1.0) is None
+    assert quick_radius(free, np.append(1e-90, q[1:]), 1e-3, q, 1.0) is None
+
+
+def nearly_singular_aside():
+    """Orthogonal columns f h, f g and f of signs, and weights u along h: S_FF = 0.04, S_F0 is large and S_F1 = 0."""
+    f, h, g = (np.where(np.arange(40) // period % 2, 1.0, -1.0) for period in (1, 2, 4))
+    split = split_of(np.column_stack([f * h, f * g, f]), c=np.array([0.3, 0.3, 0.0]))
+    return split, np.where(h > 0.0, 1.72, 0.2)
+
+
+@pytest.mark.parametrize("aligned", ["the unpenalised column", "both", "its product with another"])
+@pytest.mark.parametrize("gap", [1e-9, 1e-6, 1e-5])
+def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_where_others_are_eliminated(aligned, gap):
+    """Weights that the gap allows, along which S_FF, or S_Fj, changes by as much as it may."""
+    split, u = nearly_singular_aside()
+    X, F, n, r = split.X.array(), split.F[:, 0], 40, 1.0 / u
+    weights, used = weights_at(r**2, gap), np.ones(n, dtype=bool)
+    between = radius_of_gap(eliminate(split, u, 1.0), weights, used).between(slice(None), slice(None))
+    pattern = {"both": X[:, 0] * X[:, 1], "its product with another": F * X[:, 1]}.get(aligned, F**2)
+
+    def pairs(u):
+        S = F @ ((u - 1.0) * F) / n
+        cross = (X * (u - 1.0)[:, None]).T @ F / n
+        return X.T @ ((u - 1.0)[:, None] * X) / n - np.outer(cross, cross) / S
+
+    for sign in (1.0, -1.0):
+        step = sign * 1e-3 * weights.w * pattern
+        for _ in range(20):  # until mean (r - r*)^2 / r* is the gap
+            step *= (gap / np.mean((r - 1.0 / (u + step)) ** 2 * (u + step))) ** 0.5
+        assert np.mean((r - 1.0 / (u + step)) ** 2 * (u + step)) == pytest.approx(gap, rel=1e-6)
+        moved = np.abs(pairs(u + step) - pairs(u))
+        assert np.all(moved <= between * np.outer(split.c, split.c) * (1.0 + 1e-6))
+    assert np.max(moved / between / np.outer(split.c, split.c)) > 0.05
+
+
+def test_no_radius_of_a_gap_is_known_where_what_is_eliminated_may_be_singular_at_an_optimum():
+    split, u = nearly_singular_aside()
+    at, used = eliminate(split, u, 1.0), np.ones(40, dtype=bool)
+    every = [weights_at(u**-2.0, gap) for gap in np.logspace(-6, -2, 41)]
+    error = np.array([np.mean(weights.gap * weights.w) ** 0.5 for weights in every])  # F^2 = 1
+    known = np.array([radius_of_gap(at, weights, used) is not None for weights in every])
+    np.testing.assert_array_equal(known, error < 0.04)
+    assert 5 < known.sum() < 36
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_pairs_that_are_no_numbers_are_kept_and_joined(entry):
+    at = eliminate(wide_split(4), np.full(50, 0.9), 1.0)
+    at = at._replace(gram_weights=np.full(50, entry))
+    with np.errstate(invalid="ignore"):
+        found = scan(at, np.arange(4), 1.0, product_radius(np.zeros((1, 4))))
+    assert len(found.pairs.j) == len(found.pairs.beyond().j) == 6
+    assert len(np.unique(found.proved)) == 1
+
+
 # Single precision
 
 
@@ -492,6 +610,14 @@ def test_no_pair_is_separated_by_single_precision_nor_a_block_of_columns_passed_
     assert tried > 3
 
 
+def test_single_precision_counts_the_products_of_what_is_eliminated(in_single):
+    at, *_ = in_single(split := wide_split(8), np.full(50, 0.9), 1.0)
+    K = 0.3 * split.c * np.random.default_rng(0).standard_normal((20, 8))
+    columns = scaled_columns(at._replace(K=K, gram_weights=np.zeros(50)))
+    off = np.abs(columns.products(slice(0, 8), slice(0, 8)) - (K / split.c).T @ (K / split.c))
+    assert 0.0 < off.max() <= columns.rounding < 0.1
+
+
 def test_single_precision_is_not_used_where_its_rounding_is_not_small_beside_a_box(in_single):
     at, *_ = in_single(split := wide_split(6), uniform(0.3, 3.0, 50), 3.0)
     length = float(np.max((split.squares.row_sums(np.abs(at.gram_weights))) / split.c**2))
@@ -528,13 +654,15 @@ def test_no_matrix_of_a_component_is_further_from_the_exact_one_than_is_said(kin
     assert 0.0 < size(fractions(found.S) - exact) <= found.off
 
 
-def test_the_matrix_of_a_component_counts_all_that_its_diagonal_is_made_of(coarse):
+@pytest.mark.parametrize("near", [1.01, 2.0])
+def test_the_matrix_of_a_component_counts_all_that_its_diagonal_is_made_of(coarse, near):
     coarse()
     table, u = normal(200, 2), uniform(0.5, 2.0, 200)
     split = split_of(table, nu=0.5, c=0.2)
-    found, _ = component(split, table, u, 2.0, Partition(BOTH), [])
-    at = eliminate(split, u, 2.0)
-    whole = 2.0 * split.diagonal + split.weighted_squares(u) + at.condition * np.sum(at.K**2, axis=0)
+    t = near * float(np.mean(u * split.F[:, 0] ** 2))
+    found, _ = component(split, table, u, t, Partition(BOTH), [])
+    at = eliminate(split, u, t)
+    whole = t * split.diagonal + split.weighted_squares(u) + at.condition * np.sum(at.K**2, axis=0)
     least = at.roundings * float(np.sum(whole))  # M, A and K'K each, and they are added up
     assert at.roundings > sum_error(200)
     assert 3.0 * least <= found.off <= 6.0 * least
@@ -558,6 +686,22 @@ def test_a_bound_is_proved_only_where_its_matrix_is_positive_beyond_what_it_may_
     assert least == pytest.approx([0.1])
 
 
+def test_a_component_too_large_to_be_looked_at_proves_nothing(monkeypatch):
+    given, chosen = of_coordinates_apart(), Pairs(ONE, ONE + 1, np.array([1e-6]), np.array([0.5e-6]))
+    for most, proves in ((2, True), (1, False)):
+        monkeypatch.setattr(block_bounds, "MOST_TOGETHER", most)
+        assert (attempt(*given, chosen, None).lower is not None) == proves
+
+
+def test_the_gap_that_keeps_pairs_apart_is_that_of_the_bound_which_is_proved(monkeypatch):
+    blocks, claim, _ = of_coordinates_apart()
+    claim, gaps = claim._replace(ratios=claim.ratios._replace(single=np.full(2, 1.0))), []
+    monkeypatch.setattr(block_bounds, "quick_radius", lambda problem, q, gap, *_: gaps.append(gap))
+    found = block_bounds.prove(blocks, claim, 0)
+    assert gaps == [claim.value - found.lower]
+    assert gaps[0] > claim.gap
+
+
 def test_the_matrix_of_a_block_is_that_of_its_definition():
     split, u = split_of(normal(20, 3), nu=0.5, c=0.2), uniform(0.5, 2.0, 20)
     blocks = Blocks(split, Partition(np.array([0, 0, 1])))
@@ -573,6 +717,21 @@ def test_whoever_waits_is_asked_at_each_component():
     with time_budget.spend(time_budget.Budget(lambda: np.inf, lambda: asked.append(1))):
         attempt(*given, beyond, None)
     assert len(asked) == 2
+
+
+def test_multipliers_beyond_their_box_are_clipped_block_by_block():
+    split = split_of(normal(20, 3), nu=0.5)
+    (C,) = split.restrict_multiplier(Partition(np.array([0, 0, 1])), scipy.sparse.csr_array(9.0 * np.ones((4, 4))))
+    np.testing.assert_array_equal(C, split.coupling_of(BOTH).box)
+
+
+def test_unpenalised_columns_of_linked_points_are_off_by_their_sums_too():
+    X, links = as_data(normal(400, 2)), dc.Links(same=[(i, i + 1) for i in range(199)])
+    linked, free = (
+        block_problem(direction_problem(weighted_points(X, None, given), 0.5, dc.Penalty(c=0.3)))
+        for given in (links, None)
+    )
+    assert linked.whitened.data_error >= free.whitened.data_error + 0.7 * sum_error(200)
 
 
 # Larger t

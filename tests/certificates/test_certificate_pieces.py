@@ -11,17 +11,19 @@ from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds, label_proof
-from diffrac_cvx.certificates.block_problem import Partition, join_labels, number_by_first
+from diffrac_cvx.certificates.block_problem import Partition, block_problem, join_labels, number_by_first
+from diffrac_cvx.certificates.block_proof import eliminate
 from diffrac_cvx.certificates.core_proof import is_positive_less
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized
 from diffrac_cvx.certificates.proof import in_dual_set, skip_zero_rows
-from diffrac_cvx.certificates.screening import product_radius, weights_at
+from diffrac_cvx.certificates.screening import Radius, product_radius, weights_at
 from diffrac_cvx.certificates.search import Blend, blended_ratio, closer_to_feasible, fit_from, least_over_blends
-from diffrac_cvx.certificates.separation import label_components
+from diffrac_cvx.certificates.separation import label_components, label_groups
 from diffrac_cvx.metrics import factor_imbalance
+from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.floating_point import Whitening
+from diffrac_cvx.points.dense import array_points, weighted_points
+from diffrac_cvx.points.floating_point import Whitening, sum_error
 from diffrac_cvx.points.links import Groups
 from diffrac_cvx.problem.result import Bracket
 
@@ -227,6 +229,49 @@ def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu)
         found.append(labels[0] == labels[1])
     assert np.all(np.asarray(found)[share >= 1.0 - 1e-15])
     assert 5 < np.sum(found) < 40
+
+
+def test_groups_are_not_apart_whose_blocks_may_be_off_as_far_as_their_bound(monkeypatch):
+    """Blocks of two by two of no size: entries that are off by a share of c_j c_k in all have twice that as their norm.
+
+    In a coarse unit the sums of the norms are rounded by as many terms as there are coordinates.
+    """
+    problem = problem_of(50, 60, 1.0, dc.Penalty(lam=0.3, groups=np.repeat(np.arange(30), 2)))
+    at = eliminate(block_problem(problem), np.ones(50), 1.0)._replace(gram_weights=np.zeros(50), box=0.0)
+    monkeypatch.setattr(floating_point, "UNIT", 2.0**-30)
+
+    def apart(off, box=0.0):
+        labels = label_groups(at._replace(box=box), problem.structure, Radius(lambda *_: np.full((60, 60), off)), None)
+        return len(np.unique(labels)) > 1
+
+    for share in (0.3, 0.49):
+        assert apart(share)
+        assert apart(0.0, share)
+        assert apart(share / 2, share / 2)
+    for share in (0.51, 0.7):
+        assert not apart(share)
+        assert not apart(0.0, share)
+        assert not apart(share / 2, share / 2)
+    assert not apart(0.5 * (1.0 - sum_error(60)))
+    assert apart(0.5 * (1.0 - sum_error(150)))
+    assert not apart(np.nan)
+
+
+@pytest.mark.parametrize("groups", [None, [0, 0, 1, 1, 2, 3]])
+def test_nothing_is_apart_where_links_signs_without_a_weight_or_too_wide_a_gap_leave_it_unknown(groups):
+    X, weights = 0.1 * as_data(np.random.default_rng(3).standard_normal((60, 6))), weights_at(np.full(60, 0.5), 1e-9)
+    plain, offset = (direction_problem(X, nu, dc.Penalty(lam=0.5, ridge=1.0, groups=groups)) for nu in (1.0, 0.5))
+    free = label_components(plain, weights, None)
+    assert free.max() == label_components(offset, weights, None).max() > 0
+    assert not label_components(offset, weights_at(np.full(60, 0.5), 10.0), None).any()
+    linked = direction_problem(
+        weighted_points(X, None, dc.Links(different=[(0, 1)])), 1.0, dc.Penalty(lam=0.5, ridge=1.0, groups=groups)
+    )
+    assert not label_components(linked, weights_at(np.full(59, 0.5), 1e-9), None).any()
+    lam = np.where(np.arange(6) == 5, 0.0, 0.5) if groups is None else [0.5, 0.5, 0.5, 0.0]
+    for known, together in (([0, 1], False), ([0, 5], True)):
+        signed = direction_problem(X, 1.0, dc.Penalty(lam=lam, ridge=1.0, groups=groups, nonnegative=known))
+        assert (label_components(signed, weights, None).max() == 0) == together
 
 
 def test_the_largest_group_of_a_partition_and_the_largest_spread_of_its_pairs():

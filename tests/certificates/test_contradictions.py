@@ -12,6 +12,7 @@ from diffrac_cvx.certificates import direction_bounds, label_proof
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem import direction_problem as problems
 from diffrac_cvx.problem.result import Status
@@ -107,6 +108,14 @@ def test_labels_come_from_a_factor_of_either_matrix():
         np.testing.assert_array_equal(labels * labels[0], y * y[0])
     assert result.lower <= judged.least_cost(None, result.G) < result.lower + 0.05
     assert judged.least_cost(None, None) == np.inf
+
+
+def test_labels_of_linked_points_obey_their_links():
+    X, sign = as_data(np.random.default_rng(0).standard_normal((12, 3))), np.where(np.arange(12) % 3, 1.0, -1.0)
+    judged = Judged(DensePoints(X, None, Groups(np.arange(12) // 6, sign, -1)), 1.0, dc.Penalty(ridge=0.1))
+    for F in (X, np.random.default_rng(1).standard_normal((12, 2))):
+        both = judged.labels(F, None) * sign
+        assert abs(both[:6].sum()) == abs(both[6:].sum()) == 6.0
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

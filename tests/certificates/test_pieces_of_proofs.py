@@ -10,7 +10,7 @@ from posed import direction_problem
 from rationals import fractions, is_semidefinite, nearly_ones
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import groups_outside
+from diffrac_cvx.certificates import groups_outside, outwards
 from diffrac_cvx.certificates.block_proof import SchurComplement
 from diffrac_cvx.certificates.core_proof import Core, Eliminated, eliminate_core, is_positive_less, sums_of_core
 from diffrac_cvx.certificates.groups_outside import look_at_groups
@@ -209,16 +209,43 @@ def test_what_is_beyond_between_groups_and_too_faint_to_be_looked_at_counts(left
     assert found.proved == proved
 
 
-def test_the_coordinates_that_are_named_are_those_of_the_pair_that_makes_s_negative():
-    """u - t is 1/2 where two columns agree, -1/2 where they differ: G is 1/2 between them and 0 on its diagonal."""
+def two_columns_that_agree_where_weights_are_large(groups=None, lam=0.2):
+    """A problem without a core, and weights u: u - t is 1/2 where two columns agree, -1/2 where they differ, at t = 1.
+
+    So G is 1/2 between them and 0 on its diagonal.
+    """
     rng, n = np.random.default_rng(0), 64
     X = rng.standard_normal((n, 6))
     X -= X.mean(axis=0)
     above = np.arange(n) % 4 < 2
     X[:, 4] = np.where(np.arange(n) % 2, 1.0, -1.0)
     X[:, 5] = np.where(above, X[:, 4], -X[:, 4])
-    problem, u = direction_problem(X, 1.0, dc.Penalty(lam=0.2)), np.where(above, 1.5, 0.5)
-    core = Core(problem, NONE, np.zeros((0, 0)))
+    problem = direction_problem(X, 1.0, dc.Penalty(lam=lam, groups=groups))
+    return Core(problem, NONE, np.zeros((0, 0))), np.where(above, 1.5, 0.5)
+
+
+@pytest.mark.parametrize("lam", [0.2, 0.4])
+@pytest.mark.parametrize("slack", [0.0, 0.2, 0.5])
+@pytest.mark.parametrize("groups", [None, [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 4], [0, 0, 1, 1, 2, 3]])
+def test_a_look_proves_its_bound_where_s_with_the_multiplier_nearest_to_it_is_positive_beyond_its_slack(
+    monkeypatch, groups, slack, lam
+):
+    eliminated, refused, spent = outwards.eliminate_core, 0, 0.01
+    monkeypatch.setattr(outwards, "eliminate_core", lambda *given: eliminated(*given)._replace(slack=slack))
+    core, u = two_columns_that_agree_where_weights_are_large(groups, lam)
+    problem = core.problem
+    for t in np.linspace(0.5, 3.0, 60):
+        look = look_outside(core, u, 0.2, t, spent)
+        G = problem.X.moment(u) - t * (problem.A + np.diag(problem.c**2))
+        S = t * problem.structure.coupling(problem.c).project(G / t) - G
+        assert (look.lower is not None) == (np.linalg.eigvalsh(S)[0] > slack)
+        refused += look.lower is None
+        assert look.lower is None or Fraction(look.lower) <= 1 - Fraction(t) * Fraction(0.2) - Fraction(spent)
+    assert 0 < refused < 60
+
+
+def test_the_coordinates_that_are_named_are_those_of_the_pair_that_makes_s_negative():
+    core, u = two_columns_that_agree_where_weights_are_large()
     assert look_outside(core, u, 1.0, 1.9).lower is not None
     look = look_outside(core, u, 1.0, 1.0)
     assert look.lower is None

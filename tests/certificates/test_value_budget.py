@@ -435,7 +435,7 @@ def test_the_bound_near_balance_is_that_at_balance_less_what_balancing_rows_of_t
 
     The bound is about half of the number given, so that the difference is exact.
     """
-    F, lower = np.add(np.vstack([BALANCED, BALANCED]), [alpha**0.5, 0.0]), 16.0 * alpha**0.5
+    F, lower = np.tile(BALANCED, (2, 1)) + np.array([alpha**0.5, 0.0]), 16.0 * alpha**0.5
     fallen = Fraction(lower) - Fraction(label_proof.bound_near_balance(lower, alpha))
     assert 64 * Fraction(alpha) <= fallen**2 <= 64 * Fraction(alpha) * (1 + 20 * Fraction(UNIT))
     assert cost_of_balance(F, 0.0) == pytest.approx(float(fallen), rel=1e-6, abs=8.0 * sum_error(40))

@@ -111,6 +111,11 @@ def test_energies_of_sparse_rows_count_what_they_are_made_of_each_where_the_othe
     alone, products = off(0.0, 0.0, 1.0)
     assert np.all(alone >= products**2)
     assert np.all(products > sum_error(2 * d))
+    X = SparseColumns(scipy.sparse.csc_array(np.full((n, d), 3.0)), np.zeros(d))
+    gain, energy = X.energy_sums(RoundedFactor(np.eye(d), np.zeros(d), np.ones(d), d**0.5, n))  # not sparse
+    least = sum_error(2 * d) * (3.0 * d**0.5 + 1.0) * d**0.5
+    assert n * least <= n * 3.0 * d**0.5 - gain
+    assert energy >= n * (3.0 * d**0.5 + least) ** 2
 
 
 def test_entries_that_the_row_cancels_are_zeros():

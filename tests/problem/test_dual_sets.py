@@ -352,7 +352,7 @@ def test_what_is_clipped_between_groups_is_in_the_dual_set_to_the_last_bit():
         T[:2] *= rng.choice([0.5, 1.0])  # so that the singular value of a block is at its bound, or twice that
         T[:, :3] /= 3.0**0.5
         exactly = np.outer(fractions(c[:3]), fractions(c[3:])) * Fraction(t)
-        assert np.all(np.abs(fractions(plain.clip(2.0 * T, t))) <= exactly)
+        assert np.all(np.abs(fractions(plain.clip(rng.choice([-2.0, 2.0]) * T, t))) <= exactly)
         rounded_up += np.sum(fractions(np.outer(c[:3], c[3:]) * t) > exactly)
         inside = fractions(part.clip(T, t))
         for g in (np.arange(2), np.array([2])):
@@ -360,6 +360,12 @@ def test_what_is_clipped_between_groups_is_in_the_dual_set_to_the_last_bit():
                 B, side = inside[np.ix_(g, h)], exactly[g[0], h[0]]
                 assert is_semidefinite(side**2 * fractions(np.eye(len(g))) - B @ B.T)
     assert rounded_up > 0
+
+
+def test_an_offset_is_in_no_group_of_columns_and_has_no_known_sign():
+    structure = Structure(np.array([0, 1, 1]), np.ones(3, dtype=bool)).with_offset()
+    np.testing.assert_array_equal(structure.labels, [0, 1, 1, 2])
+    np.testing.assert_array_equal(structure.nonnegative, [True, True, True, False])
 
 
 def test_the_columns_beyond_the_dual_set_are_those_of_groups_with_a_block_beyond_it():

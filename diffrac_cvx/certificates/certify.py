@@ -374,7 +374,7 @@ def certify_clusters(
     lower : Result or float
         A solved relaxation of Eq. (8), (11) or (15) with the same nu and penalty, or its lower bound.
     n_clusters : int, optional
-        K, at least 2; by default the largest label plus one, and at least 2.
+        K, from 2 to the number of points; by default the largest label plus one, and at least 2.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty

@@ -214,7 +214,7 @@ def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
     array = array.astype(np.float64)
     bad = ~(np.isfinite(array) & (array >= 0) & (array <= 1e100))
     if bad.any():
-        raise ParameterError(f"{name} = {exact(array[bad].ravel()[0])} must be from 0 to 1e100")
+        raise ParameterError(f"{name} = {exact(array[bad].ravel()[0])} must be finite, not negative, at most 1e100")
     return _frozen(array)
 
 

@@ -70,7 +70,7 @@ def procrustes(F: npt.ArrayLike, k: int, *, restarts: int = 20, rng: np.random.G
     F : (n, r) array
         Factor of Y = F F'; its best approximation of rank k + 1 is used.
     k : int
-        Number of labels.
+        Number of labels, at most that of the points.
     restarts : int
         Number of random rotations.
     rng : numpy.random.Generator or int

@@ -318,13 +318,14 @@ def test_v_is_not_called_diagonal_where_features_without_a_weight_take_part_in_i
 
 
 def test_what_would_not_fit_in_memory_is_refused_and_the_factor_of_a_matrix_is_there(monkeypatch):
-    result = dc.low_rank(planted(), penalty=STRONG, tol=1e-4)
+    X = planted()
+    result = dc.low_rank(X, penalty=STRONG, tol=1e-4)
     monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1000.0)
     with pytest.raises(dc.ResourceError, match="use the factor G of the result"):
         _ = result.V
     assert result.G.shape[0] == 30
     with pytest.raises(dc.ResourceError, match="60 points and 30 features"):
-        dc.low_rank(planted(), penalty=STRONG)
+        dc.low_rank(X, penalty=STRONG)
 
 
 def test_one_block_that_would_not_fit_in_memory_is_left_with_the_bracket_so_far(monkeypatch):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from diffrac_cvx.certificates import values
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.checks import Centred
+from diffrac_cvx.points.dense import array_points, weighted_points
 from diffrac_cvx.points.linear_algebra import EPS, RidgeWhitener
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import misfits, row_norms
@@ -17,6 +18,11 @@ from diffrac_cvx.solvers import stopping
 def centred_points(X, shares=None):
     """Return points that are centred already, an array or not; those of an array may have shares."""
     return X if isinstance(X, Points) else array_points(X, shares)
+
+
+def linked_points(X, links=None):
+    """Return points of an array that are centred already, with what is known of them."""
+    return weighted_points(Centred(X, np.zeros(X.shape[1])), None, links)
 
 
 def direction_problem(X, nu, penalty, shares=None):

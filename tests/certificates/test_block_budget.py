@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
-from posed import direction_problem
+from posed import direction_problem, linked_points
 from rationals import badly_centred_column, centred, fractions, gram, lossy_columns, nearly_ones, size
 
 import diffrac_cvx as dc
@@ -30,7 +30,6 @@ from diffrac_cvx.certificates.screening import (
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.floating_point import Whitening, sum_error
 from diffrac_cvx.points.sparse import as_sparse_columns
 
@@ -503,7 +502,7 @@ def test_the_quick_radius_counts_weights_that_are_not_those_of_the_point(times):
 
 def test_no_quick_radius_is_known_where_points_are_linked_or_the_powers_of_a_row_underflow():
     X, pairs = as_data(normal(30, 2)), dc.Links(same=[(0, 1), (2, 3)])
-    linked = block_problem(direction_problem(weighted_points(X, None, pairs), 1.0, dc.Penalty(c=0.3)))
+    linked = block_problem(direction_problem(linked_points(X, pairs), 1.0, dc.Penalty(c=0.3)))
     free, q = split_of(X), np.ones(30)
     assert quick_radius(free, q, 1e-3, q, 1.0) is not None
     assert quick_radius(linked, np.ones(28), 1e-3, np.ones(28), 1.0) is None
@@ -728,8 +727,7 @@ def test_multipliers_beyond_their_box_are_clipped_block_by_block():
 def test_unpenalised_columns_of_linked_points_are_off_by_their_sums_too():
     X, links = as_data(normal(400, 2)), dc.Links(same=[(i, i + 1) for i in range(199)])
     linked, free = (
-        block_problem(direction_problem(weighted_points(X, None, given), 0.5, dc.Penalty(c=0.3)))
-        for given in (links, None)
+        block_problem(direction_problem(linked_points(X, given), 0.5, dc.Penalty(c=0.3))) for given in (links, None)
     )
     assert linked.whitened.data_error >= free.whitened.data_error + 0.7 * sum_error(200)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from oracles import solve_normalized
-from posed import direction_problem
+from posed import direction_problem, linked_points
 from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
@@ -22,7 +22,7 @@ from diffrac_cvx.certificates.separation import label_components, label_groups
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.dense import array_points, weighted_points
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import Whitening, sum_error
 from diffrac_cvx.points.links import Groups
 from diffrac_cvx.problem.result import Bracket
@@ -265,7 +265,7 @@ def test_nothing_is_apart_where_links_signs_without_a_weight_or_too_wide_a_gap_l
     assert free.max() == label_components(offset, weights, None).max() > 0
     assert not label_components(offset, weights_at(np.full(60, 0.5), 10.0), None).any()
     linked = direction_problem(
-        weighted_points(X, None, dc.Links(different=[(0, 1)])), 1.0, dc.Penalty(lam=0.5, ridge=1.0, groups=groups)
+        linked_points(X, dc.Links(different=[(0, 1)])), 1.0, dc.Penalty(lam=0.5, ridge=1.0, groups=groups)
     )
     assert not label_components(linked, weights_at(np.full(59, 0.5), 1e-9), None).any()
     lam = np.where(np.arange(6) == 5, 0.0, 0.5) if groups is None else [0.5, 0.5, 0.5, 0.0]
@@ -377,7 +377,7 @@ def test_the_multipliers_of_points_that_are_there_twice_and_linked_prove_what_th
 
 def test_where_all_points_are_linked_every_factor_has_the_value_of_the_labels_that_are_left():
     X, sign = as_data(np.random.default_rng(0).standard_normal((9, 2))), np.where(np.arange(9) % 2, 1.0, -1.0)
-    H = label_proof.projection_of(X, None, Groups(np.zeros(9, dtype=int), sign, -1))
+    H = label_proof.projection_of(array_points(X, None, Groups(np.zeros(9, dtype=int), sign, -1)))
     least = label_proof.objective(H.Q, sign[:, None]) + np.mean(sign) ** 2
     for F in (X, np.sign(X[:, :1]), np.random.default_rng(1).standard_normal((9, 3))):
         assert label_bounds.bracket_nu(H, F, 1.0).upper == pytest.approx(least, abs=1e-12)
@@ -394,7 +394,7 @@ def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wron
     assert dc.certify_y(noisy, Y).upper < 2.0
     for error in (0.6, 1.0, 1.5, np.inf, np.nan):
         monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *of, error=error: Whitening(0.0, error))
-        assert label_proof.projection_of(noisy).off == np.inf
+        assert label_proof.projection_of(array_points(noisy)).off == np.inf
         assert dc.certify_y(noisy, Y) == Bracket(0.0, 1.0)
 
 

@@ -330,9 +330,9 @@ def test_what_the_coordinates_of_a_projection_leave_out_is_in_what_it_is_off(mon
     """A column with a ridge that is left out: H lacks what it would add, its length over that of both."""
     X = np.array([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]]) * [1.0, 1e-3]
     ridge, beside = np.array([0.5, a]), 1e-3 / a
-    found = RidgeWhitener(np.array([[(1.0 + 0.25) ** -0.5], [0.0]]), 0, beside, 1.0 / 0.5 + beside)
+    found = RidgeWhitener(np.array([[(1.0 + 0.25) ** -0.5], [0.0]]), beside, 1.0 / 0.5 + beside)
     monkeypatch.setattr(label_proof, "scale_to_whiten", lambda X, ridge: Whitened(X, ridge, found))
-    H, y = projection_of(X, ridge), np.array([1.0, -1.0, 1.0, -1.0])
+    H, y = projection_of(array_points(X), ridge), np.array([1.0, -1.0, 1.0, -1.0])
     lacks = beside**2 / (1.0 + beside**2)
     assert np.sum((H.Q.T @ y) ** 2) == pytest.approx(4.0 * 0.8)  # of the column that is kept
     assert lacks <= H.off

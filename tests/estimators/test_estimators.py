@@ -197,10 +197,10 @@ def counts(monkeypatch):
 
         return call
 
-    for name, kind in (("as_matrix", "checked"), ("centred_data", "centred")):
+    for name, kind, inside in (("as_matrix", "checked", "points"), ("centred_data", "centred", "")):
         wrapped = counted(getattr(checks, name), kind)
         for module in list(sys.modules.values()):
-            if getattr(module, "__name__", "").startswith("diffrac_cvx.") and name in vars(module):
+            if getattr(module, "__name__", "").startswith(f"diffrac_cvx.{inside}") and name in vars(module):
                 monkeypatch.setattr(module, name, wrapped)
     return found
 

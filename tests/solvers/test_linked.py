@@ -6,14 +6,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from oracles import solve_coupled
+from posed import linked_points
 from rationals import fractions, is_semidefinite
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.label_bounds import min_eigenvalue
 from diffrac_cvx.certificates.label_proof import projection_of
-from diffrac_cvx.points.checks import Centred
-from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
+from diffrac_cvx.points.dense import DensePoints, array_points
 from diffrac_cvx.points.floating_point import Whitening, sum_error
 from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.proved_sums import RoundedFactor
@@ -186,10 +186,7 @@ def test_what_sums_of_points_may_be_off_is_in_what_the_data_are_off():
     X, links = rng.standard_normal((400, 2)), linked_in_turn(400, 40)
     X -= X.mean(axis=0)
     penalty = dc.Penalty(lam=0.1)
-    linked, free = (
-        direction_problem(weighted_points(Centred(X, np.zeros(2)), None, given), 1.0, penalty)
-        for given in (links, None)
-    )
+    linked, free = (direction_problem(linked_points(X, given), 1.0, penalty) for given in (links, None))
     exact = np.array([[Fraction(value) for value in row] for row in linked.gram.array().tolist()], dtype=object)
     groups = linked.groups
     sums = np.zeros((groups.n_groups, 2), dtype=object)

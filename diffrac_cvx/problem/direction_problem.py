@@ -518,11 +518,10 @@ def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty
         mask &= ~vary_as_rounding(X)  # of which whoever read the table has warned
         if not mask.any():
             return
-        which = f"column {list_some(mask)} of X is" if mask.sum() == 1 else f"columns {list_some(mask)} of X are"
+        one, which = mask.sum() == 1, list_some(mask)
+        does = f"column {which} of X is excluded: it is" if one else f"columns {which} of X are excluded: they are"
         warn_degenerate(
-            f"{which} excluded: without a penalty, rounding does not tell it from a combination of the others; add a "
-            "ridge to keep it",
-            depth=5,
+            f"{does} collinear with others, up to rounding; a ridge keeps {'it' if one else 'them'}", depth=5
         )
 
 

@@ -104,7 +104,7 @@ class Points(ABC):
     def scaled(self, factors: Array) -> Self:
         """Return the columns times factors, shape (D,)."""
 
-    def excluding(self, excluded: Excluded) -> Self:
+    def excluding(self, excluded: Excluded | None) -> Self:
         """Return it with the mark that these columns, which are zero, were excluded."""
         self.excluded = excluded
         return self

@@ -269,7 +269,7 @@ class StreamedRows(Points):
         units, offset = self.units * factors[: len(self.units)], self.offset
         return replace(self, units=units, offset=offset * float(factors[-1]) if offset > 0.0 else offset)
 
-    def excluding(self, excluded: Excluded) -> Self:
+    def excluding(self, excluded: Excluded | None) -> Self:
         return replace(self, excluded=excluded)
 
     def with_offset(self) -> Self:

@@ -68,9 +68,12 @@ def best_direction(points: Points, target: Array, weights: Weights) -> Array:
     The mean of the squares is weighted where the points have shares.  Where the time is up while many features are
     weighed, it is a direction that costs more.  A factorisation that would not fit in memory is refused.
     """
-    if points.excluded is not None and not points.in_passes:  # columns that are excluded have no coefficient
+    if points.excluded is not None:  # columns that are excluded have no coefficient, not even of rounding
         v, stays = np.zeros(points.shape[1]), np.setdiff1d(np.arange(points.shape[1]), points.excluded.columns)
-        v[stays] = best_direction(points.in_columns().columns(stays), target, weights.restrict(stays))
+        if points.in_passes:
+            v[stays] = best_direction(points.excluding(None), target, weights)[stays]
+        else:
+            v[stays] = best_direction(points.in_columns().columns(stays), target, weights.restrict(stays))
         return v
     a, c, structure = weights
     if not structure.is_plain:

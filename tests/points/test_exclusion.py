@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
+from forms import as_dask
 from rationals import centred, fractions
 
 import diffrac_cvx as dc
@@ -201,3 +202,18 @@ def test_nothing_else_decides_on_rank():
         if isinstance(node, ast.Name | ast.Attribute) and getattr(node, "id", getattr(node, "attr", "")) in names
     }
     assert places <= {"exclusion.py", "checks.py", "linear_algebra.py", "reading.py", "sparse.py"}
+
+
+@pytest.mark.parametrize("form", ["array", "dask"])
+@pytest.mark.parametrize("setting", ["no penalty", "l1 on the others"])
+def test_directions_of_labels_have_no_coefficient_of_rounding_on_an_excluded_column(form, setting):
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((N, 3)) * [10.0, 1.0, 1.0]
+    X, y = np.column_stack([1.8 * A[:, 0] + 32.0, A]), np.where(np.arange(N) % 2, 1.0, -1.0)
+    table = as_dask(X) if form == "dask" else X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        proof = dc.certify_labels(table, y, -1.0, penalty=SETTINGS[setting](4))
+        clusters = dc.certify_clusters(table, (y > 0).astype(int), -1.0, penalty=SETTINGS[setting](4))
+    assert proof.n_excluded == clusters.n_excluded == 1
+    assert [np.count_nonzero(v[:2]) for v in (proof.v, *clusters.W)] == [1, 1, 1]

@@ -42,26 +42,26 @@ class ResourceError(MemoryError):
     """The problem would not fit in memory; the message says which formulation would."""
 
 
-class ContradictionError(RuntimeError):
+class InvalidBoundError(RuntimeError):
     """Something costs less than a lower bound on its cost: the bound is not valid.
 
     Attributes
     ----------
     lower : float
         The bound.
-    cost : float
+    objective : float
         The cost, not below the exact one.
     """
 
-    def __init__(self, message: str, lower: float = float("nan"), cost: float = float("nan")) -> None:
+    def __init__(self, message: str, lower: float = float("nan"), objective: float = float("nan")) -> None:
         super().__init__(message)
-        self.lower, self.cost = lower, cost
+        self.lower, self.objective = lower, objective
 
     def __reduce__(self) -> tuple[type, tuple[str, float, float]]:
-        return type(self), (str(self), self.lower, self.cost)
+        return type(self), (str(self), self.lower, self.objective)
 
 
-class LostError(RuntimeError):
+class ClusterConnectionError(RuntimeError):
     """A cluster was lost before the data were read; the message says what is proved until then.
 
     Attributes

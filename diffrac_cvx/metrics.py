@@ -11,19 +11,27 @@ import numpy.typing as npt
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix, in_unit_interval
 from diffrac_cvx.points.label_factors import FactorTable
-from diffrac_cvx.points.linear_algebra import column_basis, leading_right_vectors, mean_of, standardise, weigh_rows
+from diffrac_cvx.points.linear_algebra import (
+    column_basis,
+    leading_right_vectors,
+    mean_of,
+    scale_by_sqrt_weights,
+    standardize_columns,
+)
 
-DENSE = 200  # rows or columns of a factor from which on two eigenvalues are computed, and not all singular values
+FULL_FACTOR_SVD_SIZE = (
+    200  # rows or columns of a factor from which on two eigenvalues are computed, and not all singular values
+)
 
 
-def clustering_error(y: npt.ArrayLike, y_hat: npt.ArrayLike) -> float:
+def clustering_error(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
     """Return 1 - (y'y_hat/n)^2: 0 if and only if the clusters are the same, whatever their names.
 
     Source: section 7.1.  The error of a constant y_hat is 1 - imbalance(y).
 
     Parameters
     ----------
-    y, y_hat : (n,) array
+    y_true, y_pred : (n,) array
         Labels in {-1, +1}.
 
     Raises
@@ -31,8 +39,8 @@ def clustering_error(y: npt.ArrayLike, y_hat: npt.ArrayLike) -> float:
     DataError
         If there are other labels, or the lengths differ.
     """
-    y = as_labels(y)
-    return 1.0 - float(np.mean(y * as_labels(y_hat, len(y), "y_hat"))) ** 2
+    y_true = as_labels(y_true)
+    return 1.0 - float(np.mean(y_true * as_labels(y_pred, len(y_true), "y_hat"))) ** 2
 
 
 def imbalance(y: npt.ArrayLike) -> float:
@@ -42,11 +50,11 @@ def imbalance(y: npt.ArrayLike) -> float:
 
 def factor_imbalance(F: Array | FactorTable) -> float:
     """Return 1'Y1/n^2 of Y = F F', in [0, 1], F (n, r) with unit rows: if Y = yy', the imbalance of y."""
-    mean = F.products_with(np.ones(len(F))) / len(F) if isinstance(F, FactorTable) else F.mean(axis=0)
+    mean = F.rmatvec(np.ones(len(F))) / len(F) if isinstance(F, FactorTable) else F.mean(axis=0)
     return min(float(np.sum(mean**2)), 1.0)
 
 
-class Crosstab(NamedTuple):
+class ContingencyMatrix(NamedTuple):
     """How many points of each true class are in each cluster found.
 
     Attributes
@@ -62,12 +70,12 @@ class Crosstab(NamedTuple):
     found: tuple[Any, ...]
 
 
-def crosstab(true: npt.ArrayLike, found: npt.ArrayLike) -> Crosstab:
+def contingency_matrix(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> ContingencyMatrix:
     """Count the points of each true class in each cluster found, for any number of classes and clusters.
 
     Parameters
     ----------
-    true, found : (n,) array
+    labels_true, labels_pred : (n,) array
         Numbers or names.
 
     Raises
@@ -75,7 +83,7 @@ def crosstab(true: npt.ArrayLike, found: npt.ArrayLike) -> Crosstab:
     DataError
         If the lengths differ, or there are no points.
     """
-    one, other = np.asarray(true), np.asarray(found)
+    one, other = np.asarray(labels_true), np.asarray(labels_pred)
     if one.ndim != 1 or one.shape != other.shape:
         raise DataError(f"true has shape {one.shape} and found {other.shape}; pass one name for each point in both")
     if len(one) == 0:
@@ -83,10 +91,10 @@ def crosstab(true: npt.ArrayLike, found: npt.ArrayLike) -> Crosstab:
     (classes, i), (clusters, j) = (np.unique(part, return_inverse=True) for part in (one, other))
     counts = np.zeros((len(classes), len(clusters)), dtype=np.int64)
     np.add.at(counts, (i, j), 1)
-    return Crosstab(counts, tuple(classes.tolist()), tuple(clusters.tolist()))
+    return ContingencyMatrix(counts, tuple(classes.tolist()), tuple(clusters.tolist()))
 
 
-def adjusted_rand_index(true: npt.ArrayLike, found: npt.ArrayLike) -> float:
+def adjusted_rand_score(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> float:
     """Return how well clusters agree with classes, for any number of both: 1 if they are the same, about 0 by chance.
 
     The share of the pairs of points on which they agree, less what is expected of random clusters of the same sizes,
@@ -96,15 +104,15 @@ def adjusted_rand_index(true: npt.ArrayLike, found: npt.ArrayLike) -> float:
 
     Parameters and errors are those of crosstab.
     """
-    counts = crosstab(true, found).counts.astype(np.float64)
+    counts = contingency_matrix(labels_true, labels_pred).counts.astype(np.float64)
     n = counts.sum()
-    together, of_true, of_found = (
+    same_pairs, pairs_true, pairs_pred = (
         float(np.sum(sizes * (sizes - 1.0))) / 2.0 for sizes in (counts, counts.sum(axis=1), counts.sum(axis=0))
     )
-    pairs = float(n * (n - 1.0)) / 2.0
-    expected = of_true * of_found / pairs if pairs else 0.0
-    most = (of_true + of_found) / 2.0
-    return (together - expected) / (most - expected) if most != expected else 1.0
+    all_pairs = float(n * (n - 1.0)) / 2.0
+    expected = pairs_true * pairs_pred / all_pairs if all_pairs else 0.0
+    maximum = (pairs_true + pairs_pred) / 2.0
+    return (same_pairs - expected) / (maximum - expected) if maximum != expected else 1.0
 
 
 def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -132,7 +140,7 @@ def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
     return min(separation(column_basis(data), as_labels(y, len(data))), 1.0)
 
 
-def separation(G: Array | FactorTable, y: Array, shares: Array | None = None) -> float:
+def separation(G: Array | FactorTable, y: Array, sample_weight: Array | None = None) -> float:
     r"""Return :math:`\|G^\top \Pi_n y\|_2^2 / \|\Pi_n y\|_2^2`, and 0 if all labels are equal.
 
     It is the part of the variance of the rows of G that two clusters explain: 2-means on these rows maximises it.
@@ -145,13 +153,15 @@ def separation(G: Array | FactorTable, y: Array, shares: Array | None = None) ->
         Points, one a row; any number of columns, none included.
     y : (n,) array
         Labels in {-1, +1}.
-    shares : (n,) array, optional
+    sample_weight : (n,) array, optional
         Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
-    centered = weigh_rows(y - mean_of(y, shares), shares)
-    spread = float(centered @ centered)
-    pulls = G.products_with(centered) if isinstance(G, FactorTable) else weigh_rows(G, shares).T @ centered
-    return float(np.sum(pulls**2)) / spread if spread > 0.0 else 0.0
+    centered = scale_by_sqrt_weights(y - mean_of(y, sample_weight), sample_weight)
+    variation = float(centered @ centered)
+    projections = (
+        G.rmatvec(centered) if isinstance(G, FactorTable) else scale_by_sqrt_weights(G, sample_weight).T @ centered
+    )
+    return float(np.sum(projections**2)) / variation if variation > 0.0 else 0.0
 
 
 def numerical_rank(F: npt.ArrayLike, rtol: float = 1e-2) -> int:
@@ -192,7 +202,7 @@ def eigenvalue_ratio(F: npt.ArrayLike | FactorTable) -> float:
         return float(max(values[1], 0.0) / (values[0] or 1.0)) if len(values) > 1 else 0.0
     factor = as_matrix(F, "F")
     size = min(factor.shape)
-    if size <= DENSE:
+    if size <= FULL_FACTOR_SVD_SIZE:
         return float(np.append(_relative_eigenvalues(factor), 0.0)[1])
     first, second = np.sum((factor @ leading_right_vectors(factor, 2).T) ** 2, axis=0)
     return float(second / (first or 1.0))
@@ -204,7 +214,7 @@ def _relative_eigenvalues(F: npt.ArrayLike) -> Array:
     return np.asarray((singular / (singular[0] or 1.0)) ** 2)
 
 
-def label_subspace_overlap(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> float:
+def label_subspace_overlap(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> float:
     r"""Return how much the spans of the true and of the found labels have in common.
 
     .. math::
@@ -218,18 +228,18 @@ def label_subspace_overlap(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> float
     Parameters
     ----------
     Y_true : (n, K) array
-    Y_hat : (n, k) array
+    Y_pred : (n, k) array
 
     Raises
     ------
     DataError
         If an input is not a finite matrix or the numbers of rows differ.
     """
-    true, found = _as_labels_of_equal_length(Y_true, Y_hat)
+    true, found = _as_labels_of_equal_length(Y_true, Y_pred)
     return float(np.sum((column_basis(true).T @ column_basis(found)) ** 2))
 
 
-def label_correlations(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> Array:
+def label_correlations(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> Array:
     r"""Return the absolute correlations between found and true labels, (k, K), in [0, 1].
 
     .. math::
@@ -241,12 +251,12 @@ def label_correlations(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> Array:
 
     Parameters and errors are those of label_subspace_overlap.
     """
-    true, found = _as_labels_of_equal_length(Y_true, Y_hat)
-    return np.minimum(np.abs(standardise(found).X.T @ standardise(true).X) / len(true), 1.0)
+    true, found = _as_labels_of_equal_length(Y_true, Y_pred)
+    return np.minimum(np.abs(standardize_columns(found).X.T @ standardize_columns(true).X) / len(true), 1.0)
 
 
-def _as_labels_of_equal_length(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> tuple[Array, Array]:
-    true, found = as_matrix(Y_true, "Y_true"), as_matrix(Y_hat, "Y_hat")
+def _as_labels_of_equal_length(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> tuple[Array, Array]:
+    true, found = as_matrix(Y_true, "Y_true"), as_matrix(Y_pred, "Y_hat")
     if len(true) != len(found):
         raise DataError(f"Y_hat has {len(found)} rows, but Y_true has {len(true)}")
     return true, found

@@ -9,40 +9,40 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.contradictions import require_consistent
+from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.label_bounds import bracket_alpha
 from diffrac_cvx.certificates.label_proof import Projection, projection_of
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.machine.time_budget import Clock
+from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
-from diffrac_cvx.points.checks import Array, as_labels, centred_data, in_unit_interval
+from diffrac_cvx.points.checks import Array, as_labels, centered_data, in_unit_interval
 from diffrac_cvx.points.checks import nonnegative as at_least_zero
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points
-from diffrac_cvx.problem.named_columns import GroupWeights, find_groups, names_in, penalty_on_columns
-from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike
+from diffrac_cvx.problem.formatting import width_of
+from diffrac_cvx.problem.named_columns import GroupWeights, column_names, find_groups, penalty_on_columns
+from diffrac_cvx.problem.penalties.columns import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
-from diffrac_cvx.problem.proved_numbers import width_of
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.relaxations import constrained_alpha
-from diffrac_cvx.rounding import kmeans_centered, obey
-from diffrac_cvx.rounding.caveats import Reservation, find_reservations, find_reservations_on_labels
+from diffrac_cvx.rounding import apply_constraints, kmeans_centered
+from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics, find_label_diagnostics
 from diffrac_cvx.rounding.directions import UnitColumns, align_signs, leading_direction
 from diffrac_cvx.solvers import low_rank, solve
 
-__all__ = ["Duality", "Path", "alpha_path", "duality", "lambda_path", "leading_direction", "nu_path"]
+__all__ = ["Duality", "RegularizationPath", "alpha_path", "duality", "lambda_path", "leading_direction", "nu_path"]
 
 
 Rounding = Callable[[Array], Array]
-Reserve = Callable[[Any, Array, Result], tuple[Reservation, ...]]
-Ask = Callable[[float], object]
+Diagnose = Callable[[Any, Array, Result], tuple[Diagnostic, ...]]
+ParameterCallback = Callable[[float], object]
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class RegularizationPath:
     """What is kept of the solutions along a grid: one entry for each parameter.
 
     Attributes
@@ -64,7 +64,7 @@ class Path:
         Clustering error of the rounded solutions, where labels were given.
     seconds : (m,) array
         Time to solve each.
-    reservations : tuple of tuples of Reservation
+    diagnostics : tuple of tuples of Diagnostic
         For each entry, why its rounded solution is no answer; empty tuples where it may be one.
     deviations : (d,) array or None
         Standard deviations of the features: directions times these are per standard deviation.
@@ -84,9 +84,9 @@ class Path:
     directions: Array
     error: Array | None
     seconds: Array
-    reservations: tuple[tuple[Reservation, ...], ...] = ()
+    diagnostics: tuple[tuple[Diagnostic, ...], ...] = ()
     deviations: Array | None = None
-    groups: Groups | None = None
+    groups: FeatureGroups | None = None
     n_excluded: Array | None = None
 
     @property
@@ -122,20 +122,20 @@ class Duality:
         Eq. (7), its parameter is the imbalance of the penalised solution, entry by entry.
     """
 
-    penalised: Path
-    constrained: Path
+    penalized: RegularizationPath
+    constrained: RegularizationPath
 
     @property
     def sums(self) -> tuple[Array, Array]:
         """The brackets of q(alpha) + nu alpha, lower and upper."""
-        line = self.penalised.parameter * self.constrained.parameter
+        line = self.penalized.parameter * self.constrained.parameter
         return self.constrained.lower + line, self.constrained.upper + line
 
     @property
-    def apart(self) -> Array:
+    def bracket_distance(self) -> Array:
         """Distance between the brackets of p(nu) and of q(alpha) + nu alpha: 0 where they overlap, as they must."""
         lower, upper = self.sums
-        return np.maximum(np.maximum(lower - self.penalised.upper, self.penalised.lower - upper), 0.0)
+        return np.maximum(np.maximum(lower - self.penalized.upper, self.penalized.lower - upper), 0.0)
 
     def bounds(self, alphas: npt.ArrayLike) -> tuple[Array, Array]:
         r"""Return proved bounds on q at any imbalances, lower and upper.
@@ -154,7 +154,7 @@ class Duality:
             If an imbalance is outside [0, 1].
         """
         grid = as_grid(alphas, "alphas", in_unit_interval)
-        lines = self.penalised.lower - np.outer(grid, self.penalised.parameter)
+        lines = self.penalized.lower - np.outer(grid, self.penalized.parameter)
         at = np.concatenate([self.constrained.parameter, [0.0, 1.0]])
         upper = np.concatenate([self.constrained.upper, [1.0, 0.0]])
         order = np.lexsort((upper, at))
@@ -171,20 +171,20 @@ class PathRecorder:
         y: npt.ArrayLike | None = None,
         rounding: Rounding = kmeans_centered,
         warn: bool = True,
-        links: Links | None = None,
+        constraints: Constraints | None = None,
     ) -> None:
         self.X: Any  # `Points`, which the solvers take too
-        if links is None:
+        if constraints is None:
             self.X = as_points(X, by_columns=True, warn=warn, depth=5)
         else:
-            self.X = weighted_points(centred_data(X, warn=warn, depth=5), None, links)
+            self.X = weighted_points(centered_data(X, warn=warn, depth=5), None, constraints)
         self.y = None if y is None else as_labels(y, len(self.X))
-        self.rounding = rounding if links is None else lambda F: obey(rounding(F), links)
+        self.rounding = rounding if constraints is None else lambda F: apply_constraints(rounding(F), constraints)
         self.columns = UnitColumns(self.X)
 
-    def row(self, result: Result, reserve: Reserve | None = None) -> dict[str, Any]:
-        """Return the entry of a path; ``reserve`` says of the data, labels and a result why they are no answer."""
-        labels = None if self.y is None and reserve is None else self.rounding(result.factor)
+    def row(self, result: Result, diagnose: Diagnose | None = None) -> dict[str, Any]:
+        """Return the entry of a path; ``diagnose`` says of the data, labels and a result why they are no answer."""
+        labels = None if self.y is None and diagnose is None else self.rounding(result.factor)
         return {
             "value": result.value,
             "lower": result.lower,
@@ -195,32 +195,34 @@ class PathRecorder:
             "directions": self.columns.leading_direction(self.columns.factor_of(result)),
             "error": np.nan if self.y is None or labels is None else clustering_error(self.y, labels),
             "seconds": result.seconds,
-            "reservations": () if reserve is None or labels is None else reserve(self.X, labels, result),
+            "diagnostics": () if diagnose is None or labels is None else diagnose(self.X, labels, result),
         }
 
-    def path(self, name: str, grid: Array, rows: Sequence[dict[str, Any]], penalty: Penalty = NO_PENALTY) -> Path:
+    def path(
+        self, name: str, grid: Array, rows: Sequence[dict[str, Any]], penalty: Penalty = NO_PENALTY
+    ) -> RegularizationPath:
         """Put rows into arrays."""
         lists = {key: [row[key] for row in rows] for key in rows[0]}
-        reservations = tuple(lists.pop("reservations"))
+        diagnostics = tuple(lists.pop("diagnostics"))
         columns: dict[str, Any] = {key: np.array(column) for key, column in lists.items()}
         columns["directions"] = align_signs(columns["directions"], self.columns.units)
-        known = penalty.structure(self.X.shape[1]).nonnegative
-        if known is not None:
-            against = np.sum(columns["directions"][:, known] / self.columns.units[known], axis=1) < 0.0
-            columns["directions"][against] *= -1.0
+        nonnegative = penalty.structure(self.X.shape[1]).nonnegative
+        if nonnegative is not None:
+            flipped = np.sum(columns["directions"][:, nonnegative] / self.columns.units[nonnegative], axis=1) < 0.0
+            columns["directions"][flipped] *= -1.0
         columns["error"] = None if self.y is None else columns["error"]
-        columns |= {"reservations": reservations, "deviations": np.sqrt(self.X.mean_squares())}
-        return Path(name, grid, **columns, groups=penalty.groups)
+        columns |= {"diagnostics": diagnostics, "deviations": np.sqrt(self.X.mean_squares())}
+        return RegularizationPath(name, grid, **columns, groups=penalty.groups)
 
     def low_rank_path(
         self,
         name: str,
         grid: Array,
         problem_at: Callable[[float], tuple[float, Penalty]],
-        progress: Ask | None,
-        total_time: float | None,
+        on_parameter: ParameterCallback | None,
+        time_limit: float | None,
         options: dict[str, Any],
-    ) -> Path:
+    ) -> RegularizationPath:
         """Solve (15) by `low_rank` along an increasing grid, from its largest parameter, which gives nu and a penalty.
 
         Weights of the points are refused, for directions and labels are read without.
@@ -234,9 +236,9 @@ class PathRecorder:
             return low_rank(self.X, *problem_at(parameter), start=start, **{**options, **limits})
 
         rows: list[dict[str, Any]] = []
-        for result in solve_along(grid[::-1], solve_at, progress, total_time):
+        for result in solve_along(grid[::-1], solve_at, on_parameter, time_limit):
             nu, penalty = problem_at(grid[-1 - len(rows)])
-            rows.append(self.row(result, partial(find_reservations, nu=nu, penalty=penalty)))
+            rows.append(self.row(result, partial(find_diagnostics, nu=nu, penalty=penalty)))
         return self.path(name, grid[len(grid) - len(rows) :], rows[::-1], penalty)
 
 
@@ -247,11 +249,11 @@ def nu_path(
     *,
     y: npt.ArrayLike | None = None,
     rounding: Rounding = kmeans_centered,
-    progress: Ask | None = None,
-    total_time: float | None = None,
-    links: Links | None = None,
+    on_parameter: ParameterCallback | None = None,
+    time_limit: float | None = None,
+    constraints: Constraints | None = None,
     **options: Any,
-) -> Path:
+) -> RegularizationPath:
     """Solve problem (15) along weights of the imbalance, by `low_rank`, from the largest, each started from the last.
 
     Source: Eq. (8), (14), section 2.3; Figure 2.
@@ -268,15 +270,15 @@ def nu_path(
         Labels in {-1, +1}, with which the rounded solutions are compared.
     rounding : callable
         From a factor F to labels, used when y is given.
-    progress : callable, optional
-        Called as ``progress(parameter)`` before each solve; a true value ends the path there, and what was solved so
-        far is returned; so does Ctrl-C where there is a ``progress``.
-    total_time : float, optional
+    on_parameter : callable, optional
+        Called as ``on_parameter(parameter)`` before each solve; a true value ends the path there, and what was solved so
+        far is returned; so does Ctrl-C where there is a ``on_parameter``.
+    time_limit : float, optional
         Seconds for the whole path; what one solve leaves is for the others.
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points of an array, which the rounded solutions obey too.
     **options
-        Passed to `low_rank`: tol, max_iter, time_limit.
+        Passed to `low_rank`: tol, max_iter, callback.
 
     Raises
     ------
@@ -284,8 +286,8 @@ def nu_path(
         If an input is not usable; the message names the value and the remedy.
     """
     grid = np.sort(as_grid(nus, "nus", in_unit_interval))
-    recorder = PathRecorder(X, y, rounding, links=links)
-    return recorder.low_rank_path("nu", grid, lambda nu: (nu, penalty), progress, total_time, options)
+    recorder = PathRecorder(X, y, rounding, constraints=constraints)
+    return recorder.low_rank_path("nu", grid, lambda nu: (nu, penalty), on_parameter, time_limit, options)
 
 
 def lambda_path(
@@ -295,16 +297,16 @@ def lambda_path(
     nu: float = 1.0,
     a: float | npt.ArrayLike = 0.0,
     ridge: Weight = None,
-    groups: GroupsLike | Groups | None = None,
+    groups: GroupsLike | FeatureGroups | None = None,
     group_weights: GroupWeights = "equal",
     nonnegative: Any = None,
     y: npt.ArrayLike | None = None,
     rounding: Rounding = kmeans_centered,
-    progress: Ask | None = None,
-    total_time: float | None = None,
-    links: Links | None = None,
+    on_parameter: ParameterCallback | None = None,
+    time_limit: float | None = None,
+    constraints: Constraints | None = None,
     **options: Any,
-) -> Path:
+) -> RegularizationPath:
     """Solve problem (15) along weights of the l1 part, by `low_rank`, from the largest, each started from the last.
 
     Source: Eq. (15), (20), section 3; lambda is c_i^2 for all i.  From large to small lambda the components of V join
@@ -330,16 +332,16 @@ def lambda_path(
         Columns whose coefficients are known to be at least 0; the directions have the sign that agrees.
     """
     grid = np.sort(as_grid(lams, "lams", at_least_zero))
-    recorder = PathRecorder(X, y, rounding, links=links)
-    d, names = recorder.X.shape[1], names_in(X)
-    found = None if groups is None else find_groups(groups, d, names)
+    recorder = PathRecorder(X, y, rounding, constraints=constraints)
+    d, names = recorder.X.shape[1], column_names(X)
+    feature_groups = None if groups is None else find_groups(groups, d, names)
 
     def problem_at(lam: float) -> tuple[float, Penalty]:
         weights = Penalty(a, lam=lam, ridge=ridge)
-        known: dict[str, Any] = {"group_weights": group_weights, "d": d, "names": names}
-        return nu, penalty_on_columns(weights, found, nonnegative, **known)
+        arguments: dict[str, Any] = {"group_weights": group_weights, "d": d, "names": names}
+        return nu, penalty_on_columns(weights, feature_groups, nonnegative, **arguments)
 
-    return recorder.low_rank_path("lambda", grid, problem_at, progress, total_time, options)
+    return recorder.low_rank_path("lambda", grid, problem_at, on_parameter, time_limit, options)
 
 
 def alpha_path(
@@ -349,10 +351,10 @@ def alpha_path(
     y: npt.ArrayLike | None = None,
     rounding: Rounding = kmeans_centered,
     solver: str | None = None,
-    progress: Ask | None = None,
-    total_time: float | None = None,
+    on_parameter: ParameterCallback | None = None,
+    time_limit: float | None = None,
     **options: Any,
-) -> Path:
+) -> RegularizationPath:
     """Solve problem (7) along imbalances, through CVXPY, compiled once; the variable is n x n.
 
     The directions are those of V = X^+ Y X^+'.
@@ -368,7 +370,7 @@ def alpha_path(
     solver : str, optional
         "CLARABEL", "SCS" or another, as for `solve`.
     **options
-        Passed to `solve`: tol, max_iter, time_limit.
+        Passed to `solve`: tol, max_iter.
 
     Raises
     ------
@@ -382,10 +384,10 @@ def alpha_path(
     def solve_at(alpha: float, _start: Result | None, **limits: Any) -> Result:
         return solve(relaxation.at(alpha=alpha), solver, **{**options, **limits})
 
-    def reserve(_X: Points, labels: Array, _result: Result) -> tuple[Reservation, ...]:
-        return find_reservations_on_labels(labels, NO_PENALTY)
+    def diagnose(_X: Points, labels: Array, _result: Result) -> tuple[Diagnostic, ...]:
+        return find_label_diagnostics(labels, NO_PENALTY)
 
-    rows = [recorder.row(result, reserve) for result in solve_along(grid, solve_at, progress, total_time)]
+    rows = [recorder.row(result, diagnose) for result in solve_along(grid, solve_at, on_parameter, time_limit)]
     return recorder.path("alpha", grid[: len(rows)], rows)
 
 
@@ -433,23 +435,26 @@ def duality(
         else:
             other = bracket_at_own_imbalance(projection, result, alpha)
         pairs.append((recorder.row(result), recorder.row(other)))
-    penalised, constrained = zip(*pairs[::-1], strict=True)
-    first = recorder.path("nu", grid, penalised)
-    return Duality(penalised=first, constrained=recorder.path("alpha", first.imbalance, constrained))
+    penalized, constrained = zip(*pairs[::-1], strict=True)
+    first = recorder.path("nu", grid, penalized)
+    return Duality(penalized=first, constrained=recorder.path("alpha", first.imbalance, constrained))
 
 
-def bracket_at_own_imbalance(projection: Projection, penalised: Result, alpha: float) -> Result:
+def bracket_at_own_imbalance(projection: Projection, penalized: Result, alpha: float) -> Result:
     """Return a solution of (8) as one of (7) at its own imbalance, with the bracket that it proves there."""
     started = time.perf_counter()
     with in_range():
-        lower, upper = bracket_alpha(projection, penalised.F, alpha)
+        lower, upper = bracket_alpha(projection, penalized.F, alpha)
     require_consistent(lower, upper, "the labels' matrix")
     seconds = time.perf_counter() - started
-    return replace(penalised, value=upper, lower=lower, upper=upper, seconds=seconds, solver="certify_y")
+    return replace(penalized, value=upper, lower=lower, upper=upper, seconds=seconds, solver="certify_y")
 
 
 def solve_along(
-    grid: Array, solve_at: Callable[..., Result], progress: Ask | None = None, total_time: float | None = None
+    grid: Array,
+    solve_at: Callable[..., Result],
+    on_parameter: ParameterCallback | None = None,
+    time_limit: float | None = None,
 ) -> Iterator[Result]:
     """Solve at one parameter after the other, each started from the last one that was not answered in closed form.
 
@@ -459,27 +464,27 @@ def solve_along(
         The parameters.
     solve_at : callable
         Called as ``solve_at(parameter, start)``, with ``time_limit=`` where there is a limit of time.
-    progress : callable, optional
+    on_parameter : callable, optional
         Called before each solve; a true value ends the path.  At least one parameter is solved.
-    total_time : float, optional
+    time_limit : float, optional
         Seconds for all solves together.
 
     Raises
     ------
     KeyboardInterrupt
-        At Ctrl-C, where there is no ``progress`` or nothing is solved yet.
+        At Ctrl-C, where there is no ``on_parameter`` or nothing is solved yet.
     """
-    start, clock = None, Clock(total_time)
+    start, timer = None, Timer(time_limit)
     for k, parameter in enumerate(grid):
-        if progress is not None and progress(float(parameter)) and k:
+        if on_parameter is not None and on_parameter(float(parameter)) and k:
             return
-        if k and clock.is_over:
+        if k and timer.is_over:
             return
-        limits = {} if total_time is None else {"time_limit": clock.share(len(grid) - k)}
+        limits = {} if time_limit is None else {"time_limit": timer.split(len(grid) - k)}
         try:
             result = solve_at(float(parameter), start, **limits)
         except KeyboardInterrupt:
-            if progress is None or k == 0:
+            if on_parameter is None or k == 0:
                 raise
             return
         yield result

@@ -15,22 +15,22 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx import relaxations
-from diffrac_cvx.baselines import alternating_optimisation, gaussian_mixture, kmeans_standardised, kmeans_whitened
+from diffrac_cvx.baselines import alternating_optimization, gaussian_mixture, kmeans_standardized, kmeans_whitened
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.problem.result import Bracket, Result
 from diffrac_cvx.solvers import fista, low_rank
-from diffrac_cvx.solvers.reference import SMALL_ROWS, SMALL_SIDE
+from diffrac_cvx.solvers.reference import SMALL_NONZEROS, SMALL_SIDE
 
-PARTS = {  # of a penalty, and how what does not take one says so
+PENALTY_PARTS = {  # of a penalty, and how what does not take one says so
     "ridge": "no ridge",
     "l1": "no l1 penalty",
     "groups": "no groups of columns",
     "signs": "no known signs",
 }
-EVERY = tuple(PARTS)
-MOST_ON_PAGE = 150  # points, or rows of V, of a relaxation on the interactive page: it takes seconds
+ALL_PARTS = tuple(PENALTY_PARTS)
+MAX_SIZE_ON_PAGE = 150  # points, or rows of V, of a relaxation on the interactive page: it takes seconds
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,7 +47,7 @@ class Parameters:
         Imbalance that (7) fixes, NaN where nothing needs it; (7) + nu alpha is at most alpha_slack above (8) there.
     k : int
         Number of classes of the multi-class relaxation; its solutions are the same for any number.
-    links : Links or None
+    constraints : Constraints or None
         What is known of some points.
     """
 
@@ -56,7 +56,7 @@ class Parameters:
     alpha: float = np.nan
     alpha_slack: float = np.inf
     k: int = 3
-    links: Links | None = None
+    constraints: Constraints | None = None
 
 
 # What a bracket proves about the optimum of (15).  A record's functions belong to a module: they are sent to other
@@ -105,28 +105,28 @@ class RelaxationRecord:
         From the data, and what it takes by name, to a `Relaxation`.
     equations : tuple of str
         Its numbers in the paper.  The first is its name in tables, which no other relaxation has.
-    says : str
+    summary : str
         What it is, in a few words.
     takes : tuple of str
-        What the builder takes of "nu", "penalty", "alpha", "k" and "links", in its order.
+        What the builder takes of "nu", "penalty", "alpha", "k" and "constraints", in its order.
     penalty : tuple of str
         What it can take of "ridge", "l1", "groups" and "signs".
     rows : str
         Rows of its matrix: "n", "n + d" or "d + 1".
     bounds_15 : callable
         From its bracket and the `Parameters` to what that proves about the optimum of (15), or None for nothing.
-    left_out : mapping of str to str
+    skipped_solvers : mapping of str to str
         Solvers that it is not run with unless asked for by name, and why.
     """
 
     builder: Callable[..., relaxations.Relaxation]
     equations: tuple[str, ...]
-    says: str
+    summary: str
     takes: tuple[str, ...] = ("nu", "penalty")
-    penalty: tuple[str, ...] = EVERY
+    penalty: tuple[str, ...] = ALL_PARTS
     rows: str = "n"
     bounds_15: Callable[[Bracket, Parameters], Bracket | None] = same_value
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    skipped_solvers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def equation(self) -> str:
@@ -159,7 +159,7 @@ class SolverRecord:
 
     Attributes
     ----------
-    says : str
+    summary : str
         What it is, in a few words.
     function : callable or None
         Solves (15), called as ``function(X, nu, penalty, tol=, time_limit=, callback=, **options)``, and returns a
@@ -170,25 +170,25 @@ class SolverRecord:
         What it can take of "ridge", "l1", "groups" and "signs".
     takes_rtol : bool
         Whether the function takes ``rtol=``, the proved gap relative to the upper bound.
-    most_rows, most_coefficients, most_operations : float
+    max_rows, max_coefficients, max_operations : float
         Side of the cone, nonzeros of the other rows, and operations in a step, up to which it is run without being
         asked for by name: it then takes seconds.
-    most_rows_on_page : float
+    max_rows_on_page : float
         Side of the cone up to which the interactive page offers it.
-    left_out : str
+    skip_reason : str
         Why it is not run at any size unless asked for by name; nothing where it is.
     """
 
-    says: str
+    summary: str
     function: Callable[..., Result] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    penalty: tuple[str, ...] = EVERY
+    penalty: tuple[str, ...] = ALL_PARTS
     takes_rtol: bool = False
-    most_rows: float = np.inf
-    most_coefficients: float = np.inf
-    most_operations: float = np.inf
-    most_rows_on_page: float = np.inf
-    left_out: str = ""
+    max_rows: float = np.inf
+    max_coefficients: float = np.inf
+    max_operations: float = np.inf
+    max_rows_on_page: float = np.inf
+    skip_reason: str = ""
 
     def run(self, X: Array, nu: float, penalty: Penalty, **options: Any) -> Result:
         """Solve (15), where it does not go through CVXPY."""
@@ -198,22 +198,22 @@ class SolverRecord:
     def too_slow(self, n: int, d: int) -> str:
         """Return why a solver of (15) is not run at a size without being asked for, or nothing."""
         operations = n * d * d + d**3
-        if operations <= self.most_operations:
+        if operations <= self.max_operations:
             return ""
-        return f"its steps are of {operations} operations, more than {self.most_operations}; ask for it by name"
+        return f"its steps are of {operations} operations, more than {self.max_operations}; ask for it by name"
 
-    def not_asked_for(self, n: int, d: int) -> str:
+    def reason_to_skip(self, n: int, d: int) -> str:
         """Return why `compare` does not run a solver of (15) at a size without being asked for, or nothing."""
-        return self.left_out or self.too_slow(n, d)
+        return self.skip_reason or self.too_slow(n, d)
 
     def too_large(self, relaxation: RelaxationRecord, n: int, d: int) -> str:
         """Return why it is not run on a relaxation at a size without being asked for, or nothing."""
         side = relaxation.side(n, d)
         coefficients = side * side if relaxation.has_points else n * d * d // 2
-        if side > self.most_rows:
-            return f"its cone has side {side}, more than {self.most_rows}; ask for it by name"
-        if coefficients > self.most_coefficients:
-            return f"it has {coefficients} coefficients, more than {self.most_coefficients}; ask for it by name"
+        if side > self.max_rows:
+            return f"its cone has side {side}, more than {self.max_rows}; ask for it by name"
+        if coefficients > self.max_coefficients:
+            return f"it has {coefficients} coefficients, more than {self.max_coefficients}; ask for it by name"
         return ""
 
 
@@ -227,31 +227,31 @@ class BaselineRecord:
         From the data, and a seed ``rng=``, to labels in {-1, +1}.
     problem : str
         What it minimises.
-    limited : bool
+    takes_time_limit : bool
         Whether the function takes seconds, ``time_limit=``.
-    takes_links : bool
-        Whether the function takes ``links=``, which its labels obey.
+    takes_constraints : bool
+        Whether the function takes ``constraints=``, which its labels obey.
     """
 
     function: Callable[..., Array]
     problem: str
-    limited: bool = False
-    takes_links: bool = False
+    takes_time_limit: bool = False
+    takes_constraints: bool = False
 
 
-WITH_LINKS = ("nu", "penalty", "links")
+WITH_CONSTRAINTS = ("nu", "penalty", "constraints")
 
 RELAXATIONS: dict[str, RelaxationRecord] = {
     "v_space": RelaxationRecord(
-        relaxations.v_space, ("(15)", "(12)", "(14)", "(20)"), "direction alone", WITH_LINKS, rows="d + 1"
+        relaxations.v_space, ("(15)", "(12)", "(14)", "(20)"), "direction alone", WITH_CONSTRAINTS, rows="d + 1"
     ),
     "v_space_normalized": RelaxationRecord(
-        relaxations.v_space_normalized, ("(21)",), "direction, normalised", WITH_LINKS, rows="d + 1",
+        relaxations.v_space_normalized, ("(21)",), "direction, normalised", WITH_CONSTRAINTS, rows="d + 1",
         bounds_15=from_normalized,
     ),
-    "lifted": RelaxationRecord(relaxations.lifted, ("(11)",), "labels and direction", WITH_LINKS, rows="n + d"),
+    "lifted": RelaxationRecord(relaxations.lifted, ("(11)",), "labels and direction", WITH_CONSTRAINTS, rows="n + d"),
     "penalized_nu": RelaxationRecord(
-        relaxations.penalized_nu, ("(8)", "(16)"), "imbalance penalised", WITH_LINKS, penalty=("ridge",)
+        relaxations.penalized_nu, ("(8)", "(16)"), "imbalance penalised", WITH_CONSTRAINTS, penalty=("ridge",)
     ),
     "multiclass": RelaxationRecord(
         relaxations.multiclass, ("section 4",), "k classes", takes=("k", "nu"), penalty=(), bounds_15=from_multiclass
@@ -263,7 +263,7 @@ RELAXATIONS: dict[str, RelaxationRecord] = {
     "correlation": RelaxationRecord(
         relaxations.correlation, ("(24)", "(23)"), "correlation, trivial whatever the data", takes=(), penalty=(),
         bounds_15=no_bound,
-        left_out={"SCS": "its matrix grows without bound, which takes SCS minutes; ask for it by name"},
+        skipped_solvers={"SCS": "its matrix grows without bound, which takes SCS minutes; ask for it by name"},
     ),
 }  # fmt: skip
 
@@ -274,19 +274,19 @@ SOLVERS: dict[str, SolverRecord] = {
         "the algorithm printed in the paper: 20 000 steps",
         fista,
         {"variant": "published"},
-        most_operations=1_000_000,
-        left_out="it takes all of its 20 000 steps on most tables, and proves little; ask for it by name",
+        max_operations=1_000_000,
+        skip_reason="it takes all of its 20 000 steps on most tables, and proves little; ask for it by name",
     ),
-    "SCS": SolverRecord("splitting, through CVXPY", most_rows=121, most_coefficients=500_000),
+    "SCS": SolverRecord("splitting, through CVXPY", max_rows=121, max_coefficients=500_000),
     "CLARABEL": SolverRecord(  # sides that `solve` gives it by default, the row of the offset apart
-        "interior point, through CVXPY", most_rows=SMALL_SIDE + 1, most_coefficients=SMALL_ROWS, most_rows_on_page=60
+        "interior point, through CVXPY", max_rows=SMALL_SIDE + 1, max_coefficients=SMALL_NONZEROS, max_rows_on_page=60
     ),
 }
 
 BASELINES: dict[str, BaselineRecord] = {
-    "k-means": BaselineRecord(kmeans_whitened, "k-means, whitened", limited=True),
-    "alternating": BaselineRecord(alternating_optimisation, "(2)", limited=True, takes_links=True),
-    "k-means standardised": BaselineRecord(kmeans_standardised, "k-means, columns of unit variance"),
+    "k-means": BaselineRecord(kmeans_whitened, "k-means, whitened", takes_time_limit=True),
+    "alternating": BaselineRecord(alternating_optimization, "(2)", takes_time_limit=True, takes_constraints=True),
+    "k-means standardised": BaselineRecord(kmeans_standardized, "k-means, columns of unit variance"),
     "Gaussian mixture": BaselineRecord(gaussian_mixture, "likelihood, columns of unit variance"),
 }
 
@@ -301,20 +301,20 @@ def cvxpy_solvers() -> dict[str, SolverRecord]:
     return {name: solver for name, solver in SOLVERS.items() if solver.function is None}
 
 
-def refuse_penalty(parts: tuple[str, ...], penalty: Penalty) -> str:
+def explain_unsupported(parts: tuple[str, ...], penalty: Penalty) -> str:
     """Return why something that takes these parts cannot take a penalty, or nothing."""
-    wrong = [PARTS[name] for name in parts_of(penalty) if name not in parts]
-    return f"it takes {' and '.join(wrong)}" if wrong else ""
+    unsupported = [PENALTY_PARTS[name] for name in penalty_parts(penalty) if name not in parts]
+    return f"it takes {' and '.join(unsupported)}" if unsupported else ""
 
 
-def parts_of(penalty: Penalty) -> list[str]:
+def penalty_parts(penalty: Penalty) -> list[str]:
     """Return the parts that a penalty has: one group of all is a ridge."""
     whole = penalty.groups is not None and len(penalty.groups.names) == 1
-    coupled, known = bool(np.any(np.asarray(penalty.c) > 0)), penalty.nonnegative
+    has_l1, nonnegative = bool(np.any(np.asarray(penalty.c) > 0)), penalty.nonnegative
     has = {
-        "ridge": bool(np.any(np.asarray(penalty.a) > 0)) or (coupled and whole),
-        "l1": coupled and penalty.groups is None,
-        "groups": coupled and penalty.groups is not None and not whole,
-        "signs": known is not None,
+        "ridge": bool(np.any(np.asarray(penalty.a) > 0)) or (has_l1 and whole),
+        "l1": has_l1 and penalty.groups is None,
+        "groups": has_l1 and penalty.groups is not None and not whole,
+        "signs": nonnegative is not None,
     }
-    return [name for name, there in has.items() if there]
+    return [name for name, present in has.items() if present]

@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
 from diffrac_cvx.app.cli import console
-from diffrac_cvx.app.cli.program import run
+from diffrac_cvx.app.cli.program import run_command_line
 
 WIDTH = 88  # characters of a line that a page shows without a scroll bar
 NAMES: dict[str, dict[str, Any]] = {}  # of each page, shared by its blocks
@@ -85,7 +85,7 @@ class RunProgram(SphinxDirective):
             program, *arguments = shlex.split(line)
             if program != "diffrac-cvx":
                 raise self.error(f"{program} is not the program of this package")
-            status, printed = printed_by(self.env.docname, lambda given=arguments: run(given))
+            status, printed = printed_by(self.env.docname, lambda given=arguments: run_command_line(given))
             if status != expected:
                 raise self.error(f"{line} ended with {status}, not {expected}: {printed}")
             lines = printed.splitlines()
@@ -96,7 +96,7 @@ class RunProgram(SphinxDirective):
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Add the directives."""
-    console.FIRST = 1e6  # how long a command takes is no part of a page
+    console.FIRST_LINE_SECONDS = 1e6  # how long a command takes is no part of a page
     app.add_directive("run-python", RunPython)
     app.add_directive("run-program", RunProgram)
     return {"parallel_read_safe": False}

@@ -9,20 +9,20 @@ import pandas as pd
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import list_methods
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.readme import INSTANCE
 from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
 from experiments.choice import claims as choice
-from experiments.choice.cells import FIXED, PLAIN, column_of
+from experiments.choice.cells import FIXED, NO_PENALTY, column_of
 from experiments.choice.claims import means_of
 from experiments.convergence.cells import GOALS
 from experiments.convergence.claims import by_family
 from experiments.few_labels import claims as few_labels
 from experiments.groups import claims as groups
 from experiments.harness.claims import Finding
-from experiments.harness.intervals import share_of
+from experiments.harness.intervals import proportion_of
 from experiments.many_clusters.claims import means
 from experiments.mutation.branches import shares_of
 from experiments.mutation.scores import is_killed, scored
@@ -55,7 +55,7 @@ def table_of_data_sets(kinds: Sequence[str]) -> str:
     for known in (dc.datasets.describe(name) for kind in kinds for name in dc.datasets.names(kind)):
         where = "shipped" if known.shipped else "``fetch``" if known.url else "by hand"
         size = [f"{known.n}", f"{known.d}"]
-        what = f"{escape_text(known.description)}. *Source:* {escape_text(known.source)}. *Licence:* {escape_text(known.licence)}."
+        what = f"{escape_text(known.description)}. *Source:* {escape_text(known.source)}. *Licence:* {escape_text(known.license)}."
         rows.append((f"``{known.name}``", *size, where, what))
     return list_table(("name", "n", "d", "file", "what, whose, on which terms"), rows)
 
@@ -82,9 +82,9 @@ def table_of_mutation(table: pd.DataFrame) -> str:
 def mutation_row(name: str, table: pd.DataFrame) -> list[str]:
     """Return the numbers of one part: of the files' mutants, those tried, killed, and equivalent to the code as it is."""
     possible = int(table.groupby("file")["of"].first().sum())
-    share = share_of(scored(table).to_numpy())
+    score = proportion_of(scored(table).to_numpy())
     counts = [possible, len(table), int(is_killed(table).sum()), int((table["reason"] != "").sum())]
-    return [name, *map(str, counts), f"{share.value:.1%}", f"{share.low:.1%} to {share.high:.1%}"]
+    return [name, *map(str, counts), f"{score.value:.1%}", f"{score.low:.1%} to {score.high:.1%}"]
 
 
 def table_of_coverage(table: pd.DataFrame) -> str:
@@ -146,7 +146,7 @@ def table_of_choice(table: pd.DataFrame) -> str:
     """Return the mean adjusted Rand index on each kind of sets, a method a row."""
     kinds = list(dict.fromkeys(table["kind"]))
     means = {kind: means_of(table, kind) for kind in kinds}
-    fixed = {column_of(*pair): f"ridge {pair[0]:g}, lambda {pair[1]:g}" for pair in (PLAIN, *FIXED)}
+    fixed = {column_of(*pair): f"ridge {pair[0]:g}, lambda {pair[1]:g}" for pair in (NO_PENALTY, *FIXED)}
     rows = [
         (label, *(f"{means[kind][column]:.2f}" if pd.notna(means[kind][column]) else "–" for kind in kinds))
         for column, label in {**CHOOSING, **fixed}.items()
@@ -172,7 +172,7 @@ SCALES = {"rows": "file, single precision", "words": "sparse", "cluster": "dask,
 
 def findings_of_choice(table: pd.DataFrame) -> list[Finding]:
     """Return what was found on the held-out sets, and of the choice beside the default weights."""
-    return [one for one in choice.claims(table) if "held-out" in one.says or "default weights" in one.says]
+    return [one for one in choice.claims(table) if "held-out" in one.statement or "default weights" in one.statement]
 
 
 def table_of_wide_pairs(table: pd.DataFrame) -> str:
@@ -267,8 +267,8 @@ def table_of_optimal(table: pd.DataFrame) -> str:
 def losses_of_optimal(table: pd.DataFrame) -> str:
     """Return what was found about other methods, as a list."""
     solved = table[table["solved"] == 1]
-    found = [optimal.nearer(solved), optimal.restarts(solved), optimal.directions(table), optimal.program(table)]
-    return "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured}" for one in found) + "\n"
+    found = [optimal.nearer(solved), optimal.initializations(solved), optimal.directions(table), optimal.program(table)]
+    return "\n".join(f"- {one.statement[0].upper()}{one.statement[1:]}: {one.measured}" for one in found) + "\n"
 
 
 def table_of_few_labels(table: pd.DataFrame) -> str:
@@ -307,7 +307,9 @@ def table_of_least_weights(table: pd.DataFrame) -> str:
 def findings_of(claims: Callable[[pd.DataFrame], list[Finding]], table: pd.DataFrame) -> str:
     """Return what an experiment found, as a list, from its table."""
     return (
-        "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured} {one.comment}" for one in claims(table))
+        "\n".join(
+            f"- {one.statement[0].upper()}{one.statement[1:]}: {one.measured} {one.comment}" for one in claims(table)
+        )
         + "\n"
     )
 

@@ -12,7 +12,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.affine_law import claims as affine_law
 from experiments.harness.claims import Claim, Finding, split_parts
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE
+from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE
 from experiments.harness.tables import read_table
 from experiments.optimal import claims as optimal
 from experiments.optimal import plot as optimal_plot
@@ -51,8 +51,8 @@ def numbers() -> dict[str, str]:
         "ellipsoid": affine_law.limit(affine),
         "student": affine_law.not_universal(affine),
         "wide_theorem": wide_law.inequality(groups),
-        "wide_kept": wide_law.kept(groups),
-        "wide_lost": wide_law.lost(groups),
+        "wide_kept": wide_law.found_below(groups),
+        "wide_lost": wide_law.lost_above(groups),
         "proved": optimal.proved(best),
         "small_root": optimal.small_root(best),
         "program": optimal.program(best),
@@ -67,7 +67,7 @@ def numbers() -> dict[str, str]:
 
 def says_of(found: Claim | Finding) -> str:
     """Return what a finding is about; a claim is about a statement of the paper."""
-    return found.says if isinstance(found, Finding) else ""
+    return found.statement if isinstance(found, Finding) else ""
 
 
 def substitutions() -> str:
@@ -83,14 +83,14 @@ def draw_components() -> Figure:
     X = dc.datasets.make_planted(400, 30, sparsity=4, noise=0.2, rng=0).X
     pairs = ~np.eye(30, dtype=bool)
     figure, ax = plt.subplots(figsize=(0.6 * PAGE, HEIGHT))
-    for lam, color, mark in ((0.008, ACCENT, "o"), (0.01, SECOND, "s"), (0.02, GREEN, "^")):
+    for lam, color, mark in ((0.008, ACCENT, "o"), (0.01, SECONDARY, "s"), (0.02, GREEN, "^")):
         penalty = dc.Penalty.l1(lam)
-        gaps, shares = [], []
+        gaps, fractions = [], []
         for tol in 10.0 ** -np.arange(2.0, 10.0):
             result = dc.low_rank(X, penalty=penalty, tol=tol)
             gaps.append(result.gap)
-            shares.append(apart(dc.find_components(X, result, penalty=penalty))[pairs].mean())
-        ax.plot(gaps, shares, mark, ls="-", color=color, ms=3, mfc="white", label=rf"$\lambda = {lam:g}$")
+            fractions.append(apart(dc.find_components(X, result, penalty=penalty))[pairs].mean())
+        ax.plot(gaps, fractions, mark, ls="-", color=color, ms=3, mfc="white", label=rf"$\lambda = {lam:g}$")
         ax.axhline(
             apart(dc.find_components(X, result, penalty=penalty, rtol=1e-3))[pairs].mean(), color=color, ls=":", lw=0.8
         )
@@ -116,7 +116,7 @@ def draw_sparse() -> Figure:
     found = {rule: sparse_regime.boundaries_of(parts[rule], parts["exact"]) for rule in sparse_plot.MARKS}
     figure, (left, right) = plt.subplots(1, 2, figsize=(PAGE, HEIGHT))
     kappa = np.linspace(0.02, 1.5, 38)
-    for d, color in zip(DIMENSIONS, (GREY, SECOND, ACCENT), strict=True):
+    for d, color in zip(DIMENSIONS, (GRAY, SECONDARY, ACCENT), strict=True):
         weights = [solve_population(SPARSITY, d, k / ((SPARSITY - 1) * d)).w for k in kappa]
         left.plot(kappa, weights, color=color, label=f"$d = {d}$")
     left.plot(kappa, np.maximum(1 - kappa, 0), "k:", lw=1.0, label=r"$(1 - \kappa)_+$")
@@ -134,8 +134,8 @@ def draw_wide() -> Figure:
     groups = split_parts(table_of("wide_law"))["groups"]
     figure, (left, right) = plt.subplots(1, 2, figsize=(PAGE, HEIGHT))
     bound = np.maximum(1.0 - groups["found"] / groups["kappa"], 0.0)
-    left.plot(bound, groups["along"], "o", color=SECOND, ms=3, mfc="none")
-    left.plot([0, 1], [0, 1], color=GREY, lw=0.8)
+    left.plot(bound, groups["along"], "o", color=SECONDARY, ms=3, mfc="none")
+    left.plot([0, 1], [0, 1], color=GRAY, lw=0.8)
     left.set(
         xlabel=r"$1 - C / \kappa$, 0 where negative",
         ylabel="share of $XVX'$ along $y$",
@@ -150,7 +150,7 @@ def draw_rounding() -> Figure:
     """The width of the bracket of two columns x and x + y/K, whose optimum without a penalty is that of x and y."""
     powers = np.arange(0, 41, 2)
     figure, ax = plt.subplots(figsize=(0.6 * PAGE, HEIGHT))
-    for n, color, mark in ((12, SECOND, "o"), (200, ACCENT, "s")):
+    for n, color, mark in ((12, SECONDARY, "o"), (200, ACCENT, "s")):
         widths = np.array([[width_of(n, int(k), draw) for draw in range(5)] for k in powers])
         ax.plot(2.0**powers, np.median(widths, axis=1), mark, color=color, ms=3, mfc="none", label=f"$n = {n}$")
         ax.plot(2.0**powers, n * 2.0 ** (powers - 53), color=color, lw=0.8)

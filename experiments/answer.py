@@ -18,10 +18,10 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.preprocessing import StandardScaler
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 from diffrac_cvx.typing import Array
 from experiments.harness import provenance
-from experiments.harness.style import ACCENT, PAGE, SECOND, STYLE, save
+from experiments.harness.style import ACCENT, PAGE, SECONDARY, STYLE, save
 
 FIGURES = Path("figures")
 MOST = 10  # columns that are shown
@@ -52,8 +52,8 @@ def draw(stem: Path) -> None:
 
 def draw_proof(ax: Axes, lower: float, cost: float) -> None:
     """Draw the cost of the split, and where no split can be."""
-    ax.barh([0], [lower], height=0.5, color=SECOND, alpha=0.25)
-    ax.text(0.0, 0.42, " proved: no split\n costs less", color=SECOND, va="bottom", fontsize=7)
+    ax.barh([0], [lower], height=0.5, color=SECONDARY, alpha=0.25)
+    ax.text(0.0, 0.42, " proved: no split\n costs less", color=SECONDARY, va="bottom", fontsize=7)
     ax.axvline(cost, color=ACCENT)
     ax.text(cost, -0.35, f" this split: {format_upper(cost)}", color=ACCENT, va="top")
     ax.set(xlim=(0, 1), ylim=(-0.8, 1.0), yticks=[], xlabel="cost of a split, from 0 (best) to 1 (worst)")
@@ -84,10 +84,10 @@ def compare() -> pd.DataFrame:
             model.fit(X)
             seconds = time.perf_counter() - begun
             others = KMeans(K, n_init=RESTARTS, random_state=0).fit_predict(StandardScaler().fit_transform(X))
-        found = [dc.metrics.adjusted_rand_index(y, labels) for labels in (model.labels_, others)]
-        said = "; ".join(reason.kind for reason in model.reservations_)
-        rows.append([name, *X.shape, K, *found, *(test.p_value for test in model.structure_), said, seconds])
-    columns = ["name", "n", "d", "groups", "default", "k-means", "p_columns", "p_covariance", "reservations", "seconds"]
+        found = [dc.metrics.adjusted_rand_score(y, labels) for labels in (model.labels_, others)]
+        said = "; ".join(reason.kind for reason in model.diagnostics_)
+        rows.append([name, *X.shape, K, *found, *(test.pvalue for test in model.structure_), said, seconds])
+    columns = ["name", "n", "d", "groups", "default", "k-means", "p_columns", "p_covariance", "diagnostics", "seconds"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -95,7 +95,7 @@ def passage(table: pd.DataFrame) -> str:
     """Return what the README says of the default beside k-means."""
     lines = ["| table | n x d | groups | default | k-means | what is said against it |", "|---|---|---|---|---|---|"]
     for row in table.to_dict("records"):
-        said = row["reservations"] if isinstance(row["reservations"], str) else ""
+        said = row["diagnostics"] if isinstance(row["diagnostics"], str) else ""
         numbers = f"{row['n']} x {row['d']} | {row['groups']} | {row['default']:.2f} | {row['k-means']:.2f}"
         lines.append(f"| {row['name']} | {numbers} | {said} |")
     return "\n".join([*lines, ""])

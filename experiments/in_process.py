@@ -25,7 +25,7 @@ def solve_here(relaxation: Relaxation, solver: str, seconds: float, **options: A
     options |= {LIMIT_OF[solver]: seconds} if solver in LIMIT_OF else {}
     result = without_others(dc.solve, relaxation, solver, **options)
     late = result.seconds >= seconds and result.status is Status.INACCURATE
-    return replace(result, status=Status.LIMIT) if late else result
+    return replace(result, status=Status.USER_LIMIT) if late else result
 
 
 def without_others(call: Callable[P, Result], *arguments: P.args, **options: P.kwargs) -> Result:

@@ -35,6 +35,6 @@ def form(request, tmp_path):
 
 
 @pytest.fixture
-def few_are_many(monkeypatch):
+def sample_small_tables(monkeypatch):
     """Fifty rows are a sample and a hundred are many, so that small tables take the way of large ones."""
-    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, many=100, fewest=50))
+    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, min_rows=100, min_sample_rows=50))

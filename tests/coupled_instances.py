@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from oracles import allowed, coupled_parts, coupled_value, solve_coupled
+from oracles import allowed, pair_penalty_parts, pair_penalty_value, solve_pair_penalty
 
 import diffrac_cvx as dc
 
@@ -22,7 +22,7 @@ class Instance(NamedTuple):
     named: bool  # whether groups are said to the package: those of one may be an l1 norm
     known: np.ndarray  # columns that are nonnegative
     w: np.ndarray | None
-    owner: np.ndarray | None  # linked points have the same number
+    membership: np.ndarray | None  # linked points have the same number
     sign: np.ndarray | None  # of a point in its group
 
     @property
@@ -32,18 +32,18 @@ class Instance(NamedTuple):
         return dc.Penalty(lam=self.weights, ridge=self.ridge, groups=groups, nonnegative=known)
 
     @property
-    def links(self):
-        if self.owner is None:
+    def constraints(self):
+        if self.membership is None:
             return None
-        first = [int(np.flatnonzero(self.owner == g)[0]) for g in self.owner]
+        first = [int(np.flatnonzero(self.membership == g)[0]) for g in self.membership]
         pairs = [(i, j, self.sign[i] * self.sign[j]) for i, j in enumerate(first) if i != j]
-        return dc.Links([(i, j) for i, j, s in pairs if s > 0], [(i, j) for i, j, s in pairs if s < 0])
+        return dc.Constraints([(i, j) for i, j, s in pairs if s > 0], [(i, j) for i, j, s in pairs if s < 0])
 
     @property
     def given(self):
-        """Shares of the points and links, for the oracle."""
-        shares = None if self.w is None else self.w / self.w.sum()
-        return {"shares": shares, "owner": self.owner, "sign": self.sign}
+        """Shares of the points and constraints, for the oracle."""
+        point_weights = None if self.w is None else self.w / self.w.sum()
+        return {"point_weights": point_weights, "membership": self.membership, "sign": self.sign}
 
     @property
     def posed(self):
@@ -52,16 +52,16 @@ class Instance(NamedTuple):
 
     def value(self, V):
         """The objective at V."""
-        return coupled_value(V, *self.posed, **self.given)
+        return pair_penalty_value(V, *self.posed, **self.given)
 
     def best_value(self, V):
         """The objective at the best multiple of V."""
-        g, T = coupled_parts(V, *self.posed, **self.given)
+        g, T = pair_penalty_parts(V, *self.posed, **self.given)
         return 1.0 - g**2 / T if T > 0.0 else 1.0
 
     def solve(self):
         """Optimal value by CVXPY, and the value of an allowed V."""
-        return solve_coupled(*self.posed, self.known, **self.given)
+        return solve_pair_penalty(*self.posed, self.known, **self.given)
 
 
 def draw_instance(seed):
@@ -95,10 +95,10 @@ def draw_instance(seed):
     known = np.flatnonzero(rng.random(d) < rng.choice([0.0, 0.0, 0.5, 1.0]))
     nu = float(rng.choice([1.0, 1.0, 0.6, 0.1, 0.0]))
     w = rng.uniform(0.1, 3.0, n) if rng.integers(3) == 0 else None
-    owner = sign = None
+    membership = sign = None
     if rng.integers(4) == 0:
-        owner, sign = rng.integers(0, max(2, 2 * n // 3), n), rng.choice([-1.0, 1.0], n)
-    return Instance(X, nu, ridge, groups, lam, grouping != "none", known, w, owner, sign)
+        membership, sign = rng.integers(0, max(2, 2 * n // 3), n), rng.choice([-1.0, 1.0], n)
+    return Instance(X, nu, ridge, groups, lam, grouping != "none", known, w, membership, sign)
 
 
 def draw_wide_instance(seed):

@@ -47,14 +47,14 @@ def augmented(X, nu, a=0.0, c=0.0):
     return np.column_stack([X, np.ones(len(X))]), np.append(a, (nu / (1 - nu)) ** 0.5), np.append(c, 0.0)
 
 
-def gain(V, X):
+def mean_sqrt(V, X):
     """g(V) = mean_i sqrt(x_i'V x_i)."""
     return float(np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", X, V, X), 0.0)).mean())
 
 
 def v_objective(V, X, a=0.0, c=0.0):
     """Objective of Eq. (15) on data that are augmented already."""
-    return float(1 - 2 * gain(V, X) + np.trace(X.T @ X @ V) / len(X) + gamma(V, a, c))
+    return float(1 - 2 * mean_sqrt(V, X) + np.trace(X.T @ X @ V) / len(X) + gamma(V, a, c))
 
 
 def solved(problem):
@@ -94,7 +94,7 @@ def solve_lifted(X, nu=1.0, a=0.0, c=0.0):
     return solved(cp.Problem(cp.Minimize(total), [cp.diag(Y) == 1]))
 
 
-def gain_expression(V, X):
+def mean_sqrt_expression(V, X):
     return cp.sum(cp.sqrt(cp.sum(cp.multiply(X @ V, X), axis=1))) / len(X)
 
 
@@ -102,7 +102,7 @@ def solve_v(X, nu=1.0, a=0.0, c=0.0, crossed=1.0):
     """Optimal value and V of Eq. (15), on augmented data at nu < 1; crossed multiplies c_i c_j |V_ij| where i != j."""
     X, a, c = augmented(X, nu, a, c)
     V = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
-    objective = 1 - 2 * gain_expression(V, X) + cp.trace(X.T @ X @ V) / len(X) + gamma_expression(V, a, c)
+    objective = 1 - 2 * mean_sqrt_expression(V, X) + cp.trace(X.T @ X @ V) / len(X) + gamma_expression(V, a, c)
     cross = np.outer(c, c) - np.diag(c**2)
     objective += (crossed - 1) * cp.sum(cp.abs(cp.multiply(cross, V)))
     return solved(cp.Problem(cp.Minimize(objective))), V.value
@@ -113,7 +113,7 @@ def solve_normalized(X, nu=1.0, a=0.0, c=0.0):
     X, a, c = augmented(X, nu, a, c)
     V = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
     A = X.T @ X / len(X) + np.diag(a**2)
-    objective = gamma_expression(V, 0 * a, c) - gain_expression(V, X)
+    objective = gamma_expression(V, 0 * a, c) - mean_sqrt_expression(V, X)
     return solved(cp.Problem(cp.Minimize(objective), [cp.trace(A @ V) == 1])), V.value
 
 
@@ -126,7 +126,7 @@ def best_fit(X, y, nu=1.0, a=0.0, c=0.0):
     return solved(cp.Problem(cp.Minimize(misfit + penalty)))
 
 
-def labellings(n):
+def labelings(n):
     """All labellings with y_1 = 1, shape (2^(n-1), n)."""
     return np.array([(1.0, *rest) for rest in product((1.0, -1.0), repeat=n - 1)])
 
@@ -138,7 +138,7 @@ def fits(X, nu=1.0, a=0.0, c=0.0):
     """
     n, d = X.shape
     a, c = column(a, d), column(c, d)
-    ys = labellings(n)
+    ys = labelings(n)
     targets = ys - ys.mean(axis=1, keepdims=True)
     best = np.full(len(ys), np.inf)
     for signs in map(np.array, product((-1, 0, 1), repeat=d) if c.any() else [(1,) * d]):
@@ -153,25 +153,27 @@ def fits(X, nu=1.0, a=0.0, c=0.0):
     return best + nu * ys.mean(axis=1) ** 2
 
 
-def best_labelling(X, nu=1.0, a=0.0, c=0.0):
+def best_labeling(X, nu=1.0, a=0.0, c=0.0):
     """Value of Eq. (9) and its labels, by enumeration of 2^(n-1) labellings."""
     values = fits(X, nu, a, c)
-    return values.min(), labellings(len(X))[values.argmin()]
+    return values.min(), labelings(len(X))[values.argmin()]
 
 
 # Columns in groups, and known signs: not in the paper.  Groups are lists of columns, each with a weight, that of the
 # squared norm; of those in no list, none is penalised.  `known` are columns that are nonnegative, `shares` sum to one.
 
 
-def rows_of(X, nu=1.0, shares=None, owner=None, sign=None):
+def rows_of(X, nu=1.0, point_weights=None, membership=None, sign=None):
     """Centred rows times their shares, at nu < 1 with the offset's entry; linked rows as one, their signed sum."""
     n = len(X)
-    p = np.full(n, 1.0 / n) if shares is None else shares
-    centred = X - p @ X
-    rows = p[:, None] * (centred if nu == 1.0 else np.column_stack([centred, np.ones(n)]))
-    if owner is not None:
-        rows = np.array([sum(sign[i] * rows[i] for i in np.flatnonzero(owner == g)) for g in np.unique(owner)])
-    return rows, centred.T @ (p[:, None] * centred)
+    p = np.full(n, 1.0 / n) if point_weights is None else point_weights
+    centered = X - p @ X
+    rows = p[:, None] * (centered if nu == 1.0 else np.column_stack([centered, np.ones(n)]))
+    if membership is not None:
+        rows = np.array(
+            [sum(sign[i] * rows[i] for i in np.flatnonzero(membership == g)) for g in np.unique(membership)]
+        )
+    return rows, centered.T @ (p[:, None] * centered)
 
 
 def group_penalty(V, groups, weights):
@@ -183,7 +185,7 @@ def group_penalty(V, groups, weights):
     return float(total)
 
 
-def coupled_parts(V, X, nu, ridge, groups, weights, **given):
+def pair_penalty_parts(V, X, nu, ridge, groups, weights, **given):
     """g and T of (15) at a V that has the offset's row at nu < 1; the objective is 1 - 2 g + T."""
     d = X.shape[1]
     rows, square = rows_of(X, nu, **given)
@@ -193,9 +195,9 @@ def coupled_parts(V, X, nu, ridge, groups, weights, **given):
     return float(np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, V, rows), 0.0)).sum()), float(T)
 
 
-def coupled_value(V, *problem, **given):
+def pair_penalty_value(V, *problem, **given):
     """Objective of (15) at a V."""
-    g, T = coupled_parts(V, *problem, **given)
+    g, T = pair_penalty_parts(V, *problem, **given)
     return 1.0 - 2.0 * g + T
 
 
@@ -207,7 +209,7 @@ def units_of(square, ridge, groups, weights):
     return np.where(sizes > 0.0, 1.0 / np.maximum(sizes, 1e-300), 1.0)
 
 
-def solve_coupled(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp.normNuc, **given):
+def solve_pair_penalty(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp.normNuc, **given):
     """Optimal value of (15) and the value of a V that is allowed, by CVXPY in columns of about norm one.
 
     The norm of the blocks may be another one; the value of V is that of the nuclear norm.
@@ -219,8 +221,8 @@ def solve_coupled(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp
     scale = units if nu == 1.0 else np.append(units, 1.0)
     V = cp.Variable((len(scale), len(scale)), PSD=True)
     W, scaled, known = V[:d, :d], rows * scale, np.asarray(known, dtype=int)
-    energies = cp.sum(cp.multiply(scaled @ V, scaled), axis=1)
-    total = 1 - 2 * cp.sum(cp.sqrt(energies)) + cp.sum(cp.multiply(square * np.outer(units, units), W))
+    quadratic_forms = cp.sum(cp.multiply(scaled @ V, scaled), axis=1)
+    total = 1 - 2 * cp.sum(cp.sqrt(quadratic_forms)) + cp.sum(cp.multiply(square * np.outer(units, units), W))
     total += cp.sum(cp.multiply(ridge * units**2, cp.diag(W)))
     total += V[d, d] / (1.0 - nu) if nu < 1.0 else 0.0
     sides = [weight**0.5 * units[g[0]] for g, weight in zip(groups, weights, strict=True)]
@@ -233,7 +235,7 @@ def solve_coupled(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp
     problem = cp.Problem(cp.Minimize(total), constraints)
     value = solved(problem)
     found = allowed(np.asarray(V.value), known) * np.outer(scale, scale)
-    return value, coupled_value(found, X, nu, ridge, groups, weights, **given)
+    return value, pair_penalty_value(found, X, nu, ridge, groups, weights, **given)
 
 
 def allowed(V, known=()):
@@ -244,15 +246,15 @@ def allowed(V, known=()):
     return V + max(0.0, -np.min(V[np.ix_(known, known)], initial=0.0)) * np.outer(e, e)
 
 
-def best_coupled_fit(X, y, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), shares=None):
+def best_pair_penalty_fit(X, y, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), point_weights=None):
     """Eq. (9) at labels y, minimised over v by CVXPY, and the direction: with groups, and v >= 0 where it is known."""
     n, d = X.shape
-    p = np.full(n, 1.0 / n) if shares is None else shares
-    target, centred = y - p @ y, X - p @ X
-    units = units_of(centred.T @ (p[:, None] * centred), column(ridge, d), groups, weights)
+    p = np.full(n, 1.0 / n) if point_weights is None else point_weights
+    target, centered = y - p @ y, X - p @ X
+    units = units_of(centered.T @ (p[:, None] * centered), column(ridge, d), groups, weights)
     v = cp.Variable(d)
     norm = sum(weight**0.5 * units[g[0]] * cp.norm(v[g]) for g, weight in zip(groups, weights, strict=True))
-    misfit = cp.sum_squares(cp.multiply(p**0.5, target - (centred * units) @ v)) + nu * float(p @ y) ** 2
-    total = misfit + cp.sum_squares(cp.multiply(column(ridge, d) ** 0.5 * units, v)) + cp.square(norm)
+    residual = cp.sum_squares(cp.multiply(p**0.5, target - (centered * units) @ v)) + nu * float(p @ y) ** 2
+    total = residual + cp.sum_squares(cp.multiply(column(ridge, d) ** 0.5 * units, v)) + cp.square(norm)
     value = solved(cp.Problem(cp.Minimize(total), [v[known] >= 0] if len(known) else []))
     return value, v.value * units

@@ -3,61 +3,61 @@
 import numpy as np
 
 from diffrac_cvx.certificates import values
-from diffrac_cvx.points.checks import Centred
+from diffrac_cvx.points.checks import Centered
 from diffrac_cvx.points.dense import array_points, weighted_points
 from diffrac_cvx.points.linear_algebra import EPS, RidgeWhitener
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.proved_sums import misfits, row_norms
+from diffrac_cvx.points.proved_sums import residual_bounds, row_norms
 from diffrac_cvx.problem import direction_problem as problems
-from diffrac_cvx.problem.gradient import instance_of
-from diffrac_cvx.problem.penalties.structure import Weights
+from diffrac_cvx.problem.gradient import make_instance
+from diffrac_cvx.problem.penalties.structure import PenaltyWeights
 from diffrac_cvx.rounding import directions
 from diffrac_cvx.solvers import stopping
 
 
-def centred_points(X, shares=None):
+def centered_points(X, weights=None):
     """Return points that are centred already, an array or not; those of an array may have shares."""
-    return X if isinstance(X, Points) else array_points(X, shares)
+    return X if isinstance(X, Points) else array_points(X, weights)
 
 
-def linked_points(X, links=None):
+def linked_points(X, constraints=None):
     """Return points of an array that are centred already, with what is known of them."""
-    return weighted_points(Centred(X, np.zeros(X.shape[1])), None, links)
+    return weighted_points(Centered(X, np.zeros(X.shape[1])), None, constraints)
 
 
-def direction_problem(X, nu, penalty, shares=None):
+def direction_problem(X, nu, penalty, weights=None):
     """Return problem (15) of centred points, an array or not; those of an array may have shares."""
-    return problems.direction_problem(centred_points(X, shares), nu, penalty)
+    return problems.direction_problem(centered_points(X, weights), nu, penalty)
 
 
-def proved_value(X, nu, penalty, G, shares=None):
+def proved_value(X, nu, penalty, G, weights=None):
     """Return a number that the objective at a V does not exceed."""
-    return values.proved_value(centred_points(X, shares), nu, penalty, G)
+    return values.certified_value(centered_points(X, weights), nu, penalty, G)
 
 
-def proved_labels_value(X, y, v, nu, a, c, shares=None):
+def proved_labels_value(X, y, v, nu, a, c, weights=None):
     """Return a number that the cost of labels does not exceed."""
-    return values.proved_labels_value(centred_points(X, shares), y, v, nu, Weights(a, c))
+    return values.certified_labels_value(centered_points(X, weights), y, v, nu, PenaltyWeights(a, c))
 
 
 def proved_clusters_value(X, Z, W, nu, a, c):
     """Return a number that the cost of clusters does not exceed."""
-    return values.proved_clusters_value(centred_points(X), Z, W, nu, Weights(a, c))
+    return values.certified_clusters_value(centered_points(X), Z, W, nu, PenaltyWeights(a, c))
 
 
 def with_proved_value(found, X, nu, penalty, limits):
     """Return a result with the value of its V."""
-    return stopping.with_proved_value(found, centred_points(X), instance_of(X, nu, penalty), limits)
+    return stopping.with_certified_value(found, centered_points(X), make_instance(X, nu, penalty), limits)
 
 
-def best_direction(X, target, a, c, shares=None):
+def best_direction(X, target, a, c, weights=None):
     """Return the direction of labels."""
-    return directions.best_direction(centred_points(X, shares), target, Weights(a, c))
+    return directions.best_direction(centered_points(X, weights), target, PenaltyWeights(a, c))
 
 
-def misfits_of(X, target, direction):
+def residual_bounds_of(X, target, direction):
     """Return what the squared residuals of rows are not above."""
-    return misfits(X @ direction.v, row_norms(X, direction.units), target, direction)
+    return residual_bounds(X @ direction.v, row_norms(X, direction.units), target, direction)
 
 
 def drop_beside_the_largest(X, a):

@@ -12,7 +12,7 @@ def fractions(M):
     return np.array([Fraction(float(entry)) for entry in M.ravel()], dtype=object).reshape(M.shape)
 
 
-def centred(X):
+def centered(X):
     """The columns less their means."""
     X = fractions(X)
     return X - X.sum(axis=0) / len(X)
@@ -51,7 +51,7 @@ def lossy_columns(n, d=2):
     return X
 
 
-def badly_centred_column(n):
+def badly_centered_column(n):
     """A column of mean 0 to the computer, though not to a mathematician: small entries are lost between large ones."""
     x = np.zeros(n)
     large = n // 3

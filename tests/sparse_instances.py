@@ -80,13 +80,13 @@ def random_point(rng, split, partition):
 def random_multipliers(rng, split, partition):
     """Symmetric matrices inside the boxes of the blocks."""
     matrices = [rng.uniform(-1.0, 1.0, (len(block), len(block))) for block in partition.blocks]
-    boxes = [split.coupling_of(block).box for block in partition.blocks]
+    boxes = [split.pair_penalty_of(block).half_width for block in partition.blocks]
     return [box * (C + C.T) / 2 for box, C in zip(boxes, matrices, strict=True)]
 
 
 def restricted_point(split, partition, U, noise, rng):
     """A `Point` with the rows of a factor U of V in each group, and some noise."""
-    rows, f = U[split.penalised], split.F.shape[1]
+    rows, f = U[split.penalized], split.F.shape[1]
     free = np.linalg.lstsq(split.basis, U[split.free])[0] / len(partition.groups) ** 0.5
     weights = np.linalg.norm(rows[partition.singles], axis=1)
     intercepts = rows[partition.singles] @ free.T / np.maximum(weights, 1e-300)[:, None]

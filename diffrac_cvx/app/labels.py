@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.metrics import Crosstab
+from diffrac_cvx.comparison.table import ReportTable
+from diffrac_cvx.metrics import ContingencyMatrix
 from diffrac_cvx.points.checks import Array
 
 
-def list_words(values: Iterable[object]) -> str:
+def join_words(values: Iterable[object]) -> str:
     """Return values as "1, 2 and 3"."""
     *first, last = map(str, values)
     return f"{', '.join(first)} and {last}" if first else last
@@ -22,33 +22,36 @@ def file_table(
     scores: Array,
     true: np.ndarray | None,
     names: np.ndarray | None = None,
-) -> Table:
+) -> ReportTable:
     """Return the content of a file of labels: the row in the user's table, label or labels, scores, the true label.
 
     For more than two clusters the margin comes after the scores, the largest of them less the second: how far a point
     is from another cluster, as the score itself says where there are two.  Of points that have names, these come last.
     """
-    n, (label, score, known) = len(rows), titles
+    n, (label, score, true_title) = len(rows), titles
     labels, scores = labels.reshape(n, -1), scores.reshape(n, -1)
     first = 1 if labels.shape[1] > 1 else 0  # labels are counted from 1, clusters are named 0, 1, ...
-    heads = [*number(label, labels, first), *number(score, scores, first)]
+    titles_of_columns = [*numbered_titles(label, labels, first), *numbered_titles(score, scores, first)]
     if labels.shape[1] < scores.shape[1]:
-        heads, scores = [*heads, "margin"], np.column_stack([scores, np.ptp(np.sort(scores)[:, -2:], axis=1)])
-    head = ("row", *heads, *([] if true is None else [known]), *([] if names is None else ["name"]))
+        titles_of_columns, scores = (
+            [*titles_of_columns, "margin"],
+            np.column_stack([scores, np.ptp(np.sort(scores)[:, -2:], axis=1)]),
+        )
+    head = ("row", *titles_of_columns, *([] if true is None else [true_title]), *([] if names is None else ["name"]))
     short = ([float(f"{value:.9g}") for value in line] for line in scores.tolist())
     last = np.column_stack([np.empty((n, 0)), *(column for column in (true, names) if column is not None)])
     lines = zip(rows.tolist(), labels.tolist(), short, last.tolist(), strict=True)
-    return Table(head, tuple((row, *found, *values, *group) for row, found, values, group in lines))
+    return ReportTable(head, tuple((row, *found, *values, *group) for row, found, values, group in lines))
 
 
-def number(title: str, columns: Array, first: int) -> list[str]:
+def numbered_titles(title: str, columns: Array, first: int) -> list[str]:
     """Return the titles of columns, numbered where there are several."""
     k = columns.shape[1]
     return [title] if k == 1 else [f"{title}_{j + first}" for j in range(k)]
 
 
-def crosstab_table(counted: Crosstab, row: str, column: str) -> Table:
+def contingency_table(crosstab: ContingencyMatrix, row: str, column: str) -> ReportTable:
     """Return the points of each true label, a row, in each cluster found, a column."""
-    head = (row, *(f"{column} {name}" for name in counted.found))
-    lines = zip(counted.true, counted.counts.tolist(), strict=True)
-    return Table(head, tuple((name, *counts) for name, counts in lines))
+    head = (row, *(f"{column} {name}" for name in crosstab.found))
+    lines = zip(crosstab.true, crosstab.counts.tolist(), strict=True)
+    return ReportTable(head, tuple((name, *counts) for name, counts in lines))

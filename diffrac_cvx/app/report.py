@@ -7,25 +7,25 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 from diffrac_cvx.comparison.table import format_cell
-from diffrac_cvx.plotting.canvas import apart_from_pyplot
+from diffrac_cvx.plotting.canvas import without_pyplot
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, nothing from elsewhere
 
 
-class Picture(NamedTuple):
+class EncodedPicture(NamedTuple):
     """A picture, coded as text, and what it shows."""
 
     coded: str
     caption: str
 
 
-def picture(display: Any, caption: str, **options: Any) -> Picture:
+def encode_picture(display: Any, caption: str, **options: Any) -> EncodedPicture:
     """Return a display, drawn, as a picture."""
-    with apart_from_pyplot():  # which takes half a second to import, and a display if there is one
+    with without_pyplot():  # which takes half a second to import, and a display if there is one
         figure = display.plot(**options).figure_
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
-    return Picture(base64.b64encode(file.getvalue()).decode(), caption)
+    return EncodedPicture(base64.b64encode(file.getvalue()).decode(), caption)
 
 
 def render(template: str, **values: Any) -> str:

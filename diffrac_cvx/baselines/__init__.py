@@ -7,7 +7,7 @@ principal components, sparse ones and two-valued ones, all on standardised colum
 second function, `select_sparse_kmeans`, `select_ifpca` and `select_sparse_component`, that returns a `Selection`: the
 same labels, and the columns.
 
-Those up to lattice reduction, but for `kmeans_by_column`, depend on the data up to an invertible affine map only, as
+Those up to lattice reduction, but for `best_single_column`, depend on the data up to an invertible affine map only, as
 the relaxation without a penalty does; the others on the data up to shifts and units of the columns.
 """
 
@@ -21,18 +21,33 @@ from diffrac_cvx.baselines.principal import (
 )
 from diffrac_cvx.baselines.selection import Selection
 from diffrac_cvx.baselines.squared_correlation import (
-    alternating_optimisation,
+    alternating_optimization,
     alternating_runs,
-    kmeans_by_column,
+    best_single_column,
     kmeans_whitened,
 )
-from diffrac_cvx.baselines.standardised import gaussian_mixture, kmeans_standardised, spectral
+from diffrac_cvx.baselines.standardized import gaussian_mixture, kmeans_standardized, spectral
 from diffrac_cvx.baselines.two_valued import cure, spectral_kurtosis, two_valued_component
 from diffrac_cvx.baselines.weighted_columns import select_sparse_kmeans, sparse_kmeans
 
 __all__ = [
-    "Selection", "alternating_optimisation", "alternating_runs", "cure", "first_component", "gaussian_mixture",
-    "ifpca", "kmeans_by_column", "kmeans_standardised", "kmeans_whitened", "lattice", "select_ifpca",
-    "select_sparse_component", "select_sparse_kmeans", "sparse_component", "sparse_kmeans", "spectral",
-    "spectral_kurtosis", "two_valued_component",
+    "Selection",
+    "alternating_optimization",
+    "alternating_runs",
+    "best_single_column",
+    "cure",
+    "first_component",
+    "gaussian_mixture",
+    "ifpca",
+    "kmeans_standardized",
+    "kmeans_whitened",
+    "lattice",
+    "select_ifpca",
+    "select_sparse_component",
+    "select_sparse_kmeans",
+    "sparse_component",
+    "sparse_kmeans",
+    "spectral",
+    "spectral_kurtosis",
+    "two_valued_component",
 ]  # fmt: skip

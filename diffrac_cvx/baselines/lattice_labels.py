@@ -11,7 +11,7 @@ from diffrac_cvx.points.checks import Array, as_data, positive_int
 from diffrac_cvx.points.linear_algebra import column_basis
 
 Integers = npt.NDArray[np.object_]
-MOST_DIMENSIONS = 64  # beyond, the reduction in Python takes minutes
+MAX_DIMENSIONS = 64  # beyond, the reduction in Python takes minutes
 DELTA = 0.99  # how much shorter the next orthogonal vector may be, squared; 3/4 in the source, and longer vectors
 
 
@@ -48,8 +48,8 @@ def lattice(X: npt.ArrayLike, *, bits: int = 40) -> Array:
     n, r = Q.shape
     if r == 0:  # all points are equal
         return np.ones(n)
-    if r > MOST_DIMENSIONS:
-        raise DataError(f"X has {r} dimensions; the lattice is reduced in Python, for up to {MOST_DIMENSIONS}")
+    if r > MAX_DIMENSIONS:
+        raise DataError(f"X has {r} dimensions; the lattice is reduced in Python, for up to {MAX_DIMENSIONS}")
     if n < r + 2:
         raise DataError(f"X has {n} points in {r} dimensions, where any labels fit; at least {r + 2} are needed")
     affine = np.column_stack([np.full(n, n**-0.5), Q])
@@ -109,12 +109,12 @@ def reduce_row(rows: Integers, k: int, orthogonal: Array, squares: Array, mu: Ar
     """Subtract multiples of the rows before it from row k until all |mu_kj| <= 1/2, and renew its orthogonal vector."""
     while True:
         vector = rows[k].astype(float)
-        rest, weights = vector, np.zeros(k)
+        residual, weights = vector, np.zeros(k)
         for _ in range(2):  # the second pass removes the rounding error of the first
-            step = (orthogonal[:k] @ rest) / squares[:k]
-            rest, weights = rest - step @ orthogonal[:k], weights + step
+            step = (orthogonal[:k] @ residual) / squares[:k]
+            residual, weights = residual - step @ orthogonal[:k], weights + step
         mu[k, :k] = weights
-        orthogonal[k], squares[k] = rest, rest @ rest
+        orthogonal[k], squares[k] = residual, residual @ residual
         if not subtract_multiples(rows, k, mu):
             return
 

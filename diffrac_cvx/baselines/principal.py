@@ -7,14 +7,14 @@ import scipy
 from diffrac_cvx.baselines.selection import Selection, as_bound, grid_of_bounds, ranked_columns, sparse_weights
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
-from diffrac_cvx.points.linear_algebra import is_above_rounding, standardise
-from diffrac_cvx.rounding.two_clusters import two_means
+from diffrac_cvx.points.linear_algebra import is_above_rounding, standardize_columns
+from diffrac_cvx.rounding.two_clusters import kmeans_1d
 
-FOLDS = 5
-ROUNDS = 20  # of turns
-SETTLED = 1e-5  # change of the loadings, of norm 1
-NULL = 100_000  # columns of normal numbers that p-values are taken from
-BLOCK = 10_000  # of them at a time
+CV_FOLDS = 5
+LOADINGS_MAX_ITER = 20  # of turns
+LOADINGS_TOL = 1e-5  # change of the loadings, of norm 1
+NULL_COLUMNS = 100_000  # columns of normal numbers that p-values are taken from
+NULL_BLOCK_SIZE = 10_000  # of them at a time
 
 
 def first_component(X: npt.ArrayLike) -> Array:
@@ -32,8 +32,8 @@ def first_component(X: npt.ArrayLike) -> Array:
     DataError
         If X cannot be used as given.
     """
-    data = standardise(as_data(X)).X
-    return two_means(leading_scores(data, 1)[:, 0]) if data.any() else np.ones(len(data))
+    data = standardize_columns(as_data(X)).X
+    return kmeans_1d(leading_scores(data, 1)[:, 0]) if data.any() else np.ones(len(data))
 
 
 def sparse_component(X: npt.ArrayLike, *, bound: float | None = None, rng: np.random.Generator | int) -> Array:
@@ -50,7 +50,7 @@ def sparse_component(X: npt.ArrayLike, *, bound: float | None = None, rng: np.ra
 
     Parameters, without restarts, and errors are those of sparse_kmeans; the bound s is on the loadings v.
     """
-    return _select_sparse(standardise(as_data(X)).X, bound, rng).labels
+    return _select_sparse(standardize_columns(as_data(X)).X, bound, rng).labels
 
 
 def select_sparse_component(
@@ -60,15 +60,17 @@ def select_sparse_component(
 
     Parameters and errors are those of sparse_component.
     """
-    return _select_sparse(standardise(as_data(X)).X, bound, rng)
+    return _select_sparse(standardize_columns(as_data(X)).X, bound, rng)
 
 
 def _select_sparse(data: Array, bound: float | None, rng: np.random.Generator | int) -> Selection:
-    given, random = None if bound is None else as_bound(bound), as_generator(rng)
+    fixed_bound, random = None if bound is None else as_bound(bound), as_generator(rng)
     if not data.any():  # all points are equal
         return Selection(np.ones(len(data)), np.arange(0))
-    v = sparse_loadings(data, _cross_validate(data, random) if given is None else given, leading_loadings(data))
-    return Selection(two_means(data @ v), ranked_columns(v))
+    v = sparse_loadings(
+        data, _cross_validate(data, random) if fixed_bound is None else fixed_bound, leading_loadings(data)
+    )
+    return Selection(kmeans_1d(data @ v), ranked_columns(v))
 
 
 def leading_scores(data: Array, count: int) -> Array:
@@ -85,9 +87,9 @@ def leading_loadings(data: Array) -> Array:
 
 def sparse_loadings(data: Array, bound: float, v: Array) -> Array:
     """Return the loadings v, (d,), of the penalised matrix decomposition of rank one, from given ones."""
-    for _ in range(ROUNDS):
+    for _ in range(LOADINGS_MAX_ITER):
         before, v = v, sparse_weights(data.T @ (data @ v), bound)
-        if np.linalg.norm(v - before) <= SETTLED:
+        if np.linalg.norm(v - before) <= LOADINGS_TOL:
             break
     return v
 
@@ -95,9 +97,9 @@ def sparse_loadings(data: Array, bound: float, v: Array) -> Array:
 def _cross_validate(data: Array, random: np.random.Generator) -> float:
     """Return the bound of the grid whose decomposition best predicts entries that are left out."""
     bounds = grid_of_bounds(data.shape[1])
-    fold = random.integers(FOLDS, size=data.shape)
+    fold = random.integers(CV_FOLDS, size=data.shape)
     errors = np.zeros(len(bounds))
-    for left_out in ((fold == i).astype(float) for i in range(FOLDS)):
+    for left_out in ((fold == i).astype(float) for i in range(CV_FOLDS)):
         unseen = data * left_out
         seen = data - unseen
         start = leading_loadings(seen)
@@ -143,7 +145,7 @@ def ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Gener
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
-    return _select_influential(standardise(as_data(X)).X, features, rng).labels
+    return _select_influential(standardize_columns(as_data(X)).X, features, rng).labels
 
 
 def select_ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Generator | int) -> Selection:
@@ -151,7 +153,7 @@ def select_ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.rando
 
     Parameters and errors are those of ifpca.
     """
-    return _select_influential(standardise(as_data(X)).X, features, rng)
+    return _select_influential(standardize_columns(as_data(X)).X, features, rng)
 
 
 def _select_influential(data: Array, features: int | None, rng: np.random.Generator | int) -> Selection:
@@ -166,10 +168,10 @@ def _select_influential(data: Array, features: int | None, rng: np.random.Genera
     scores = normal_distance(data[:, varying])
     if count is None:
         count = higher_criticism(np.sort(null_p_values(scores, n, random)), n)
-    kept = varying[np.argsort(-scores, kind="stable")[:count]]
-    u = leading_scores(data[:, kept], 1)[:, 0]
+    selected = varying[np.argsort(-scores, kind="stable")[:count]]
+    u = leading_scores(data[:, selected], 1)[:, 0]
     cut = np.log(d) / n**0.5
-    return Selection(two_means(np.clip(u, -cut, cut) if d > 1 else u), kept)
+    return Selection(kmeans_1d(np.clip(u, -cut, cut) if d > 1 else u), selected)
 
 
 def normal_distance(columns: Array) -> Array:
@@ -182,19 +184,22 @@ def normal_distance(columns: Array) -> Array:
 
 def null_p_values(scores: Array, n: int, random: np.random.Generator) -> Array:
     """Return the p-values of scores, brought to the mean and variance of scores of normal columns, (d,)."""
-    blocks = (standardise(random.standard_normal((n, BLOCK))).X for _ in range(NULL // BLOCK))
+    blocks = (
+        standardize_columns(random.standard_normal((n, NULL_BLOCK_SIZE))).X
+        for _ in range(NULL_COLUMNS // NULL_BLOCK_SIZE)
+    )
     null = np.sort(np.concatenate([normal_distance(block) for block in blocks]))
     spread = float(scores.std()) or 1.0
     corrected = (scores - scores.mean()) / spread * null.std() + null.mean()
-    return np.asarray(1.0 - np.searchsorted(null, corrected, side="right") / NULL)
+    return np.asarray(1.0 - np.searchsorted(null, corrected, side="right") / NULL_COLUMNS)
 
 
 def higher_criticism(p_values: Array, n: int) -> int:
     """Return how many of the sorted p-values, (d,), of columns of n points are kept; at least one."""
     d = len(p_values)
-    share = np.arange(1, d + 1) / d
-    excess = share - p_values
-    criticism = d**0.5 * excess / np.sqrt(np.maximum(n**0.5 * excess, 0.0) + share)
+    fraction = np.arange(1, d + 1) / d
+    excess = fraction - p_values
+    criticism = d**0.5 * excess / np.sqrt(np.maximum(n**0.5 * excess, 0.0) + fraction)
     allowed = (p_values > np.log(d) / d) & (np.arange(1, d + 1) <= d / 2)
     if not allowed.any():
         return max(d // 2, 1)

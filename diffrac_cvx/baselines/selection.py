@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, as_scalar, exact
+from diffrac_cvx.points.checks import Array, as_scalar, format_exact
 
 
 class Selection(NamedTuple):
@@ -36,11 +36,11 @@ def sparse_weights(a: Array, bound: float) -> Array:
     size = np.abs(a)
     if l1_of_unit(size) <= bound:
         return np.asarray(a / np.linalg.norm(a))
-    kept = np.maximum(size - threshold_for(size, bound), 0.0)
-    if not 0.0 < l1_of_unit(kept) <= 1.001 * bound:
+    thresholded = np.maximum(size - threshold_for(size, bound), 0.0)
+    if not 0.0 < l1_of_unit(thresholded) <= 1.001 * bound:
         largest = np.where(size >= size.max() * (1 - 1e-9), np.sign(a), 0.0)
         return np.asarray(largest * bound / np.count_nonzero(largest))
-    return np.asarray(np.sign(a) * kept / np.linalg.norm(kept))
+    return np.asarray(np.sign(a) * thresholded / np.linalg.norm(thresholded))
 
 
 def threshold_for(size: Array, bound: float) -> float:
@@ -68,7 +68,7 @@ def as_bound(bound: float) -> float:
     """Return a bound on the l1 norm of a vector of norm 1, at least 1, as a float."""
     value = as_scalar(bound, "bound")
     if value < 1.0:
-        raise ParameterError(f"bound = {exact(value)} must be at least 1, which is a single column")
+        raise ParameterError(f"bound = {format_exact(value)} must be at least 1, which is a single column")
     return value
 
 

@@ -9,14 +9,14 @@ import scipy
 
 from diffrac_cvx.baselines.principal import leading_scores
 from diffrac_cvx.points.checks import Array, as_data, as_generator, one_of, positive_int
-from diffrac_cvx.points.linear_algebra import column_basis, moment, row_products, standardise
-from diffrac_cvx.rounding.two_clusters import kmeans_centered, two_means
+from diffrac_cvx.points.linear_algebra import column_basis, row_products, standardize_columns, weighted_gram
+from diffrac_cvx.rounding.two_clusters import kmeans_1d, kmeans_centered
 from diffrac_cvx.solvers.factored.solver import low_rank
 
 RANDOM_STARTS = 20  # of the search for a direction
-GAP = 1e-3  # proved, of the relaxation
-MOST_STEPS = 2000  # of the relaxation
-INNER, OUTER = 2.0, 4.0  # a and b of the loss: quartic up to a, linear from b = 2a on
+RELAXATION_TOL = 1e-3  # proved, of the relaxation
+RELAXATION_MAX_ITER = 2000  # of the relaxation
+QUARTIC_END, LINEAR_START = 2.0, 4.0  # a and b of the loss: quartic up to a, linear from b = 2a on
 
 
 def two_valued_component(
@@ -54,8 +54,8 @@ def two_valued_component(
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
-    data = standardise(as_data(X)).X
-    search = CRITERIA[one_of(criterion, "criterion", CRITERIA)]
+    data = standardize_columns(as_data(X)).X
+    search = PURSUIT_CRITERIA[one_of(criterion, "criterion", PURSUIT_CRITERIA)]
     components, random = positive_int(components, "components"), as_generator(rng)
     if not data.any():  # all points are equal
         return np.ones(len(data))
@@ -71,14 +71,14 @@ def kurtosis(Z: Array) -> Array:
 def _by_pursuit(Z: Array, random: np.random.Generator) -> Array:
     starts = np.vstack([np.eye(Z.shape[1]), random.standard_normal((RANDOM_STARTS, Z.shape[1]))])
     found = [scipy.optimize.minimize(kurtosis_along, v, args=(Z,), jac=True, method="L-BFGS-B") for v in starts]
-    return two_means(Z @ min(found, key=lambda end: float(end.fun)).x)
+    return kmeans_1d(Z @ min(found, key=lambda end: float(end.fun)).x)
 
 
-CRITERIA: dict[str, Callable[[Array, np.random.Generator], Array]] = {
-    "kurtosis": lambda Z, _: two_means(Z[:, np.argmin(kurtosis(Z))]),
-    "dip": lambda Z, _: two_means(Z[:, np.argmax([dip(z) for z in Z.T])]),
+PURSUIT_CRITERIA: dict[str, Callable[[Array, np.random.Generator], Array]] = {
+    "kurtosis": lambda Z, _: kmeans_1d(Z[:, np.argmin(kurtosis(Z))]),
+    "dip": lambda Z, _: kmeans_1d(Z[:, np.argmax([dip(z) for z in Z.T])]),
     "pursuit": _by_pursuit,
-    "diffrac": lambda Z, _: kmeans_centered(low_rank(Z, tol=GAP, max_iter=MOST_STEPS).F),
+    "diffrac": lambda Z, _: kmeans_centered(low_rank(Z, tol=RELAXATION_TOL, max_iter=RELAXATION_MAX_ITER).F),
 }
 
 
@@ -107,8 +107,8 @@ def dip(values: Array) -> float:
     twice, low, high = 1.0 / len(values), 0, len(x) - 1
     while low < high:
         minorant, majorant = _minorant(x, bottom, low, high), _minorant(x, -top, low, high)
-        left, right, apart = _widest_gap(minorant, _Hull(majorant.vertices, -majorant.heights))
-        if apart <= twice:
+        left, right, gap = _widest_gap(minorant, _Hull(majorant.vertices, -majorant.heights))
+        if gap <= twice:
             break
         before = top[low:left] - minorant.heights[low:left]  # the mode may have a step of its own
         after = -majorant.heights[right + 1 : high + 1] - bottom[right + 1 : high + 1]
@@ -142,7 +142,7 @@ def _widest_gap(minorant: _Hull, majorant: _Hull) -> tuple[int, int, float]:
     return int(below[below <= j].max()), int(j), float(difference[j])
 
 
-def cure(X: npt.ArrayLike, *, restarts: int = 10, rng: np.random.Generator | int, max_iter: int = 500) -> Array:
+def cure(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int, max_iter: int = 500) -> Array:
     r"""Return the signs of the affine function of least loss, the best of several runs, the first point at +1.
 
     The loss has two wells, at 1 and -1, and the mean is penalised so that the clusters are balanced:
@@ -160,17 +160,17 @@ def cure(X: npt.ArrayLike, *, restarts: int = 10, rng: np.random.Generator | int
     Source: Wang, Yan and Diaz, "Efficient clustering for stretched mixtures: landscape and optimality", NeurIPS 2020,
     with a = 2.
 
-    Parameters, without a time limit, and errors are those of alternating_optimisation; max_iter is the most steps.
+    Parameters, without a time limit, and errors are those of alternating_optimization; max_iter is the most steps.
     """
     Q = column_basis(as_data(X))
-    restarts, max_iter = positive_int(restarts, "restarts"), positive_int(max_iter, "max_iter")
+    n_init, max_iter = positive_int(n_init, "n_init"), positive_int(max_iter, "max_iter")
     random = as_generator(rng)
     n, r = Q.shape
     if r == 0:  # all points are equal
         return np.ones(n)
     Z = np.column_stack([np.ones(n), n**0.5 * Q])
     # A random vector of R^n projected on the data: the start does not depend on the basis that whitens them.
-    starts = (Q.T @ random.standard_normal(n) for _ in range(restarts))
+    starts = (Q.T @ random.standard_normal(n) for _ in range(n_init))
     runs = (
         scipy.optimize.minimize(
             loss, np.append(0.0, start / np.linalg.norm(start)), (Z,), "L-BFGS-B", True, options={"maxiter": max_iter}
@@ -199,15 +199,15 @@ def spectral_kurtosis(X: npt.ArrayLike) -> Array:
     "Clustering a mixture of Gaussians with unknown covariance", 2021, cluster by a spectral method with O(d^2) samples,
     too.  Here it is the eigenvector alone: `rounding.refine` improves the labels.
 
-    Parameters and errors are those of kmeans_by_column.
+    Parameters and errors are those of best_single_column.
     """
     Q = column_basis(as_data(X))
     n, r = Q.shape
     if r == 0:  # all points are equal
         return np.ones(n)
     Z = n**0.5 * Q
-    direction = np.linalg.eigh(moment(Z, row_products(Z, Z) - r - 2.0))[1][:, 0]
-    return two_means(Z @ direction)
+    direction = np.linalg.eigh(weighted_gram(Z, row_products(Z, Z) - r - 2.0))[1][:, 0]
+    return kmeans_1d(Z @ direction)
 
 
 def loss(coefficients: Array, Z: Array) -> tuple[float, Array]:
@@ -220,12 +220,12 @@ def loss(coefficients: Array, Z: Array) -> tuple[float, Array]:
 
 def double_well(t: Array) -> tuple[Array, Array]:
     """Return f and f' at each number: (t^2 - 1)^2/4 up to |t| = a, linear from b on, twice differentiable."""
-    a, width = INNER, OUTER - INNER
+    a, width = QUARTIC_END, LINEAR_START - QUARTIC_END
     slope, curvature = a**3 - a, 3 * a**2 - 1
     size = np.abs(t)
     near, far = np.minimum(size, a), np.clip(size - a, 0.0, width)
-    beyond = np.maximum(size - OUTER, 0.0)
+    excess = np.maximum(size - LINEAR_START, 0.0)
     values = (near**2 - 1) ** 2 / 4 + slope * far + curvature * far**2 * (0.5 - far / (6 * width))
-    values += (slope + curvature * width / 2) * beyond
+    values += (slope + curvature * width / 2) * excess
     derivative = near**3 - near + curvature * far * (1.0 - far / (2 * width))
     return values, np.sign(t) * derivative

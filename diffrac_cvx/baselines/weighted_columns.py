@@ -7,16 +7,16 @@ import numpy.typing as npt
 
 from diffrac_cvx.baselines.selection import Selection, as_bound, grid_of_bounds, ranked_columns, sparse_weights
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
-from diffrac_cvx.points.linear_algebra import psd_factor, standardise
+from diffrac_cvx.points.linear_algebra import psd_factor, standardize_columns
 
-ALTERNATIONS = 6
-SETTLED = 1e-4  # relative change of the weights
-PERMUTED = 10  # tables, for the gap statistic
-ROUNDS = 100  # of 2-means with given weights
+N_ALTERNATIONS = 6
+WEIGHTS_RTOL = 1e-4  # relative change of the weights
+N_PERMUTATIONS = 10  # tables, for the gap statistic
+KMEANS_MAX_ITER = 100  # of 2-means with given weights
 
 
 def sparse_kmeans(
-    X: npt.ArrayLike, *, bound: float | None = None, restarts: int = 10, rng: np.random.Generator | int
+    X: npt.ArrayLike, *, bound: float | None = None, n_init: int = 10, rng: np.random.Generator | int
 ) -> Array:
     r"""Return the labels of sparse 2-means on columns at unit variance, the first point at +1.
 
@@ -44,7 +44,7 @@ def sparse_kmeans(
         Data; brought to unit variance here.
     bound : float, optional
         On the l1 norm of the weights, s, at least 1: about the square root of the number of columns to keep.
-    restarts : int
+    n_init : int
         Number of starts, for each bound and table.
     rng : Generator or int
         Of the starts and permutations, or its seed.
@@ -54,17 +54,17 @@ def sparse_kmeans(
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
-    return _select(standardise(as_data(X)).X, bound, restarts, rng).labels
+    return _select(standardize_columns(as_data(X)).X, bound, n_init, rng).labels
 
 
 def select_sparse_kmeans(
-    X: npt.ArrayLike, *, bound: float | None = None, restarts: int = 10, rng: np.random.Generator | int
+    X: npt.ArrayLike, *, bound: float | None = None, n_init: int = 10, rng: np.random.Generator | int
 ) -> Selection:
     """Return the labels of sparse 2-means and the columns of positive weight.
 
     Parameters and errors are those of sparse_kmeans.
     """
-    return _select(standardise(as_data(X)).X, bound, restarts, rng)
+    return _select(standardize_columns(as_data(X)).X, bound, n_init, rng)
 
 
 class _Weighted(NamedTuple):
@@ -73,30 +73,30 @@ class _Weighted(NamedTuple):
     explained: float  # sum_j w_j b_j
 
 
-def _select(data: Array, bound: float | None, restarts: int, rng: np.random.Generator | int) -> Selection:
+def _select(data: Array, bound: float | None, n_init: int, rng: np.random.Generator | int) -> Selection:
     bounds = None if bound is None else np.array([as_bound(bound)])
-    restarts, random = positive_int(restarts, "restarts"), as_generator(rng)
+    n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
     varying = np.flatnonzero(data.any(axis=0))
     if len(varying) == 0:  # all points are equal
         return Selection(np.ones(len(data)), varying)
     data = data[:, varying]
-    found = _best_by_gap(data, restarts, random) if bounds is None else _optima(data, bounds, restarts, random)[0]
+    found = _best_by_gap(data, n_init, random) if bounds is None else _optima(data, bounds, n_init, random)[0]
     return Selection(found.y * found.y[0], varying[ranked_columns(found.weights)])
 
 
-def _best_by_gap(data: Array, restarts: int, random: np.random.Generator) -> _Weighted:
+def _best_by_gap(data: Array, n_init: int, random: np.random.Generator) -> _Weighted:
     """Return what was found with the bound of largest gap statistic."""
     bounds = grid_of_bounds(data.shape[1])
-    found = _optima(data, bounds, restarts, random)
-    tables = (random.permuted(data, axis=0) for _ in range(PERMUTED))
-    by_chance = [[each.explained for each in _optima(table, bounds, restarts, random)] for table in tables]
+    found = _optima(data, bounds, n_init, random)
+    tables = (random.permuted(data, axis=0) for _ in range(N_PERMUTATIONS))
+    by_chance = [[each.explained for each in _optima(table, bounds, n_init, random)] for table in tables]
     gaps = np.log([each.explained for each in found]) - np.log(by_chance).mean(axis=0)
     return found[int(np.argmax(gaps))]
 
 
-def _optima(data: Array, bounds: Array, restarts: int, random: np.random.Generator) -> list[_Weighted]:
+def _optima(data: Array, bounds: Array, n_init: int, random: np.random.Generator) -> list[_Weighted]:
     """Return for each bound, in increasing order, the best of what alternation reaches from several starts."""
-    starts = _starts(data, restarts, random)
+    starts = _starts(data, n_init, random)
     found: list[_Weighted] = []
     for bound in bounds:  # what one finds is a start for the next, whose optimum is no less
         ends = [_alternate(data, y, bound) for y in [*starts, *(end.y for end in found[-1:])]]
@@ -124,10 +124,10 @@ def _random_kmeans(points: Array, random: np.random.Generator) -> Array:
 def _alternate(data: Array, y: Array, bound: float) -> _Weighted:
     """Return the labels and weights that alternation reaches from labels."""
     weights = sparse_weights(_between(data, y), bound)
-    for _ in range(ALTERNATIONS - 1):
+    for _ in range(N_ALTERNATIONS - 1):
         y = _lloyd(data, weights, *_means(data, y))
         before, weights = weights, sparse_weights(_between(data, y), bound)
-        if np.abs(weights - before).sum() <= SETTLED * before.sum():
+        if np.abs(weights - before).sum() <= WEIGHTS_RTOL * before.sum():
             break
     return _Weighted(y, weights, float(weights @ _between(data, y)))
 
@@ -149,7 +149,7 @@ def _between(data: Array, y: Array) -> Array:
 def _lloyd(data: Array, weights: Array, plus: Array, minus: Array) -> Array:
     """Return the labels of 2-means with weights of the columns, from two different centres."""
     y = np.zeros(len(data))
-    for _ in range(ROUNDS):  # none leaves a cluster empty: the mean of a cluster is nearer to its own centre
+    for _ in range(KMEANS_MAX_ITER):  # none leaves a cluster empty: the mean of a cluster is nearer to its own centre
         direction, middle = weights * (plus - minus), (plus + minus) / 2
         before, y = y, np.where(data @ direction >= middle @ direction, 1.0, -1.0)
         if np.array_equal(y, before):

@@ -8,37 +8,53 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from diffrac_cvx.certificates.block_problem import Indices, block_problem
+from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem
 from diffrac_cvx.certificates.block_proof import (
     NO_PAIRS,
     BlockData,
     Pairs,
     SchurComplement,
+    component_matrices,
     eliminate,
     involved_groups,
-    matrices,
     single_ratios,
     with_multiplier,
 )
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket, bracket_rows
-from diffrac_cvx.certificates.outwards import bound_outwards
-from diffrac_cvx.certificates.proof import Pencil, bound_at, is_positive, proved_ratio
-from diffrac_cvx.certificates.screening import NEAR, largest_safe_t, look_again, quick_radius, scan
-from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices, candidate_weights
-from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket, bracket_streamed
+from diffrac_cvx.certificates.proof import Pencil, bound_at, certified_ratio, is_positive
+from diffrac_cvx.certificates.screening import (
+    NEAR_BOUND,
+    cheap_safe_radius,
+    largest_safe_t,
+    recompute_pairs,
+    screen_pairs,
+)
+from diffrac_cvx.certificates.search import best_combination, candidate_multipliers, candidate_weights
+from diffrac_cvx.certificates.working_set import bound_from_working_set
+from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
-from diffrac_cvx.points.linear_algebra import EPS, LARGE, eigh, extreme_eigenpairs, symmetric, times, whitener_of_gram
+from diffrac_cvx.points.linear_algebra import (
+    EPS,
+    LARGE_SIZE,
+    eigh,
+    extreme_eigenpairs,
+    symmetric,
+    times,
+    whitener_of_gram,
+)
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, problem_by_rows
+from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, problem_by_rows
 from diffrac_cvx.problem.result import Bracket, Labels
 
-MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
-DENSE = 300  # coordinates up to which all eigenvectors are computed for one
-MOST_AS_ONE = 1200  # coordinates in groups up to which a V that is 0 on most is certified as one block
-WIDE = 200  # coordinates from which on V, if it is 0 on most of them, is looked at from the others outwards
-LEAST_GAIN = 1e-12  # of a matrix that is not zero up to rounding
-STRETCH = 1.4  # of each step to a larger t after the first
+MAX_COMPONENT_SIZE = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
+MAX_DENSE_EIGEN = 300  # coordinates up to which all eigenvectors are computed for one
+MAX_SINGLE_BLOCK_SIZE = 1200  # coordinates in groups up to which a V that is 0 on most is certified as one block
+WORKING_SET_MIN_SIZE = (
+    200  # coordinates from which on V, if it is 0 on most of them, is looked at from the others outwards
+)
+MIN_GAIN = 1e-12  # of a matrix that is not zero up to rounding
+STEP_GROWTH = 1.4  # of each step to a larger t after the first
 
 
 class BlockRatios(NamedTuple):
@@ -82,22 +98,22 @@ class Blocks(BlockData):
 
     def block_ratio(self, i: int, pencil: Pencil, C: Array) -> tuple[float, Array]:
         """Return t with M <= t (A + C + Diag(c)^2) on a block and F, proved, and C, shrunk where t is smaller then."""
-        poll()
+        check_deadline()
         W, s = self.whiteners[i], len(C)
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # of W'W, so that of what is off in coordinates W
         M, inside = symmetric(times(W.T, times(pencil.M, W))), symmetric(times(W[:s].T, times(C, W[:s])))
-        found = blended_ratio(M, inside, size * pencil.off_M, size * pencil.right_error)
-        shrunk = found.share * C
+        found = best_combination(M, inside, size * pencil.M_error, size * pencil.right_error)
+        shrunk = found.weight * C
         pencil = with_multiplier(pencil, shrunk)
         right = pencil.right
-        values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE else np.linalg.eigvalsh(right)
-        return proved_ratio(pencil, found.t, float(values[0])), shrunk
+        values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE_SIZE else np.linalg.eigvalsh(right)
+        return certified_ratio(pencil, found.t, float(values[0])), shrunk
 
 
 def whiten(right: Array) -> Array:
     """Return W with W' right W = I for a positive semidefinite matrix; null directions, where M is null too, go."""
-    poll()
-    W = whitener_of_gram(right) if len(right) > LARGE // 2 else None
+    check_deadline()
+    W = whitener_of_gram(right) if len(right) > LARGE_SIZE // 2 else None
     if W is not None:
         return W
     values, vectors = eigh(right)
@@ -105,11 +121,11 @@ def whiten(right: Array) -> Array:
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
-def least_direction(S: Array) -> tuple[Array, float]:
+def min_eigenvector(S: Array) -> tuple[Array, float]:
     """Return a unit vector w of nearly the least w'Sw, and that value; Lanczos steps where S is large."""
     if not are_finite(S):
         return np.eye(len(S), 1)[:, 0], -np.inf
-    if len(S) <= DENSE:
+    if len(S) <= MAX_DENSE_EIGEN:
         values, vectors = np.linalg.eigh(S)
         return vectors[:, 0], float(values[0])
     start = np.random.default_rng(0).standard_normal(len(S))
@@ -121,27 +137,27 @@ def least_direction(S: Array) -> tuple[Array, float]:
     return w, float(w @ S @ w)
 
 
-class Failure(NamedTuple):
+class ViolatedBlock(NamedTuple):
     """Where the bound does not hold at t: coordinates, the direction w of least w'Sw there, and that value."""
 
-    members: Indices
+    members: IntegerArray
     direction: Array
     value: float
 
 
-class Finding(NamedTuple):
+class CertificateAttempt(NamedTuple):
     """What one look at all pairs found."""
 
     lower: float | None  # the bound, where it is proved
     pairs: Pairs = NO_PAIRS  # in different groups, near their box or beyond it
-    failures: Sequence[Failure] = ()  # where the bound does not hold
-    too_large: Sequence[Indices] = ()  # components too large to be looked at
-    proved: Labels | None = None  # (m,), components that are proved, where there is a bound
+    violated_blocks: Sequence[ViolatedBlock] = ()  # where the bound does not hold
+    too_large: Sequence[IntegerArray] = ()  # components too large to be looked at
+    certified: Labels | None = None  # (m,), components that are proved, where there is a bound
 
     @property
-    def failing(self) -> Indices:
+    def violated_coordinates(self) -> IntegerArray:
         """The coordinates of the components where the bound does not hold."""
-        groups = [*(failure.members for failure in self.failures), *self.too_large]
+        groups = [*(block.members for block in self.violated_blocks), *self.too_large]
         return np.concatenate(groups) if groups else np.zeros(0, dtype=np.intp)
 
 
@@ -162,114 +178,122 @@ class BlockCertificate(NamedTuple):
         return bound_at(t, self.ratios.inverse_mean)
 
     @property
-    def least_t(self) -> float:
+    def min_t(self) -> float:
         """The largest of the ratios, and a little more, so that S is positive definite beyond rounding."""
         return self.ratios.largest * (1.0 + 1e-10)
 
 
-def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
+def certify_blocks(blocks: Blocks, certificate: BlockCertificate, n_tries: int) -> CertificateAttempt:
     """Prove a lower bound from one look at all pairs in different groups, at the least t at which that succeeds.
 
     Pairs near their boxes are kept, those with |G_jk| > NEAR t c_j c_k, so that larger t, up to so many, need no other
     look.  The pairs returned are those at the first t.
     """
-    problem, ratios, t = blocks.problem, claim.ratios, claim.least_t
-    at = eliminate(problem, ratios.u, t)
-    if at is None:
-        return Finding(None)
-    radius = quick_radius(problem, claim.q, claim.value - claim.bound(t), ratios.u, t)
-    found = scan(at, blocks.partition.labels, NEAR, radius)
-    first = attempt(blocks, claim, at, found.pairs, found.proved)
-    finding, safe = first, largest_safe_t(problem, t)
-    for i in range(tries):
-        if finding.lower is not None or finding.too_large:
+    problem, ratios, t = blocks.problem, certificate.ratios, certificate.min_t
+    schur = eliminate(problem, ratios.u, t)
+    if schur is None:
+        return CertificateAttempt(None)
+    radius = cheap_safe_radius(problem, certificate.q, certificate.value - certificate.bound(t), ratios.u, t)
+    found = screen_pairs(schur, blocks.partition.labels, NEAR_BOUND, radius)
+    first = try_certificate(blocks, certificate, schur, found.pairs, found.certified)
+    attempt, safe = first, largest_safe_t(problem, t)
+    for i in range(n_tries):
+        if attempt.lower is not None or attempt.too_large:
             break
-        t = larger_t(blocks, ratios, t, finding.failures, STRETCH**i)
-        at = eliminate(problem, ratios.u, t)
-        if at is None:
+        t = larger_t(blocks, ratios, t, attempt.violated_blocks, STEP_GROWTH**i)
+        schur = eliminate(problem, ratios.u, t)
+        if schur is None:
             break
-        pairs = look_again(at, found.pairs) if t <= safe else scan(at, blocks.partition.labels, 1.0).pairs
-        finding = attempt(blocks, claim, at, pairs, None)
-    return first._replace(lower=finding.lower, proved=finding.proved)
+        pairs = (
+            recompute_pairs(schur, found.pairs)
+            if t <= safe
+            else screen_pairs(schur, blocks.partition.labels, 1.0).pairs
+        )
+        attempt = try_certificate(blocks, certificate, schur, pairs, None)
+    return first._replace(lower=attempt.lower, certified=attempt.certified)
 
 
-def attempt(
-    blocks: Blocks, claim: BlockCertificate, at: SchurComplement, pairs: Pairs, proved: Labels | None
-) -> Finding:
+def try_certificate(
+    blocks: Blocks, certificate: BlockCertificate, schur: SchurComplement, pairs: Pairs, certified: Labels | None
+) -> CertificateAttempt:
     """Return the bound at t if S is positive semidefinite on all components that pairs beyond their box make.
 
     Else it returns those where it is not, and those too large to be looked at.
     """
-    violated = pairs.beyond()
+    violated = pairs.violated()
     joined = blocks.partition.join(violated.j, violated.k)
-    too_large = [group for group in involved_groups(joined, violated) if len(group) > MOST_TOGETHER]
+    too_large = [group for group in involved_groups(joined, violated) if len(group) > MAX_COMPONENT_SIZE]
     if too_large:
         large = np.isin(joined.labels[violated.j], [joined.labels[group[0]] for group in too_large])
         violated = violated.take(np.flatnonzero(~large))
-    failures = [
-        Failure(members, *least_direction(S))
-        for members, S, off in matrices(blocks, claim.ratios.u, claim.ratios.C, at, violated)
-        if not is_positive(S, off)
+    violated_blocks = [
+        ViolatedBlock(members, *min_eigenvector(S))
+        for members, S, error in component_matrices(blocks, certificate.ratios.u, certificate.ratios.C, schur, violated)
+        if not is_positive(S, error)
     ]
-    if failures or too_large:
-        return Finding(None, pairs, failures, too_large)
-    return Finding(claim.bound(at.t), pairs, proved=proved)
+    if violated_blocks or too_large:
+        return CertificateAttempt(None, pairs, violated_blocks, too_large)
+    return CertificateAttempt(certificate.bound(schur.t), pairs, certified=certified)
 
 
-def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: Sequence[Failure], stretch: float = 1.0) -> float:
+def larger_t(
+    blocks: Blocks, ratios: BlockRatios, t: float, violated_blocks: Sequence[ViolatedBlock], stretch: float = 1.0
+) -> float:
     """Return a larger t at which the bound may hold, by one step of Newton's method where it fails, 1.1 times as long.
 
     The least eigenvalue of S is a concave function of t: Newton's steps end before its root, so later ones are to be
     stretched.
     """
     X, largest = blocks.problem.X, t
-    for members, direction, value in failures:
+    for members, direction, value in violated_blocks:
         M = float(np.mean(ratios.u * (X.columns(members) @ direction) ** 2))
         largest = max(largest, t + 1.1 * stretch * abs(value) * t / max(M + value, abs(value)))
     return largest
 
 
-def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = None) -> Bracket:
+def bracket_blocks(problem: DirectionProblem, point: PrimalPoint, C: Sparse | None = None) -> Bracket:
     """Bracket the optimum of (15) from a sparse factor of V, and multipliers inside its blocks, if there are any."""
-    if point.value > 1.0 - LEAST_GAIN:
+    if point.value > 1.0 - MIN_GAIN:
         return Bracket(0.0, float(point.value))
-    split = block_problem(problem)
+    blocked = block_problem(problem)
     U = as_sparse(point.U)
-    used = int(np.count_nonzero(np.diff(scipy.sparse.csr_array(U).indptr)))
-    if problem.X.in_memory and U.shape[0] >= WIDE and 2 * used <= U.shape[0]:
-        return Bracket(bound_outwards(problem, point, C), float(point.value))
-    blocks = Blocks(split, split.partition_of(U))
-    ratios = blocks.ratios(point.q, split.restrict_multiplier(blocks.partition, C))
+    n_used = int(np.count_nonzero(np.diff(scipy.sparse.csr_array(U).indptr)))
+    if problem.X.in_memory and U.shape[0] >= WORKING_SET_MIN_SIZE and 2 * n_used <= U.shape[0]:
+        return Bracket(bound_from_working_set(problem, point, C), float(point.value))
+    blocks = Blocks(blocked, blocked.partition_of(U))
+    ratios = blocks.ratios(point.q, blocked.restrict_multiplier(blocks.partition, C))
     if C is None:
         ratios = blocks.ratios(point.q, choose_multipliers(blocks, point, ratios.u))
-    lower = prove(blocks, BlockCertificate(ratios, point.q, point.value), 3).lower or 0.0
+    lower = certify_blocks(blocks, BlockCertificate(ratios, point.q, point.value), 3).lower or 0.0
     return Bracket(float(max(lower, 0.0)), float(point.value))
 
 
-def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
+def choose_multipliers(blocks: Blocks, point: PrimalPoint, u: Array) -> list[Array]:
     """Return, for each block, the candidate for C with the least ratio."""
-    split, rows, chosen = blocks.problem, scipy.sparse.csr_array(point.U), []
+    blocked, rows, multipliers = blocks.problem, scipy.sparse.csr_array(point.U), []
     for i, block in enumerate(blocks.partition.blocks):
-        small, U = split.problem.restrict(split.penalised[block]), dense(rows[split.penalised[block]])
+        small, U = blocked.problem.restrict(blocked.penalized[block]), dense(rows[blocked.penalized[block]])
         pencil = blocks.pencil(i, u)
-        candidates = [C for C in candidate_matrices(small, U, partial(small.X.moment, u), None) if C is not None]
-        chosen.append(min(candidates, key=lambda C: blocks.block_ratio(i, pencil, C)[0]))
-    return chosen
+        candidates = [
+            C for C in candidate_multipliers(small, U, partial(small.X.weighted_gram, u), None) if C is not None
+        ]
+        multipliers.append(min(candidates, key=lambda C: blocks.block_ratio(i, pencil, C)[0]))
+    return multipliers
 
 
-def bracket_any(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) -> Bracket:
+def bracket_any(problem: DirectionProblem, point: PrimalPoint, dual: DualVariables | None = None) -> Bracket:
     """Bracket the optimum of (15): block by block where the factor is sparse, else at once; many rows in one pass."""
-    if not problem.structure.is_plain:
-        few_of_many = is_sparse(point.U) and problem.X.in_memory and len(problem.c) > MOST_AS_ONE
-        if few_of_many and problem.structure.nonnegative is None:
+    if not problem.structure.is_elementwise:
+        use_working_set = is_sparse(point.U) and problem.X.in_memory and len(problem.c) > MAX_SINGLE_BLOCK_SIZE
+        if use_working_set and problem.structure.nonnegative is None:
             C = None if dual is None or dual.C is None else as_sparse(dual.C)
-            return Bracket(bound_outwards(problem, point, C), float(point.value))
+            return Bracket(bound_from_working_set(problem, point, C), float(point.value))
         point = point._replace(U=dense(point.U))
         dual = dual if dual is None or dual.C is None else dual._replace(C=dense(dual.C))
     if not is_sparse(point.U):
         problem = problem_by_rows(problem)
-    if problem.X.in_passes:
-        return bracket_rows(problem, dense(point.U), dual)
+    if problem.X.is_streamed:
+        return bracket_streamed(problem, dense(point.U), dual)
     if not is_sparse(point.U):
         return bracket(problem, point, dual)
     return bracket_blocks(problem, point, None if dual is None or dual.C is None else as_sparse(dual.C))

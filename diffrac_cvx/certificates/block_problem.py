@@ -12,37 +12,37 @@ from scipy.sparse.csgraph import connected_components
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.floating_point import Whitening, round_up, rounding_of_whitening, sum_error
+from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error, whitening_error_bounds
 from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
-from diffrac_cvx.points.points import Columns
-from diffrac_cvx.problem.direction_problem import DirectionProblem, with_sums
-from diffrac_cvx.problem.penalties.coupling import Coupling
+from diffrac_cvx.points.points import ColumnPoints
+from diffrac_cvx.problem.direction_problem import DirectionProblem, with_chunklet_error
+from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
 from diffrac_cvx.problem.result import Labels
 
-Indices = npt.NDArray[np.signedinteger[Any]]
-UNPENALISED = -1  # the label of a coordinate in no group
+IntegerArray = npt.NDArray[np.signedinteger[Any]]
+UNPENALIZED = -1  # the label of a coordinate in no group
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
     """Coordinates in groups: blocks of two or more, and single ones."""
 
-    labels: Indices
+    labels: IntegerArray
 
     @cached_property
-    def groups(self) -> tuple[Indices, ...]:
+    def groups(self) -> tuple[IntegerArray, ...]:
         """Coordinates by label, each group increasing."""
         order = np.argsort(self.labels, kind="stable")
         ends = np.flatnonzero(np.diff(self.labels[order])) + 1
         return tuple(np.split(order, ends))
 
     @cached_property
-    def blocks(self) -> tuple[Indices, ...]:
+    def blocks(self) -> tuple[IntegerArray, ...]:
         """The groups of two or more."""
         return tuple(group for group in self.groups if len(group) > 1)
 
     @cached_property
-    def singles(self) -> Indices:
+    def singles(self) -> IntegerArray:
         """The coordinates in groups of one, increasing."""
         return np.flatnonzero(np.bincount(self.labels)[self.labels] == 1)
 
@@ -51,18 +51,18 @@ class Partition:
         """Size of the largest group."""
         return max((len(group) for group in self.groups), default=0)
 
-    def join(self, j: Indices, k: Indices) -> "Partition":
+    def join(self, j: IntegerArray, k: IntegerArray) -> "Partition":
         """Return the partition in which the groups of these pairs of coordinates are joined."""
         return Partition(np.unique(join_labels(self.labels, j, k), return_inverse=True)[1])
 
 
-def groups_of(V: Sparse) -> Partition:
+def partition_by_zeros(V: Sparse) -> Partition:
     """Return the groups of coordinates between which a matrix is zero."""
-    linked = scipy.sparse.coo_array(V)
-    return Partition(np.arange(V.shape[0])).join(linked.row, linked.col)
+    nonzeros = scipy.sparse.coo_array(V)
+    return Partition(np.arange(V.shape[0])).join(nonzeros.row, nonzeros.col)
 
 
-def join_labels(labels: Labels, j: Indices, k: Indices) -> Labels:
+def join_labels(labels: Labels, j: IntegerArray, k: IntegerArray) -> Labels:
     """Return the labels with the groups of these pairs of coordinates joined."""
     size = int(labels.max(initial=-1)) + 1
     graph = scipy.sparse.coo_array((np.ones(len(j), dtype=bool), (labels[j], labels[k])), shape=(size, size))
@@ -71,7 +71,7 @@ def join_labels(labels: Labels, j: Indices, k: Indices) -> Labels:
 
 def number_by_first(labels: Labels) -> Labels:
     """Return labels >= 0 numbered from 0 by first appearance; -1 stays."""
-    numbered = np.full(len(labels), UNPENALISED)
+    numbered = np.full(len(labels), UNPENALIZED)
     some = labels >= 0
     _, first, inverse = np.unique(labels[some], return_index=True, return_inverse=True)
     numbered[some] = np.argsort(np.argsort(first))[inverse]
@@ -86,36 +86,36 @@ class BlockProblem:
     unpenalised coordinates, for the graph of its entries is chordal.
     """
 
-    X: Columns  # (n, m), the penalised columns
+    X: ColumnPoints  # (n, m), the penalised columns
     F: Array  # (n, f), the unpenalised ones, in coordinates in which A is the identity on them
     a: Array  # (m,), ridge
     c: Array  # (m,), weights of the l1 part
     basis: Array  # (f0, f), the problem's unpenalised coordinates from those of F
-    penalised: Indices  # (m,), which coordinates of the problem they are
-    free: Indices  # (f0,)
+    penalized: IntegerArray  # (m,), which coordinates of the problem they are
+    free: IntegerArray  # (f0,)
     problem: DirectionProblem
-    whitened: Whitening  # how exact the coordinates of F are
+    whitened: WhiteningErrorBounds  # how exact the coordinates of F are
     gram: "Gram | None" = None  # the rows that A is of; None where they are those of X and F
 
-    def data_error(self, columns: Indices | slice) -> Array:
+    def data_error(self, columns: IntegerArray | slice) -> Array:
         """Return how far columns may be from the exact ones, in the Euclidean norm over sqrt(n), shape (m,)."""
-        return np.asarray(sum_error(self.most_rows + 16) * np.sqrt(self.diagonal[columns]))
+        return np.asarray(sum_error(self.n_terms + 16) * np.sqrt(self.diagonal[columns]))
 
     @property
-    def most_rows(self) -> int:
+    def n_terms(self) -> int:
         """How many terms the sums over rows have."""
-        return max(len(self.X), len(self.Y.X)) + self.problem.summed
+        return max(len(self.X), len(self.Y.X)) + self.problem.max_chunklet_size
 
-    def moment_error(self, block: Indices, M: Array, top: float) -> float:
+    def gram_error(self, block: IntegerArray, M: Array, top: float) -> float:
         """Return how far X'Diag(u)X/n, computed on a block and F, may be from the exact one; u is top at most."""
         s = len(block)
-        mass = float(self.X.terms(np.diag(M)[:s], top, block).sum() + np.trace(M[s:, s:]))
-        off = top**0.5 * (float(np.linalg.norm(self.data_error(block))) + self.whitened.data_error)
-        return round_up(sum_error(self.most_rows + 8) * mass + (2.0 * mass**0.5 + off) * off)
+        mass = float(self.X.absolute_sum_bound(np.diag(M)[:s], top, block).sum() + np.trace(M[s:, s:]))
+        row_error = top**0.5 * (float(np.linalg.norm(self.data_error(block))) + self.whitened.data_error)
+        return round_up(sum_error(self.n_terms + 8) * mass + (2.0 * mass**0.5 + row_error) * row_error)
 
-    def right_error(self, block: Indices, right: Array) -> float:
+    def right_error(self, block: IntegerArray, right: Array) -> float:
         """Return how far A + Diag(c)^2, computed on a block and F, may be from the exact one."""
-        return round_up(self.moment_error(block, right, 1.0) + self.whitened.right_error)
+        return round_up(self.gram_error(block, right, 1.0) + self.whitened.right_error)
 
     @cached_property
     def Y(self) -> "Gram":
@@ -139,7 +139,7 @@ class BlockProblem:
     @cached_property
     def cross(self) -> Array:
         """A between the penalised and the other coordinates, shape (m, f)."""
-        return self.Y.X.products_with(self.Y.F)
+        return self.Y.X.rmatvec(self.Y.F)
 
     @cached_property
     def diagonal(self) -> Array:
@@ -147,33 +147,33 @@ class BlockProblem:
         return np.asarray(self.Y.X.mean_squares() + self.a**2 + self.c**2)
 
     @cached_property
-    def squares(self) -> Columns:
+    def squares(self) -> ColumnPoints:
         """The squared entries of X."""
         return self.X.squares()
 
     def weighted_squares(self, u: Array) -> Array:
         """Return the diagonal of X' Diag(u) X / n, shape (m,)."""
-        return self.squares.row_sums(u) / len(u)
+        return self.squares.weighted_row_sum(u) / len(u)
 
-    def data_of(self, block: Indices) -> Columns:
+    def data_of(self, block: IntegerArray) -> ColumnPoints:
         """Return the columns of a block and those of F, (n, s + f)."""
-        return self.X.columns(block).beside(self.F)
+        return self.X.columns(block).hstack(self.F)
 
-    def right_of(self, block: Indices, data: Columns) -> Array:
+    def right_of(self, block: IntegerArray, data: ColumnPoints) -> Array:
         """Return A + Diag(c)^2 on a block and F, shape (s + f, s + f), from the data of the block."""
-        data = data if self.gram is None else self.gram.X.columns(block).beside(self.gram.F)
+        data = data if self.gram is None else self.gram.X.columns(block).hstack(self.gram.F)
         right = data.gram(np.ones(len(data))) / len(data)
         s = len(block)
         right[:s, :s] += np.diag(self.a[block] ** 2 + self.c[block] ** 2)
         right[s:, s:] = np.eye(right.shape[0] - s)
         return np.asarray(right)
 
-    def coupling_of(self, block: Indices) -> Coupling:
+    def pair_penalty_of(self, block: IntegerArray) -> PairPenalty:
         """Return the penalty on the pairs of a block."""
-        return self.problem.structure.restrict(self.penalised[block]).coupling(self.c[block])
+        return self.problem.structure.restrict(self.penalized[block]).pair_penalty(self.c[block])
 
     def factor(
-        self, partition: Partition, weights: Array, intercepts: Array, rest: Array, factors: list[Array]
+        self, partition: Partition, weights: Array, intercepts: Array, free_factor: Array, factors: list[Array]
     ) -> Sparse:
         """Return the factor of V in the problem's coordinates.
 
@@ -181,21 +181,21 @@ class BlockProblem:
         the unpenalised coordinates alone; factors (s + f, r) are those of the blocks.
         """
         D, m1, free = len(self.problem.c), len(weights), self.free
-        alone = np.column_stack([weights, intercepts @ self.basis.T])
-        rows = np.column_stack([self.penalised[partition.singles], np.tile(free, (m1, 1))])
+        single_entries = np.column_stack([weights, intercepts @ self.basis.T])
+        rows = np.column_stack([self.penalized[partition.singles], np.tile(free, (m1, 1))])
         starts = np.arange(m1 + 1) * (1 + len(free))
-        parts: list[Sparse] = [scipy.sparse.csc_array((alone.ravel(), rows.ravel(), starts), shape=(D, m1))]
-        places = [free, *(np.concatenate([self.penalised[block], free]) for block in partition.blocks)]
-        for place, U in zip(places, [rest, *factors], strict=True):
+        parts: list[Sparse] = [scipy.sparse.csc_array((single_entries.ravel(), rows.ravel(), starts), shape=(D, m1))]
+        positions = [free, *(np.concatenate([self.penalized[block], free]) for block in partition.blocks)]
+        for position, U in zip(positions, [free_factor, *factors], strict=True):
             s = len(U) - len(self.basis.T)
-            parts.append(scatter(np.vstack([U[:s], self.basis @ U[s:]]), place, D))
+            parts.append(scatter(np.vstack([U[:s], self.basis @ U[s:]]), position, D))
         return scipy.sparse.csc_array(scipy.sparse.hstack(parts))
 
     def multiplier(self, partition: Partition, C: list[Array]) -> scipy.sparse.csr_array:
         """Return the multipliers of the blocks as one sparse matrix in the problem's coordinates."""
         D = len(self.problem.c)
-        rows = [np.repeat(self.penalised[block], len(block)) for block in partition.blocks]
-        columns = [np.tile(self.penalised[block], len(block)) for block in partition.blocks]
+        rows = [np.repeat(self.penalized[block], len(block)) for block in partition.blocks]
+        columns = [np.tile(self.penalized[block], len(block)) for block in partition.blocks]
         if not rows:
             return scipy.sparse.csr_array((D, D))
         entries = np.concatenate([matrix.ravel() for matrix in C])
@@ -203,48 +203,49 @@ class BlockProblem:
 
     def partition_of(self, U: Sparse) -> Partition:
         """Return the groups of penalised coordinates between which UU' is zero."""
-        rows = scipy.sparse.csr_array(U)[self.penalised]
-        return groups_of(rows @ rows.T)
+        rows = scipy.sparse.csr_array(U)[self.penalized]
+        return partition_by_zeros(rows @ rows.T)
 
     def restrict_multiplier(self, partition: Partition, C: Sparse | None) -> list[Array]:
         """Return the entries of a multiplier inside the blocks, clipped to their box; 0 where there is none."""
         if C is None:
             return [np.zeros((len(block), len(block))) for block in partition.blocks]
-        inside = scipy.sparse.csr_array(scipy.sparse.csr_array(C)[self.penalised][:, self.penalised])
+        inside = scipy.sparse.csr_array(scipy.sparse.csr_array(C)[self.penalized][:, self.penalized])
         return [
-            self.coupling_of(block).project(symmetric(dense(inside[block][:, block]))) for block in partition.blocks
+            self.pair_penalty_of(block).project_safe(symmetric(dense(inside[block][:, block])))
+            for block in partition.blocks
         ]
 
 
 class Gram(NamedTuple):
     """Rows that A is of, without the ridge: their penalised columns, and the others in the coordinates of F."""
 
-    X: Columns
+    X: ColumnPoints
     F: Array
 
 
-def block_problem(problem: DirectionProblem, chosen: Indices | None = None) -> BlockProblem:
+def block_problem(problem: DirectionProblem, indices: IntegerArray | None = None) -> BlockProblem:
     """Return the problem with its unpenalised coordinates apart; or that on these coordinates alone, none apart."""
-    free = np.flatnonzero(problem.c == 0.0) if chosen is None else np.zeros(0, dtype=np.intp)
-    penalised = np.flatnonzero(problem.c > 0.0) if chosen is None else chosen
+    free = np.flatnonzero(problem.c == 0.0) if indices is None else np.zeros(0, dtype=np.intp)
+    penalized = np.flatnonzero(problem.c > 0.0) if indices is None else indices
     # The offset comes last, so that without other free columns the penalised ones are a view.
-    contiguous = len(penalised) == 0 or penalised[-1] == len(penalised) - 1
-    columns: Indices | slice = slice(len(penalised)) if contiguous else penalised
+    contiguous = len(penalized) == 0 or penalized[-1] == len(penalized) - 1
+    columns: IntegerArray | slice = slice(len(penalized)) if contiguous else penalized
     X, Y = problem.X.in_columns(), problem.Y.in_columns()
     F, FY = X.dense_columns(free), Y.dense_columns(free)
     root = np.vstack([FY / len(FY) ** 0.5, np.diag(problem.a[free])])
     basis = whitener(root) if len(free) else np.zeros((0, 0))
-    whitened = rounding_of_whitening(FY, basis, FY @ basis, problem.a[free] ** 2)
+    whitened = whitening_error_bounds(FY, basis, FY @ basis, problem.a[free] ** 2)
     return BlockProblem(
         X=X.columns(columns),
         F=F @ basis,
-        a=problem.a[penalised],
-        c=problem.c[penalised],
+        a=problem.a[penalized],
+        c=problem.c[penalized],
         basis=basis,
-        penalised=penalised,
+        penalized=penalized,
         free=free,
         problem=problem,
-        whitened=with_sums(whitened, problem.summed, FY, basis),
+        whitened=with_chunklet_error(whitened, problem.max_chunklet_size, FY, basis),
         gram=None if problem.gram is None else Gram(Y.columns(columns), FY @ basis),
     )
 
@@ -254,29 +255,29 @@ def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | N
 
     V is in the problem's coordinates.  A matrix that is not positive semidefinite is projected, block by block.
     """
-    if not problem.is_coupled or not problem.structure.is_plain:
+    if not problem.has_l1 or not problem.structure.is_elementwise:
         return None
-    penalised, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
+    penalized, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
     rows = scipy.sparse.csr_array(V)
-    inside = rows[penalised][:, penalised]
-    partition = groups_of(inside)
-    if 2 * partition.largest > len(penalised):
+    inside = rows[penalized][:, penalized]
+    partition = partition_by_zeros(inside)
+    if 2 * partition.largest > len(penalized):
         return None
-    rest = dense(rows[free][:, free])
+    remainder = dense(rows[free][:, free])
     columns = []
     for group in partition.groups:
         U = psd_factor(dense(inside[group][:, group]), rtol=1e-16)
-        cross = dense(rows[free][:, penalised[group]]) @ U / np.maximum(np.sum(U**2, axis=0), 1e-300)
-        rest -= cross @ cross.T
-        columns.append(scatter(np.vstack([U, cross]), np.concatenate([penalised[group], free]), len(problem.c)))
+        cross = dense(rows[free][:, penalized[group]]) @ U / np.maximum(np.sum(U**2, axis=0), 1e-300)
+        remainder -= cross @ cross.T
+        columns.append(scatter(np.vstack([U, cross]), np.concatenate([penalized[group], free]), len(problem.c)))
     if len(free):
-        columns.append(scatter(psd_factor(rest), free, len(problem.c)))
+        columns.append(scatter(psd_factor(remainder), free, len(problem.c)))
     factor = scipy.sparse.csc_array(scipy.sparse.hstack(columns))
     factor.eliminate_zeros()
     return factor
 
 
-def scatter(U: Array, rows: Indices, size: int) -> Sparse:
+def scatter(U: Array, rows: IntegerArray, size: int) -> Sparse:
     """Return a factor with these rows and zeros elsewhere."""
-    place = (np.repeat(rows, U.shape[1]), np.tile(np.arange(U.shape[1]), len(rows)))
-    return scipy.sparse.csc_array((U.ravel(), place), shape=(size, U.shape[1]))
+    positions = (np.repeat(rows, U.shape[1]), np.tile(np.arange(U.shape[1]), len(rows)))
+    return scipy.sparse.csc_array((U.ravel(), positions), shape=(size, U.shape[1]))

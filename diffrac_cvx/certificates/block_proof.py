@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, Partition
 from diffrac_cvx.certificates.proof import Pencil
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up, sum_error
@@ -30,9 +30,9 @@ class BlockData:
 
     def pencil(self, i: int, u: Array) -> Pencil:
         """Return the moment of a block with F at weights u of the rows, and A + Diag(c)^2."""
-        block, M = self.partition.blocks[i], symmetric(self.data[i].moment(u))
-        off_M = self.problem.moment_error(block, M, self.problem.problem.largest_weight(u))
-        return Pencil(M, self.right[i], off_M, self.problem.right_error(block, self.right[i]))
+        block, M = self.partition.blocks[i], symmetric(self.data[i].weighted_gram(u))
+        M_error = self.problem.gram_error(block, M, self.problem.problem.largest_weight(u))
+        return Pencil(M, self.right[i], M_error, self.problem.right_error(block, self.right[i]))
 
 
 def with_multiplier(pencil: Pencil, C: Array) -> Pencil:
@@ -42,58 +42,58 @@ def with_multiplier(pencil: Pencil, C: Array) -> Pencil:
     return replace(pencil, right=right)
 
 
-def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
+def single_ratios(problem: BlockProblem, u: Array, singles: IntegerArray) -> Array:
     """Return the largest generalised eigenvalue of (M, A + Diag(c)^2) on each single coordinate with F, shape (m1,).
 
     Rounding is covered: each is a little too large.
     """
-    n, top = problem.most_rows, problem.problem.largest_weight(u)
-    off = problem.data_error(singles)
+    n, top = problem.n_terms, problem.problem.largest_weight(u)
+    column_error = problem.data_error(singles)
     M = problem.weighted_squares(u)[singles]
-    lost = sum_error(n + 8) * problem.X.terms(M, float(np.mean(u)), singles)
-    M = (np.sqrt(M + lost) + top**0.5 * off) ** 2
+    sum_errors = sum_error(n + 8) * problem.X.absolute_sum_bound(M, float(np.mean(u)), singles)
+    M = (np.sqrt(M + sum_errors) + top**0.5 * column_error) ** 2
     least = np.where(problem.diagonal > 0.0, problem.diagonal, 1.0)[singles]
-    right = least * (1 - sum_error(n + 8)) - 2 * np.sqrt(least) * off
+    right = least * (1 - sum_error(n + 8)) - 2 * np.sqrt(least) * column_error
     if problem.F.shape[1] == 0:
         return np.asarray(M / right) * (1 + 8 * EPS)
     uF = u[:, None] * problem.F
-    MF, Mcross, r = problem.F.T @ uF / len(u), problem.X.products_with(uF)[singles], problem.cross[singles]
+    MF, Mcross, r = problem.F.T @ uF / len(u), problem.X.rmatvec(uF)[singles], problem.cross[singles]
     # Coordinates e_j - r_j on F, in which A + Diag(c)^2 is diagonal.
     right = np.maximum(right - np.sum(r**2, axis=1), problem.c[singles] ** 2)
-    rest = Mcross - r @ MF
+    residual = Mcross - r @ MF
     pencil = np.empty((len(singles), 1 + len(MF), 1 + len(MF)))
-    pencil[:, 0, 0] = (M - np.sum((Mcross + rest) * r, axis=1)) / right
-    pencil[:, 0, 1:] = pencil[:, 1:, 0] = rest / np.sqrt(right)[:, None]
+    pencil[:, 0, 0] = (M - np.sum((Mcross + residual) * r, axis=1)) / right
+    pencil[:, 0, 1:] = pencil[:, 1:, 0] = residual / np.sqrt(right)[:, None]
     pencil[:, 1:, 1:] = MF
     # The differences are off by the rounding of what they are of: M and A on the coordinate, over what is left of it.
-    terms = problem.X.terms(M + least, 1.0 + float(np.mean(u)), singles) - least + np.trace(MF)
+    terms = problem.X.absolute_sum_bound(M + least, 1.0 + float(np.mean(u)), singles) - least + np.trace(MF)
     mass = np.trace(pencil, axis1=1, axis2=2) + terms * (1.0 + least / right)
     found = np.linalg.eigvalsh(pencil)[:, -1]
-    off_F = problem.whitened.right_error + 2 * top**0.5 * problem.whitened.data_error
-    return np.asarray(found + 8 * (sum_error(n + 32) + off_F) * mass)
+    F_error = problem.whitened.right_error + 2 * top**0.5 * problem.whitened.data_error
+    return np.asarray(found + 8 * (sum_error(n + 32) + F_error) * mass)
 
 
 class Pairs(NamedTuple):
     """Pairs of coordinates j < k in different groups, G_jk, and the side of its box, t c_j c_k or a little less."""
 
-    j: Indices
-    k: Indices
+    j: IntegerArray
+    k: IntegerArray
     G: Array
-    side: Array
+    bound: Array
 
     @property
     def excess(self) -> Array:
         """G_jk less its box, with its sign; 0 inside."""
         with np.errstate(invalid="ignore"):  # where G is infinite, or none
-            return np.asarray(np.sign(self.G) * np.maximum(np.abs(self.G) - self.side, 0.0))
+            return np.asarray(np.sign(self.G) * np.maximum(np.abs(self.G) - self.bound, 0.0))
 
-    def take(self, chosen: Indices) -> "Pairs":
+    def take(self, indices: IntegerArray) -> "Pairs":
         """Return some of the pairs."""
-        return Pairs(self.j[chosen], self.k[chosen], self.G[chosen], self.side[chosen])
+        return Pairs(self.j[indices], self.k[indices], self.G[indices], self.bound[indices])
 
-    def beyond(self) -> "Pairs":
+    def violated(self) -> "Pairs":
         """Return the pairs beyond their box."""
-        return self.take(np.flatnonzero(~(np.abs(self.G) <= self.side)))
+        return self.take(np.flatnonzero(~(np.abs(self.G) <= self.bound)))
 
 
 NO_PAIRS = Pairs(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
@@ -106,14 +106,14 @@ class SchurComplement(NamedTuple):
     t: float
     gram_weights: Array  # of the rows, (u - t)/n where A is of the rows of X
     K: Array  # (f, m), S_jF S_FF^-1 S_Fk = K_j'K_k
-    roundings: float = 0.0  # relative error of the sums
+    relative_error: float = 0.0  # relative error of the sums
     condition: float = 1.0  # by how much more K_j'K_k may be off
-    box: float = 0.0  # what G_jk may be off, over c_j c_k
+    entry_error: float = 0.0  # what G_jk may be off, over c_j c_k
 
     @property
-    def side(self) -> float:
+    def bound(self) -> float:
         """Side of the boxes over c_j c_k: t, less what rounding may change."""
-        return self.t - self.box
+        return self.t - self.entry_error
 
 
 def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | None:
@@ -123,45 +123,49 @@ def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | No
     n, gram_weights, f = len(u), problem.gram_weights(u, t), problem.F.shape[1]
     values, vectors = np.linalg.eigh(t * np.eye(f) - problem.F.T @ (u[:, None] * problem.F) / n)
     top = problem.problem.largest_weight(u)
-    off = t * problem.whitened.right_error + 4 * (t * top) ** 0.5 * problem.whitened.data_error
+    error = t * problem.whitened.right_error + 4 * (t * top) ** 0.5 * problem.whitened.data_error
     least = float(values.min(initial=np.inf))
-    if least <= 64 * f * sum_error(n + 32) * t + 4 * off:
+    if least <= 64 * f * sum_error(n + 32) * t + 4 * error:
         return None
     K = (vectors / np.sqrt(values)).T @ cross_products(problem, gram_weights)
-    return with_rounding(SchurComplement(problem, t, gram_weights, K), u, 1.0 + 32 * f * t / least)
+    return with_error_bounds(SchurComplement(problem, t, gram_weights, K), u, 1.0 + 32 * f * t / least)
 
 
 def cross_products(problem: BlockProblem, gram_weights: Array) -> Array:
     """Return M - t A between F and the penalised coordinates, shape (f, m)."""
     rows = problem.rows
-    return np.asarray(rows.X.products_with(gram_weights[:, None] * rows.F).T * len(rows.F))
+    return np.asarray(rows.X.rmatvec(gram_weights[:, None] * rows.F).T * len(rows.F))
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
-def with_rounding(at: SchurComplement, u: Array, condition: float) -> SchurComplement:
+def with_error_bounds(schur: SchurComplement, u: Array, condition: float) -> SchurComplement:
     """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
-    problem, n, top = at.problem, len(at.gram_weights), at.problem.problem.largest_weight(u)
-    sizes, rows = np.abs(at.gram_weights), problem.rows.X
-    size = rows.terms(rows.squares().row_sums(sizes), float(sizes.sum())) + condition * np.sum(at.K**2, axis=0)
+    problem, n, top = schur.problem, len(schur.gram_weights), schur.problem.problem.largest_weight(u)
+    sizes, rows = np.abs(schur.gram_weights), problem.rows.X
+    size = rows.absolute_sum_bound(rows.squares().weighted_row_sum(sizes), float(sizes.sum())) + condition * np.sum(
+        schur.K**2, axis=0
+    )
     # Times what F is off, S on it changes by at most 2 (t top)^1/2, beside it by (max(t, top) |w| x_j^2)^1/2.
-    weight = 1.0 + 2.0 * (top / at.t) ** 0.5 if len(at.K) else 0.0
-    roundings = sum_error(n + len(at.K) + 32) + problem.whitened.right_error + weight * problem.whitened.data_error
+    weight = 1.0 + 2.0 * (top / schur.t) ** 0.5 if len(schur.K) else 0.0
+    relative_error = (
+        sum_error(n + len(schur.K) + 32) + problem.whitened.right_error + weight * problem.whitened.data_error
+    )
     # Columns are off by their centring, which changes G_jk by at most this times their norms.
-    moved = 2.0 * (at.t + top) * problem.data_error(slice(None)) * np.sqrt(problem.diagonal)
-    box = float(np.max((roundings * size + moved) / problem.c**2, initial=0.0))
-    return at._replace(roundings=roundings, condition=condition, box=round_up(box))
+    centering_error = 2.0 * (schur.t + top) * problem.data_error(slice(None)) * np.sqrt(problem.diagonal)
+    entry_error = float(np.max((relative_error * size + centering_error) / problem.c**2, initial=0.0))
+    return schur._replace(relative_error=relative_error, condition=condition, entry_error=round_up(entry_error))
 
 
 class ComponentMatrix(NamedTuple):
     """A component of groups and leftover pairs: its coordinates, S on them, and how far S may be off."""
 
-    members: Indices
+    members: IntegerArray
     S: Array
-    off: float
+    error: float
 
 
-def matrices(
-    blocks: BlockData, u: Array, C: list[Array], at: SchurComplement, pairs: Pairs
+def component_matrices(
+    blocks: BlockData, u: Array, C: list[Array], schur: SchurComplement, pairs: Pairs
 ) -> Iterator[ComponentMatrix]:
     """Yield, for each component that the pairs make of the groups, S = t (A + C + Diag(c)^2) - M - K'K on it.
 
@@ -171,32 +175,32 @@ def matrices(
     problem, partition = blocks.problem, blocks.partition
     joined = partition.join(pairs.j, pairs.k)
     excess, position = pairs.excess, np.zeros(len(problem.c), dtype=np.intp)
-    M, taken = problem.weighted_squares(u), np.sum(at.K**2, axis=0)
-    diagonal = at.t * problem.diagonal - M - taken
-    sums = problem.rows.X.terms(at.t * problem.diagonal + M, at.t + float(np.mean(u)))
-    mass = 4.0 * at.roundings * (sums + at.condition * taken)
-    number = {int(partition.labels[block[0]]): i for i, block in enumerate(partition.blocks)}
+    M, eliminated = problem.weighted_squares(u), np.sum(schur.K**2, axis=0)
+    diagonal = schur.t * problem.diagonal - M - eliminated
+    sums = problem.rows.X.absolute_sum_bound(schur.t * problem.diagonal + M, schur.t + float(np.mean(u)))
+    mass = 4.0 * schur.relative_error * (sums + schur.condition * eliminated)
+    block_numbers = {int(partition.labels[block[0]]): i for i, block in enumerate(partition.blocks)}
     for group in involved_groups(joined, pairs):
         position[group] = np.arange(len(group))
         S = np.diag(diagonal[group])
         for label in np.unique(partition.labels[group]):
-            if int(label) in number:
-                i = number[int(label)]
-                place = position[partition.blocks[i]]
-                S[np.ix_(place, place)] = block_matrix(blocks, u, C[i], at, i)
+            if int(label) in block_numbers:
+                i = block_numbers[int(label)]
+                positions = position[partition.blocks[i]]
+                S[np.ix_(positions, positions)] = block_matrix(blocks, u, C[i], schur, i)
         inside = joined.labels[pairs.j] == joined.labels[group[0]]
         j, k = position[pairs.j[inside]], position[pairs.k[inside]]
         S[j, k] = S[k, j] = -excess[inside]
         yield ComponentMatrix(group, S, float(mass[group].sum()))
 
 
-def involved_groups(joined: Partition, pairs: Pairs) -> list[Indices]:
+def involved_groups(joined: Partition, pairs: Pairs) -> list[IntegerArray]:
     """Return the groups of the joined partition that have a pair inside."""
     return [joined.groups[label] for label in np.unique(joined.labels[pairs.j])]
 
 
-def block_matrix(blocks: BlockData, u: Array, C: Array, at: SchurComplement, i: int) -> Array:
+def block_matrix(blocks: BlockData, u: Array, C: Array, schur: SchurComplement, i: int) -> Array:
     """Return S = t (A + C + Diag(c)^2) - M - K'K on a block."""
-    s, K = len(C), at.K[:, blocks.partition.blocks[i]]
-    M = blocks.data[i].columns(slice(s)).moment(u)
-    return np.asarray(at.t * (blocks.right[i][:s, :s] + C) - M - K.T @ K)
+    s, K = len(C), schur.K[:, blocks.partition.blocks[i]]
+    M = blocks.data[i].columns(slice(s)).weighted_gram(u)
+    return np.asarray(schur.t * (blocks.right[i][:s, :s] + C) - M - K.T @ K)

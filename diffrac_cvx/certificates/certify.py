@@ -8,11 +8,16 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
-from diffrac_cvx.certificates.contradictions import require_consistent
-from diffrac_cvx.certificates.direction_bounds import Dual, bound_by_dual
+from diffrac_cvx.certificates.consistency import require_consistent
+from diffrac_cvx.certificates.direction_bounds import DualVariables, bound_by_dual
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
-from diffrac_cvx.certificates.values import or_no_direction, proved_clusters_value, proved_labels_value, proved_value
+from diffrac_cvx.certificates.values import (
+    certified_clusters_value,
+    certified_labels_value,
+    certified_value,
+    or_zero_direction,
+)
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.checks import (
     Array,
@@ -20,14 +25,14 @@ from diffrac_cvx.points.checks import (
     as_labels,
     as_matrix,
     as_scalar,
-    centred_data,
+    centered_data,
     in_unit_interval,
 )
+from diffrac_cvx.points.constraints import Constraints, require_satisfied
 from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.points.exclusion import PointsKind, without
+from diffrac_cvx.points.exclusion import PointsKind, exclude_columns
 from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
-from diffrac_cvx.points.links import Links, require_obeyed
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import Sample, read_points
@@ -37,12 +42,12 @@ from diffrac_cvx.problem.direction_problem import (
     problem_by_rows,
     without_collinear,
 )
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
-from diffrac_cvx.problem.proved_numbers import format_gap, format_upper
+from diffrac_cvx.problem.formatting import format_gap, format_upper
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of, weights_of
 from diffrac_cvx.problem.result import Bracket, Result
 from diffrac_cvx.rounding.directions import best_directions, oriented_direction
 
-SMALL = 64  # coordinates up to which a block diagonal V is certified as one block, too
+SINGLE_BLOCK_SIZE = 64  # coordinates up to which a block diagonal V is certified as one block, too
 
 
 @in_range()
@@ -55,7 +60,7 @@ def certify_v(
     lam: Weight = None,
     ridge: Weight = None,
     sample_weight: npt.ArrayLike | None = None,
-    links: Links | None = None,
+    constraints: Constraints | None = None,
 ) -> Bracket:
     r"""Bracket the optimum of (15) from any matrix of directions, however it was computed.
 
@@ -81,7 +86,7 @@ def certify_v(
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
     sample_weight : (n,) array, optional
         Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points of an array; the bracket is then that of the problem in which it holds.
 
     Returns
@@ -93,24 +98,27 @@ def certify_v(
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
-    ContradictionError
+    InvalidBoundError
         If what is computed costs less than the lower bound: one of the two is wrong, and neither is returned.
     ResourceError
         If V is one block and a matrix of its size would not fit in memory.
     """
-    penalty = penalty_of(penalty, lam, ridge)
-    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.is_coupled, links=links)
+    penalty = resolve_penalty(penalty, lam, ridge)
+    nu, points = (
+        in_unit_interval(nu, "nu"),
+        read_points(X, sample_weight, by_columns=penalty.has_l1, constraints=constraints),
+    )
     problem = direction_problem(points.X, nu, penalty)
     U, dual = read_matrix(problem, V, points)
     problem = problem if is_sparse(U) else problem_by_rows(problem)
-    point = problem.best_scale(U)
-    upper = min(1.0, proved_value(points.X, nu, penalty, problem.user_factor(point.U)))  # 1 for NaN
-    if nu == 0.0 and links is None:
+    point = problem.rescale(U)
+    upper = min(1.0, certified_value(points.X, nu, penalty, problem.inverse_transform(point.U)))  # 1 for NaN
+    if nu == 0.0 and constraints is None:
         return Bracket(0.0, upper, problem.n_excluded)
     lower = bracket_any(problem, point, dual).lower
-    if not is_sparse(U) or problem.X.in_passes:
+    if not is_sparse(U) or problem.X.is_streamed:
         lower = lower if dual is None else max(lower, bound_by_dual(problem, dual))
-    elif len(problem.c) <= SMALL:
+    elif len(problem.c) <= SINGLE_BLOCK_SIZE:
         lower = max(lower, bracket_any(problem, point._replace(U=dense(U))).lower)
     require_consistent(lower, upper, "the directions")
     return Bracket(float(lower), upper, problem.n_excluded)
@@ -118,16 +126,16 @@ def certify_v(
 
 def read_matrix(
     problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result, points: Sample
-) -> tuple[Factor, Dual | None]:
+) -> tuple[Factor, DualVariables | None]:
     """Return the factor of a matrix or a result in the problem's coordinates, sparse where it has blocks; and C."""
     if isinstance(V, Result):
-        U, C = problem.from_result(V), problem.multiplier_of(V)
-        fits = V.u is not None and V.u.shape == (points.given,)
-        u = problem.from_user_weights(points.of_points(V.u)) if V.u is not None and fits else None
-        return U, None if C is None else Dual(u if u is not None and np.all(u > 0.0) else None, C)
+        U, C = problem.transform_result(V), problem.transform_multiplier(V)
+        fits = V.u is not None and V.u.shape == (points.n_all,)
+        u = problem.transform_weights(points.with_weight(V.u)) if V.u is not None and fits else None
+        return U, None if C is None else DualVariables(u if u is not None and np.all(u > 0.0) else None, C)
     matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
-    blocks = factor_by_blocks(problem, problem.unit_matrix(matrix)) if problem.is_coupled else None
-    return (problem.from_user(dense(matrix)) if blocks is None else blocks), None
+    blocks = factor_by_blocks(problem, problem.scale_matrix(matrix)) if problem.has_l1 else None
+    return (problem.transform_matrix(dense(matrix)) if blocks is None else blocks), None
 
 
 @in_range()
@@ -139,7 +147,7 @@ def certify_y(
     penalty: Penalty = NO_PENALTY,
     *,
     ridge: Weight = None,
-    links: Links | None = None,
+    constraints: Constraints | None = None,
 ) -> Bracket:
     r"""Bracket the optimum of (8), or of (7) when alpha is given, from any Y or any factor F with Y = F F'.
 
@@ -164,9 +172,9 @@ def certify_y(
         Ridge of Eq. (16); an l1 part has no formulation in Y alone.
     ridge : float or (d,) array, optional
         Weight of the ridge, instead of a penalty: ``Penalty(ridge=ridge)``.
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points; the bracket is then that of (8) in which it holds.  There is none of (7), whose
-        imbalance links may make impossible.
+        imbalance constraints may make impossible.
 
     Returns
     -------
@@ -177,32 +185,32 @@ def certify_y(
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
-    ContradictionError
+    InvalidBoundError
         If what is computed costs less than the lower bound: one of the two is wrong, and neither is returned.
     """
-    penalty = penalty_of(penalty, None, ridge)
-    points, nu = weighted_points(centred_data(X, warn=False), None, links), in_unit_interval(nu, "nu")
+    penalty = resolve_penalty(penalty, None, ridge)
+    points, nu = weighted_points(centered_data(X, warn=False), None, constraints), in_unit_interval(nu, "nu")
     F = as_matrix(Y_or_F, "Y_or_F")
     if len(F) != len(points):
         raise DataError(f"Y_or_F has {len(F)} rows for {len(points)} points")
     if F.shape[0] == F.shape[1]:
         F = psd_factor(F)
-    if alpha is not None and links is not None:
-        raise ParameterError("alpha fixes an imbalance that links may make impossible; leave one of them out")
+    if alpha is not None and constraints is not None:
+        raise ParameterError("alpha fixes an imbalance that constraints may make impossible; leave one of them out")
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
-    found = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
-    require_consistent(*found, "the labels' matrix")
-    return Bracket(*found, H.n_excluded)
+    bounds = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
+    require_consistent(*bounds, "the labels' matrix")
+    return Bracket(*bounds, H.n_excluded)
 
 
 def without_excluded(X: PointsKind, nu: float, penalty: Penalty) -> PointsKind:
     """Return the points without the columns that problem (15) excludes."""
-    if X.in_passes:  # which are found where the problem is posed
-        return without(X, direction_problem(X, nu, penalty).excluded)
+    if X.is_streamed:  # which are found where the problem is posed
+        return exclude_columns(X, direction_problem(X, nu, penalty).excluded)
     return without_collinear(X, penalty)
 
 
-def excluded_by(lower: Result | float, X: Points) -> int:
+def count_excluded(lower: Result | float, X: Points) -> int:
     """Return how many columns are excluded, by a result whose bound is used or from the points."""
     return max(X.n_excluded, lower.n_excluded if isinstance(lower, Result) else 0)
 
@@ -263,7 +271,7 @@ def certify_labels(
     lam: Weight = None,
     ridge: Weight = None,
     sample_weight: npt.ArrayLike | None = None,
-    links: Links | None = None,
+    constraints: Constraints | None = None,
 ) -> LabelCertificate:
     r"""Bound how far labels are from optimal for the combinatorial problem that the relaxations relax.
 
@@ -290,29 +298,29 @@ def certify_labels(
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
     sample_weight : (n,) array, optional
         Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points; the lower bound is then one on the labellings that obey it, as these have to.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable, or the labels do not obey the links; the message names the value and the remedy.
-    ContradictionError
+        If an input is not usable, or the labels do not obey the constraints; the message names the value and the remedy.
+    InvalidBoundError
         If the labels cost less than the lower bound, which then is not one for these data, nu, penalty and weights.
     """
-    penalty = penalty_of(penalty, lam, ridge)
-    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.is_coupled)
-    every = as_labels(y, points.given)
-    if links is not None:
-        require_obeyed(every, links)
-    labels = points.of_points(every).astype(np.float64)
+    penalty = resolve_penalty(penalty, lam, ridge)
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
+    y_all = as_labels(y, points.n_all)
+    if constraints is not None:
+        require_satisfied(y_all, constraints)
+    labels = points.with_weight(y_all).astype(np.float64)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])
-    kept = without_excluded(points.X, nu, penalty)
-    labels, v = oriented_direction(kept, labels, weights)
-    objective, v = or_no_direction(proved_labels_value(kept, labels, v, nu, weights), v)
+    X_reduced = without_excluded(points.X, nu, penalty)
+    labels, v = oriented_direction(X_reduced, labels, weights)
+    objective, v = or_zero_direction(certified_labels_value(X_reduced, labels, v, nu, weights), v)
     require_consistent(bound, objective, "these labels")
-    return LabelCertificate(objective=objective, lower=bound, v=v, n_excluded=excluded_by(lower, kept))
+    return LabelCertificate(objective=objective, lower=bound, v=v, n_excluded=count_excluded(lower, X_reduced))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -388,19 +396,19 @@ def certify_clusters(
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
-    ContradictionError
+    InvalidBoundError
         If the clusters cost less than the lower bound, which then is not one for these data, nu, penalty and weights.
     """
-    penalty = penalty_of(penalty, lam, ridge)
-    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.is_coupled)
-    found, K = as_clusters(labels, points.given, n_clusters)
+    penalty = resolve_penalty(penalty, lam, ridge)
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
+    cluster_labels, K = as_clusters(labels, points.n_all, n_clusters)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])
     if weights.structure.nonnegative is not None:
         raise ParameterError("known signs are those of one direction; K clusters have K, so leave nonnegative out")
-    Z = (points.of_points(found)[:, None] == np.arange(K)).astype(np.float64)
-    kept = without_excluded(points.X, nu, penalty)
-    W = best_directions(kept, Z - kept.mean_of(Z), weights)
-    objective, W = or_no_direction(proved_clusters_value(kept, Z, W, nu, weights), W)
+    Z = (points.with_weight(cluster_labels)[:, None] == np.arange(K)).astype(np.float64)
+    X_reduced = without_excluded(points.X, nu, penalty)
+    W = best_directions(X_reduced, Z - X_reduced.mean_of(Z), weights)
+    objective, W = or_zero_direction(certified_clusters_value(X_reduced, Z, W, nu, weights), W)
     require_consistent(bound, objective, "these clusters")
-    return ClustersCertificate(objective=objective, lower=bound, W=W, n_excluded=excluded_by(lower, kept))
+    return ClustersCertificate(objective=objective, lower=bound, W=W, n_excluded=count_excluded(lower, X_reduced))

@@ -4,15 +4,15 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
-from diffrac_cvx.certificates.block_problem import UNPENALISED
-from diffrac_cvx.certificates.screening import weights_at
-from diffrac_cvx.certificates.separation import label_components
+from diffrac_cvx.certificates.block_problem import UNPENALIZED
+from diffrac_cvx.certificates.block_screening import screen_components
+from diffrac_cvx.certificates.screening import gap_safe_weights
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import in_unit_interval
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.problem.direction_problem import COPIES, direction_problem
+from diffrac_cvx.problem.direction_problem import SOLVER_COPIES, direction_problem
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.problem.result import Labels, Result
 
@@ -78,19 +78,21 @@ def find_components(
         If X is a dask array that does not fit in memory.
     """
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True)
-    if points.X.in_passes:  # all rows are needed at once
+    if points.X.is_streamed:  # all rows are needed at once
         n, d = points.X.shape
-        require_memory(8.0 * COPIES * n * d, f"the components of {n} points and {d} features", "take fewer of either")
+        require_memory(
+            8.0 * SOLVER_COPIES * n * d, f"the components of {n} points and {d} features", "take fewer of either"
+        )
         points = points._replace(X=points.X.in_columns())
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(points.X, nu, penalty)
-    U = problem.from_result(dense(V) if is_sparse(V) else V)
-    labels = np.full(points.X.shape[1], UNPENALISED)
-    if not problem.is_coupled:
+    U = problem.transform_result(dense(V) if is_sparse(V) else V)
+    labels = np.full(points.X.shape[1], UNPENALIZED)
+    if not problem.has_l1:
         return labels
-    point = problem.best_scale(U)
+    point = problem.rescale(U)
     gap = 0.0  # not used where rtol is given
     if rtol is None:
         gap = point.value - (V.lower if isinstance(V, Result) else bracket_any(problem, point).lower)
-    labels[np.flatnonzero(problem.c)] = label_components(problem, weights_at(point.q, gap), rtol)
+    labels[np.flatnonzero(problem.c)] = screen_components(problem, gap_safe_weights(point.q, gap), rtol)
     return labels

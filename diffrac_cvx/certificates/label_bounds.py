@@ -6,8 +6,8 @@ import scipy
 from diffrac_cvx.certificates.label_proof import (
     Projection,
     bound_near_balance,
-    bound_of_labels,
-    is_above,
+    certified_label_bound,
+    eigenvalue_test,
     value_with_balance,
     value_with_penalty,
 )
@@ -16,8 +16,8 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import row_products, unit_rows
 from diffrac_cvx.problem.result import Bracket
 
-FEASIBLE = 1e-12  # in 1'Y1/n^2, of a point; what it is off is counted in its value
-NEARLY_BALANCED = 1e-12  # an imbalance alpha at which the bound of 0 is worth looking at
+FEASIBILITY_TOLERANCE = 1e-12  # in 1'Y1/n^2, of a point; what it is off is counted in its value
+NEAR_BALANCE = 1e-12  # an imbalance alpha at which the bound of 0 is worth looking at
 
 
 def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> Bracket:
@@ -26,13 +26,13 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     Of linked points, which the F that is bracketed obeys, mu has an entry for each group.
     """
     F, sizes = unit_rows(F), H.sums[2]
-    if H.groups is not None:
-        F = H.groups.spread(unit_rows(H.groups.add(F)))
-    diagonal, drift = gradient(H.Q, F)
+    if H.chunklets is not None:
+        F = H.chunklets.expand(unit_rows(H.chunklets.signed_sums(F)))
+    diagonal, drift = multiplier_terms(H.Q, F)
     D = diagonal + (1.0 - nu) * drift
-    D = D if H.groups is None else H.groups.sizes(D) / sizes
+    D = D if H.chunklets is None else H.chunklets.sums(D) / sizes
     given = [] if mu is None else [1.0 - len(F) * mu / sizes]
-    lower = max(bound_at(H, D, 1.0 - nu) for D in [D, *given])
+    lower = max(label_bound_at(H, D, 1.0 - nu) for D in [D, *given])
     return Bracket(max(lower, 0.0), value_with_penalty(H, F, nu))
 
 
@@ -41,21 +41,21 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
 
     The multiplier of the constraint is fitted to the stationarity of F, then improved by a scalar search: every value
     gives a valid bound.  At alpha = 0 the feasible Y have Y1 = 0 and the bound is taken on the complement of 1; near 0
-    that bound counts too, less what `cost_of_balance` gives.
+    that bound counts too, less what `balance_cost` gives.
     """
     F, Q = with_imbalance(F, alpha), H.Q
     upper = value_with_balance(H, F, alpha)
-    diagonal, drift = gradient(Q, F)
+    diagonal, drift = multiplier_terms(Q, F)
     balanced, given = 0.0, [] if mu is None else [1.0 - len(F) * mu]
-    if alpha <= NEARLY_BALANCED:
+    if alpha <= NEAR_BALANCE:
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
-        balanced = bound_near_balance(max(bound_at(H, D, -np.inf) for D in [D, *given]), alpha)
+        balanced = bound_near_balance(max(label_bound_at(H, D, -np.inf) for D in [D, *given]), alpha)
         if alpha == 0.0:
             return Bracket(balanced, upper)
 
     def bound(weight: float) -> float:
-        return bound_at(H, diagonal + weight * drift, weight, alpha)
+        return label_bound_at(H, diagonal + weight * drift, weight, alpha)
 
     fixed = diagonal[:, None] * F - Q @ (Q.T @ F)
     moving = drift[:, None] * F - F.mean(axis=0)
@@ -67,21 +67,21 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
         found = scipy.optimize.minimize_scalar(
             lambda weight: -max(bound(weight), -1.0), bounds=(guess - width, guess + width), method="bounded"
         )
-        others = [bound_at(H, D, weight, alpha) for D in given for weight in (guess, float(found.x))]
+        others = [label_bound_at(H, D, weight, alpha) for D in given for weight in (guess, float(found.x))]
         lower = max(lower, -float(found.fun), *others)
     return Bracket(lower, upper)
 
 
-def bound_at(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> float:
-    """Return `bound_of_labels` at about the largest number that is proved to be below the eigenvalues, and below 0."""
+def label_bound_at(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> float:
+    """Return `certified_label_bound` at about the largest number that is proved to be below the eigenvalues, and below 0."""
     Q, ones, sizes = H.sums
-    return bound_of_labels(H, D, weight, min_eigenvalue(D, Q, weight, ones, sizes), alpha)
+    return certified_label_bound(H, D, weight, min_eigenvalue(D, Q, weight, ones, sizes), alpha)
 
 
 def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None, sizes: Array | None = None) -> float:
     """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)), as `is_above` has them."""
     ones, sizes = (np.ones(len(D)) if given is None else given for given in (ones, sizes))
-    holds, bad, good = is_above(D, Q, weight, ones, sizes), 0.0, 1e-13
+    holds, bad, good = eigenvalue_test(D, Q, weight, ones, sizes), 0.0, 1e-13
     while not holds(-good):
         bad, good = good, 4.0 * good
         if good > 1e6:
@@ -95,7 +95,7 @@ def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None,
     return -good
 
 
-def gradient(Q: Array, F: Array) -> tuple[Array, Array]:
+def multiplier_terms(Q: Array, F: Array) -> tuple[Array, Array]:
     """Return diag(QQ'Y) and diag(11'Y)/n: with mu_i = (KY)_ii, 1 - n mu is the first plus a multiple of the second."""
     return row_products(F, Q @ (Q.T @ F)), F @ F.mean(axis=0)
 
@@ -110,17 +110,17 @@ def with_imbalance(F: Array, alpha: float) -> Array:
             break
         F = unit_rows(F - mean * (1.0 - (alpha / size) ** 0.5))
     found = factor_imbalance(F)
-    if abs(found - alpha) <= FEASIBLE:
+    if abs(found - alpha) <= FEASIBILITY_TOLERANCE:
         return F
     if found < alpha:
-        share, other = (alpha - found) / (1.0 - found), np.ones((len(F), 1))
+        mixing, other = (alpha - found) / (1.0 - found), np.ones((len(F), 1))
     else:
-        other = less_unbalanced(F, alpha)
-        share = (found - alpha) / (found - factor_imbalance(other))
-    return np.hstack([(1.0 - share) ** 0.5 * F, share**0.5 * other])
+        other = reduce_imbalance(F, alpha)
+        mixing = (found - alpha) / (found - factor_imbalance(other))
+    return np.hstack([(1.0 - mixing) ** 0.5 * F, mixing**0.5 * other])
 
 
-def less_unbalanced(F: Array, alpha: float) -> Array:
+def reduce_imbalance(F: Array, alpha: float) -> Array:
     """Return unit rows with 1'Y1/n^2 <= alpha: the signs of F's leading column if feasible, else a balanced Y."""
     signs = np.where(np.linalg.svd(F, full_matrices=False)[0][:, :1] >= 0.0, 1.0, -1.0)
     return signs if factor_imbalance(signs) <= alpha else balanced_factor(len(F))

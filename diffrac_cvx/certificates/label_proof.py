@@ -13,10 +13,16 @@ import numpy as np
 
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.exclusion import exclude
-from diffrac_cvx.points.floating_point import UNIT, outside_of, round_up, rounding_of_whitening, sum_error
+from diffrac_cvx.points.floating_point import (
+    UNIT_ROUNDOFF,
+    outside_norm_bound,
+    round_up,
+    sum_error,
+    whitening_error_bounds,
+)
 from diffrac_cvx.points.linear_algebra import row_products, scale_to_whiten
-from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.points import Points
 
 
@@ -24,13 +30,13 @@ class Projection(NamedTuple):
     """Q with QQ' = H_a = X (X'X + n Diag(a)^2)^+ X', and what is known of its accuracy."""
 
     Q: Array  # (n, r)
-    off: float  # how far QQ' may be from H_a, in the spectral norm
+    error: float  # how far QQ' may be from H_a, in the spectral norm
     points: Points  # without the excluded columns
 
     @property
-    def groups(self) -> Groups | None:
+    def chunklets(self) -> Chunklets | None:
         """Which points are linked."""
-        return self.points.groups
+        return self.points.chunklets
 
     @property
     def n_excluded(self) -> int:
@@ -40,8 +46,8 @@ class Projection(NamedTuple):
     @property
     def sums(self) -> tuple[Array, Array, Array]:
         """S'Q, S'1 and the diagonal of S'S: of points that are not linked, Q and ones."""
-        g, ones = self.groups, np.ones(len(self.Q))
-        return (self.Q, ones, ones) if g is None else (g.add(self.Q), g.add(ones), g.sizes(ones))
+        g, ones = self.chunklets, np.ones(len(self.Q))
+        return (self.Q, ones, ones) if g is None else (g.signed_sums(self.Q), g.signed_sums(ones), g.sums(ones))
 
 
 def projection_of(points: Points, ridge: Array | None = None) -> Projection:
@@ -51,45 +57,45 @@ def projection_of(points: Points, ridge: Array | None = None) -> Projection:
     """
     points = exclude(points, np.zeros(points.shape[1], dtype=bool) if ridge is None else ridge > 0.0)
     X, ridge, found = scale_to_whiten(points.array(), ridge)
-    Z, groups = X @ found.W, points.groups
+    Z, chunklets = X @ found.W, points.chunklets
     Q = Z / len(X) ** 0.5
-    summed = 0.0 if groups is None else 4.0 * sum_error(groups.largest + 4) * float(np.sum(Q**2))
-    rounding = rounding_of_whitening(X, found.W, Z, ridge**2, outside_of(found, len(X)))
+    sums_error = 0.0 if chunklets is None else 4.0 * sum_error(chunklets.max_size + 4) * float(np.sum(Q**2))
+    rounding = whitening_error_bounds(X, found.W, Z, ridge**2, outside_norm_bound(found, len(X)))
     right = rounding.right_error / (1.0 - rounding.right_error) if rounding.right_error <= 0.5 else np.inf
-    return Projection(Q, round_up(right + 3.0 * rounding.data_error + summed), points)
+    return Projection(Q, round_up(right + 3.0 * rounding.data_error + sums_error), points)
 
 
 def value_with_penalty(H: Projection, F: Array, nu: float) -> float:
     """Return an upper bound of the objective of (8) at unit rows."""
-    return min(objective(H.Q, F) + nu * factor_imbalance(F) + of_values(H, F), 1.0)
+    return min(objective(H.Q, F) + nu * factor_imbalance(F) + objective_error(H, F), 1.0)
 
 
 def value_with_balance(H: Projection, F: Array, alpha: float) -> float:
     """Return an upper bound of the optimum of (7) from unit rows whose imbalance is about alpha."""
-    return min(max(objective(H.Q, F), 0.0) + of_values(H, F) + cost_of_balance(F, alpha), 1.0)
+    return min(max(objective(H.Q, F), 0.0) + objective_error(H, F) + balance_cost(F, alpha), 1.0)
 
 
-def bound_of_labels(H: Projection, D: Array, weight: float, lowest: float, alpha: float = 0.0) -> float:
+def certified_label_bound(H: Projection, D: Array, weight: float, min_eigenvalue: float, alpha: float = 0.0) -> float:
     """Return a lower bound of (8) at weight = 1 - nu, or of (7) at any weight; of Y1 = 0 at weight -infinity.
 
-    The eigenvalue is taken to be `lowest`, below 0; where that is not proved to be a bound, nothing is.
+    The eigenvalue is taken to be `min_eigenvalue`, below 0; where that is not proved to be a bound, nothing is.
     """
     Q, ones, sizes = H.sums
-    holds = is_above(D, Q, weight, ones, sizes)(lowest)
+    holds = eigenvalue_test(D, Q, weight, ones, sizes)(min_eigenvalue)
     linear = (weight - 1.0) * alpha if alpha else 0.0
     mean = lower_bound_of_mean((1.0 - D) * sizes * (len(D) / len(H.Q)))
-    return mean + linear - 4 * UNIT * abs(linear) + lowest - H.off if holds else -np.inf
+    return mean + linear - 4 * UNIT_ROUNDOFF * abs(linear) + min_eigenvalue - H.error if holds else -np.inf
 
 
 def bound_near_balance(lower: float, alpha: float) -> float:
-    """Return a lower bound of (7) at an alpha from one at alpha = 0, see `cost_of_balance`."""
+    """Return a lower bound of (7) at an alpha from one at alpha = 0, see `balance_cost`."""
     return max(lower - round_up(8.0 * alpha**0.5), 0.0) if alpha else max(lower, 0.0)
 
 
-def of_values(H: Projection, F: Array) -> float:
+def objective_error(H: Projection, F: Array) -> float:
     """Return how far the objective at unit rows may be from the exact one."""
     n, r = F.shape
-    return float(round_up(H.off + sum_error(4 * n + H.Q.shape[1] + r + 64)))
+    return float(round_up(H.error + sum_error(4 * n + H.Q.shape[1] + r + 64)))
 
 
 def lower_bound_of_mean(x: Array) -> float:
@@ -97,7 +103,7 @@ def lower_bound_of_mean(x: Array) -> float:
     return float(np.mean(x)) - round_up(sum_error(len(x) + 8) * float(np.mean(np.abs(x))))
 
 
-def cost_of_balance(F: Array, alpha: float) -> float:
+def balance_cost(F: Array, alpha: float) -> float:
     r"""Return how much more a feasible Y of (7) may cost than unit rows F whose mean m is only nearly right.
 
     Y + share (11' - Y) is one where the imbalance is below alpha, and costs no more.  Above, move all rows by the same
@@ -113,12 +119,12 @@ def cost_of_balance(F: Array, alpha: float) -> float:
 
 def objective(Q: Array, F: Array) -> float:
     """Return tr Y(Pi - QQ')/n at unit rows, as a sum of squares."""
-    centred = F - F.mean(axis=0)
-    inside = Q.T @ centred
-    return float(max(np.sum(centred**2) - np.sum(inside**2), 0.0)) / len(F)
+    centered = F - F.mean(axis=0)
+    inside = Q.T @ centered
+    return float(max(np.sum(centered**2) - np.sum(inside**2), 0.0)) / len(F)
 
 
-def is_above(D: Array, Q: Array, weight: float, ones: Array, sizes: Array) -> Callable[[float], bool]:
+def eigenvalue_test(D: Array, Q: Array, weight: float, ones: Array, sizes: Array) -> Callable[[float], bool]:
     """Return what says whether Diag(D) - QQ' - weight 11'/n is proved to have no eigenvalue below a number; O(n r^2).
 
     Of linked points Q and 1 are given as sums over their groups, and the sizes m of these are the metric: what is
@@ -139,7 +145,7 @@ def is_above(D: Array, Q: Array, weight: float, ones: Array, sizes: Array) -> Ca
         if not np.isfinite(t) or np.any(shifted == 0.0):
             return False
         values = np.linalg.eigvalsh(np.diag(middle) - G.T @ (G / shifted[:, None]))
-        off = sum_error(len(D) + 64 * len(middle)) * (len(middle) + float(np.sum(squares / np.abs(shifted))))
-        return int(np.sum(shifted < 0) + np.sum(values < off)) <= expected
+        error = sum_error(len(D) + 64 * len(middle)) * (len(middle) + float(np.sum(squares / np.abs(shifted))))
+        return int(np.sum(shifted < 0) + np.sum(values < error)) <= expected
 
     return holds

@@ -14,78 +14,83 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.floating_point import UNIT, round_up, sum_error
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, symmetric, times
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.problem.direction_problem import DirectionProblem, largest_penalty
+from diffrac_cvx.problem.direction_problem import DirectionProblem, max_penalty
 
-LARGEST = 1e100  # t beyond proves nothing
-TRIES = 4  # of larger multiples, where a factorisation fails
-VALUES = 1e-9  # rounding of a value, and more
-OF_MEANS = 400  # roundings that a mean by NumPy's pairwise sums may have
+MAX_T = 1e100  # t beyond proves nothing
+MAX_TRIES = 4  # of larger multiples, where a factorisation fails
+VALUE_ERROR = 1e-9  # rounding of a value, and more
+MEAN_ROUNDINGS = 400  # roundings that a mean by NumPy's pairwise sums may have
 
 
-class Inexact(NamedTuple):
+class BallMatrix(NamedTuple):
     """A symmetric matrix in the coordinates W, and how far it may be from the exact one, in the spectral norm."""
 
-    matrix: Array
-    error: float
+    midpoint: Array
+    radius: float
 
 
-def moment_at(problem: DirectionProblem, u: Array) -> Inexact:
+def weighted_gram_at(problem: DirectionProblem, u: Array) -> BallMatrix:
     """Return the moment X' Diag(u) X / n at weights u of the rows, 0 for zero rows."""
-    M = problem.Z.moment(u)
-    return Inexact(symmetric(M), problem.moment_error(M, problem.largest_weight(u)))
+    M = problem.Z.weighted_gram(u)
+    return BallMatrix(symmetric(M), problem.gram_error(M, problem.largest_weight(u)))
 
 
-def moment_of_sums(problem: DirectionProblem, M: Array) -> Inexact:
+def whitened_gram(problem: DirectionProblem, M: Array) -> BallMatrix:
     """Return a moment that was summed before it was whitened."""
     Mz = symmetric(problem.W.T @ M @ problem.W)
-    return Inexact(Mz, problem.moment_error(Mz, 0.0, float(np.trace(M))))
+    return BallMatrix(Mz, problem.gram_error(Mz, 0.0, float(np.trace(M))))
 
 
-def multiplier_in_box(problem: DirectionProblem, C: Array) -> Inexact:
+def feasible_multiplier(problem: DirectionProblem, C: Array) -> BallMatrix:
     """Return a multiplier, clipped to its box."""
-    C, W = in_dual_set(problem, C), problem.W
+    C, W = project_dual(problem, C), problem.W
     error = sum_error(2 * len(C) + 8) * float(np.sum(W**2) * np.linalg.norm(C))
-    return Inexact(symmetric(times(W.T, times(C, W))), error)
+    return BallMatrix(symmetric(times(W.T, times(C, W))), error)
 
 
-def prove(
-    problem: DirectionProblem, moment: Inexact, multiplier: Inexact | None, share: float, t: float, least: float
+def certified_t(
+    problem: DirectionProblem,
+    gram: BallMatrix,
+    multiplier: BallMatrix | None,
+    weight: float,
+    t: float,
+    min_eigenvalue: float,
 ) -> float:
     """Return a t, a little above the one given, with M <= t (A + share C + Diag(c)^2), proved; infinity if none is.
 
     Any share in [0, 1] of a multiplier is in the box.  least is about the smallest eigenvalue of the right side.
     """
-    right, off = np.eye(len(moment.matrix)), problem.rounding.right_error
+    right, error = np.eye(len(gram.midpoint)), problem.whitening_error.right_error
     if multiplier is not None:
-        right, off = right + share * multiplier.matrix, round_up(off + multiplier.error)
-    return proved_ratio(Pencil(moment.matrix, right, moment.error, off), t, least)
+        right, error = right + weight * multiplier.midpoint, round_up(error + multiplier.radius)
+    return certified_ratio(Pencil(gram.midpoint, right, gram.radius, error), t, min_eigenvalue)
 
 
-def prove_shift(problem: DirectionProblem, half: Array, shrunk: Array, off_M: float, theta: float) -> float:
+def certified_shift(problem: DirectionProblem, half_gram: Array, shrunk: Array, M_error: float, theta: float) -> float:
     """Return a number, a little above theta, with M/2 - C <= theta A, proved; infinity if none is.
 
     Half of the moment is off by off_M at most in the coordinates W, in which A is 1 at most; C has Diag(c)^2 on its
     diagonal.
     """
     W = problem.W
-    A, left = symmetric(W.T @ problem.A @ W), symmetric(W.T @ (half - shrunk) @ W)
-    size = float(np.sum(W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half)))
-    off = off_M + sum_error(4 * len(shrunk) + 16) * size
-    return proved_multiple(Pencil(left, A, off, problem.rounding.right_error), theta, 1.0, 3 * TRIES)
+    A, left = symmetric(W.T @ problem.A @ W), symmetric(W.T @ (half_gram - shrunk) @ W)
+    size = float(np.sum(W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half_gram)))
+    error = M_error + sum_error(4 * len(shrunk) + 16) * size
+    return certified_multiple(Pencil(left, A, error, problem.whitening_error.right_error), theta, 1.0, 3 * MAX_TRIES)
 
 
-def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS, spent: float = 0.0) -> float:
+def bound_at(t: float, inverse_mean: float, n_roundings: int = MEAN_ROUNDINGS, slack_cost: float = 0.0) -> float:
     """Return a lower bound of 1 - t inverse_mean - spent; the mean is of positive numbers, with so many roundings."""
     if not np.isfinite(t):  # whatever the mean is, also 0
         return -np.inf
-    product = round_up(round_up(t * inverse_mean, roundings) + spent, 1 if spent else 0)
-    return 1.0 - product - 2 * UNIT if np.isfinite(product) else -np.inf
+    product = round_up(round_up(t * inverse_mean, n_roundings) + slack_cost, 1 if slack_cost else 0)
+    return 1.0 - product - 2 * UNIT_ROUNDOFF if np.isfinite(product) else -np.inf
 
 
-def bounds_of_groups(problem: DirectionProblem, M: Array, sums: Array, top: Array) -> Array:
+def grouped_bounds(problem: DirectionProblem, M: Array, sums: Array, top: Array) -> Array:
     """Return lower bounds of Eq. (9) without an l1 part, where signed sums of points take the place of points.
 
     With r_g the sum over a group g of s_i p_i z_i, in whitened coordinates, the cost of labels that obey the groups is
@@ -97,49 +102,56 @@ def bounds_of_groups(problem: DirectionProblem, M: Array, sums: Array, top: Arra
     size, n = M.shape[1], len(problem.X)
     if not are_finite(M, sums, top):
         return np.full(len(M), -np.inf)
-    exact = problem.rounding
+    whitening = problem.whitening_error
     # M <= top A whatever the groups are.  A row summed of k points is off by sum_error(k) times its terms' sizes, which
     # by Cauchy and Schwarz are at most the root of the group's share times tr A <= D (1 + right_error).
-    off, mass = top**0.5 * (exact.data_error + sum_error(n + 8) * (size * (1.0 + exact.right_error)) ** 0.5), trace(M)
-    pencil = Pencil(M, np.eye(size), sum_error(n + 16) * mass + (2.0 * mass**0.5 + off) * off, exact.right_error)
-    t, usable = np.linalg.eigvalsh(M)[:, -1], 1.0 - exact.right_error
-    larger = t + 4.0 * pencil.lost(t) / usable if usable > 0.0 else np.full(len(t), np.inf)
-    lost = pencil.lost(larger)
-    S = (larger - lost)[:, None, None] * np.eye(size) - M
+    row_error, mass = (
+        top**0.5 * (whitening.data_error + sum_error(n + 8) * (size * (1.0 + whitening.right_error)) ** 0.5),
+        absolute_trace(M),
+    )
+    pencil = Pencil(
+        M, np.eye(size), sum_error(n + 16) * mass + (2.0 * mass**0.5 + row_error) * row_error, whitening.right_error
+    )
+    t, usable = np.linalg.eigvalsh(M)[:, -1], 1.0 - whitening.right_error
+    larger = t + 4.0 * pencil.error_bound(t) / usable if usable > 0.0 else np.full(len(t), np.inf)
+    errors = pencil.error_bound(larger)
+    S = (larger - errors)[:, None, None] * np.eye(size) - M
     # Outside the span of the whitened coordinates the matrices are larger times the identity and 0, up to what is lost.
-    holds = (larger >= lost) & (usable > 0.0)
-    proved = holds if succeeds(S) else holds & np.array([succeeds(matrix) for matrix in S])
-    return np.array([bound_at(a, b, n + 8) if ok else -np.inf for a, b, ok in zip(larger, sums, proved, strict=True)])
+    holds = (larger >= errors) & (usable > 0.0)
+    certified = holds if cholesky_succeeds(S) else holds & np.array([cholesky_succeeds(matrix) for matrix in S])
+    return np.array(
+        [bound_at(a, b, n + 8) if ok else -np.inf for a, b, ok in zip(larger, sums, certified, strict=True)]
+    )
 
 
 def bound_normalized(inverse_mean: float, theta: float) -> float:
     """Return a lower bound of (21), -(mean(1/u)/2 + theta), where M/2 - C <= theta A."""
-    mean = round_up(inverse_mean / 2, OF_MEANS)
-    return -round_up(mean + max(theta, 0.0), 4) - min(theta, 0.0) * (1 - 4 * UNIT)
+    mean = round_up(inverse_mean / 2, MEAN_ROUNDINGS)
+    return -round_up(mean + max(theta, 0.0), 4) - min(theta, 0.0) * (1 - 4 * UNIT_ROUNDOFF)
 
 
 def value_normalized(problem: DirectionProblem, U: Array, l1: float) -> float:
     """Return an upper bound of the objective of (21) at a factor with tr AUU' = 1 and this l1 part."""
-    roundings = sum_error(4 * len(problem.X) + 4 * len(U)) + 2.0 * problem.rounding.data_error
-    return l1 - problem.gain(U) + round_up(roundings * (1.0 + l1))
+    relative_error = sum_error(4 * len(problem.X) + 4 * len(U)) + 2.0 * problem.whitening_error.data_error
+    return l1 - problem.mean_sqrt(U) + round_up(relative_error * (1.0 + l1))
 
 
-def cost_of_excess(excess: float, upper: float) -> float:
+def inflation_cost(inflation: float, upper: float) -> float:
     """Return how far the optimum, `upper` at most, may be below that of penalties 1 + excess times as large.
 
     At an optimum of value v the ridge and the l1 part together are at most v (1 - v).
     """
-    return round_up((excess + 16.0 * UNIT) * largest_penalty(upper + VALUES), 8) if excess else 0.0
+    return round_up((inflation + 16.0 * UNIT_ROUNDOFF) * max_penalty(upper + VALUE_ERROR), 8) if inflation else 0.0
 
 
-def in_dual_set(problem: DirectionProblem, C: Array) -> Array:
+def project_dual(problem: DirectionProblem, C: Array) -> Array:
     """Return C in the dual set: outside it proves nothing, and a solver's multiplier may be a little outside."""
-    C = problem.coupling.project(symmetric(C))
+    C = problem.pair_penalty.project_safe(symmetric(C))
     # Along directions that the coordinates W leave out, the right side of a bound is C alone: it has to be 0 there, and
     # it is where C is 0 on the columns that nothing else penalises, which alone have a part in them.
     if problem.structure.nonnegative is not None and problem.W.shape[1] < len(C):
-        loose = (problem.a == 0.0) & (problem.c == 0.0)
-        C[loose], C[:, loose] = 0.0, 0.0
+        unpenalized = (problem.a == 0.0) & (problem.c == 0.0)
+        C[unpenalized], C[:, unpenalized] = 0.0, 0.0
     return C
 
 
@@ -157,42 +169,45 @@ class Pencil:
 
     M: Array
     right: Array
-    off_M: Any  # in the spectral norm, as right_error is
+    M_error: Any  # in the spectral norm, as right_error is
     right_error: float
 
     @cached_property
-    def roundings(self) -> list[Any]:
+    def error_terms(self) -> list[Any]:
         """What forming the difference changes, by the norms of M and right, and a factorisation, by their traces."""
-        factorised = sum_error(2 * len(self.right) + 8)
-        return [sum_error(4) * np.linalg.norm(S, axis=(-2, -1)) + factorised * trace(S) for S in (self.M, self.right)]
+        factorized = sum_error(2 * len(self.right) + 8)
+        return [
+            sum_error(4) * np.linalg.norm(S, axis=(-2, -1)) + factorized * absolute_trace(S)
+            for S in (self.M, self.right)
+        ]
 
-    def lost(self, t: Any) -> Any:
+    def error_bound(self, t: Any) -> Any:
         """Return by how much t right - M, as it is computed, has to be positive."""
-        size, (of_M, of_right) = np.abs(t), self.roundings
-        return round_up(size * self.right_error + self.off_M + size * of_right + of_M, 8)
+        size, (of_M, of_right) = np.abs(t), self.error_terms
+        return round_up(size * self.right_error + self.M_error + size * of_right + of_M, 8)
 
 
-def trace(S: Array) -> Any:
+def absolute_trace(S: Array) -> Any:
     """Return the sum of the absolute values on the diagonal, of each matrix."""
     return np.abs(np.diagonal(S, axis1=-2, axis2=-1)).sum(axis=-1)
 
 
-def proved_multiple(pencil: Pencil, t: float, usable: float, tries: int) -> float:
+def certified_multiple(pencil: Pencil, t: float, usable: float, tries: int) -> float:
     """Return a t, a little above the one given, for which t right - M is proved positive semidefinite; inf if none is.
 
     By Cholesky factorisations: t is raised by what is lost over what is usable of the right side, then by twice that.
     """
     places = np.diag_indices(len(pencil.right))
     for attempt in range(tries if np.isfinite(t) else 0):
-        larger = float(t + 2.0 ** (attempt + 1) * pencil.lost(t) / usable)
+        larger = float(t + 2.0 ** (attempt + 1) * pencil.error_bound(t) / usable)
         S = larger * pencil.right - pencil.M
-        S[places] -= pencil.lost(larger)
-        if succeeds(S):
+        S[places] -= pencil.error_bound(larger)
+        if cholesky_succeeds(S):
             return larger
     return float("inf")
 
 
-def proved_ratio(pencil: Pencil, t: float, least: float) -> float:
+def certified_ratio(pencil: Pencil, t: float, min_eigenvalue: float) -> float:
     """Return a t for which M <= t right is proved, a little above the t given.
 
     About the largest generalised eigenvalue is given as t, and about the smallest eigenvalue of the right side as
@@ -200,19 +215,19 @@ def proved_ratio(pencil: Pencil, t: float, least: float) -> float:
     """
     if len(pencil.M) == 0:
         return 0.0
-    usable = least - pencil.right_error
-    found = proved_multiple(pencil, t, usable, TRIES) if t <= LARGEST and usable > 0.0 else float("inf")
+    usable = min_eigenvalue - pencil.right_error
+    found = certified_multiple(pencil, t, usable, MAX_TRIES) if t <= MAX_T and usable > 0.0 else float("inf")
     # Outside the span of whitened coordinates the matrices are t times the identity and 0, up to what is lost.
-    return found if np.isinf(found) or found >= pencil.lost(found) else float("inf")
+    return found if np.isinf(found) or found >= pencil.error_bound(found) else float("inf")
 
 
-def is_positive(S: Array, off: float) -> bool:
+def is_positive(S: Array, error: float) -> bool:
     """Whether every matrix at most so far from a symmetric one, in the spectral norm, is positive definite."""
-    shift = round_up(off + sum_error(2 * len(S) + 8) * trace(S))
-    return succeeds(S - shift * np.eye(len(S)))
+    shift = round_up(error + sum_error(2 * len(S) + 8) * absolute_trace(S))
+    return cholesky_succeeds(S - shift * np.eye(len(S)))
 
 
-def succeeds(S: Array) -> bool:
+def cholesky_succeeds(S: Array) -> bool:
     """Whether the Cholesky factorisation of a symmetric matrix does not break down; LAPACK's may go on with NaN."""
     if not are_finite(S):
         return False

@@ -12,43 +12,51 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from diffrac_cvx.certificates.proof import in_dual_set, prove_shift, skip_zero_rows
-from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.certificates.proof import certified_shift, project_dual, skip_zero_rows
+from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.linear_algebra import LARGE, cholesky, extreme_eigenpairs, lanczos, momentum, symmetric, times
+from diffrac_cvx.points.linear_algebra import (
+    LARGE_SIZE,
+    cholesky,
+    extreme_eigenpairs,
+    lanczos,
+    momentum,
+    symmetric,
+    times,
+)
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
-WELL_CONDITIONED = 0.05
-FLOORS = (1e-12, 1e-4, 1e-2)  # of the mean energy, below which u = 1/sqrt(q) does not grow
+WELL_CONDITIONED_EIGENVALUE = 0.05
+Q_FLOORS = (1e-12, 1e-4, 1e-2)  # of the mean energy, below which u = 1/sqrt(q) does not grow
 FITTING_STEPS = 300
 THRESHOLDS = (1e-6, 1e-4, 1e-2)  # of |V_ij| to its diagonal, below which a solver may have meant 0
-MOST_NEGATIVE = 40  # eigenvectors of a large matrix that is moved towards the positive semidefinite ones
-NEARLY = 1e-8  # relative error of an eigenvalue of a large matrix, where what is proved does not rest on it
-BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
-COARSE = 1e-4  # blend from which on one between these may be worth its time
-SECTIONS, GOLDEN = 5, 0.381966
-SINGULAR = 1e-9  # least eigenvalue of I + C below which nothing is tried
+MAX_NEGATIVE_EIGENVECTORS = 40  # eigenvectors of a large matrix that is moved towards the positive semidefinite ones
+EIGENVALUE_ERROR = 1e-8  # relative error of an eigenvalue of a large matrix, where what is proved does not rest on it
+TRIVIAL_WEIGHTS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
+MIN_REFINED_WEIGHT = 1e-4  # blend from which on one between these may be worth its time
+GOLDEN_SECTIONS, GOLDEN_FRACTION = 5, 0.381966
+MIN_SHIFTED_EIGENVALUE = 1e-9  # least eigenvalue of I + C below which nothing is tried
 
 
 def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Array, float]]:
     """Yield u = 1/sqrt(q) and mean(1/u), with a floor on q that rises unless all energies are far from 0."""
-    for floor in FLOORS:
-        yield skip_zero_rows(problem, problem.inverse_roots(q, floor))
-        if not problem.has_small_energies(q):
+    for floor in Q_FLOORS:
+        yield skip_zero_rows(problem, problem.inverse_sqrt(q, floor))
+        if not problem.has_small_q(q):
             return
 
 
-def candidate_matrices(
-    problem: DirectionProblem, U: Array, find_moment: Callable[[], Array], C_given: Array | None
+def candidate_multipliers(
+    problem: DirectionProblem, U: Array, compute_gram: Callable[[], Array], C_given: Array | None
 ) -> Iterator[Array | None]:
     """Yield candidates for the off-diagonal of C, inside the box c_i c_j: the one given, else from the signs of V.
 
     X' Diag(u) X / n is found where it is needed.
     """
-    if not problem.is_coupled:
+    if not problem.has_l1:
         yield None
         return
     if C_given is not None:
@@ -57,27 +65,27 @@ def candidate_matrices(
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
     if C_given is not None and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
         return  # where V has few zeros, its signs give the C that the solver has
-    M = find_moment()
+    M = compute_gram()
     if not are_finite(M, V):
-        yield problem.coupling.zero()
+        yield problem.pair_penalty.zero()
         return
-    slack = in_dual_set(problem, M - problem.A)
-    yield from sign_patterns(problem, V, slack)
-    if C_given is None and len(V) <= LARGE:
-        for threshold in THRESHOLDS if problem.coupling.is_box else THRESHOLDS[:1]:
-            free = np.abs(V) <= threshold * size if problem.coupling.is_box else True
-            start = problem.coupling.attaining(V, threshold, slack)
-            yield fit_from(problem, M, V, start, FITTING_STEPS, free)
+    slack = project_dual(problem, M - problem.A)
+    yield from subgradient_candidates(problem, V, slack)
+    if C_given is None and len(V) <= LARGE_SIZE:
+        for threshold in THRESHOLDS if problem.pair_penalty.is_box else THRESHOLDS[:1]:
+            free = np.abs(V) <= threshold * size if problem.pair_penalty.is_box else True
+            start = problem.pair_penalty.subgradient(V, threshold, slack)
+            yield refine_dual(problem, M, V, start, FITTING_STEPS, free)
 
 
-def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
+def subgradient_candidates(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
     """Yield what attains the penalty where V is above a threshold, and slack elsewhere; last, slack everywhere."""
     for threshold in THRESHOLDS:
-        yield problem.coupling.attaining(V, threshold, slack)
+        yield problem.pair_penalty.subgradient(V, threshold, slack)
     yield slack
 
 
-def fit_from(
+def refine_dual(
     problem: DirectionProblem, M: Array, V: Array, C: Array, steps: int, free: npt.NDArray[np.bool_] | bool = True
 ) -> Array:
     """Fit the free entries of a multiplier to what optimality asks of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
@@ -87,84 +95,88 @@ def fit_from(
     """
     fixed = problem.A + np.diag(problem.c**2) - M
     V = V / max(top_eigenvalue(V), 1e-300)
-    ahead, t = C, 1.0
+    extrapolated, t = C, 1.0
     for _ in range(steps):
-        poll()
-        S = fixed + ahead
+        check_deadline()
+        S = fixed + extrapolated
         SV = S @ V
-        slope = (SV + SV.T) / 2 + negative_part(S)
-        new = np.where(free, problem.coupling.clip(ahead - slope / 2), C)
+        gradient = (SV + SV.T) / 2 + negative_part(S)
+        new = np.where(free, problem.pair_penalty.project_inexact(extrapolated - gradient / 2), C)
         t, weight = momentum(t)
-        ahead = new + weight * (new - C)
+        extrapolated = new + weight * (new - C)
         C = new
     return C
 
 
-def closer_to_feasible(problem: DirectionProblem, M: Array, C: Array) -> Array:
+def alternate_projection(problem: DirectionProblem, M: Array, C: Array) -> Array:
     """Return C moved towards A + C + Diag(c)^2 - M >= 0: its box and that cone are projected on, once each."""
     S = problem.A + C + np.diag(problem.c**2) - M
-    return in_dual_set(problem, C - negative_part(S)) if are_finite(S) else C
+    return project_dual(problem, C - negative_part(S)) if are_finite(S) else C
 
 
 def negative_part(S: Array) -> Array:
     """Return the negative part of a symmetric matrix, of a large one its principal directions only."""
-    values, vectors = extreme_eigenpairs(S, MOST_NEGATIVE, "SA", 1e-3) if len(S) > LARGE else np.linalg.eigh(S)
+    values, vectors = (
+        extreme_eigenpairs(S, MAX_NEGATIVE_EIGENVECTORS, "SA", 1e-3) if len(S) > LARGE_SIZE else np.linalg.eigh(S)
+    )
     return times(vectors * np.minimum(values, 0.0), vectors.T)
 
 
-class Blend(NamedTuple):
+class ConvexCombination(NamedTuple):
     """t with M <= t (I + share C), but for rounding, and the share in [0, 1]."""
 
     t: float
-    share: float
-    least: float  # about the least eigenvalue of I + share C
-    whole: float  # t and what has to be added for rounding
+    weight: float
+    min_eigenvalue: float  # about the least eigenvalue of I + share C
+    t_with_error: float  # t and what has to be added for rounding
 
 
-def blended_ratio(M: Array, C: Array, off_M: float = 0.0, right_error: float = 0.0) -> Blend:
+def best_combination(M: Array, C: Array, M_error: float = 0.0, right_error: float = 0.0) -> ConvexCombination:
     """Return the least t with M <= t (I + share C) and its share, less than 1 where I + C is nearly singular.
 
-    What makes t least is chosen with what has to be added for rounding, see `proved_ratio`.
+    What makes t least is chosen with what has to be added for rounding, see `certified_ratio`.
     """
     if not are_finite(M, C):
-        return Blend(np.inf, 1.0, 0.0, np.inf)
-    off_M, right_error = off_M + sum_error(2 * len(M)) * np.trace(M), right_error + sum_error(2 * len(M)) * len(M)
-    lowest, ratio_at = ratios(M, C)
+        return ConvexCombination(np.inf, 1.0, 0.0, np.inf)
+    M_error, right_error = M_error + sum_error(2 * len(M)) * np.trace(M), right_error + sum_error(2 * len(M)) * len(M)
+    lowest, ratio_at = shifted_ratios(M, C)
 
-    def blend_at(blend: float) -> Blend:
-        share = 1.0 - blend
-        least = 1.0 + share * lowest
-        t = ratio_at(share) if least >= SINGULAR else np.inf
-        least = least if t < np.inf else SINGULAR
-        return Blend(t, share, least, t + 2.0 * (off_M + t * right_error) / least)
+    def combination_at(trivial_weight: float) -> ConvexCombination:
+        weight = 1.0 - trivial_weight
+        min_eigenvalue = 1.0 + weight * lowest
+        t = ratio_at(weight) if min_eigenvalue >= MIN_SHIFTED_EIGENVALUE else np.inf
+        min_eigenvalue = min_eigenvalue if t < np.inf else MIN_SHIFTED_EIGENVALUE
+        return ConvexCombination(t, weight, min_eigenvalue, t + 2.0 * (M_error + t * right_error) / min_eigenvalue)
 
-    return least_over_blends(blend_at)
+    return minimize_over_combinations(combination_at)
 
 
-def least_over_blends(at: Callable[[float], Blend]) -> Blend:
+def minimize_over_combinations(evaluate: Callable[[float], ConvexCombination]) -> ConvexCombination:
     """Return the blend at which a quasiconvex number is least: by factors of ten, then by golden sections.
 
     With s = t blend, M <= t (I + C) - s C is linear in t and s: the blends that reach a t are an interval.
     """
-    best, place, last = Blend(np.inf, 1.0, 0.0, np.inf), 0, len(BLENDS) - 1
-    for i, blend in enumerate(BLENDS):
-        found = at(blend)
-        if found.whole > best.whole:
+    best, best_index, last = ConvexCombination(np.inf, 1.0, 0.0, np.inf), 0, len(TRIVIAL_WEIGHTS) - 1
+    for i, trivial_weight in enumerate(TRIVIAL_WEIGHTS):
+        found = evaluate(trivial_weight)
+        if found.t_with_error > best.t_with_error:
             last = i
             break
-        if found.whole < best.whole:
-            best, place = found, i
-        if found.least > WELL_CONDITIONED:
+        if found.t_with_error < best.t_with_error:
+            best, best_index = found, i
+        if found.min_eigenvalue > WELL_CONDITIONED_EIGENVALUE:
             break
-    if BLENDS[place] < COARSE or not np.isfinite(best.whole):
+    if TRIVIAL_WEIGHTS[best_index] < MIN_REFINED_WEIGHT or not np.isfinite(best.t_with_error):
         return best
-    low, high, middle = np.log([BLENDS[place - 1], BLENDS[min(place + 1, last)], BLENDS[place]])
-    for _ in range(SECTIONS):
+    low, high, middle = np.log(
+        [TRIVIAL_WEIGHTS[best_index - 1], TRIVIAL_WEIGHTS[min(best_index + 1, last)], TRIVIAL_WEIGHTS[best_index]]
+    )
+    for _ in range(GOLDEN_SECTIONS):
         # The longer side of the middle is cut.
         left = middle - low > high - middle
-        tried = middle + GOLDEN * ((low if left else high) - middle)
-        found = at(float(np.exp(tried)))
-        if found.whole < best.whole:
+        tried = middle + GOLDEN_FRACTION * ((low if left else high) - middle)
+        found = evaluate(float(np.exp(tried)))
+        if found.t_with_error < best.t_with_error:
             best = found
             low, high, middle = (low, middle, tried) if left else (middle, high, tried)
         else:
@@ -172,27 +184,29 @@ def least_over_blends(at: Callable[[float], Blend]) -> Blend:
     return best
 
 
-def ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
+def shifted_ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
     """Return the least eigenvalue of C, and the map from a share to the least t with M <= t (I + share C).
 
     Of a large one they come from Lanczos steps and Cholesky factors, and the eigenvalue is a little too small.
     """
-    if len(C) > LARGE:
-        return float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0]) - NEARLY, partial(top_ratio, M, C)
+    if len(C) > LARGE_SIZE:
+        return float(extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0][0]) - EIGENVALUE_ERROR, partial(
+            top_ratio, M, C
+        )
     shifts, Q = np.linalg.eigh(C)
     rotated = Q.T @ M @ Q
 
-    def ratio_at(share: float) -> float:
-        root = 1.0 / np.sqrt(1.0 + share * shifts)
+    def ratio_at(weight: float) -> float:
+        root = 1.0 / np.sqrt(1.0 + weight * shifts)
         return top_eigenvalue(rotated * np.outer(root, root))
 
     return float(shifts[0]), ratio_at
 
 
-def top_ratio(M: Array, C: Array, share: float) -> float:
+def top_ratio(M: Array, C: Array, weight: float) -> float:
     """Return about the least t with M <= t (I + share C), a little above it but for what Lanczos steps miss."""
     try:
-        L = cholesky(np.eye(len(C)) + share * C)
+        L = cholesky(np.eye(len(C)) + weight * C)
     except np.linalg.LinAlgError:
         return np.inf
 
@@ -200,21 +214,21 @@ def top_ratio(M: Array, C: Array, share: float) -> float:
         x = scipy.linalg.solve_triangular(L, x, lower=True, trans="T", check_finite=False)
         return np.asarray(scipy.linalg.solve_triangular(L, M @ x, lower=True, check_finite=False))
 
-    return float(lanczos(product, len(M), 1, "LA", NEARLY)[0][-1]) * (1.0 + NEARLY)
+    return float(lanczos(product, len(M), 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
 
 
-def blended_by_rows(rows: Array, B: Array, C: Array, scale: float) -> Blend:
+def best_combination_by_rows(rows: Array, B: Array, C: Array, scale: float) -> ConvexCombination:
     """Return the least t with rows'rows <= t (B + share scale C), and its share; rounding is not counted."""
 
-    def at(blend: float) -> Blend:
-        t, right = np.inf, B + (1.0 - blend) * scale * C
+    def evaluate(trivial_weight: float) -> ConvexCombination:
+        t, right = np.inf, B + (1.0 - trivial_weight) * scale * C
         with suppress(np.linalg.LinAlgError):
             if are_finite(rows, right):
                 K = scipy.linalg.solve_triangular(cholesky(right), rows.T, lower=True, check_finite=False)
                 t = top_eigenvalue(times(K.T, K) if len(rows) < len(right) else times(K, K.T))
-        return Blend(t, 1.0 - blend, 0.0, t)
+        return ConvexCombination(t, 1.0 - trivial_weight, 0.0, t)
 
-    return least_over_blends(at)
+    return minimize_over_combinations(evaluate)
 
 
 def top_eigenvalue(M: Array) -> float:
@@ -225,12 +239,12 @@ def top_eigenvalue(M: Array) -> float:
     """
     if not are_finite(M):
         return np.inf
-    if len(M) > LARGE:
-        return float(extreme_eigenpairs(M, 1, "LA", NEARLY)[0][-1]) * (1.0 + NEARLY)
+    if len(M) > LARGE_SIZE:
+        return float(extreme_eigenpairs(M, 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
     return float(np.linalg.eigvalsh(M)[-1])
 
 
-def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array, off_M: float) -> float:
+def normalized_theta(problem: DirectionProblem, half_gram: Array, C: Array, M_error: float) -> float:
     """Return theta with M/2 - C - Diag(c)^2 <= theta A, proved; C blended with 0 where A is singular; inf if none is.
 
     In the coordinates W of A + Diag(c)^2, A is the identity less a part that reaches 1 on its null space; there X
@@ -240,9 +254,9 @@ def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array, off_
     null, basis = values < 1e-9, problem.W @ Q
     basis[:, ~null] /= np.sqrt(values[~null])
     best = np.inf
-    for blend in BLENDS:
-        shrunk = (1 - blend) * C + np.diag(problem.c**2)
-        N = basis.T @ (shrunk - half) @ basis
+    for trivial_weight in TRIVIAL_WEIGHTS:
+        shrunk = (1 - trivial_weight) * C + np.diag(problem.c**2)
+        N = basis.T @ (shrunk - half_gram) @ basis
         reduced = N[np.ix_(~null, ~null)]
         if null.any():
             corner = N[np.ix_(null, null)]
@@ -251,7 +265,7 @@ def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array, off_
             cross = N[np.ix_(null, ~null)]
             reduced = reduced - cross.T @ np.linalg.solve(corner, cross)
         theta = top_eigenvalue(-(reduced + reduced.T) / 2)
-        best = min(best, prove_shift(problem, half, shrunk, off_M, theta))
+        best = min(best, certified_shift(problem, half_gram, shrunk, M_error, theta))
         if not null.any():
             break
     return best

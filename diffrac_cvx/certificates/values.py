@@ -6,14 +6,14 @@ import numpy as np
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
-from diffrac_cvx.points.floating_point import UNIT, round_up, sum_error
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
-from diffrac_cvx.problem.penalties.structure import Weights
+from diffrac_cvx.problem.penalties.structure import PenaltyWeights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 
-def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
+def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     """Return an upper bound of the objective of (15) at V = GG', for the exactly centred data.
 
     It is close to the objective unless G, (d, r), or (d + 1, r) with the offset last, has large entries that cancel.
@@ -22,44 +22,48 @@ def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     n, d = X.shape
     a, c, structure = weights_of(penalty, d)
     offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
-    features, units = G[:d], X.equal_units()
+    features, units = G[:d], X.column_scales()
     scaled = scale_rows(features, 1.0 / units)
     columns = scaled.multiply(scaled).sum(axis=1) if is_sparse(scaled) else np.sum(scaled**2, axis=1)
     norm = float(np.sqrt(np.sum(columns)) + np.linalg.norm(offset))
-    gain, energy = X.energy_sums(RoundedFactor(features, offset, units, norm, n))
-    cost = energy / n + squared_norm(scale_rows(features, a))
+    sqrt_sum, square_sum = X.sum_bounds(RoundedFactor(features, offset, units, norm, n))
+    convex_term = square_sum / n + squared_norm(scale_rows(features, a))
     if nu < 1.0:
-        cost += nu / (1.0 - nu) * float(offset @ offset)
-    roundings = X.summands + 16
-    lost = sum_error(roundings) * 2.0 * gain / n + sum_error(roundings + d + G.shape[1]) * cost + 8.0 * UNIT
-    if structure.couples(c):
-        coupling = structure.coupling(c)
-        cost += coupling.value(features)
-        lost += coupling.error_of_value(features) + 8.0 * UNIT * cost
-    return float(1.0 - 2.0 * gain / n + cost + round_up(lost))
+        convex_term += nu / (1.0 - nu) * float(offset @ offset)
+    n_roundings = X.accumulation_length + 16
+    error = (
+        sum_error(n_roundings) * 2.0 * sqrt_sum / n
+        + sum_error(n_roundings + d + G.shape[1]) * convex_term
+        + 8.0 * UNIT_ROUNDOFF
+    )
+    if structure.has_pair_penalty(c):
+        pair_penalty = structure.pair_penalty(c)
+        convex_term += pair_penalty.value(features)
+        error += pair_penalty.value_error_bound(features) + 8.0 * UNIT_ROUNDOFF * convex_term
+    return float(1.0 - 2.0 * sqrt_sum / n + convex_term + round_up(error))
 
 
-def proved_labels_value(X: Points, y: Array, v: Array, nu: float, weights: Weights) -> float:
+def certified_labels_value(X: Points, y: Array, v: Array, nu: float, weights: PenaltyWeights) -> float:
     """Return an upper bound of Eq. (9) at labels y in {-1, +1} and a direction v, for the exactly centred data.
 
     X is centred in double precision; shares of the points are off by a few units in their last place.
     """
     n, d = X.shape
-    units = X.equal_units()
+    units = X.column_scales()
     # A sum of +1 and -1 is exact; one of shares is rounded once, and they are off by a few units.
-    weighted = X.shares is not None
-    mean = math.fsum(y * X.shares) if X.shares is not None else float(y.mean())
+    weighted = X.weights is not None
+    mean = math.fsum(y * X.weights) if X.weights is not None else float(y.mean())
     direction = RoundedDirection(v, units, float(np.linalg.norm(v / units)), n, 16.0 if weighted else 4.0)
-    a, c, (labels, known) = weights.a, weights.c, (weights.structure.labels, weights.structure.nonnegative)
-    if known is not None and np.any(v[known] < 0.0):
+    a, c, (labels, nonnegative) = weights.a, weights.c, (weights.structure.labels, weights.structure.nonnegative)
+    if nonnegative is not None and np.any(v[nonnegative] < 0.0):
         return np.inf
     sizes = np.abs(c * v) if labels is None else np.sqrt(np.bincount(labels, np.square(c * v)))
     penalty = float(np.sum((a * v) ** 2) + np.sum(sizes) ** 2)
-    total = X.misfit(y - mean, direction) + nu * mean**2 + penalty
-    return float(round_up(total + 32.0 * UNIT if weighted else total, n + 2 * d + 32))
+    total = X.residual_bound(y - mean, direction) + nu * mean**2 + penalty
+    return float(round_up(total + 32.0 * UNIT_ROUNDOFF if weighted else total, n + 2 * d + 32))
 
 
-def or_no_direction(value: float, v: Array) -> tuple[float, Array]:
+def or_zero_direction(value: float, v: Array) -> tuple[float, Array]:
     """Return what labels cost at most at v, (d,), or clusters at theirs, (K, d); or 1 at v = 0, where it is less.
 
     At v = 0 labels cost 1 - (1 - nu)(1'y/n)^2, and K clusters K/(K - 1) times 1 - nu/K - (1 - nu) sum (n_k/n)^2.
@@ -67,14 +71,14 @@ def or_no_direction(value: float, v: Array) -> tuple[float, Array]:
     return (value, v) if value <= 1.0 else (1.0, np.zeros_like(v))  # for NaN too
 
 
-def proved_clusters_value(X: Points, Z: Array, W: Array, nu: float, weights: Weights) -> float:
+def certified_clusters_value(X: Points, Z: Array, W: Array, nu: float, weights: PenaltyWeights) -> float:
     """Return an upper bound of the cost of K clusters, with indicators Z (n, K) and directions W (K, d), K >= 2.
 
     With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, the cost is
     (K sum_k c_k - nu (K - 2)^2) / (4 (K - 1)), see `certify_clusters`.
     """
     K = Z.shape[1]
-    one_by_one = [proved_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, weights) for z, w in zip(Z.T, W, strict=True)]
+    one_by_one = [certified_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, weights) for z, w in zip(Z.T, W, strict=True)]
     total = round_up(K * float(np.sum(one_by_one)), K + 4)
-    allowance = 8.0 * UNIT * (total + K**2)
-    return float((total - nu * (K - 2) ** 2 + allowance) / (4.0 * (K - 1)) * (1.0 + 4.0 * UNIT))
+    error = 8.0 * UNIT_ROUNDOFF * (total + K**2)
+    return float((total - nu * (K - 2) ** 2 + error) / (4.0 * (K - 1)) * (1.0 + 4.0 * UNIT_ROUNDOFF))

@@ -13,7 +13,7 @@ from diffrac_cvx import registry
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.machine.processes import Call, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import Array, as_labels
-from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding import kmeans_centered
@@ -22,7 +22,7 @@ from diffrac_cvx.solvers.reference import installed_solvers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Task(registry.Parameters):
+class ComparisonTask(registry.Parameters):
     """What all methods are given: the data, centred, the parameters, and the limits of each solve."""
 
     X: Array
@@ -38,7 +38,7 @@ class Task(registry.Parameters):
         return {"tol": self.tol, "time_limit": self.time_limit}
 
 
-def never(_n: int, _d: int) -> str:
+def always_small_enough(_n: int, _d: int) -> str:
     """Return no reason, at any size."""
     return ""
 
@@ -48,19 +48,23 @@ class Method:
     """A relaxation with a solver, or a baseline."""
 
     problem: str  # the paper's equation
-    run: Callable[[Task], Result | Array]  # labels for a baseline
-    penalty: tuple[str, ...] = registry.EVERY  # what it can take of the parts of a penalty
-    bounds_15: Callable[[Bracket, Task], Bracket | None] = registry.same_value  # what a bracket proves of (15)
+    run: Callable[[ComparisonTask], Result | Array]  # labels for a baseline
+    penalty: tuple[str, ...] = registry.ALL_PARTS  # what it can take of the parts of a penalty
+    bounds_15: Callable[[Bracket, ComparisonTask], Bracket | None] = (
+        registry.same_value
+    )  # what a bracket proves of (15)
     needs_alpha: bool = False
-    takes_links: bool = True
-    too_large: Callable[[int, int], str] = never  # from n and d to why it is not run unless asked for, or nothing
-    turn: int = 0  # of all that `compare` runs unasked: the quick ones first
+    takes_constraints: bool = True
+    too_large: Callable[[int, int], str] = (
+        always_small_enough  # from n and d to why it is not run unless asked for, or nothing
+    )
+    priority: int = 0  # of all that `compare` runs unasked: the quick ones first
     through_cvxpy: bool = False
 
-    def refuses(self, penalty: Penalty, links: Links | None = None) -> str:
-        """Return why the method cannot take a penalty or links, or nothing."""
-        unaware = "it takes no links" if links is not None and not self.takes_links else ""
-        return registry.refuse_penalty(self.penalty, penalty) or unaware
+    def explain_refusal(self, penalty: Penalty, constraints: Constraints | None = None) -> str:
+        """Return why the method cannot take a penalty or constraints, or nothing."""
+        refusal = "it takes no constraints" if constraints is not None and not self.takes_constraints else ""
+        return registry.explain_unsupported(self.penalty, penalty) or refusal
 
 
 def list_methods() -> dict[str, Method]:
@@ -76,56 +80,60 @@ def list_methods() -> dict[str, Method]:
 def solver_method(name: str, **options: Any) -> Method:
     """Return a solver of (15) that does not need CVXPY; options come before those of the task."""
     record = registry.SOLVERS[name]
-    turn = list(registry.fast_solvers()).index(name)
-    run = partial(run_solver, record, options)
-    return Method("(15)", run, record.penalty, too_large=record.not_asked_for, turn=turn)
+    priority = list(registry.fast_solvers()).index(name)
+    run = partial(run_fast_solver, record, options)
+    return Method("(15)", run, record.penalty, too_large=record.reason_to_skip, priority=priority)
 
 
 def relaxation_method(name: str, solver: str, **options: Any) -> Method:
     """Return a relaxation solved through CVXPY; options come before those of the task."""
     record = registry.RELAXATIONS[name]
-    run, too_large = partial(run_relaxation, record, solver, options), partial(reason_to_leave_out, record, solver)
-    needs_alpha, takes_links = "alpha" in record.takes, "links" in record.takes
-    turn = len(registry.fast_solvers()) + ("d + 1", "n", "n + d").index(record.rows)
+    run, too_large = partial(run_relaxation, record, solver, options), partial(reason_to_skip, record, solver)
+    needs_alpha, takes_constraints = "alpha" in record.takes, "constraints" in record.takes
+    priority = len(registry.fast_solvers()) + ("d + 1", "n", "n + d").index(record.rows)
     problem, bounds_15 = record.equation, record.bounds_15
-    return Method(problem, run, record.penalty, bounds_15, needs_alpha, takes_links, too_large, turn, True)
+    return Method(problem, run, record.penalty, bounds_15, needs_alpha, takes_constraints, too_large, priority, True)
 
 
 def baseline_method(name: str) -> Method:
     """Return a baseline."""
     record, no_bound = registry.BASELINES[name], registry.no_bound
-    return Method(record.problem, partial(run_baseline, record), bounds_15=no_bound, takes_links=record.takes_links)
+    return Method(
+        record.problem, partial(run_baseline, record), bounds_15=no_bound, takes_constraints=record.takes_constraints
+    )
 
 
 # Functions with names, and not lambdas, can be sent to another process.
-def run_solver(record: registry.SolverRecord, options: dict[str, Any], task: Task) -> Result:
+def run_fast_solver(record: registry.SolverRecord, options: dict[str, Any], task: ComparisonTask) -> Result:
     """Run a solver of (15)."""
-    known: dict[str, Any] = {"callback": task.callback}
-    if task.links is not None:
-        known["links"] = task.links
-    return record.run(task.X, task.nu, task.penalty, **known, **{**task.limits, **options})
+    arguments: dict[str, Any] = {"callback": task.callback}
+    if task.constraints is not None:
+        arguments["constraints"] = task.constraints
+    return record.run(task.X, task.nu, task.penalty, **arguments, **{**task.limits, **options})
 
 
-def run_relaxation(record: registry.RelaxationRecord, solver: str, options: dict[str, Any], task: Task) -> Result:
+def run_relaxation(
+    record: registry.RelaxationRecord, solver: str, options: dict[str, Any], task: ComparisonTask
+) -> Result:
     """Build a relaxation and solve it."""
     return solve(record.build(task.X, task), solver, memory_limit=task.memory_limit, **{**task.limits, **options})
 
 
-def run_baseline(record: registry.BaselineRecord, task: Task) -> Array:
+def run_baseline(record: registry.BaselineRecord, task: ComparisonTask) -> Array:
     """Run a baseline."""
-    options: dict[str, Any] = {"time_limit": task.time_limit} if record.limited else {}
-    if record.takes_links:
-        options["links"] = task.links
+    options: dict[str, Any] = {"time_limit": task.time_limit} if record.takes_time_limit else {}
+    if record.takes_constraints:
+        options["constraints"] = task.constraints
     return record.function(task.X, rng=task.seed, **options)
 
 
-def reason_to_leave_out(record: registry.RelaxationRecord, solver: str, n: int, d: int) -> str:
+def reason_to_skip(record: registry.RelaxationRecord, solver: str, n: int, d: int) -> str:
     """Return why a relaxation is not run with a solver without being asked for, or nothing."""
-    return registry.SOLVERS[solver].too_large(record, n, d) or record.left_out.get(solver, "")
+    return registry.SOLVERS[solver].too_large(record, n, d) or record.skipped_solvers.get(solver, "")
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class MethodResult:
     """What one method found.
 
     Its bounds are what its bracket proves about the optimum of (15), infinite where it proves nothing, and None if it
@@ -144,7 +152,7 @@ class Found:
     warned: tuple[str, ...] = ()
 
 
-def attempt(method: Method, task: Task) -> Found:
+def run_method(method: Method, task: ComparisonTask) -> MethodResult:
     """Run one method in this process; an error in it becomes its reason."""
     if method.through_cvxpy:
         installed_solvers()  # CVXPY is imported before the method is timed
@@ -156,45 +164,45 @@ def attempt(method: Method, task: Task) -> Found:
             seconds = perf_counter() - start
             found = replace(assess(method, outcome, task), seconds=seconds)
         except Exception as error:  # a solver may raise anything; the other methods still run
-            found = Found(method.problem, seconds=perf_counter() - start, reason=describe_error(error))
+            found = MethodResult(method.problem, seconds=perf_counter() - start, reason=summarize_error(error))
     return replace(found, warned=tuple(dict.fromkeys(str(warning.message) for warning in caught)))
 
 
-def attempt_apart(method: Method, task: Task) -> Found:
+def run_in_process(method: Method, task: ComparisonTask) -> MethodResult:
     """Run one method in a process of its own, so that its peak of memory, compiled solvers included, is its own."""
     worker = Worker()
     try:
         if method.through_cvxpy:
             worker.call(Call(installed_solvers))  # and before its memory is measured
-        answer = worker.call(Call(attempt, (method, replace(task, callback=None))))
+        answer = worker.call(Call(run_method, (method, replace(task, callback=None))))
     except WorkerDiedError as error:
-        return Found(method.problem, reason=f"{error}{', perhaps out of memory' if error.signal else ''}")
+        return MethodResult(method.problem, reason=f"{error}{', perhaps out of memory' if error.signal else ''}")
     finally:
         worker.close()
     if answer.error is not None:
-        return Found(method.problem, reason=describe_error(answer.error))
-    found: Found = replace(answer.value, memory=answer.peak / 1e6)
+        return MethodResult(method.problem, reason=summarize_error(answer.error))
+    found: MethodResult = replace(answer.value, memory=answer.peak / 1e6)
     return found
 
 
-def assess(method: Method, outcome: Result | Array, task: Task) -> Found:
+def assess(method: Method, outcome: Result | Array, task: ComparisonTask) -> MethodResult:
     """Return what a method found with what it proves; a result without a point is a failure."""
     if not isinstance(outcome, Result):
         labels = as_labels(outcome, len(task.X), "what it returns")
-        return Found(method.problem, labels=labels, objective=objective_of(labels, task))
+        return MethodResult(method.problem, labels=labels, objective=objective_of(labels, task))
     if outcome.status is Status.FAILED:
-        return Found(method.problem, reason=str(outcome.status))
-    labels = as_labels(kmeans_centered(outcome.F, links=task.links), len(task.X), "its factor F")
+        return MethodResult(method.problem, reason=str(outcome.status))
+    labels = as_labels(kmeans_centered(outcome.F, constraints=task.constraints), len(task.X), "its factor F")
     bounds = method.bounds_15(Bracket(outcome.lower, outcome.upper), task)
     value = method.bounds_15(Bracket(outcome.value, outcome.value), task)
-    return Found(method.problem, outcome, labels, bounds, value, objective_of(labels, task))
+    return MethodResult(method.problem, outcome, labels, bounds, value, objective_of(labels, task))
 
 
-def objective_of(labels: Array, task: Task) -> float:
+def objective_of(labels: Array, task: ComparisonTask) -> float:
     """Return Eq. (9) at labels, with the best direction."""
-    return certify_labels(task.X, labels, 0.0, nu=task.nu, penalty=task.penalty, links=task.links).objective
+    return certify_labels(task.X, labels, 0.0, nu=task.nu, penalty=task.penalty, constraints=task.constraints).objective
 
 
-def describe_error(error: Exception) -> str:
+def summarize_error(error: Exception) -> str:
     """Return an exception as one line."""
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"

@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from diffrac_cvx.problem.proved_numbers import Proved
+from diffrac_cvx.problem.formatting import FormattedBound
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table: the titles of its columns, and rows of values of any type, which `format_cell` writes."""
 
-    head: tuple[str, ...]
+    header: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
     @classmethod
@@ -28,12 +28,14 @@ class Table:
 
     def without_empty_columns(self) -> Self:
         """Return the table without the columns that have no value in any row."""
-        kept = [j for j in range(len(self.head)) if any(format_cell(row[j]) for row in self.rows)]
-        return type(self)(tuple(self.head[j] for j in kept), tuple(tuple(row[j] for j in kept) for row in self.rows))
+        columns = [j for j in range(len(self.header)) if any(format_cell(row[j]) for row in self.rows)]
+        return type(self)(
+            tuple(self.header[j] for j in columns), tuple(tuple(row[j] for j in columns) for row in self.rows)
+        )
 
     def lines(self) -> list[list[str]]:
         """Return all as it is printed, the head first."""
-        return [list(self.head), *([format_cell(value) for value in row] for row in self.rows)]
+        return [list(self.header), *([format_cell(value) for value in row] for row in self.rows)]
 
     def text(self) -> str:
         """Return the table as plain text, its columns aligned."""
@@ -52,22 +54,22 @@ class Table:
     def markdown(self) -> str:
         """Return the table in Markdown."""
         head, *body = ("| " + " | ".join(entry.replace("|", r"\|") for entry in line) + " |" for line in self.lines())
-        return "\n".join([head, "|" + " --- |" * len(self.head), *body])
+        return "\n".join([head, "|" + " --- |" * len(self.header), *body])
 
-    def in_width(self, width: int) -> "list[Table]":
+    def split_to_width(self, width: int) -> "list[ReportTable]":
         """Return the table as several with the same first column, none of which needs to break a word in a width."""
-        first, *others = (needed + 1 for needed in self._needed())
+        first, *others = (needed + 1 for needed in self._min_widths())
         parts, room = [[0]], width - first
         for j, needed in enumerate(others, start=1):
             if needed > room and len(parts[-1]) > 1:
                 parts, room = [*parts, [0]], width - first
             parts[-1].append(j)
             room -= needed
-        lines = (self.head, *self.rows)
+        lines = (self.header, *self.rows)
         cut = ([tuple(line[j] for j in part) for line in lines] for part in parts)
-        return [Table(head, tuple(rows)) for head, *rows in cut]
+        return [ReportTable(head, tuple(rows)) for head, *rows in cut]
 
-    def _needed(self) -> list[int]:
+    def _min_widths(self) -> list[int]:
         """Return what the longest word of each column needs, the longest entry of the first column."""
         first, *others = zip(*self.lines(), strict=True)
         return [max(map(len, first)), *(max(map(len, " ".join(column).split())) for column in others)]
@@ -77,7 +79,7 @@ class Table:
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        lines, needed = self.lines(), self._needed()
+        lines, needed = self.lines(), self._min_widths()
         room = width - sum(needed) - len(needed)
         table = RichTable(box=None, padding=(0, 1, 0, 0))
         for entries, narrowest in zip(zip(*lines, strict=True), needed, strict=True):
@@ -91,19 +93,19 @@ class Table:
     def __rich_console__(self, _console: Any, options: Any) -> Iterator[Any]:
         from rich.text import Text
 
-        for part in self.in_width(options.max_width):
+        for part in self.split_to_width(options.max_width):
             yield part.rich(options.max_width)
             yield Text()
 
 
-def rich_group(tables: Sequence[Table], sentences: Sequence[str]) -> Any:
+def rich_group(tables: Sequence[ReportTable], messages: Sequence[str]) -> Any:
     """Return tables, an empty line after each, and sentences for a terminal."""
     try:
         from rich.console import Group
         from rich.text import Text
     except ImportError:
         raise ImportError("this needs rich: pip install rich; str() gives plain text") from None
-    return Group(*tables, *map(Text, sentences))
+    return Group(*tables, *map(Text, messages))
 
 
 def format_cell(value: Any) -> str:
@@ -113,7 +115,7 @@ def format_cell(value: Any) -> str:
     """
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return ""
-    if isinstance(value, Proved):
+    if isinstance(value, FormattedBound):
         return value.text
     if isinstance(value, float | np.floating):
         number = float(value)

@@ -1,6 +1,6 @@
 """Data: made, with a planted clustering; real, with two classes or many labels; and tables of the user's own."""
 
-from diffrac_cvx.datasets.catalogue import SETS, DataSet
+from diffrac_cvx.datasets.catalog import SETS, DataSet
 from diffrac_cvx.datasets.files import fetch
 from diffrac_cvx.datasets.groups import column_groups
 from diffrac_cvx.datasets.planted import Planted, make_planted

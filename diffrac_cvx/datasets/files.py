@@ -18,25 +18,25 @@ from urllib.parse import urljoin, urlsplit
 
 import numpy as np
 
-from diffrac_cvx.datasets.catalogue import SETS, DataSet
+from diffrac_cvx.datasets.catalog import SETS, DataSet
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.checks import Array, one_of
 
 if TYPE_CHECKING:
     import requests
 
-HOME = "DIFFRAC_DATA_HOME"
-FOLDERS = ("", "libsvm")  # inside a data folder
-MOST_UNPACKED = 100_000_000  # bytes of arrays that are looked at
+DATA_HOME_VARIABLE = "DIFFRAC_DATA_HOME"
+SUBFOLDERS = ("", "libsvm")  # inside a data folder
+MAX_UNPACKED = 100_000_000  # bytes of arrays that are looked at
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-MOST_BYTES = 100_000_000  # of a download; the files have a few megabytes at most
-MOST_REDIRECTIONS = 3
+MAX_BYTES = 100_000_000  # of a download; the files have a few megabytes at most
+MAX_REDIRECTS = 3
 TIMEOUT = 30.0  # seconds without an answer
 
 
 def cache_folder() -> Path:
     """Return the folder that ``fetch`` writes to: $DIFFRAC_DATA_HOME, else diffrac_cvx in the user's cache."""
-    named = os.environ.get(HOME)
+    named = os.environ.get(DATA_HOME_VARIABLE)
     if named:
         return Path(named).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "diffrac_cvx"
@@ -44,7 +44,7 @@ def cache_folder() -> Path:
 
 def possible_paths(record: DataSet) -> list[Path]:
     """Return where the file of a set that is not shipped may be."""
-    return [cache_folder() / folder / record.file for folder in FOLDERS]
+    return [cache_folder() / folder / record.file for folder in SUBFOLDERS]
 
 
 def checksum(packed: bytes) -> str:
@@ -57,7 +57,7 @@ def content_checksum(packed: bytes) -> str:
     known = hashlib.sha256()
     try:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > MOST_UNPACKED:
+            if sum(entry.file_size for entry in archive.infolist()) > MAX_UNPACKED:
                 return ""
             for name in sorted(archive.namelist()):
                 known.update(name.encode() + b"\0" + archive.read(name))
@@ -66,7 +66,7 @@ def content_checksum(packed: bytes) -> str:
     return known.hexdigest()
 
 
-def is_known(record: DataSet, packed: bytes) -> bool:
+def matches_checksum(record: DataSet, packed: bytes) -> bool:
     """Whether bytes are the file of a data set, or hold the same arrays as that file."""
     return checksum(packed) == record.sha256 or (record.content != "" and content_checksum(packed) == record.content)
 
@@ -81,7 +81,7 @@ def read_packed(record: DataSet) -> bytes:
         if path is None:
             raise DataError(explain_missing(record))
         packed, where, remedy = path.read_bytes(), str(path), "delete it and get it again"
-    if not is_known(record, packed):
+    if not matches_checksum(record, packed):
         raise DataError(f"the file {where} of {record.name!r} is corrupted (its sha256 differs); {remedy}")
     return packed
 
@@ -94,9 +94,7 @@ def explain_missing(record: DataSet) -> str:
         if record.url
         else f"Get it by hand ({record.source}, sha256 {record.sha256}) and put it there"
     )
-    return (
-        f"{record.name!r} is not shipped with the package and is not at {searched}. {how}; ${HOME} names another folder"
-    )
+    return f"{record.name!r} is not shipped with the package and is not at {searched}. {how}; ${DATA_HOME_VARIABLE} names another folder"
 
 
 def read_libsvm(text: str, where: str) -> tuple[Array, Array]:
@@ -130,7 +128,7 @@ def read_label_names(packed: bytes) -> tuple[str, ...]:
         return tuple(str(name) for name in archive["label_names"])
 
 
-def parse(record: DataSet, packed: bytes) -> tuple[Array, Array]:
+def parse_file(record: DataSet, packed: bytes) -> tuple[Array, Array]:
     """Return X and the labels as they are in the file."""
     if record.file.endswith(".npz"):
         with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
@@ -166,7 +164,7 @@ def fetch(name: str, *, url: str | None = None) -> Path:
     if record.shipped:
         raise ParameterError(f"{name!r} is shipped with the package: load it")
     for path in possible_paths(record):
-        if path.is_file() and is_known(record, path.read_bytes()):
+        if path.is_file() and matches_checksum(record, path.read_bytes()):
             return path
     if not (address := url or record.url):
         raise ParameterError(explain_missing(record))
@@ -191,7 +189,9 @@ def fetch(name: str, *, url: str | None = None) -> Path:
     except ValueError as error:  # a sha256 that differs
         raise DataError(f"{address} cannot be taken as the file of {name!r}; nothing was kept: {error}") from None
     except OSError as error:
-        raise DataError(f"the folder {folder} cannot be written to ({error.strerror}); set ${HOME}") from None
+        raise DataError(
+            f"the folder {folder} cannot be written to ({error.strerror}); set ${DATA_HOME_VARIABLE}"
+        ) from None
     finally:
         logger.setLevel(level)
 
@@ -209,7 +209,7 @@ def download(address: str, file: str | IO[bytes], _: object) -> None:
     import requests
 
     asked = address
-    for _redirection in range(MOST_REDIRECTIONS + 1):
+    for _redirection in range(MAX_REDIRECTS + 1):
         with requests.get(asked, stream=True, timeout=TIMEOUT, allow_redirects=False) as response:
             if not response.is_redirect:
                 response.raise_for_status()
@@ -225,13 +225,13 @@ def download(address: str, file: str | IO[bytes], _: object) -> None:
 
 
 def write_at_most(response: "requests.Response", file: str | IO[bytes], address: str) -> None:
-    """Write the content of a response to a file, up to MOST_BYTES."""
+    """Write the content of a response to a file, up to MAX_BYTES."""
     written = 0
     with open(file, "wb") if isinstance(file, str) else contextlib.nullcontext(file) as target:
         for block in response.iter_content(chunk_size=65536):
             written += len(block)
-            if written > MOST_BYTES:
+            if written > MAX_BYTES:
                 raise DataError(
-                    f"{address} holds more than {MOST_BYTES // 10**6} MB, which no data set has; nothing was kept"
+                    f"{address} holds more than {MAX_BYTES // 10**6} MB, which no data set has; nothing was kept"
                 )
             target.write(block)

@@ -5,14 +5,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from diffrac_cvx.datasets.columns import list_texts, made_of
+from diffrac_cvx.datasets.columns import category_columns, format_list
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import did_you_mean
 
 CATEGORY, PREFIX = "category", "prefix"
-SEPARATORS = re.compile(r"[_.:=]")  # after which a name is no prefix
-HEADS = ("column", "feature", "name", "variable")  # of the first column of a file, in any case
+PREFIX_SEPARATORS = re.compile(r"[_.:=]")  # after which a name is no prefix
+HEADER_NAMES = ("column", "feature", "name", "variable")  # of the first column of a file, in any case
 
 
 def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> dict[str, list[int]]:
@@ -41,13 +41,13 @@ def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> di
     """
     names = table.names if isinstance(table, Table) else tuple(map(str, table))
     if by == CATEGORY:
-        keys = made_of(table.categories) if isinstance(table, Table) else {}
+        keys = category_columns(table.categories) if isinstance(table, Table) else {}
     elif by == PREFIX or str(by).startswith(f"{PREFIX}="):
         separator = str(by).partition("=")[2]
-        pattern = re.compile(re.escape(separator)) if separator else SEPARATORS
+        pattern = re.compile(re.escape(separator)) if separator else PREFIX_SEPARATORS
         keys = {name: pattern.split(name, maxsplit=1)[0] or name for name in names}
     else:
-        keys = groups_in_file(Path(by), names)
+        keys = read_groups_file(Path(by), names)
     groups: dict[str, list[int]] = {}
     for j, name in enumerate(names):
         groups.setdefault(keys.get(name, name), []).append(j)
@@ -56,7 +56,7 @@ def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> di
     return {names[some[0]] if len(some) == 1 else key: some for key, some in groups.items()}
 
 
-def groups_in_file(path: Path, names: Sequence[str]) -> dict[str, str]:
+def read_groups_file(path: Path, names: Sequence[str]) -> dict[str, str]:
     """Return the group of each column that a file names."""
     if not path.is_file():
         raise DataError(
@@ -66,25 +66,25 @@ def groups_in_file(path: Path, names: Sequence[str]) -> dict[str, str]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise DataError(f"{path} is no text in UTF-8: save it as a CSV file in UTF-8") from None
-    mark = next((mark for mark in ("\t", ";") if lines and mark in lines[0]), ",")
-    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=mark) if any(row)]
-    if rows and rows[0][0] not in names and rows[0][0].lower() in HEADS:
+    delimiter = next((mark for mark in ("\t", ";") if lines and mark in lines[0]), ",")
+    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter) if any(row)]
+    if rows and rows[0][0] not in names and rows[0][0].lower() in HEADER_NAMES:
         rows = rows[1:]
     found: dict[str, str] = {}
     for row in rows:
         if len(row) != 2 or not all(row):
-            raise DataError(f"{path}: {mark.join(row)!r} is not 'column{mark}group'")
+            raise DataError(f"{path}: {delimiter.join(row)!r} is not 'column{delimiter}group'")
         column, group = row
         if column not in names:
             raise DataError(
-                f"{path} names {column!r}, which is no column; the columns are {list_texts(names)}"
+                f"{path} names {column!r}, which is no column; the columns are {format_list(names)}"
                 f"{did_you_mean(column, names)}"
             )
         if found.setdefault(column, group) != group:
             raise DataError(f"{path} has {column!r} in two groups, {found[column]!r} and {group!r}")
     if not found:
         raise DataError(f"{path} names no column: give a line 'column,group' for each")
-    alone = next((name for name in names if name not in found and name in found.values()), None)
-    if alone is not None:
-        raise DataError(f"{path}: {alone!r} is a group, and a column that is in none: name the group otherwise")
+    ungrouped = next((name for name in names if name not in found and name in found.values()), None)
+    if ungrouped is not None:
+        raise DataError(f"{path}: {ungrouped!r} is a group, and a column that is in none: name the group otherwise")
     return found

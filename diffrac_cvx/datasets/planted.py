@@ -10,7 +10,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_generator, in_unit_interval, nonnegative, one_of, positive_int
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 
-LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
+DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
     "gaussian": lambda rng, shape: rng.standard_normal(shape),
     "uniform": lambda rng, shape: rng.uniform(-(3**0.5), 3**0.5, shape),
     "rademacher": lambda rng, shape: rng.choice([-1.0, 1.0], shape),
@@ -18,7 +18,7 @@ LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
     "student": lambda rng, shape: 0.6**0.5 * rng.standard_t(5, shape),
 }
 
-SCALINGS = ("unit", "white", "none")
+PLANTED_SCALINGS = ("unit", "white", "none")
 
 
 class Planted(NamedTuple):
@@ -87,8 +87,8 @@ def make_planted(
     entries = 4.0 * n * d + 2.0 * sparsity**2
     require_memory(8.0 * entries, f"a table of {n} points and {d} columns", "take fewer of them")
     noise = nonnegative(noise, "noise")
-    draw = LAWS[one_of(law, "law", LAWS)]
-    one_of(scaling, "scaling", SCALINGS)
+    draw = DISTRIBUTIONS[one_of(law, "law", DISTRIBUTIONS)]
+    one_of(scaling, "scaling", PLANTED_SCALINGS)
     random = as_generator(rng)
     y = random.permutation(make_sorted_labels(n, imbalance))
     signal = y + noise * random.standard_normal(n)
@@ -97,7 +97,7 @@ def make_planted(
     v = np.zeros(d)
     v[0] = 1.0
     if scaling == "white":
-        columns, v[0] = orthogonalise(columns)
+        columns, v[0] = orthogonalize(columns)
     Q = draw_rotation(sparsity, random)
     columns[:, :sparsity] = columns[:, :sparsity] @ Q
     v[:sparsity] = v[0] * Q[0]
@@ -118,7 +118,7 @@ def make_sorted_labels(n: int, imbalance: float) -> Array:
     return np.repeat([1.0, -1.0], [m, n - m])
 
 
-def orthogonalise(columns: Array) -> tuple[Array, float]:
+def orthogonalize(columns: Array) -> tuple[Array, float]:
     """Return the columns after Gram-Schmidt, with mean square 1, and the root mean square that the first one had."""
     n, d = columns.shape
     if n <= d:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from diffrac_cvx.datasets.catalogue import SETS, DataSet
-from diffrac_cvx.datasets.files import parse, read_label_names, read_packed
+from diffrac_cvx.datasets.catalog import SETS, DataSet
+from diffrac_cvx.datasets.files import parse_file, read_label_names, read_packed
 from diffrac_cvx.points.checks import Array, one_of
-from diffrac_cvx.points.linear_algebra import inverse_or_one, standardise
+from diffrac_cvx.points.linear_algebra import inverse_or_one, standardize_columns
 
 KINDS = ("two-class", "multi-label", "extra")
 
@@ -20,7 +20,7 @@ def min_max(X: Array) -> Array:
 
 SCALINGS: dict[str, Callable[[Array], Array]] = {
     "none": lambda X: X,
-    "standardise": lambda X: standardise(X).X,
+    "standardize": lambda X: standardize_columns(X).X,
     "min-max": min_max,
 }
 
@@ -67,8 +67,8 @@ def load(name: str, *, scaling: str = "none", drop_zeros: bool = True) -> tuple[
     ----------
     name : str
         One of `names`, of any kind.
-    scaling : {"none", "standardise", "min-max"}
-        "standardise" gives columns of mean 0 and variance 1, "min-max" columns in [-1, 1].
+    scaling : {"none", "standardize", "min-max"}
+        "standardize" gives columns of mean 0 and variance 1, "min-max" columns in [-1, 1].
     drop_zeros : bool
         Whether rows and columns of zeros are dropped, as in the paper: a1a has then 113 columns, w1a 2270 x 290.
 
@@ -82,7 +82,7 @@ def load(name: str, *, scaling: str = "none", drop_zeros: bool = True) -> tuple[
     """
     record = describe(name)
     one_of(scaling, "scaling", SCALINGS)
-    X, labels = parse(record, read_packed(record))
+    X, labels = parse_file(record, read_packed(record))
     if drop_zeros:
         rows = X.any(axis=1)
         X, labels = X[np.ix_(rows, X.any(axis=0))], labels[rows]

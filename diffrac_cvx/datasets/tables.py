@@ -10,19 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import MARKS, drop_error, list_texts, numeric_columns, pandas_or_error, tell_row
-from diffrac_cvx.datasets.orientation import sideways, turn, without_index
+from diffrac_cvx.datasets.columns import (
+    MISSING_MARKS,
+    drop_error,
+    format_list,
+    format_row,
+    numeric_columns,
+    pandas_or_error,
+)
+from diffrac_cvx.datasets.data_warnings import find_data_warnings
 from diffrac_cvx.datasets.real import SCALINGS
-from diffrac_cvx.datasets.remarks import remarks_on
 from diffrac_cvx.datasets.text_tables import (
-    SAMPLE,
-    Reading,
+    SAMPLE_LINES,
+    ReadOptions,
     count_titles,
     find_header,
     name_columns,
     note_of_titles,
     text_frame,
 )
+from diffrac_cvx.datasets.transposed import detect_transposed, drop_index, transpose_frame
 from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int
@@ -30,19 +37,19 @@ from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING = ("error", "drop", "mean")
+MISSING_POLICIES = ("error", "drop", "mean")
 SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".xlsx", ".npz", ".npy", ".parquet")
-COPIES = 4  # of a table in memory while it is read
-LARGE = 2**26  # bytes of an archive, unpacked
-MOST_PACKED = 200  # times the size of an archive that its members have; those that programs write have up to 50
-NEEDS = {
+MEMORY_COPIES = 4  # of a table in memory while it is read
+LARGE_ARCHIVE = 2**26  # bytes of an archive, unpacked
+MAX_COMPRESSION = 200  # times the size of an archive that its members have; those that programs write have up to 50
+INSTALL_HINTS = {
     ".xlsx": "{} cannot be read: Excel files need openpyxl: pip install 'diffrac-cvx[excel]', or save the sheet as CSV",
     ".parquet": "Parquet files need pyarrow: pip install pyarrow, or save the table as CSV",
 }
-OF_EXCEL = 4  # times the size of the text of a sheet that its cells take
-CELL = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')  # of a sheet
-FOUND_OUT = Reading()
-USUAL: tuple[Any, ...] = (None, (), [], "error", "none")  # values of the parameters of `read_table` by default
+EXCEL_EXPANSION = 4  # times the size of the text of a sheet that its cells take
+CELL_PATTERN = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')  # of a sheet
+AUTO_DETECT = ReadOptions()
+DEFAULT_VALUES: tuple[Any, ...] = (None, (), [], "error", "none")  # values of the parameters of `read_table` by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +70,11 @@ class Table:
         Numbers of the kept rows in the file, the first row of data being 0.
     notes : tuple of str
         What was done to the table, in sentences.
-    aside : mapping of str to (n,) array
+    excluded : mapping of str to (n,) array
         The columns that were set aside, as text, None where a cell is empty.
     categories : mapping of str to tuple of str
         By the name of a column that became columns of 0 and 1: its categories, of which the first of two has no column.
-    how : mapping
+    options : mapping
         The parameters of `read_table` that were not what they are by default.
     points : (n,) array of str or None
         Names of the points, where rows and columns were exchanged.
@@ -79,9 +86,9 @@ class Table:
     classes: tuple[str, ...]
     rows: np.ndarray
     notes: tuple[str, ...] = ()
-    aside: Mapping[str, np.ndarray] = field(default_factory=dict)
+    excluded: Mapping[str, np.ndarray] = field(default_factory=dict)
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    how: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     points: np.ndarray | None = None
 
     @property
@@ -125,7 +132,7 @@ def read_table(
         Columns of categories that become columns of 0 and 1, one for each category, or one where there are two.
     missing : {"error", "drop", "mean"}
         What to do about missing values: raise an error, drop the rows, or take the column's mean.
-    scaling : {"none", "standardise", "min-max"}
+    scaling : {"none", "standardize", "min-max"}
         That of the features, as in `load`.
     name : str
         The name of the file where bytes are given; its ending says what they are.
@@ -157,17 +164,17 @@ def read_table(
     given: dict[str, Any] = {"label": label, "drop": tuple(drop), "one_hot": one_hot, "missing": missing}
     given |= {"scaling": scaling, "header": header, "separator": separator, "decimal": decimal, "encoding": encoding}
     given |= {"sheet": sheet, "aside": tuple(aside), "transpose": transpose or None}
-    how = {key: value for key, value in given.items() if value not in USUAL}
-    one_of(missing, "missing", MISSING)
+    options = {key: value for key, value in given.items() if value not in DEFAULT_VALUES}
+    one_of(missing, "missing", MISSING_POLICIES)
     one_of(scaling, "scaling", SCALINGS)
     if decimal is not None:
         one_of(decimal, "decimal", (".", ","))
     if top_variance is not None:
         positive_int(top_variance, "top_variance")
-    reading = Reading(header, separator, decimal, encoding, sheet, transpose)
+    reading = ReadOptions(header, separator, decimal, encoding, sheet, transpose)
     frame = read_frame(source, name or str(source), reading)
-    said, mark, points = frame.attrs.get("notes", ()), frame.attrs.get("decimal", "."), frame.attrs.get("points")
-    turned = "" if transpose or label is not None else sideways(frame)
+    messages, mark, points = frame.attrs.get("notes", ()), frame.attrs.get("decimal", "."), frame.attrs.get("points")
+    transposed_note = "" if transpose or label is not None else detect_transposed(frame)
     labels, frame = split_label(frame, label)
     require_columns(frame, drop, " to drop")
     require_columns(frame, aside, " to set aside")
@@ -177,26 +184,26 @@ def read_table(
         raise DataError("no column is left to cluster on")
     if one_hot != "all":
         require_columns(frame, one_hot, " to turn into columns of 0 and 1")
-    frame, encoded = numeric_columns(frame, mark, one_hot, labelled=labels is not None, sideways=turned)
+    frame, encoded = numeric_columns(frame, mark, one_hot, labeled=labels is not None, transposed_note=transposed_note)
     categories = frame.attrs["categories"]
     names = tuple(map(str, frame.columns))
     X = frame.to_numpy(dtype=float)
     require_no_infinity(X, names)
-    unlabelled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
-    empty = np.isnan(X).all(axis=1) & (unlabelled | (labels is None)) & (X.shape[1] > 1)
-    X, keep, changes = clean_missing(X, names, unlabelled, empty, missing)
+    unlabeled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
+    empty = np.isnan(X).all(axis=1) & (unlabeled | (labels is None)) & (X.shape[1] > 1)
+    X, mask, changes = clean_missing(X, names, unlabeled, empty, missing)
     if len(X) < 2:
         left = "no row is" if len(X) == 0 else "one row is"
         raise DataError(f"{left} left, and clustering needs at least two")
     X, names, kept_features = keep_top_variance(X, names, top_variance)
-    notes = [*kept_features, *([turned] if turned else []), *remarks_on(X, names)]
-    text = None if labels is None else convert_to_text(labels.to_numpy()[keep])
+    notes = [*kept_features, *([transposed_note] if transposed_note else []), *find_data_warnings(X, names)]
+    text = None if labels is None else convert_to_text(labels.to_numpy()[mask])
     classes = () if text is None else tuple(np.unique(text).tolist())
     X = np.ascontiguousarray(SCALINGS[scaling](X))
-    kept = {name: text_or_none(column.to_numpy()[keep]) for name, column in others.items()}
-    said = (*said, *encoded, *changes, *notes)
-    named = None if points is None else np.array(points)[keep]
-    return Table(X, names, text, classes, np.flatnonzero(keep), said, kept, categories, how, named)
+    excluded = {name: text_or_none(column.to_numpy()[mask]) for name, column in others.items()}
+    messages = (*messages, *encoded, *changes, *notes)
+    named = None if points is None else np.array(points)[mask]
+    return Table(X, names, text, classes, np.flatnonzero(mask), messages, excluded, categories, options, named)
 
 
 def keep_top_variance(X: Array, names: tuple[str, ...], count: int | None) -> tuple[Array, tuple[str, ...], list[str]]:
@@ -206,18 +213,22 @@ def keep_top_variance(X: Array, names: tuple[str, ...], count: int | None) -> tu
         return X, names, []
     if count >= d:
         return X, names, [f"all {d} features were kept: there are no more of them than {count}"]
-    kept = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:count])
-    return X[:, kept], tuple(names[j] for j in kept), [f"{count} of {d} features, those of largest variance, were kept"]
+    selected = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:count])
+    return (
+        X[:, selected],
+        tuple(names[j] for j in selected),
+        [f"{count} of {d} features, those of largest variance, were kept"],
+    )
 
 
 def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str = "") -> None:
     """Raise an error that names all columns that are not there."""
     unknown = [repr(name) for name in names if name not in frame.columns]
     if unknown:
-        what = f"{'column' if len(unknown) == 1 else 'columns'} {list_texts(unknown)}{purpose}"
+        what = f"{'column' if len(unknown) == 1 else 'columns'} {format_list(unknown)}{purpose}"
         missing = [name for name in names if name not in frame.columns]
-        near = did_you_mean(missing[0], frame.columns)
-        raise DataError(f"there is no {what}; the columns are {list_texts(frame.columns)}{near}")
+        suggestion = did_you_mean(missing[0], frame.columns)
+        raise DataError(f"there is no {what}; the columns are {format_list(frame.columns)}{suggestion}")
 
 
 def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
@@ -227,8 +238,8 @@ def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
         return
     wrong = [names[j] for j in np.flatnonzero(infinite.any(axis=0))]
     row = int(np.flatnonzero(infinite[:, names.index(wrong[0])])[0])
-    more = f", and so are {list_texts(map(repr, wrong[1:]))}" if len(wrong) > 1 else ""
-    raise drop_error(f"column {wrong[0]!r} is infinite in {tell_row(row)}{more}", wrong, row)
+    more = f", and so are {format_list(map(repr, wrong[1:]))}" if len(wrong) > 1 else ""
+    raise drop_error(f"column {wrong[0]!r} is infinite in {format_row(row)}{more}", wrong, row)
 
 
 def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | None", "pd.DataFrame"]:
@@ -244,42 +255,44 @@ def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | 
 
 
 def clean_missing(
-    X: Array, names: tuple[str, ...], unlabelled: np.ndarray, empty: np.ndarray, missing: str
+    X: Array, names: tuple[str, ...], unlabeled: np.ndarray, empty: np.ndarray, missing: str
 ) -> tuple[Array, np.ndarray, list[str]]:
     """Return X without missing values, the rows that are kept, and what was done.
 
     Rows that are empty are left out, and those without a label unless that is an error.
     """
-    lacking = np.isnan(X)
-    keep = ~unlabelled & ~empty
-    valueless = [names[j] for j in np.flatnonzero(lacking[keep].all(axis=0))] if keep.any() else []
+    is_missing = np.isnan(X)
+    mask = ~unlabeled & ~empty
+    valueless = [names[j] for j in np.flatnonzero(is_missing[mask].all(axis=0))] if mask.any() else []
     if valueless:
-        says = "columns {} have no value: drop them" if len(valueless) > 1 else "column {} has no value at all: drop it"
-        raise drop_error(says.format(list_texts(map(repr, valueless))), valueless)
-    if missing == "error" and (lacking.any(axis=1) | unlabelled)[~empty].any():
-        raise missing_error(lacking & ~empty[:, None], unlabelled & ~empty, names)
+        message = (
+            "columns {} have no value: drop them" if len(valueless) > 1 else "column {} has no value at all: drop it"
+        )
+        raise drop_error(message.format(format_list(map(repr, valueless))), valueless)
+    if missing == "error" and (is_missing.any(axis=1) | unlabeled)[~empty].any():
+        raise missing_error(is_missing & ~empty[:, None], unlabeled & ~empty, names)
     if missing == "drop":
-        keep &= ~lacking.any(axis=1)
+        mask &= ~is_missing.any(axis=1)
     changes = []
-    if not keep.all():
-        changes.append(f"left out {int((~keep).sum())} of {len(X)} rows, in which values are missing")
-    X, lacking = X[keep], lacking[keep]
-    if lacking.any():
-        X = np.where(lacking, np.nanmean(X, axis=0), X)
-        count = int(lacking.sum())
+    if not mask.all():
+        changes.append(f"left out {int((~mask).sum())} of {len(X)} rows, in which values are missing")
+    X, is_missing = X[mask], is_missing[mask]
+    if is_missing.any():
+        X = np.where(is_missing, np.nanmean(X, axis=0), X)
+        count = int(is_missing.sum())
         changes.append(f"put the mean of the column in place of {count} missing value{'s' if count > 1 else ''}")
-    return X, keep, changes
+    return X, mask, changes
 
 
-def missing_error(lacking: np.ndarray, unlabelled: np.ndarray, names: tuple[str, ...]) -> DataError:
+def missing_error(is_missing: np.ndarray, unlabeled: np.ndarray, names: tuple[str, ...]) -> DataError:
     """Return the error that says where values are missing, and what can be done."""
-    absent = np.column_stack([lacking, unlabelled])
+    absent = np.column_stack([is_missing, unlabeled])
     titles = [*(f"column {name!r}" for name in names), "the label"]
     counts = [f"{titles[j]} ({int(absent[:, j].sum())})" for j in np.flatnonzero(absent.any(axis=0))]
     row, column = (int(place) for place in np.argwhere(absent)[0])
     return DataError(
         f"values are missing in {int(absent.any(axis=1).sum())} of {len(absent)} rows: "
-        f"{list_texts(counts)}; the first missing value is in {tell_row(row)}, "
+        f"{format_list(counts)}; the first missing value is in {format_row(row)}, "
         f"{titles[column]}: drop these rows or put the column's mean in their place",
         column=names[column] if column < len(names) else None, row=row, remedies=("missing",),
     )  # fmt: skip
@@ -298,7 +311,7 @@ def convert_to_text(values: np.ndarray) -> np.ndarray:
     return np.array([str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values.tolist()])
 
 
-def read_frame(source: str | Path | bytes, name: str, reading: Reading = FOUND_OUT) -> "pd.DataFrame":
+def read_frame(source: str | Path | bytes, name: str, reading: ReadOptions = AUTO_DETECT) -> "pd.DataFrame":
     """Return the columns of a file as they are in it; ``attrs`` may have "notes", "decimal" and "label"."""
     pandas_or_error()
     if not isinstance(source, bytes) and not Path(source).is_file():
@@ -312,12 +325,12 @@ def read_frame(source: str | Path | bytes, name: str, reading: Reading = FOUND_O
         content = source if isinstance(source, bytes) else Path(source).read_bytes()
         if suffix in (".npz", ".npy"):
             frame = arrays_frame(content, name)
-            return turn(frame) if reading.transpose else frame
+            return transpose_frame(frame) if reading.transpose else frame
         if suffix == ".parquet":
             frame = parquet_frame(content, name)
-            return turn(frame) if reading.transpose else frame
+            return transpose_frame(frame) if reading.transpose else frame
         frame = excel_frame(content, name, reading) if suffix == ".xlsx" else text_frame(content, name, reading)
-        return turn(frame) if reading.transpose else without_index(frame)
+        return transpose_frame(frame) if reading.transpose else drop_index(frame)
     except DataError as error:
         if str(error).startswith(name):
             raise
@@ -327,34 +340,34 @@ def read_frame(source: str | Path | bytes, name: str, reading: Reading = FOUND_O
     except MemoryError:
         raise ResourceError(f"{name} does not fit in memory: take a part of it") from None
     except ImportError:
-        raise DataError(NEEDS[suffix].format(name)) from None
+        raise DataError(INSTALL_HINTS[suffix].format(name)) from None
     except Exception as error:  # readers of formats raise errors of many kinds on a damaged file
-        says = " ".join(str(error).split()) or "it ends too early"
-        raise DataError(f"{name} cannot be read as a {suffix} file: {says}") from None
+        message = " ".join(str(error).split()) or "it ends too early"
+        raise DataError(f"{name} cannot be read as a {suffix} file: {message}") from None
 
 
-def excel_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
+def excel_frame(content: bytes, name: str, reading: ReadOptions) -> "pd.DataFrame":
     """Return the columns of a sheet; its first row is a header or a point, as in a text."""
     import openpyxl  # noqa: F401  # by which pandas reads
 
     pandas = pandas_or_error()
-    require_book(content, name)
+    check_workbook(content, name)
     with pandas.ExcelFile(BytesIO(content), engine="openpyxl") as book:
         sheets = list(map(str, book.sheet_names))
         chosen = sheets[0] if reading.sheet is None else reading.sheet
         if chosen not in sheets:
-            raise DataError(f"{name} has no sheet {chosen!r}; the sheets are {list_texts(sheets)}")
-        options = {"header": None, "dtype": object, "na_values": MARKS, "keep_default_na": False}
+            raise DataError(f"{name} has no sheet {chosen!r}; the sheets are {format_list(sheets)}")
+        options = {"header": None, "dtype": object, "na_values": MISSING_MARKS, "keep_default_na": False}
         cells = pandas.read_excel(book, sheet_name=chosen, **options).dropna(how="all").dropna(how="all", axis=1)
     if cells.empty:
         raise DataError(f"{name}: the sheet {chosen!r} is empty")
-    rows = [["" if value != value else str(value) for value in row] for row in cells.head(SAMPLE).to_numpy()]
-    above = count_titles(rows) if reading.header is None else 0
-    titles = note_of_titles(rows[:above])
-    cells, rows = cells.iloc[above:], rows[above:]
-    found, note = find_header(rows) if reading.header is None else (reading.header, "")
-    names, notes = name_columns(rows[0]) if found else ([f"x{j + 1}" for j in range(cells.shape[1])], [])
-    frame = cells.iloc[int(found) :].reset_index(drop=True).infer_objects()
+    rows = [["" if value != value else str(value) for value in row] for row in cells.head(SAMPLE_LINES).to_numpy()]
+    n_titles = count_titles(rows) if reading.header is None else 0
+    titles = note_of_titles(rows[:n_titles])
+    cells, rows = cells.iloc[n_titles:], rows[n_titles:]
+    has_header, note = find_header(rows) if reading.header is None else (reading.header, "")
+    names, notes = name_columns(rows[0]) if has_header else ([f"x{j + 1}" for j in range(cells.shape[1])], [])
+    frame = cells.iloc[int(has_header) :].reset_index(drop=True).infer_objects()
     frame.columns = pandas.Index(names)
     several = len(sheets) > 1 and reading.sheet is None
     other = f"{name} has {len(sheets)} sheets, and {chosen!r} was read" if several else ""
@@ -372,7 +385,7 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
     X = arrays.get("X")
     if not isinstance(X, np.ndarray) or X.ndim != 2:
-        raise DataError(f"{name} must hold a two-dimensional array X; it holds {list_texts(arrays)}")
+        raise DataError(f"{name} must hold a two-dimensional array X; it holds {format_list(arrays)}")
     names = [str(found) for found in arrays.get("feature_names", [f"x{j + 1}" for j in range(X.shape[1])])]
     if len(names) != X.shape[1]:
         raise DataError(f"{name} holds {len(names)} feature names for {X.shape[1]} features")
@@ -399,7 +412,7 @@ def parquet_frame(content: bytes, name: str) -> "pd.DataFrame":
     return frame
 
 
-def require_book(content: bytes, name: str) -> None:
+def check_workbook(content: bytes, name: str) -> None:
     """Refuse an Excel file, before it is unpacked, of which a few kilobytes stand for more than a table.
 
     No program packs more than 64 MB to less than a two hundredth.  What is unpacked has to fit in memory as cells, and
@@ -407,23 +420,23 @@ def require_book(content: bytes, name: str) -> None:
     """
     with zipfile.ZipFile(BytesIO(content)) as archive:
         unpacked = sum(member.file_size for member in archive.infolist())  # what is read of a member is no more
-        if unpacked > max(LARGE, MOST_PACKED * len(content)):
+        if unpacked > max(LARGE_ARCHIVE, MAX_COMPRESSION * len(content)):
             raise DataError(
                 f"{name} has {len(content)} bytes and {unpacked} unpacked, which is no table: save it again, or as CSV"
             )
-        require_room(OF_EXCEL * unpacked, name)
+        require_room(EXCEL_EXPANSION * unpacked, name)
         rows = columns = 0
         for member in archive.namelist():
             if member.startswith("xl/worksheets/"):
-                high, wide = extent_of_sheet(archive.read(member))
+                high, wide = sheet_extent(archive.read(member))
                 rows, columns = max(rows, high), max(columns, wide)
     require_room(8.0 * rows * columns, f"{name} with {rows} rows and {columns} columns up to its last cell")
 
 
-def extent_of_sheet(text: bytes) -> tuple[int, int]:
+def sheet_extent(text: bytes) -> tuple[int, int]:
     """Return the numbers of rows and columns up to the last cell of a sheet, from the names of the cells."""
     rows, last = 0, b""
-    for cell in CELL.finditer(text):
+    for cell in CELL_PATTERN.finditer(text):
         rows, last = max(rows, int(cell[2])), max(last, cell[1].rjust(3, b"@"))  # @ is what comes before A
     columns = 0
     for letter in last:
@@ -433,4 +446,4 @@ def extent_of_sheet(text: bytes) -> tuple[int, int]:
 
 def require_room(unpacked: float, name: str) -> None:
     """Refuse a file whose columns, the frame of them, the matrix and its scaled copy would not fit in memory."""
-    require_memory(COPIES * unpacked, f"{name}, unpacked,", "take a part of it")
+    require_memory(MEMORY_COPIES * unpacked, f"{name}, unpacked,", "take a part of it")

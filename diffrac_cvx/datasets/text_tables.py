@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import MARKS, pandas_or_error
+from diffrac_cvx.datasets.columns import MISSING_MARKS, pandas_or_error
 from diffrac_cvx.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NUMBER = re.compile(
+NUMBER_PATTERN = re.compile(
     r"[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([., '\u2019\u00a0\u202f]\d{3})+([.,]\d+)?)([eE][+-]?\d+)?|[+-]?inf"
 )
-WHOLE = re.compile(r"\d+")
-UNLIKELY = 0.01  # chance, by the other lines, that a point has whole numbers in all columns, below which it is none
-NAMELESS = "column 1"  # the name of a first column that has none
-SHOWN = 6  # entries of a line that a message shows
-MOST_NOTES = 3  # about names that are used twice; where there are more, one says so of all
-SAMPLE = 200  # lines that decide about the separator and the header
+INTEGER_PATTERN = re.compile(r"\d+")
+MAX_CHANCE = 0.01  # chance, by the other lines, that a point has whole numbers in all columns, below which it is none
+UNNAMED_COLUMN = "column 1"  # the name of a first column that has none
+MAX_ENTRIES_SHOWN = 6  # entries of a line that a message shows
+MAX_NOTES = 3  # about names that are used twice; where there are more, one says so of all
+SAMPLE_LINES = 200  # lines that decide about the separator and the header
 SEPARATORS = ("\t", ";", "|", ",", " ")  # the first of equally good ones is taken
-SPACE = r"\s+"  # what pandas calls any white space
-WORD = re.compile(r'"([^"]*)"|(\S+)')
-LINE = re.compile(r"line (\d+)")  # in an error of pandas
-COUNTS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # of pandas
-DECLARED = re.compile(r'\s*"?sep=(.)"?\s*')  # the first line that some versions of Excel write
-COMMA = re.compile(
+WHITESPACE = r"\s+"  # what pandas calls any white space
+QUOTED_OR_WORD = re.compile(r'"([^"]*)"|(\S+)')
+ERROR_LINE = re.compile(r"line (\d+)")  # in an error of pandas
+ERROR_COUNTS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # of pandas
+DECLARED_SEPARATOR = re.compile(r'\s*"?sep=(.)"?\s*')  # the first line that some versions of Excel write
+DECIMAL_COMMA = re.compile(
     r"[+-]?(0,\d+|\d+,(\d{1,2}|\d{4,})|\d{4,},\d+|\d{1,3}([. '\u2019\u00a0\u202f]\d{3})+,\d+)([eE][+-]?\d+)?"
 )
-POINT = re.compile(r"[+-]?\d{1,3}((,\d{3}){2,}(\.\d*)?|(,\d{3})+\.\d*)")
-EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234: a decimal comma, or a thousands comma
+DECIMAL_POINT = re.compile(r"[+-]?\d{1,3}((,\d{3}){2,}(\.\d*)?|(,\d{3})+\.\d*)")
+AMBIGUOUS_COMMA = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234: a decimal comma, or a thousands comma
 
 
 def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
@@ -53,18 +53,18 @@ def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
     columns = list(zip(*(row for row in rows[1:] if len(row) == len(first)), strict=True))
     numbers = [is_number(entry) for entry in first]
     if not any(numbers) or any(
-        not number and entry not in MARKS and mostly_numbers(below)
+        not number and entry not in MISSING_MARKS and is_mostly_numeric(below)
         for number, entry, below in zip(numbers, first, columns, strict=False)
     ):
         return True, ""
     if columns and (text_is_a_name(first, columns) or (all(numbers) and numbers_are_names(first, columns))):
         return True, (
-            f"the first line ({show(first)}) was taken for the names of the columns: read the table without a header "
+            f"the first line ({format_entries(first)}) was taken for the names of the columns: read the table without a header "
             "if it is a point"
         )
-    if all(map(WHOLE.fullmatch, first)) and len(set(first)) == len(first):
+    if all(map(INTEGER_PATTERN.fullmatch, first)) and len(set(first)) == len(first):
         return False, (
-            f"the first line ({show(first)}) was taken for a point, and the columns are called x1, x2, ...: read the "
+            f"the first line ({format_entries(first)}) was taken for a point, and the columns are called x1, x2, ...: read the "
             "table with a header if these are names"
         )
     return False, "no line of names was found: the columns are called x1, x2, ..."
@@ -76,7 +76,7 @@ def text_is_a_name(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bo
     for entry, below in zip(first, columns, strict=True):
         if entry == "" and below and all(value.strip() for value in below):
             found = True
-        elif not is_number(entry) and entry not in MARKS and not mostly_numbers(below):
+        elif not is_number(entry) and entry not in MISSING_MARKS and not is_mostly_numeric(below):
             values = {value.strip() for value in below}
             if entry in values:
                 return False
@@ -86,41 +86,41 @@ def text_is_a_name(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bo
 
 def numbers_are_names(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
     """Whether a line of different whole numbers is unlike the points below."""
-    if not all(map(WHOLE.fullmatch, first)) or len(set(first)) < len(first):
+    if not all(map(INTEGER_PATTERN.fullmatch, first)) or len(set(first)) < len(first):
         return False
-    shares = [(sum(map(is_whole, below)) + 1) / (len(below) + 2) for below in columns]
-    if prod(shares) < UNLIKELY:
+    probabilities = [(sum(map(is_integer_text, below)) + 1) / (len(below) + 2) for below in columns]
+    if prod(probabilities) < MAX_CHANCE:
         return True
-    return len(first) > 2 and counts_up(first) and not any(map(counts_up, zip(*columns, strict=True)))
+    return len(first) > 2 and is_consecutive(first) and not any(map(is_consecutive, zip(*columns, strict=True)))
 
 
-def counts_up(row: Sequence[str]) -> bool:
+def is_consecutive(row: Sequence[str]) -> bool:
     """Whether entries are whole numbers, each one more than the last."""
-    if not all(map(is_whole, row)):
+    if not all(map(is_integer_text, row)):
         return False
     numbers = [int(entry) for entry in row]
     return all(after == before + 1 for before, after in pairwise(numbers))
 
 
-def mostly_numbers(column: Sequence[str]) -> bool:
+def is_mostly_numeric(column: Sequence[str]) -> bool:
     """Whether at least half of the entries that are not missing are numbers."""
-    present = [entry for entry in column if entry.strip() not in MARKS]
+    present = [entry for entry in column if entry.strip() not in MISSING_MARKS]
     return bool(present) and 2 * sum(map(is_number, present)) >= len(present)
 
 
 def is_number(text: str) -> bool:
     """Whether a text is a number, with any decimal and thousands marks."""
-    return NUMBER.fullmatch(text.strip()) is not None
+    return NUMBER_PATTERN.fullmatch(text.strip()) is not None
 
 
-def is_whole(text: str) -> bool:
+def is_integer_text(text: str) -> bool:
     """Whether a text is a whole number without marks."""
-    return WHOLE.fullmatch(text.strip()) is not None
+    return INTEGER_PATTERN.fullmatch(text.strip()) is not None
 
 
-def show(row: Sequence[str]) -> str:
+def format_entries(row: Sequence[str]) -> str:
     """Return the first entries of a line."""
-    return ", ".join(row[:SHOWN]) + (", ..." if len(row) > SHOWN else "")
+    return ", ".join(row[:MAX_ENTRIES_SHOWN]) + (", ..." if len(row) > MAX_ENTRIES_SHOWN else "")
 
 
 def name_columns(first: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -138,14 +138,14 @@ def name_columns(first: Sequence[str]) -> tuple[list[str], list[str]]:
             notes.append(f"two columns are called {name!r}: the second is called {other!r} here")
         names.append(other)
         used.add(other)
-    if len(notes) > MOST_NOTES:
+    if len(notes) > MAX_NOTES:
         one = next(name for name, entry in zip(names, first, strict=True) if entry.strip() not in ("", name))
         notes = [f"{len(notes)} columns have the name of another, and a number here, such as {one!r}"]
     return names, notes
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How a file is to be read, in the words of `read_table`; what is None is found out."""
 
     header: bool | None = None
@@ -165,25 +165,25 @@ class Layout(NamedTuple):
     notes: list[str]  # what was assumed, in sentences
 
 
-def text_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
+def text_frame(content: bytes, name: str, reading: ReadOptions) -> "pd.DataFrame":
     """Return the columns of a text, those that are not numbers as text; ``attrs`` has "notes" and "decimal"."""
     text, notes = decode(content, reading.encoding, name)
     if not text.strip():
         raise DataError(f"{name} is empty")
     layout = find_layout(text, reading, name)
-    frame = parse(text, layout, reading.decimal or ".")
-    decimal, said = (reading.decimal, "") if reading.decimal else find_decimal(frame, layout.separator)
+    frame = parse_text(text, layout, reading.decimal or ".")
+    decimal, decimal_note = (reading.decimal, "") if reading.decimal else find_decimal(frame, layout.separator)
     if decimal == "," and reading.decimal is None:
-        frame = parse(text, layout, ",")
-    frame.attrs.update(notes=tuple(filter(None, (*notes, *layout.notes, said))), decimal=decimal)
+        frame = parse_text(text, layout, ",")
+    frame.attrs.update(notes=tuple(filter(None, (*notes, *layout.notes, decimal_note))), decimal=decimal)
     return frame
 
 
-def parse(text: str, layout: Layout, decimal: str) -> "pd.DataFrame":
+def parse_text(text: str, layout: Layout, decimal: str) -> "pd.DataFrame":
     """Return the columns as pandas reads them."""
     pandas = pandas_or_error()
-    options: dict[str, Any] = {"na_values": MARKS, "keep_default_na": False, "skipinitialspace": True}
-    options |= {"sep": SPACE if layout.separator == " " else layout.separator, "header": None, "index_col": False}
+    options: dict[str, Any] = {"na_values": MISSING_MARKS, "keep_default_na": False, "skipinitialspace": True}
+    options |= {"sep": WHITESPACE if layout.separator == " " else layout.separator, "header": None, "index_col": False}
     stream = StringIO(text, newline="")
     for _ in range(layout.skip):
         next(stream)
@@ -192,14 +192,14 @@ def parse(text: str, layout: Layout, decimal: str) -> "pd.DataFrame":
     except pandas.errors.EmptyDataError:
         raise DataError("there is no row below the names of the columns") from None
     except pandas.errors.ParserError as error:
-        says = str(error).strip().rpartition("C error: ")[2]
-        counts = COUNTS.fullmatch(says)
+        message = str(error).strip().rpartition("C error: ")[2]
+        counts = ERROR_COUNTS.fullmatch(message)
         if counts is not None:
             expected, line, seen = counts[1], int(counts[2]) + layout.skip, counts[3]
             raise DataError(
                 f"line {line} has {seen} values, and those before it {expected}: correct it, or name the separator"
             ) from None
-        raise DataError(LINE.sub(lambda found: f"line {int(found[1]) + layout.skip}", says)) from None
+        raise DataError(ERROR_LINE.sub(lambda found: f"line {int(found[1]) + layout.skip}", message)) from None
     if layout.names is None:
         frame.columns = pandas.Index([f"x{j + 1}" for j in range(frame.shape[1])])
         return frame
@@ -251,15 +251,15 @@ def declared_encoding(content: bytes) -> str | None:
     for start, coding in ((BOM_UTF8, "utf-8-sig"), (BOM_UTF16_LE, "utf-16"), (BOM_UTF16_BE, "utf-16")):
         if content.startswith(start):
             return coding
-    first = content[: 2 * SAMPLE]
+    first = content[: 2 * SAMPLE_LINES]
     even, odd = first[::2].count(0), first[1::2].count(0)
     return None if max(even, odd) <= len(first) / 4 else "utf-16-le" if odd > even else "utf-16-be"
 
 
-def find_layout(text: str, reading: Reading, name: str) -> Layout:
+def find_layout(text: str, reading: ReadOptions, name: str) -> Layout:
     """Return the separator, the header and where the data begin."""
-    lines = [line.rstrip("\r\n") for line in islice(StringIO(text, newline=""), 4 * SAMPLE)]
-    declared = DECLARED.fullmatch(lines[0])
+    lines = [line.rstrip("\r\n") for line in islice(StringIO(text, newline=""), 4 * SAMPLE_LINES)]
+    declared = DECLARED_SEPARATOR.fullmatch(lines[0])
     skip = int(declared is not None)
     while skip < len(lines) and not lines[skip].strip():
         skip += 1
@@ -271,12 +271,12 @@ def find_layout(text: str, reading: Reading, name: str) -> Layout:
         raise DataError(f"{name} has no rows")
     separator = reading.separator or (declared[1] if declared else find_separator(body, reading.decimal))
     separator = "\t" if separator == r"\t" else separator
-    rows = list(islice(split(body, separator), SAMPLE))
-    above = count_titles(rows) if reading.header is None and comments == skip else 0
-    titles = note_of_titles(rows[:above])
-    if above:
-        start = [i for i, line in enumerate(body) if line.strip()][above]
-        body, rows, skip, comments = body[start:], rows[above:], skip + start, skip + start
+    rows = list(islice(split_lines(body, separator), SAMPLE_LINES))
+    n_titles = count_titles(rows) if reading.header is None and comments == skip else 0
+    titles = note_of_titles(rows[:n_titles])
+    if n_titles:
+        start = [i for i, line in enumerate(body) if line.strip()][n_titles]
+        body, rows, skip, comments = body[start:], rows[n_titles:], skip + start, skip + start
     named = reading.header is None and comments < skip
     layout = comment_header(lines[skip - 1], rows, separator, skip) if named else None
     if layout is None:
@@ -302,10 +302,10 @@ def note_of_titles(rows: Sequence[Sequence[str]]) -> str:
     return f"what stands above the names of the columns was left out: {shown}" if shown else ""
 
 
-def header_layout(body: list[str], rows: list[list[str]], separator: str, skip: int, reading: Reading) -> Layout:
+def header_layout(body: list[str], rows: list[list[str]], separator: str, skip: int, reading: ReadOptions) -> Layout:
     """Return the layout where the first line that is not empty may be the header."""
     found, note = find_header(rows) if reading.header is None else (reading.header, "")
-    if reading.header is None and not found and quoted_alone(body, len(rows[0])):
+    if reading.header is None and not found and is_quoted_header(body, len(rows[0])):
         found, note = True, ""
     if not found:
         return Layout(separator, None, skip, [note])
@@ -316,7 +316,7 @@ def header_layout(body: list[str], rows: list[list[str]], separator: str, skip: 
         row_names(names)
     if width == len(names) + 1 and 2 * len(longer) >= len(rows) - 1 and all(row[-1].strip() for row in longer):
         firsts = [row[0] for row in longer]
-        if len(set(firsts)) < len(firsts) or (any(map(is_number, firsts)) and not counts_up(firsts)):
+        if len(set(firsts)) < len(firsts) or (any(map(is_number, firsts)) and not is_consecutive(firsts)):
             raise DataError("the rows have more values than the header has names")
         names, notes, note = row_names(names), [*notes, note], ""
     first = next(i for i, line in enumerate(body) if line.strip())
@@ -332,12 +332,12 @@ def row_names(names: list[str]) -> list[str]:
             "the header has one name and the rows have two values: if these are one number with a decimal comma, name "
             "the decimal mark"
         )
-    return [NAMELESS, *names]
+    return [UNNAMED_COLUMN, *names]
 
 
 def comment_header(comment: str, rows: list[list[str]], separator: str, skip: int) -> Layout | None:
     """Return the layout where a line that begins with # has a name for each column, none of them a number."""
-    (last,) = split([comment.lstrip().lstrip("#")], separator)
+    (last,) = split_lines([comment.lstrip().lstrip("#")], separator)
     if len(last) != len(rows[0]) or any(map(is_number, last)) or not any(map(is_number, rows[0])):
         return None
     names, notes = name_columns(last)
@@ -348,29 +348,29 @@ def comment_header(comment: str, rows: list[list[str]], separator: str, skip: in
 def find_separator(lines: list[str], decimal: str | None = None) -> str:
     """Return what is between the values: what gives most lines the same number of values, more than one."""
     best, chosen = 0.0, ","
-    for mark in SEPARATORS:
-        if mark == decimal:
+    for separator in SEPARATORS:
+        if separator == decimal:
             continue
-        lengths = [len(row) for row in islice(split(lines, mark), SAMPLE)]
-        usual = max(lengths, key=lengths.count)
-        share = lengths.count(usual) / len(lengths) if usual > 1 else 0.0
-        if mark == " ":  # words of a text may be as many in each line
-            share = share if best == 0.0 else 0.0
-        if share > best:
-            best, chosen = share, mark
+        lengths = [len(row) for row in islice(split_lines(lines, separator), SAMPLE_LINES)]
+        most_common = max(lengths, key=lengths.count)
+        fraction = lengths.count(most_common) / len(lengths) if most_common > 1 else 0.0
+        if separator == " ":  # words of a text may be as many in each line
+            fraction = fraction if best == 0.0 else 0.0
+        if fraction > best:
+            best, chosen = fraction, separator
     return chosen
 
 
-def split(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
+def split_lines(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
     """Yield the values of the lines that are not empty."""
     present = (line for line in lines if line.strip())
     if separator == " ":
-        yield from ([quoted or plain for quoted, plain in WORD.findall(line)] for line in present)
+        yield from ([quoted or plain for quoted, plain in QUOTED_OR_WORD.findall(line)] for line in present)
         return
     yield from csv.reader(present, delimiter=separator, skipinitialspace=True)
 
 
-def quoted_alone(lines: list[str], width: int) -> bool:
+def is_quoted_header(lines: list[str], width: int) -> bool:
     """Whether all values of the first line are in quotation marks, and not those of the second."""
     first, *others = [line for line in lines if line.strip()][:3]
     return first.count('"') >= 2 * width and bool(others) and all(line.count('"') < 2 * width for line in others)
@@ -379,10 +379,10 @@ def quoted_alone(lines: list[str], width: int) -> bool:
 def find_decimal(frame: "pd.DataFrame", separator: str) -> tuple[str, str]:
     """Return the decimal mark, and what was assumed: a comma is one where a number can be read in no other way."""
     texts = [text for column in text_columns(frame) for text in column]
-    comma, point = (any(map(pattern.fullmatch, texts)) for pattern in (COMMA, POINT))
+    comma, point = (any(map(pattern.fullmatch, texts)) for pattern in (DECIMAL_COMMA, DECIMAL_POINT))
     if comma != point:
         return (",", "the decimal mark of the numbers is a comma") if comma else (".", "")
-    doubtful = next((text for text in texts if EITHER.fullmatch(text)), None)
+    doubtful = next((text for text in texts if AMBIGUOUS_COMMA.fullmatch(text)), None)
     if doubtful is None:
         return ".", ""
     if point or separator == ",":

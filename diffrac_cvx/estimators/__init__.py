@@ -1,25 +1,17 @@
-"""Estimators in scikit-learn's manner, the choice of the weights without labels, and scores kept in files.
+"""Estimators in scikit-learn's manner, the choice of the weights without labels, and fitted models kept in files.
 
 What needs scikit-learn is imported when it is asked for.
 """
 
-from importlib import import_module
-from typing import Any
+import lazy_loader
 
-_PLACES = {
-    "DiffracClassifier": "classifier",
-    "DiffracClustering": "clustering",
-    "DiffracClusteringCV": "clustering_cv",
-    "MultiLabelDiffrac": "multi_label",
-    "SavedScore": "saved",
-    "load_score": "saved",
-    "save_score": "saved",
-}
-
-__all__ = list(_PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module 'diffrac_cvx.estimators' has no attribute {name!r}")
-    return getattr(import_module(f"diffrac_cvx.estimators.{_PLACES[name]}"), name)
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "classifier": ["DiffracClassifier"],
+        "clustering": ["DiffracClustering"],
+        "clustering_cv": ["DiffracClusteringCV"],
+        "multi_label": ["MultiLabelDiffrac"],
+        "persistence": ["SavedModel", "load_model", "save_model"],
+    },
+)

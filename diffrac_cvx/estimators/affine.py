@@ -14,42 +14,42 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
 
 from diffrac_cvx.certificates import certify_clusters, certify_labels
-from diffrac_cvx.certificates.values import or_no_direction, proved_labels_value
+from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.machine.time_budget import seconds_left
+from diffrac_cvx.machine.deadlines import seconds_left
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
-    centred_data,
+    centered_data,
     one_of,
-    points_with_weight,
     positive,
     positive_int,
     require_file,
+    rows_with_weight,
     warn_constant,
 )
 from diffrac_cvx.points.chunks import is_chunked, known_shape
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.points.exclusion import folding, vary_as_rounding, without
+from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, mean_of
-from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points, table_times
-from diffrac_cvx.problem.card import card
+from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
+from diffrac_cvx.problem.html_card import html_card
 from diffrac_cvx.problem.named_columns import penalty_on_columns
 from diffrac_cvx.problem.penalty import Penalty, weights_of
-from diffrac_cvx.problem.proved_numbers import format_ends, format_lower, format_upper, sum_of, width_of
-from diffrac_cvx.problem.result import Bracket, Progress, Result, Status, say_excluded
+from diffrac_cvx.problem.result import Bracket, Progress, Result, Status, excluded_clause
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.solvers import solve
 from diffrac_cvx.solvers.factored.sampling import many_rows
-from diffrac_cvx.solvers.stopping import WIDE_GAP
+from diffrac_cvx.solvers.stopping import WIDE_TABLE_RTOL
 
-INPUT: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
-FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
+VALIDATION_OPTIONS: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
+CONVERGED = (Status.OPTIMAL, Status.CLOSED_FORM)
 
 
 class ScaledTable(NamedTuple):
@@ -57,7 +57,7 @@ class ScaledTable(NamedTuple):
 
     X: Any  # `Points`, which the functions for users take too
     mean: Array
-    unit: Array
+    inverse_scale: Array
 
 
 class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -80,21 +80,23 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return what was found and proved as HTML, nothing before `fit`."""
         if not hasattr(self, "lower_bound_"):
             return ""
-        several, least = self.labels_.ndim > 1, format_lower(self.lower_bound_)
-        sizes = self.labels_.sum(axis=0) if several else np.bincount(self.labels_)
-        rows = {f"points {'with each label' if several else 'in each cluster'}": ", ".join(map(str, sizes.tolist()))}
+        is_multilabel, least = self.labels_.ndim > 1, format_lower(self.lower_bound_)
+        sizes = self.labels_.sum(axis=0) if is_multilabel else np.bincount(self.labels_)
+        rows = {
+            f"points {'with each label' if is_multilabel else 'in each cluster'}": ", ".join(map(str, sizes.tolist()))
+        }
         if hasattr(self, "label_gap_"):
-            least, most = format_ends(self.lower_bound_, sum_of(self.lower_bound_, self.label_gap_))
+            least, most = format_ends(self.lower_bound_, sum_rounded_up(self.lower_bound_, self.label_gap_))
             rows["cost of this answer"] = most
-        rows["proved"] = f"none costs less than {least}{say_excluded(self.n_excluded_)}"
-        for reservation in getattr(self, "reservations_", ()):
-            rows["NO ANSWER"] = f"{rows.get('NO ANSWER', '')} {reservation}".strip()
-        return card(f"{type(self).__name__}: 0 is the best cost, 1 the worst", rows)
+        rows["proved"] = f"none costs less than {least}{excluded_clause(self.n_excluded_)}"
+        for diagnostic in getattr(self, "diagnostics_", ()):
+            rows["NO ANSWER"] = f"{rows.get('NO ANSWER', '')} {diagnostic}".strip()
+        return html_card(f"{type(self).__name__}: 0 is the best cost, 1 the worst", rows)
 
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
         """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
         if not is_chunked(X) and not isinstance(X, np.memmap):
-            return validate_data(self, X, reset=reset, **INPUT, **options)
+            return validate_data(self, X, reset=reset, **VALIDATION_OPTIONS, **options)
         X = require_file(known_shape(X))
         _check_n_features(self, X, reset=reset)
         if reset:
@@ -105,7 +107,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self,
         X: Any,
         weights: PointWeights | None = None,
-        links: Links | None = None,
+        constraints: Constraints | None = None,
         *,
         warn: bool = True,
         depth: int = 5,
@@ -116,21 +118,25 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         line, so many calls up.
         """
         require_flag(self.standardize, "standardize")
-        if weights is None and links is None:
-            by_columns = hasattr(X, "toarray") and self._penalty.is_coupled and not many_rows(*X.shape)
+        if weights is None and constraints is None:
+            by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
             by_rows = isinstance(X, np.memmap)
             points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=False)
         else:
-            points = weighted_points(centred_data(X, weights, warn=False), weights, links)
-        hidden = vary_as_rounding(points)
+            points = weighted_points(centered_data(X, weights, warn=False), weights, constraints)
+        hidden = is_rounding_noise(points)
         warn_constant(~points.used_columns() | hidden, warn, depth + 1, getattr(self, "feature_names_in_", None))
-        unit = np.ones(X.shape[1])
+        inverse_scale = np.ones(X.shape[1])
         if self.standardize:  # which no unit could bring columns of rounding to
-            points = without(points, folding(X.shape[1], np.flatnonzero(hidden)) if hidden.any() else None)
-            unit = inverse_or_one(np.sqrt(points.mean_squares()))
-        mean = mean_of(points_with_weight(X, weights), points.shares) if points.in_memory else points.means
-        scaled = points.scaled(unit)
-        return ScaledTable(scaled if points.excluded is None else scaled.excluding(points.excluded), mean, unit)
+            points = exclude_columns(
+                points, make_excluded(X.shape[1], np.flatnonzero(hidden)) if hidden.any() else None
+            )
+            inverse_scale = inverse_or_one(np.sqrt(points.mean_squares()))
+        mean = mean_of(rows_with_weight(X, weights), points.weights) if points.in_memory else points.means
+        scaled = points.scaled(inverse_scale)
+        return ScaledTable(
+            scaled if points.excluded is None else scaled.with_excluded(points.excluded), mean, inverse_scale
+        )
 
     @property
     def _penalty(self) -> Penalty:
@@ -143,60 +149,60 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _on_columns(self, weights: Penalty) -> Penalty:
         """Return a penalty of these weights with the groups and the known signs of the columns that were read."""
         names, signs = getattr(self, "feature_names_in_", None), getattr(self, "nonnegative", None)
-        known: dict[str, Any] = {"group_weights": self.group_weights, "d": self.n_features_in_, "names": names}
-        return penalty_on_columns(weights, self.groups, signs, **known)
+        options: dict[str, Any] = {"group_weights": self.group_weights, "d": self.n_features_in_, "names": names}
+        return penalty_on_columns(weights, self.groups, signs, **options)
 
     def _name_groups(self, penalty: Penalty) -> None:
         """Keep the names of the groups with a nonzero coefficient, in their order, where there are groups."""
         if penalty.groups is not None:
-            used = np.unique(penalty.groups.labels[self.support_])
-            self.groups_used_ = tuple(penalty.groups.names[g] for g in used)
+            selected = np.unique(penalty.groups.labels[self.support_])
+            self.groups_used_ = tuple(penalty.groups.names[g] for g in selected)
 
-    def _solve(self, X: Any, automatic: str) -> Result:
+    def _solve(self, X: Any, default: str) -> Result:
         """Solve the relaxation by the user's solver, and keep what is proved about it."""
-        result = self._relax(X, automatic, seconds_left())
-        self._keep((result,))
+        result = self._relax(X, default, seconds_left())
+        self._store_bounds((result,))
         return result
 
-    def _relax(self, X: Any, automatic: str, time_limit: float | None) -> Result:
+    def _relax(self, X: Any, default: str, time_limit: float | None) -> Result:
         """Solve the relaxation by the user's solver."""
         name = one_of(self.solver, "solver", ("auto", *SOLVERS))
-        name = automatic if name == "auto" else name
+        name = default if name == "auto" else name
         penalty = self._penalty
         limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": time_limit}
         if self.max_iter is not None:
             limits["max_iter"] = positive_int(self.max_iter, "max_iter")
         if not callable(self.verbose):
             require_flag(self.verbose, "verbose")
-        tells = bool(self.verbose) and not callable(self.verbose)
-        if tells:
-            say(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
-        if X.groups is not None and SOLVERS[name].function is None:
-            raise ParameterError(f"solver = {name!r} takes no links; use 'low_rank', which does")
+        is_verbose = bool(self.verbose) and not callable(self.verbose)
+        if is_verbose:
+            write_line(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
+        if X.chunklets is not None and SOLVERS[name].function is None:
+            raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank', which does")
         if SOLVERS[name].function is None and not X.in_memory:
             raise ParameterError(f"solver = {name!r} needs the table in memory, as an array; use 'auto', or pass one")
         if SOLVERS[name].function is None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DegenerateDataWarning)  # constant columns are warned of by `_scale`
-                relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.shares)
+                relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.weights)
             result = solve(relaxation, name, **limits)
         else:
-            callback = Teller() if tells else self.verbose or None
+            callback = ProgressPrinter() if is_verbose else self.verbose or None
             if SOLVERS[name].takes_rtol and X.shape[1] > X.shape[0] and np.any(penalty.c):
-                limits["rtol"] = WIDE_GAP
+                limits["rtol"] = WIDE_TABLE_RTOL
             result = SOLVERS[name].run(X, self.nu, penalty, callback=callback, **limits)
-        if tells:
-            say(f"{sentence_of(result.lower, result.upper)} after {result.seconds:.1f} s: {result.status}")
+        if is_verbose:
+            write_line(f"{bounds_message(result.lower, result.upper)} after {result.seconds:.1f} s: {result.status}")
         return result
 
-    def _keep(self, results: Sequence[Result]) -> None:
+    def _store_bounds(self, results: Sequence[Result]) -> None:
         """Keep what is proved about the first relaxation that was solved, that of all points; warn of any gap."""
         self.result_ = results[0]
         self.lower_bound_, self.upper_bound_ = self.result_.lower, self.result_.upper
         self.n_excluded_ = self.result_.n_excluded
         self.n_iter_ = max(sum(result.n_iter for result in results), 1)
         for result in results:
-            if result.status not in FINE:
+            if result.status not in CONVERGED:
                 message = f"{result.status}; the proved gap is {format_upper(result.gap)}, tol is {self.tol:g}"
                 warnings.warn(message, ConvergenceWarning, stacklevel=5)
                 return
@@ -247,18 +253,18 @@ def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clus
         )
 
 
-def proved_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, nu: float, penalty: Penalty) -> float:
+def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, nu: float, penalty: Penalty) -> float:
     """Return the proved distance of labels 0, ..., K - 1 of `Points` from the best ones."""
     if penalty.nonnegative is None:
         return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
     y = 2.0 * labels - 1.0
-    if X.groups is None or X.groups.known < 0:
+    if X.chunklets is None or X.chunklets.labeled < 0:
         return certify_labels(X, y, result, nu=nu, penalty=penalty).gap
     weights = weights_of(penalty, X.shape[1])  # where labels are known they are not turned round
     with in_range():
         v = best_direction(X, y - X.mean_of(y), weights)
-        cost, _ = or_no_direction(proved_labels_value(X, y, v, nu, weights), v)
-    return width_of(result.lower, cost)
+        objective, _ = or_zero_direction(certified_labels_value(X, y, v, nu, weights), v)
+    return width_of(result.lower, objective)
 
 
 def as_seconds(time_limit: float | None) -> float | None:
@@ -266,7 +272,7 @@ def as_seconds(time_limit: float | None) -> float | None:
     return None if time_limit is None else positive(time_limit, "time_limit")
 
 
-class Teller:
+class ProgressPrinter:
     """Write the proved bounds of a solver to standard error, at most a line a second; called with its progress."""
 
     def __init__(self) -> None:
@@ -275,17 +281,17 @@ class Teller:
     def __call__(self, progress: Progress) -> None:
         if progress.seconds >= self.last + 1.0:
             self.last = progress.seconds
-            bounds = sentence_of(progress.lower, progress.upper)
-            read = f", {progress.rows / progress.seconds:.3g} rows a second" if progress.rows else ""
-            say(f"{bounds} after {progress.seconds:.0f} s, step {progress.iteration}{read}")
+            bounds = bounds_message(progress.lower, progress.upper)
+            rate = f", {progress.rows / progress.seconds:.3g} rows a second" if progress.rows else ""
+            write_line(f"{bounds} after {progress.seconds:.0f} s, step {progress.iteration}{rate}")
 
 
-def sentence_of(lower: float, upper: float) -> str:
+def bounds_message(lower: float, upper: float) -> str:
     """Return what is proved of the relaxation, in words."""
     return f"least cost of the relaxation proved to lie in {Bracket(lower, upper)}"
 
 
-def say(line: str) -> None:
+def write_line(line: str) -> None:
     """Write a line to standard error."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()

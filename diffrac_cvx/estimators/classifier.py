@@ -11,39 +11,39 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, proved_gap, require_one_direction
-from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
+from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, optimality_gap, require_one_direction
+from diffrac_cvx.machine.deadlines import deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.points.checks import (
     Array,
+    all_positive_weights,
     as_weights,
-    centred_data,
-    every_point,
-    exact,
+    centered_data,
+    format_exact,
     nonnegative,
     one_of,
-    points_with_weight,
+    rows_with_weight,
 )
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import mean_of
-from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.named_columns import GroupWeights
-from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike
+from diffrac_cvx.problem.penalties.columns import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_direction
-from diffrac_cvx.rounding.many_clusters import Clusters, classify_together
-from diffrac_cvx.rounding.two_clusters import label_as_known
+from diffrac_cvx.rounding.many_clusters import ClusterIndices, classify_jointly
+from diffrac_cvx.rounding.two_clusters import labels_from_known
 
-UNKNOWN = -1  # number of the class of a point whose label is not known
-SHARES = (0.0, 0.95)  # of the weight for the known points, of which "auto" chooses
-RIDGES = (0.3, 0.003, 0.03, 1.0)  # the same; the first ones are taken where nothing can be chosen
-FOLDS = 5  # of the known points, by which it does
-CHOOSING = 0.5  # share of the time limit for that
+UNLABELED = -1  # number of the class of a point whose label is not known
+WEIGHT_FRACTIONS = (0.0, 0.95)  # of the weight for the known points, of which "auto" chooses
+CANDIDATE_RIDGES = (0.3, 0.003, 0.03, 1.0)  # the same; the first ones are taken where nothing can be chosen
+MAX_FOLDS = 5  # of the known points, by which it does
+SELECTION_TIME_FRACTION = 0.5  # share of the time limit for that
 
 
-class Fitted(NamedTuple):
+class AffineFit(NamedTuple):
     """Functions X @ coef' + intercept of the scaled points, the points as they were weighted, and the relaxation."""
 
     coef: Array  # (d,), or (K, d) for more than two classes
@@ -55,7 +55,7 @@ class Fitted(NamedTuple):
 class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     r"""Find the classes of all points from the labels of a few, so that affine functions explain them best.
 
-    Solves the relaxation (15) of all points, in which those whose labels are known are one row, see `Links`, with a
+    Solves the relaxation (15) of all points, in which those whose labels are known are one row, see `Constraints`, with a
     proved bracket.  For two classes a point gets the sign of :math:`Y_{ij} = F_i^\top F_j` for the known points j; then
     least squares on these labels gives the affine function.  If all labels are known, that is ridge regression, and
     the relaxation is exact.
@@ -158,8 +158,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         nu: float = 1.0,
         *,
         share: float | str = "auto",
-        unknown: int = UNKNOWN,
-        groups: GroupsLike | Groups | None = None,
+        unknown: int = UNLABELED,
+        groups: GroupsLike | FeatureGroups | None = None,
         group_weights: GroupWeights = "equal",
         nonnegative: Any = None,
         tol: float = 1e-4,
@@ -195,37 +195,37 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         ConvergenceWarning
             If the solver stopped before the proved gap was at most tol.
         """
-        with spend(within(as_seconds(self.time_limit))):
+        with time_limited(deadline_after(as_seconds(self.time_limit))):
             return self._fit(X, y, sample_weight)
 
     def _fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
-        ridges, shares = self._settings()
-        self.ridge_, self.share_ = ridges[0], shares[0]
+        ridges, fractions = self._settings()
+        self.ridge_, self.share_ = ridges[0], fractions[0]
         if y is None:
             raise DataError("DiffracClassifier requires y to be passed, but the target y is None")
         given = table_array(self._read_table(X, ensure_min_samples=2))
         self.classes_, classes = read_classes(y, len(given), self.unknown)
         require_one_direction(self._penalty, len(self.classes_), "the number of classes")
         weights = as_weights(sample_weight, len(given))
-        data, seen = self._scale(given, weights), points_with_weight(classes, weights)
+        data, seen = self._scale(given, weights), rows_with_weight(classes, weights)
         require_weight(seen, self.classes_)
-        settings = list(product(ridges, shares))
+        settings = list(product(ridges, fractions))
         if len(settings) > 1:
             left = seconds_left()
-            with spend(within(None if left is None else CHOOSING * left)):
+            with time_limited(deadline_after(None if left is None else SELECTION_TIME_FRACTION * left)):
                 self.ridge_, self.share_ = settings[self._choose(data.X, seen, settings)]
         found = self._find(data.X, seen)
-        self._keep((found.result,))
-        self.coef_ = found.coef * data.unit
+        self._store_bounds((found.result,))
+        self.coef_ = found.coef * data.inverse_scale
         self.intercept_ = found.intercept - self.coef_ @ data.mean
         self.scaled_coef_ = found.coef * np.sqrt(data.X.mean_squares())
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
-        self.labels_ = np.where(classes == UNKNOWN, places_of(self._decide(given)), classes)
+        self.labels_ = np.where(classes == UNLABELED, class_indices(self._decide(given)), classes)
         self.transduction_ = self.classes_[self.labels_]
-        labels: Any = points_with_weight(self.labels_, weights)
-        known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
-        self.label_gap_ = proved_gap(found.points, labels, found.result, len(self.classes_), **known)
-        self._name_groups(known["penalty"])
+        labels: Any = rows_with_weight(self.labels_, weights)
+        options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
+        self.label_gap_ = optimality_gap(found.points, labels, found.result, len(self.classes_), **options)
+        self._name_groups(options["penalty"])
         return self
 
     def _settings(self) -> tuple[tuple[Any, ...], tuple[float, ...]]:
@@ -233,51 +233,51 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         for name in ("ridge", "share"):
             if isinstance(getattr(self, name), str):
                 one_of(getattr(self, name), name, ("auto",))
-        ridges = RIDGES if isinstance(self.ridge, str) else (self.ridge,)
-        shares = SHARES if isinstance(self.share, str) else (nonnegative(self.share, "share"),)
-        if shares[0] >= 1.0:
+        ridges = CANDIDATE_RIDGES if isinstance(self.ridge, str) else (self.ridge,)
+        fractions = WEIGHT_FRACTIONS if isinstance(self.share, str) else (nonnegative(self.share, "share"),)
+        if fractions[0] >= 1.0:
             raise ParameterError(
-                f"share = {exact(shares[0])} leaves the points without labels no weight; take less than 1"
+                f"share = {format_exact(fractions[0])} leaves the points without labels no weight; take less than 1"
             )
-        return ridges, shares
+        return ridges, fractions
 
     @property
     def _penalty(self) -> Penalty:
         """The penalty, with the ridge that is taken or tried."""
         return self._on_columns(Penalty(lam=self.lam, ridge=self.ridge_))
 
-    def _find(self, X: Points, classes: Clusters) -> Fitted:
+    def _find(self, X: Points, classes: ClusterIndices) -> AffineFit:
         """Return functions of the points, from the classes that are known."""
-        shares = with_share(X.shares, classes != UNKNOWN, self.share_)
-        mean = mean_of(X.array(), shares)
+        point_weights = reweight_known(X.weights, classes != UNLABELED, self.share_)
+        mean = mean_of(X.array(), point_weights)
         if len(self.classes_) == 2:
-            links = Links(labels=np.where(classes == UNKNOWN, 0, 2 * classes - 1))
+            constraints = Constraints(labels=np.where(classes == UNLABELED, 0, 2 * classes - 1))
         else:
-            links = Links(groups=classes)
-        weighted = every_point(shares)
-        points = weighted_points(centred_data(X.array(), weighted, means=X.means, warn=False), weighted, links)
+            constraints = Constraints(groups=classes)
+        weighted = all_positive_weights(point_weights)
+        points = weighted_points(centered_data(X.array(), weighted, means=X.means, warn=False), weighted, constraints)
         result = self._relax(points, "low_rank", seconds_left())
         weights = weights_of(self._penalty, X.shape[1])
         if len(self.classes_) == 2:
-            assert points.groups is not None
-            labels = label_as_known(result.F, points.groups)
+            assert points.chunklets is not None
+            labels = labels_from_known(result.F, points.chunklets)
             v = best_direction(points, labels - points.mean_of(labels), weights)
-            return Fitted(v, float(points.mean_of(labels)) - float(v @ mean), points, result)
-        scores = classify_together(points.array(), result, classes, weights=weights, shares=shares)
-        return Fitted(scores.coef, scores.intercept - scores.coef @ mean, points, result)
+            return AffineFit(v, float(points.mean_of(labels)) - float(v @ mean), points, result)
+        scores = classify_jointly(points.array(), result, classes, weights=weights, sample_weight=point_weights)
+        return AffineFit(scores.coef, scores.intercept - scores.coef @ mean, points, result)
 
-    def _choose(self, X: Points, classes: Clusters, settings: list[tuple[Any, float]]) -> int:
+    def _choose(self, X: Points, classes: ClusterIndices, settings: list[tuple[Any, float]]) -> int:
         """Return which ridge and share predict known labels best, the first of equally good ones."""
-        parts = parts_of(classes)
-        if parts.max() < 1 or np.all(classes != UNKNOWN):
+        folds = assign_folds(classes)
+        if folds.max() < 1 or np.all(classes != UNLABELED):
             return 0
         errors = np.zeros(len(settings))
         for i, (self.ridge_, self.share_) in enumerate(settings):
-            for part in range(parts.max() + 1):
+            for fold in range(folds.max() + 1):
                 if is_late():
                     return 0
-                hidden = parts == part
-                found = self._find(X, np.where(hidden, UNKNOWN, classes))
+                hidden = folds == fold
+                found = self._find(X, np.where(hidden, UNLABELED, classes))
                 values = X.array()[hidden] @ found.coef.T + found.intercept
                 errors[i] += np.sum(errors_of(values, classes[hidden]))
         return int(np.argmin(errors))
@@ -288,21 +288,21 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the classes of points, (n,)."""
-        places = places_of(self.decision_function(X))
-        return np.asarray(self.classes_[places])
+        indices = class_indices(self.decision_function(X))
+        return np.asarray(self.classes_[indices])
 
 
-def places_of(values: Array) -> Clusters:
+def class_indices(values: Array) -> ClusterIndices:
     """Return numbers of classes from the values of their functions, (n,) or (n, K)."""
     return np.asarray(values > 0.0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
 
 
-def errors_of(values: Array, classes: Clusters) -> Array:
+def errors_of(values: Array, classes: ClusterIndices) -> Array:
     """Return the errors of values, (n,) or (n, K): squared, from -1 and +1, or whether the largest is another's."""
-    return (values - 2.0 * classes + 1.0) ** 2 if values.ndim == 1 else (places_of(values) != classes).astype(float)
+    return (values - 2.0 * classes + 1.0) ** 2 if values.ndim == 1 else (class_indices(values) != classes).astype(float)
 
 
-def read_classes(y: Any, n: int, unknown: int) -> tuple[npt.NDArray[Any], Clusters]:
+def read_classes(y: Any, n: int, unknown: int) -> tuple[npt.NDArray[Any], ClusterIndices]:
     """Return the classes in order, and that of each point by its place among them, UNKNOWN where it is not known."""
     given = column_or_1d(y, warn=True)
     if len(given) != n:
@@ -315,7 +315,7 @@ def read_classes(y: Any, n: int, unknown: int) -> tuple[npt.NDArray[Any], Cluste
         if not np.isfinite(names).all():
             wrong = names[~np.isfinite(names)][0]
             raise DataError(f"y holds {wrong}; in an array of numbers {unknown} stands for an unknown label")
-        if unknown == UNKNOWN and known.all() and set(names.tolist()) == {-1, 1}:
+        if unknown == UNLABELED and known.all() and set(names.tolist()) == {-1, 1}:
             message = "y holds -1 and 1 alone: they are taken for two classes, all known; see the parameter unknown"
             warnings.warn(message, DegenerateDataWarning, stacklevel=4)
         else:
@@ -324,40 +324,40 @@ def read_classes(y: Any, n: int, unknown: int) -> tuple[npt.NDArray[Any], Cluste
     if not len(names):
         raise DataError("y holds no known label; give labels of at least two classes, or use DiffracClustering")
     check_classification_targets(names)
-    classes, places = np.unique(names, return_inverse=True)
+    classes, indices = np.unique(names, return_inverse=True)
     if len(classes) == 1:
         raise DataError(
             f"y names one class, {classes[0]}; known labels of two classes are needed.  Points of one class can be "
-            "given to DiffracClustering, by links=dc.Links(labels=...)"
+            "given to DiffracClustering, by constraints=dc.Constraints(labels=...)"
         )
-    found = np.full(n, UNKNOWN, dtype=np.int64)
-    found[known] = places
+    found = np.full(n, UNLABELED, dtype=np.int64)
+    found[known] = indices
     return classes, found
 
 
-def require_weight(classes: Clusters, names: npt.NDArray[Any]) -> None:
+def require_weight(classes: ClusterIndices, names: npt.NDArray[Any]) -> None:
     """Raise where the known points of a class have no weight."""
     for k, name in enumerate(names):
         if not np.any(classes == k):
             raise DataError(f"all known points of class {name} have the sample_weight 0")
 
 
-def with_share(shares: Array | None, known: npt.NDArray[np.bool_], share: float) -> Array | None:
+def reweight_known(weights: Array | None, known: npt.NDArray[np.bool_], fraction: float) -> Array | None:
     """Return shares of the points of which the known ones have at least this part."""
-    p = np.full(len(known), 1.0 / len(known)) if shares is None else shares
+    p = np.full(len(known), 1.0 / len(known)) if weights is None else weights
     now = float(p[known].sum())
-    if share <= now or known.all():
-        return shares
-    return np.where(known, p * (share / now), p * ((1.0 - share) / (1.0 - now)))
+    if fraction <= now or known.all():
+        return weights
+    return np.where(known, p * (fraction / now), p * ((1.0 - fraction) / (1.0 - now)))
 
 
-def parts_of(classes: Clusters) -> Clusters:
+def assign_folds(classes: ClusterIndices) -> ClusterIndices:
     """Return the part of each known point, those of each class in turn; -1 for the others.
 
     There are as many parts as the smallest class has points, and FOLDS at most.
     """
-    sizes = np.bincount(classes[classes != UNKNOWN])
-    parts = np.full(len(classes), -1, dtype=np.int64)
+    sizes = np.bincount(classes[classes != UNLABELED])
+    folds = np.full(len(classes), -1, dtype=np.int64)
     for k, size in enumerate(sizes):
-        parts[classes == k] = np.arange(size) % min(FOLDS, sizes.min())
-    return parts
+        folds[classes == k] = np.arange(size) % min(MAX_FOLDS, sizes.min())
+    return folds

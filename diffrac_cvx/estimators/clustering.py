@@ -11,59 +11,63 @@ from sklearn.base import ClusterMixin
 
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.comparison.structure import StructureTest, against_structure, nulls_of, structure_test
+from diffrac_cvx.comparison.structure import StructureTest, applicable_nulls, find_not_rejected, structure_test
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import (
     AffineClusterer,
     ScaledTable,
     as_seconds,
     choose_seed,
-    proved_gap,
+    optimality_gap,
     require_flag,
     require_one_direction,
 )
-from diffrac_cvx.machine.time_budget import Clock, is_late, seconds_left, spend, within
-from diffrac_cvx.metrics import adjusted_rand_index
+from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
+from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
+    all_positive_weights,
     as_weights,
-    every_point,
     one_of,
-    points_with_weight,
     positive_int,
+    rows_with_weight,
 )
 from diffrac_cvx.points.chunks import is_chunked
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.linear_algebra import inverse_or_one, weigh_rows
-from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.linear_algebra import inverse_or_one, scale_by_sqrt_weights
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.named_columns import GroupWeights
-from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike
-from diffrac_cvx.problem.penalties.structure import Weights
+from diffrac_cvx.problem.penalties.columns import FeatureGroups, GroupsLike
+from diffrac_cvx.problem.penalties.structure import PenaltyWeights
 from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
-from diffrac_cvx.rounding.caveats import ONE_ASKED, Reservation, find_reservations, no_structure, unstable
+from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
 from diffrac_cvx.rounding.directions import best_direction, oriented_direction, threshold
 from diffrac_cvx.rounding.many_clusters import (
-    Halves,
-    cluster_together,
-    explained_share,
+    Bisection,
+    cluster_jointly,
+    explained_variance,
     last_directions,
     scores_of_splits,
     split_repeatedly,
 )
-from diffrac_cvx.rounding.two_clusters import label_as_known
+from diffrac_cvx.rounding.two_clusters import labels_from_known
 from diffrac_cvx.solvers.factored.sampling import many_rows
 from diffrac_cvx.solvers.stopping import with_all_points
 
-MOST_ROUNDS = 100  # of directions and splits
-AS_ZERO = 1e-200  # share of a point of weight 0: beside any other it adds nothing
-STRUCTURE_DRAWS, STRUCTURE_SECONDS, STRUCTURE_SHARE = 19, 2.0, 0.3  # of both tests; the share is of the time limit
-STARTS = 10  # of k-means, for more than two clusters
-STRATEGIES = ("together", "splits")
+MAX_REFINEMENTS = 100  # of directions and splits
+ZERO_WEIGHT = 1e-200  # share of a point of weight 0: beside any other it adds nothing
+STRUCTURE_RESAMPLES, STRUCTURE_SECONDS, STRUCTURE_TIME_FRACTION = (
+    19,
+    2.0,
+    0.3,
+)  # of both tests; the share is of the time limit
+KMEANS_N_INIT = 10  # of k-means, for more than two clusters
+CLUSTERING_STRATEGIES = ("together", "splits")
 
 
 class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
@@ -133,8 +137,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     test_structure : bool
         Whether `fit` also tests if there is a structure (`structure_test`, at most 19 draws for each null, in at most
         two seconds), and if the clusters stay with a tolerance ten times larger, for more than two with other starts.
-        Where tables without structure split as well, or the clusters change, ``reservations_`` says so.  The tests take
-        no account of links, with which the first is no reservation, and points may not have weights.
+        Where tables without structure split as well, or the clusters change, ``diagnostics_`` says so.  The tests take
+        no account of constraints, with which the first is no reservation, and points may not have weights.
     verbose : bool or callable
         Whether the proved bounds are written to standard error, a line a second; or what is called with each
         `Progress`, and stops the solver by a true return value.
@@ -144,7 +148,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     labels_ : (n,) array of int
         Clusters 0 and 1; 1 has the larger projections.  More than two are 0 to K - 1, in their order along the
         direction that separates their centres most, or in that of the splits.  There are fewer than K clusters where
-        no more could be found, and ``reservations_`` says so.
+        no more could be found, and ``diagnostics_`` says so.
     coef_, intercept_ : (d,) array, float; (K, d) array, (K,) array for more than two clusters
         The direction, in the units of X, and minus the threshold: for `predict`.  With more than two clusters a point
         belongs to the one with the largest value of its function; by "splits" they are the functions of the splits
@@ -165,7 +169,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     n_excluded_ : int
         Number of columns that are excluded, as collinear or constant up to rounding: the bounds are about X without
         them.
-    reservations_ : tuple of Reservation
+    diagnostics_ : tuple of Diagnostic
         Why the split may be no answer (one cluster, a few points, too few points for a proof); empty if it may be one.
     structure_ : tuple of StructureTest
         With ``test_structure``: the tests against columns permuted by themselves, where there is more than one, and
@@ -201,7 +205,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         *,
         lam: float | Array = 0.0,
         ridge: float | Array = 0.3,
-        groups: GroupsLike | Groups | None = None,
+        groups: GroupsLike | FeatureGroups | None = None,
         group_weights: GroupWeights = "equal",
         nonnegative: Any = None,
         solver: str = "auto",
@@ -231,7 +235,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         y: object = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
-        links: Links | None = None,
+        constraints: Constraints | None = None,
     ) -> Self:
         """Find the directions and the clusters.
 
@@ -244,7 +248,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         sample_weight : (n,) array, optional
             Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, and one of
             weight 0 plays no part but for its label.  Taken by the solvers "low_rank", "SCS" and "CLARABEL".
-        links : Links, optional
+        constraints : Constraints, optional
             What is known of some points; ``labels_`` obeys it, while `predict` knows nothing of it.  Where labels are
             known, +1 is the label 1, and the relaxation is rounded by the signs of the products of the rows of F with
             that of the known points, whatever ``rounding`` says.  For more than two clusters only ``same`` and
@@ -260,139 +264,152 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         ConvergenceWarning
             If the solver stopped before the proved gap was at most tol.
         DegenerateDataWarning
-            For each of ``reservations_``.
+            For each of ``diagnostics_``.
         """
-        with spend(within(as_seconds(self.time_limit))):
-            return self._fit(X, sample_weight, links)
+        with time_limited(deadline_after(as_seconds(self.time_limit))):
+            return self._fit(X, sample_weight, constraints)
 
-    def _fit(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, links: Links | None) -> Self:
+    def _fit(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, constraints: Constraints | None) -> Self:
         """Find the directions and the clusters; after the time limit only what is needed is computed, and is short."""
         one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
-        one_of(self.strategy, "strategy", STRATEGIES)
+        one_of(self.strategy, "strategy", CLUSTERING_STRATEGIES)
         require_flag(self.refine, "refine")
         require_flag(self.test_structure, "test_structure")
         if self.test_structure and sample_weight is not None:
             raise ParameterError("test_structure = True takes no sample_weight: test the table without weights")
         K = positive_int(self.n_clusters, "n_clusters")
-        require_meaning(links, K, self.strategy)
+        require_applicable(constraints, K, self.strategy)
         table = self._read_table(X, ensure_min_samples=2)
         if table.shape[0] < K:
             n = table.shape[0]
             raise ParameterError(f"n_clusters = {K} is more than the {n} points: ask for fewer clusters")
         require_one_direction(self._penalty, K)
-        weights = as_weights(sample_weight, table.shape[0], least=max(K, 2))
-        plain = K == 2 and weights is None and links is None
-        given = table if plain and self._by_parts(table) else table_array(table)
-        return self._fit_points(table, given, self._scale(given, weights, links), weights, links)
+        weights = as_weights(sample_weight, table.shape[0], min_positive=max(K, 2))
+        plain = K == 2 and weights is None and constraints is None
+        given = table if plain and self._is_streamed(table) else table_array(table)
+        return self._fit_points(table, given, self._scale(given, weights, constraints), weights, constraints)
 
     def _fit_points(
-        self, table: Any, given: Any, data: ScaledTable, weights: PointWeights | None, links: Links | None = None
+        self,
+        table: Any,
+        given: Any,
+        data: ScaledTable,
+        weights: PointWeights | None,
+        constraints: Constraints | None = None,
     ) -> Self:
         """Find the directions and the clusters of a checked table, given as an array unless it is read by parts."""
         K = int(self.n_clusters)
         if self.test_structure:
             self.structure_ = self._test_structure(given)
         if K > 2 and self.strategy == "splits":
-            self._split_repeatedly(points_with_weight(given, weights), data, K)
+            self._split_repeatedly(rows_with_weight(given, weights), data, K)
         else:
             result = self._solve(data.X, "low_rank")
             if K == 1:
                 self.coef_, self.intercept_ = np.zeros(given.shape[1]), 0.0
             elif K == 2:
-                self.coef_, self.intercept_ = self._function(data, result)
+                self.coef_, self.intercept_ = self._affine_function(data, result)
             else:
                 self._cluster_together(data, result, K)
-        self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.unit
+        self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.inverse_scale
         if K > 2:
-            self.scaled_coef_ = of_unit_scores(self.scaled_coef_, data.X, centre=self.strategy == "together")
+            self.scaled_coef_ = scale_to_unit_scores(self.scaled_coef_, data.X, center=self.strategy == "together")
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self._name_groups(self._penalty)
         values = self._decide(table)
-        self.labels_ = self._label(values) if links is None else linked_labels(values, links, weights)
-        labels: Any = points_with_weight(self.labels_, weights)
-        known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
-        self.label_gap_ = proved_gap(data.X, labels, self.result_, max(K, 2), **known)
-        known |= {"n_clusters": K, "shares": data.X.shares, "cost": self.label_gap_ + self.result_.lower}
-        known["names"] = getattr(self, "feature_names_in_", None)
-        self.reservations_ = find_reservations(data.X, labels, self.result_, **known) if K > 1 else ()
+        self.labels_ = self._label(values) if constraints is None else constrained_labels(values, constraints, weights)
+        labels: Any = rows_with_weight(self.labels_, weights)
+        options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
+        self.label_gap_ = optimality_gap(data.X, labels, self.result_, max(K, 2), **options)
+        options |= {"n_clusters": K, "sample_weight": data.X.weights, "objective": self.label_gap_ + self.result_.lower}
+        options["names"] = getattr(self, "feature_names_in_", None)
+        self.diagnostics_ = find_diagnostics(data.X, labels, self.result_, **options) if K > 1 else ()
         if self.test_structure and K > 1:
-            self.reservations_ = (*self._doubts(given, data, links), *self.reservations_)
-        for reservation in self.reservations_ if K > 1 else (ONE_ASKED,):
-            warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=4)
+            self.diagnostics_ = (*self._structure_diagnostics(given, data, constraints), *self.diagnostics_)
+        for diagnostic in self.diagnostics_ if K > 1 else (ONE_CLUSTER_REQUESTED,):
+            warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=4)
         if weights is not None and weights.has_zeros:  # the result's F has a row for these points too
             problem = direction_problem(data.X, float(self.nu), self._penalty)
-            every = np.where(data.X.used_columns(), (given - data.mean) * data.unit, 0.0)
-            self.result_ = with_all_points(self.result_, problem, array_points(every), weights, links)
+            X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
+            self.result_ = with_all_points(self.result_, problem, array_points(X_all), weights, constraints)
         return self
 
     def _test_structure(self, given: Any) -> tuple[StructureTest, ...]:
         """Set the split beside those of tables without structure, in a part of the time."""
-        told: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty, "standardize": self.standardize}
-        clock = Clock(min(STRUCTURE_SECONDS, STRUCTURE_SHARE * (seconds_left() or np.inf)))
+        options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty, "standardize": self.standardize}
+        timer = Timer(min(STRUCTURE_SECONDS, STRUCTURE_TIME_FRACTION * (seconds_left() or np.inf)))
         groups = self._penalty.groups
-        nulls = nulls_of(given.shape[1] if groups is None else len(groups.names))
+        nulls = applicable_nulls(given.shape[1] if groups is None else len(groups.names))
         return tuple(
-            structure_test(given, null=null, n_draws=STRUCTURE_DRAWS, time_limit=clock.share(len(nulls) - k), **told)
+            structure_test(
+                given, null=null, n_resamples=STRUCTURE_RESAMPLES, time_limit=timer.split(len(nulls) - k), **options
+            )
             for k, null in enumerate(nulls)
         )
 
-    def _doubts(self, given: Any, data: ScaledTable, links: Links | None) -> tuple[Reservation, ...]:
+    def _structure_diagnostics(
+        self, given: Any, data: ScaledTable, constraints: Constraints | None
+    ) -> tuple[Diagnostic, ...]:
         """Return what speaks against a structure, and against clusters that change with the tolerance or the starts."""
-        against = against_structure(self.structure_)
-        found = [] if against is None or links is not None else [no_structure(str(against))]
+        unstructured = find_not_rejected(self.structure_)
+        found = [] if unstructured is None or constraints is not None else [no_structure(str(unstructured))]
         ended = self.result_.status not in (Status.TIME_LIMIT, Status.STOPPED)
         if not ended or is_late() or not data.X.in_memory:
             return tuple(found)
         changed: dict[str, Any] = (
-            {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters == 2 else {"random_state": STARTS}
+            {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters == 2 else {"random_state": KMEANS_N_INIT}
         )
         changed |= {"groups": self._penalty.groups, "nonnegative": self._penalty.nonnegative}  # not by names
         other = type(self)(**{**self.get_params(), **changed, "test_structure": False, "verbose": False})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            other.fit(given, links=links)
+            other.fit(given, constraints=constraints)
         words = "a tolerance ten times larger" if self.n_clusters == 2 else "other random starts"
-        doubt = unstable(words, adjusted_rand_index(self.labels_, other.labels_))
-        return (*found, *([] if doubt is None else [doubt]))
+        diagnostic = unstable(words, adjusted_rand_score(self.labels_, other.labels_))
+        return (*found, *([] if diagnostic is None else [diagnostic]))
 
     def _cluster_together(self, data: ScaledTable, result: Result, K: int) -> None:
         """Keep the scores of more than two clusters, found together."""
         weights = weights_of(self._penalty, data.X.shape[1])
-        known: dict[str, Any] = {"restarts": STARTS, "seed": choose_seed(self.random_state), "shares": data.X.shares}
-        found = cluster_together(data.X.array(), result, K, weights=weights, groups=data.X.groups, **known)
-        self.coef_ = found.coef * data.unit
+        options: dict[str, Any] = {
+            "n_init": KMEANS_N_INIT,
+            "rng": choose_seed(self.random_state),
+            "sample_weight": data.X.weights,
+        }
+        found = cluster_jointly(data.X.array(), result, K, weights=weights, chunklets=data.X.chunklets, **options)
+        self.coef_ = found.coef * data.inverse_scale
         self.intercept_ = found.intercept - self.coef_ @ data.mean
 
     def _split_repeatedly(self, points: Array, whole: ScaledTable, K: int) -> None:
         """Keep the splits that lead to more than two clusters."""
         results: list[Result] = []
 
-        def halve(part: Array, shares: Array | None) -> Halves | None:
+        def split_in_two(part: Array, weights: Array | None) -> Bisection | None:
             if results and not np.ptp(part, axis=0).any():
                 return None
-            data = self._scale(part, every_point(shares), warn=False) if results else whole
+            data = self._scale(part, all_positive_weights(weights), warn=False) if results else whole
             with warnings.catch_warnings():
                 if results:  # features may be constant in a part
                     warnings.simplefilter("ignore", DegenerateDataWarning)
                 results.append(self._relax(data.X, "low_rank", seconds_left()))
-                coef, intercept = self._function(data, results[-1])
+                coef, intercept = self._affine_function(data, results[-1])
                 labels = np.where(part @ coef + intercept > 0.0, 1.0, -1.0)
                 cost = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty).objective
-            return Halves(coef, intercept, cost) if np.ptp(labels) > 0.0 else None
+            return Bisection(coef, intercept, cost) if np.ptp(labels) > 0.0 else None
 
-        self.splits_ = split_repeatedly(points, K, halve, float(self.nu), whole.X.shares)
-        self._keep(results)
+        self.splits_ = split_repeatedly(points, K, split_in_two, float(self.nu), whole.X.weights)
+        self._store_bounds(results)
         self.coef_, self.intercept_ = last_directions(self.splits_, points.shape[1])
 
-    def _function(self, data: ScaledTable, result: Result) -> tuple[Array, float]:
+    def _affine_function(self, data: ScaledTable, result: Result) -> tuple[Array, float]:
         """Return the function x'coef + intercept that splits points in two."""
-        if has_known(data.X):
-            labels = label_as_known(result.F, data.X.groups)
+        if has_labels(data.X):
+            labels = labels_from_known(result.F, data.X.chunklets)
         else:
-            labels = self._round(result.factor, data.X.shares)
-            labels = labels if data.X.groups is None else data.X.groups.decide(labels, data.X.shares)
+            labels = self._round(result.factor, data.X.weights)
+            labels = labels if data.X.chunklets is None else data.X.chunklets.assign_labels(labels, data.X.weights)
         v, least = self._find_direction(data.X, labels)
-        coef = v * data.unit
+        coef = v * data.inverse_scale
         return coef, -float(np.dot(coef, data.mean)) - least
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
@@ -409,9 +426,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         It lies in [0, 1], needs no labels, and ``GridSearchCV`` can use it; 0 where all points fall in one cluster.
         With two clusters it is the squared correlation of labels and projections.
         """
-        return explained_share(self.transform(X), self.predict(X))
+        return explained_variance(self.transform(X), self.predict(X))
 
-    def _by_parts(self, X: Any) -> bool:
+    def _is_streamed(self, X: Any) -> bool:
         """Whether a table is kept as it is: CVXPY takes arrays only."""
         large = isinstance(X, np.memmap) and many_rows(*X.shape)
         return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("auto", "low_rank", "fista"))
@@ -424,14 +441,14 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
         return np.asarray(values > 0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
 
-    def _round(self, F: Array, shares: Array | None) -> Array:
+    def _round(self, F: Array, weights: Array | None) -> Array:
         """Return labels in {-1, +1}."""
         if self.rounding in roundings.ROUNDINGS:
-            known = roundings.ROUNDINGS[self.rounding]
-            if shares is not None and "shares" not in signature(known).parameters:
+            function = roundings.ROUNDINGS[self.rounding]
+            if weights is not None and "sample_weight" not in signature(function).parameters:
                 raise ParameterError(f"rounding = {self.rounding!r} takes no weights; use 'kmeans_centered'")
-            return known(F) if shares is None else known(F, shares)
-        return roundings.goemans_williamson(F, rng=choose_seed(self.random_state), shares=shares)
+            return function(F) if weights is None else function(F, weights)
+        return roundings.goemans_williamson(F, rng=choose_seed(self.random_state), sample_weight=weights)
 
     def _find_direction(self, X: Points, labels: Array) -> tuple[Array, float]:
         """Return the direction of labels and the projection above which they are 1.
@@ -440,71 +457,75 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """
         weights = weights_of(self._penalty, X.shape[1])
         labels, v = self._orient(X, labels, weights)
-        for _ in range(MOST_ROUNDS if self.refine else 0):
+        for _ in range(MAX_REFINEMENTS if self.refine else 0):
             if is_late():
                 break
-            split = roundings.two_means(X @ v, X.shares)
-            if X.groups is not None:
-                split = X.groups.decide(X @ v - least_projection(X, v, labels), X.shares)
+            split = roundings.kmeans_1d(X @ v, X.weights)
+            if X.chunklets is not None:
+                split = X.chunklets.assign_labels(X @ v - find_threshold(X, v, labels), X.weights)
             if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
                 break
             labels, v = self._orient(X, split, weights)
-        free = not has_known(X) and weights.structure.nonnegative is None
+        free = not has_labels(X) and weights.structure.nonnegative is None
         if free and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
             v = 0.0 - v
-        return v, least_projection(X, v, labels)
+        return v, find_threshold(X, v, labels)
 
-    def _orient(self, X: Points, labels: Array, weights: Weights) -> tuple[Array, Array]:
+    def _orient(self, X: Points, labels: Array, weights: PenaltyWeights) -> tuple[Array, Array]:
         """Return labels, or their opposite where none are known, and their direction."""
-        if has_known(X):
+        if has_labels(X):
             return labels, best_direction(X, labels - X.mean_of(labels), weights)
         return oriented_direction(X, labels, weights)
 
 
-def of_unit_scores(coef: Array, X: Points, *, centre: bool) -> Array:
+def scale_to_unit_scores(coef: Array, X: Points, *, center: bool) -> Array:
     """Return coefficients (K, d) per standard deviation, rescaled so that the scores have standard deviation 1."""
-    coef = coef - coef.mean(axis=0) if centre else coef
-    scores = weigh_rows(X.array() @ (coef * inverse_or_one(np.sqrt(X.mean_squares()))).T, X.shares)
+    coef = coef - coef.mean(axis=0) if center else coef
+    scores = scale_by_sqrt_weights(X.array() @ (coef * inverse_or_one(np.sqrt(X.mean_squares()))).T, X.weights)
     return np.asarray(coef * inverse_or_one(np.sqrt(np.mean(scores**2, axis=0)))[:, None])
 
 
-def has_known(X: Points) -> bool:
+def has_labels(X: Points) -> bool:
     """Whether labels of points are known."""
-    return X.groups is not None and X.groups.known >= 0
+    return X.chunklets is not None and X.chunklets.labeled >= 0
 
 
-def least_projection(X: Points, v: Array, labels: Array) -> float:
+def find_threshold(X: Points, v: Array, labels: Array) -> float:
     """Return the projection above which labels are 1: by least squares where labels are known, else by 2-means."""
-    if has_known(X):
+    if has_labels(X):
         return -float(X.mean_of(labels))
-    return threshold(X @ v, X.shares)
+    return threshold(X @ v, X.weights)
 
 
-def require_meaning(links: Links | None, n_clusters: int, strategy: str) -> None:
-    """Raise where links say nothing about so many clusters."""
-    if links is None:
+def require_applicable(constraints: Constraints | None, n_clusters: int, strategy: str) -> None:
+    """Raise where constraints say nothing about so many clusters."""
+    if constraints is None:
         return
-    if not isinstance(links, Links):
-        raise ParameterError(f"links is a {type(links).__name__}; pass dc.Links(same=..., different=..., labels=...)")
+    if not isinstance(constraints, Constraints):
+        raise ParameterError(
+            f"constraints is a {type(constraints).__name__}; pass dc.Constraints(must_link=..., cannot_link=..., labels=...)"
+        )
     if n_clusters == 2:
         return
-    if len(links.different) or (links.known is not None and np.any(links.known)):
+    if len(constraints.cannot_link) or (constraints.labels is not None and np.any(constraints.labels)):
         raise ParameterError(
-            f"different and labels of links are about two clusters; for n_clusters = {n_clusters} give same and groups"
+            f"cannot_link and labels of constraints are about two clusters; for n_clusters = {n_clusters} give must_link and groups"
         )
     if strategy == "splits":
-        raise ParameterError("strategy = 'splits' takes no links for more than two clusters; use 'together'")
+        raise ParameterError("strategy = 'splits' takes no constraints for more than two clusters; use 'together'")
 
 
-def linked_labels(values: Array, links: Links, weights: PointWeights | None) -> npt.NDArray[np.int64]:
-    """Return clusters that obey the links, from the values of affine functions at all points, (n,) or (n, K).
+def constrained_labels(values: Array, constraints: Constraints, weights: PointWeights | None) -> npt.NDArray[np.int64]:
+    """Return clusters that obey the constraints, from the values of affine functions at all points, (n,) or (n, K).
 
     Points that are linked are added up, those of weight 0 where there are no others.
     """
-    groups, w = links.groups_of(len(values)), np.ones(len(values))
+    chunklets, w = constraints.chunklets_of(len(values)), np.ones(len(values))
     if weights is not None:
-        w = np.where(weights.kept, w, AS_ZERO)
-        w[weights.kept] = 1.0 if weights.shares is None else weights.shares
+        w = np.where(weights.mask, w, ZERO_WEIGHT)
+        w[weights.mask] = 1.0 if weights.normalized is None else weights.normalized
     if values.ndim == 1:
-        return (groups.decide(values, w) > 0.0).astype(np.int64)
-    return np.asarray(np.argmax(groups.add(w[:, None] * values), axis=1)[groups.owner]).astype(np.int64)
+        return (chunklets.assign_labels(values, w) > 0.0).astype(np.int64)
+    return np.asarray(np.argmax(chunklets.signed_sums(w[:, None] * values), axis=1)[chunklets.membership]).astype(
+        np.int64
+    )

@@ -19,23 +19,23 @@ from diffrac_cvx.estimators.affine import (
     require_one_direction,
 )
 from diffrac_cvx.estimators.choice import (
-    CRITERIA,
-    PLAIN,
-    HeldOut,
+    SELECTION_CRITERIA,
+    UNIT_PENALTY,
+    GridSetting,
+    HeldOutResult,
     PathEntry,
-    Say,
-    Setting,
-    draw_halves,
+    SettingCallback,
+    default_setting,
+    draw_half_samples,
+    evaluate_half,
     find_best,
     follow_path,
-    judge_half,
     list_settings,
-    part_of,
+    subset_of,
     tabulate,
-    usual_setting,
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
-from diffrac_cvx.machine.time_budget import Clock, spend, within
+from diffrac_cvx.machine.deadlines import Timer, deadline_after, time_limited
 from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
@@ -49,27 +49,30 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.named_columns import GroupWeights
-from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike
+from diffrac_cvx.problem.penalties.columns import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import Penalty, suggested_lam
-from diffrac_cvx.rounding.caveats import ONE_ASKED, points_needed
+from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, points_needed
 
-LAMS, RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
-ENOUGH = 4  # times the points below which noise is fitted perfectly: from there on no ridge is tried too
-MOST_POINTS = 10_000  # on which the settings are compared, and at least `ENOUGH` in each half
-USUAL_LAMS, USUAL_RIDGES = (0.0,), (0.3,)  # where numbers of clusters are compared
-WIDE_RIDGE, WIDE_SHARES = 0.3, (0.5, 1.0, 2.0)  # where there are more features than points; shares of `suggested_lam`
-REFIT = 0.1  # share of the time limit that is kept for the fit of the setting chosen
-FROM_BEST = (
+GRID_LAMS, GRID_RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
+POINTS_FACTOR = 4  # times the points below which noise is fitted perfectly: from there on no ridge is tried too
+MAX_POINTS = 10_000  # on which the settings are compared, and at least `ENOUGH` in each half
+DEFAULT_LAMS, DEFAULT_RIDGES = (0.0,), (0.3,)  # where numbers of clusters are compared
+WIDE_RIDGE, WIDE_LAM_FACTORS = (
+    0.3,
+    (0.5, 1.0, 2.0),
+)  # where there are more features than points; shares of `suggested_lam`
+REFIT_TIME_FRACTION = 0.1  # share of the time limit that is kept for the fit of the setting chosen
+REFITTED_ATTRIBUTES = (
     "labels_", "coef_", "intercept_", "scaled_coef_", "support_", "lower_bound_", "upper_bound_", "n_excluded_",
-    "label_gap_", "reservations_", "result_", "n_iter_",
+    "label_gap_", "diagnostics_", "result_", "n_iter_",
 )  # fmt: skip
 
 
 def default_grid(n: int, d: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the l1 weights and the ridges that are tried on a table of this shape."""
     if d <= n:
-        return LAMS, (0.0, *RIDGES) if n >= ENOUGH * points_needed(d) else RIDGES
-    return (0.0, *(share * suggested_lam(n, d, WIDE_RIDGE) for share in WIDE_SHARES)), (WIDE_RIDGE,)
+        return GRID_LAMS, (0.0, *GRID_RIDGES) if n >= POINTS_FACTOR * points_needed(d) else GRID_RIDGES
+    return (0.0, *(factor * suggested_lam(n, d, WIDE_RIDGE) for factor in WIDE_LAM_FACTORS)), (WIDE_RIDGE,)
 
 
 class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
@@ -77,7 +80,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     All settings of a grid are solved, each started from the one before, and again on halves of the points, started from
     the solution for all points.  A criterion gives every setting a score, the largest wins, of equal ones the more
-    stable, and `DiffracClustering` is fitted there.  A setting whose split is no answer (``reservations_``: one
+    stable, and `DiffracClustering` is fitted there.  A setting whose split is no answer (``diagnostics_``: one
     cluster, a few points, ...) never wins, unless there is no other.  Of a table with very many points the settings
     are compared on a part, drawn at random, and the one chosen is fitted to all.
 
@@ -143,8 +146,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         The table, one entry for each setting that was solved, the default weights first.  ``param_lam``,
         ``param_ridge``, ``param_nu``, ``param_n_clusters`` and ``params``; all criteria, ``mean_score`` for the one
         that chose and ``rank_score``; ``std_stability``; ``prediction_strength``; ``n_resamples``, the halves that were
-        solved; ``cost`` of the labels, ``lower_bound``, ``upper_bound``; ``column_share``, how much of a single column
-        the labels explain; ``smallest_cluster``, ``reservations`` (their kinds), ``labels`` (m, n), ``coef`` (m, d) per
+        solved; ``cost`` of the labels, ``lower_bound``, ``upper_bound``; ``max_column_r2``, how much of a single column
+        the labels explain; ``smallest_cluster``, ``diagnostics`` (their kinds), ``labels`` (m, n), ``coef`` (m, d) per
         standard deviation, (m, K, d) or a list of (K, d) for more than two clusters, and ``selection_frequencies``
         (m, d).
     n_settings_ : int
@@ -162,7 +165,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         positive, else for the positive lam of the largest score.  Without any l1 part all features are used.
     labels_, coef_, intercept_, scaled_coef_, support_ : arrays
         Of ``best_estimator_``, as are ``lower_bound_``, ``upper_bound_``, ``n_excluded_``, ``label_gap_``,
-        ``reservations_``, ``result_``, ``n_iter_`` and, with groups, ``groups_used_``.
+        ``diagnostics_``, ``result_``, ``n_iter_`` and, with groups, ``groups_used_``.
     n_features_in_, feature_names_in_
         As for `DiffracClustering`.
 
@@ -184,7 +187,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         criterion: str = "gain",
         n_clusters: int | Sequence[int] = 2,
         n_resamples: int = 10,
-        groups: GroupsLike | Groups | None = None,
+        groups: GroupsLike | FeatureGroups | None = None,
         group_weights: GroupWeights = "equal",
         nonnegative: Any = None,
         tol: float = 1e-3,
@@ -216,36 +219,42 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
         Errors and warnings are those of `DiffracClustering.fit`, of a gap at the setting chosen.
         """
-        self._settings((2, 1), PLAIN)  # what is wrong with the grid is said before the table is read
-        one_of(self.criterion, "criterion", tuple(CRITERIA))
+        self._settings((2, 1), UNIT_PENALTY)  # what is wrong with the grid is said before the table is read
+        one_of(self.criterion, "criterion", tuple(SELECTION_CRITERIA))
         require_flag(self.refit, "refit")
         tol, limit = positive(self.tol, "tol"), self.time_limit
-        share = 1.0 - REFIT if self.refit else 1.0
-        clock = Clock(None if limit is None else share * positive(limit, "time_limit"))
+        fraction = 1.0 - REFIT_TIME_FRACTION if self.refit else 1.0
+        timer = Timer(None if limit is None else fraction * positive(limit, "time_limit"))
         counts = self._counts()
         given = table_array(self._read_table(X, ensure_min_samples=max(counts[-1], 2)))
-        columns = self._on_columns(PLAIN)
+        columns = self._on_columns(UNIT_PENALTY)
         for count in counts:
             require_one_direction(columns, count)
         weights = as_weights(sample_weight, len(given))
         data = self._scale(given, weights, depth=4)
         seed = choose_seed(self.random_state)
         rng = np.random.default_rng(seed)
-        points, centre = compared_points(data.X, rng)
-        known: dict[str, Any] = {"tol": tol, "clock": clock, "seed": seed}
-        say = self.verbose if callable(self.verbose) else None
+        points, center = subsample_points(data.X, rng)
+        options: dict[str, Any] = {"tol": tol, "timer": timer, "seed": seed}
+        callback = self.verbose if callable(self.verbose) else None
         settings = self._settings(data.X.shape, columns)
         self.n_settings_ = len(settings) * len(counts)
-        entries = follow_path(points, settings, counts=counts, say=say, **known)
-        halves = self._judge_halves(points, entries, rng, say, **known)
-        self.cv_results_ = tabulate(entries, halves, self.criterion, points.shares)
+        entries = follow_path(points, settings, counts=counts, callback=callback, **options)
+        halves = self._evaluate_halves(points, entries, rng, callback, **options)
+        self.cv_results_ = tabulate(entries, halves, self.criterion, points.weights)
         if len(points) < len(given):
-            every = (given - data.mean) * data.unit - centre
-            self.cv_results_["labels"] = np.stack([entry.split.label(every) for entry in entries])
+            X_all = (given - data.mean) * data.inverse_scale - center
+            self.cv_results_["labels"] = np.stack([entry.partition.label(X_all) for entry in entries])
         self.best_index_ = find_best(self.cv_results_)
-        self._keep_choice(entries[self.best_index_].split.setting)
+        self._store_choice(entries[self.best_index_].partition.setting)
         if self.refit:
-            self._refit(given, data, weights, seed, None if limit is None else (clock.left or 0.0) + REFIT * limit)
+            self._refit(
+                given,
+                data,
+                weights,
+                seed,
+                None if limit is None else (timer.time_left or 0.0) + REFIT_TIME_FRACTION * limit,
+            )
         return self
 
     def _counts(self) -> tuple[int, ...]:
@@ -255,9 +264,9 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             raise ParameterError(f"n_clusters = {self.n_clusters!r} must be a number, or several of at least 2")
         return tuple(counts)
 
-    def _settings(self, shape: tuple[int, ...], columns: Penalty) -> list[Setting]:
+    def _settings(self, shape: tuple[int, ...], columns: Penalty) -> list[GridSetting]:
         """Return the grid for a table of this shape, checked; the setting nearest to the default weights is first."""
-        lams, ridges = default_grid(*shape) if len(self._counts()) == 1 else (USUAL_LAMS, USUAL_RIDGES)
+        lams, ridges = default_grid(*shape) if len(self._counts()) == 1 else (DEFAULT_LAMS, DEFAULT_RIDGES)
         given = {"lams": lams if self.lams is None else self.lams}
         given["ridges"] = ridges if self.ridges is None else self.ridges
         checks = (("lams", nonnegative), ("ridges", nonnegative), ("nus", in_unit_interval))
@@ -268,56 +277,67 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
                 raise ParameterError(f"{name} is empty; give at least one number")
             grid.append([check(value, name) for value in values])
         settings = [setting._replace(columns=columns) for setting in list_settings(*grid)]
-        usual = usual_setting(settings)
-        return [usual, *(setting for setting in settings if setting != usual)]
+        default = default_setting(settings)
+        return [default, *(setting for setting in settings if setting != default)]
 
-    def _judge_halves(
-        self, X: Points, entries: list[PathEntry], rng: np.random.Generator, say: Say | None, **known: Any
-    ) -> list[list[HeldOut]]:
+    def _evaluate_halves(
+        self,
+        X: Points,
+        entries: list[PathEntry],
+        rng: np.random.Generator,
+        callback: SettingCallback | None,
+        **options: Any,
+    ) -> list[list[HeldOutResult]]:
         """Return what each half says; none where a half would be a single point."""
         count = positive_int(self.n_resamples, "n_resamples") if len(X) >= 4 else 0
-        halves = draw_halves(len(X), count, rng)
-        work = Parallel(
+        halves = draw_half_samples(len(X), count, rng)
+        parallel = Parallel(
             n_jobs=self.n_jobs, verbose=0 if callable(self.verbose) else self.verbose, return_as="generator"
         )
-        found: list[list[HeldOut]] = []
-        for one in work(delayed(judge_half)(X, half, entries, **known) for half in halves):
+        found: list[list[HeldOutResult]] = []
+        for one in parallel(delayed(evaluate_half)(X, half, entries, **options) for half in halves):
             found.append(one)
-            if say is not None and len(found) < count and say(f"half {len(found) + 1} of {count} of the points"):
+            if (
+                callback is not None
+                and len(found) < count
+                and callback(f"half {len(found) + 1} of {count} of the points")
+            ):
                 break
         return found
 
-    def _keep_choice(self, chosen: Setting) -> None:
+    def _store_choice(self, setting: GridSetting) -> None:
         """Keep the setting chosen, and how often each feature is used there."""
         table, i = self.cv_results_, self.best_index_
         self.best_params_ = dict(table["params"][i])
         self.best_score_ = float(table["mean_score"][i])
-        self.lam_, self.ridge_, self.nu_ = chosen.lam, chosen.ridge, chosen.nu
+        self.lam_, self.ridge_, self.nu_ = setting.lam, setting.ridge, setting.nu
         self.n_clusters_ = int(table["param_n_clusters"][i])
-        sparse = (table["param_lam"] > 0.0) & (table["param_ridge"] == chosen.ridge) & (table["param_nu"] == chosen.nu)
+        sparse = (
+            (table["param_lam"] > 0.0) & (table["param_ridge"] == setting.ridge) & (table["param_nu"] == setting.nu)
+        )
         if self.lam_ == 0.0 and sparse.any():
             i = int(np.argmax(np.where(sparse, np.nan_to_num(table["mean_score"], nan=-np.inf), -np.inf)))
         self.selection_frequencies_ = table["selection_frequencies"][i]
 
     def _refit(
-        self, given: Array, data: ScaledTable, weights: PointWeights | None, seed: int, seconds: float | None
+        self, given: Array, data: ScaledTable, weights: PointWeights | None, seed: int, time_limit: float | None
     ) -> None:
         """Fit the setting chosen, and take its attributes for this estimator's."""
         best = self.best_estimator_ = DiffracClustering(
-            **self.best_params_, tol=min(self.tol, 1e-4), max_iter=self.max_iter, time_limit=seconds,
+            **self.best_params_, tol=min(self.tol, 1e-4), max_iter=self.max_iter, time_limit=time_limit,
             standardize=self.standardize, random_state=seed,
             groups=self.groups, group_weights=self.group_weights, nonnegative=self.nonnegative,
         )  # fmt: skip
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(best, name, getattr(self, name))
-        with warnings.catch_warnings(), spend(within(seconds)):
+        with warnings.catch_warnings(), time_limited(deadline_after(time_limit)):
             warnings.simplefilter("ignore", DegenerateDataWarning)
             best._fit_points(given, given, data, weights)
-        for name in (*FROM_BEST, *(("groups_used_",) if self.groups is not None else ())):
+        for name in (*REFITTED_ATTRIBUTES, *(("groups_used_",) if self.groups is not None else ())):
             setattr(self, name, getattr(best, name))
-        for reservation in self.reservations_ if self.n_clusters_ > 1 else (ONE_ASKED,):
-            warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=3)
+        for diagnostic in self.diagnostics_ if self.n_clusters_ > 1 else (ONE_CLUSTER_REQUESTED,):
+            warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)
 
     def score(self, X: npt.ArrayLike, y: object = None) -> float:
         """Return how well the clusters are separated, as `DiffracClustering.score` does."""
@@ -328,10 +348,10 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return self.best_estimator_._label(values)
 
 
-def compared_points(X: Points, rng: np.random.Generator) -> tuple[Points, Array]:
+def subsample_points(X: Points, rng: np.random.Generator) -> tuple[Points, Array]:
     """Return the points on which settings are compared, all or some drawn at random, and where their mean is."""
     n, d = X.shape
-    most = max(MOST_POINTS, int(2 * ENOUGH * points_needed(d)))
-    if n <= most:
+    max_points = max(MAX_POINTS, int(2 * POINTS_FACTOR * points_needed(d)))
+    if n <= max_points:
         return X, np.zeros(d)
-    return part_of(X, np.sort(rng.choice(n, most, replace=False)))
+    return subset_of(X, np.sort(rng.choice(n, max_points, replace=False)))

@@ -3,19 +3,19 @@
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.machine.time_budget import Clock
+from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
-from diffrac_cvx.rounding.coupled_directions import group_norm
 from diffrac_cvx.rounding.directions import best_directions
+from diffrac_cvx.rounding.socp_directions import group_norm
 
-SINGULAR = 1e-10  # eigenvalue, over the largest, up to which a direction of the features is empty
+SINGULAR_EIGENVALUE_RATIO = 1e-10  # eigenvalue, over the largest, up to which a direction of the features is empty
 
 
 def marginal_gains(
-    X: Points, labels: npt.NDArray[np.int64], penalty: Penalty, n_clusters: int = 2, *, seconds: float | None = None
+    X: Points, labels: npt.NDArray[np.int64], penalty: Penalty, n_clusters: int = 2, *, time_limit: float | None = None
 ) -> Array:
     r"""Return by how much the cost of labels rises where one feature is left out, or one group of them, for each.
 
@@ -38,7 +38,7 @@ def marginal_gains(
         Weights a and c, groups, and known signs, for two clusters.
     n_clusters : int
         K.
-    seconds : float, optional
+    time_limit : float, optional
         For the directions that are computed again.
 
     Returns
@@ -51,39 +51,39 @@ def marginal_gains(
     Z, factor = (Z[:, 1:] * 2.0, 1.0) if n_clusters == 2 else (Z, n_clusters / (n_clusters - 1.0))
     Z = Z - X.mean_of(Z)
     W = best_directions(X, Z, weights)
-    if penalty.groups is None and not structure.couples(c) and structure.nonnegative is None:
+    if penalty.groups is None and not structure.has_pair_penalty(c) and structure.nonnegative is None:
         return np.asarray(factor * np.sum(W**2, axis=0) / inverse_diagonal(X, a))
-    clock, rows = Clock(seconds), X.array()
-    shares = np.full(len(Z), 1.0 / len(Z)) if X.shares is None else X.shares
+    timer, rows = Timer(time_limit), X.array()
+    point_weights = np.full(len(Z), 1.0 / len(Z)) if X.weights is None else X.weights
     labels_of = np.arange(len(a)) if structure.labels is None else structure.labels
 
-    def cost(W: Array, kept: npt.NDArray[np.bool_]) -> float:
-        misfit = shares @ (Z - rows[:, kept] @ W.T) ** 2
-        coupled = sum(group_norm(w, c[kept], labels_of[kept]) ** 2 for w in W)
-        return float(np.sum(misfit) + np.sum((a[kept] * W) ** 2) + coupled)
+    def objective(W: Array, mask: npt.NDArray[np.bool_]) -> float:
+        residuals = point_weights @ (Z - rows[:, mask] @ W.T) ** 2
+        l1 = sum(group_norm(w, c[mask], labels_of[mask]) ** 2 for w in W)
+        return float(np.sum(residuals) + np.sum((a[mask] * W) ** 2) + l1)
 
-    parts = np.arange(len(a)) if penalty.groups is None else penalty.groups.labels
-    size = np.zeros(parts.max(initial=-1) + 1)
-    np.maximum.at(size, parts, np.abs(W).max(axis=0))
-    least, gains = cost(W, np.ones(len(a), dtype=bool)), np.where(size > 0.0, np.nan, 0.0)
+    blocks = np.arange(len(a)) if penalty.groups is None else penalty.groups.labels
+    size = np.zeros(blocks.max(initial=-1) + 1)
+    np.maximum.at(size, blocks, np.abs(W).max(axis=0))
+    baseline, gains = objective(W, np.ones(len(a), dtype=bool)), np.where(size > 0.0, np.nan, 0.0)
     for g in np.argsort(-size, kind="stable")[: np.count_nonzero(size)]:
-        if clock.is_over:
+        if timer.is_over:
             break
-        kept = parts != g
-        without = best_directions(array_points(rows[:, kept], X.shares), Z, weights.restrict(kept))
-        gains[g] = max(factor * (cost(without, kept) - least), 0.0)
+        mask = blocks != g
+        reduced = best_directions(array_points(rows[:, mask], X.weights), Z, weights.restrict(mask))
+        gains[g] = max(factor * (objective(reduced, mask) - baseline), 0.0)
     return gains
 
 
 def inverse_diagonal(X: Points, a: Array) -> Array:
     """Return the diagonal of (X'X/n + Diag(a)^2)^-1, infinite where the matrix is singular along a feature."""
-    Z = X.weighed().array() / np.sqrt(len(X))
+    Z = X.weighted_rows().array() / np.sqrt(len(X))
     n, d = Z.shape
     if n < d and np.all(a > 0.0):  # the inverse is B - B Z'(1 + Z B Z')^-1 Z B, with B = Diag(a)^-2
         scaled = Z / a
         inner = np.linalg.solve(np.eye(n) + scaled @ scaled.T, scaled)
         return np.asarray((1.0 - np.einsum("ij,ij->j", scaled, inner)) / a**2)
     values, Q = np.linalg.eigh(Z.T @ Z + np.diag(a**2))
-    empty = values <= SINGULAR * values[-1]
+    empty = values <= SINGULAR_EIGENVALUE_RATIO * values[-1]
     found = (Q[:, ~empty] ** 2) @ (1.0 / values[~empty])
-    return np.where((Q[:, empty] ** 2).sum(axis=1) > SINGULAR, np.inf, found)
+    return np.where((Q[:, empty] ** 2).sum(axis=1) > SINGULAR_EIGENVALUE_RATIO, np.inf, found)

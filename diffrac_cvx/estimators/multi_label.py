@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, choose_seed
-from diffrac_cvx.machine.time_budget import spend, within
+from diffrac_cvx.machine.deadlines import deadline_after, time_limited
 from diffrac_cvx.points.checks import Array, positive_int
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.named_columns import GroupWeights
-from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike
+from diffrac_cvx.problem.penalties.columns import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.rounding.directions import affine_functions
 from diffrac_cvx.rounding.many_labels import fit_label_mixture
@@ -37,7 +37,7 @@ class MultiLabelDiffrac(AffineClusterer):
     solver : {"auto", "fista", "low_rank", "fista published", "SCS", "CLARABEL"}
         "auto" is "fista": with the loose tolerance of the default its smoothing keeps all labels in the mixture,
         where an exact solution may leave out those of small weight.
-    restarts : int
+    n_init : int
         Random starts of the rounding.
     random_state : int, RandomState or None
         Of these starts.
@@ -67,20 +67,20 @@ class MultiLabelDiffrac(AffineClusterer):
         *,
         lam: float | Array = 0.0,
         ridge: float | Array = 0.0,
-        groups: GroupsLike | Groups | None = None,
+        groups: GroupsLike | FeatureGroups | None = None,
         group_weights: GroupWeights = "equal",
         solver: str = "auto",
         tol: float = 1e-2,
         max_iter: int | None = None,
         time_limit: float | None = None,
         standardize: bool = True,
-        restarts: int = 20,
+        n_init: int = 20,
         random_state: Any = None,
         verbose: bool | Callable[[Progress], object] = False,
     ) -> None:
         self.n_labels, self.nu, self.a, self.c, self.lam, self.ridge = n_labels, nu, a, c, lam, ridge
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
-        self.standardize, self.restarts, self.random_state = standardize, restarts, random_state
+        self.standardize, self.n_init, self.random_state = standardize, n_init, random_state
         self.verbose, self.groups, self.group_weights = verbose, groups, group_weights
 
     def __sklearn_tags__(self) -> Any:
@@ -109,7 +109,7 @@ class MultiLabelDiffrac(AffineClusterer):
         DegenerateDataWarning
             If the relaxation holds fewer than n_labels labels.
         """
-        with spend(within(as_seconds(self.time_limit))):
+        with time_limited(deadline_after(as_seconds(self.time_limit))):
             return self._fit(X)
 
     def _fit(self, X: npt.ArrayLike) -> Self:
@@ -118,11 +118,11 @@ class MultiLabelDiffrac(AffineClusterer):
         table = self._read_table(X, ensure_min_samples=2)
         data = self._scale(table_array(table))
         result = self._solve(data.X, "fista")
-        found = fit_label_mixture(result.F, k, restarts=self.restarts, rng=choose_seed(self.random_state))
+        found = fit_label_mixture(result.F, k, n_init=self.n_init, rng=choose_seed(self.random_state))
         self.weights_, self.objective_ = found.weights, found.objective
         V, offsets = affine_functions(data.X.array(), result, found.scores)
-        self.coef_ = V * data.unit
-        self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.unit
+        self.coef_ = V * data.inverse_scale
+        self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.inverse_scale
         self.intercept_ = offsets - self.coef_ @ data.mean
         self.labels_ = self._label(self._decide(table))
         self.signs_ = 2.0 * self.labels_ - 1.0

@@ -8,15 +8,15 @@ import numpy as np
 
 from diffrac_cvx.errors import ResourceError
 
-CLEAR = "/proc/self/clear_refs"
+CLEAR_REFS = "/proc/self/clear_refs"
 
 
-def require_memory(bytes_needed: float, what: str, instead: str, limit: float | None = None) -> None:
+def require_memory(bytes_needed: float, what: str, remedy: str, limit: float | None = None) -> None:
     """Raise ResourceError if so many bytes exceed the limit, in bytes, by default the free memory of the machine."""
     available = available_memory() if limit is None else limit
     if bytes_needed > available:
         raise ResourceError(
-            f"{what} needs about {bytes_needed / 1e9:.3g} GB and {available / 1e9:.3g} GB are available; {instead}"
+            f"{what} needs about {bytes_needed / 1e9:.3g} GB and {available / 1e9:.3g} GB are available; {remedy}"
         )
 
 
@@ -33,14 +33,14 @@ def available_memory() -> float:
     return free
 
 
-def resident(which: str, process: int | None = None) -> float:
+def resident_memory(which: str, process: int | None = None) -> float:
     """Return the memory of this process in bytes, now ("VmRSS") or at its peak ("VmHWM"); only Linux reports both.
 
     Elsewhere both are the peak of getrusage, which on Linux starts from that of the parent process.  Of another
     process, named by its number, NaN is returned where Linux does not say.
     """
-    place = f"/proc/{'self' if process is None else process}/status"
-    with contextlib.suppress(OSError, StopIteration, ValueError), open(place) as lines:
+    path = f"/proc/{'self' if process is None else process}/status"
+    with contextlib.suppress(OSError, StopIteration, ValueError), open(path) as lines:
         return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith(which))
     if process is not None:
         return np.nan
@@ -52,8 +52,8 @@ def resident(which: str, process: int | None = None) -> float:
     return peak if sys.platform == "darwin" else 1024.0 * peak
 
 
-def reset_peak() -> float:
+def reset_peak_memory() -> float:
     """Forget the peak of this process's memory, where the system can, and return its memory now, in bytes."""
-    with contextlib.suppress(OSError), open(CLEAR, "w") as file:
+    with contextlib.suppress(OSError), open(CLEAR_REFS, "w") as file:
         file.write("5")
-    return resident("VmRSS")
+    return resident_memory("VmRSS")

@@ -23,20 +23,22 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.machine.memory import reset_peak, resident
+from diffrac_cvx.machine.memory import reset_peak_memory, resident_memory
 
-GRACE = 2.0  # seconds that a solver has to stop by its callback and return its point,
-PATIENCE = 0.7  # and that a call without one has to end by itself: a new process takes longer to start
-POLL = 0.05
-IDLE = 1800.0  # seconds without a call after which a process ends by itself
+CALLBACK_STOP_SECONDS = 2.0  # seconds that a solver has to stop by its callback and return its point,
+STOP_SECONDS = 0.7  # and that a call without one has to end by itself: a new process takes longer to start
+POLL_SECONDS = 0.05
+IDLE_TIMEOUT = 1800.0  # seconds without a call after which a process ends by itself
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-PROGRAM = (  # only the caller handles Ctrl-C, so the process ignores it from its start
+WORKER_PROGRAM = (  # only the caller handles Ctrl-C, so the process ignores it from its start
     "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
     "from diffrac_cvx.machine.processes import main; main()"
 )
 
 
-APART = {"largest": 0.0}  # growth of memory in other processes, of the calls made from this one since it was set to 0
+CHILD_MEMORY = {
+    "largest": 0.0
+}  # growth of memory in other processes, of the calls made from this one since it was set to 0
 
 
 class StoppedError(Exception):
@@ -63,16 +65,16 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """A function of a module and what it is called with; `reports` if it takes a `callback` that can stop it."""
+    """A function of a module and what it is called with; `takes_callback` if it takes a `callback` that can stop it."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    reports: bool = False
+    takes_callback: bool = False
 
 
 @dataclass(frozen=True)
-class Answer:
+class CallResult:
     """What the call returned or raised, what it warned of, and the growth of resident memory, NaN where unknown.
 
     To the growth of its process the largest of those is added that it has let work for it, as `solve` does where there
@@ -85,24 +87,24 @@ class Answer:
     peak: float = np.nan
 
 
-class Start(NamedTuple):
+class CallStarted(NamedTuple):
     """Says that a call begins."""
 
 
-class Report(NamedTuple):
+class ProgressReport(NamedTuple):
     """What a call's callback was passed."""
 
     progress: Any
 
 
-class Stop(NamedTuple):
+class StopRequest(NamedTuple):
     """Asks the running call to stop by its callback."""
 
 
-Message = Start | Report | Answer
+Message = CallStarted | ProgressReport | CallResult
 
 
-def never() -> bool:
+def never_stop() -> bool:
     return False
 
 
@@ -115,37 +117,37 @@ class Worker:
     def __init__(self, memory_limit: float | None = None) -> None:
         self.memory_limit = memory_limit
         self.process: subprocess.Popen[bytes] | None = None
-        self.before = np.nan  # its memory when the call began, in bytes
+        self.memory_before = np.nan  # its memory when the call began, in bytes
         self.messages: queue.Queue[Message | None] = queue.Queue()
         self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self.turn = threading.Lock()
+        self.lock = threading.Lock()
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start the process unless it runs, and return it; it imports while the caller does other things."""
         if self.process is None or self.process.poll() is not None:
             self.messages = queue.Queue()
             limit = [] if self.memory_limit is None else [str(int(self.memory_limit))]
-            places = os.pathsep.join(place or os.getcwd() for place in sys.path)
+            path_entries = os.pathsep.join(place or os.getcwd() for place in sys.path)
             self.process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, *limit],
+                [sys.executable, "-c", WORKER_PROGRAM, *limit],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env={**os.environ, **ONE_THREAD, "PYTHONPATH": places},
+                env={**os.environ, **ONE_THREAD, "PYTHONPATH": path_entries},
             )
             self.outbox.put(None)
             self.outbox = queue.SimpleQueue()
-            threading.Thread(target=forward, args=(self.process, self.messages), daemon=True).start()
-            threading.Thread(target=deliver, args=(self.process, self.outbox), daemon=True).start()
+            threading.Thread(target=receive_messages, args=(self.process, self.messages), daemon=True).start()
+            threading.Thread(target=send_messages, args=(self.process, self.outbox), daemon=True).start()
         return self.process
 
     def call(
         self,
         call: Call,
         *,
-        stopped: Callable[[], bool] = never,
-        tell: Callable[[Any], object] = lambda _: None,
+        stopped: Callable[[], bool] = never_stop,
+        callback: Callable[[Any], object] = lambda _: None,
         seconds: float | None = None,
-    ) -> Answer:
+    ) -> CallResult:
         """Do a call there and wait for its answer.
 
         Parameters
@@ -154,7 +156,7 @@ class Worker:
             What to do.
         stopped : callable
             Asked many times a second whether to stop.
-        tell : callable
+        callback : callable
             Is passed what the call's callback is passed.
         seconds : float, optional
             What the call may take, the start of the process not counted.
@@ -167,49 +169,51 @@ class Worker:
         try:
             content = pickle.dumps(call)
         except Exception as error:  # pickle raises errors of many kinds
-            return Answer(error=TypeError(f"the call cannot be sent to another process: {error}"))
-        with self.turn:
+            return CallResult(error=TypeError(f"the call cannot be sent to another process: {error}"))
+        with self.lock:
             if stopped():
                 raise StoppedError
-            process, self.before = self.start(), np.nan
+            process, self.memory_before = self.start(), np.nan
             try:
                 self.outbox.put(content)  # without waiting for the process to read: it may still be starting
-                answer = self.wait(GRACE if call.reports else PATIENCE, stopped, tell, seconds)
+                answer = self.wait(
+                    CALLBACK_STOP_SECONDS if call.takes_callback else STOP_SECONDS, stopped, callback, seconds
+                )
             except BaseException:  # a late answer must not be taken for that of the next call
-                take_apart(resident("VmHWM", process.pid) - self.before)
+                record_child_memory(resident_memory("VmHWM", process.pid) - self.memory_before)
                 self.close()
                 raise
-            take_apart(answer.peak)
+            record_child_memory(answer.peak)
             return answer
 
     def wait(
-        self, grace: float, stopped: Callable[[], bool], tell: Callable[[Any], object], seconds: float | None
-    ) -> Answer:
+        self, grace: float, stopped: Callable[[], bool], callback: Callable[[Any], object], seconds: float | None
+    ) -> CallResult:
         """Wait for the answer to the call that was sent, which has `grace` seconds to end once it is asked to."""
-        limit, last = np.inf, np.inf  # times at which it is out of time, and at which a stop is enforced
+        limit, kill_time = np.inf, np.inf  # times at which it is out of time, and at which a stop is enforced
         while True:
             with contextlib.suppress(queue.Empty):
-                message = self.messages.get(timeout=POLL)
-                if isinstance(message, Answer):
+                message = self.messages.get(timeout=POLL_SECONDS)
+                if isinstance(message, CallResult):
                     return message
                 if message is None:
                     assert self.process is not None
                     raise WorkerDiedError(self.process.wait())
-                if isinstance(message, Start):
+                if isinstance(message, CallStarted):
                     assert self.process is not None
-                    self.before = resident("VmRSS", self.process.pid)
+                    self.memory_before = resident_memory("VmRSS", self.process.pid)
                     limit = np.inf if seconds is None else time.perf_counter() + seconds
-                if isinstance(message, Report) and last == np.inf:
-                    tell(message.progress)
+                if isinstance(message, ProgressReport) and kill_time == np.inf:
+                    callback(message.progress)
             now = time.perf_counter()
-            if now > last:
+            if now > kill_time:
                 raise StoppedError
             if now > limit:
                 assert seconds is not None
                 raise OutOfTimeError(seconds)
-            if last == np.inf and stopped():
-                last = now + grace
-                self.outbox.put(pickle.dumps(Stop()))
+            if kill_time == np.inf and stopped():
+                kill_time = now + grace
+                self.outbox.put(pickle.dumps(StopRequest()))
 
     def close(self) -> None:
         """Kill the process, whatever it does."""
@@ -219,42 +223,42 @@ class Worker:
             self.process.wait()
 
 
-def take_apart(growth: float) -> None:
+def record_child_memory(growth: float) -> None:
     """Take note of the growth of another process's memory, NaN where it is not known."""
-    APART["largest"] = float(np.fmax(APART["largest"], growth))
+    CHILD_MEMORY["largest"] = float(np.fmax(CHILD_MEMORY["largest"], growth))
 
 
-def write(stream: IO[bytes], content: bytes) -> None:
+def write_message(stream: IO[bytes], content: bytes) -> None:
     """Write a pickled message, itself as one pickle of bytes: after one that cannot be read, the next still can."""
     pickle.dump(content, stream)
     stream.flush()
 
 
-def read(stream: IO[bytes]) -> Any:
+def read_message(stream: IO[bytes]) -> Any:
     """Return the next message; one that cannot be read is an answer that says so."""
     content = pickle.load(stream)
     try:
         return pickle.loads(content)
     except Exception as error:  # pickle raises errors of many kinds
-        return Answer(error=TypeError(f"what was sent from another process cannot be read: {error}"))
+        return CallResult(error=TypeError(f"what was sent from another process cannot be read: {error}"))
 
 
-def forward(process: subprocess.Popen[bytes], messages: queue.Queue[Message | None]) -> None:
+def receive_messages(process: subprocess.Popen[bytes], messages: queue.Queue[Message | None]) -> None:
     """Pass on the messages of the process, and None when it has ended."""
     assert process.stdout is not None
     try:
         while True:
-            messages.put(read(process.stdout))
+            messages.put(read_message(process.stdout))
     except (EOFError, OSError, ValueError, pickle.UnpicklingError):
         messages.put(None)
 
 
-def deliver(process: subprocess.Popen[bytes], outbox: "queue.SimpleQueue[bytes | None]") -> None:
-    """Write what is sent to the process until it ends, which `forward` reports, or nothing more is to be sent."""
+def send_messages(process: subprocess.Popen[bytes], outbox: "queue.SimpleQueue[bytes | None]") -> None:
+    """Write what is sent to the process until it ends, which `receive_messages` reports, or nothing more is to be sent."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
         while (content := outbox.get()) is not None:
-            write(process.stdin, content)
+            write_message(process.stdin, content)
     with contextlib.suppress(OSError):
         process.stdin.close()
 
@@ -262,43 +266,43 @@ def deliver(process: subprocess.Popen[bytes], outbox: "queue.SimpleQueue[bytes |
 # In the other process
 
 
-def perform(call: Call, report: Callable[[Any], object], stopped: Callable[[], bool]) -> Answer:
+def perform(call: Call, report: Callable[[Any], object], stopped: Callable[[], bool]) -> CallResult:
     """Do a call; its errors are part of the answer."""
 
     def callback(progress: Any) -> bool:
         report(progress)
         return stopped()
 
-    options = {**call.options, "callback": callback} if call.reports else call.options
-    before, APART["largest"] = reset_peak(), 0.0
+    options = {**call.options, "callback": callback} if call.takes_callback else call.options
+    memory_before, CHILD_MEMORY["largest"] = reset_peak_memory(), 0.0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
-            answer = Answer(call.function(*call.arguments, **options))
+            answer = CallResult(call.function(*call.arguments, **options))
         except Exception as error:  # whatever it is, the caller reports it
-            answer = Answer(error=error)
+            answer = CallResult(error=error)
     texts = tuple(dict.fromkeys(str(warning.message) for warning in caught if warning.category is not RuntimeWarning))
-    return replace(answer, warnings=texts, peak=resident("VmHWM") - before + APART["largest"])
+    return replace(answer, warnings=texts, peak=resident_memory("VmHWM") - memory_before + CHILD_MEMORY["largest"])
 
 
-def pack(message: Message) -> bytes:
+def pack_message(message: Message) -> bytes:
     """Return the pickle of a message; what cannot be pickled becomes an error that says so."""
     try:
         return pickle.dumps(message)
     except Exception as error:
-        return pickle.dumps(Answer(error=TypeError(f"the answer cannot be sent to another process: {error}")))
+        return pickle.dumps(CallResult(error=TypeError(f"the answer cannot be sent to another process: {error}")))
 
 
 def serve(source: IO[bytes], sink: IO[bytes]) -> None:
     """Perform the calls that come in, one after the other, until the source ends or nothing comes for a while."""
-    calls: queue.Queue[Call | Answer] = queue.Queue()
+    calls: queue.Queue[Call | CallResult] = queue.Queue()
     stopping = threading.Event()
 
     def listen() -> None:
         try:
             while True:
-                message = read(source)
-                if isinstance(message, Stop):
+                message = read_message(source)
+                if isinstance(message, StopRequest):
                     stopping.set()
                 else:
                     calls.put(message)
@@ -308,24 +312,24 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
             os._exit(0)
 
     def send(message: Message) -> None:
-        content = pack(message)
+        content = pack_message(message)
         try:
-            write(sink, content)
+            write_message(sink, content)
         except BrokenPipeError:
             os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
         try:
-            call = calls.get(timeout=IDLE)
+            call = calls.get(timeout=IDLE_TIMEOUT)
         except queue.Empty:
             return
         stopping.clear()
-        send(Start())
+        send(CallStarted())
         send(
             call
-            if isinstance(call, Answer)
-            else perform(call, lambda progress: send(Report(progress)), stopping.is_set)
+            if isinstance(call, CallResult)
+            else perform(call, lambda progress: send(ProgressReport(progress)), stopping.is_set)
         )
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, TextIO
 
 # Characters with which a spreadsheet begins a formula, the full-width forms and what it skips before them included.
-FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")  # noqa: RUF001
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+SPREADSHEET_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")  # noqa: RUF001
+NUMERIC_TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # What a terminal acts on: escape sequences, and marks that reverse the direction of the text.
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """Give the path of a new file in the same folder, which takes the place of `path` if nothing is raised.
 
     A reader sees the old file or the new one, also where the disk is full or the process is killed.  What is not a
@@ -47,29 +47,29 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text, in UTF-8, whole or not at all."""
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
-def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a table whose text no spreadsheet takes for a formula; all text is quoted, and numbers are not."""
-    with whole_file(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-        write_rows(file, head, rows)
+    with atomic_file(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        write_rows(file, header, rows)
 
 
-def write_rows(file: TextIO, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def write_rows(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write the lines of `write_csv` to an open file."""
     table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
-    table.writerows([as_text(entry) for entry in row] for row in itertools.chain([head], rows))
+    table.writerows([escape_formula(entry) for entry in row] for row in itertools.chain([header], rows))
 
 
-def as_text(value: Any) -> Any:
+def escape_formula(value: Any) -> Any:
     """Return a value for a cell: text that would begin a formula, unless a number as "-1" is, after an apostrophe."""
-    if isinstance(value, str) and FORMULA.match(value) and not NUMBER.fullmatch(value):
+    if isinstance(value, str) and SPREADSHEET_FORMULA.match(value) and not NUMERIC_TEXT.fullmatch(value):
         return f"'{value}"
     return value
 
 
-def printable(text: str) -> str:
+def escape_control(text: str) -> str:
     """Return a text without what a terminal acts on; tabs and ends of lines stay."""
-    return CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+    return CONTROL_CHARACTERS.sub(lambda match: repr(match[0])[1:-1], text)

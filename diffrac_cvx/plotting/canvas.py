@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy
 
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.machine.writing import printable
+from diffrac_cvx.machine.writing import escape_control
 from diffrac_cvx.points.checks import Array, one_of
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 else:
     Axes = Annotation = Any
 
-ACCENT, SECOND, GREY, PALE = "#b2182b", "#2166ac", "#555555", "#b0b0b0"
+ACCENT, SECONDARY, GRAY, PALE = "#b2182b", "#2166ac", "#555555", "#b0b0b0"
 WIDTH, HEIGHT = 5.2, 3.6  # inches, of one panel
 PER_DEVIATION = "coefficient per std. deviation"
-LONGEST = 40  # characters of a name that are drawn
-MOST_NAMED = 8  # lines of a legend: with more it would leave the axes
-APART: ContextVar[bool] = ContextVar("apart", default=False)  # whether figures are made without pyplot
+MAX_NAME_LENGTH = 40  # characters of a name that are drawn
+MAX_LEGEND_ENTRIES = 8  # lines of a legend: with more it would leave the axes
+WITHOUT_PYPLOT: ContextVar[bool] = ContextVar("apart", default=False)  # whether figures are made without pyplot
 
 
 class Style(NamedTuple):
@@ -36,7 +36,7 @@ class Style(NamedTuple):
 
 
 STYLES = (  # the first two are the package's, the others Okabe and Ito's
-    Style(SECOND, "-", "o"),
+    Style(SECONDARY, "-", "o"),
     Style(ACCENT, "--", "^"),
     Style("#009E73", "-.", "s"),
     Style("#E69F00", "-", "D"),
@@ -45,12 +45,19 @@ STYLES = (  # the first two are the package's, the others Okabe and Ito's
     Style("#56B4E9", "-", "X"),
     Style("#7f7f7f", "-.", "*"),
 )
-SHORT = {"c": "color", "ls": "linestyle", "lw": "linewidth", "ms": "markersize", "fc": "facecolor", "ec": "edgecolor"}
+STYLE_ALIASES = {
+    "c": "color",
+    "ls": "linestyle",
+    "lw": "linewidth",
+    "ms": "markersize",
+    "fc": "facecolor",
+    "ec": "edgecolor",
+}
 
 
 def merge_style(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return keywords for an artist: the defaults, and those given, also by matplotlib's short names, over them."""
-    return {**default, **{SHORT.get(name, name): value for name, value in given.items()}}
+    return {**default, **{STYLE_ALIASES.get(name, name): value for name, value in given.items()}}
 
 
 def style_of(k: int) -> Style:
@@ -74,7 +81,7 @@ def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HE
         return given[:panels]
     shape = (1, panels) if across else (panels, 1)
     options: dict[str, Any] = {"sharex": not across, "squeeze": False}
-    if APART.get():
+    if WITHOUT_PYPLOT.get():
         from matplotlib.figure import Figure
 
         grid = Figure(figsize=size, layout="constrained").subplots(*shape, **options)
@@ -121,13 +128,13 @@ class Display:
 
 
 @contextmanager
-def apart_from_pyplot() -> Iterator[None]:
+def without_pyplot() -> Iterator[None]:
     """Make figures that pyplot, which is not safe to use from several threads, does not know of, in this thread."""
-    token = APART.set(True)
+    token = WITHOUT_PYPLOT.set(True)
     try:
         yield
     finally:
-        APART.reset(token)
+        WITHOUT_PYPLOT.reset(token)
 
 
 def pyplot() -> Any:
@@ -143,7 +150,7 @@ def short_legend(
     """Make a legend of the first few artists that were drawn, how many more of the total there are, and others."""
     from matplotlib.lines import Line2D
 
-    named = list(drawn) if len(drawn) <= MOST_NAMED else list(drawn[: MOST_NAMED - 1])
+    named = list(drawn) if len(drawn) <= MAX_LEGEND_ENTRIES else list(drawn[: MAX_LEGEND_ENTRIES - 1])
     if len(named) < len(drawn):
         more = (len(drawn) if total is None else total) - len(named)
         named.append(Line2D([], [], linestyle="none", label=f"... and {more} more"))
@@ -170,7 +177,7 @@ def label_ends(
     points = 72.0 / ax.figure.dpi
     left = ax.get_xlim()[0]
     at = np.array([ax.transData.transform((left, height))[1] * points for height in heights])
-    moved = keep_apart(at, 1.25 * size) - at
+    moved = separate_positions(at, 1.25 * size) - at
     return [
         ax.annotate(
             text, (1.0, height), (5.0, float(shift)), xycoords=("axes fraction", "data"), textcoords="offset points",
@@ -180,7 +187,7 @@ def label_ends(
     ]  # fmt: skip
 
 
-def keep_apart(at: Array, distance: float) -> Array:
+def separate_positions(at: Array, distance: float) -> Array:
     """Return the positions nearest to these, in the sense of least squares, that keep their order and a distance."""
     order = np.argsort(at, kind="stable")
     room = distance * np.arange(len(at))  # without which this is an isotonic regression
@@ -190,13 +197,13 @@ def keep_apart(at: Array, distance: float) -> Array:
     return moved
 
 
-def plain(name: str) -> str:
+def format_name(name: str) -> str:
     """Return a name from the data as a figure shows it: as it is, dollars included, on one line and not too long."""
-    line = " ".join(printable(name).split())
-    return (line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}...").replace("$", r"\$")
+    line = " ".join(escape_control(name).split())
+    return (line if len(line) <= MAX_NAME_LENGTH else f"{line[: MAX_NAME_LENGTH - 3]}...").replace("$", r"\$")
 
 
-def names_of(features: npt.ArrayLike | None, d: int) -> list[str]:
+def as_feature_names(features: npt.ArrayLike | None, d: int) -> list[str]:
     """Return d names of features, x0, x1, ... unless given."""
     if features is None:
         return [f"x{j}" for j in range(d)]

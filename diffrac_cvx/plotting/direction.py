@@ -15,8 +15,8 @@ from diffrac_cvx.rounding.directions import best_direction, leading_direction
 from diffrac_cvx.rounding.directions import threshold as threshold_between
 
 HATCHES = (None, "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++")
-DISTINCT = len(HATCHES) ** 2  # colours with hatches
-OTHERS = (canvas.GREY, "oo")  # colour and hatch of the labels after these, which share one histogram
+N_STYLES = len(HATCHES) ** 2  # colours with hatches
+OTHER_STYLE = (canvas.GRAY, "oo")  # colour and hatch of the labels after these, which share one histogram
 
 
 class DirectionDisplay(canvas.Display):
@@ -55,7 +55,7 @@ class DirectionDisplay(canvas.Display):
         per_deviation: bool = False,
     ) -> None:
         self.coefficients = as_matrix(np.reshape(coefficients, (-1, 1)), "coefficients")[:, 0]
-        self.feature_names = canvas.names_of(feature_names, len(self.coefficients))
+        self.feature_names = canvas.as_feature_names(feature_names, len(self.coefficients))
         self.per_deviation = per_deviation
         self._axis_label = canvas.PER_DEVIATION if per_deviation else "coefficient $v_j$"
         self.support = np.asarray(self.coefficients != 0.0 if support is None else support, dtype=bool)
@@ -147,9 +147,9 @@ class DirectionDisplay(canvas.Display):
         (ax,) = self._open(ax, size=(canvas.WIDTH, 0.8 + 0.22 * max(count, 4)))
         style = {"color": np.where(self.support[self.shown_], canvas.ACCENT, canvas.PALE).tolist()}
         self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **canvas.merge_style(style, kwargs))
-        ax.set_yticks(np.arange(count), [canvas.plain(self.feature_names[j]) for j in self.shown_])
+        ax.set_yticks(np.arange(count), [canvas.format_name(self.feature_names[j]) for j in self.shown_])
         ax.set_ylim(count - 0.4, -0.6)
-        ax.axvline(0.0, color=canvas.GREY, linewidth=0.8)
+        ax.axvline(0.0, color=canvas.GRAY, linewidth=0.8)
         ax.set_xlabel(self._axis_label)
         if count < len(self.coefficients):
             ax.set_ylabel(f"the {count} largest of {len(self.coefficients)}")
@@ -162,7 +162,7 @@ class DirectionDisplay(canvas.Display):
         (outer,) = ax.plot(self.shown_[~inside], v[~inside], "o", color=canvas.PALE, markersize=2.0)
         (inner,) = ax.plot(self.shown_[inside], v[inside], "o", color=canvas.ACCENT, markersize=4.0)
         self.heads_ = (inner, outer)
-        ax.axhline(0.0, color=canvas.GREY, linewidth=0.8)
+        ax.axhline(0.0, color=canvas.GRAY, linewidth=0.8)
         ax.set_xlabel("feature $j$, counted from 0")
         ax.set_ylabel(self._axis_label)
 
@@ -286,12 +286,12 @@ class ProjectionDisplay(canvas.Display):
         edges: list[float] = np.histogram_bin_edges(self.projection, bins).tolist()
         self.bars_: list[Any] = []
         for k, (name, points) in enumerate(self._parts()):
-            style = canvas.merge_style(fill_of(k) | {"label": f"{name}, {len(points)} points"}, kwargs)
+            style = canvas.merge_style(histogram_style(k) | {"label": f"{name}, {len(points)} points"}, kwargs)
             self.bars_.append(ax.hist(points, edges, **style)[2])
-        self.threshold_line_ = ax.axvline(self.threshold, color=canvas.GREY, ls="--", lw=1.0, label="threshold")
+        self.threshold_line_ = ax.axvline(self.threshold, color=canvas.GRAY, ls="--", lw=1.0, label="threshold")
         ax.set_xlabel(self.symbol)
         ax.set_ylabel("points")
-        ax.margins(y=0.05 + 0.1 * (min(len(self.classes), canvas.MOST_NAMED) + 1))  # room for the legend
+        ax.margins(y=0.05 + 0.1 * (min(len(self.classes), canvas.MAX_LEGEND_ENTRIES) + 1))  # room for the legend
         drawn = [bars[0] for bars in self.bars_]
         self.legend_ = canvas.short_legend(
             ax, drawn, [self.threshold_line_], total=len(self.classes), fontsize="small", loc="upper left"
@@ -300,21 +300,21 @@ class ProjectionDisplay(canvas.Display):
 
     def _parts(self) -> list[tuple[str, Array]]:
         """Return the names of the labels, each with the projections of its points."""
-        shown, rest = self.classes[:DISTINCT], self.classes[DISTINCT:]
+        shown, others = self.classes[:N_STYLES], self.classes[N_STYLES:]
         parts = [(f"{self.kind} {format_label(label)}", self.projection[self.labels == label]) for label in shown]
-        if len(rest):
-            parts.append((f"{len(rest)} other labels", self.projection[np.isin(self.labels, rest)]))
+        if len(others):
+            parts.append((f"{len(others)} other labels", self.projection[np.isin(self.labels, others)]))
         return parts
 
 
-def fill_of(k: int) -> dict[str, Any]:
+def histogram_style(k: int) -> dict[str, Any]:
     """Return keywords for the k-th histogram: after the last colour the first comes again with another hatch."""
     distinct = canvas.style_of(k).color, HATCHES[(k + k // len(HATCHES)) % len(HATCHES)]
-    color, hatch = distinct if k < DISTINCT else OTHERS
+    color, hatch = distinct if k < N_STYLES else OTHER_STYLE
     face = (color, 0.35 if hatch is None else 0.1)
     return {"histtype": "stepfilled", "facecolor": face, "edgecolor": color, "hatch": hatch, "linewidth": 1.2}
 
 
 def format_label(label: Any) -> str:
     """Return a label as text, numbers without needless digits."""
-    return f"{label:g}" if isinstance(label, (int, float, np.number)) else canvas.plain(str(label))
+    return f"{label:g}" if isinstance(label, (int, float, np.number)) else canvas.format_name(str(label))

@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.paths import Duality, Path, duality, lambda_path, nu_path
+from diffrac_cvx.paths import Duality, RegularizationPath, duality, lambda_path, nu_path
 from diffrac_cvx.plotting import canvas
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.problem.penalties.columns import Groups
+from diffrac_cvx.problem.penalties.columns import FeatureGroups
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 
-VISIBLE = 0.01  # of the largest coefficient: what is smaller lies on the axis and has no name
-SYMBOLS = {"nu": r"$\nu$", "lambda": r"$\lambda$", "alpha": r"$\alpha$"}
-PANELS = {
+VISIBLE_FRACTION = 0.01  # of the largest coefficient: what is smaller lies on the axis and has no name
+PARAMETER_SYMBOLS = {"nu": r"$\nu$", "lambda": r"$\lambda$", "alpha": r"$\alpha$"}
+PANEL_LABELS = {
     "coefficients": "coefficient $v_j$",
     "value": "value, proved bracket",
     "eigenvalue_ratio": r"$\lambda_2 / \lambda_1$ of $Y$",
@@ -25,17 +25,29 @@ PANELS = {
     "seconds": "seconds",
     "groups": r"length of a group $\|v_g\|_2$",
 }
-SIDES = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
-CORNERS: dict[str, Any] = {"constrained": "upper right", "penalised": "upper left"}  # where the curves are not
-CRITERIA = {
+DUALITY_LABELS = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
+LEGEND_LOCATIONS: dict[str, Any] = {"constrained": "upper right", "penalised": "upper left"}  # where the curves are not
+CRITERION_LABELS = {
     "consensus": "consensus",
     "stability": "stability",
     "separation": "separation",
     "eigenvalue_ratio": r"$-\lambda_2 / \lambda_1$ of $Y$",
     "label_gap": r"$-$ label gap",
 }
-CHOICE: dict[str, Any] = {"marker": "*", "markersize": 13.0, "color": canvas.ACCENT, "linestyle": "none", "zorder": 4}
-NO_ANSWER: dict[str, Any] = {"marker": "x", "markersize": 6.0, "color": canvas.GREY, "linestyle": "none", "zorder": 3}
+CHOICE_STYLE: dict[str, Any] = {
+    "marker": "*",
+    "markersize": 13.0,
+    "color": canvas.ACCENT,
+    "linestyle": "none",
+    "zorder": 4,
+}
+WARNING_STYLE: dict[str, Any] = {
+    "marker": "x",
+    "markersize": 6.0,
+    "color": canvas.GRAY,
+    "linestyle": "none",
+    "zorder": 3,
+}
 
 
 class PathDisplay(canvas.Display):
@@ -66,12 +78,15 @@ class PathDisplay(canvas.Display):
     texts_: list[Any]
 
     def __init__(
-        self, path: Path, feature_names: npt.ArrayLike | None = None, deviations: npt.ArrayLike | None = None
+        self,
+        path: RegularizationPath,
+        feature_names: npt.ArrayLike | None = None,
+        deviations: npt.ArrayLike | None = None,
     ) -> None:
         self.path = path
         deviations = path.deviations if deviations is None else deviations
         d = path.directions.shape[1]
-        self.feature_names = canvas.names_of(feature_names, d)
+        self.feature_names = canvas.as_feature_names(feature_names, d)
         self.per_deviation = deviations is not None
         self.deviations = np.ones(d) if deviations is None else np.asarray(deviations, dtype=float)
         if self.deviations.shape != (d,):
@@ -98,7 +113,7 @@ class PathDisplay(canvas.Display):
         return cls(lambda_path(X, lams, **options), feature_names, np.asarray(X, dtype=float).std(axis=0))
 
     def plot(
-        self, ax: Any = None, *, panels: Sequence[str] | str | None = None, labelled: int = 6, **kwargs: Any
+        self, ax: Any = None, *, panels: Sequence[str] | str | None = None, labeled: int = 6, **kwargs: Any
     ) -> Self:
         """Draw the panels, lambda decreasing to the right, so that coefficients grow.
 
@@ -123,8 +138,8 @@ class PathDisplay(canvas.Display):
         ParameterError
             If a panel is not known, or is the error or the groups and the path has none.
         """
-        usual = {} if self.path.groups is None else {"groups": "", "value": ""}
-        asked = canvas.panels_for(ax, panels, usual | PANELS)
+        defaults = {} if self.path.groups is None else {"groups": "", "value": ""}
+        asked = canvas.panels_for(ax, panels, defaults | PANEL_LABELS)
         if "error" in asked and self.path.error is None:
             raise ParameterError("the path has no error; give y to nu_path or lambda_path")
         if "groups" in asked and self.path.groups is None:
@@ -132,33 +147,33 @@ class PathDisplay(canvas.Display):
                 "the path has no groups; give groups to lambda_path, or a penalty with groups to nu_path"
             )
         self.lines_, self.texts_, self.fill_ = {}, [], None
-        labels = PANELS | ({"coefficients": canvas.PER_DEVIATION} if self.per_deviation else {})
+        labels = PANEL_LABELS | ({"coefficients": canvas.PER_DEVIATION} if self.per_deviation else {})
         for name, axes in self._open_panels(ax, asked, labels):
             canvas.scale_x(axes, self.path.parameter)
             if self.path.name == "lambda" and not axes.xaxis_inverted():
                 axes.invert_xaxis()
             if name in ("coefficients", "groups"):
-                self._coefficients(axes, name, labelled, kwargs)
+                self._coefficients(axes, name, labeled, kwargs)
             else:
                 self._curve(axes, name, kwargs)
-            self._label_x(ax, axes, SYMBOLS[self.path.name])
+            self._label_x(ax, axes, PARAMETER_SYMBOLS[self.path.name])
         return self
 
-    def _coefficients(self, ax: canvas.Axes, name: str, labelled: int, kwargs: dict[str, Any]) -> None:
+    def _coefficients(self, ax: canvas.Axes, name: str, labeled: int, kwargs: dict[str, Any]) -> None:
         V, at, titles = self.path.directions * self.deviations, self.path.parameter, self.feature_names
         if name == "groups" and self.path.groups is not None:
             V, titles = replace(self.path, deviations=self.deviations).group_norms, group_titles(self.path.groups)
         size = np.abs(V).max(axis=0)
-        largest = np.argsort(-size, kind="stable")[: min(labelled, len(canvas.STYLES))]
-        named = largest[size[largest] > VISIBLE * size.max()].tolist()
+        largest = np.argsort(-size, kind="stable")[: min(labeled, len(canvas.STYLES))]
+        named = largest[size[largest] > VISIBLE_FRACTION * size.max()].tolist()
         pale = canvas.merge_style({"color": canvas.PALE, "linewidth": 0.8, "zorder": 1}, kwargs)
-        ax.axhline(0.0, color=canvas.GREY, linewidth=0.6, zorder=0)
+        ax.axhline(0.0, color=canvas.GRAY, linewidth=0.6, zorder=0)
         self.lines_[name] = [
             ax.plot(at, V[:, j], **(canvas.line_style(named.index(j), kwargs) if j in named else pale))[0]
             for j in range(V.shape[1])
         ]
         end = 0 if ax.xaxis_inverted() else -1
-        texts = [canvas.plain(titles[j]) for j in named]
+        texts = [canvas.format_name(titles[j]) for j in named]
         colors = [self.lines_[name][j].get_color() for j in named]
         self.texts_ += canvas.label_ends(ax, V[end, named].tolist(), texts, colors)
 
@@ -166,12 +181,12 @@ class PathDisplay(canvas.Display):
         at = self.path.parameter
         self.lines_[name] = ax.plot(at, getattr(self.path, name), **canvas.line_style(0, kwargs))
         if name == "value":
-            self.fill_ = ax.fill_between(at, self.path.lower, self.path.upper, color=canvas.SECOND, alpha=0.2, lw=0)
+            self.fill_ = ax.fill_between(at, self.path.lower, self.path.upper, color=canvas.SECONDARY, alpha=0.2, lw=0)
         if name in ("error", "imbalance", "eigenvalue_ratio"):
             ax.set_ylim(-0.04, 1.04)
 
 
-def group_titles(groups: Groups) -> list[str]:
+def group_titles(groups: FeatureGroups) -> list[str]:
     """Return the names of groups, with the number of columns where there are several."""
     return [
         name if size == 1 else f"{name} ({size} columns)" for name, size in zip(groups.names, groups.sizes, strict=True)
@@ -208,9 +223,14 @@ class DualityDisplay(canvas.Display):
     line_: Any
     sums_: Any
 
-    def __init__(self, duality: Duality, constrained: Path | None = None, penalised: Path | None = None) -> None:
+    def __init__(
+        self,
+        duality: Duality,
+        constrained: RegularizationPath | None = None,
+        penalized: RegularizationPath | None = None,
+    ) -> None:
         self.duality, self.constrained = duality, constrained
-        self.penalised = duality.penalised if penalised is None else penalised
+        self.penalized = duality.penalized if penalized is None else penalized
 
     @classmethod
     def from_data(cls, X: npt.ArrayLike, nus: npt.ArrayLike, **options: Any) -> Self:
@@ -239,34 +259,36 @@ class DualityDisplay(canvas.Display):
             If a panel is not known.
         """
         self.band_ = self.points_ = self.crosses_ = self.line_ = self.sums_ = None
-        for name, axes in self._open_panels(ax, canvas.panels_for(ax, panels, SIDES), SIDES, across=True):
-            (self._constrained if name == "constrained" else self._penalised)(axes, kwargs)
+        for name, axes in self._open_panels(
+            ax, canvas.panels_for(ax, panels, DUALITY_LABELS), DUALITY_LABELS, across=True
+        ):
+            (self._constrained if name == "constrained" else self._penalized)(axes, kwargs)
             if legend:
-                axes.legend(frameon=False, loc=CORNERS[name], fontsize="small")
+                axes.legend(frameon=False, loc=LEGEND_LOCATIONS[name], fontsize="small")
         return self
 
     def _constrained(self, ax: canvas.Axes, kwargs: dict[str, Any]) -> None:
-        known = self.duality.constrained
-        alphas = np.union1d(np.linspace(known.parameter.min(), 1.0, 401), known.parameter)
+        dual = self.duality.constrained
+        alphas = np.union1d(np.linspace(dual.parameter.min(), 1.0, 401), dual.parameter)
         lower, upper = self.duality.bounds(alphas)
         marks = canvas.line_style(0, kwargs, linestyle="none", label=r"at the solutions of $p(\nu)$")
         self.band_ = ax.fill_between(alphas, lower, upper, color=marks["color"], alpha=0.25, lw=0, label="proved")
-        (self.points_,) = ax.plot(known.parameter, known.value, **marks)
+        (self.points_,) = ax.plot(dual.parameter, dual.value, **marks)
         if self.constrained is not None:
             crosses = canvas.merge_style({"color": canvas.ACCENT}, kwargs) | {"linestyle": "none", "marker": "x"}
-            apart = self.constrained
-            (self.crosses_,) = ax.plot(apart.parameter, apart.value, **crosses, label="solved apart")
+            separate = self.constrained
+            (self.crosses_,) = ax.plot(separate.parameter, separate.value, **crosses, label="solved apart")
         ax.set_xlabel(r"$\alpha$")
 
-    def _penalised(self, ax: canvas.Axes, kwargs: dict[str, Any]) -> None:
-        canvas.scale_x(ax, self.penalised.parameter)
+    def _penalized(self, ax: canvas.Axes, kwargs: dict[str, Any]) -> None:
+        canvas.scale_x(ax, self.penalized.parameter)
         line = canvas.line_style(0, kwargs, label=r"$p(\nu)$") | {"marker": ""}
-        (self.line_,) = ax.plot(self.penalised.parameter, self.penalised.value, **line)
+        (self.line_,) = ax.plot(self.penalized.parameter, self.penalized.value, **line)
         _, upper = self.duality.sums
         marks = canvas.merge_style({"color": canvas.ACCENT, "marker": "o"}, kwargs)
         marks |= {"linestyle": "none", "markerfacecolor": "none"}
         sums = r"$q(\alpha) + \nu\alpha$ at its $\alpha$"
-        (self.sums_,) = ax.plot(self.duality.penalised.parameter, upper, **marks, label=sums)
+        (self.sums_,) = ax.plot(self.duality.penalized.parameter, upper, **marks, label=sums)
         ax.set_xlabel(r"$\nu$")
 
 
@@ -319,7 +341,7 @@ class ChoiceDisplay(canvas.Display):
         self.lines_: dict[str, list[Any]] = {}
         self.marks_: dict[str, Any] = {}
         ridges = np.asarray(self.results["param_ridge"])
-        for name, axes in self._open_panels(ax, canvas.panels_for(ax, panels, CRITERIA), CRITERIA):
+        for name, axes in self._open_panels(ax, canvas.panels_for(ax, panels, CRITERION_LABELS), CRITERION_LABELS):
             if ridges.min() > 0.0:
                 axes.set_xscale("log")
             else:
@@ -339,7 +361,7 @@ class ChoiceDisplay(canvas.Display):
             rows = rows[np.argsort(ridges[rows])]
             label = f"$\\lambda$ = {lam:g}" + (f", $\\nu$ = {nu:g}" if len(set(nus.tolist())) > 1 else "")
             self.lines_[name] += ax.plot(ridges[rows], score[rows], label=label, **canvas.line_style(k, kwargs))
-        bad = np.flatnonzero([len(kinds) > 0 for kinds in self.results["reservations"]])
+        bad = np.flatnonzero([len(kinds) > 0 for kinds in self.results["diagnostics"]])
         if len(bad):
-            ax.plot(ridges[bad], score[bad], label="no answer", **canvas.merge_style(NO_ANSWER, kwargs))
-        (self.marks_[name],) = ax.plot(ridges[self.best], score[self.best], label="chosen", **CHOICE)
+            ax.plot(ridges[bad], score[bad], label="no answer", **canvas.merge_style(WARNING_STYLE, kwargs))
+        (self.marks_[name],) = ax.plot(ridges[self.best], score[self.best], label="chosen", **CHOICE_STYLE)

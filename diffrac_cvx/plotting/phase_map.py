@@ -56,7 +56,7 @@ class PhaseMapDisplay(Display):
         DataError
             If a column is not there, or the lengths differ.
         """
-        columns = [column(table, name) for name in (n, d, value)]
+        columns = [read_column(table, name) for name in (n, d, value)]
         if len({len(found) for found in columns}) != 1 or len(columns[0]) == 0:
             raise DataError(f"columns {n}, {d}, {value} have lengths {[len(found) for found in columns]}")
         rows, row = np.unique(columns[0], return_inverse=True)
@@ -101,7 +101,7 @@ class PhaseMapDisplay(Display):
         return self
 
 
-def column(table: Any, name: str) -> Array:
+def read_column(table: Any, name: str) -> Array:
     """Return a column of a table as numbers."""
     try:
         found = table[name]
@@ -110,9 +110,9 @@ def column(table: Any, name: str) -> Array:
     return np.asarray(found, dtype=float)
 
 
-def edges(centres: Array) -> Array:
+def edges(centers: Array) -> Array:
     """Return the edges of cells around increasing centres."""
-    if len(centres) == 1:
-        return np.array([centres[0] - 0.5, centres[0] + 0.5])
-    middle = (centres[1:] + centres[:-1]) / 2
-    return np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]])
+    if len(centers) == 1:
+        return np.array([centers[0] - 0.5, centers[0] + 0.5])
+    middle = (centers[1:] + centers[:-1]) / 2
+    return np.concatenate([[2 * centers[0] - middle[0]], middle, [2 * centers[-1] - middle[-1]]])

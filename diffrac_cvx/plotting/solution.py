@@ -7,15 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import GREY, Axes, Display, line_style, scale_x, short_legend
+from diffrac_cvx.plotting.canvas import GRAY, Axes, Display, line_style, scale_x, short_legend
 from diffrac_cvx.points.checks import Array, one_of
 from diffrac_cvx.points.factors import eigenvalues
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.problem.result import Progress, Result
 from diffrac_cvx.solvers.branching import OptimalLabels
 
-AGAINST = ("iteration", "seconds")
-FEW = 40  # points on a line, up to which each is marked
+X_AXES = ("iteration", "seconds")
+MAX_MARKERS = 40  # points on a line, up to which each is marked
 
 
 class BracketDisplay(Display):
@@ -80,7 +80,7 @@ class BracketDisplay(Display):
         **kwargs
             Passed to ``Axes.plot``.
         """
-        column = AGAINST.index(one_of(against, "against", AGAINST))
+        column = X_AXES.index(one_of(against, "against", X_AXES))
         (ax,) = self._open(ax)
         self.lower_lines_: list[Any] = []
         self.upper_lines_: list[Any] = []
@@ -88,7 +88,7 @@ class BracketDisplay(Display):
         self.fills_: list[Any] = []
         for k, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
             x, lower, upper = history[:, column], history[:, 2], history[:, 3]
-            marks = 4.0 if len(x) <= FEW else 0.0
+            marks = 4.0 if len(x) <= MAX_MARKERS else 0.0
             style = line_style(k, kwargs, markersize=marks, drawstyle="steps-post")
             if gap:
                 self.gap_lines_ += ax.plot(x, np.maximum(upper - lower, EPS), **{"label": name, **style})
@@ -134,7 +134,7 @@ class SearchDisplay(Display):
     @classmethod
     def from_search(cls, found: OptimalLabels) -> Self:
         """Take the bounds of `optimal_labels`; the last ones are those it returned, in which rounding is counted."""
-        return cls([*found.history, (found.seconds, *found.bracket)], found.root, found.nodes)
+        return cls([*found.history, (found.seconds, *found.bracket)], found.root_bound, found.n_nodes)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw lower and upper bounds as steps, on a logarithmic axis of seconds where they span a factor of twenty.
@@ -151,7 +151,7 @@ class SearchDisplay(Display):
         styles = [line_style(k, kwargs, markersize=0.0, linestyle="-", drawstyle="steps-post") for k in (1, 0)]
         (self.upper_line_,) = ax.plot(seconds, upper, **{"label": "best labels so far", **styles[0]})
         (self.lower_line_,) = ax.plot(seconds, lower, **{"label": "proved lower bound", **styles[1]})
-        self.root_line_ = ax.axhline(self.root, color=GREY, ls=":", lw=1.2, label="bound of the first relaxation")
+        self.root_line_ = ax.axhline(self.root, color=GRAY, ls=":", lw=1.2, label="bound of the first relaxation")
         self.fill_ = ax.fill_between(seconds, lower, upper, step="post", color=styles[1]["color"], alpha=0.12, lw=0)
         scale_x(ax, seconds)
         ax.set_xlabel("seconds")
@@ -225,7 +225,7 @@ class SpectrumDisplay(Display):
 
 def normalize(values: npt.ArrayLike) -> Array:
     """Return nonnegative numbers divided by their sum; negative ones are rounding errors and count as 0."""
-    kept = np.maximum(np.asarray(values, dtype=float), 0.0)
-    if kept.ndim != 1 or len(kept) == 0 or not np.isfinite(kept).all():
+    clipped = np.maximum(np.asarray(values, dtype=float), 0.0)
+    if clipped.ndim != 1 or len(clipped) == 0 or not np.isfinite(clipped).all():
         raise DataError("a spectrum must be a 1-d array of finite numbers, at least one")
-    return np.asarray(kept / (kept.sum() or 1.0))
+    return np.asarray(clipped / (clipped.sum() or 1.0))

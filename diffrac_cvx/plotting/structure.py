@@ -8,8 +8,8 @@ from diffrac_cvx.comparison.structure import StructureTest
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.plotting.canvas import ACCENT, Axes, Display, line_style, short_legend
 
-SPREAD = 0.16  # half the height over which the tables of one null are spread
-NAMES = {"columns": "columns permuted", "covariance": "one Gaussian cloud"}
+JITTER = 0.16  # half the height over which the tables of one null are spread
+NULL_LABELS = {"columns": "columns permuted", "covariance": "one Gaussian cloud"}
 
 
 class StructureDisplay(Display):
@@ -51,12 +51,14 @@ class StructureDisplay(Display):
         (ax,) = self._open(ax)
         self.null_lines_: list[Any] = []
         for row, test in enumerate(self.tests):
-            heights = row + SPREAD * np.resize([-1.0, 0.0, 1.0, -0.5, 0.5], len(test.null_values))
+            heights = row + JITTER * np.resize([-1.0, 0.0, 1.0, -0.5, 0.5], len(test.null_distribution))
             style = line_style(2 * row, kwargs, linestyle="none", alpha=0.7)
-            self.null_lines_ += ax.plot(test.null_values, heights, **style)
-        value = self.tests[0].value
-        self.value_line_ = ax.axvline(value, color=ACCENT, lw=1.5, label="this table")
-        ax.set_yticks(range(len(self.tests)), [f"{NAMES[test.null]}\np = {test.p_value:.2g}" for test in self.tests])
+            self.null_lines_ += ax.plot(test.null_distribution, heights, **style)
+        statistic = self.tests[0].statistic
+        self.value_line_ = ax.axvline(statistic, color=ACCENT, lw=1.5, label="this table")
+        ax.set_yticks(
+            range(len(self.tests)), [f"{NULL_LABELS[test.null]}\np = {test.pvalue:.2g}" for test in self.tests]
+        )
         ax.set_ylim(len(self.tests) - 0.5, -0.5)
         ax.set_xlabel("cost of the split (the smaller, the better)")
         self.legend_ = short_legend(ax, [self.value_line_], fontsize="small")

@@ -15,9 +15,9 @@ import scipy.sparse
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 
 Array = npt.NDArray[np.float64]
-Table = TypeVar("Table", bound=npt.NDArray[Any])
+ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
-SMALLEST = 1e-100  # of the largest weight: squares of what is smaller leave the range of doubles
+MIN_RELATIVE_WEIGHT = 1e-100  # of the largest weight: squares of what is smaller leave the range of doubles
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
@@ -99,12 +99,12 @@ def require_finite(matrix: Array, name: str) -> None:
     """Raise DataError naming the first entry that is NaN or infinite."""
     bad = np.argwhere(~np.isfinite(matrix))
     if len(bad):
-        raise not_finite(name, matrix[tuple(bad[0])], tuple(bad[0]), len(bad))
+        raise not_finite_error(name, matrix[tuple(bad[0])], tuple(bad[0]), len(bad))
 
 
-def not_finite(name: str, value: float, place: tuple[int, ...], count: int) -> DataError:
+def not_finite_error(name: str, value: float, index: tuple[int, ...], count: int) -> DataError:
     """Return the error that names the first of so many entries that are NaN or infinite."""
-    where = ("row {}, column {}" if len(place) == 2 else "entry {}").format(*place)
+    where = ("row {}, column {}" if len(index) == 2 else "entry {}").format(*index)
     more = f" (and {count - 1} more)" if count > 1 else ""
     return DataError(f"{name} is {value} at {where}{more}, counting from 0; drop or impute such entries")
 
@@ -113,16 +113,16 @@ def not_finite(name: str, value: float, place: tuple[int, ...], count: int) -> D
 class PointWeights:
     """Weights of n points, of which m have a positive one."""
 
-    kept: npt.NDArray[np.bool_]  # the points of positive weight, (n,)
-    shares: Array | None  # p_i = w_i / sum w of these points, (m,); None where all are equal
+    mask: npt.NDArray[np.bool_]  # the points of positive weight, (n,)
+    normalized: Array | None  # p_i = w_i / sum w of these points, (m,); None where all are equal
 
     @property
     def has_zeros(self) -> bool:
         """Whether points are left out."""
-        return not self.kept.all()
+        return not self.mask.all()
 
 
-def as_weights(sample_weight: npt.ArrayLike | None, n: int, least: int = 2) -> PointWeights | None:
+def as_weights(sample_weight: npt.ArrayLike | None, n: int, min_positive: int = 2) -> PointWeights | None:
     """Return checked weights of n points, at least so many positive; None where there are none, or all are equal."""
     if sample_weight is None:
         return None
@@ -140,19 +140,23 @@ def as_weights(sample_weight: npt.ArrayLike | None, n: int, least: int = 2) -> P
     require_finite(w, "sample_weight")
     if np.any(w < 0.0):
         i = int(np.argmax(w < 0.0))
-        raise DataError(f"sample_weight is {exact(w[i])} at entry {i}, counting from 0; weights must not be negative")
-    kept = w > 0.0
-    if kept.sum() < least:
-        many = f"{kept.sum()} positive among {n} entries" if kept.any() else "only zeros"
-        raise DataError(f"sample_weight has {many}; at least {least} points need a positive weight")
-    if np.any(w[kept] < SMALLEST * w.max()):
-        tiny = list_some(kept & (w < SMALLEST * w.max()))
-        raise DataError(f"sample_weight is below {SMALLEST:g} of its largest entry at {tiny}; set such weights to 0")
-    positive = w[kept]
+        raise DataError(
+            f"sample_weight is {format_exact(w[i])} at entry {i}, counting from 0; weights must not be negative"
+        )
+    mask = w > 0.0
+    if mask.sum() < min_positive:
+        many = f"{mask.sum()} positive among {n} entries" if mask.any() else "only zeros"
+        raise DataError(f"sample_weight has {many}; at least {min_positive} points need a positive weight")
+    if np.any(w[mask] < MIN_RELATIVE_WEIGHT * w.max()):
+        tiny = format_indices(mask & (w < MIN_RELATIVE_WEIGHT * w.max()))
+        raise DataError(
+            f"sample_weight is below {MIN_RELATIVE_WEIGHT:g} of its largest entry at {tiny}; set such weights to 0"
+        )
+    positive = w[mask]
     if positive.min() == positive.max():
-        return PointWeights(kept, None) if not kept.all() else None
+        return PointWeights(mask, None) if not mask.all() else None
     positive = positive * 2.0 ** -float(np.frexp(positive.max())[1])  # exact, and its sum does not overflow
-    return PointWeights(kept, positive / math.fsum(positive))
+    return PointWeights(mask, positive / math.fsum(positive))
 
 
 def weights_for(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> PointWeights | None:
@@ -160,42 +164,42 @@ def weights_for(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> PointW
     return None if sample_weight is None else as_weights(sample_weight, len(as_table(X)))
 
 
-def every_point(shares: Array | None) -> PointWeights | None:
+def all_positive_weights(weights: Array | None) -> PointWeights | None:
     """Return the weights of points that all have a positive one, from their shares."""
-    return None if shares is None else PointWeights(np.ones(len(shares), dtype=bool), shares)
+    return None if weights is None else PointWeights(np.ones(len(weights), dtype=bool), weights)
 
 
-def points_with_weight(X: Table, weights: PointWeights | None) -> Table:
+def rows_with_weight(X: ArrayT, weights: PointWeights | None) -> ArrayT:
     """Return the rows of positive weight, shape (m, ...)."""
-    return X if weights is None or not weights.has_zeros else cast(Table, X[weights.kept])
+    return X if weights is None or not weights.has_zeros else cast(ArrayT, X[weights.mask])
 
 
 def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool = True, depth: int = 4) -> Array:
-    """Return the (n, d) data matrix of `centred_data`, n >= 2, for methods that state no bounds.
+    """Return the (n, d) data matrix of `centered_data`, n >= 2, for methods that state no bounds.
 
     Columns that vary by no more than the rounding of their mean become zero: they must not be taken for features.
     """
-    data, mean = centred_data(X, weights, warn=warn, depth=depth + 1)
-    used = data if weights is None else data[weights.kept]
-    data[:, np.sqrt(np.mean(used**2, axis=0)) <= rounding_floor(mean, len(used))] = 0.0
+    data, mean = centered_data(X, weights, warn=warn, depth=depth + 1)
+    rows = data if weights is None else data[weights.mask]
+    data[:, np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows))] = 0.0
     return data
 
 
-class Centred(NamedTuple):
+class Centered(NamedTuple):
     """Columns of mean zero, (n, d), and the means that were subtracted, (d,)."""
 
     data: Array
     mean: Array
 
 
-def centred_data(
+def centered_data(
     X: npt.ArrayLike,
     weights: PointWeights | None = None,
     *,
     means: Array | float = 0.0,
     warn: bool = True,
     depth: int = 4,
-) -> Centred:
+) -> Centered:
     """Return the (n, d) data matrix, centred, n >= 2: each column is exact up to rounding of its own variation.
 
     If points have weights, the mean is weighted; points of weight 0 are centred by it too.  From columns that were
@@ -203,33 +207,33 @@ def centred_data(
     up.
     """
     data = as_matrix(X)
-    require_two(len(data))
-    require_moderate(np.abs(data).max(axis=0))
-    used, mean = data if weights is None else data[weights.kept], np.zeros(data.shape[1]) + means
-    constant = used.min(axis=0) == used.max(axis=0)
+    require_two_points(len(data))
+    require_moderate_scale(np.abs(data).max(axis=0))
+    rows, mean = data if weights is None else data[weights.mask], np.zeros(data.shape[1]) + means
+    constant = rows.min(axis=0) == rows.max(axis=0)
     # A difference is rounded in proportion to itself, and it is exact for a column far from zero, so that only the
     # mean has to be found again: the third one is that of numbers as small as the variation of the column.
     for _ in range(3):
-        shift = used.mean(axis=0) if weights is None or weights.shares is None else weights.shares @ used
+        shift = rows.mean(axis=0) if weights is None or weights.normalized is None else weights.normalized @ rows
         data -= shift
         mean += shift
-        used = data if weights is None else data[weights.kept]
+        rows = data if weights is None else data[weights.mask]
     data[:, constant] = 0.0
-    warn_constant(np.sqrt(np.mean(used**2, axis=0)) <= rounding_floor(mean, len(used)), warn, depth + 1)
-    return Centred(data, mean)
+    warn_constant(np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows)), warn, depth + 1)
+    return Centered(data, mean)
 
 
-def require_two(n: int) -> None:
+def require_two_points(n: int) -> None:
     """Raise DataError where there are fewer than two points."""
     if n < 2:
         raise DataError("X has one row; clustering needs at least two points")
 
 
-def require_moderate(largest: Array, names: Sequence[object] | None = None) -> None:
+def require_moderate_scale(largest: Array, names: Sequence[object] | None = None) -> None:
     """Raise DataError where the squares of a column, given its largest absolute value, leave the range of doubles."""
     extreme = (largest > 1e100) | ((largest < 1e-100) & (largest > 0))
     if extreme.any():
-        which = list_some(extreme, names=names)
+        which = format_indices(extreme, names=names)
         raise DataError(f"columns {which} of X have entries beyond 1e-100..1e100; rescale them")
 
 
@@ -246,7 +250,7 @@ def warn_constant(
         warn_degenerate("every column of X is constant, up to rounding: there is nothing to cluster on", warn, depth)
     elif constant.any():
         one = constant.sum() == 1
-        which = f"{'column' if one else 'columns'} {list_some(constant, names=names)} of X"
+        which = f"{'column' if one else 'columns'} {format_indices(constant, names=names)} of X"
         does = "is constant, up to rounding, and carries" if one else "are constant, up to rounding, and carry"
         warn_degenerate(f"{which} {does} no information", warn, depth)
 
@@ -257,12 +261,12 @@ def warn_degenerate(message: str, warn: bool = True, depth: int = 4) -> None:
         warnings.warn(message, DegenerateDataWarning, stacklevel=depth)
 
 
-def list_some(mask: npt.NDArray[np.bool_], most: int = 5, names: Sequence[object] | None = None) -> str:
+def format_indices(mask: npt.NDArray[np.bool_], limit: int = 5, names: Sequence[object] | None = None) -> str:
     """Return the first few indices at which a mask is true, or the names there, as text."""
     found = np.flatnonzero(mask)
     if names is not None:
-        return ", ".join(repr(str(names[j])) for j in found[:most]) + (", ..." if len(found) > most else "")
-    return "[" + ", ".join(map(str, found[:most])) + (", ...]" if len(found) > most else "]")
+        return ", ".join(repr(str(names[j])) for j in found[:limit]) + (", ..." if len(found) > limit else "")
+    return "[" + ", ".join(map(str, found[:limit])) + (", ...]" if len(found) > limit else "]")
 
 
 def as_labels(y: npt.ArrayLike, n: int | None = None, name: str = "y") -> Array:
@@ -286,10 +290,12 @@ def as_clusters(labels: npt.ArrayLike, n: int, n_clusters: int | None = None) ->
         raise DataError(f"labels has shape {raw.shape}; pass one whole number for each of the {n} points")
     if raw.dtype.kind not in "biu" or (raw.size and raw.min() < 0):
         raise DataError("labels must hold whole numbers from 0 on; np.unique(labels, return_inverse=True)[1] are such")
-    least = max(int(raw.max()) + 1, 2)
-    K = least if n_clusters is None else positive_int(n_clusters, "n_clusters")
-    if least > K:
-        raise ParameterError(f"n_clusters = {K} must be at least {least}, for labels up to {least - 1}, and at least 2")
+    min_clusters = max(int(raw.max()) + 1, 2)
+    K = min_clusters if n_clusters is None else positive_int(n_clusters, "n_clusters")
+    if min_clusters > K:
+        raise ParameterError(
+            f"n_clusters = {K} must be at least {min_clusters}, for labels up to {min_clusters - 1}, and at least 2"
+        )
     if K > max(n, 2):
         numbered = "np.unique(labels, return_inverse=True)[1] numbers those there are"
         raise ParameterError(f"{K} clusters are more than the {n} points; {numbered}")
@@ -305,7 +311,7 @@ def as_scalar(value: Any, name: str) -> float:
     return float(array)
 
 
-def exact(number: float) -> str:
+def format_exact(number: float) -> str:
     """Return a number with as many digits as tell it from every other one, 2 and not 2.0."""
     short = f"{number:g}"
     return short if float(short) == number else repr(float(number))
@@ -314,21 +320,21 @@ def exact(number: float) -> str:
 def in_unit_interval(value: Any, name: str) -> float:
     number = as_scalar(value, name)
     if not 0.0 <= number <= 1.0:
-        raise ParameterError(f"{name} = {exact(number)} is outside [0, 1]")
+        raise ParameterError(f"{name} = {format_exact(number)} is outside [0, 1]")
     return number
 
 
 def positive(value: Any, name: str) -> float:
     number = as_scalar(value, name)
     if number <= 0.0:
-        raise ParameterError(f"{name} = {exact(number)} must be greater than 0")
+        raise ParameterError(f"{name} = {format_exact(number)} must be greater than 0")
     return number
 
 
 def nonnegative(value: Any, name: str) -> float:
     number = as_scalar(value, name)
     if number < 0.0:
-        raise ParameterError(f"{name} = {exact(number)} must not be negative")
+        raise ParameterError(f"{name} = {format_exact(number)} must not be negative")
     return number
 
 

@@ -13,18 +13,24 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.errors import DataError, LostError, ParameterError, ResourceError
-from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.errors import ClusterConnectionError, DataError, ParameterError, ResourceError
+from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array, require_table
 
-DOUBLE = float(np.finfo(float).eps)
-HIGH = 2000  # rows of a chunk that are added at a time
-PATIENCE = 0.2  # seconds between looks at the cluster
-SILENCE = 20.0  # seconds for which the scheduler may be out of reach
-MISSING = "a dask array needs dask: pip install 'diffrac-cvx[scale]'"
-READERS = 2  # chunks that are read at the same time where there is no cluster
+DOUBLE_EPS = float(np.finfo(float).eps)
+SUM_BLOCK_ROWS = 2000  # rows of a chunk that are added at a time
+CLUSTER_POLL_SECONDS = 0.2  # seconds between looks at the cluster
+SCHEDULER_TIMEOUT = 20.0  # seconds for which the scheduler may be out of reach
+DASK_MISSING = "a dask array needs dask: pip install 'diffrac-cvx[scale]'"
+N_READERS = 2  # chunks that are read at the same time where there is no cluster
 
-LOST = {"KilledWorker", "CancelledError", "FutureCancelledError", "FuturesCancelledError", "CommClosedError"}
+CONNECTION_ERRORS = {
+    "KilledWorker",
+    "CancelledError",
+    "FutureCancelledError",
+    "FuturesCancelledError",
+    "CommClosedError",
+}
 
 Indices = npt.NDArray[np.intp]
 
@@ -34,7 +40,7 @@ def is_chunked(X: object) -> bool:
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
 
 
-class ChunkMark(NamedTuple):
+class ChunkChecksum(NamedTuple):
     """Weighted sums of the columns of a chunk, and the norms of the columns.
 
     A chunk is computed whenever it is read, perhaps on another machine: it is the same where the sums differ by no more
@@ -46,24 +52,26 @@ class ChunkMark(NamedTuple):
     norms: Array  # (d,), to which the rounding of the sums is in proportion
     eps: float  # the distance of 1 to the next number of the type
 
-    def agrees_with(self, table: Any) -> bool:
+    def matches(self, table: Any) -> bool:
         """Whether a chunk that was read again is the same."""
-        off = np.abs(weighted_sums(table) - self.sums)
-        return bool(np.all(off <= max(32.0 * self.eps, 256.0 * DOUBLE) * self.norms))
+        difference = np.abs(checksum_sums(table) - self.sums)
+        return bool(np.all(difference <= max(32.0 * self.eps, 256.0 * DOUBLE_EPS) * self.norms))
 
 
-def mark_chunk(table: Any) -> ChunkMark:
+def checksum_chunk(table: Any) -> ChunkChecksum:
     """Return what tells whether a chunk is the same when it is read again."""
     if hasattr(table, "toarray"):
         squares = table.astype(np.float64).power(2).sum(axis=0)
     else:
-        parts = (np.asarray(table[i : i + HIGH], dtype=np.float64) for i in range(0, len(table), HIGH))
+        parts = (
+            np.asarray(table[i : i + SUM_BLOCK_ROWS], dtype=np.float64) for i in range(0, len(table), SUM_BLOCK_ROWS)
+        )
         squares = sum(np.einsum("ij,ij->j", part, part) for part in parts)
     eps = float(np.finfo(table.dtype).eps) if table.dtype.kind == "f" else 0.0
-    return ChunkMark(weighted_sums(table), np.sqrt(np.asarray(squares)).ravel(), eps)
+    return ChunkChecksum(checksum_sums(table), np.sqrt(np.asarray(squares)).ravel(), eps)
 
 
-def weighted_sums(table: Any) -> Array:
+def checksum_sums(table: Any) -> Array:
     """Return three sums of each column, with weights from -1 to 1 that are random, and the same on any machine.
 
     Weights in a pattern, such as sin(1), sin(2), ..., nearly repeat: rows 710 apart could change places unseen.
@@ -73,24 +81,24 @@ def weighted_sums(table: Any) -> Array:
     if hasattr(table, "toarray"):
         return np.asarray(weights @ table)
     total = np.zeros((3, d))
-    for i in range(0, n, HIGH):
-        total += weights[:, i : i + HIGH] @ np.asarray(table[i : i + HIGH], dtype=np.float64)
+    for i in range(0, n, SUM_BLOCK_ROWS):
+        total += weights[:, i : i + SUM_BLOCK_ROWS] @ np.asarray(table[i : i + SUM_BLOCK_ROWS], dtype=np.float64)
     return total
 
 
-def changed_rows(first: int, stop: int) -> DataError:
+def changed_rows_error(first: int, stop: int) -> DataError:
     return DataError(
         f"X changed while it was read: rows {first} to {stop - 1} are not what they were when they were read first; "
         "keep it as it is until all is computed"
     )
 
 
-class Place(NamedTuple):
+class ChunkSpec(NamedTuple):
     """The first row of a chunk, its shape, and what it was when it was read first, where it was."""
 
     first: int
     shape: tuple[int, int]
-    mark: ChunkMark | None
+    checksum: ChunkChecksum | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +107,7 @@ class Chunks:
 
     array: Any  # (n, d); it must give the same entries, up to rounding, whenever it is computed
     bounds: list[tuple[int, int]]  # where the chunks begin and end
-    marks: tuple[ChunkMark, ...] = ()  # what the chunks were when they were read first; empty until they are
+    checksums: tuple[ChunkChecksum, ...] = ()  # what the chunks were when they were read first; empty until they are
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -111,10 +119,10 @@ class Chunks:
         """The chunks, not read yet."""
         return list(self.array.to_delayed().ravel())
 
-    def place(self, number: int) -> Place:
+    def spec(self, number: int) -> ChunkSpec:
         """Return where a chunk is, and what it has to be."""
         i, j = self.bounds[number]
-        return Place(i, (j - i, self.shape[1]), self.marks[number] if self.marks else None)
+        return ChunkSpec(i, (j - i, self.shape[1]), self.checksums[number] if self.checksums else None)
 
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks.
@@ -127,13 +135,13 @@ class Chunks:
 
         shared, run = delayed(common, traverse=False), delayed(run_on_chunk, pure=False)
         held = distributed.futures_of(self.array)  # by a cluster that keeps the array
-        holders = dict(in_words(lambda: current_client().who_has(held))) if held else {}
+        holders = dict(translate_errors(lambda: current_client().who_has(held))) if held else {}
         found = []
         for number, block in enumerate(self.blocks):
-            there = holders.get(block.key, ())
-            pinned = {"workers": list(there), "allow_other_workers": True} if there else {}
+            workers = holders.get(block.key, ())
+            pinned = {"workers": list(workers), "allow_other_workers": True} if workers else {}
             with annotate(**pinned):
-                found.append(run(block, self.place(number), function, shared, own[number]))
+                found.append(run(block, self.spec(number), function, shared, own[number]))
         return found
 
     def map_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
@@ -141,7 +149,7 @@ class Chunks:
         client = current_client()
         if client is not None:
             return wait_for(client, client.compute(self.tasks(function, common, own)))
-        return list(self.read_here(function, common, own))
+        return list(self.read_locally(function, common, own))
 
     def sum_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> tuple[Any, ...]:
         """Return the sum of the tuples that `map_parts` gives; on a cluster the workers add, in pairs of pairs."""
@@ -149,38 +157,38 @@ class Chunks:
         if client is not None:
             from dask.delayed import delayed
 
-            tasks, join = self.tasks(function, common, own), delayed(add, pure=False)
+            tasks, join = self.tasks(function, common, own), delayed(add_tuples, pure=False)
             while len(tasks) > 1:
                 odd = tasks[-1:] if len(tasks) % 2 else []
                 tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
             (found,) = wait_for(client, client.compute(tasks))
             return tuple(found)
-        return reduce(add, self.read_here(function, common, own))
+        return reduce(add_tuples, self.read_locally(function, common, own))
 
-    def take(self, chosen: Indices) -> Any:
+    def take(self, indices: Indices) -> Any:
         """Return the chosen rows, which increase, as an array."""
-        ends = np.searchsorted(chosen, [j for _, j in self.bounds])
+        ends = np.searchsorted(indices, [j for _, j in self.bounds])
         starts = np.concatenate([[0], ends[:-1]])
-        own = [(chosen[a:b] - i,) for a, b, (i, _) in zip(starts, ends, self.bounds, strict=True)]
-        return join_rows(self.map_parts(pick, None, own))
+        own = [(indices[a:b] - i,) for a, b, (i, _) in zip(starts, ends, self.bounds, strict=True)]
+        return concatenate_rows(self.map_parts(take_rows, None, own))
 
-    def read_here(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> Iterator[Any]:
+    def read_locally(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield ``function(chunk, common, own)`` for all chunks, in their order; a few are in memory at a time."""
         stopped = threading.Event()
 
         def run(number: int) -> Any:
             if stopped.is_set():
-                raise LostError("the reading was stopped")
-            chunk = in_words(lambda: self.blocks[number].compute(scheduler="synchronous"))
-            return run_on_chunk(chunk, self.place(number), function, common, own[number])
+                raise ClusterConnectionError("the reading was stopped")
+            chunk = translate_errors(lambda: self.blocks[number].compute(scheduler="synchronous"))
+            return run_on_chunk(chunk, self.spec(number), function, common, own[number])
 
-        pool = ThreadPoolExecutor(min(READERS, len(own)))
+        pool = ThreadPoolExecutor(min(N_READERS, len(own)))
         waiting = [pool.submit(run, number) for number in range(len(own))]
         try:
             for task in waiting:
-                while not wait([task], timeout=PATIENCE).done:
-                    poll()
-                poll()
+                while not wait([task], timeout=CLUSTER_POLL_SECONDS).done:
+                    check_deadline()
+                check_deadline()
                 yield task.result()
         finally:
             stopped.set()
@@ -194,7 +202,7 @@ def known_shape(X: Any) -> Any:
     try:
         import dask.array as da
     except ImportError:
-        raise ParameterError(MISSING) from None
+        raise ParameterError(DASK_MISSING) from None
     if not isinstance(X, da.Array) and not hasattr(type(X), "to_dask_array"):
         raise DataError(f"X is a dask {type(X).__name__}; pass a dask array, such as dask.array.from_delayed gives")
     array = X if isinstance(X, da.Array) else X.to_dask_array()
@@ -202,7 +210,7 @@ def known_shape(X: Any) -> Any:
     if np.isnan(array.shape[1]):
         raise DataError("X has an unknown number of columns; give the chunks their width")
     if np.isnan(array.shape[0]):
-        array = in_words(array.compute_chunk_sizes)
+        array = translate_errors(array.compute_chunk_sizes)
         require_table(array)
     return array
 
@@ -219,9 +227,9 @@ def as_chunks(X: Any) -> Chunks:
 # On the workers
 
 
-def run_on_chunk(chunk: Any, place: Place, function: Callable[..., Any], common: Any, own: tuple[Any, ...]) -> Any:
+def run_on_chunk(chunk: Any, spec: ChunkSpec, function: Callable[..., Any], common: Any, own: tuple[Any, ...]) -> Any:
     """Return what a function gives of a chunk, after a look at its shape, and whether it is what it was."""
-    first, shape, mark = place
+    first, shape, checksum = spec
     if np.ma.is_masked(chunk):
         raise DataError(f"the chunk of X from row {first} on has masked entries; drop or impute them")
     table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
@@ -232,16 +240,16 @@ def run_on_chunk(chunk: Any, place: Place, function: Callable[..., Any], common:
         )
     if table.dtype.kind not in "biuf":
         raise DataError(f"the chunk of X from row {first} on has entries of type {table.dtype}; encode them as numbers")
-    if mark is not None and not mark.agrees_with(table):
-        raise changed_rows(first, first + shape[0])
+    if checksum is not None and not checksum.matches(table):
+        raise changed_rows_error(first, first + shape[0])
     return function(table, common, own)
 
 
-def pick(table: Any, common: None, own: tuple[Indices]) -> Any:  # noqa: ARG001  # nothing is common
+def take_rows(table: Any, common: None, own: tuple[Indices]) -> Any:  # noqa: ARG001  # nothing is common
     return table[own[0]]
 
 
-def join_rows(parts: list[Any]) -> Any:
+def concatenate_rows(parts: list[Any]) -> Any:
     """Return parts one below the other; a single one as it is."""
     if len(parts) == 1:
         return parts[0]
@@ -250,7 +258,7 @@ def join_rows(parts: list[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def add(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
+def add_tuples(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
@@ -274,14 +282,14 @@ def wait_for(client: Any, futures: list[Any]) -> list[Any]:
     try:
         silent = 0.0
         while not finished(futures):
-            poll()
+            check_deadline()
             # The client asks for news of the workers in the background.
-            there = client.status == "running" and client.scheduler_info(n_workers=-1)["workers"]
-            silent = 0.0 if there else silent + PATIENCE
-            if silent > SILENCE or client.status == "closed":
+            workers = client.status == "running" and client.scheduler_info(n_workers=-1)["workers"]
+            silent = 0.0 if workers else silent + CLUSTER_POLL_SECONDS
+            if silent > SCHEDULER_TIMEOUT or client.status == "closed":
                 address = getattr(client.scheduler, "address", "an unknown address")
-                raise LostError(f"the scheduler at {address}, or all of its workers, are lost")
-        return list(in_words(lambda: client.gather(futures)))
+                raise ClusterConnectionError(f"the scheduler at {address}, or all of its workers, are lost")
+        return list(translate_errors(lambda: client.gather(futures)))
     finally:
         for future in futures:
             future.release()
@@ -292,32 +300,32 @@ def finished(futures: list[Any]) -> bool:
     from distributed import wait
 
     try:
-        wait(futures, timeout=PATIENCE)
+        wait(futures, timeout=CLUSTER_POLL_SECONDS)
     except TimeoutError:
         return False
     except Exception as error:
-        raise own_error(error) from error
+        raise translated_error(error) from error
     return True
 
 
-def in_words(function: Callable[[], Any]) -> Any:
+def translate_errors(function: Callable[[], Any]) -> Any:
     """Return what a function gives; errors of dask, of files and of users' functions become those of this package."""
     try:
         return function()
-    except (DataError, LostError, ResourceError):
+    except (DataError, ClusterConnectionError, ResourceError):
         raise
     except Exception as error:
-        raise own_error(error) from error
+        raise translated_error(error) from error
 
 
-def own_error(error: Exception) -> Exception:
+def translated_error(error: Exception) -> Exception:
     """Return the error of this package that says what an error in reading data does."""
     names = {kind.__name__ for kind in type(error).__mro__}
-    words = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    if names & LOST:
-        return LostError(f"the cluster did not finish: {words}")
+    message = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    if names & CONNECTION_ERRORS:
+        return ClusterConnectionError(f"the cluster did not finish: {message}")
     if isinstance(error, MemoryError):
-        return ResourceError(f"a chunk of X does not fit in memory: {words}; make the chunks smaller")
+        return ResourceError(f"a chunk of X does not fit in memory: {message}; make the chunks smaller")
     if isinstance(error, OSError | EOFError):
-        return DataError(f"X cannot be read: {words}")
-    return DataError(f"X cannot be read: {type(error).__name__}: {words}")
+        return DataError(f"X cannot be read: {message}")
+    return DataError(f"X cannot be read: {type(error).__name__}: {message}")

@@ -5,27 +5,27 @@ from typing import Self
 
 import numpy as np
 
-from diffrac_cvx.points.checks import Array, Centred, PointWeights, points_with_weight
+from diffrac_cvx.points.checks import Array, Centered, PointWeights, rows_with_weight
+from diffrac_cvx.points.constraints import Chunklets, Constraints
 from diffrac_cvx.points.factors import Factor, products
 from diffrac_cvx.points.linear_algebra import row_blocks, times
-from diffrac_cvx.points.links import Groups, Links
-from diffrac_cvx.points.points import Chosen, Columns, Indices, Points
-from diffrac_cvx.points.proved_sums import RoundedFactor, bounds_of_groups, row_norms
+from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, Points
+from diffrac_cvx.points.proved_sums import RoundedFactor, chunklet_sum_bounds, row_norms
 
 
-class DensePoints(Columns):
-    """The rows of an (n, D) array, as they are, not copied; they may have shares, (n,), in all means, and links."""
+class DensePoints(ColumnPoints):
+    """The rows of an (n, D) array, as they are, not copied; they may have shares, (n,), in all means, and constraints."""
 
     in_memory = True
 
     def __init__(
         self,
         table: Array,
-        shares: Array | None = None,
-        groups: Groups | None = None,
+        weights: Array | None = None,
+        chunklets: Chunklets | None = None,
         means: Array | None = None,
     ) -> None:
-        self.table, self.shares, self.groups, self._means = table, shares, groups, means
+        self.table, self.weights, self.chunklets, self._means = table, weights, chunklets, means
 
     @property
     def means(self) -> Array:
@@ -49,69 +49,69 @@ class DensePoints(Columns):
 
     def scaled(self, factors: Array) -> Self:
         means = None if self._means is None else self._means * factors
-        return type(self)(self.table * factors, self.shares, self.groups, means)
+        return type(self)(self.table * factors, self.weights, self.chunklets, means)
 
     def with_offset(self) -> Self:
-        return self.like(np.column_stack([self.table, np.ones(len(self))]))
+        return self.with_table(np.column_stack([self.table, np.ones(len(self))]))
 
     def in_basis(self, basis: Array) -> Self:
-        return self.like(times(self.table, basis))
+        return self.with_table(times(self.table, basis))
 
-    def columns(self, chosen: Chosen) -> Self:
+    def columns(self, indexer: Indexer) -> Self:
         """Return some of the columns; a range of them is a view."""
-        return self.like(self.table[:, chosen])
+        return self.with_table(self.table[:, indexer])
 
-    def rows(self, chosen: Chosen) -> Self:
+    def rows(self, indexer: Indexer) -> Self:
         """Return some of the rows, with equal shares."""
-        return type(self)(self.table[chosen])
+        return type(self)(self.table[indexer])
 
-    def beside(self, F: Array) -> Self:
-        return self.like(np.hstack([self.table, F]))
+    def hstack(self, F: Array) -> Self:
+        return self.with_table(np.hstack([self.table, F]))
 
     def squares(self) -> Self:
-        return self.like(np.square(self.table))
+        return self.with_table(np.square(self.table))
 
-    def like(self, table: Array) -> Self:
+    def with_table(self, table: Array) -> Self:
         """Return other coordinates of the same points."""
-        return type(self)(table, self.shares, self.groups)
+        return type(self)(table, self.weights, self.chunklets)
 
     @property
     def row_counts(self) -> Array | None:
-        if self.groups is None:
+        if self.chunklets is None:
             return self.counts
         counts = np.ones(len(self)) if self.counts is None else self.counts
-        return self.groups.sizes(counts) * (self.groups.n_groups / len(self))
+        return self.chunklets.sums(counts) * (self.chunklets.n_chunklets / len(self))
 
-    def weighed(self) -> Points:
+    def weighted_rows(self) -> Points:
         if self.counts is None:
-            return self if self.groups is None else DensePoints(self.table)
+            return self if self.chunklets is None else DensePoints(self.table)
         return DensePoints(self.table * np.sqrt(self.counts)[:, None])
 
-    def counted(self) -> Points:
+    def problem_rows(self) -> Points:
         rows = self.table if self.counts is None else self.table * self.counts[:, None]
-        if self.groups is None:
+        if self.chunklets is None:
             return self if self.counts is None else DensePoints(rows)
-        return DensePoints(self.groups.add(rows) * (self.groups.n_groups / len(self)))
+        return DensePoints(self.chunklets.signed_sums(rows) * (self.chunklets.n_chunklets / len(self)))
 
     # Sums over rows
 
     def __matmul__(self, U: Factor) -> Array:
         return np.asarray(self.table @ U) if U.ndim == 1 else products(self.table, U)
 
-    def products_with(self, Y: Array) -> Array:
+    def rmatvec(self, Y: Array) -> Array:
         return np.asarray(self.table.T @ Y) / len(self)
 
     def mean_squares(self) -> Array:
         return self.mean_of(self.table**2)
 
-    def mean_sizes(self) -> Array:
+    def mean_abs(self) -> Array:
         return np.asarray(np.mean(np.abs(self.table), axis=0))
 
-    def row_sums(self, weights: Array) -> Array:
+    def weighted_row_sum(self, weights: Array) -> Array:
         return np.asarray(weights @ self.table)
 
-    def gram(self, weights: Array, first: Chosen = slice(None), rest: Chosen = slice(None)) -> Array:
-        return np.asarray((self.table[:, first] * weights[:, None]).T @ self.table[:, rest])
+    def gram(self, weights: Array, left: Indexer = slice(None), right: Indexer = slice(None)) -> Array:
+        return np.asarray((self.table[:, left] * weights[:, None]).T @ self.table[:, right])
 
     def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
         """Return sum_i weights_i x_ij x_ik for pairs of columns, a few million entries at a time."""
@@ -124,30 +124,32 @@ class DensePoints(Columns):
 
     # Sums with their error
 
-    def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
-        if self.groups is None:
-            return super().energy_sums(factor)
+    def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
+        if self.chunklets is None:
+            return super().sum_bounds(factor)
         counts = np.ones(len(self)) if self.counts is None else self.counts
         products_with_features = np.asarray(self.table @ factor.features)
-        return bounds_of_groups(
-            products_with_features, row_norms(self.table, factor.units), factor, counts, self.groups
+        return chunklet_sum_bounds(
+            products_with_features, row_norms(self.table, factor.units), factor, counts, self.chunklets
         )
 
-    def terms(self, squares: Array, weight: float, chosen: Chosen = slice(None)) -> Array:  # noqa: ARG002
+    def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:  # noqa: ARG002
         """Return the sums themselves: all terms are positive."""
         return squares
 
 
-def array_points(table: Array, shares: Array | None = None, groups: Groups | None = None) -> Columns:
-    """Return the rows of an array, (n, D), as points, not copied; they may have shares, (n,) of sum 1, and links."""
-    return DensePoints(table, shares, groups)
+def array_points(table: Array, weights: Array | None = None, chunklets: Chunklets | None = None) -> ColumnPoints:
+    """Return the rows of an array, (n, D), as points, not copied; they may have shares, (n,) of sum 1, and constraints."""
+    return DensePoints(table, weights, chunklets)
 
 
-def weighted_points(centred: Centred, weights: PointWeights | None = None, links: Links | None = None) -> Columns:
-    """Return the points of positive weight of centred data, with their shares and links."""
-    data, groups = centred.data, None
-    if links is not None:
-        groups = links.groups_of(len(data))
-        groups = groups if weights is None else groups.within(weights.kept)
-    shares = None if weights is None else weights.shares
-    return DensePoints(points_with_weight(data, weights), shares, groups, centred.mean)
+def weighted_points(
+    centered: Centered, weights: PointWeights | None = None, constraints: Constraints | None = None
+) -> ColumnPoints:
+    """Return the points of positive weight of centred data, with their shares and constraints."""
+    data, chunklets = centered.data, None
+    if constraints is not None:
+        chunklets = constraints.chunklets_of(len(data))
+        chunklets = chunklets if weights is None else chunklets.subset(weights.mask)
+    point_weights = None if weights is None else weights.normalized
+    return DensePoints(rows_with_weight(data, weights), point_weights, chunklets, centered.mean)

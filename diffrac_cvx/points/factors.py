@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 Sparse = scipy.sparse.csc_array | scipy.sparse.csr_array
 Factor = Array | Sparse
 
-MOST_ROTATED = 800  # columns: to make more of them orthogonal takes seconds
-ROWS = 512  # of UU' that are made at a time
+MAX_ROTATED_COLUMNS = 800  # columns: to make more of them orthogonal takes seconds
+GRAM_BLOCK_ROWS = 512  # of UU' that are made at a time
 
 
 def is_sparse(U: object) -> "TypeIs[Sparse]":
@@ -57,21 +57,25 @@ def products(X: Array, U: Factor) -> Array:
     return np.concatenate([np.asarray(block @ U) for block in row_blocks(X)])
 
 
-def sum_of_absolute_products(U: Factor) -> float:
+def abs_gram_sum(U: Factor) -> float:
     """Return sum_ij |UU'|_ij, without a matrix of that size."""
     if is_sparse(U):
         return float(abs(U @ U.T).sum())
     U = U[U.any(axis=1)]
     if U.shape[1] == 1:
         return float(np.abs(U).sum()) ** 2
-    return float(sum(np.abs(times(U[start : start + ROWS], U.T)).sum() for start in range(0, len(U), ROWS)))
+    return float(
+        sum(np.abs(times(U[start : start + GRAM_BLOCK_ROWS], U.T)).sum() for start in range(0, len(U), GRAM_BLOCK_ROWS))
+    )
 
 
-def absolute_products_with(U: Factor, w: Array) -> Array:
+def abs_gram_matvec(U: Factor, w: Array) -> Array:
     """Return |UU'| w with the absolute values of the entries, without a matrix of that size."""
     if is_sparse(U):
         return np.asarray(abs(U @ U.T) @ w)
-    return np.concatenate([np.abs(times(U[start : start + ROWS], U.T)) @ w for start in range(0, len(U), ROWS)])
+    return np.concatenate(
+        [np.abs(times(U[start : start + GRAM_BLOCK_ROWS], U.T)) @ w for start in range(0, len(U), GRAM_BLOCK_ROWS)]
+    )
 
 
 def order_columns(U: Factor, rtol: float = 0.0) -> Factor:
@@ -79,14 +83,14 @@ def order_columns(U: Factor, rtol: float = 0.0) -> Factor:
 
     Columns whose squared norm is below rtol times the largest are dropped (one is always kept).
     """
-    if not is_sparse(U) and min(U.shape) <= MOST_ROTATED:
+    if not is_sparse(U) and min(U.shape) <= MAX_ROTATED_COLUMNS:
         return principal_columns(U, rtol)
     size = np.asarray(U.multiply(U).sum(axis=0)).ravel() if is_sparse(U) else np.sum(U**2, axis=0)
     order = np.argsort(-size, kind="stable")
     return U[:, order[: max(int(np.sum(size > rtol * size.max(initial=0.0))), 1)]]
 
 
-def squared(G: Factor) -> Array:
+def outer_product(G: Factor) -> Array:
     """Return GG' as a dense array, after a look at the memory."""
     size = G.shape[0]
     require_memory(8.0 * size**2, f"a dense {size} x {size} matrix", "use the factor G of the result, V = GG'")
@@ -100,9 +104,9 @@ def eigenvalues(G: Factor) -> Array:
     rows = scipy.sparse.csr_array(G)
     _, labels = connected_components(rows @ rows.T, directed=False)
     order = np.argsort(labels, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    components = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     found = []
-    for group in groups:
-        block = rows[group]
+    for component in components:
+        block = rows[component]
         found.append(np.linalg.svd(block[:, np.unique(block.indices)].toarray(), compute_uv=False) ** 2)
     return np.sort(np.concatenate(found))[::-1]

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import BLOCK, RidgeWhitener, moment, times
+from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, RidgeWhitener, times, weighted_gram
 
-UNIT = 2.0**-53
+UNIT_ROUNDOFF = 2.0**-53
 
 
-class Whitening(NamedTuple):
+class WhiteningErrorBounds(NamedTuple):
     """How exact whitened coordinates are."""
 
     data_error: float  # bound on the Frobenius norm of what the computed data are off, over sqrt(n)
@@ -25,7 +25,7 @@ class Whitening(NamedTuple):
 
 def sum_error(k: float) -> float:
     """Return the bound on the relative error of a sum of k products."""
-    return k * UNIT / (1.0 - k * UNIT)
+    return k * UNIT_ROUNDOFF / (1.0 - k * UNIT_ROUNDOFF)
 
 
 def round_up(x: float, k: float = 4) -> float:
@@ -33,7 +33,7 @@ def round_up(x: float, k: float = 4) -> float:
     return x * (1.0 + sum_error(k + 2))
 
 
-def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array, outside: float = 0.0) -> Whitening:
+def whitening_error_bounds(X: Array, W: Array, Z: Array, diagonal: Array, outside: float = 0.0) -> WhiteningErrorBounds:
     """Return how far computed whitened data Z are from X W, and W'(X'X/n + Diag(diagonal))W from the identity.
 
     X may be off by the rounding of its centring: each entry by a few units in its last place, each column by that of
@@ -43,18 +43,20 @@ def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array, outside
     n, D = X.shape
     size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
     data_error = round_up(sum_error(D + n + 16) * size + outside)
-    residual = moment(Z, np.ones(n)) + times(W.T * diagonal, W) - np.eye(len(W.T))
+    residual = weighted_gram(Z, np.ones(n)) + times(W.T * diagonal, W) - np.eye(len(W.T))
     trace = float(np.sum(np.square(Z)) / n + np.sum(diagonal @ np.square(W)))
-    formed = sum_error(summands(n) + D + 8) * trace
+    formed = sum_error(accumulation_length(n) + D + 8) * trace
     right_error = round_up(float(np.linalg.norm(residual)) + formed + (2.0 * trace**0.5 + data_error) * data_error)
-    return Whitening(data_error, right_error)
+    return WhiteningErrorBounds(data_error, right_error)
 
 
-def outside_of(found: RidgeWhitener, n: int) -> float:
+def outside_norm_bound(whitening: RidgeWhitener, n: int) -> float:
     """Return a bound on what n centred rows have outside the span of their whitener, over sqrt(n)."""
-    return round_up(found.outside + sum_error(len(found.W) + n + 16) * n**0.5 * found.size, len(found.W) + n)
+    return round_up(
+        whitening.outside + sum_error(len(whitening.W) + n + 16) * n**0.5 * whitening.size, len(whitening.W) + n
+    )
 
 
-def summands(n: int) -> int:
+def accumulation_length(n: int) -> int:
     """Return how many terms the sums over n rows have in a row, which are summed by blocks."""
-    return min(n, BLOCK) + n // BLOCK + 1
+    return min(n, BLOCK_ROWS) + n // BLOCK_ROWS + 1

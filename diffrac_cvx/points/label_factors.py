@@ -10,10 +10,10 @@ from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, order_columns
 from diffrac_cvx.points.linear_algebra import inverse_or_one, lanczos, unit_rows
-from diffrac_cvx.points.points import Columns, Points
+from diffrac_cvx.points.points import ColumnPoints, Points
 
-DENSE = 400  # columns from which on a few eigenvectors are computed, and not all
-FEWER = "the roundings take F without making it: pass them the result's `factor`"
+FULL_EIGH_SIZE = 400  # columns from which on a few eigenvectors are computed, and not all
+FACTOR_REMEDY = "the roundings take F without making it: pass them the result's `factor`"
 
 
 class FactorTable(ABC):
@@ -25,7 +25,7 @@ class FactorTable(ABC):
         return self.shape[0]
 
     @abstractmethod
-    def sums(self) -> tuple[Array, Array]:
+    def mean_and_gram(self) -> tuple[Array, Array]:
         """Return the mean of the rows, shape (r,), and F'F/n."""
 
     @abstractmethod
@@ -36,28 +36,28 @@ class FactorTable(ABC):
         return self.times(W)
 
     @abstractmethod
-    def products_with(self, y: Array) -> Array:
+    def rmatvec(self, y: Array) -> Array:
         """Return F'y, shape (r,)."""
 
     def __call__(self) -> Array:
         """Return F as an array, where it fits in memory."""
-        require_memory(8.0 * 2 * len(self) * self.shape[1], f"a factor of {self.shape[1]} columns", FEWER)
+        require_memory(8.0 * 2 * len(self) * self.shape[1], f"a factor of {self.shape[1]} columns", FACTOR_REMEDY)
         return self.times(np.eye(self.shape[1]))
 
-    def leading(self, k: int, *, centred: bool = False) -> tuple[Array, Array]:
+    def leading(self, k: int, *, centered: bool = False) -> tuple[Array, Array]:
         """Return the k largest eigenvalues of F'F/n, or of the rows less their mean, and their vectors, (k, r)."""
-        values, vectors = np.linalg.eigh(self.gram - np.outer(self.mean, self.mean) if centred else self.gram)
+        values, vectors = np.linalg.eigh(self.gram - np.outer(self.mean, self.mean) if centered else self.gram)
         return values[::-1][:k], np.asarray(vectors[:, ::-1][:, :k].T)
 
     @cached_property
     def mean(self) -> Array:
         """Mean of the rows, shape (r,)."""
-        return self.sums()[0]
+        return self.mean_and_gram()[0]
 
     @cached_property
     def gram(self) -> Array:
         """F'F/n, shape (r, r)."""
-        return self.sums()[1]
+        return self.mean_and_gram()[1]
 
 
 class StoredFactor(FactorTable):
@@ -67,14 +67,14 @@ class StoredFactor(FactorTable):
         # The rows are centred when they are read: what is taken off is added again.
         self.rows, self.means, self.shape = rows, rows.means, rows.shape
 
-    def sums(self) -> tuple[Array, Array]:
+    def mean_and_gram(self) -> tuple[Array, Array]:
         return self.means, self.rows.second_moment() + np.outer(self.means, self.means)
 
     def times(self, W: Array) -> Array:
         return np.asarray(self.rows @ W + self.means @ W)
 
-    def products_with(self, y: Array) -> Array:
-        return self.rows.products_with(y) * len(y) + self.means * float(y.sum())
+    def rmatvec(self, y: Array) -> Array:
+        return self.rows.rmatvec(y) * len(y) + self.means * float(y.sum())
 
 
 class LabelsFactor(FactorTable):
@@ -87,7 +87,7 @@ class LabelsFactor(FactorTable):
         self.X, self.U = X, order_columns(dense(U), rtol=1e-16)
         self.shape = (len(X), int(self.U.shape[1]))
 
-    def sums(self) -> tuple[Array, Array]:
+    def mean_and_gram(self) -> tuple[Array, Array]:
         with one_thread():
             total, gram = self.X.add_products(sums_of_unit_rows, self.U)
         return total / len(self), gram / len(self)
@@ -96,7 +96,7 @@ class LabelsFactor(FactorTable):
         with one_thread():
             return self.X.stack_products(partial(unit_rows_times, W), self.U)
 
-    def products_with(self, y: Array) -> Array:
+    def rmatvec(self, y: Array) -> Array:
         with one_thread():
             (total,) = self.X.add_products(products_of_unit_rows, self.U, y)
         return np.asarray(total)
@@ -105,7 +105,7 @@ class LabelsFactor(FactorTable):
 class SparseLabelsFactor(FactorTable):
     """The same of sparse columns and a sparse factor, of maybe thousands of columns: X U is sparse but for a row."""
 
-    def __init__(self, XU: Columns) -> None:
+    def __init__(self, XU: ColumnPoints) -> None:
         self.XU, self.shape = XU, XU.shape
         norms = np.sqrt(np.maximum(XU.squares() @ np.ones(self.shape[1]), 0.0))
         self.zero = norms == 0.0  # such a row is the first unit vector
@@ -118,26 +118,26 @@ class SparseLabelsFactor(FactorTable):
         inverse = self.inverse if W.ndim == 1 else self.inverse[:, None]
         return np.asarray(inverse * (self.XU @ W) + np.multiply.outer(self.zero.astype(np.float64), W[0]))
 
-    def products_with(self, y: Array) -> Array:
-        found = self.XU.products_with(self.inverse * y) * len(self)
+    def rmatvec(self, y: Array) -> Array:
+        found = self.XU.rmatvec(self.inverse * y) * len(self)
         found[0] += float(y[self.zero].sum())
         return np.asarray(found)
 
-    def sums(self) -> tuple[Array, Array]:
+    def mean_and_gram(self) -> tuple[Array, Array]:
         gram = self.XU.gram(self.inverse**2)
         gram[0, 0] += float(self.zero.sum())
-        return self.products_with(np.ones(len(self))) / len(self), gram / len(self)
+        return self.rmatvec(np.ones(len(self))) / len(self), gram / len(self)
 
-    def leading(self, k: int, *, centred: bool = False) -> tuple[Array, Array]:
+    def leading(self, k: int, *, centered: bool = False) -> tuple[Array, Array]:
         """Return the k largest eigenvalues of F'F/n and their vectors, (k, r), by Lanczos steps where r is large."""
         r = self.shape[1]
-        if r <= DENSE:
-            return super().leading(k, centred=centred)
-        mean = self.products_with(np.ones(len(self))) / len(self) if centred else np.zeros(r)
+        if r <= FULL_EIGH_SIZE:
+            return super().leading(k, centered=centered)
+        mean = self.rmatvec(np.ones(len(self))) / len(self) if centered else np.zeros(r)
 
         def apply(w: Array) -> Array:
             w = w.ravel()
-            return self.products_with(self.times(w)) / len(self) - mean * float(mean @ w)
+            return self.rmatvec(self.times(w)) / len(self) - mean * float(mean @ w)
 
         values, vectors = lanczos(apply, r, k, "LA", tol=0.0)
         return values[::-1], np.asarray(vectors[:, ::-1].T)

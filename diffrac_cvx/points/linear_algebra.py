@@ -11,32 +11,32 @@ import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
 
+from diffrac_cvx.machine.deadlines import check_deadline, is_late
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.machine.time_budget import is_late, poll
 from diffrac_cvx.points.checks import Array, rounding_floor
 
-BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
-RANK = 8.0  # times the size and the precision: singular values below, over the largest, are zero
+BLOCK_ROWS = 2000  # rows at a time, so that what is computed from them stays in the cache
+RANK_FACTOR = 8.0  # times the size and the precision: singular values below, over the largest, are zero
 SMALL_RIDGE = 1e-4  # a_j, over the norm of its column and itself, below which it is small
-FEW = 1000  # columns with a small ridge that are never too many to stay as they are
+MAX_UNCOMPRESSED_COLUMNS = 1000  # columns with a small ridge that are never too many to stay as they are
 End = Literal["LA", "SA"]  # the largest eigenvalues, or the smallest
-SMALL = 100  # columns up to which singular vectors are computed by the method that never fails
-LARGE = 1000  # rows of a square matrix from which on a decomposition of it takes a second or more
-OPERATIONS = 2e9  # in one product
-ROUGH = 1e-3  # relative error of singular values where the time is up
-PRINCIPAL = 60  # eigenvectors that are computed where there is no time for all
-WELL_CONDITIONED = 1e-5  # inverse of the condition number from which on a Cholesky factor whitens
+GESVD_SIZE = 100  # columns up to which singular vectors are computed by the method that never fails
+LARGE_SIZE = 1000  # rows of a square matrix from which on a decomposition of it takes a second or more
+MAX_PRODUCT_FLOPS = 2e9  # in one product
+ROUGH_RTOL = 1e-3  # relative error of singular values where the time is up
+N_PRINCIPAL = 60  # eigenvectors that are computed where there is no time for all
+MIN_RCOND = 1e-5  # inverse of the condition number from which on a Cholesky factor whitens
 EPS = float(np.finfo(float).eps)
 
 
 def row_blocks(X: Array) -> Iterator[Array]:
     """Yield a matrix by blocks of rows: no copy of its size is made, and the clock is looked at."""
-    for start in range(0, len(X), BLOCK):
-        poll()
-        yield X[start : start + BLOCK]
+    for start in range(0, len(X), BLOCK_ROWS):
+        check_deadline()
+        yield X[start : start + BLOCK_ROWS]
 
 
-def moment(X: Array, u: Array) -> Array:
+def weighted_gram(X: Array, u: Array) -> Array:
     """Return M(u) = X' Diag(u) X / n."""
     total = np.zeros((X.shape[1], X.shape[1]))
     for block, weights in zip(row_blocks(X), row_blocks(u), strict=True):
@@ -55,13 +55,13 @@ def symmetric(M: Array) -> Array:
 
 def times(A: Array, B: Array) -> Array:
     """Return A B, by blocks of rows where it takes long."""
-    size = max(int(OPERATIONS / (2.0 * A.shape[1] * max(B.shape[1], 1) + 1.0)), 16)
+    size = max(int(MAX_PRODUCT_FLOPS / (2.0 * A.shape[1] * max(B.shape[1], 1) + 1.0)), 16)
     if len(A) <= size or scipy.sparse.issparse(B):
-        poll()
+        check_deadline()
         return np.asarray(A @ B)
     product = np.empty((len(A), B.shape[1]))
     for start in range(0, len(A), size):
-        poll()
+        check_deadline()
         np.matmul(A[start : start + size], B, out=product[start : start + size])
     return product
 
@@ -73,14 +73,14 @@ def psd_factor(M: Array, rtol: float = 0.0) -> Array:
     large matrix that is in the cone the columns are those of a Cholesky factor; of one that is not they are principal
     ones only, where the time does not suffice.
     """
-    if len(M) > LARGE:
+    if len(M) > LARGE_SIZE:
         U = pivoted_factor(M)
         if U is not None:
             return U
         with contextlib.suppress(np.linalg.LinAlgError):
             return cholesky(symmetric(M) + len(M) * EPS * float(np.diag(M).max()) * np.eye(len(M)))
         if is_late(10.0 * float(len(M)) ** 3):
-            values, vectors = extreme_eigenpairs(symmetric(M), PRINCIPAL, tol=ROUGH)
+            values, vectors = extreme_eigenpairs(symmetric(M), N_PRINCIPAL, tol=ROUGH_RTOL)
             return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1])
     values, vectors = eigh(symmetric(M))
     keep = values > max(rtol * values[-1], 0.0)
@@ -90,32 +90,32 @@ def psd_factor(M: Array, rtol: float = 0.0) -> Array:
 
 def pivoted_factor(M: Array) -> Array | None:
     """Return U with U U' = M up to rounding, for a positive semidefinite matrix of rank up to half of its size."""
-    most = max(float(np.diag(M).max()), 0.0)
-    rest, columns = np.diag(M).copy(), np.zeros((len(M), 0))
+    max_diagonal = max(float(np.diag(M).max()), 0.0)
+    residual, columns = np.diag(M).copy(), np.zeros((len(M), 0))
     while columns.shape[1] <= len(M) // 2:
-        poll()
-        k = int(np.argmax(rest))
-        if rest[k] <= len(M) * EPS * most:
+        check_deadline()
+        k = int(np.argmax(residual))
+        if residual[k] <= len(M) * EPS * max_diagonal:
             blocks = zip(row_blocks(M), row_blocks(columns), strict=True)
-            off = max(float(np.abs(block - some @ columns.T).max()) for block, some in blocks)
-            return columns if off <= 8 * len(M) * EPS * most and columns.shape[1] else None
+            error = max(float(np.abs(block - some @ columns.T).max()) for block, some in blocks)
+            return columns if error <= 8 * len(M) * EPS * max_diagonal and columns.shape[1] else None
         # A few pivots at a time, by their own block: products of matrices are quicker than those of vectors.
-        chosen = np.argsort(-rest, kind="stable")[: max(8, columns.shape[1] // 4)]
-        corner = M[np.ix_(chosen, chosen)] - columns[chosen] @ columns[chosen].T
+        pivots = np.argsort(-residual, kind="stable")[: max(8, columns.shape[1] // 4)]
+        corner = M[np.ix_(pivots, pivots)] - columns[pivots] @ columns[pivots].T
         values, vectors = np.linalg.eigh(symmetric(corner))
-        if values[0] < -8 * len(M) * EPS * most:
+        if values[0] < -8 * len(M) * EPS * max_diagonal:
             return None
-        kept = values > max(1e-3 * values[-1], len(M) * EPS * most)
-        vectors = vectors[:, kept] / np.sqrt(values[kept])
-        columns = np.hstack([columns, (M[:, chosen] - columns @ columns[chosen].T) @ vectors])
-        rest = np.diag(M) - row_products(columns, columns)
+        keep = values > max(1e-3 * values[-1], len(M) * EPS * max_diagonal)
+        vectors = vectors[:, keep] / np.sqrt(values[keep])
+        columns = np.hstack([columns, (M[:, pivots] - columns @ columns[pivots].T) @ vectors])
+        residual = np.diag(M) - row_products(columns, columns)
     return None
 
 
 def eigh(M: Array) -> tuple[Array, Array]:
     """Return eigenvalues, increasing, and eigenvectors; one call, begun only where there is the time for it."""
-    if len(M) > LARGE:
-        poll(10.0 * float(len(M)) ** 3)
+    if len(M) > LARGE_SIZE:
+        check_deadline(10.0 * float(len(M)) ** 3)
     values, vectors = np.linalg.eigh(M)
     return values, vectors
 
@@ -128,11 +128,11 @@ def extreme_eigenpairs(M: Array, k: int, which: End = "LA", tol: float = 0.0) ->
 def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, tol: float) -> tuple[Array, Array]:
     """Return eigenpairs of a symmetric map by Lanczos steps; what has converged where not all of them do."""
 
-    def look(x: Array) -> Array:
-        poll()
+    def checked_product(x: Array) -> Array:
+        check_deadline()
         return product(x)
 
-    operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=look, dtype=np.float64)
+    operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=checked_product, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(size)
     try:
         values, vectors = scipy.sparse.linalg.eigsh(operator, k=min(k, size - 1), which=which, v0=start, tol=tol)
@@ -149,30 +149,32 @@ def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, to
 
 def cholesky(M: Array) -> Array:
     """Return lower triangular L with L L' = M, by blocks where it takes long; LinAlgError if M is not definite."""
-    poll()
-    if len(M) <= 2 * LARGE:
+    check_deadline()
+    if len(M) <= 2 * LARGE_SIZE:
         return np.asarray(np.linalg.cholesky(M))
     L = np.tril(M)
-    for start in range(0, len(M), LARGE):
-        poll()
-        block = slice(start, start + LARGE)
+    for start in range(0, len(M), LARGE_SIZE):
+        check_deadline()
+        block = slice(start, start + LARGE_SIZE)
         L[block, block] = np.linalg.cholesky(L[block, block] + np.tril(L[block, block], -1).T)
-        for rows in range(start + LARGE, len(M), LARGE):
-            part = slice(rows, rows + LARGE)
-            poll()
+        for rows in range(start + LARGE_SIZE, len(M), LARGE_SIZE):
+            part = slice(rows, rows + LARGE_SIZE)
+            check_deadline()
             L[part, block] = scipy.linalg.solve_triangular(L[block, block], L[part, block].T, lower=True).T
-        for rows in range(start + LARGE, len(M), LARGE):
-            part = slice(rows, rows + LARGE)
-            L[part, start + LARGE : rows + LARGE] -= times(L[part, block], L[start + LARGE : rows + LARGE, block].T)
+        for rows in range(start + LARGE_SIZE, len(M), LARGE_SIZE):
+            part = slice(rows, rows + LARGE_SIZE)
+            L[part, start + LARGE_SIZE : rows + LARGE_SIZE] -= times(
+                L[part, block], L[start + LARGE_SIZE : rows + LARGE_SIZE, block].T
+            )
     return np.tril(L)
 
 
 def inverse_triangular(L: Array) -> Array:
     """Return the inverse of a lower triangular matrix, by blocks of columns where it takes long."""
     inverse = np.zeros_like(L)
-    for start in range(0, len(L), LARGE):
-        poll()
-        columns = slice(start, min(start + LARGE, len(L)))
+    for start in range(0, len(L), LARGE_SIZE):
+        check_deadline()
+        columns = slice(start, min(start + LARGE_SIZE, len(L)))
         unit = np.eye(len(L) - start, columns.stop - start)
         inverse[start:, columns] = scipy.linalg.solve_triangular(L[start:, start:], unit, lower=True)
     return inverse
@@ -180,7 +182,7 @@ def inverse_triangular(L: Array) -> Array:
 
 def inverse_of_positive(M: Array) -> Array:
     """Return the inverse of a positive definite matrix, by its Cholesky factor where it is large."""
-    if len(M) <= LARGE:
+    if len(M) <= LARGE_SIZE:
         return np.asarray(scipy.linalg.inv(M, check_finite=False))
     root = inverse_triangular(cholesky(M))
     return times(root.T, root)
@@ -201,8 +203,8 @@ def principal_columns(U: Array, rtol: float = 0.0) -> Array:
 
 def left_singular(U: Array) -> tuple[Array, Array]:
     """Return the left singular vectors and the singular values, largest first."""
-    poll(20.0 * max(U.shape) * float(min(U.shape)) ** 2 if min(U.shape) > LARGE else 0.0)
-    if min(U.shape) > SMALL:
+    check_deadline(20.0 * max(U.shape) * float(min(U.shape)) ** 2 if min(U.shape) > LARGE_SIZE else 0.0)
+    if min(U.shape) > GESVD_SIZE:
         # By divide and conquer, 20 times quicker at 1500 columns, and without the interpreter's lock.
         with contextlib.suppress(np.linalg.LinAlgError):
             left, singular, _ = np.linalg.svd(U, full_matrices=False)
@@ -214,7 +216,7 @@ def left_singular(U: Array) -> tuple[Array, Array]:
 def leading_right_vectors(F: Array, k: int) -> Array:
     """Return the leading right singular vectors of a large matrix as k rows, by Lanczos steps; 0 of a zero matrix."""
     n, r = F.shape
-    tol = ROUGH if is_late() else 0.0
+    tol = ROUGH_RTOL if is_late() else 0.0
     if n >= r:
         vectors = lanczos(lambda x: F.T @ (F @ x), r, k, "LA", tol)[1]
     else:
@@ -243,9 +245,11 @@ def whitener(M: Array) -> Array:
     W = whitener_by_cholesky(M)
     if W is not None:
         return W
-    used = M.any(axis=0)
-    singular, right = right_singular(M[:, used])
-    return in_rows(right.T / np.maximum(singular, EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny)), used)
+    nonzero = M.any(axis=0)
+    singular, right = right_singular(M[:, nonzero])
+    return expand_rows(
+        right.T / np.maximum(singular, EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny)), nonzero
+    )
 
 
 def range_whitener(M: Array) -> Array:
@@ -253,22 +257,22 @@ def range_whitener(M: Array) -> Array:
     W = whitener_by_cholesky(M)
     if W is not None:
         return W
-    used = M.any(axis=0)
-    singular, right = right_singular(M[:, used])
+    nonzero = M.any(axis=0)
+    singular, right = right_singular(M[:, nonzero])
     keep = is_above_rounding(singular, M.shape)
-    return in_rows(right[keep].T / singular[keep], used)
+    return expand_rows(right[keep].T / singular[keep], nonzero)
 
 
-def in_rows(rows: Array, used: Any) -> Array:
+def expand_rows(rows: Array, mask: Any) -> Array:
     """Return a matrix with the rows given where a mask is true, and zeros elsewhere."""
-    whole = np.zeros((len(used), rows.shape[1]))
-    whole[used] = rows
-    return whole
+    expanded = np.zeros((len(mask), rows.shape[1]))
+    expanded[mask] = rows
+    return expanded
 
 
 def whitener_by_cholesky(M: Array) -> Array | None:
     """Return square W with (M W)'(M W) = I; None where M is small, so that it saves nothing, or ill conditioned."""
-    return whitener_of_gram(times(M.T, M)) if LARGE // 2 < M.shape[1] <= len(M) else None
+    return whitener_of_gram(times(M.T, M)) if LARGE_SIZE // 2 < M.shape[1] <= len(M) else None
 
 
 def whitener_of_gram(B: Array) -> Array | None:
@@ -278,12 +282,12 @@ def whitener_of_gram(B: Array) -> Array | None:
     except np.linalg.LinAlgError:
         return None
     rcond, _ = scipy.linalg.lapack.dtrcon(L, uplo="L")
-    return inverse_triangular(L).T if rcond > WELL_CONDITIONED else None
+    return inverse_triangular(L).T if rcond > MIN_RCOND else None
 
 
 def is_above_rounding(singular: Array, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     """Return which singular values, largest first, of a matrix of this shape are not zero up to rounding."""
-    return np.asarray(singular > RANK * max(shape) * EPS * max(singular.max(initial=0.0), np.finfo(float).tiny))
+    return np.asarray(singular > RANK_FACTOR * max(shape) * EPS * max(singular.max(initial=0.0), np.finfo(float).tiny))
 
 
 def right_singular(M: Array) -> tuple[Array, Array]:
@@ -313,11 +317,11 @@ def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
     be rounding, stay as they are, where they are few.
     """
     n, D = X.shape
-    heavy = a < SMALL_RIDGE
-    if np.count_nonzero(heavy) + n > max(2 * n, FEW):
-        heavy[:] = False
-    if n < D - np.count_nonzero(heavy) and np.all(a > 0.0):
-        return compressing_whitener(X, a, heavy)
+    uncompressed = a < SMALL_RIDGE
+    if np.count_nonzero(uncompressed) + n > max(2 * n, MAX_UNCOMPRESSED_COLUMNS):
+        uncompressed[:] = False
+    if n < D - np.count_nonzero(uncompressed) and np.all(a > 0.0):
+        return compressing_whitener(X, a, uncompressed)
     rows = n + np.count_nonzero(a)
     require_memory(
         8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "give c > 0, or fewer features"
@@ -332,17 +336,17 @@ def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
     return RidgeWhitener(W, 0.0 if W.shape[1] == np.count_nonzero(M.any(axis=0)) else np.inf)
 
 
-def compressing_whitener(X: Array, a: Array, heavy: npt.NDArray[np.bool_]) -> RidgeWhitener:
+def compressing_whitener(X: Array, a: Array, uncompressed: npt.NDArray[np.bool_]) -> RidgeWhitener:
     """Return `whitener_with_ridge`, the columns that are not heavy compressed: more than rows, a ridge on each."""
-    light, others = np.flatnonzero(~heavy), np.flatnonzero(heavy)
-    T = X[:, light] / a[light]
+    compressed, others = np.flatnonzero(~uncompressed), np.flatnonzero(uncompressed)
+    T = X[:, compressed] / a[compressed]
     span, singular = left_singular(T.T)
     keep = is_above_rounding(singular, T.shape)
     span, singular = span[:, keep], singular[keep]
     G, r = T @ span, len(singular)
     outside, size = float(np.linalg.norm(T - G @ span.T)), float(np.linalg.norm(T))
     W = np.zeros((len(a), r + len(others)))
-    W[light, :r] = span / a[light, None]
+    W[compressed, :r] = span / a[compressed, None]
     if len(others) == 0:
         return RidgeWhitener(W / np.sqrt(singular**2 + 1.0), outside, size)
     W[others, r + np.arange(len(others))] = 1.0
@@ -386,7 +390,7 @@ class Whitened(NamedTuple):
 
     X: Array
     ridge: Array
-    found: RidgeWhitener
+    whitener: RidgeWhitener
 
 
 def scale_to_whiten(X: Array, ridge: Array | None = None) -> Whitened:
@@ -413,30 +417,30 @@ def power_of_two(x: Array) -> Array:
     return np.asarray(np.exp2(np.round(np.log2(x))))
 
 
-def mean_of(values: Array, shares: Array | None) -> Array:
+def mean_of(values: Array, weights: Array | None) -> Array:
     """Return sum_i p_i values_i, over the first axis; the plain mean where the shares are None."""
-    return np.asarray(values.mean(axis=0) if shares is None else shares @ values)
+    return np.asarray(values.mean(axis=0) if weights is None else weights @ values)
 
 
-def sum_of_weights(mask: npt.NDArray[np.bool_], shares: Array | None) -> float:
+def weighted_count(mask: npt.NDArray[np.bool_], weights: Array | None) -> float:
     """Return m times the shares of the points where a mask is true: their number, where all weights are equal."""
-    return float(mask.sum() if shares is None else len(mask) * (shares @ mask))
+    return float(mask.sum() if weights is None else len(mask) * (weights @ mask))
 
 
-def weigh_rows(X: Array, shares: Array | None) -> Array:
+def scale_by_sqrt_weights(X: Array, weights: Array | None) -> Array:
     """Return the rows times s_i = sqrt(m p_i), in whose squares means are weighted; X where the shares are None."""
-    if shares is None:
+    if weights is None:
         return X
-    s = np.sqrt(len(shares) * shares)
+    s = np.sqrt(len(weights) * weights)
     return np.asarray(X * (s if X.ndim == 1 else s[:, None]))
 
 
-def shares_within(shares: Array | None, chosen: npt.NDArray[Any]) -> Array | None:
+def renormalize_weights(weights: Array | None, chosen: npt.NDArray[Any]) -> Array | None:
     """Return the shares of some points, by a mask or their numbers, of the total of these."""
-    return None if shares is None else shares[chosen] / math.fsum(shares[chosen])
+    return None if weights is None else weights[chosen] / math.fsum(weights[chosen])
 
 
-class Standardised(NamedTuple):
+class Standardized(NamedTuple):
     """Columns of mean 0 and variance 1, X = (what was given - mean) * unit, each shape (d,) but X (n, d)."""
 
     X: Array
@@ -444,12 +448,12 @@ class Standardised(NamedTuple):
     unit: Array
 
 
-def standardise(X: Array) -> Standardised:
+def standardize_columns(X: Array) -> Standardized:
     """Centre the columns and scale them to unit variance; columns constant up to rounding become 0, their unit is 1."""
     mean, deviation = X.mean(axis=0), X.std(axis=0)
-    centred = np.where(deviation <= rounding_floor(mean, len(X)), 0.0, X - mean)
-    unit = inverse_or_one(np.sqrt(np.mean(centred**2, axis=0)))
-    return Standardised(centred * unit, mean, unit)
+    centered = np.where(deviation <= rounding_floor(mean, len(X)), 0.0, X - mean)
+    unit = inverse_or_one(np.sqrt(np.mean(centered**2, axis=0)))
+    return Standardized(centered * unit, mean, unit)
 
 
 def momentum(t: float) -> tuple[float, float]:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.factors import Factor
-from diffrac_cvx.points.floating_point import UNIT, sum_error
-from diffrac_cvx.points.links import Groups
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
 
 
 class RoundedFactor(NamedTuple):
@@ -27,8 +27,8 @@ class RoundedFactor(NamedTuple):
     def errors(self, norms: Array) -> Array:
         """Return what products with rows of these norms may be off, in the Euclidean norm."""
         d, r = self.features.shape
-        centring = 4.0 * sum_error(self.n) * self.norm * len(self.units) ** 0.5
-        return np.asarray(sum_error(d + r + 8) * (norms + 1.0) * self.norm + centring)
+        centering = 4.0 * sum_error(self.n) * self.norm * len(self.units) ** 0.5
+        return np.asarray(sum_error(d + r + 8) * (norms + 1.0) * self.norm + centering)
 
 
 class RoundedDirection(NamedTuple):
@@ -41,7 +41,7 @@ class RoundedDirection(NamedTuple):
     units: Array
     norm: float
     n: int
-    rounded: float = 4.0
+    target_roundings: float = 4.0
 
 
 def row_norms(X: Array, units: Array) -> Array:
@@ -58,37 +58,39 @@ def row_bounds(XG: Array, norms: Array, factor: RoundedFactor) -> tuple[Array, A
     return roots, (length * (1.0 + sum_error(r + 8)) + off) ** 2
 
 
-def bounds_of_block(factor: RoundedFactor, block: Array, counts: Array | float = 1.0) -> tuple[float, float]:
+def block_sum_bounds(factor: RoundedFactor, block: Array, counts: Array | float = 1.0) -> tuple[float, float]:
     """Return a lower bound of the sum of sqrt(q), and an upper bound of that of q, over rows that may have counts."""
-    roots, energies = row_bounds(np.asarray(block @ factor.features), row_norms(block, factor.units), factor)
-    return float(np.sum(roots * counts)), float(np.sum(energies * counts))
+    roots, q_upper = row_bounds(np.asarray(block @ factor.features), row_norms(block, factor.units), factor)
+    return float(np.sum(roots * counts)), float(np.sum(q_upper * counts))
 
 
-def bounds_of_groups(
-    XG: Array, norms: Array, factor: RoundedFactor, counts: Array, groups: Groups
+def chunklet_sum_bounds(
+    XG: Array, norms: Array, factor: RoundedFactor, counts: Array, chunklets: Chunklets
 ) -> tuple[float, float]:
-    """Return the bounds of `bounds_of_block` where linked points are one row: the root is that of their signed sum.
+    """Return the bounds of `block_sum_bounds` where linked points are one row: the root is that of their signed sum.
 
     A sum of k rows is off by what they are, and by sum_error(k) times their lengths.
     """
-    r, k = factor.features.shape[1], groups.largest
-    energies = row_bounds(XG, norms, factor)[1]
+    r, k = factor.features.shape[1], chunklets.max_size
+    q_upper = row_bounds(XG, norms, factor)[1]
     rows = (XG + factor.offset) * counts[:, None]
     lengths = np.sqrt(np.sum(rows**2, axis=1))
-    off = groups.sizes(counts * factor.errors(norms) + sum_error(k + r + 12) * lengths)
-    roots = np.sqrt(np.sum(groups.add(rows) ** 2, axis=1)) * (1.0 - sum_error(r + 8)) - off * (1.0 + sum_error(k + 8))
-    return float(np.sum(np.maximum(roots, 0.0))), float(np.sum(energies * counts))
+    off = chunklets.sums(counts * factor.errors(norms) + sum_error(k + r + 12) * lengths)
+    roots = np.sqrt(np.sum(chunklets.signed_sums(rows) ** 2, axis=1)) * (1.0 - sum_error(r + 8)) - off * (
+        1.0 + sum_error(k + 8)
+    )
+    return float(np.sum(np.maximum(roots, 0.0))), float(np.sum(q_upper * counts))
 
 
-def misfits(products: Array, norms: Array, target: Array, direction: RoundedDirection) -> Array:
+def residual_bounds(products: Array, norms: Array, target: Array, direction: RoundedDirection) -> Array:
     """Return upper bounds of (target_i - x_i'v)^2, shape (n,), from the products x_i'v and the norms of the rows."""
     d = len(direction.v)
     off = (sum_error(d + 16) * norms + 4.0 * sum_error(direction.n) * d**0.5) * direction.norm
     residual = np.abs(target - products)
-    return np.asarray((residual + off + direction.rounded * UNIT * (1.0 + residual)) ** 2)
+    return np.asarray((residual + off + direction.target_roundings * UNIT_ROUNDOFF * (1.0 + residual)) ** 2)
 
 
-def misfit_of_block(direction: RoundedDirection, block: Array, target: Array) -> tuple[float]:
+def block_residual_bound(direction: RoundedDirection, block: Array, target: Array) -> tuple[float]:
     """Return the sum of `misfits` of rows."""
-    found = misfits(block @ direction.v, row_norms(block, direction.units), target, direction)
+    found = residual_bounds(block @ direction.v, row_norms(block, direction.units), target, direction)
     return (float(np.sum(found)),)

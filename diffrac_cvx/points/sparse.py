@@ -11,9 +11,9 @@ import scipy.sparse
 from diffrac_cvx.points.checks import (
     Array,
     as_sparse_table,
-    not_finite,
-    require_moderate,
-    require_two,
+    not_finite_error,
+    require_moderate_scale,
+    require_two_points,
     rounding_floor,
     warn_constant,
 )
@@ -21,15 +21,15 @@ from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, Sparse, is_sparse, order_columns
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.label_factors import SparseLabelsFactor
-from diffrac_cvx.points.linear_algebra import BLOCK, row_products
-from diffrac_cvx.points.points import Chosen, Columns, Indices, LabelsFactor, Mask, Points
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, misfits, row_bounds
+from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, row_products
+from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, LazyFactor, Mask, Points
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, residual_bounds, row_bounds
 from diffrac_cvx.points.streamed import StreamedRows
 
-PAIRS = 4000  # of columns that are multiplied at a time
+PAIRS_PER_BLOCK = 4000  # of columns that are multiplied at a time
 
 
-class SparseColumns(Columns):
+class SparseColumns(ColumnPoints):
     """The (n, d) matrix S + 1 r': a sparse matrix, and a row that is added to each of its rows.
 
     Centred columns, their powers, and columns of constants have this form.  S is kept by columns; `mean` is what was
@@ -79,13 +79,13 @@ class SparseColumns(Columns):
     def in_basis(self, basis: Array) -> Points:
         return DensePoints(self @ basis)
 
-    def columns(self, chosen: Chosen) -> Self:
-        return type(self)(self.S[:, chosen], self.r[chosen])
+    def columns(self, indexer: Indexer) -> Self:
+        return type(self)(self.S[:, indexer], self.r[indexer])
 
-    def rows(self, chosen: Chosen) -> Self:
-        return type(self)(self.sparse_rows[chosen], self.r)
+    def rows(self, indexer: Indexer) -> Self:
+        return type(self)(self.sparse_rows[indexer], self.r)
 
-    def beside(self, F: Array) -> Self:
+    def hstack(self, F: Array) -> Self:
         """Return it with the columns of an array to the right; constant ones take no memory."""
         constant = np.ptp(F, axis=0) == 0.0 if F.shape[1] else np.zeros(0, dtype=bool)
         S = scipy.sparse.hstack([self.S, scipy.sparse.csc_array(np.where(constant, 0.0, F))], format="csc")
@@ -103,10 +103,10 @@ class SparseColumns(Columns):
             return np.asarray((self.S @ U).toarray() + U.T @ self.r)
         return np.asarray(self.S @ U + self.r @ U)
 
-    def products_with(self, Y: Array) -> Array:
+    def rmatvec(self, Y: Array) -> Array:
         return np.asarray(self.S.T @ Y + np.multiply.outer(self.r, Y.sum(axis=0))) / len(self)
 
-    def energies(self, U: Factor) -> Array:
+    def quadratic_forms(self, U: Factor) -> Array:
         """Return q_i = x_i'UU'x_i; of a sparse factor the products are sparse too, but for one row."""
         if not is_sparse(U):
             return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in self.sparse_blocks())])
@@ -120,19 +120,19 @@ class SparseColumns(Columns):
         return (block.array() for block in self.sparse_blocks())
 
     def sparse_blocks(self) -> list[Self]:
-        return [self.rows(slice(start, start + BLOCK)) for start in range(0, len(self), BLOCK)]
+        return [self.rows(slice(start, start + BLOCK_ROWS)) for start in range(0, len(self), BLOCK_ROWS)]
 
-    def roots_and_pull(self, U: Array) -> tuple[float, Array]:
-        return self.by_rows().roots_and_pull(U)
+    def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
+        return self.by_rows().sqrt_sum_and_gradient(U)
 
-    def moment(self, u: Array) -> Array:
+    def weighted_gram(self, u: Array) -> Array:
         return self.gram(u) / len(self)
 
     def mean_squares(self) -> Array:
         """Return the means of the squared entries, as a sum of positive numbers."""
         return self.mean_of_entries(np.square)
 
-    def mean_sizes(self) -> Array:
+    def mean_abs(self) -> Array:
         return self.mean_of_entries(np.abs)
 
     def mean_of_entries(self, function: Callable[[Array], Array]) -> Array:
@@ -154,24 +154,24 @@ class SparseColumns(Columns):
         elsewhere = (np.diff(self.S.indptr) < len(self)) & (self.r != 0.0)
         return np.asarray(elsewhere | (values.sum(axis=0) > 0.0))
 
-    def labels_factor(self, U: Factor) -> LabelsFactor:
+    def labels_factor(self, U: Factor) -> LazyFactor:
         return SparseLabelsFactor(self.times_sparse(order_columns(scipy.sparse.csc_array(U), rtol=1e-16)))
 
-    def row_sums(self, weights: Array) -> Array:
+    def weighted_row_sum(self, weights: Array) -> Array:
         return np.asarray(weights @ self.S + weights.sum() * self.r)
 
-    def gram(self, weights: Array, first: Chosen = slice(None), rest: Chosen = slice(None)) -> Array:
-        weighted = scipy.sparse.csc_array(scipy.sparse.diags_array(weights) @ self.S[:, first])
-        sums = weights @ self.S[:, rest]
-        found = (weighted.T @ self.S[:, rest]).toarray()
-        found += np.outer(self.r[first], sums + weights.sum() * self.r[rest])
-        found += np.outer(weighted.sum(axis=0), self.r[rest])
+    def gram(self, weights: Array, left: Indexer = slice(None), right: Indexer = slice(None)) -> Array:
+        weighted = scipy.sparse.csc_array(scipy.sparse.diags_array(weights) @ self.S[:, left])
+        sums = weights @ self.S[:, right]
+        found = (weighted.T @ self.S[:, right]).toarray()
+        found += np.outer(self.r[left], sums + weights.sum() * self.r[right])
+        found += np.outer(weighted.sum(axis=0), self.r[right])
         return np.asarray(found)
 
     def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
         sums, parts = weights @ self.S, [np.zeros(0)]
-        for at in range(0, len(j), PAIRS):
-            first, second = j[at : at + PAIRS], k[at : at + PAIRS]
+        for at in range(0, len(j), PAIRS_PER_BLOCK):
+            first, second = j[at : at + PAIRS_PER_BLOCK], k[at : at + PAIRS_PER_BLOCK]
             weighted = scipy.sparse.csc_array(scipy.sparse.diags_array(weights) @ self.S[:, first])
             found = np.asarray(weighted.multiply(self.S[:, second]).sum(axis=0)).ravel()
             found += self.r[first] * sums[second]
@@ -180,28 +180,28 @@ class SparseColumns(Columns):
 
     # Sums with their error
 
-    def terms(self, squares: Array, weight: float, chosen: Chosen = slice(None)) -> Array:
+    def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:
         """Return the bound for a sparse matrix and its row, multiplied out: (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2."""
-        return np.asarray(2.0 * squares + 8.0 * weight * self.r[chosen] ** 2)
+        return np.asarray(2.0 * squares + 8.0 * weight * self.r[indexer] ** 2)
 
     def row_norms(self, units: Array) -> Array:
         """Return upper bounds of the norms of the rows, columns times units: of their sparse part and the row."""
         squares = np.maximum(self.squares() @ units**2, 0.0)
         return np.asarray(np.sqrt(squares) + 3.0 * np.linalg.norm(self.r * units))  # |s| + |r| <= |s + r| + 2 |r|
 
-    def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
-        gain = energy = 0.0
+    def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
+        sqrt_sum = total = 0.0
         for block in self.sparse_blocks():
             if is_sparse(factor.features):
-                lower, upper = block.energy_bounds(factor)
+                lower, upper = block.quadratic_form_bounds(factor)
                 roots = np.sqrt(lower)
             else:
                 roots, upper = row_bounds(block @ factor.features, block.row_norms(factor.units), factor)
-            gain += float(np.sum(roots))
-            energy += float(np.sum(upper))
-        return gain, energy
+            sqrt_sum += float(np.sum(roots))
+            total += float(np.sum(upper))
+        return sqrt_sum, total
 
-    def energy_bounds(self, factor: RoundedFactor) -> tuple[Array, Array]:
+    def quadratic_form_bounds(self, factor: RoundedFactor) -> tuple[Array, Array]:
         """Return lower and upper bounds of q_i, for a sparse factor, without a dense product.
 
         The rows of X G are a sparse matrix and one row r: q_i is the sum of (s + r)^2 - r^2 over the entries of the
@@ -216,8 +216,8 @@ class SparseColumns(Columns):
         off = sum_error(2 * r + 16) * (3.0 * q + 4.0 * row) + 2.0 * np.sqrt(q) * products + products**2
         return np.maximum(q - off, 0.0), q + off
 
-    def misfit(self, target: Array, direction: RoundedDirection) -> float:
-        return float(np.mean(misfits(self @ direction.v, self.row_norms(direction.units), target, direction)))
+    def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
+        return float(np.mean(residual_bounds(self @ direction.v, self.row_norms(direction.units), target, direction)))
 
 
 def is_constant(table: Any) -> Mask:
@@ -235,33 +235,33 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
     """Return a sparse matrix, checked and centred as by `as_data`; it is not made dense."""
     table = scipy.sparse.csc_array(as_sparse_table(X), dtype=np.float64)
     n, d = table.shape
-    require_two(n)
+    require_two_points(n)
     bad = ~np.isfinite(table.data)
     if bad.any():
         place = int(np.argmax(bad))
         column = int(np.searchsorted(table.indptr, place, side="right")) - 1
-        raise not_finite("X", table.data[place], (table.indices[place], column), int(bad.sum()))
+        raise not_finite_error("X", table.data[place], (table.indices[place], column), int(bad.sum()))
     constant, counts = is_constant(table), np.diff(table.indptr)
     columns = np.repeat(np.arange(d), counts)
     largest = np.zeros(d)
     np.maximum.at(largest, columns, np.abs(table.data))
-    require_moderate(largest)
+    require_moderate_scale(largest)
     mean = np.asarray(table.sum(axis=0)).ravel() / n
-    rest = np.zeros(d)
-    np.add.at(rest, columns, table.data - mean[columns])
-    rest = (rest - (n - counts) * mean) / n
+    residual_mean = np.zeros(d)
+    np.add.at(residual_mean, columns, table.data - mean[columns])
+    residual_mean = (residual_mean - (n - counts) * mean) / n
     # A column without zeros may be far from them: it is centred itself.  The mean of any other is at most n**0.5 times
     # its standard deviation, so that little is lost where a row is added.
     full = counts == n
     at = full[columns]
-    table.data[at] = (table.data[at] - mean[columns[at]]) - rest[columns[at]]
-    mean += rest
+    table.data[at] = (table.data[at] - mean[columns[at]]) - residual_mean[columns[at]]
+    mean += residual_mean
     again = np.zeros(d)
     np.add.at(again, columns[at], table.data[at])
     table.data[at] -= again[columns[at]] / n
     r = np.where(full, 0.0, -mean)
-    kept = scipy.sparse.diags_array((~constant).astype(np.float64))
-    table = scipy.sparse.csc_array(table @ kept)
+    keep = scipy.sparse.diags_array((~constant).astype(np.float64))
+    table = scipy.sparse.csc_array(table @ keep)
     table.eliminate_zeros()
     found = SparseColumns(table, np.where(constant, 0.0, r), mean)
     warn_constant(np.sqrt(found.mean_squares()) <= rounding_floor(mean, n), warn, depth + 1)
@@ -273,5 +273,5 @@ def rows_of(X: SparseColumns, units: Array) -> StreamedRows:
 
     These are summed by blocks of rows, for the rounding of sparse products is not that which `StreamedRows` counts on.
     """
-    rows = StreamedRows(X.sparse_rows, mean=-X.r, rest=np.zeros(X.shape[1]), units=units)
+    rows = StreamedRows(X.sparse_rows, mean=-X.r, residual_mean=np.zeros(X.shape[1]), units=units)
     return replace(rows, gram=replace(rows, units=np.ones(X.shape[1])).second_moment())

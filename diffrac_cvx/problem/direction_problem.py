@@ -10,9 +10,10 @@ import scipy.sparse
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array, as_matrix, list_some, warn_degenerate
+from diffrac_cvx.points.checks import Array, as_matrix, format_indices, warn_degenerate
+from diffrac_cvx.points.constraints import Chunklets, Constraints
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.exclusion import PointsKind, exclude, vary_as_rounding
+from diffrac_cvx.points.exclusion import PointsKind, exclude, is_rounding_noise
 from diffrac_cvx.points.factors import (
     Factor,
     Sparse,
@@ -22,16 +23,16 @@ from diffrac_cvx.points.factors import (
     squared_norm,
 )
 from diffrac_cvx.points.floating_point import (
-    UNIT,
-    Whitening,
-    outside_of,
+    UNIT_ROUNDOFF,
+    WhiteningErrorBounds,
+    accumulation_length,
+    outside_norm_bound,
     round_up,
-    rounding_of_whitening,
     sum_error,
-    summands,
+    whitening_error_bounds,
 )
 from diffrac_cvx.points.linear_algebra import (
-    LARGE,
+    LARGE_SIZE,
     inverse_or_one,
     power_of_two,
     psd_factor,
@@ -40,18 +41,17 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_of_gram,
     whitener_with_ridge,
 )
-from diffrac_cvx.points.links import Groups, Links
-from diffrac_cvx.points.points import Excluded, LabelsFactor, Mask, Points
-from diffrac_cvx.problem.penalties.coupling import Coupling
-from diffrac_cvx.problem.penalties.structure import PLAIN, Structure, Weights
+from diffrac_cvx.points.points import Excluded, LazyFactor, Mask, Points
+from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
+from diffrac_cvx.problem.penalties.structure import ELEMENTWISE, PenaltyStructure, PenaltyWeights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
-LARGEST_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
-COPIES = 6  # of the data, that a solver holds
+MAX_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
+SOLVER_COPIES = 6  # of the data, that a solver holds
 
 
-class Scaled(NamedTuple):
+class PrimalPoint(NamedTuple):
     """A factor U at its best scale, the objective of (15) there, and the energies of the rows."""
 
     U: Factor
@@ -78,12 +78,12 @@ class DirectionProblem:
     has_offset: bool  # whether the last column is the offset's, that is nu < 1
     basis: Array | None = None  # L, (d or d + 1, D), where the coordinates are whitened; None where L = Diag(scale)
     root: Array | None = None  # any root of A, (k, D), where it is known
-    whitened: Whitening | None = None  # how exact the coordinates are, where they are whitened
+    whitened: WhiteningErrorBounds | None = None  # how exact the coordinates are, where they are whitened
     excluded: Excluded | None = None  # the user's columns that are zero here, see `exclude`
     gram: Points | None = None  # (k, D), A = its mean of squares and products, plus Diag(a)^2; None where that is X
     counts: Array | None = None  # what the points were multiplied by to make the rows of X, (n,); None where that is 1
-    groups: Groups | None = None  # which points are linked: each row of X is the signed sum of a group of them
-    structure: Structure = PLAIN  # which penalty on pairs of coordinates c weighs
+    chunklets: Chunklets | None = None  # which points are linked: each row of X is the signed sum of a group of them
+    structure: PenaltyStructure = ELEMENTWISE  # which penalty on pairs of coordinates c weighs
 
     @property
     def Y(self) -> Points:
@@ -91,29 +91,33 @@ class DirectionProblem:
         return self.X if self.gram is None else self.gram
 
     @cached_property
-    def rounding(self) -> Whitening:
+    def whitening_error(self) -> WhiteningErrorBounds:
         """How exact the whitened coordinates are."""
         if self.whitened is not None:
             return self.whitened
-        if self.Y.in_passes:  # A comes from sums over the rows, and so do the moments
+        if self.Y.is_streamed:  # A comes from sums over the rows, and so do the moments
             B, W = self.A + np.diag(self.c**2), self.W
             size = float(np.trace(B) * np.sum(W**2))
             residual = float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
-            return Whitening(0.0, round_up(residual + sum_error(self.X.summands + 100 * len(W)) * size))
-        return rounding_of_rows(self, self.Z, self.W, self.a**2 + self.c**2)
+            return WhiteningErrorBounds(
+                0.0, round_up(residual + sum_error(self.X.accumulation_length + 100 * len(W)) * size)
+            )
+        return whitening_error_of_rows(self, self.Z, self.W, self.a**2 + self.c**2)
 
-    def moment_error(self, Mz: Array, top: float, mass: float | None = None) -> float:
+    def gram_error(self, Mz: Array, top: float, mass: float | None = None) -> float:
         """Return how far a computed moment of the whitened data may be from the exact one, in the spectral norm.
 
         The largest weight of a row is `top`, as `largest_weight` has it.  Where the data are whitened after they are
         summed, `mass` is the trace of the moment before it was whitened.
         """
         n = len(self.X)
-        if self.X.in_passes:
+        if self.X.is_streamed:
             mass = top * float(np.trace(self.A)) if mass is None else mass
-            return round_up(sum_error(self.X.summands + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2)))
-        mass, off = float(np.trace(Mz)), top**0.5 * self.rounding.data_error
-        return round_up(sum_error(summands(n) + 8) * mass + (2.0 * mass**0.5 + off) * off)
+            return round_up(
+                sum_error(self.X.accumulation_length + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2))
+            )
+        mass, row_error = float(np.trace(Mz)), top**0.5 * self.whitening_error.data_error
+        return round_up(sum_error(accumulation_length(n) + 8) * mass + (2.0 * mass**0.5 + row_error) * row_error)
 
     @cached_property
     def R(self) -> Array:
@@ -128,7 +132,7 @@ class DirectionProblem:
     def A(self) -> Array:
         """A = X'X/n + Diag(a)^2, shape (D, D)."""
         if self.is_large:
-            return self.Y.moment(np.ones(len(self.Y))) + np.diag(self.a**2)
+            return self.Y.weighted_gram(np.ones(len(self.Y))) + np.diag(self.a**2)
         return self.R.T @ self.R
 
     @cached_property
@@ -142,7 +146,7 @@ class DirectionProblem:
     @property
     def is_large(self) -> bool:
         """Whether A comes from X itself and not from its root R, whose factorisation would take long."""
-        return self.basis is None and self.root is None and len(self.c) > LARGE // 2
+        return self.basis is None and self.root is None and len(self.c) > LARGE_SIZE // 2
 
     @cached_property
     def L(self) -> Array:
@@ -150,9 +154,9 @@ class DirectionProblem:
         return np.diag(self.scale) if self.basis is None else self.basis
 
     @cached_property
-    def coupling(self) -> Coupling:
+    def pair_penalty(self) -> PairPenalty:
         """The penalty on pairs of coordinates: its value, and the set of its multipliers."""
-        return self.structure.coupling(self.c)
+        return self.structure.pair_penalty(self.c)
 
     @property
     def n_excluded(self) -> int:
@@ -160,7 +164,7 @@ class DirectionProblem:
         return 0 if self.excluded is None else len(self.excluded.columns)
 
     @property
-    def outward_scale(self) -> Array:
+    def user_scale(self) -> Array:
         """The factors from these coordinates to the user's: the scale, and 0 for excluded columns."""
         if self.excluded is None:
             return self.scale
@@ -171,109 +175,111 @@ class DirectionProblem:
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Which rows are zero, shape (n,): they count in the means and nowhere else."""
-        if self.groups is not None:  # sums of points that are zero up to rounding
+        if self.chunklets is not None:  # sums of points that are zero up to rounding
             return np.zeros(len(self.X), dtype=bool)
         return self.X.zero_rows()
 
     @cached_property
     def Z(self) -> Points:
         """Whitened data X W, (n, r)."""
-        return self.X.in_basis(self.W) if self.is_coupled else self.X
+        return self.X.in_basis(self.W) if self.has_l1 else self.X
 
     @property
-    def is_coupled(self) -> bool:
+    def has_l1(self) -> bool:
         """Whether the penalty couples coordinates, which then cannot be whitened."""
-        return self.structure.couples(self.c)
+        return self.structure.has_pair_penalty(self.c)
 
-    def restrict(self, chosen: npt.NDArray[np.intp]) -> "DirectionProblem":
+    def restrict(self, indices: npt.NDArray[np.intp]) -> "DirectionProblem":
         """Return the problem in which V is zero outside the chosen coordinates; there has to be an l1 part."""
-        known = "R" in self.__dict__ and not self.is_large
+        has_root = "R" in self.__dict__ and not self.is_large
         return replace(
             self,
-            X=array_points(self.X.in_columns().dense_columns(chosen)),
-            gram=None if self.gram is None else array_points(self.gram.in_columns().dense_columns(chosen)),
-            a=self.a[chosen],
-            c=self.c[chosen],
-            scale=self.scale[chosen],
-            has_offset=self.has_offset and len(self.c) - 1 in chosen,
-            structure=self.structure.restrict(chosen),
-            root=self.R[:, chosen] if known else None,
+            X=array_points(self.X.in_columns().dense_columns(indices)),
+            gram=None if self.gram is None else array_points(self.gram.in_columns().dense_columns(indices)),
+            a=self.a[indices],
+            c=self.c[indices],
+            scale=self.scale[indices],
+            has_offset=self.has_offset and len(self.c) - 1 in indices,
+            structure=self.structure.restrict(indices),
+            root=self.R[:, indices] if has_root else None,
             excluded=None,
         )
 
-    def penalised_more(self, excess: float) -> "DirectionProblem":
+    def with_inflated_penalty(self, inflation: float) -> "DirectionProblem":
         """Return the problem with the ridge and the l1 part times 1 + excess; there has to be an l1 part."""
-        root = (1.0 + excess) ** 0.5
-        return replace(self, a=self.a * root, c=self.c * root, root=None, whitened=None) if excess else self
+        root = (1.0 + inflation) ** 0.5
+        return replace(self, a=self.a * root, c=self.c * root, root=None, whitened=None) if inflation else self
 
-    def gain(self, U: Factor) -> float:
+    def mean_sqrt(self, U: Factor) -> float:
         """g(UU') = mean_i sqrt(x_i'UU'x_i)."""
-        return self.X.gain_and_energy(U)[0]
+        return self.X.mean_sqrt_and_mean(U)[0]
 
     def mean_inverse(self, u: Array) -> float:
         """Return the mean of 1/u, with 1/u = 0 for zero rows."""
         return float(np.mean(np.where(self.zero_rows, 0.0, 1.0 / u)))
 
-    def cost(self, U: Factor, energy: float | None = None) -> float:
+    def convex_term(self, U: Factor, mean_q: float | None = None) -> float:
         """T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms.
 
         The energy is the mean of y_i'UU'y_i over the rows of A, where it is known.
         """
         if self.basis is not None:
             return squared_norm(U)
-        known = self.Y.gain_and_energy(U)[1] if energy is None else energy
-        total = known + squared_norm(scale_rows(U, self.a))
-        return total + self.coupling.value(U) if self.is_coupled else total
+        data_term = self.Y.mean_sqrt_and_mean(U)[1] if mean_q is None else mean_q
+        total = data_term + squared_norm(scale_rows(U, self.a))
+        return total + self.pair_penalty.value(U) if self.has_l1 else total
 
-    def best_scale(self, U: Factor) -> Scaled:
+    def rescale(self, U: Factor) -> PrimalPoint:
         """Return the best multiple of a factor, or of an allowed one near it.
 
         Its objective is 1 - g^2/T, and there g = T = 1 - objective.
         """
-        U = self.coupling.feasible(U) if self.is_coupled else U
-        if self.X.in_passes:
-            gain, energy = self.X.gain_and_energy(U)
-            return self.at_best_scale(U, gain, self.cost(U, energy))
-        q = self.X.energies(U)
-        cost = self.cost(U, float(np.mean(q)) if self.gram is None else None)
-        return self.at_best_scale(U, float(np.mean(np.sqrt(q))), cost, q)
+        U = self.pair_penalty.make_feasible(U) if self.has_l1 else U
+        if self.X.is_streamed:
+            mean_sqrt, mean_q = self.X.mean_sqrt_and_mean(U)
+            return self.rescale_with(U, mean_sqrt, self.convex_term(U, mean_q))
+        q = self.X.quadratic_forms(U)
+        convex_term = self.convex_term(U, float(np.mean(q)) if self.gram is None else None)
+        return self.rescale_with(U, float(np.mean(np.sqrt(q))), convex_term, q)
 
-    def at_best_scale(self, U: Factor, gain: float, cost: float, q: Array | None = None) -> Scaled:
+    def rescale_with(self, U: Factor, mean_sqrt: float, convex_term: float, q: Array | None = None) -> PrimalPoint:
         """Return the best multiple of a factor with this g and T; many rows come without their energies."""
         q = np.zeros(0) if q is None else q
-        if cost == 0.0 or gain == 0.0:
-            return Scaled(U * 0.0, 1.0, np.zeros(len(q)))
-        multiple = gain / cost
-        return Scaled(U * multiple, max(1.0 - gain**2 / cost, 0.0), q * multiple**2)
+        if convex_term == 0.0 or mean_sqrt == 0.0:
+            return PrimalPoint(U * 0.0, 1.0, np.zeros(len(q)))
+        multiple = mean_sqrt / convex_term
+        return PrimalPoint(U * multiple, max(1.0 - mean_sqrt**2 / convex_term, 0.0), q * multiple**2)
 
-    def labels_factor(self, U: Factor) -> LabelsFactor:
+    def labels_factor(self, U: Factor) -> LazyFactor:
         """Return the rows of F for the points, with Y = FF' optimal for V = UU', or what makes them."""
         F = self.X.labels_factor(U)
-        return F if self.groups is None else self.groups.spread(np.asarray(F))
+        return F if self.chunklets is None else self.chunklets.expand(np.asarray(F))
 
     @property
-    def summed(self) -> int:
+    def max_chunklet_size(self) -> int:
         """How many points a row of X is a sum of, at most; 0 where none are linked."""
-        return 0 if self.groups is None else self.groups.largest
+        return 0 if self.chunklets is None else self.chunklets.max_size
 
-    def user_factor(self, U: Factor) -> Factor:
+    def inverse_transform(self, U: Factor) -> Factor:
         """Return G with V = GG' in the user's coordinates."""
-        return scale_rows(U, self.outward_scale) if self.basis is None else np.asarray(self.basis @ U)
+        return scale_rows(U, self.user_scale) if self.basis is None else np.asarray(self.basis @ U)
 
-    def labels_factor_of_points(self, U: Factor, points: Array) -> LabelsFactor:
+    def labels_factor_of_points(self, U: Factor, points: Array) -> LazyFactor:
         """Return the factor of labels for points in the user's units, centred; some may be none of the problem's."""
         points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
-        rows = points * self.outward_scale if self.basis is None else points @ self.basis
+        rows = points * self.user_scale if self.basis is None else points @ self.basis
         return array_points(rows).labels_factor(U)
 
-    def labels_factor_of_all(self, U: Factor, every: Array, kept: Mask, links: Links | None = None) -> Array:
+    def labels_factor_of_all(
+        self, U: Factor, X_all: Array, mask: Mask, constraints: Constraints | None = None
+    ) -> Array:
         """Return the factor of labels for all points in the user's units, centred, of which the problem's are some."""
-        F = np.asarray(self.labels_factor_of_points(U, every))
-        if links is None:
+        F = np.asarray(self.labels_factor_of_points(U, X_all))
+        if constraints is None:
             return F
-        return links.groups_of(len(every)).complete(F, np.asarray(self.labels_factor(U)), kept)
+        return constraints.chunklets_of(len(X_all)).propagate(F, np.asarray(self.labels_factor(U)), mask)
 
-    def inverse_roots(self, q: Array, floor: float = 1e-12) -> Array:
+    def inverse_sqrt(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), where 2 sqrt(q) <= u q + 1/u is an equality; q is kept above floor times its mean.
 
         The energies compared are those of points: a row that counts little has a small one.
@@ -281,32 +287,32 @@ class DirectionProblem:
         sizes = 1.0 if self.counts is None else self.counts**2
         return np.asarray(1.0 / np.sqrt(np.maximum(q, floor * max(float(np.mean(q / sizes)), 1e-300) * sizes)))
 
-    def has_small_energies(self, q: Array) -> bool:
+    def has_small_q(self, q: Array) -> bool:
         """Whether a row that is not zero has less than a hundredth of the mean energy."""
-        energies = q if self.counts is None else q / self.counts**2
-        return not float(energies[~self.zero_rows].min(initial=np.inf)) >= 1e-2 * float(energies.mean())
+        q_of_points = q if self.counts is None else q / self.counts**2
+        return not float(q_of_points[~self.zero_rows].min(initial=np.inf)) >= 1e-2 * float(q_of_points.mean())
 
     def largest_weight(self, u: Array) -> float:
         """Return the largest of the weights u of rows, with what a row may be off as that of its point."""
         top = float((u if self.counts is None else u * self.counts).max(initial=0.0))
-        return round_up(top, self.summed + 8) if self.summed else top
+        return round_up(top, self.max_chunklet_size + 8) if self.max_chunklet_size else top
 
-    def user_weights(self, u: Array) -> Array:
+    def inverse_transform_weights(self, u: Array) -> Array:
         """Return weights u of the points from those of the rows of X."""
         u = u if self.counts is None else u * self.counts
-        return u if self.groups is None else u[self.groups.owner]
+        return u if self.chunklets is None else u[self.chunklets.membership]
 
-    def from_user_weights(self, u: Array) -> Array:
+    def transform_weights(self, u: Array) -> Array:
         """Return weights of the rows of X from those of the points."""
-        if self.groups is not None:
-            u = u[np.unique(self.groups.owner, return_index=True)[1]]
+        if self.chunklets is not None:
+            u = u[np.unique(self.chunklets.membership, return_index=True)[1]]
         return u if self.counts is None else u / self.counts
 
-    def from_user(self, V: Array) -> Array:
+    def transform_matrix(self, V: Array) -> Array:
         """Return the factor, in these coordinates, of the user's V."""
-        return dense(self.from_unit_columns(psd_factor(dense(self.unit_matrix(V)), rtol=1e-16)))
+        return dense(self.transform_scaled_factor(psd_factor(dense(self.scale_matrix(V)), rtol=1e-16)))
 
-    def unit_matrix(self, V: Array | Sparse) -> Array | Sparse:
+    def scale_matrix(self, V: Array | Sparse) -> Array | Sparse:
         """Return the user's V for columns of norm one, in which the factor of a badly scaled V keeps small entries."""
         size = len(self.scale)
         if self.has_offset and V.shape == (size - 1, size - 1):
@@ -314,35 +320,35 @@ class DirectionProblem:
         if V.shape != (size, size):
             raise DataError(f"V has shape {V.shape}; for these data and this nu it must be ({size}, {size})")
         if self.excluded is not None:
-            V = self.excluded.fold(self.excluded.fold(V).T)
+            V = self.excluded.eliminate(self.excluded.eliminate(V).T)
         return scale_rows(scale_rows(V, 1.0 / self.scale).T, 1.0 / self.scale)
 
-    def from_user_factor(self, G: Factor) -> Factor:
+    def transform_factor(self, G: Factor) -> Factor:
         """Return the factor, in these coordinates, of the user's V = GG'."""
         size = len(self.scale)
         if self.has_offset and G.shape[0] == size - 1:
             G = scipy.sparse.csc_array(scipy.sparse.vstack([as_sparse(G), scipy.sparse.csc_array((1, G.shape[1]))]))
         if G.shape[0] != size:
             raise DataError(f"V has {G.shape[0]} rows; for these data and this nu it must have {size}")
-        G = G if self.excluded is None else self.excluded.fold(G)
-        return self.from_unit_columns(scale_rows(G, 1.0 / self.scale))
+        G = G if self.excluded is None else self.excluded.eliminate(G)
+        return self.transform_scaled_factor(scale_rows(G, 1.0 / self.scale))
 
-    def from_result(self, V: Result | npt.ArrayLike, name: str = "V") -> Factor:
+    def transform_result(self, V: Result | npt.ArrayLike, name: str = "V") -> Factor:
         """Return the factor, in these coordinates, of a result or of the user's matrix."""
         if not isinstance(V, Result):
-            return self.from_user(as_matrix(V, name))
+            return self.transform_matrix(as_matrix(V, name))
         if V.G is None:
             raise DataError("the result has no V; pass one of low_rank, fista or solve(v_space(...))")
-        return self.from_user_factor(V.G)
+        return self.transform_factor(V.G)
 
-    def multiplier_of(self, result: Result) -> Factor | None:
+    def transform_multiplier(self, result: Result) -> Factor | None:
         """Return a result's multiplier C in these coordinates, if it has one of a problem like this."""
         size = len(self.c)
-        if result.C is None or not self.is_coupled or result.C.shape != (size, size):
+        if result.C is None or not self.has_l1 or result.C.shape != (size, size):
             return None
         return scale_rows(scale_rows(result.C, self.scale).T, self.scale)
 
-    def from_unit_columns(self, G: Factor) -> Factor:
+    def transform_scaled_factor(self, G: Factor) -> Factor:
         """Return the factor in these coordinates from one for columns of norm one."""
         if self.basis is None:
             return G
@@ -351,7 +357,7 @@ class DirectionProblem:
         return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
 
 
-def largest_penalty(upper: float) -> float:
+def max_penalty(upper: float) -> float:
     """Return the most that the ridge and the l1 part are at an optimum not above a number.
 
     At the best scale g = T = 1 - optimum, and mean q >= g^2 of T has no penalty: what is left is at most g - g^2.
@@ -366,15 +372,15 @@ def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProble
     """
     X = without_collinear(X, penalty)
     problem = unit_problem(X, nu, penalty)
-    if X.in_passes:
-        found = None if vary_as_rounding(X).any() else problem_of_passes(problem)
+    if X.is_streamed:
+        found = None if is_rounding_noise(X).any() else streamed_problem(problem)
         if found is not None:
             return found
         n, d = X.shape
         what = f"the problem of {n} points and {d} features, so nearly collinear that it cannot be solved by passes,"
-        require_memory(8.0 * (COPIES + 1) * n * d, what, "give a ridge, or fewer of either")
+        require_memory(8.0 * (SOLVER_COPIES + 1) * n * d, what, "give a ridge, or fewer of either")
         problem = unit_problem(without_collinear(X.in_columns(), penalty), nu, penalty)
-    return problem if problem.is_coupled else whitened(problem, problem.a)
+    return problem if problem.has_l1 else whitened(problem, problem.a)
 
 
 def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
@@ -383,7 +389,7 @@ def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
     return exclude(X, (a > 0.0) | (c > 0.0))
 
 
-def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, Weights]:
+def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, PenaltyWeights]:
     """Return the points and the weights of the penalty; with the offset's column and its weights where nu < 1."""
     weights = weights_of(penalty, X.shape[1])
     if nu == 1.0:
@@ -395,20 +401,22 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) in unit columns: nothing of size d x d is computed, whatever the penalty."""
     n, d = X.shape
     if X.in_memory:
-        require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
+        require_memory(
+            8.0 * SOLVER_COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either"
+        )
     excluded = X.excluded
     X, (a, c, structure) = augmented(X, nu, penalty)
-    scale = power_of_two(inverse_or_one(structure.common(np.sqrt(X.mean_squares() + a**2 + c**2))))
+    scale = power_of_two(inverse_or_one(structure.group_max(np.sqrt(X.mean_squares() + a**2 + c**2))))
     X, counts = X.scaled(scale), X.row_counts
     return DirectionProblem(
-        X=X if counts is None else X.counted(),
+        X=X if counts is None else X.problem_rows(),
         a=a * scale,
         c=c * scale,
         scale=scale,
         has_offset=nu < 1.0,
-        gram=None if counts is None else X.weighed(),
+        gram=None if counts is None else X.weighted_rows(),
         counts=counts,
-        groups=X.groups,
+        chunklets=X.chunklets,
         structure=structure,
         excluded=excluded,
     )
@@ -416,7 +424,7 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
 
 def without_l1(problem: DirectionProblem) -> DirectionProblem:
     """Return the problem with c_j^2 added to the ridge in place of the l1 part, which is not below it on V >= 0."""
-    return whitened(problem, np.sqrt(problem.a**2 + problem.c**2) * (1.0 - 4.0 * UNIT))
+    return whitened(problem, np.sqrt(problem.a**2 + problem.c**2) * (1.0 - 4.0 * UNIT_ROUNDOFF))
 
 
 def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
@@ -425,57 +433,57 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
     n = len(rows)
     found = whitener_with_ridge(rows / n**0.5, a)
     made = in_basis(problem, found.W)
-    exact = rounding_of_rows(problem, made.X, found.W, a**2, outside_of(found, n))
-    return replace(made, root=None, whitened=exact)
+    error = whitening_error_of_rows(problem, made.X, found.W, a**2, outside_norm_bound(found, n))
+    return replace(made, root=None, whitened=error)
 
 
 def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
     """Return the problem of these unit columns, without an l1 part, in the coordinates that W whitens."""
     zeros, gram = np.zeros(W.shape[1]), None if problem.gram is None else problem.gram.in_basis(W)
-    made = replace(problem, X=problem.X.in_basis(W), gram=gram, a=zeros, c=zeros, structure=PLAIN)
-    return replace(made, basis=problem.outward_scale[:, None] * W)
+    made = replace(problem, X=problem.X.in_basis(W), gram=gram, a=zeros, c=zeros, structure=ELEMENTWISE)
+    return replace(made, basis=problem.user_scale[:, None] * W)
 
 
-def rounding_of_rows(
+def whitening_error_of_rows(
     problem: DirectionProblem, Z: Points, W: Array, diagonal: Array, outside: float = 0.0
-) -> Whitening:
+) -> WhiteningErrorBounds:
     """Return how exact Z = X W is, and W'(A + Diag(diagonal))W as the identity.
 
     Rows that count are off as those that A is of are, times roots of the counts, which `largest_weight` counts.
     """
     rows, whitened = (problem.X, Z) if problem.gram is None else (problem.gram, problem.gram.in_basis(W))
-    found = rounding_of_whitening(rows.array(), W, whitened.array(), diagonal, outside)
-    return with_sums(found, problem.summed, rows.array(), W)
+    found = whitening_error_bounds(rows.array(), W, whitened.array(), diagonal, outside)
+    return with_chunklet_error(found, problem.max_chunklet_size, rows.array(), W)
 
 
-def with_sums(found: Whitening, summed: int, rows: Array, W: Array) -> Whitening:
+def with_chunklet_error(found: WhiteningErrorBounds, chunklet_size: int, rows: Array, W: Array) -> WhiteningErrorBounds:
     """Return how exact whitened data are whose rows are signed sums of so many of the rows that A is of.
 
     By Cauchy and Schwarz the rounding of the sums in column j is at most sum_error(summed) times the root of A_jj and
     of the largest weight of a row, which `largest_weight` counts.
     """
-    if not summed:
+    if not chunklet_size:
         return found
     squares = float(np.mean(rows**2, axis=0) @ np.sum(W**2, axis=1))
-    return found._replace(data_error=round_up(found.data_error + sum_error(summed + 8) * squares**0.5, 8))
+    return found._replace(data_error=round_up(found.data_error + sum_error(chunklet_size + 8) * squares**0.5, 8))
 
 
-def gains_alone(problem: DirectionProblem) -> Array:
+def univariate_gains(problem: DirectionProblem) -> Array:
     """Return 1 less the objective of each coordinate alone, at its best scale."""
-    gains = problem.X.in_columns().mean_sizes()
+    gains = problem.X.in_columns().mean_abs()
     costs = problem.Y.mean_squares() + problem.a**2 + problem.c**2
     costs = np.ones(len(gains)) if problem.basis is not None else costs
     return np.asarray(gains**2 / np.maximum(costs, 1e-300))
 
 
-def best_alone(problem: DirectionProblem) -> Scaled:
+def best_single_feature(problem: DirectionProblem) -> PrimalPoint:
     """Return the point that uses the best coordinate alone: what there is without any step, in O(nD)."""
     U = np.zeros((len(problem.c), 1))
-    U[np.argmax(gains_alone(problem))] = 1.0
-    return problem.best_scale(U)
+    U[np.argmax(univariate_gains(problem))] = 1.0
+    return problem.rescale(U)
 
 
-def root_of(A: Array) -> Array:
+def psd_root(A: Array) -> Array:
     """Return R with R'R the positive semidefinite part of A."""
     values, Q = np.linalg.eigh(A)
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T)
@@ -486,51 +494,51 @@ def problem_by_rows(problem: DirectionProblem) -> DirectionProblem:
     rows = problem.X.by_rows()
     if rows is problem.X:
         return problem
-    return replace(problem, X=rows, root=root_of(rows.second_moment() + np.diag(problem.a**2)))
+    return replace(problem, X=rows, root=psd_root(rows.second_moment() + np.diag(problem.a**2)))
 
 
-def problem_of_passes(problem: DirectionProblem) -> DirectionProblem | None:
+def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
     """Return the problem of these unit columns, no row of which is copied; None if they are too ill conditioned.
 
     The factors come from the Gram matrix, whose rounding is that of X times its condition number.
     """
     A = problem.X.second_moment() + np.diag(problem.a**2)
     B = A + np.diag(problem.c**2)
-    used = np.diag(B) > 0.0
-    values, Q = np.linalg.eigh(B[np.ix_(used, used)])
-    if used.any() and values[0] * LARGEST_CONDITION < values[-1]:
+    nonzero = np.diag(B) > 0.0
+    values, Q = np.linalg.eigh(B[np.ix_(nonzero, nonzero)])
+    if nonzero.any() and values[0] * MAX_CONDITION < values[-1]:
         return None
-    if problem.is_coupled:
-        return replace(problem, root=root_of(A))
-    W = np.zeros((len(used), len(values)))
-    W[used] = Q / np.sqrt(values)
+    if problem.has_l1:
+        return replace(problem, root=psd_root(A))
+    W = np.zeros((len(nonzero), len(values)))
+    W[nonzero] = Q / np.sqrt(values)
     return in_basis(problem, W)
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
     """Warn if an affine-invariant relaxation does not distinguish labellings, and else if columns are excluded."""
     n, rank = len(X), problem.X.shape[1] - int(problem.has_offset)
-    if not X.in_passes and not np.any(penalty.a) and not penalty.is_coupled and 0 < rank and rank >= n - 1:
+    if not X.is_streamed and not np.any(penalty.a) and not penalty.has_l1 and 0 < rank and rank >= n - 1:
         warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=5)
     elif problem.excluded is not None:
         mask = np.zeros(X.shape[1], dtype=bool)
         mask[problem.excluded.columns] = True
-        mask &= ~vary_as_rounding(X)  # of which whoever read the table has warned
+        mask &= ~is_rounding_noise(X)  # of which whoever read the table has warned
         if not mask.any():
             return
-        one, which = mask.sum() == 1, list_some(mask)
+        one, which = mask.sum() == 1, format_indices(mask)
         does = f"column {which} of X is excluded: it is" if one else f"columns {which} of X are excluded: they are"
         warn_degenerate(
             f"{does} collinear with others, up to rounding; a ridge keeps {'it' if one else 'them'}", depth=5
         )
 
 
-def offset_only(X: Points, nu: float) -> Array | None:
+def offset_solution(X: Points, nu: float) -> Array | None:
     """Return G, V = GG', where only the offset is left, b = 1 - nu with value nu: at nu = 0, or without features.
 
     Where points are linked, some may have to differ, and it has no closed form.
     """
-    if X.groups is not None or (nu > 0.0 and X.any()):
+    if X.chunklets is not None or (nu > 0.0 and X.any()):
         return None
     G = np.zeros((X.shape[1] + int(nu < 1.0), 1))
     if nu < 1.0:

@@ -8,19 +8,19 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array, list_some
-from diffrac_cvx.points.factors import Factor, absolute_products_with, dense, diagonal, sum_of_absolute_products
-from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.checks import Array, format_indices
+from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.factors import Factor, abs_gram_matvec, abs_gram_sum, dense, diagonal
 from diffrac_cvx.points.points import Mask, Points, Values
 from diffrac_cvx.points.reading import Sample, read_points
+from diffrac_cvx.problem.formatting import format_bracket, width_of
 from diffrac_cvx.problem.penalties.groups import GroupNorms
 from diffrac_cvx.problem.penalty import Penalty, weights_of
-from diffrac_cvx.problem.proved_numbers import format_bracket, width_of
 
-LOOSE = 1e-3  # proved gap over the upper bound, above which a derivative is said to be rough
-NARROW = 1e-10  # proved gap at which it never is
-AT_A_KINK = 1e-9  # of a typical root of x_i'Vx_i: a row with less is at the kink of the root
-ANOTHER = 1e-6  # how far outside the bracket the value of V may be on the table that it was found on
+ROUGH_RELATIVE_GAP = 1e-3  # proved gap over the upper bound, above which a derivative is said to be rough
+NEGLIGIBLE_GAP = 1e-10  # proved gap at which it never is
+KINK_TOLERANCE = 1e-9  # of a typical root of x_i'Vx_i: a row with less is at the kink of the root
+VALUE_TOLERANCE = 1e-6  # how far outside the bracket the value of V may be on the table that it was found on
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +31,18 @@ class Instance:
     nu: float
     penalty: Penalty
     sample_weight: npt.ArrayLike | None = None
-    links: Links | None = None
+    constraints: Constraints | None = None
 
 
-def instance_of(
-    X: Any, nu: float, penalty: Penalty, sample_weight: npt.ArrayLike | None = None, links: Links | None = None
+def make_instance(
+    X: Any,
+    nu: float,
+    penalty: Penalty,
+    sample_weight: npt.ArrayLike | None = None,
+    constraints: Constraints | None = None,
 ) -> Instance:
     """Return what is solved; of points in the package's own form nothing is kept, so that they can be freed."""
-    return Instance(None if isinstance(X, Points) else X, nu, penalty, sample_weight, links)
+    return Instance(None if isinstance(X, Points) else X, nu, penalty, sample_weight, constraints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +70,7 @@ class Gradient:
     X : (n, d) array
         In the entries of X as it was given: row i is what the value gains where point i moves, and the mean with it.
         Rows of points of weight 0 are zero.
-    cautions : tuple of str
+    warnings : tuple of str
         Why it may be none, or rough, a sentence each; empty where nothing is the matter.
     """
 
@@ -74,45 +78,45 @@ class Gradient:
     ridge: float | Array
     nu: float
     X: Array = field(repr=False)
-    cautions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         sizes = np.linalg.norm(self.X, axis=1)
-        shown = ", ".join(f"{name}={_shown(getattr(self, name))}" for name in ("lam", "ridge", "nu"))
+        shown = ", ".join(f"{name}={_format_range(getattr(self, name))}" for name in ("lam", "ridge", "nu"))
         n, d = self.X.shape
-        most = int(np.argmax(sizes))
-        words = f"Gradient({shown}, X=<{n} x {d}, the largest row is {most}, of norm {sizes[most]:.3g}>"
-        return f"{words}, cautions={self.cautions!r})" if self.cautions else f"{words})"
+        largest = int(np.argmax(sizes))
+        text = f"Gradient({shown}, X=<{n} x {d}, the largest row is {largest}, of norm {sizes[largest]:.3g}>"
+        return f"{text}, cautions={self.warnings!r})" if self.warnings else f"{text})"
 
 
-def _shown(values: float | Array) -> str:
+def _format_range(values: float | Array) -> str:
     """Return a number, or how many there are and the smallest and the largest."""
     if np.ndim(values) == 0:
         return f"{values:.4g}"
     return f"<{np.size(values)} entries from {np.min(values):.4g} to {np.max(values):.4g}>"
 
 
-def penalty_slopes(penalty: Penalty, G: Factor) -> tuple[float | Array, float | Array]:
+def penalty_derivatives(penalty: Penalty, G: Factor) -> tuple[float | Array, float | Array]:
     """Return the derivatives of Gamma(GG') in lam and in the ridge, each a number where the weight is one."""
-    energies, c = diagonal(G), penalty.c
-    ridge = energies if np.ndim(penalty.ridge) else float(energies.sum())
+    diagonal_entries, c = diagonal(G), penalty.c
+    ridge = diagonal_entries if np.ndim(penalty.ridge) else float(diagonal_entries.sum())
     if penalty.groups is not None:
-        norms = GroupNorms(np.ones(len(energies)), penalty.groups.labels).norms_of_blocks(G)
+        norms = GroupNorms(np.ones(len(diagonal_entries)), penalty.groups.labels).nuclear_norms_of_blocks(G)
         if np.ndim(c) == 0:
             return float(norms.sum()), ridge
-        return slopes_in_squares(norms @ np.asarray(c), np.asarray(c), np.diag(norms)), ridge
+        return derivatives_in_squares(norms @ np.asarray(c), np.asarray(c), np.diag(norms)), ridge
     if np.ndim(c) == 0:
-        return sum_of_absolute_products(G), ridge
-    return slopes_in_squares(absolute_products_with(G, np.asarray(c)), np.asarray(c), energies), ridge
+        return abs_gram_sum(G), ridge
+    return derivatives_in_squares(abs_gram_matvec(G, np.asarray(c)), np.asarray(c), diagonal_entries), ridge
 
 
-def slopes_in_squares(sums: Array, c: Array, alone: Array) -> Array:
+def derivatives_in_squares(sums: Array, c: Array, at_zero: Array) -> Array:
     """Return the derivatives in c_j^2 from half of those in c_j: infinite at c_j = 0, or those alone."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        return np.where((sums == 0.0) & (c == 0.0), alone, sums / c)
+        return np.where((sums == 0.0) & (c == 0.0), at_zero, sums / c)
 
 
-class Embedded(NamedTuple):
+class Embedding(NamedTuple):
     """The points in the coordinates of V^(1/2), and the vectors of their labels."""
 
     XG: Array  # rows x_i'G, the offset's part included, (n, r)
@@ -122,27 +126,29 @@ class Embedded(NamedTuple):
     free: Mask  # the points whose x_i'Vx_i is zero, (n,)
 
 
-def embed(points: Points, G: Factor) -> Embedded:
+def embed(points: Points, G: Factor) -> Embedding:
     """Return the points in the coordinates of V^(1/2), V = GG', and the vectors of their labels."""
     d = points.shape[1]
     offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
-    XG, groups = np.asarray(points @ G[:d]) + offset, points.groups
-    p = shares_of(points)
+    XG, chunklets = np.asarray(points @ G[:d]) + offset, points.chunklets
+    p = normalized_weights(points)
     rows, sizes, signed = p[:, None] * XG, p, p
-    if groups is not None:
-        rows, sizes, signed = groups.add(rows), groups.sizes(p), np.abs(groups.add(p))
-    roots = np.linalg.norm(rows, axis=1)
-    free = roots <= AT_A_KINK * sizes * float(p @ np.sum(XG**2, axis=1)) ** 0.5
-    F = np.where(free, 0.0, 1.0 / np.where(free, 1.0, roots))[:, None] * rows
-    F = F if groups is None else groups.spread(F)
+    if chunklets is not None:
+        rows, sizes, signed = chunklets.signed_sums(rows), chunklets.sums(p), np.abs(chunklets.signed_sums(p))
+    norms = np.linalg.norm(rows, axis=1)
+    free = norms <= KINK_TOLERANCE * sizes * float(p @ np.sum(XG**2, axis=1)) ** 0.5
+    F = np.where(free, 0.0, 1.0 / np.where(free, 1.0, norms))[:, None] * rows
+    F = F if chunklets is None else chunklets.expand(F)
     imbalance = min((float(np.linalg.norm(p @ F)) + float(signed[free].sum())) ** 2, 1.0)
-    return Embedded(XG, F, 1.0 - float(roots.sum()), imbalance, free if groups is None else free[groups.owner])
+    return Embedding(
+        XG, F, 1.0 - float(norms.sum()), imbalance, free if chunklets is None else free[chunklets.membership]
+    )
 
 
-def shares_of(points: Points) -> Array:
+def normalized_weights(points: Points) -> Array:
     """Return the shares of points in all means, shape (n,)."""
     n = len(points)
-    return np.full(n, 1.0 / n) if points.shares is None else points.shares
+    return np.full(n, 1.0 / n) if points.weights is None else points.weights
 
 
 def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], n_excluded: int = 0) -> Gradient:
@@ -162,52 +168,54 @@ def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], 
     ResourceError
         If a matrix of the size of X would not fit in memory.
     """
-    sample = read_points(instance.X, instance.sample_weight, links=instance.links, are_many=lambda _n, _d: True)
+    sample = read_points(
+        instance.X, instance.sample_weight, constraints=instance.constraints, are_many=lambda _n, _d: True
+    )
     points, d = sample.X, G.shape[0] - int(instance.nu < 1.0)
     if points.shape[1] != d:
         raise DataError(f"X has {points.shape[1]} columns and the result is of {d}: pass the table that was solved")
-    require_memory(8.0 * sample.given * 3 * (d + G.shape[1]), "the derivative in the entries of X", "take fewer rows")
-    found, p = embed(points, G), shares_of(points)
-    require_same(found.value, bracket)
-    lam, ridge = penalty_slopes(instance.penalty, G[:d])
-    pulls = 2.0 * p[:, None] * (found.XG - found.F)
-    pulls -= np.multiply.outer(p, pulls.sum(axis=0))
-    X = of_all(sample, np.asarray((G[:d] @ pulls.T).T))
-    cautions = cautions_on(points, instance.penalty, of_all(sample, found.free), bracket, n_excluded)
-    return Gradient(lam, ridge, found.imbalance, X, cautions)
+    require_memory(8.0 * sample.n_all * 3 * (d + G.shape[1]), "the derivative in the entries of X", "take fewer rows")
+    embedding, p = embed(points, G), normalized_weights(points)
+    require_same_table(embedding.value, bracket)
+    lam, ridge = penalty_derivatives(instance.penalty, G[:d])
+    scaled_residuals = 2.0 * p[:, None] * (embedding.XG - embedding.F)
+    scaled_residuals -= np.multiply.outer(p, scaled_residuals.sum(axis=0))
+    X = expand_to_all(sample, np.asarray((G[:d] @ scaled_residuals.T).T))
+    warnings = find_warnings(points, instance.penalty, expand_to_all(sample, embedding.free), bracket, n_excluded)
+    return Gradient(lam, ridge, embedding.imbalance, X, warnings)
 
 
-def of_all(sample: Sample, values: Values) -> Values:
+def expand_to_all(sample: Sample, values: Values) -> Values:
     """Return values of the points of positive weight for all points, zero for the others."""
     if sample.weights is None:
         return values
-    every = np.zeros((sample.given, *values.shape[1:]), dtype=values.dtype)
-    every[sample.weights.kept] = values
-    return cast(Values, every)
+    expanded = np.zeros((sample.n_all, *values.shape[1:]), dtype=values.dtype)
+    expanded[sample.weights.mask] = values
+    return cast(Values, expanded)
 
 
-def require_same(value: float, bracket: tuple[float, float]) -> None:
+def require_same_table(value: float, bracket: tuple[float, float]) -> None:
     """Raise DataError where the value of V on a table is not in the bracket of the result."""
     lower, upper = bracket
-    if not lower - ANOTHER <= value <= upper + ANOTHER:
+    if not lower - VALUE_TOLERANCE <= value <= upper + VALUE_TOLERANCE:
         raise DataError(
             f"the value of V on this table is {value:.6g}, outside the bracket {format_bracket(lower, upper)} of the "
             "result: pass the table that was solved, as it was then"
         )
 
 
-def cautions_on(
+def find_warnings(
     points: Points, penalty: Penalty, free: Mask, bracket: tuple[float, float], n_excluded: int
 ) -> tuple[str, ...]:
     """Return why a derivative may be none, or rough, a sentence each."""
     a, c, _ = weights_of(penalty, points.shape[1])
     constant = ~points.used_columns() & (a == 0.0) & (c == 0.0)
-    rough = width_of(*bracket) > max(LOOSE * bracket[1], NARROW)
+    rough = width_of(*bracket) > max(ROUGH_RELATIVE_GAP * bracket[1], NEGLIGIBLE_GAP)
     jumps = "are constant and not penalised: the value jumps as soon as they vary."
-    found = (
+    checks = (
         (rough, f"Only {format_bracket(*bracket)} is proved, so that the derivative is rough: solve to a smaller tol."),
-        (free.any(), f"x_i'Vx_i is 0 at the points {list_some(free)}: the value has a kink where they move."),
-        (constant.any(), f"The columns {list_some(constant)} {jumps}"),
+        (free.any(), f"x_i'Vx_i is 0 at the points {format_indices(free)}: the value has a kink where they move."),
+        (constant.any(), f"The columns {format_indices(constant)} {jumps}"),
         (n_excluded > 0, f"Columns, {n_excluded} in all, are excluded: the value jumps if they stop being collinear."),
     )
-    return tuple(words for applies, words in found if applies)
+    return tuple(message for applies, message in checks if applies)

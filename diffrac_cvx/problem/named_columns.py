@@ -7,18 +7,18 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, did_you_mean, exact
-from diffrac_cvx.problem.penalties.columns import COLUMN, Groups, GroupsLike, read_groups
+from diffrac_cvx.points.checks import Array, did_you_mean, format_exact
+from diffrac_cvx.problem.penalties.columns import COLUMN_HINT, FeatureGroups, GroupsLike, read_feature_groups
 from diffrac_cvx.problem.penalty import Penalty
 
 GroupWeights = str | npt.ArrayLike
 Names = Sequence[str] | None  # of the d columns, where they have some
-SHOWN = 5  # columns that a message names
+MAX_COLUMNS_SHOWN = 5  # columns that a message names
 
 
 def penalty_on_columns(
     weights: Penalty,
-    groups: GroupsLike | Groups | None = None,
+    groups: GroupsLike | FeatureGroups | None = None,
     nonnegative: Any = None,
     *,
     d: int,
@@ -38,13 +38,13 @@ def penalty_on_columns(
     return Penalty(weights.a, c, groups=found, nonnegative=find_nonnegative(nonnegative, d, names))
 
 
-def names_in(X: Any) -> Names:
+def column_names(X: Any) -> Names:
     """Return the names of the columns of a data frame; None where there are none, or they are no texts."""
     columns = [] if getattr(X, "columns", None) is None else list(X.columns)
     return columns if columns and all(isinstance(name, str) for name in columns) else None
 
 
-def find_groups(groups: GroupsLike | Groups, d: int, names: Names = None) -> Groups:
+def find_groups(groups: GroupsLike | FeatureGroups, d: int, names: Names = None) -> FeatureGroups:
     """Return groups of d columns, given as for `Penalty`, or with names of columns.
 
     Raises
@@ -52,29 +52,29 @@ def find_groups(groups: GroupsLike | Groups, d: int, names: Names = None) -> Gro
     ParameterError
         If a column is not there, in no group or in several, or a group is empty.
     """
-    found = groups if isinstance(groups, Groups) else read_groups(by_number(groups, d, names))
+    found = groups if isinstance(groups, FeatureGroups) else read_feature_groups(with_column_numbers(groups, d, names))
     if len(found.labels) != d:
         raise ParameterError(f"groups has {len(found.labels)} columns for {d} features")
     return found
 
 
-def by_number(groups: Any, d: int, names: Names) -> Any:
+def with_column_numbers(groups: Any, d: int, names: Names) -> Any:
     """Return groups with the columns of each by their numbers, each in one; what is no list of lists as it is."""
     if isinstance(groups, Mapping):
-        lists = {str(name): numbers_of(some, d, names, f"group {str(name)!r}") for name, some in groups.items()}
+        lists = {str(name): column_numbers(some, d, names, f"group {str(name)!r}") for name, some in groups.items()}
     elif isinstance(groups, list | tuple) and groups and all(map(is_list, groups)):
-        lists = {f"group {g}": numbers_of(some, d, names, f"group {g}") for g, some in enumerate(groups)}
+        lists = {f"group {g}": column_numbers(some, d, names, f"group {g}") for g, some in enumerate(groups)}
     else:
         return groups
     counts = np.bincount(np.concatenate([*lists.values(), np.zeros(0, dtype=np.intp)]), minlength=d)
     if lists and all(map(len, lists.values())):  # else `read_groups` says which one is empty
-        for wrong, says in (
+        for wrong, message in (
             (counts > 1, "in more than one group; leave it in one of them"),
             (counts == 0, "in no group; a column that stands alone is a group of one"),
         ):
             if wrong.any():
                 what = "columns {} are" if wrong.sum() > 1 else "column {} is"
-                raise ParameterError(f"{what.format(list_columns(np.flatnonzero(wrong), names))} {says}")
+                raise ParameterError(f"{what.format(list_columns(np.flatnonzero(wrong), names))} {message}")
     return lists
 
 
@@ -97,14 +97,14 @@ def find_nonnegative(nonnegative: Any, d: int, names: Names = None) -> Any:
         if len(nonnegative) != d:
             raise ParameterError(f"nonnegative has {len(nonnegative)} entries for {d} features")
         return nonnegative
-    found = numbers_of(nonnegative, d, names, "nonnegative")
+    found = column_numbers(nonnegative, d, names, "nonnegative")
     twice = np.flatnonzero(np.bincount(found, minlength=1) > 1)
     if len(twice):
         raise ParameterError(f"nonnegative names column {list_columns(twice, names)} twice")
     return found if len(found) else None
 
 
-def numbers_of(columns: Any, d: int, names: Names, what: str) -> npt.NDArray[np.intp]:
+def column_numbers(columns: Any, d: int, names: Names, what: str) -> npt.NDArray[np.intp]:
     """Return the numbers of columns that are given by numbers or names.
 
     Raises
@@ -127,18 +127,18 @@ def numbers_of(columns: Any, d: int, names: Names, what: str) -> npt.NDArray[np.
         if isinstance(column, bool) or not (isinstance(column, int | float | np.number) and float(column).is_integer()):
             raise ParameterError(f"{what} has {column!r}, which is neither the number nor the name of a column")
         if not 0 <= column < d:
-            raise ParameterError(f"{what} has the column {exact(float(column))} of {d} features; {COLUMN}")
+            raise ParameterError(f"{what} has the column {format_exact(float(column))} of {d} features; {COLUMN_HINT}")
         found.append(int(column))
     return np.array(found, dtype=np.intp)
 
 
 def list_columns(numbers: Iterable[int], names: Names) -> str:
     """Return columns for a message, by their names where they have some, the first ones of many."""
-    told = [str(j) if names is None else repr(str(names[j])) for j in numbers]
-    return ", ".join(told[:SHOWN]) + (", ..." if len(told) > SHOWN else "")
+    shown = [str(j) if names is None else repr(str(names[j])) for j in numbers]
+    return ", ".join(shown[:MAX_COLUMNS_SHOWN]) + (", ..." if len(shown) > MAX_COLUMNS_SHOWN else "")
 
 
-def relative_weights(group_weights: GroupWeights, groups: Groups | None) -> Array | None:
+def relative_weights(group_weights: GroupWeights, groups: FeatureGroups | None) -> Array | None:
     """Return by what lam is multiplied for each group, None for nothing.
 
     Raises
@@ -146,15 +146,15 @@ def relative_weights(group_weights: GroupWeights, groups: Groups | None) -> Arra
     ParameterError
         If it is neither "equal" nor "size", nor a number >= 0 for each group, or there are no groups.
     """
-    says = "must be 'equal', 'size', or a finite number of 0 or more for each group"
+    requirement = "must be 'equal', 'size', or a finite number of 0 or more for each group"
     if isinstance(group_weights, str):
         if group_weights not in ("equal", "size"):
-            near = did_you_mean(group_weights, ("equal", "size"))
-            raise ParameterError(f"group_weights = {group_weights!r} {says}{near}")
+            hint = did_you_mean(group_weights, ("equal", "size"))
+            raise ParameterError(f"group_weights = {group_weights!r} {requirement}{hint}")
         return None if group_weights == "equal" or groups is None else groups.sizes.astype(float)
     values = np.asarray(group_weights)
     if values.ndim != 1 or values.dtype.kind not in "iuf":
-        raise ParameterError(f"group_weights = {group_weights!r} {says}")
+        raise ParameterError(f"group_weights = {group_weights!r} {requirement}")
     if groups is None:
         raise ParameterError("group_weights are those of groups, and there are none: give groups too")
     if len(values) != len(groups.names):
@@ -162,5 +162,5 @@ def relative_weights(group_weights: GroupWeights, groups: Groups | None) -> Arra
     wrong = ~(np.isfinite(values) & (values >= 0.0))
     if wrong.any():
         g = int(np.argmax(wrong))
-        raise ParameterError(f"group_weights has {exact(values[g])} for {groups.names[g]!r}; it {says}")
+        raise ParameterError(f"group_weights has {format_exact(values[g])} for {groups.names[g]!r}; it {requirement}")
     return values.astype(float)

@@ -7,9 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, exact, nonnegative
-from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike, mask_of, read_groups, read_nonnegative
-from diffrac_cvx.problem.penalties.structure import Structure, Weights
+from diffrac_cvx.points.checks import Array, format_exact, nonnegative
+from diffrac_cvx.problem.penalties.columns import (
+    FeatureGroups,
+    GroupsLike,
+    mask_of,
+    read_feature_groups,
+    read_nonnegative,
+)
+from diffrac_cvx.problem.penalties.structure import PenaltyStructure, PenaltyWeights
 
 Weight = float | npt.ArrayLike | None
 
@@ -72,7 +78,7 @@ class Penalty:
     c: float | Array
     lam: float | Array = field(compare=False)
     ridge: float | Array = field(compare=False)
-    groups: Groups | None
+    groups: FeatureGroups | None
     nonnegative: Any
 
     def __init__(
@@ -82,7 +88,7 @@ class Penalty:
         *,
         lam: float | npt.ArrayLike | None = None,
         ridge: float | npt.ArrayLike | None = None,
-        groups: GroupsLike | Groups | None = None,
+        groups: GroupsLike | FeatureGroups | None = None,
         nonnegative: npt.ArrayLike | bool | None = None,
     ) -> None:
         for name, value, root, given in (("ridge", ridge, "a", a), ("lam", lam, "c", c)):
@@ -96,9 +102,9 @@ class Penalty:
                 size = _frozen(np.sqrt(weight))
             object.__setattr__(self, name, weight)
             object.__setattr__(self, root, size)
-        object.__setattr__(self, "groups", None if groups is None else read_groups(groups))
-        known = nonnegative is not None and nonnegative is not False
-        object.__setattr__(self, "nonnegative", read_nonnegative(nonnegative) if known else None)
+        object.__setattr__(self, "groups", None if groups is None else read_feature_groups(groups))
+        has_signs = nonnegative is not None and nonnegative is not False
+        object.__setattr__(self, "nonnegative", read_nonnegative(nonnegative) if has_signs else None)
         if self.groups is not None and np.ndim(self.c) == 1 and len(np.atleast_1d(self.c)) != len(self.groups.names):
             raise ParameterError(f"lam has {np.size(self.c)} weights for {len(self.groups.names)} groups")
 
@@ -125,10 +131,10 @@ class Penalty:
                 raise ParameterError(f"{name} has {np.size(weight)} weights for {d} features")
         return np.full(d, self.a, dtype=float), np.full(d, c, dtype=float)
 
-    def structure(self, d: int) -> Structure:
+    def structure(self, d: int) -> PenaltyStructure:
         """Return what the penalty couples among d features."""
-        known = None if self.nonnegative is None else mask_of(self.nonnegative, d)
-        return Structure(None if self.groups is None else self.groups.labels, known)
+        nonnegative_mask = None if self.nonnegative is None else mask_of(self.nonnegative, d)
+        return PenaltyStructure(None if self.groups is None else self.groups.labels, nonnegative_mask)
 
     def times(self, scale: float) -> "Penalty":
         """Return the penalty with Gamma multiplied by a number >= 0."""
@@ -140,7 +146,7 @@ class Penalty:
         return Penalty(lam=lam, ridge=ridge, groups=self.groups, nonnegative=self.nonnegative)
 
     @property
-    def is_coupled(self) -> bool:
+    def has_l1(self) -> bool:
         """Whether it couples features: whether any c_i > 0, or signs are known."""
         return bool(np.any(np.asarray(self.c) > 0)) or self.nonnegative is not None
 
@@ -159,7 +165,7 @@ def suggested_lam(n: int, d: int, ridge: float) -> float:
     return float(ridge * (np.log(d) / n) ** 0.5)
 
 
-def weights_of(penalty: Penalty, d: int) -> Weights:
+def weights_of(penalty: Penalty, d: int) -> PenaltyWeights:
     """Return the weights of a penalty for d features, or raise an error that says how to make one.
 
     One group of all is a ridge, groups of one are the l1 norm, and without a weight they say nothing.
@@ -175,7 +181,7 @@ def weights_of(penalty: Penalty, d: int) -> Weights:
         a, c, structure = np.sqrt(a**2 + c**2), np.zeros(d), replace(structure, labels=None)
     elif structure.labels is not None and (not c.any() or len(np.unique(structure.labels)) == d):
         structure = replace(structure, labels=None)
-    return Weights(a, c, structure)
+    return PenaltyWeights(a, c, structure)
 
 
 def require_penalty(penalty: Penalty) -> Penalty:
@@ -185,7 +191,7 @@ def require_penalty(penalty: Penalty) -> Penalty:
     return penalty
 
 
-def penalty_of(penalty: Penalty, lam: Weight, ridge: Weight) -> Penalty:
+def resolve_penalty(penalty: Penalty, lam: Weight, ridge: Weight) -> Penalty:
     """Return a penalty, or that of the weights which were given instead.
 
     Raises
@@ -214,14 +220,16 @@ def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
     array = array.astype(np.float64)
     bad = ~(np.isfinite(array) & (array >= 0) & (array <= 1e100))
     if bad.any():
-        raise ParameterError(f"{name} = {exact(array[bad].ravel()[0])} must be finite, not negative, at most 1e100")
+        raise ParameterError(
+            f"{name} = {format_exact(array[bad].ravel()[0])} must be finite, not negative, at most 1e100"
+        )
     return _frozen(array)
 
 
 def ridge_of(penalty: Penalty, d: int) -> Array:
     """Return the ridge of a penalty without an l1 part, else raise an error that says which formulation takes one."""
     weights = weights_of(penalty, d)
-    if weights.structure.couples(weights.c):
+    if weights.structure.has_pair_penalty(weights.c):
         what = "an l1 penalty (lam > 0)" if weights.c.any() else "a penalty with known signs"
         raise ParameterError(f"{what} has no formulation in Y alone; use lifted or v_space")
     return weights.a

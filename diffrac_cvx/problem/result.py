@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, diagonal, squared
-from diffrac_cvx.problem.card import card
+from diffrac_cvx.points.factors import Factor, diagonal, outer_product
+from diffrac_cvx.problem.formatting import format_bracket, format_gap, format_upper, width_of
 from diffrac_cvx.problem.gradient import Gradient, Instance, value_gradient
-from diffrac_cvx.problem.proved_numbers import format_bracket, format_gap, format_upper, width_of
+from diffrac_cvx.problem.html_card import html_card
 
 
 class Status(Enum):
@@ -24,16 +24,16 @@ class Status(Enum):
     CLOSED_FORM = "the optimum is known in closed form"
     MAX_ITER = "max_iter was reached; the bracket is valid, raise max_iter to narrow it"
     TIME_LIMIT = "time_limit was reached; the bracket is valid, raise time_limit to narrow it"
-    LIMIT = "an iteration or time limit was reached; the bracket is valid, raise the limit to narrow it"
-    MEMORY = "V as one block would not fit in memory; the bracket is valid, a larger lambda narrows it"
+    USER_LIMIT = "an iteration or time limit was reached; the bracket is valid, raise the limit to narrow it"
+    OUT_OF_MEMORY = "V as one block would not fit in memory; the bracket is valid, a larger lambda narrows it"
     STOPPED = "the callback asked to stop; the bracket is valid"
-    PUBLISHED = "the gap of (21) is at most epsilon log d; the bracket is valid, lower epsilon to narrow it"
+    SMOOTHED_GAP = "the gap of (21) is at most epsilon log d; the bracket is valid, lower epsilon to narrow it"
     STALLED = "no further progress in double precision; the bracket is valid, ask for a larger tol"
     INACCURATE = "the solver stopped with a proved gap above the tolerance; the bracket is valid, try another solver"
-    CONTRADICTION = (
+    INVALID_BOUND = (
         "labels were found that cost less than the lower bound, which is withdrawn; bring the columns to one size"
     )
-    RANGE = (
+    OVERFLOW = (
         "numbers left the range of double precision; the bracket is valid, bring the columns of X and the penalties "
         "nearer to 1 to narrow it"
     )
@@ -43,7 +43,7 @@ class Status(Enum):
         return self.value
 
 
-def say_excluded(n_excluded: int) -> str:
+def excluded_clause(n_excluded: int) -> str:
     """Return the clause of a sentence on bounds that says how many columns they do not take into account."""
     return f" ({n_excluded} column{'s' if n_excluded > 1 else ''} excluded)" if n_excluded else ""
 
@@ -74,14 +74,14 @@ class Bracket(NamedTuple("Bounds", [("lower", float), ("upper", float)])):
         return width_of(self.lower, self.upper)
 
     def __str__(self) -> str:
-        return format_bracket(self.lower, self.upper) + say_excluded(self.n_excluded)
+        return format_bracket(self.lower, self.upper) + excluded_clause(self.n_excluded)
 
 
-class Contradiction(NamedTuple):
+class InvalidBound(NamedTuple):
     """A lower bound that is not one, and the cost of labels, or the value of a V, that is below it."""
 
     lower: float
-    cost: float
+    objective: float
 
 
 class DimacsErrors(NamedTuple):
@@ -141,7 +141,7 @@ class Progress(NamedTuple("Line", [("iteration", int), ("seconds", float), ("low
     rows: int = 0
     n_excluded: int = 0
 
-    def with_marks(self, rows: int, n_excluded: int) -> "Progress":
+    def with_counts(self, rows: int, n_excluded: int) -> "Progress":
         """Return the line with the number of rows read and of columns excluded."""
         line = Progress(*self)
         line.rows, line.n_excluded = rows, n_excluded
@@ -149,7 +149,7 @@ class Progress(NamedTuple("Line", [("iteration", int), ("seconds", float), ("low
 
 
 Labels = npt.NDArray[np.int64]
-IN_USE = 1e-3  # of the largest V_jj: what a feature in use has more of
+SELECTED_RTOL = 1e-3  # of the largest V_jj: what a feature in use has more of
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,34 +160,36 @@ class Components:
     ----------
     found : (d,) array of int
         The components of the V returned, which is zero between them.
-    proved : (d,) array of int, or None
+    certified : (d,) array of int, or None
         Components between which every optimal V is proved zero; None where the gap proves nothing.
     """
 
     found: Labels
-    proved: Labels | None = None
+    certified: Labels | None = None
 
     def __str__(self) -> str:
         sizes = np.bincount(self.found[self.found >= 0])
         if sizes.max(initial=0) <= 1:
-            words = "V is diagonal but for features with c = 0" if np.any(self.found < 0) else "V is diagonal"
-            if self.proved is not None and np.bincount(self.proved[self.proved >= 0]).max(initial=0) <= 1:
-                return f"{words}, and every optimal V is proved to be"
-            return words
-        words = f"V has {len(sizes)} components, the largest of {sizes.max()} features"
-        proved = np.bincount(self.proved[self.proved >= 0]) if self.proved is not None else np.zeros(1)
-        if len(proved) <= 1:
-            return words
-        return f"{words}; every optimal V is proved to have {len(proved)}, the largest of {proved.max()} at most"
+            summary = "V is diagonal but for features with c = 0" if np.any(self.found < 0) else "V is diagonal"
+            if self.certified is not None and np.bincount(self.certified[self.certified >= 0]).max(initial=0) <= 1:
+                return f"{summary}, and every optimal V is proved to be"
+            return summary
+        summary = f"V has {len(sizes)} components, the largest of {sizes.max()} features"
+        certified = np.bincount(self.certified[self.certified >= 0]) if self.certified is not None else np.zeros(1)
+        if len(certified) <= 1:
+            return summary
+        return (
+            f"{summary}; every optimal V is proved to have {len(certified)}, the largest of {certified.max()} at most"
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class SelectedFeatures:
     """The features that V uses; as text, how many they are, and what any others could gain.
 
     Attributes
     ----------
-    used : (k,) array of int
+    selected : (k,) array of int
         Features in use, the largest V_jj first.
     d : int
         Number of features.
@@ -197,20 +199,20 @@ class Features:
         Number of columns that are excluded, see `Result`: these are not among the features of any V.
     """
 
-    used: Labels
+    selected: Labels
     d: int
     gap: float
     n_excluded: int = 0
 
     def __str__(self) -> str:
-        k = len(self.used)
+        k = len(self.selected)
         return (
             f"{k} of {self.d} features {'carries' if k == 1 else 'carry'} the answer; "
-            f"no other set can cost less by more than {format_upper(self.gap)}{say_excluded(self.n_excluded)}"
+            f"no other set can cost less by more than {format_upper(self.gap)}{excluded_clause(self.n_excluded)}"
         )
 
 
-class Deferred:
+class LazyField:
     """A field of a record that may be given as a function, which is called when the field is first read."""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -265,7 +267,7 @@ class Result:
         Number of columns of X that nothing penalises and that rounding does not tell from a combination of the others,
         or from a constant: they are collinear up to about 1e-13.  The bracket is that of X without these columns, whose
         rows of V are zero.  A column that is exactly constant carries nothing and is not counted.
-    contradiction : Contradiction or None
+    invalid_bound : InvalidBound or None
         Where labels rounded from F, with a direction found in the user's units, cost less than the lower bound, or the
         value does: both numbers.  The bound is not valid, ``lower`` is 0 and the status says so.
     dimacs : DimacsErrors or None
@@ -275,7 +277,7 @@ class Result:
     value: float
     lower: float
     upper: float
-    F: Deferred = Deferred()  # a descriptor, and no default
+    F: LazyField = LazyField()  # a descriptor, and no default
     status: Status
     n_iter: int
     seconds: float
@@ -286,7 +288,7 @@ class Result:
     G: Factor | None = field(default=None, repr=False)
     components: Components | None = field(default=None, repr=False)
     n_excluded: int = 0
-    contradiction: Contradiction | None = None
+    invalid_bound: InvalidBound | None = None
     dimacs: DimacsErrors | None = field(default=None, repr=False)
     _instance: Instance | None = field(default=None, repr=False)  # what was solved, where it is problem (15)
 
@@ -301,13 +303,13 @@ class Result:
         ResourceError
             If it would not fit in memory; use G.
         """
-        return None if self.G is None else squared(self.G)
+        return None if self.G is None else outer_product(self.G)
 
     @property
     def factor(self) -> Any:
         """F as the roundings take it: where n is large not as an array, but as what makes its rows when it is asked."""
-        kept = self.__dict__["F"]
-        return kept if callable(kept) else self.F
+        stored = self.__dict__["F"]
+        return stored if callable(stored) else self.F
 
     @property
     def gap(self) -> float:
@@ -319,7 +321,7 @@ class Result:
         """The proved bracket; as text, its ends are rounded outwards."""
         return Bracket(self.lower, self.upper, self.n_excluded)
 
-    def features(self, d: int | None = None, *, rtol: float = IN_USE) -> Features:
+    def features(self, d: int | None = None, *, rtol: float = SELECTED_RTOL) -> SelectedFeatures:
         """Return the features in use: those j with V_jj above rtol times the largest one.
 
         V_jj is in the units of X: bring the columns to unit variance first.
@@ -343,10 +345,10 @@ class Result:
         rows = self.G.shape[0]
         if d not in (None, rows, rows - 1):
             raise ParameterError(f"d = {d} must be the number of features, {rows}, or {rows - 1} with an offset")
-        energies = diagonal(self.G)[:d]
-        order = np.argsort(-energies, kind="stable")
-        used = order[energies[order] > rtol * energies.max(initial=0.0)]
-        return Features(used.astype(np.int64), len(energies), self.gap, self.n_excluded)
+        diagonal_entries = diagonal(self.G)[:d]
+        order = np.argsort(-diagonal_entries, kind="stable")
+        selected = order[diagonal_entries[order] > rtol * diagonal_entries.max(initial=0.0)]
+        return SelectedFeatures(selected.astype(np.int64), len(diagonal_entries), self.gap, self.n_excluded)
 
     def gradient(self, X: npt.ArrayLike | None = None) -> Gradient:
         """Return the derivative of the optimal value of problem (15) in lam, the ridge, nu and every entry of X.
@@ -379,23 +381,23 @@ class Result:
             raise ParameterError("the result has no table any more: pass the one that was solved, result.gradient(X)")
         return value_gradient(instance, self.G, self.bracket, self.n_excluded)
 
-    def judged_by(self, cost: float, trivial: float = 0.0) -> "Result":
+    def checked_against(self, objective: float, trivial: float = 0.0) -> "Result":
         """Return the result with the trivial lower bound where its value, or the cost of labels, is below its own."""
-        least = min(self.upper, cost)
+        least = min(self.upper, objective)
         if not self.lower > least:
             return self
-        contradiction = Contradiction(self.lower, least)
-        return replace(self, F=self.factor, lower=trivial, contradiction=contradiction, status=Status.CONTRADICTION)
+        invalid_bound = InvalidBound(self.lower, least)
+        return replace(self, F=self.factor, lower=trivial, invalid_bound=invalid_bound, status=Status.INVALID_BOUND)
 
     def __getstate__(self) -> dict[str, object]:
         instance = self._instance and replace(self._instance, X=None)
         return {**self.__dict__, "F": self.F, "_instance": instance}
 
     @property
-    def most_rank(self) -> int:
+    def rank_bound(self) -> int:
         """The number of columns of F, which is not made for it."""
-        made = self.__dict__["F"]
-        return int(made.shape[1] if self.G is None or not callable(made) else self.G.shape[1])
+        stored = self.__dict__["F"]
+        return int(stored.shape[1] if self.G is None or not callable(stored) else self.G.shape[1])
 
     def _repr_html_(self) -> str:
         """Return a table for a notebook."""
@@ -405,21 +407,21 @@ class Result:
             "cost at the point found": format_upper(self.value, self.gap),
             "how it ended": self.status,
             "solver": f"{self.solver}, {self.n_iter} steps, {self.seconds:.3g} s",
-            "rank of Y": f"at most {self.most_rank}",
+            "rank of Y": f"at most {self.rank_bound}",
         }
         rows |= {} if self.components is None else {"structure": self.components}
         rows |= {"columns excluded, as collinear or constant": self.n_excluded} if self.n_excluded else {}
-        if self.contradiction is not None:
-            rows["contradiction"] = f"a cost of {format_upper(self.contradiction.cost)} is below the bound"
-        return card("Result: 0 is the best cost, 1 the worst", rows)
+        if self.invalid_bound is not None:
+            rows["contradiction"] = f"a cost of {format_upper(self.invalid_bound.objective)} is below the bound"
+        return html_card("Result: 0 is the best cost, 1 the worst", rows)
 
     def __repr__(self) -> str:
         structure = "" if self.components is None else f", components={str(self.components)!r}"
         structure += f", n_excluded={self.n_excluded}" if self.n_excluded else ""
-        structure += f", contradiction={tuple(self.contradiction)!r}" if self.contradiction else ""
+        structure += f", contradiction={tuple(self.invalid_bound)!r}" if self.invalid_bound else ""
         return (
             f"Result(value={format_upper(self.value, self.gap)}, bracket={self.bracket}, "
             f"gap={format_gap(self.lower, self.upper)}, "
-            f"rank<={self.most_rank}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
+            f"rank<={self.rank_bound}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
             f"status={str(self.status)!r}{structure})"
         )

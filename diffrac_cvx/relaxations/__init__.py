@@ -6,13 +6,13 @@ from diffrac_cvx.relaxations.direction_normalized import v_space_normalized
 from diffrac_cvx.relaxations.imbalance_fixed import constrained_alpha
 from diffrac_cvx.relaxations.imbalance_penalized import penalized_nu
 from diffrac_cvx.relaxations.labels_and_direction import lifted
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution, matrix_of, parameter, value_of
 from diffrac_cvx.relaxations.trivial_correlation import correlation
 
 __all__ = [
-    "Reading",
     "Relaxation",
     "Size",
+    "Solution",
     "constrained_alpha",
     "correlation",
     "lifted",

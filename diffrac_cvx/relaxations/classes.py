@@ -6,12 +6,12 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.label_bounds import bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, centred_data, in_unit_interval, positive_int
+from diffrac_cvx.points.checks import Array, centered_data, in_unit_interval, positive_int
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.relaxations.label_space import label_misfit, label_size, require_label_memory
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations.label_space import label_residual, label_size, require_label_memory
+from diffrac_cvx.relaxations.relaxation import Relaxation, Solution, matrix_of, parameter, value_of
 
 
 def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
@@ -46,7 +46,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     """
     import cvxpy as cp
 
-    points, k, nu = weighted_points(centred_data(X)), positive_int(k, "k"), in_unit_interval(nu, "nu")
+    points, k, nu = weighted_points(centered_data(X)), positive_int(k, "k"), in_unit_interval(nu, "nu")
     if k < 2:
         raise ParameterError(f"k = {k} must be at least 2")
     n = len(points)
@@ -54,19 +54,19 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     H = projection_of(points)
     weight = parameter("nu", nu)
     Y = cp.Variable((n, n), symmetric=True, name="Y")
-    objective = label_misfit(Y, H) + weight * cp.sum(Y) / n**2
+    objective = label_residual(Y, H) + weight * cp.sum(Y) / n**2
 
-    def reading_of(S: Array, nu: float) -> Reading:
+    def solution_of(S: Array, nu: float) -> Solution:
         lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bracket_nu(H, S, nu))
         F = np.column_stack([np.full(n, k**-0.5), (1 - 1 / k) ** 0.5 * S])
         upper = min(upper, 1.0)  # of one class
-        return Reading(F=F, value=upper, bracket=Bracket(lower, upper, H.n_excluded))
+        return Solution(F=F, value=upper, bracket=Bracket(lower, upper, H.n_excluded))
 
-    def read() -> Reading:
-        return reading_of(unit_rows(psd_factor(matrix_of(Y) - 1.0 / k, rtol=1e-14)), value_of(weight))
+    def read() -> Solution:
+        return solution_of(unit_rows(psd_factor(matrix_of(Y) - 1.0 / k, rtol=1e-14)), value_of(weight))
 
-    def shortcut() -> Reading | None:
-        return reading_of(np.ones((n, 1)), 0.0) if value_of(weight) == 0.0 else None
+    def shortcut() -> Solution | None:
+        return solution_of(np.ones((n, 1)), 0.0) if value_of(weight) == 0.0 else None
 
     problem = cp.Problem(cp.Minimize(objective), [cp.diag(Y) == 1, Y - np.ones((n, n)) / k >> 0])
     size = label_size(n)._replace(nonzeros=2 * n * n)

@@ -3,14 +3,14 @@
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.points.checks import centred_data, in_unit_interval, weights_for
+from diffrac_cvx.points.checks import centered_data, in_unit_interval, weights_for
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.direction_problem import without_collinear
-from diffrac_cvx.problem.gradient import Instance, instance_of
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.problem.gradient import Instance, make_instance
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.relaxations import direction_space as space
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, value_of
+from diffrac_cvx.relaxations.relaxation import Relaxation, Solution, value_of
 
 
 def v_space(
@@ -21,7 +21,7 @@ def v_space(
     lam: Weight = None,
     ridge: Weight = None,
     sample_weight: npt.ArrayLike | None = None,
-    links: Links | None = None,
+    constraints: Constraints | None = None,
 ) -> Relaxation:
     r"""Relax in the matrix of directions, where l1 penalties are convex and the size does not grow with n.
 
@@ -44,7 +44,7 @@ def v_space(
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
     sample_weight : (n,) array, optional
         Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points: a group of linked ones is one row, the signed sum of its points.
 
     Raises
@@ -56,33 +56,33 @@ def v_space(
     """
     import cvxpy as cp
 
-    penalty = penalty_of(penalty, lam, ridge)
+    penalty = resolve_penalty(penalty, lam, ridge)
     weights = weights_for(X, sample_weight)
-    centred, nu = centred_data(X, weights), in_unit_interval(nu, "nu")
-    every, points = centred.data, without_collinear(weighted_points(centred, weights, links), penalty)
+    centered, nu = centered_data(X, weights), in_unit_interval(nu, "nu")
+    X_all, points = centered.data, without_collinear(weighted_points(centered, weights, constraints), penalty)
     space.require_direction_memory(points, "v_space")
     coordinates = space.scaled_coordinates(points, penalty)
     terms = space.direction_terms(coordinates, nu)
-    objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value
+    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1.value
 
     def instance() -> Instance:
-        return instance_of(X, value_of(terms.nu), penalty.times(value_of(terms.scale)), sample_weight, links)
+        return make_instance(X, value_of(terms.nu), penalty.times(value_of(terms.scale)), sample_weight, constraints)
 
-    def read() -> Reading:
+    def read() -> Solution:
         posed = space.pose(points, terms.nu, penalty, terms.scale)
-        dual = space.dual_of(posed.problem, coordinates, terms.l1, terms.weights())
-        reading, problem = space.read_directions(posed, space.user_matrix(terms, coordinates.L), dual), posed.problem
-        reading = reading._replace(instance=instance())
-        if weights is None or reading.G is None:
-            return reading
-        U = problem.from_user_factor(reading.G)
-        return reading._replace(F=problem.labels_factor_of_all(U, every, weights.kept, links))
+        dual = space.solver_dual(posed.problem, coordinates, terms.l1, terms.weights())
+        solution, problem = space.read_directions(posed, space.user_matrix(terms, coordinates.L), dual), posed.problem
+        solution = solution._replace(instance=instance())
+        if weights is None or solution.G is None:
+            return solution
+        U = problem.transform_factor(solution.G)
+        return solution._replace(F=problem.labels_factor_of_all(U, X_all, weights.mask, constraints))
 
-    def shortcut() -> Reading | None:
+    def shortcut() -> Solution | None:
         answer = space.read_offset_only(points, value_of(terms.nu))
-        return None if answer is None else answer._replace(F=np.ones((len(every), 1)), instance=instance())
+        return None if answer is None else answer._replace(F=np.ones((len(X_all), 1)), instance=instance())
 
     problem = cp.Problem(cp.Minimize(objective), terms.constraints)
-    size = space.direction_size(coordinates)._replace(points=len(every))
+    size = space.direction_size(coordinates)._replace(points=len(X_all))
     parameters = {"nu": terms.nu, "penalty_scale": terms.scale}
     return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, parameters, shortcut=shortcut)

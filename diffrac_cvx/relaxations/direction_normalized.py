@@ -5,15 +5,15 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import centred_data, in_unit_interval
+from diffrac_cvx.points.checks import centered_data, in_unit_interval
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.direction_problem import without_collinear
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations import direction_space as space
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, value_of
+from diffrac_cvx.relaxations.relaxation import Relaxation, Solution, value_of
 
 
 def v_space_normalized(
@@ -23,7 +23,7 @@ def v_space_normalized(
     *,
     lam: Weight = None,
     ridge: Weight = None,
-    links: Links | None = None,
+    constraints: Constraints | None = None,
 ) -> Relaxation:
     r"""Relax in the matrix of directions at unit size, the form that the paper's algorithm smooths.
 
@@ -44,7 +44,7 @@ def v_space_normalized(
         Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points: a group of linked ones is one row, the signed sum of its points.
 
     Raises
@@ -56,8 +56,8 @@ def v_space_normalized(
     """
     import cvxpy as cp
 
-    penalty = penalty_of(penalty, lam, ridge)
-    points, nu = weighted_points(centred_data(X), None, links), in_unit_interval(nu, "nu")
+    penalty = resolve_penalty(penalty, lam, ridge)
+    points, nu = weighted_points(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
     points = without_collinear(points, penalty)
     space.require_direction_memory(points, "v_space_normalized")
     if nu == 1.0 and not points.any():
@@ -65,24 +65,24 @@ def v_space_normalized(
     coordinates = space.scaled_coordinates(points, penalty)
     terms = space.direction_terms(coordinates, nu)
 
-    def read() -> Reading:
+    def read() -> Solution:
         problem = space.pose(points, terms.nu, penalty, terms.scale).problem
-        U = problem.from_user(space.user_matrix(terms, coordinates.L))
-        U = dense(problem.coupling.feasible(U)) if problem.is_coupled else U
+        U = problem.transform_matrix(space.user_matrix(terms, coordinates.L))
+        U = dense(problem.pair_penalty.make_feasible(U)) if problem.has_l1 else U
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
-        bounds = bracket_normalized(problem, U, space.dual_of(problem, coordinates, terms.l1))
+        bounds = bracket_normalized(problem, U, space.solver_dual(problem, coordinates, terms.l1))
         bounds = Bracket(*bounds, problem.n_excluded)
-        F, G = np.asarray(problem.labels_factor(U)), problem.user_factor(U)
-        return Reading(F=F, value=bounds.upper, bracket=bounds, G=G)
+        F, G = np.asarray(problem.labels_factor(U)), problem.inverse_transform(U)
+        return Solution(F=F, value=bounds.upper, bracket=bounds, G=G)
 
-    def shortcut() -> Reading | None:
+    def shortcut() -> Solution | None:
         answer = space.read_offset_only(points, value_of(terms.nu))
         if answer is None or answer.G is None:
             return None
         size = (1.0 - value_of(terms.nu)) ** 0.5
         return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(-size, -size))
 
-    problem = cp.Problem(cp.Minimize(terms.l1.value - terms.gain), [*terms.constraints, terms.quadratic == 1])
+    problem = cp.Problem(cp.Minimize(terms.l1.value - terms.mean_sqrt), [*terms.constraints, terms.quadratic == 1])
     size, parameters = space.direction_size(coordinates), {"nu": terms.nu, "penalty_scale": terms.scale}
-    trivial = Bracket(-1.0, 0.0 if coordinates.coupling is None else np.inf)
+    trivial = Bracket(-1.0, 0.0 if coordinates.pair_penalty is None else np.inf)
     return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, parameters, trivial, shortcut)

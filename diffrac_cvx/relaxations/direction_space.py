@@ -7,23 +7,28 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.certificates.contradictions import Judged
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket
+from diffrac_cvx.certificates.consistency import RoundingBound
+from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, offset_only, without_collinear
-from diffrac_cvx.problem.penalties.coupling import Coupling, Expression
+from diffrac_cvx.problem.direction_problem import (
+    DirectionProblem,
+    direction_problem,
+    offset_solution,
+    without_collinear,
+)
+from diffrac_cvx.problem.penalties.pair_penalty import Expression, PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.relaxations.relaxation import Reading, Size, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations.relaxation import Size, Solution, matrix_of, parameter, value_of
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-INSTEAD = "use the fast solvers low_rank and fista, whose memory is O(nd + d^2)"
+V_SPACE_ALTERNATIVE = "use the fast solvers low_rank and fista, whose memory is O(nd + d^2)"
 
 
 class Coordinates(NamedTuple):
@@ -38,14 +43,14 @@ class Coordinates(NamedTuple):
     ones: Array
     square: Array  # mean of x_i x_i', (D, D)
     ridge: Array
-    coupling: Coupling | None  # None where V is whitened
+    pair_penalty: PairPenalty | None  # None where V is whitened
 
 
 class Terms(NamedTuple):
     """The terms of the V-space problems as CVXPY expressions, their constraints and their parameters."""
 
     V: cp.Variable
-    gain: cp.Expression
+    mean_sqrt: cp.Expression
     quadratic: cp.Expression
     l1: Expression
     roots: cp.PowCone3D
@@ -66,17 +71,17 @@ class Terms(NamedTuple):
 def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
     """Scale the columns to unit norm; without an l1 part, whiten them, so that only their span matters."""
     n, d = points.shape
-    X = points.weighed().array()
+    X = points.weighted_rows().array()
     a, c, structure = weights_of(penalty, d)
-    scale = inverse_or_one(structure.common(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2)))
-    L, coupled = np.diag(scale), structure.couples(c)
-    if not coupled:
+    scale = inverse_or_one(structure.group_max(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2)))
+    L, has_l1 = np.diag(scale), structure.has_pair_penalty(c)
+    if not has_l1:
         L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale).W
         L = L if L.shape[1] else np.zeros((d, 1))
-    rows = points.in_basis(L).with_offset().counted().array()
+    rows = points.in_basis(L).with_offset().problem_rows().array()
     square = (X @ L).T @ (X @ L) / n
-    ridge, coupling = L.T @ (a[:, None] ** 2 * L), structure.coupling(c * scale) if coupled else None
-    return Coordinates(L, rows[:, :-1], rows[:, -1], square, ridge, coupling)
+    ridge, pair_penalty = L.T @ (a[:, None] ** 2 * L), structure.pair_penalty(c * scale) if has_l1 else None
+    return Coordinates(L, rows[:, :-1], rows[:, -1], square, ridge, pair_penalty)
 
 
 def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
@@ -89,33 +94,39 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
 
     (N, D), X, ones = coordinates.rows.shape, coordinates.rows, coordinates.ones
     weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
-    root = CallbackParam(partial(root_of_rest, weight), nonneg=True)
+    root = CallbackParam(partial(sqrt_one_minus_nu, weight), nonneg=True)
     V = cp.Variable((D + 1, D + 1), PSD=True, name="V")
     W, cross, offset = V[:D, :D], V[:D, D], V[D, D]
-    energies = cp.sum(cp.multiply(X @ W, X), axis=1)
-    energies += 2 * root * cp.multiply(ones, X @ cross) + (1 - weight) * ones**2 * offset
-    root_energies = cp.Variable(N, name="roots")
-    roots = cp.PowCone3D(energies, np.ones(N), root_energies, 0.5)  # its multiplier is u of the certificate
-    gain = cp.sum(root_energies) / N
+    quadratic_forms = cp.sum(cp.multiply(X @ W, X), axis=1)
+    quadratic_forms += 2 * root * cp.multiply(ones, X @ cross) + (1 - weight) * ones**2 * offset
+    sqrt_forms = cp.Variable(N, name="roots")
+    roots = cp.PowCone3D(quadratic_forms, np.ones(N), sqrt_forms, 0.5)  # its multiplier is u of the certificate
+    mean_sqrt = cp.sum(sqrt_forms) / N
     square = cp.sum(cp.multiply(coordinates.square, W))
     quadratic = square + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
-    l1 = l1_part(W, coordinates.coupling, scale)
-    return Terms(V=V, gain=gain, quadratic=quadratic, l1=l1, roots=roots, nu=weight, scale=scale)
+    l1 = l1_penalty(W, coordinates.pair_penalty, scale)
+    return Terms(V=V, mean_sqrt=mean_sqrt, quadratic=quadratic, l1=l1, roots=roots, nu=weight, scale=scale)
 
 
-def root_of_rest(weight: cp.Parameter) -> float:
+def sqrt_one_minus_nu(nu: cp.Parameter) -> float:
     """Return sqrt(1 - nu); a function with a name, so that the problem can be sent to another process."""
-    return float((1.0 - value_of(weight)) ** 0.5)
+    return float((1.0 - value_of(nu)) ** 0.5)
 
 
-def l1_part(V: cp.Expression, coupling: Coupling | None, scale: cp.Parameter) -> Expression:
+def l1_penalty(V: cp.Expression, pair_penalty: PairPenalty | None, scale: cp.Parameter) -> Expression:
     """Return scale times the penalty on pairs, as sum_ij c_i c_j |V_ij|."""
     import cvxpy as cp
 
-    return Expression(cp.Constant(0.0), [], lambda: None) if coupling is None else coupling.expression(cp, V, scale)
+    return (
+        Expression(cp.Constant(0.0), [], lambda: None)
+        if pair_penalty is None
+        else pair_penalty.expression(cp, V, scale)
+    )
 
 
-def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: Expression, u: Array | None = None) -> Dual:
+def solver_dual(
+    problem: DirectionProblem, coordinates: Coordinates, l1: Expression, u: Array | None = None
+) -> DualVariables:
     """Return the solver's multipliers in the coordinates of the certificate, u of its rows."""
     if u is not None and not (np.all(np.isfinite(u)) and np.all(u > 0)):
         u = None
@@ -123,16 +134,16 @@ def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: Expression,
     if C is not None:
         C, D = (C + C.T - np.diag(np.diag(C + C.T))) / 2, len(C)
         ratio = problem.scale[:D] / np.diag(coordinates.L)
-        full = problem.coupling.zero()
+        full = problem.pair_penalty.zero()
         full[:D, :D] = C * np.outer(ratio, ratio)
         C = full
-    return Dual(u, C)
+    return DualVariables(u, C)
 
 
 class Posed(NamedTuple):
     """Problem (15) at the values that the parameters have now, for the certificate."""
 
-    judged: Judged  # the points of positive weight, centred, and the values
+    rounding_bound: RoundingBound  # the points of positive weight, centred, and the values
     problem: DirectionProblem
 
 
@@ -140,17 +151,17 @@ def pose(points: Points, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter
     """Return the problem at the values that the parameters have now."""
     penalty = penalty.times(value_of(scale))
     points = without_collinear(points, penalty)  # at a scale of 0 nothing is penalised
-    return Posed(Judged(points, value_of(nu), penalty), direction_problem(points, value_of(nu), penalty))
+    return Posed(RoundingBound(points, value_of(nu), penalty), direction_problem(points, value_of(nu), penalty))
 
 
-def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
+def read_directions(posed: Posed, V: Array, dual: DualVariables) -> Solution:
     """Read a V in the user's coordinates, at its best scale, certified for (15)."""
-    judged, problem = posed
-    point = problem.best_scale(problem.from_user(V))
-    G, upper = judged.or_zero(problem.user_factor(point.U))
+    rounding_bound, problem = posed
+    point = problem.rescale(problem.transform_matrix(V))
+    G, upper = rounding_bound.or_trivial(problem.inverse_transform(point.U))
     lower = bracket(problem, point, dual).lower
     bounds = Bracket(lower, upper, problem.n_excluded)
-    return Reading(np.asarray(problem.labels_factor(point.U)), upper, bounds, G, judged)
+    return Solution(np.asarray(problem.labels_factor(point.U)), upper, bounds, G, rounding_bound)
 
 
 def user_matrix(terms: Terms, L: Array) -> Array:
@@ -160,20 +171,20 @@ def user_matrix(terms: Terms, L: Array) -> Array:
     return np.asarray(G @ G.T)
 
 
-def read_offset_only(X: Points, nu: float) -> Reading | None:
+def read_offset_only(X: Points, nu: float) -> Solution | None:
     """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
-    G = offset_only(X, nu)
+    G = offset_solution(X, nu)
     upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
-    return None if G is None else Reading(F=np.ones((len(X), 1)), G=G, value=upper, bracket=Bracket(nu, upper))
+    return None if G is None else Solution(F=np.ones((len(X), 1)), G=G, value=upper, bracket=Bracket(nu, upper))
 
 
 def direction_size(coordinates: Coordinates) -> Size:
     """Return the size of a V-space problem: each of n rows holds all the entries of V."""
     n, D = coordinates.rows.shape
-    return Size(points=n, side=D + 1, nonzeros=n * (D + 1) * (D + 2) // 2, instead=INSTEAD)
+    return Size(points=n, side=D + 1, nonzeros=n * (D + 1) * (D + 2) // 2, instead=V_SPACE_ALTERNATIVE)
 
 
 def require_direction_memory(X: Points, name: str) -> None:
     """Refuse to build coefficients, n d^2 / 2 of them, that would not fit in memory."""
     n, d = X.shape
-    require_memory(100.0 * n * d * d / 2, f"{name} with n = {n}, d = {d}", INSTEAD)
+    require_memory(100.0 * n * d * d / 2, f"{name} with n = {n}, d = {d}", V_SPACE_ALTERNATIVE)

@@ -4,12 +4,12 @@ import numpy.typing as npt
 import scipy
 
 from diffrac_cvx.certificates import label_bounds, label_proof
-from diffrac_cvx.points.checks import Array, centred_data, in_unit_interval
+from diffrac_cvx.points.checks import Array, centered_data, in_unit_interval
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations import label_space as space
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations.relaxation import Relaxation, Solution, matrix_of, parameter, value_of
 
 
 def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
@@ -38,7 +38,7 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     """
     import cvxpy as cp
 
-    points, alpha = weighted_points(centred_data(X)), in_unit_interval(alpha, "alpha")
+    points, alpha = weighted_points(centered_data(X)), in_unit_interval(alpha, "alpha")
     n = len(points)
     space.require_label_memory(n, "constrained_alpha")
     H = label_proof.projection_of(points)
@@ -46,16 +46,16 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     Y = cp.Variable((n, n), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
 
-    def read() -> Reading:
+    def read() -> Solution:
         F = psd_factor(matrix_of(Y), rtol=1e-14)
         return read_at_imbalance(H, F, value_of(weight), space.diagonal_multiplier(unit))
 
-    def shortcut() -> Reading | Relaxation | None:
+    def shortcut() -> Solution | Relaxation | None:
         if value_of(weight) == 1.0:
             return space.read_all_ones(n)
-        return constrained_balanced(H, value_of(weight)) if value_of(weight) <= label_bounds.NEARLY_BALANCED else None
+        return constrained_balanced(H, value_of(weight)) if value_of(weight) <= label_bounds.NEAR_BALANCE else None
 
-    problem = cp.Problem(cp.Minimize(space.label_misfit(Y, H)), [unit, cp.sum(Y) / n**2 == weight])
+    problem = cp.Problem(cp.Minimize(space.label_residual(Y, H)), [unit, cp.sum(Y) / n**2 == weight])
     size = space.label_size(n)
     return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, {"alpha": weight}, shortcut=shortcut)
 
@@ -71,18 +71,18 @@ def constrained_balanced(H: label_proof.Projection, alpha: float) -> Relaxation:
     N = scipy.linalg.helmert(n).T
     W = cp.Variable((n - 1, n - 1), PSD=True, name="W")
     B = N.T @ H.Q
-    misfit = cp.trace(W) / n - cp.sum(cp.multiply(B @ B.T, W)) / n
+    residual = cp.trace(W) / n - cp.sum(cp.multiply(B @ B.T, W)) / n
     unit = cp.sum(cp.multiply(N @ W, N), axis=1) == 1
 
-    def read() -> Reading:
+    def read() -> Solution:
         return read_at_imbalance(H, N @ psd_factor(matrix_of(W), rtol=1e-14), alpha, space.diagonal_multiplier(unit))
 
     size = space.label_size(n)._replace(side=n - 1, nonzeros=n * n * n // 2)
-    return Relaxation("constrained_alpha", "Eq. (7)", cp.Problem(cp.Minimize(misfit), [unit]), read, size)
+    return Relaxation("constrained_alpha", "Eq. (7)", cp.Problem(cp.Minimize(residual), [unit]), read, size)
 
 
-def read_at_imbalance(H: label_proof.Projection, F: Array, alpha: float, mu: Array | None) -> Reading:
+def read_at_imbalance(H: label_proof.Projection, F: Array, alpha: float, mu: Array | None) -> Solution:
     """Read a factor of a solution of (7) as its nearest feasible point."""
     F = label_bounds.with_imbalance(F, alpha)
     bounds = Bracket(*label_bounds.bracket_alpha(H, F, alpha, mu), H.n_excluded)
-    return Reading(F=F, value=bounds.upper, bracket=bounds)
+    return Solution(F=F, value=bounds.upper, bracket=bounds)

@@ -2,17 +2,17 @@
 
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.contradictions import Judged
+from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.label_bounds import bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
-from diffrac_cvx.points.checks import centred_data, in_unit_interval
+from diffrac_cvx.points.checks import centered_data, in_unit_interval
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
-from diffrac_cvx.points.links import Links
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations import label_space as space
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations.relaxation import Relaxation, Solution, matrix_of, parameter, value_of
 
 
 def penalized_nu(
@@ -21,7 +21,7 @@ def penalized_nu(
     penalty: Penalty = NO_PENALTY,
     *,
     ridge: Weight = None,
-    links: Links | None = None,
+    constraints: Constraints | None = None,
 ) -> Relaxation:
     r"""Penalise the imbalance of the clusters instead of fixing it.
 
@@ -43,7 +43,7 @@ def penalized_nu(
         A ridge a; an l1 part needs `lifted` or `v_space`.
     ridge : float or (d,) array, optional
         Weight of the ridge, instead of a penalty: ``Penalty(ridge=ridge)``.
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points, Y_ij = 1 or -1: the variable has a row for a group of linked ones.
 
     Raises
@@ -55,26 +55,26 @@ def penalized_nu(
     """
     import cvxpy as cp
 
-    penalty = penalty_of(penalty, None, ridge)
-    points, nu = weighted_points(centred_data(X), None, links), in_unit_interval(nu, "nu")
+    penalty = resolve_penalty(penalty, None, ridge)
+    points, nu = weighted_points(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
     n = len(points)
     space.require_label_memory(n, "penalized_nu")
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
-    N = n if H.groups is None else H.groups.n_groups
+    N = n if H.chunklets is None else H.chunklets.n_chunklets
     weight = parameter("nu", nu)
     Y = cp.Variable((N, N), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
-    objective = space.label_misfit(Y, H) + weight * space.imbalance(Y, H)
+    objective = space.label_residual(Y, H) + weight * space.imbalance_expression(Y, H)
 
-    def read() -> Reading:
+    def read() -> Solution:
         F = unit_rows(psd_factor(matrix_of(Y), rtol=1e-14))
-        F = F if H.groups is None else H.groups.spread(F)
+        F = F if H.chunklets is None else H.chunklets.expand(F)
         bounds = Bracket(*bracket_nu(H, F, value_of(weight), space.diagonal_multiplier(unit)), H.n_excluded)
-        judged = Judged(H.points, value_of(weight), penalty)
-        return Reading(F=F, value=bounds.upper, bracket=bounds, judged=judged)
+        rounding_bound = RoundingBound(H.points, value_of(weight), penalty)
+        return Solution(F=F, value=bounds.upper, bracket=bounds, rounding_bound=rounding_bound)
 
-    def shortcut() -> Reading | None:
-        return space.read_all_ones(n) if value_of(weight) == 0.0 and links is None else None
+    def shortcut() -> Solution | None:
+        return space.read_all_ones(n) if value_of(weight) == 0.0 and constraints is None else None
 
     size = space.label_size(N)._replace(points=n)
     problem = cp.Problem(cp.Minimize(objective), [unit])

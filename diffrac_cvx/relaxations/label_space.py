@@ -10,15 +10,15 @@ from diffrac_cvx.certificates.label_proof import Projection
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.relaxations.relaxation import Reading, Size
+from diffrac_cvx.relaxations.relaxation import Size, Solution
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-INSTEAD = "use v_space, whose variable is d x d, or the fast solvers low_rank and fista"
+LABEL_SPACE_ALTERNATIVE = "use v_space, whose variable is d x d, or the fast solvers low_rank and fista"
 
 
-def label_misfit(Y: cp.Expression, H: Projection) -> cp.Expression:
+def label_residual(Y: cp.Expression, H: Projection) -> cp.Expression:
     """Return tr Y (Pi - QQ') / n, with QQ' the projection on the columns of X; Y has a row for a group of points."""
     import cvxpy as cp
 
@@ -28,7 +28,7 @@ def label_misfit(Y: cp.Expression, H: Projection) -> cp.Expression:
     return fit
 
 
-def imbalance(Y: cp.Expression, H: Projection) -> cp.Expression:
+def imbalance_expression(Y: cp.Expression, H: Projection) -> cp.Expression:
     """Return 1'Y1 / n^2."""
     import cvxpy as cp
 
@@ -43,16 +43,16 @@ def diagonal_multiplier(unit: cp.Constraint) -> Array | None:
     return None if value is None or not np.all(np.isfinite(value)) else -np.ravel(value)
 
 
-def read_all_ones(n: int) -> Reading:
+def read_all_ones(n: int) -> Solution:
     """Return the reading of Y = 11', which is optimal with value 0 where the imbalance has weight 0."""
-    return Reading(F=np.ones((n, 1)), value=0.0, bracket=Bracket(0.0, 0.0))
+    return Solution(F=np.ones((n, 1)), value=0.0, bracket=Bracket(0.0, 0.0))
 
 
 def label_size(n: int) -> Size:
     """Return the size of a problem whose variable is n x n."""
-    return Size(points=n, side=n, nonzeros=n * n, instead=INSTEAD)
+    return Size(points=n, side=n, nonzeros=n * n, instead=LABEL_SPACE_ALTERNATIVE)
 
 
 def require_label_memory(n: int, name: str) -> None:
     """Refuse to build dense n x n data that would not fit in memory."""
-    require_memory(10 * 8.0 * n * n, f"{name} with n = {n}", INSTEAD)
+    require_memory(10 * 8.0 * n * n, f"{name} with n = {n}", LABEL_SPACE_ALTERNATIVE)

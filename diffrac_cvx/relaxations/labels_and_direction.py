@@ -4,16 +4,16 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array, centred_data, in_unit_interval
+from diffrac_cvx.points.checks import Array, centered_data, in_unit_interval
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor
-from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.direction_problem import without_collinear
-from diffrac_cvx.problem.gradient import Instance, instance_of
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.problem.gradient import Instance, make_instance
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.relaxations import direction_space as space
-from diffrac_cvx.relaxations.label_space import INSTEAD, diagonal_multiplier
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations.label_space import LABEL_SPACE_ALTERNATIVE, diagonal_multiplier
+from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution, matrix_of, parameter, value_of
 
 
 def lifted(
@@ -23,7 +23,7 @@ def lifted(
     *,
     lam: Weight = None,
     ridge: Weight = None,
-    links: Links | None = None,
+    constraints: Constraints | None = None,
 ) -> Relaxation:
     r"""Relax labels and direction together; eliminating either side gives the other formulations.
 
@@ -44,7 +44,7 @@ def lifted(
         Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points: a group of linked ones has one row of Y and of P.
 
     Raises
@@ -56,42 +56,42 @@ def lifted(
     """
     import cvxpy as cp
 
-    penalty = penalty_of(penalty, lam, ridge)
-    points, nu = weighted_points(centred_data(X), None, links), in_unit_interval(nu, "nu")
+    penalty = resolve_penalty(penalty, lam, ridge)
+    points, nu = weighted_points(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
     points = without_collinear(points, penalty)
     n, d = points.shape
-    require_memory(10 * 8.0 * (n + d) ** 2, f"lifted with n = {n}, d = {d}", INSTEAD)
+    require_memory(10 * 8.0 * (n + d) ** 2, f"lifted with n = {n}, d = {d}", LABEL_SPACE_ALTERNATIVE)
     coordinates = space.scaled_coordinates(points, penalty)
     (N, D), ones = coordinates.rows.shape, coordinates.ones
     weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
     block = cp.Variable((N + D, N + D), PSD=True, name="YPV")
     Y, P, V = block[:N, :N], block[:N, N:], block[N:, N:]
-    sizes = np.ones(n) if points.groups is None else points.groups.sizes(np.ones(n))
+    sizes = np.ones(n) if points.chunklets is None else points.chunklets.sums(np.ones(n))
     imbalance = cp.sum(cp.multiply(np.outer(ones, ones), Y)) / N**2
     fit = sizes @ cp.diag(Y) / n - imbalance - 2 * cp.sum(cp.multiply(coordinates.rows, P)) / N
     quadratic = cp.sum(cp.multiply(coordinates.square, V))
     ridge = scale * cp.sum(cp.multiply(coordinates.ridge, V))
-    l1 = space.l1_part(V, coordinates.coupling, scale)
+    l1 = space.l1_penalty(V, coordinates.pair_penalty, scale)
     objective = fit + quadratic + weight * imbalance + ridge + l1.value
     unit = cp.diag(Y) == 1
 
     def instance() -> Instance:
-        return instance_of(X, value_of(weight), penalty.times(value_of(scale)), links=links)
+        return make_instance(X, value_of(weight), penalty.times(value_of(scale)), constraints=constraints)
 
-    def read() -> Reading:
+    def read() -> Solution:
         posed, mu = space.pose(points, weight, penalty, scale), diagonal_multiplier(unit)
         # Eliminating Y from the dual leaves the certificate of V-space with these weights of the rows.
         u = None if mu is None else inverse_or_one(N * sizes / n - N * mu)
-        dual = space.dual_of(posed.problem, coordinates, l1, u)
+        dual = space.solver_dual(posed.problem, coordinates, l1, u)
         augmented = augmented_directions(matrix_of(block), coordinates.L, ones / N, value_of(weight))
         return space.read_directions(posed, augmented, dual)._replace(instance=instance())
 
-    def shortcut() -> Reading | None:
+    def shortcut() -> Solution | None:
         answer = space.read_offset_only(points, value_of(weight))
         return None if answer is None else answer._replace(instance=instance())
 
     problem = cp.Problem(cp.Minimize(objective), [unit, *l1.constraints])
-    size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=INSTEAD)
+    size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=LABEL_SPACE_ALTERNATIVE)
     parameters = {"nu": weight, "penalty_scale": scale}
     return Relaxation("lifted", "Eq. (11)", problem, read, size, parameters, shortcut=shortcut)
 

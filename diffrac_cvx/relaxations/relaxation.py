@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
-from diffrac_cvx.certificates.contradictions import Judged
+from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative
 from diffrac_cvx.points.factors import Factor
@@ -18,10 +18,10 @@ from diffrac_cvx.problem.result import Bracket
 if TYPE_CHECKING:
     import cvxpy as cp
 
-UNIT = Bracket(0.0, 1.0)
+UNIT_INTERVAL = Bracket(0.0, 1.0)
 
 
-class Reading(NamedTuple):
+class Solution(NamedTuple):
     """A solution in the form that all relaxations share.
 
     Attributes
@@ -32,7 +32,7 @@ class Reading(NamedTuple):
         The objective.
     bracket : Bracket
         What is proved about the optimum, and how many columns are excluded.
-    judged : Judged or None
+    rounding_bound : RoundingBound or None
         The problem of labels that the lower bound bounds too, to hold it against labels.
     instance : Instance or None
         What was solved, where it is problem (15), for `Result.gradient`.
@@ -42,7 +42,7 @@ class Reading(NamedTuple):
     value: float
     bracket: Bracket
     G: Factor | None = None
-    judged: Judged | None = None
+    rounding_bound: RoundingBound | None = None
     instance: Instance | None = None
 
 
@@ -80,11 +80,11 @@ class Relaxation:
     name: str
     equation: str
     problem: cp.Problem
-    read: Callable[[], Reading]
+    read: Callable[[], Solution]
     size: Size
     parameters: Mapping[str, cp.Parameter] = field(default_factory=dict)
-    trivial: Bracket = UNIT
-    shortcut: Callable[[], Reading | Relaxation | None] = lambda: None
+    trivial: Bracket = UNIT_INTERVAL
+    shortcut: Callable[[], Solution | Relaxation | None] = lambda: None
 
     def at(self, **values: float) -> Self:
         """Set parameters by name (in place: a path compiles once) and return the relaxation.

@@ -7,9 +7,9 @@ from diffrac_cvx.points.checks import Array, as_data
 from diffrac_cvx.points.linear_algebra import column_basis, psd_factor, unit_rows
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.label_space import label_size, require_label_memory
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of
+from diffrac_cvx.relaxations.relaxation import Relaxation, Solution, matrix_of
 
-INSTEAD = "use any of the other relaxations: this one is trivial whatever the data"
+CORRELATION_ALTERNATIVE = "use any of the other relaxations: this one is trivial whatever the data"
 
 
 def correlation(X: npt.ArrayLike) -> Relaxation:
@@ -44,20 +44,20 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
     Q = column_basis(data)
     M = cp.Variable((n, n), PSD=True, name="M")
 
-    def read() -> Reading:
+    def read() -> Solution:
         return read_correlation(matrix_of(M), Q)
 
     problem = cp.Problem(cp.Minimize(-cp.sum(cp.multiply(Q @ Q.T, M))), [cp.diag(M) == 1 + cp.sum(M) / n**2])
-    size = label_size(n)._replace(instead=INSTEAD)
+    size = label_size(n)._replace(instead=CORRELATION_ALTERNATIVE)
     return Relaxation("correlation", "Eq. (23)-(24)", problem, read, size, trivial=Bracket(-float(n), 0.0))
 
 
-def read_correlation(M: Array, Q: Array) -> Reading:
+def read_correlation(M: Array, Q: Array) -> Solution:
     """Read M as the feasible point of its Y = M / (1 + 1'M1/n^2), rows at unit norm; the lower bound is -n."""
     n = len(Q)
     F = unit_rows(psd_factor(M, rtol=1e-14))
-    spread = 1.0 - float(np.sum(F.mean(axis=0) ** 2))
-    value = -float(np.sum((Q.T @ F) ** 2)) / spread if spread > 0 else 0.0
+    centered_fraction = 1.0 - float(np.sum(F.mean(axis=0) ** 2))
+    value = -float(np.sum((Q.T @ F) ** 2)) / centered_fraction if centered_fraction > 0 else 0.0
     lower = -float(n) if Q.shape[1] else 0.0
     value = max(value, lower)
-    return Reading(F=F, value=value, bracket=Bracket(lower, value))
+    return Solution(F=F, value=value, bracket=Bracket(lower, value))

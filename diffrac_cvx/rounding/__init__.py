@@ -5,21 +5,32 @@ entry positive, and its zeros (up to rounding) count as +1.  If all points are e
 matrix is formed: the cost is O(n r^2), plus a sort where 2-means is used.
 """
 
-from diffrac_cvx.rounding.many_clusters import kmeans_clusters
+from diffrac_cvx.rounding.many_clusters import kmeans_rows
 from diffrac_cvx.rounding.many_labels import LabelMixture, fit_label_mixture, procrustes
 from diffrac_cvx.rounding.two_clusters import (
     ROUNDINGS,
+    apply_constraints,
     goemans_williamson,
+    kmeans_1d,
     kmeans_centered,
-    obey,
     refine,
     sign_centered,
     sign_leading,
     sign_second,
-    two_means,
 )
 
 __all__ = [
-    "ROUNDINGS", "LabelMixture", "fit_label_mixture", "goemans_williamson", "kmeans_centered", "kmeans_clusters",
-    "obey", "procrustes", "refine", "sign_centered", "sign_leading", "sign_second", "two_means",
+    "ROUNDINGS",
+    "LabelMixture",
+    "apply_constraints",
+    "fit_label_mixture",
+    "goemans_williamson",
+    "kmeans_1d",
+    "kmeans_centered",
+    "kmeans_rows",
+    "procrustes",
+    "refine",
+    "sign_centered",
+    "sign_leading",
+    "sign_second",
 ]  # fmt: skip

@@ -5,13 +5,13 @@ import numpy.typing as npt
 import scipy
 
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.machine.time_budget import is_late
 from diffrac_cvx.points.checks import Array, as_matrix
 from diffrac_cvx.points.factors import Factor, scale_rows
 from diffrac_cvx.points.linear_algebra import (
     EPS,
-    LARGE,
+    LARGE_SIZE,
     cholesky,
     inverse_or_one,
     psd_factor,
@@ -21,24 +21,24 @@ from diffrac_cvx.points.linear_algebra import (
     with_ridge_rows,
 )
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.reading import as_points, moment_of_products
-from diffrac_cvx.problem.penalties.structure import Weights
+from diffrac_cvx.points.reading import as_points, gram_of_products
+from diffrac_cvx.problem.penalties.structure import PenaltyWeights
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding.coupled_directions import coupled_direction
-from diffrac_cvx.rounding.two_clusters import right_vectors, two_means
+from diffrac_cvx.rounding.socp_directions import socp_direction
+from diffrac_cvx.rounding.two_clusters import kmeans_1d, right_vectors
 
-DENSE = 400  # rows or columns of X G from which on least squares take steps
-FIRST_FEATURES = 300  # in which a sparse direction is looked for at first
-MOST_SIGNS = 20  # that are tried before the features are added one by one
-WELL_CONDITIONED = 1e-8  # inverse of the condition number from which on a triangular system is solved as it is
-GRAM = 1e-5  # the same, of the Cholesky factor of a Gram matrix
-FEW_STEPS = 20  # of conjugate gradients that are made whatever the time
-MOST_SWEEPS, SETTLED = 2000, 1e-12  # over all coordinates; the relative change after which there is no other
-FEWER = "take fewer features"
-AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
+DIRECT_SOLVE_SIZE = 400  # rows or columns of X G from which on least squares take steps
+INITIAL_FEATURES = 300  # in which a sparse direction is looked for at first
+MAX_SIGN_PATTERNS = 20  # that are tried before the features are added one by one
+TRIANGULAR_RCOND = 1e-8  # inverse of the condition number from which on a triangular system is solved as it is
+GRAM_RCOND = 1e-5  # the same, of the Cholesky factor of a Gram matrix
+MIN_CG_STEPS = 20  # of conjugate gradients that are made whatever the time
+MAX_SWEEPS, SWEEP_RTOL = 2000, 1e-12  # over all coordinates; the relative change after which there is no other
+FEWER_FEATURES = "take fewer features"
+ORIGIN_RTOL = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
 
 
-def best_directions(X: Points, targets: Array, weights: Weights) -> Array:
+def best_directions(X: Points, targets: Array, weights: PenaltyWeights) -> Array:
     """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
     found: list[Array] = []
     for k, target in enumerate(targets.T):  # of two that are each other's negative, as for two clusters, one is solved
@@ -47,19 +47,19 @@ def best_directions(X: Points, targets: Array, weights: Weights) -> Array:
     return np.array(found).reshape(-1, X.shape[1])
 
 
-def oriented_direction(X: Points, labels: Array, weights: Weights) -> tuple[Array, Array]:
+def oriented_direction(X: Points, labels: Array, weights: PenaltyWeights) -> tuple[Array, Array]:
     """Return labels in {-1, +1}, or their opposite, with the best direction: where signs are known, the cheaper."""
     v = best_direction(X, labels - X.mean_of(labels), weights)
     if weights.structure.nonnegative is None:
         return labels, v
     other = best_direction(X, X.mean_of(labels) - labels, weights)
-    centred = labels - X.mean_of(labels)
-    pulls = X.products_with(centred if X.counts is None else centred * X.counts)
+    centered = labels - X.mean_of(labels)
+    Xty = X.rmatvec(centered if X.counts is None else centered * X.counts)
     # At its best scale a direction costs 1 less its product with the pulls.
-    return (labels, v) if pulls @ v >= -(pulls @ other) else (-labels, other)
+    return (labels, v) if Xty @ v >= -(Xty @ other) else (-labels, other)
 
 
-def best_direction(points: Points, target: Array, weights: Weights) -> Array:
+def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Array:
     """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups and known signs.
 
     Without l1 part it is least squares.  With one, the signs are looked for where they may be unique.  Where that fails
@@ -69,83 +69,81 @@ def best_direction(points: Points, target: Array, weights: Weights) -> Array:
     weighed, it is a direction that costs more.  A factorisation that would not fit in memory is refused.
     """
     if points.excluded is not None:  # columns that are excluded have no coefficient, not even of rounding
-        v, stays = np.zeros(points.shape[1]), np.setdiff1d(np.arange(points.shape[1]), points.excluded.columns)
-        if points.in_passes:
-            v[stays] = best_direction(points.excluding(None), target, weights)[stays]
+        v, included = np.zeros(points.shape[1]), np.setdiff1d(np.arange(points.shape[1]), points.excluded.columns)
+        if points.is_streamed:
+            v[included] = best_direction(points.with_excluded(None), target, weights)[included]
         else:
-            v[stays] = best_direction(points.in_columns().columns(stays), target, weights.restrict(stays))
+            v[included] = best_direction(points.in_columns().columns(included), target, weights.restrict(included))
         return v
     a, c, structure = weights
-    if not structure.is_plain:
-        return coupled_direction(points, target, weights)
+    if not structure.is_elementwise:
+        return socp_direction(points, target, weights)
     target = target if points.counts is None else target * np.sqrt(points.counts)
     if not points.in_memory:
-        return direction_by_moments(points, target, a, c)
-    X = points.weighed().array()
+        return direction_from_gram(points, target, a, c)
+    X = points.weighted_rows().array()
     n, d = X.shape
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
-    Z, b, ridge, of_l1 = X * (scale / n**0.5), target / n**0.5, a * scale, c * scale
-    if not of_l1.any():
+    Z, b, ridge, l1_weights = X * (scale / n**0.5), target / n**0.5, a * scale, c * scale
+    if not l1_weights.any():
         return ridge_direction(Z, b, ridge) * scale
-    quick = min(n, d) <= LARGE // 2 or not is_late()
+    quick = min(n, d) <= LARGE_SIZE // 2 or not is_late()
     if n >= d and quick:
         Z, b = triangular_system(Z, b, ridge)
         ridge = np.zeros(d)
     if (n >= d or ridge.all()) and quick:
-        found = direction_by_signs(Z, b, ridge, of_l1)
+        found = direction_by_signs(Z, b, ridge, l1_weights)
         if found is not None:
             return found * scale
     v = np.zeros(d)
-    size, slopes = FIRST_FEATURES, np.abs(Z.T @ b)
+    size, slopes = INITIAL_FEATURES, np.abs(Z.T @ b)
     chosen = np.zeros(d, dtype=bool)
     while size:
         chosen[np.argsort(-np.where(chosen, -np.inf, slopes))[:size]] = True
-        v[chosen] = sparse_direction(Z[:, chosen], b, ridge[chosen], of_l1[chosen])
-        slopes = np.abs(Z.T @ (b - Z @ v)) - of_l1 * (of_l1 @ np.abs(v))
+        v[chosen] = sparse_direction(Z[:, chosen], b, ridge[chosen], l1_weights[chosen])
+        slopes = np.abs(Z.T @ (b - Z @ v)) - l1_weights * (l1_weights @ np.abs(v))
         size = min(int(np.sum(slopes[~chosen] > 8 * n * EPS * np.linalg.norm(b))), int(chosen.sum()))
         if is_late():
             break
     return v * scale
 
 
-def direction_by_moments(X: Points, target: Array, a: Array, c: Array) -> Array:
+def direction_from_gram(X: Points, target: Array, a: Array, c: Array) -> Array:
     """Return what `best_direction` does, from second moments: of all features, or of those that are used."""
     scale = inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2))
-    pulls, ridge, weights = X.products_with(target) * scale, a * scale, c * scale
-    d, v = len(pulls), np.zeros(len(pulls))
-    if X.in_passes or not weights.all():  # else a few features are used at first
-        require_memory(8.0 * 6 * d**2, f"the direction of labels in {d} features", FEWER)
-        return solve_moments(X.scaled(scale).second_moment(), pulls, ridge, weights) * scale
-    size, slopes, chosen, whole = FIRST_FEATURES, np.abs(pulls), np.zeros(d, dtype=bool), X.in_columns()
+    Xty, ridge, weights = X.rmatvec(target) * scale, a * scale, c * scale
+    d, v = len(Xty), np.zeros(len(Xty))
+    if X.is_streamed or not weights.all():  # else a few features are used at first
+        require_memory(8.0 * 6 * d**2, f"the direction of labels in {d} features", FEWER_FEATURES)
+        return solve_gram(X.scaled(scale).second_moment(), Xty, ridge, weights) * scale
+    size, slopes, chosen, whole = INITIAL_FEATURES, np.abs(Xty), np.zeros(d, dtype=bool), X.in_columns()
     while size:
         chosen[np.argsort(-np.where(chosen, -np.inf, slopes))[:size]] = True
-        used = np.flatnonzero(chosen)
-        some = whole.columns(used).scaled(scale[used])
-        v[used] = solve_moments(some.second_moment(), pulls[used], ridge[used], weights[used])
-        slopes = np.abs(pulls - X.products_with(X @ (scale * v)) * scale - ridge**2 * v) - weights * (
-            weights @ np.abs(v)
-        )
+        active = np.flatnonzero(chosen)
+        some = whole.columns(active).scaled(scale[active])
+        v[active] = solve_gram(some.second_moment(), Xty[active], ridge[active], weights[active])
+        slopes = np.abs(Xty - X.rmatvec(X @ (scale * v)) * scale - ridge**2 * v) - weights * (weights @ np.abs(v))
         size = min(int(np.sum(slopes[~chosen] > 8 * len(X) * EPS)), int(chosen.sum()))
     return v * scale
 
 
-def solve_moments(gram: Array, pulls: Array, ridge: Array, weights: Array) -> Array:
+def solve_gram(gram: Array, Xty: Array, ridge: Array, weights: Array) -> Array:
     """Return argmin over v of v'(gram + Diag(ridge)^2)v - 2 pulls'v + (sum weights_i |v_i|)^2, as `best_direction`."""
     values, Q = np.linalg.eigh(gram + np.diag(ridge**2))
-    kept = values > 8 * len(values) * EPS * max(values[-1], 0.0)
-    values, Q = values[kept], Q[:, kept]
+    mask = values > 8 * len(values) * EPS * max(values[-1], 0.0)
+    values, Q = values[mask], Q[:, mask]
     roots = np.sqrt(values)
     if not weights.any():
-        return np.asarray(Q @ (Q.T @ pulls / values))  # of least norm
-    Z, b, none = roots[:, None] * Q.T, Q.T @ pulls / roots, np.zeros(len(pulls))
-    found = direction_by_signs(Z, b, none, weights) if kept.all() else None
-    return sparse_direction(Z, b, none, weights) if found is None else found
+        return np.asarray(Q @ (Q.T @ Xty / values))  # of least norm
+    Z, b, zeros = roots[:, None] * Q.T, Q.T @ Xty / roots, np.zeros(len(Xty))
+    found = direction_by_signs(Z, b, zeros, weights) if mask.all() else None
+    return sparse_direction(Z, b, zeros, weights) if found is None else found
 
 
 def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
     """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm where there are several."""
     n, d = Z.shape
-    if min(n, d) > LARGE // 2:
+    if min(n, d) > LARGE_SIZE // 2:
         v = None if is_late() else ridge_direction_of_gram(Z, b, ridge)
         if v is not None:
             return v
@@ -156,7 +154,7 @@ def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
         return np.asarray(Q[:d] @ scipy.linalg.solve_triangular(R, b, trans="T") / ridge)
     R, b = triangular_system(Z, b, ridge)
     rcond = 8 * max(n, d) * EPS
-    if len(R) == d and scipy.linalg.lapack.dtrcon(R)[0] > WELL_CONDITIONED:
+    if len(R) == d and scipy.linalg.lapack.dtrcon(R)[0] > TRIANGULAR_RCOND:
         return np.asarray(scipy.linalg.solve_triangular(R, b))
     return np.asarray(np.linalg.lstsq(R, b, rcond=rcond)[0])
 
@@ -181,7 +179,7 @@ def well_conditioned_factor(B: Array) -> Array | None:
         L = cholesky(B)
     except np.linalg.LinAlgError:
         return None
-    return L if scipy.linalg.lapack.dtrcon(L, uplo="L")[0] > GRAM else None
+    return L if scipy.linalg.lapack.dtrcon(L, uplo="L")[0] > GRAM_RCOND else None
 
 
 def least_squares(Z: Array, b: Array, ridge: Array | None = None) -> Array:
@@ -191,7 +189,7 @@ def least_squares(Z: Array, b: Array, ridge: Array | None = None) -> Array:
     step, size = slope, float(slope @ slope)
     enough = EPS**2 * size
     for done in range(2 * Z.shape[1]):
-        if size <= enough or (done >= FEW_STEPS and is_late()):  # then it is what a few steps give
+        if size <= enough or (done >= MIN_CG_STEPS and is_late()):  # then it is what a few steps give
             break
         image = Z.T @ (Z @ step) + weights * step
         length = size / float(step @ image)
@@ -205,16 +203,16 @@ def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array) -> Arra
     """Return what `sparse_direction` does, by Newton's method on the optimality conditions; None where that fails."""
     v = ridge_direction(Z, b, ridge)
     signs = np.sign(v)
-    for _ in range(MOST_SIGNS):
+    for _ in range(MAX_SIGN_PATTERNS):
         if is_late():
             return None
-        used = signs != 0.0
-        row = (weights * signs)[used]  # where the signs are known, the l1 part is (row'v)^2: one more of the squares
+        active = signs != 0.0
+        row = (weights * signs)[active]  # where the signs are known, the l1 part is (row'v)^2: one more of the squares
         v = np.zeros(len(signs))
-        if used.any():
-            v[used] = ridge_direction(np.vstack([Z[:, used], row]), np.append(b, 0.0), ridge[used])
+        if active.any():
+            v[active] = ridge_direction(np.vstack([Z[:, active], row]), np.append(b, 0.0), ridge[active])
         slopes = Z.T @ (b - Z @ v)
-        entering = ~used & (np.abs(slopes) > weights * (row @ v[used]))
+        entering = ~active & (np.abs(slopes) > weights * (row @ v[active]))
         found = np.where(entering, np.sign(slopes), np.where(v * signs > 0.0, signs, 0.0))
         if np.array_equal(found, signs):
             return v
@@ -224,7 +222,7 @@ def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array) -> Arra
 
 def sparse_direction(Z: Array, b: Array, ridge: Array, weights: Array) -> Array:
     """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2 + (sum weights_i |v_i|)^2."""
-    if Z.shape[1] > LARGE // 2:
+    if Z.shape[1] > LARGE_SIZE // 2:
         return direction_by_descent(Z, b, ridge, weights)
     R, b = triangular_system(Z, b, ridge)
     d = R.shape[1]
@@ -242,19 +240,19 @@ def direction_by_descent(Z: Array, b: Array, ridge: Array, weights: Array) -> Ar
     columns = np.ascontiguousarray(Z.T)
     curvature = row_products(columns, columns) + ridge**2 + weights**2
     v, residual, total = np.zeros(len(weights)), b.copy(), 0.0
-    for _ in range(MOST_SWEEPS):
+    for _ in range(MAX_SWEEPS):
         largest = 0.0
         for j in np.flatnonzero(curvature > 0.0):
             old = v[j]
-            rest = total - weights[j] * abs(old)
-            pull = columns[j] @ residual + (curvature[j] - ridge[j] ** 2 - weights[j] ** 2) * old
-            v[j] = np.sign(pull) * max(abs(pull) - rest * weights[j], 0.0) / curvature[j]
+            other_l1 = total - weights[j] * abs(old)
+            partial_product = columns[j] @ residual + (curvature[j] - ridge[j] ** 2 - weights[j] ** 2) * old
+            v[j] = np.sign(partial_product) * max(abs(partial_product) - other_l1 * weights[j], 0.0) / curvature[j]
             if v[j] != old:
                 residual -= (v[j] - old) * columns[j]
-                total = rest + weights[j] * abs(v[j])
+                total = other_l1 + weights[j] * abs(v[j])
                 largest = max(largest, abs(v[j] - old))
         total = float(weights @ np.abs(v))
-        if largest <= SETTLED * np.abs(v).max() or is_late():  # then it is what the sweeps until now give
+        if largest <= SWEEP_RTOL * np.abs(v).max() or is_late():  # then it is what the sweeps until now give
             break
     return v
 
@@ -263,8 +261,10 @@ def triangular_system(Z: Array, b: Array, ridge: Array) -> tuple[Array, Array]:
     """Return R and e with |e - R v|^2 = |b - Z v|^2 + sum ridge_i^2 v_i^2 up to a constant, R with at most d rows."""
     d = Z.shape[1]
     rows = len(Z) + np.count_nonzero(ridge)
-    require_memory(8.0 * (3 * rows * d + 4 * min(rows, d) * d), f"the direction of labels in {d} features", FEWER)
-    factor = well_conditioned_factor(times(Z.T, Z) + np.diag(ridge**2)) if rows > d > LARGE // 2 else None
+    require_memory(
+        8.0 * (3 * rows * d + 4 * min(rows, d) * d), f"the direction of labels in {d} features", FEWER_FEATURES
+    )
+    factor = well_conditioned_factor(times(Z.T, Z) + np.diag(ridge**2)) if rows > d > LARGE_SIZE // 2 else None
     if factor is not None:
         return factor.T, scipy.linalg.solve_triangular(factor, Z.T @ b, lower=True)
     stacked = with_ridge_rows(np.column_stack([Z, b]), np.append(ridge, 0.0))
@@ -284,9 +284,9 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     points = X if G.shape[0] == X.shape[1] else np.column_stack([X, np.ones(len(X))])
     projected = np.asarray(points @ G)
     q = np.sum(projected**2, axis=1)
-    nonzero = q > AT_CENTRE * q.mean()
+    nonzero = q > ORIGIN_RTOL * q.mean()
     rows, wanted = projected[nonzero] / np.sqrt(q[nonzero, None]), scores[nonzero]
-    if min(rows.shape) > DENSE:  # the scores are of a few leading directions, which a few steps find
+    if min(rows.shape) > DIRECT_SOLVE_SIZE:  # the scores are of a few leading directions, which a few steps find
         coefficients = np.column_stack([least_squares(rows, score) for score in wanted.T])
     else:
         coefficients = np.linalg.lstsq(rows, wanted)[0]
@@ -294,10 +294,10 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     return W[:, : X.shape[1]], W[:, X.shape[1] :].sum(axis=1)
 
 
-def threshold(values: Array, shares: Array | None = None) -> float:
+def threshold(values: Array, sample_weight: Array | None = None) -> float:
     """Return the midpoint of the gap between the two clusters of numbers; the largest number if they are all equal."""
-    split = two_means(values, shares)
-    above = split == split[np.argmax(values)]
+    labels = kmeans_1d(values, sample_weight)
+    above = labels == labels[np.argmax(values)]
     if above.all():
         return float(values.max())
     return float((values[above].min() + values[~above].max()) / 2)
@@ -339,7 +339,7 @@ class UnitColumns:
         if points.in_memory:
             weights = right_vectors(points @ G, 1)[0]
         else:
-            weights = np.linalg.eigh(moment_of_products(points, G))[1][:, -1]
+            weights = np.linalg.eigh(gram_of_products(points, G))[1][:, -1]
         v = np.asarray(G @ weights)
         return np.asarray(self.units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))  # the largest entry is positive
 

@@ -7,33 +7,38 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.machine.time_budget import is_late
+from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int
+from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, products
 from diffrac_cvx.points.linear_algebra import (
     column_basis,
     mean_of,
+    renormalize_weights,
     row_products,
-    shares_within,
-    sum_of_weights,
-    weigh_rows,
+    scale_by_sqrt_weights,
+    weighted_count,
 )
-from diffrac_cvx.points.links import Groups
-from diffrac_cvx.problem.penalties.structure import Weights
+from diffrac_cvx.problem.penalties.structure import PenaltyWeights
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_directions
 
-Clusters = npt.NDArray[np.int64]
-LLOYD_ROUNDS = 300
-MOST_ROUNDS = 100  # of affine scores and clusters
-LEAST_SHARE = 1e-6  # of the variance within clusters: a direction with less counts as one with that share
-RANK = 1e-12  # variance of a direction, over the largest, up to which it is a rounding error
+ClusterIndices = npt.NDArray[np.int64]
+MAX_LLOYD_ROUNDS = 300
+MAX_SCORE_ROUNDS = 100  # of affine scores and clusters
+MIN_WITHIN_VARIANCE = 1e-6  # of the variance within clusters: a direction with less counts as one with that share
+VARIANCE_RTOL = 1e-12  # variance of a direction, over the largest, up to which it is a rounding error
 
 
-def kmeans_clusters(
-    F: npt.ArrayLike, k: int, *, restarts: int = 10, rng: np.random.Generator | int = 0, shares: Array | None = None
-) -> Clusters:
+def kmeans_rows(
+    F: npt.ArrayLike,
+    n_clusters: int,
+    *,
+    n_init: int = 10,
+    rng: np.random.Generator | int = 0,
+    sample_weight: Array | None = None,
+) -> ClusterIndices:
     r"""Return clusters 0, ..., k - 1 of the rows of F by k-means, the best of several starts.
 
     The relaxation does not depend on the number of clusters: Y = F F' of Eq. (8) is, up to :math:`\tfrac1k 1 1^\top`
@@ -47,13 +52,13 @@ def kmeans_clusters(
     ----------
     F : (n, r) array
         Factor of Y = F F', or any points.
-    k : int
+    n_clusters : int
         Number of clusters.
-    restarts : int
+    n_init : int
         Number of starts.
     rng : numpy.random.Generator or int
         Generator, or its seed.
-    shares : (n,) array, optional
+    sample_weight : (n,) array, optional
         Shares of the points of the total weight, positive, of sum 1; equal ones if None.
 
     Raises
@@ -61,68 +66,76 @@ def kmeans_clusters(
     DataError, ParameterError
         If F is not a finite matrix, or k, restarts or rng is not valid.
     """
-    points, k, restarts = as_matrix(F, "F"), positive_int(k, "k"), positive_int(restarts, "restarts")
+    points, n_clusters, n_init = (
+        as_matrix(F, "F"),
+        positive_int(n_clusters, "n_clusters"),
+        positive_int(n_init, "n_init"),
+    )
     points = points / (float(np.abs(points).max()) or 1.0)
-    points = points - mean_of(points, shares)
+    points = points - mean_of(points, sample_weight)
     random = as_generator(rng)
-    runs: list[Clusters] = []
-    while not runs or (len(runs) < restarts and not is_late()):
-        runs.append(lloyd(points, draw_centres(points, k, random, shares), shares))
-    return renumber(min(runs, key=lambda found: distortion(points, found, shares)))
+    runs: list[ClusterIndices] = []
+    while not runs or (len(runs) < n_init and not is_late()):
+        runs.append(lloyd(points, draw_centers(points, n_clusters, random, sample_weight), sample_weight))
+    return renumber(min(runs, key=lambda found: distortion(points, found, sample_weight)))
 
 
-def lloyd(points: Array, centres: Array, shares: Array | None = None) -> Clusters:
+def lloyd(points: Array, centers: Array, sample_weight: Array | None = None) -> ClusterIndices:
     """Assign points to centres and centres to means in turn until nothing changes; a centre left alone is dropped."""
-    found = nearest(points, centres)
-    for _ in range(LLOYD_ROUNDS):
-        centres = means_of(points, found, shares)
-        again = nearest(points, centres)
+    found = nearest(points, centers)
+    for _ in range(MAX_LLOYD_ROUNDS):
+        centers = means_of(points, found, sample_weight)
+        again = nearest(points, centers)
         if np.array_equal(found, again) or is_late():
             break
         found = again
     return np.unique(found, return_inverse=True)[1].astype(np.int64)
 
 
-def nearest(points: Array, centres: Array) -> Clusters:
+def nearest(points: Array, centers: Array) -> ClusterIndices:
     """Return the number of the centre nearest to each point, the first of equally near ones."""
-    return np.asarray(np.argmax(points @ centres.T - row_products(centres, centres) / 2.0, axis=1)).astype(np.int64)
+    return np.asarray(np.argmax(points @ centers.T - row_products(centers, centers) / 2.0, axis=1)).astype(np.int64)
 
 
-def means_of(points: Array, clusters: Clusters, shares: Array | None = None) -> Array:
+def means_of(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
     """Return the means of the clusters that have points, in the order of their numbers."""
     indicators = (clusters == np.unique(clusters)[:, None]).astype(np.float64)
-    indicators = indicators if shares is None else indicators * shares
+    indicators = indicators if sample_weight is None else indicators * sample_weight
     return np.asarray(indicators @ points / indicators.sum(axis=1, keepdims=True))
 
 
-def distortion(points: Array, clusters: Clusters, shares: Array | None = None) -> float:
+def distortion(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> float:
     """Return the sum of squared distances to the means of the clusters, numbered from 0 without a hole."""
-    return float(np.sum(weigh_rows(points - means_of(points, clusters, shares)[clusters], shares) ** 2))
+    return float(
+        np.sum(scale_by_sqrt_weights(points - means_of(points, clusters, sample_weight)[clusters], sample_weight) ** 2)
+    )
 
 
-def renumber(clusters: Clusters) -> Clusters:
+def renumber(clusters: ClusterIndices) -> ClusterIndices:
     """Return the same clusters, numbered in the order of their first points."""
     _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse]).astype(np.int64)
 
 
-def draw_centres(points: Array, k: int, random: np.random.Generator, shares: Array | None = None) -> Array:
+def draw_centers(
+    points: Array, n_clusters: int, random: np.random.Generator, sample_weight: Array | None = None
+) -> Array:
     """Return up to k distinct points as centres: each further one with probability as its squared distance.
 
     Where the points have shares, probabilities are in proportion to these too.  The same random numbers are used for
     whole weights as for points that are repeated: NumPy draws a number below n as the integer part of n r / 2^32, with
     r of 32 bits.
     """
-    if shares is None:
+    if sample_weight is None:
         chosen = [int(random.integers(len(points)))]
     else:  # the first point up to which the shares add up to more than a number in [0, 1)
-        first = np.searchsorted(np.cumsum(shares), random.integers(2**32) / 2.0**32, side="right")
+        first = np.searchsorted(np.cumsum(sample_weight), random.integers(2**32) / 2.0**32, side="right")
         chosen = [min(int(first), len(points) - 1)]
     far = np.sum((points - points[chosen[0]]) ** 2, axis=1)
     smallest = 1e-24 * float(np.max(far, initial=0.0))
-    while len(chosen) < k and far.max() > smallest:
-        weighed = far if shares is None else far * shares
-        chosen.append(int(random.choice(len(points), p=weighed / weighed.sum())))
+    while len(chosen) < n_clusters and far.max() > smallest:
+        weighted = far if sample_weight is None else far * sample_weight
+        chosen.append(int(random.choice(len(points), p=weighted / weighted.sum())))
         far = np.minimum(far, np.sum((points - points[chosen[-1]]) ** 2, axis=1))
     return points[chosen]
 
@@ -139,7 +152,7 @@ class AffineScores(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class BinarySplit:
     """One cluster split in two by the affine function x'coef + intercept, coef (d,)."""
 
     cluster: int
@@ -150,7 +163,7 @@ class Split:
     size: int  # how many these are
 
 
-class Halves(NamedTuple):
+class Bisection(NamedTuple):
     """What a split in two finds: the function x'coef + intercept, and its cost."""
 
     coef: Array
@@ -158,16 +171,16 @@ class Halves(NamedTuple):
     cost: float
 
 
-def cluster_together(
+def cluster_jointly(
     X: Array,
     result: Result,
-    k: int,
+    n_clusters: int,
     *,
-    weights: Weights,
-    restarts: int,
-    seed: int,
-    shares: Array | None = None,
-    groups: Groups | None = None,
+    weights: PenaltyWeights,
+    n_init: int,
+    rng: int,
+    sample_weight: Array | None = None,
+    chunklets: Chunklets | None = None,
 ) -> AffineScores:
     """Return affine scores of k clusters, or fewer, found from a solution of the relaxation for X (n, d), centred.
 
@@ -175,12 +188,12 @@ def cluster_together(
     scores, and so to new clusters, until nothing changes.  Points that belong together, in groups, are in one cluster
     throughout: k-means takes their mean for all of them.
     """
-    points = weigh_by_solution(X, result)
-    merged, merged_shares, owner = merge(points, shares, groups)
-    found = kmeans_clusters(merged, k, restarts=restarts, rng=seed, shares=merged_shares)[owner]
-    for _ in range(MOST_ROUNDS):
-        scores = fit_scores(X, found, weights, shares, groups)
-        values = merge(scores.of(X), shares, groups)[0]
+    points = solution_embedding(X, result)
+    merged, merged_weight, owner = merge_chunklets(points, sample_weight, chunklets)
+    found = kmeans_rows(merged, n_clusters, n_init=n_init, rng=rng, sample_weight=merged_weight)[owner]
+    for _ in range(MAX_SCORE_ROUNDS):
+        scores = fit_scores(X, found, weights, sample_weight, chunklets)
+        values = merge_chunklets(scores.of(X), sample_weight, chunklets)[0]
         again = np.unique(np.argmax(values, axis=1), return_inverse=True)[1][owner]
         if np.array_equal(renumber(found), renumber(again)) or is_late():
             break
@@ -188,55 +201,61 @@ def cluster_together(
     return scores
 
 
-def weigh_by_solution(X: Array, result: Result) -> Array:
+def solution_embedding(X: Array, result: Result) -> Array:
     """Return the rows of X V^(1/2), up to a rotation; those of F for a result in Y alone."""
     return result.F if result.G is None else dense(products(X, result.G[: X.shape[1]]))
 
 
-def classify_together(
-    X: Array, result: Result, classes: Clusters, *, weights: Weights, shares: Array | None = None
+def classify_jointly(
+    X: Array, result: Result, classes: ClusterIndices, *, weights: PenaltyWeights, sample_weight: Array | None = None
 ) -> AffineScores:
     """Return affine scores of classes 0, ..., K - 1 of which some points are known, in classes (n,); -1 elsewhere.
 
-    As `cluster_together`, but k-means starts from the means of the known points, which stay in their class.
+    As `cluster_jointly`, but k-means starts from the means of the known points, which stay in their class.
     """
     known = classes >= 0
-    points = weigh_by_solution(X, result)
-    start = means_of(points[known], classes[known], shares_within(shares, known))
+    points = solution_embedding(X, result)
+    start = means_of(points[known], classes[known], renormalize_weights(sample_weight, known))
     found = np.where(known, classes, nearest(points, start))
-    for _ in range(LLOYD_ROUNDS):
-        again = np.where(known, classes, nearest(points, means_of(points, found, shares)))
+    for _ in range(MAX_LLOYD_ROUNDS):
+        again = np.where(known, classes, nearest(points, means_of(points, found, sample_weight)))
         if np.array_equal(found, again) or is_late():
             break
         found = again
-    data = array_points(X, shares)
-    for _ in range(MOST_ROUNDS):
+    data = array_points(X, sample_weight)
+    for _ in range(MAX_SCORE_ROUNDS):
         Z = (found[:, None] == np.unique(found)).astype(np.float64)
         W = best_directions(data, Z - data.mean_of(Z), weights)
-        W = unit_within(X @ W.T, found, shares).T @ W
-        centres = means_of(X @ W.T, found, shares)
-        again = np.where(known, classes, nearest(X @ W.T, centres))
+        W = unit_within(X @ W.T, found, sample_weight).T @ W
+        centers = means_of(X @ W.T, found, sample_weight)
+        again = np.where(known, classes, nearest(X @ W.T, centers))
         if np.array_equal(found, again) or is_late():
             break
         found = again
-    return scores_of_centres(centres, W)
+    return scores_of_centers(centers, W)
 
 
-def scores_of_centres(centres: Array, W: Array) -> AffineScores:
+def scores_of_centers(centers: Array, W: Array) -> AffineScores:
     """Return the affine scores that are largest for the nearest of the centres of X W'."""
-    coef, offsets = centres @ W, -row_products(centres, centres) / 2.0
+    coef, offsets = centers @ W, -row_products(centers, centers) / 2.0
     return AffineScores(coef - coef.mean(axis=0), offsets - offsets.mean())
 
 
-def merge(points: Array, shares: Array | None, groups: Groups | None) -> tuple[Array, Array | None, Any]:
+def merge_chunklets(
+    points: Array, sample_weight: Array | None, chunklets: Chunklets | None
+) -> tuple[Array, Array | None, Any]:
     """Return the means of the points that belong together, their shares, and which of these each point belongs to."""
-    if groups is None:
-        return points, shares, slice(None)
-    return *groups.means(points, shares), groups.owner
+    if chunklets is None:
+        return points, sample_weight, slice(None)
+    return *chunklets.means(points, sample_weight), chunklets.membership
 
 
 def fit_scores(
-    X: Array, clusters: Clusters, weights: Weights, shares: Array | None = None, groups: Groups | None = None
+    X: Array,
+    clusters: ClusterIndices,
+    weights: PenaltyWeights,
+    sample_weight: Array | None = None,
+    chunklets: Chunklets | None = None,
 ) -> AffineScores:
     """Return affine scores from clusters, by k-means from these clusters on the values fitted to their indicators.
 
@@ -246,54 +265,60 @@ def fit_scores(
     most.
     """
     Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
-    data = array_points(X, shares)
+    data = array_points(X, sample_weight)
     W = best_directions(data, Z - data.mean_of(Z), weights)
-    W = unit_within(X @ W.T, clusters, shares).T @ W
+    W = unit_within(X @ W.T, clusters, sample_weight).T @ W
     points = X @ W.T
-    merged, merged_shares, owner = merge(points, shares, groups)
-    found = lloyd(merged, means_of(points, clusters, shares), merged_shares)[owner]
-    centres, sizes = means_of(points, found, shares), np.bincount(found, shares)
-    return scores_of_centres(centres[order_along_largest(centres, sizes, W * np.sqrt(data.mean_squares()))], W)
+    merged, merged_weight, owner = merge_chunklets(points, sample_weight, chunklets)
+    found = lloyd(merged, means_of(points, clusters, sample_weight), merged_weight)[owner]
+    centers, sizes = means_of(points, found, sample_weight), np.bincount(found, sample_weight)
+    return scores_of_centers(centers[order_along_largest(centers, sizes, W * np.sqrt(data.mean_squares()))], W)
 
 
-def unit_within(points: Array, clusters: Clusters, shares: Array | None = None) -> Array:
+def unit_within(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
     """Return T, (k, rank of the points): the rows of points @ T have the identity for covariance within clusters."""
-    centred = points - mean_of(points, shares)
-    weighed = weigh_rows(centred, shares)
-    variances, axes = np.linalg.eigh(weighed.T @ weighed / len(points))
-    keep = variances > RANK * variances.max()
+    centered = points - mean_of(points, sample_weight)
+    weighted = scale_by_sqrt_weights(centered, sample_weight)
+    variances, axes = np.linalg.eigh(weighted.T @ weighted / len(points))
+    keep = variances > VARIANCE_RTOL * variances.max()
     T = axes[:, keep] / np.sqrt(variances[keep])
-    P = centred @ T
-    rest = weigh_rows(P - means_of(P, clusters, shares)[np.unique(clusters, return_inverse=True)[1]], shares)
-    within, vectors = np.linalg.eigh(rest.T @ rest / len(points))
-    return np.asarray(T @ (vectors / np.sqrt(np.maximum(within, LEAST_SHARE))))
+    P = centered @ T
+    residuals = scale_by_sqrt_weights(
+        P - means_of(P, clusters, sample_weight)[np.unique(clusters, return_inverse=True)[1]], sample_weight
+    )
+    within, vectors = np.linalg.eigh(residuals.T @ residuals / len(points))
+    return np.asarray(T @ (vectors / np.sqrt(np.maximum(within, MIN_WITHIN_VARIANCE))))
 
 
-def order_along_largest(centres: Array, sizes: npt.NDArray[Any], W: Array) -> npt.NDArray[np.intp]:
+def order_along_largest(centers: Array, sizes: npt.NDArray[Any], W: Array) -> npt.NDArray[np.intp]:
     """Return the order of centres along the direction that separates them most; its largest coefficient is positive."""
-    if len(centres) == 1:
+    if len(centers) == 1:
         return np.zeros(1, dtype=np.intp)
-    spread = (centres - sizes @ centres / sizes.sum()) * np.sqrt(sizes)[:, None]
-    u = np.linalg.svd(spread)[2][0]
+    deviations = (centers - sizes @ centers / sizes.sum()) * np.sqrt(sizes)[:, None]
+    u = np.linalg.svd(deviations)[2][0]
     v = u @ W
-    return np.argsort((centres @ u) * (1.0 if v[np.argmax(np.abs(v))] >= 0.0 else -1.0), kind="stable")
+    return np.argsort((centers @ u) * (1.0 if v[np.argmax(np.abs(v))] >= 0.0 else -1.0), kind="stable")
 
 
-Halve = Callable[[Array, Array | None], Halves | None]  # of some points and their shares; None: they cannot be split
+Bisect = Callable[
+    [Array, Array | None], Bisection | None
+]  # of some points and their shares; None: they cannot be split
 
 
-def split_repeatedly(X: Array, k: int, halve: Halve, nu: float, shares: Array | None = None) -> tuple[Split, ...]:
+def split_repeatedly(
+    X: Array, n_clusters: int, bisect: Bisect, nu: float, sample_weight: Array | None = None
+) -> tuple[BinarySplit, ...]:
     """Split points in two, and again the cluster where that gains most, until there are k or none can be split.
 
     The gain is (nu - cost) times the number of points of the cluster, or their weight, nu being the cost of leaving it
     whole.
     """
     clusters = np.zeros(len(X), dtype=np.int64)
-    waiting = {0: halve(X, shares)}
-    splits: list[Split] = []
-    while len(splits) < k - 1:
+    waiting = {0: bisect(X, sample_weight)}
+    splits: list[BinarySplit] = []
+    while len(splits) < n_clusters - 1:
         gains = {
-            j: (nu - found.cost) * sum_of_weights(clusters == j, shares)
+            j: (nu - found.cost) * weighted_count(clusters == j, sample_weight)
             for j, found in waiting.items()
             if found is not None
         }
@@ -302,14 +327,17 @@ def split_repeatedly(X: Array, k: int, halve: Halve, nu: float, shares: Array | 
         j, new = max(gains, key=lambda j: gains[j]), len(splits) + 1
         coef, intercept, cost = waiting[j]  # type: ignore[misc]  # those that are None have no gain
         there = clusters == j
-        splits.append(Split(j, new, coef, intercept, cost, int(there.sum())))
+        splits.append(BinarySplit(j, new, coef, intercept, cost, int(there.sum())))
         clusters[there & (X @ coef + intercept > 0.0)] = new
-        if new < k - 1:
-            waiting |= {part: halve(X[clusters == part], shares_within(shares, clusters == part)) for part in (j, new)}
+        if new < n_clusters - 1:
+            waiting |= {
+                part: bisect(X[clusters == part], renormalize_weights(sample_weight, clusters == part))
+                for part in (j, new)
+            }
     return tuple(splits)
 
 
-def scores_of_splits(X: Array, splits: tuple[Split, ...]) -> Array:
+def scores_of_splits(X: Array, splits: tuple[BinarySplit, ...]) -> Array:
     """Return scores, (n, K): positive for the cluster that the splits lead to, and negative for all others."""
     # The score of a cluster is the least of the values, with their signs, of the functions on the way to it.
     scores = np.full((len(X), len(splits) + 1), np.inf)
@@ -320,7 +348,7 @@ def scores_of_splits(X: Array, splits: tuple[Split, ...]) -> Array:
     return scores if splits else np.zeros((len(X), 1))
 
 
-def last_directions(splits: tuple[Split, ...], d: int) -> AffineScores:
+def last_directions(splits: tuple[BinarySplit, ...], d: int) -> AffineScores:
     """Return for each cluster the function of the split that set it apart last, positive on its side."""
     coef, intercept = np.zeros((len(splits) + 1, d)), np.zeros(len(splits) + 1)
     for split in splits:
@@ -329,10 +357,10 @@ def last_directions(splits: tuple[Split, ...], d: int) -> AffineScores:
     return AffineScores(coef, intercept)
 
 
-def explained_share(projections: Array, clusters: Clusters, shares: Array | None = None) -> float:
+def explained_variance(projections: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> float:
     """Return the share of the variance of the clusters' indicators that linear functions of projections explain."""
     Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
-    Z, P = (weigh_rows(part - mean_of(part, shares), shares) for part in (Z, projections))
+    Z, P = (scale_by_sqrt_weights(part - mean_of(part, sample_weight), sample_weight) for part in (Z, projections))
     total = float(np.sum(Z**2))
     explained = float(np.sum((column_basis(P).T @ Z) ** 2))
     return min(explained / total, 1.0) if total > 0.0 else 0.0

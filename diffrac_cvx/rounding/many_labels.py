@@ -9,15 +9,15 @@ import numpy.typing as npt
 import scipy.linalg
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.machine.time_budget import is_late
-from diffrac_cvx.points.checks import Array, as_generator, as_matrix, list_some, positive_int, warn_degenerate
+from diffrac_cvx.machine.deadlines import is_late
+from diffrac_cvx.points.checks import Array, as_generator, as_matrix, format_indices, positive_int, warn_degenerate
 from diffrac_cvx.points.linear_algebra import leading_right_vectors
 
-MOST_ROUNDS = 500
-PROGRESS = 1e-9  # relative gain at which the alternation stops
-DEPENDENT = 1e-8  # singular value of the labels, relative, below which they count as linearly dependent
-DENSE = 400  # rows or columns from which on the leading singular vectors are computed alone
-NULL = 1e-6  # singular value of F, relative, below which a direction counts as missing
+MAX_PROCRUSTES_ROUNDS = 500
+PROCRUSTES_RTOL = 1e-9  # relative gain at which the alternation stops
+DEPENDENCE_RTOL = 1e-8  # singular value of the labels, relative, below which they count as linearly dependent
+MIXTURE_FULL_SVD_SIZE = 400  # rows or columns from which on the leading singular vectors are computed alone
+RANK_RTOL = 1e-6  # singular value of F, relative, below which a direction counts as missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Fit(NamedTuple):
     inner_product: float
 
 
-def procrustes(F: npt.ArrayLike, k: int, *, restarts: int = 20, rng: np.random.Generator | int = 0) -> Array:
+def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Generator | int = 0) -> Array:
     r"""Round to k labels: the mixture of 11' and k matrices yy' that is nearest to Y = F F'.
 
     .. math::
@@ -71,7 +71,7 @@ def procrustes(F: npt.ArrayLike, k: int, *, restarts: int = 20, rng: np.random.G
         Factor of Y = F F'; its best approximation of rank k + 1 is used.
     k : int
         Number of labels, at most that of the points.
-    restarts : int
+    n_init : int
         Number of random rotations.
     rng : numpy.random.Generator or int
         Generator, or its seed.
@@ -91,21 +91,21 @@ def procrustes(F: npt.ArrayLike, k: int, *, restarts: int = 20, rng: np.random.G
     DataError, ParameterError
         If F is not a finite matrix, or k, restarts or rng is not valid.
     """
-    return _fit_best(F, k, restarts, rng).labels
+    return _fit_best(F, k, n_init, rng).labels
 
 
 def fit_label_mixture(
-    F: npt.ArrayLike, k: int, *, restarts: int = 20, rng: np.random.Generator | int = 0
+    F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Generator | int = 0
 ) -> LabelMixture:
     """Return the labels of `procrustes` with their weights and scores, and how far their mixture is from Y.
 
     Parameters, warnings and errors are those of procrustes.
     """
-    return _fit_best(F, k, restarts, rng)
+    return _fit_best(F, k, n_init, rng)
 
 
-def _fit_best(F: npt.ArrayLike, k: int, restarts: int, rng: np.random.Generator | int) -> LabelMixture:
-    F, k, restarts = as_matrix(F, "F"), positive_int(k, "k"), positive_int(restarts, "restarts")
+def _fit_best(F: npt.ArrayLike, k: int, n_init: int, rng: np.random.Generator | int) -> LabelMixture:
+    F, k, n_init = as_matrix(F, "F"), positive_int(k, "k"), positive_int(n_init, "n_init")
     if k > len(F):
         raise ParameterError(f"k = {k} is more labels than the {len(F)} points: ask for fewer")
     random = as_generator(rng)
@@ -114,10 +114,10 @@ def _fit_best(F: npt.ArrayLike, k: int, restarts: int, rng: np.random.Generator 
     if rank < k:
         warn_degenerate(f"F has rank {rank}, less than k = {k} labels")
     fits: list[Fit] = []
-    while not fits or (len(fits) < restarts and not is_late()):
+    while not fits or (len(fits) < n_init and not is_late()):
         start = np.asarray(np.linalg.qr(random.standard_normal((k + 1, k + 1)))[0])
-        *_, first = fits_from(whitened, start)
-        *_, last = fits_from(lead, first.R)
+        *_, first = procrustes_iterates(whitened, start)
+        *_, last = procrustes_iterates(lead, first.R)
         fits.append(last)
     best = max(fits, key=lambda fit: fit.inner_product)
     order = 1 + np.argsort(-best.weights[1:], kind="stable")
@@ -131,7 +131,7 @@ def _fit_best(F: npt.ArrayLike, k: int, restarts: int, rng: np.random.Generator 
 
 def _reduce_rank(F: Array, rank: int) -> tuple[Array, Array]:
     """Return F at its best approximation of a rank, with that many columns and ||F||_F^2 = n, and the same whitened."""
-    if min(F.shape) > max(DENSE, 4 * rank):
+    if min(F.shape) > max(MIXTURE_FULL_SVD_SIZE, 4 * rank):
         lead = F @ leading_right_vectors(F, rank).T
         s = np.linalg.norm(lead, axis=0)
         U = lead / np.maximum(s, 1e-300)
@@ -140,16 +140,16 @@ def _reduce_rank(F: Array, rank: int) -> tuple[Array, Array]:
         U, s = U[:, :rank], s[:rank]
     pad = rank - len(s)
     U, s = np.pad(U, ((0, 0), (0, pad))), np.pad(s, (0, pad))
-    live = s > NULL * max(s[0], 1e-300)
+    live = s > RANK_RTOL * max(s[0], 1e-300)
     total = float(np.sum(s**2)) or 1.0
     root = len(F) ** 0.5
     return U * (s * root / total**0.5), U * np.where(live, root / max(live.sum(), 1) ** 0.5, 0.0)
 
 
-def fits_from(F: Array, R: Array) -> Iterator[Fit]:
+def procrustes_iterates(F: Array, R: Array) -> Iterator[Fit]:
     """Yield the fit at each round of the alternation of `procrustes` from R, each better, until it improves no more."""
-    n, common = len(F), -np.inf
-    for _ in range(MOST_ROUNDS):
+    n, previous = len(F), -np.inf
+    for _ in range(MAX_PROCRUSTES_ROUNDS):
         rotated = F @ R
         signs = np.where(rotated >= 0.0, 1.0, -1.0)
         signs[:, 0] = 1.0
@@ -159,9 +159,9 @@ def fits_from(F: Array, R: Array) -> Iterator[Fit]:
         weights = shared / max(float(np.linalg.norm(shared)), 1e-300)
         reached = float(weights @ shared) / n
         yield Fit(R, weights, signs, reached)
-        if reached <= common * (1 + PROGRESS):
+        if reached <= previous * (1 + PROCRUSTES_RTOL):
             break
-        common = reached
+        previous = reached
         U, _, Vt = np.linalg.svd(F.T @ (signs * weights))
         R = U @ Vt
 
@@ -171,6 +171,6 @@ def _warn_if_dependent(labels: Array) -> None:
     _, R, pivots = scipy.linalg.qr(labels, mode="economic", pivoting=True)
     size = np.abs(np.diag(R))
     extra = np.ones(labels.shape[1], dtype=bool)
-    extra[pivots[: len(size)][size > DEPENDENT * size[0]]] = False
+    extra[pivots[: len(size)][size > DEPENDENCE_RTOL * size[0]]] = False
     if extra.any():
-        warn_degenerate(f"the recovered labels {list_some(extra)} are linear combinations of the others", depth=5)
+        warn_degenerate(f"the recovered labels {format_indices(extra)} are linear combinations of the others", depth=5)

@@ -9,22 +9,22 @@ import numpy.typing as npt
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import Array, as_data, as_generator, as_labels, as_matrix, as_scalar, positive_int
+from diffrac_cvx.points.constraints import Chunklets, Constraints
 from diffrac_cvx.points.label_factors import FactorTable
 from diffrac_cvx.points.linear_algebra import (
     EPS,
     column_basis,
     leading_right_vectors,
     mean_of,
+    scale_by_sqrt_weights,
     triangular_root,
-    weigh_rows,
 )
-from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.reading import stored_factor
 
-DENSE = 400  # rows or columns from which on the leading singular vectors are computed alone
+FULL_SVD_SIZE = 400  # rows or columns from which on the leading singular vectors are computed alone
 
 
-def sign_leading(F: npt.ArrayLike, shares: Array | None = None, links: Links | None = None) -> Array:
+def sign_leading(F: npt.ArrayLike, sample_weight: Array | None = None, constraints: Constraints | None = None) -> Array:
     """Round by the sign of the leading eigenvector of Y.
 
     Source: section 7.1, "Unbalanced case".  Meant for balanced clusters: where Y is close to 11'
@@ -34,22 +34,22 @@ def sign_leading(F: npt.ArrayLike, shares: Array | None = None, links: Links | N
     ----------
     F : (n, r) array
         Factor of Y = F F'.
-    shares : (n,) array, optional
+    sample_weight : (n,) array, optional
         Shares of the points of the total weight, positive, of sum 1; equal ones if None.
 
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points, which the labels obey: of points that are linked the sum of the entries decides.
 
     Raises
     ------
     DataError
-        If F is not a finite matrix, or the links are not between its rows.
+        If F is not a finite matrix, or the constraints are not between its rows.
     """
     factor = _as_factor(F)
-    return _labels_by_sign(_project(factor, right_vectors(factor, 1, shares)[0]), shares, links)
+    return _labels_by_sign(_project(factor, right_vectors(factor, 1, sample_weight)[0]), sample_weight, constraints)
 
 
-def sign_second(F: npt.ArrayLike, shares: Array | None = None, links: Links | None = None) -> Array:
+def sign_second(F: npt.ArrayLike, sample_weight: Array | None = None, constraints: Constraints | None = None) -> Array:
     """Round by the sign of the second eigenvector of Y.
 
     Source: section 7.1, "Unbalanced case".  A Y of rank one has no second eigenvector: all labels are then +1.
@@ -58,11 +58,13 @@ def sign_second(F: npt.ArrayLike, shares: Array | None = None, links: Links | No
     """
     factor = _as_factor(F)
     if min(factor.shape) == 1:
-        return _labels_by_sign(np.ones(len(factor)), shares, links)
-    return _labels_by_sign(_project(factor, right_vectors(factor, 2, shares)[1]), shares, links)
+        return _labels_by_sign(np.ones(len(factor)), sample_weight, constraints)
+    return _labels_by_sign(_project(factor, right_vectors(factor, 2, sample_weight)[1]), sample_weight, constraints)
 
 
-def sign_centered(F: npt.ArrayLike, shares: Array | None = None, links: Links | None = None) -> Array:
+def sign_centered(
+    F: npt.ArrayLike, sample_weight: Array | None = None, constraints: Constraints | None = None
+) -> Array:
     """Round by the paper's projection technique: the sign of the leading eigenvector of Pi Y_(2) Pi.
 
     Y_(2) is the best approximation of Y at rank two.  Exact on Y = b yy' + (1 - b) 11' for every b > 0.
@@ -72,28 +74,30 @@ def sign_centered(F: npt.ArrayLike, shares: Array | None = None, links: Links | 
     Parameters and errors are those of sign_leading.
     """
     factor = _as_factor(F)
-    two = right_vectors(factor, 2, shares).T
-    return _labels_by_sign(_principal_component(factor @ two, shares), shares, links)
+    two = right_vectors(factor, 2, sample_weight).T
+    return _labels_by_sign(_principal_component(factor @ two, sample_weight), sample_weight, constraints)
 
 
-def kmeans_centered(F: npt.ArrayLike, shares: Array | None = None, links: Links | None = None) -> Array:
+def kmeans_centered(
+    F: npt.ArrayLike, sample_weight: Array | None = None, constraints: Constraints | None = None
+) -> Array:
     """Round by exact 2-means on the principal eigenvector of Pi Y Pi: the paper's choice on real data.
 
     Source: end of section 5.1.4.
 
     Parameters and errors are those of sign_leading.
     """
-    return _two_means_with_links(_principal_component(_as_factor(F), shares), shares, links)
+    return _kmeans_1d_with_constraints(_principal_component(_as_factor(F), sample_weight), sample_weight, constraints)
 
 
 def goemans_williamson(
     F: npt.ArrayLike,
     rng: np.random.Generator | int,
     *,
-    draws: int = 100,
+    n_samples: int = 100,
     objective: Callable[[Array], float] | None = None,
-    shares: Array | None = None,
-    links: Links | None = None,
+    sample_weight: Array | None = None,
+    constraints: Constraints | None = None,
 ) -> Array:
     r"""Round by the best of several random hyperplanes, y = sign(F g) with g Gaussian.
 
@@ -109,37 +113,37 @@ def goemans_williamson(
         Factor of Y = F F'.
     rng : numpy.random.Generator or int
         Generator, or its seed.
-    draws : int
+    n_samples : int
         Number of hyperplanes.
     objective : callable, optional
         From (n,) labels to a finite number, minimised: the objective of Eq. (9) on the data, for instance.
-    shares : (n,) array, optional
+    sample_weight : (n,) array, optional
         Shares of the points of the total weight, positive, of sum 1; equal ones if None.
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points, which all labels obey.
 
     Raises
     ------
     DataError
-        If F is not a finite matrix, or the links are not between its rows.
+        If F is not a finite matrix, or the constraints are not between its rows.
     ParameterError
         If draws or rng is not valid, or the objective returns anything but a finite number.
     """
     factor = _as_factor(F)
-    random, draws = as_generator(rng), positive_int(draws, "draws")
-    normals = (random.standard_normal(factor.shape[1]) for _ in range(draws))
-    cost = objective if objective is not None else lambda y: -separation(factor, y, shares)
-    candidates = (_labels_by_sign(_project(factor, normal), shares, links) for normal in normals)
+    random, n_samples = as_generator(rng), positive_int(n_samples, "n_samples")
+    normals = (random.standard_normal(factor.shape[1]) for _ in range(n_samples))
+    cost = objective if objective is not None else lambda y: -separation(factor, y, sample_weight)
+    candidates = (_labels_by_sign(_project(factor, normal), sample_weight, constraints) for normal in normals)
     return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))
 
 
-def label_as_known(F: Array, groups: Groups) -> Array:
-    """Round by the sign of Y between each point and those whose labels are known; the labels obey the links."""
-    first = int(np.argmax(groups.owner == groups.known))
-    return groups.decide(F @ (F[first] * groups.sign[first]))
+def labels_from_known(F: Array, chunklets: Chunklets) -> Array:
+    """Round by the sign of Y between each point and those whose labels are known; the labels obey the constraints."""
+    first = int(np.argmax(chunklets.membership == chunklets.labeled))
+    return chunklets.assign_labels(F @ (F[first] * chunklets.sign[first]))
 
 
-def two_means(values: npt.ArrayLike, shares: Array | None = None) -> Array:
+def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Array:
     r"""Split numbers in two clusters by exact 2-means, the first of them labelled +1.
 
     Of the n - 1 splits of the sorted values, the one with the largest :math:`s_k^2 / (k (n - k))`, s_k the sum of the k
@@ -152,7 +156,7 @@ def two_means(values: npt.ArrayLike, shares: Array | None = None) -> Array:
     Parameters
     ----------
     values : (n,) array
-    shares : (n,) array, optional
+    sample_weight : (n,) array, optional
         Shares of the points of the total weight, positive, of sum 1; equal ones if None.
 
     Raises
@@ -163,24 +167,28 @@ def two_means(values: npt.ArrayLike, shares: Array | None = None) -> Array:
     raw = np.asarray(values)
     if raw.ndim != 1:
         raise DataError(f"values has shape {raw.shape}; pass a 1-d array")
-    x = _center(_scale_largest_to_one(as_matrix(raw.reshape(-1, 1), "values")), shares)[:, 0]
+    x = _center(_scale_largest_to_one(as_matrix(raw.reshape(-1, 1), "values")), sample_weight)[:, 0]
     n, ordered = len(x), np.sort(x)
     if n == 1:
         return np.ones(1)
     k = np.arange(1, n)
-    gain = np.cumsum(ordered)[:-1] ** 2 / (k * (n - k)) if shares is None else _gain_of_splits(x, shares)
-    best = k[np.argmax(gain >= gain.max() * (1.0 - 64 * EPS))]
+    explained = (
+        np.cumsum(ordered)[:-1] ** 2 / (k * (n - k))
+        if sample_weight is None
+        else _explained_by_splits(x, sample_weight)
+    )
+    best = k[np.argmax(explained >= explained.max() * (1.0 - 64 * EPS))]
     return _orient(np.where(x >= ordered[best], 1.0, -1.0))
 
 
-def _gain_of_splits(x: Array, shares: Array) -> Array:
+def _explained_by_splits(x: Array, sample_weight: Array) -> Array:
     """Return what each split of the sorted values explains of their variance, (n - 1,), for points with shares."""
     order = np.argsort(x, kind="stable")
-    p, x = shares[order], x[order]
+    p, x = sample_weight[order], x[order]
     return np.asarray(np.cumsum(p * x)[:-1] ** 2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1]))
 
 
-def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, links: Links | None = None) -> Array:
+def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, constraints: Constraints | None = None) -> Array:
     """Improve labels by the alternating optimisation of Eq. (2), until a fixed point.
 
     The squared correlation never decreases; labels that are a fixed point are returned unchanged.  The first point
@@ -196,56 +204,58 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, links: Li
         Labels in {-1, +1} to start from.
     max_iter : int
         Most rounds of alternation.
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points: the labels obey it, those that are given first of all.
 
     Raises
     ------
     DataError
-        If X, y or links cannot be used as given.
+        If X, y or constraints cannot be used as given.
     ParameterError
         If max_iter is not a whole number >= 1.
     """
     Q = column_basis(as_data(X))
-    y = obey(as_labels(y, len(Q)), links)
-    return alternate(Q, y, positive_int(max_iter, "max_iter"), links)
+    y = apply_constraints(as_labels(y, len(Q)), constraints)
+    return alternate(Q, y, positive_int(max_iter, "max_iter"), constraints)
 
 
-def obey(labels: npt.ArrayLike, links: Links | None, shares: Array | None = None) -> Array:
-    """Return the labels that obey links and differ least from given ones: the majority of linked points decides.
+def apply_constraints(
+    labels: npt.ArrayLike, constraints: Constraints | None, sample_weight: Array | None = None
+) -> Array:
+    """Return the labels that obey constraints and differ least from given ones: the majority of linked points decides.
 
     Parameters
     ----------
     labels : (n,) array
         Labels in {-1, +1}, or numbers whose signs are the labels and whose sizes count.
-    links : Links or None
+    constraints : Constraints or None
         What is known of some points; the known labels are as they are.
-    shares : (n,) array, optional
+    sample_weight : (n,) array, optional
         Shares of the points of the total weight, positive, of sum 1; equal ones if None.
 
     Raises
     ------
     DataError
-        If the links are not between these points, or contradict each other.
+        If the constraints are not between these points, or contradict each other.
     """
     scores = as_matrix(np.asarray(labels).reshape(-1, 1), "labels")[:, 0]
-    if links is None:
+    if constraints is None:
         return np.where(scores >= 0.0, 1.0, -1.0)
-    groups = links.groups_of(len(scores))
-    sums = groups.add(scores if shares is None else scores * shares)
-    return groups.labels(np.where(sums >= 0.0, 1.0, -1.0))
+    chunklets = constraints.chunklets_of(len(scores))
+    sums = chunklets.signed_sums(scores if sample_weight is None else scores * sample_weight)
+    return chunklets.labels_from_signs(np.where(sums >= 0.0, 1.0, -1.0))
 
 
-def alternate(Q: Array, y: Array, max_iter: int, links: Links | None = None) -> Array:
+def alternate(Q: Array, y: Array, max_iter: int, constraints: Constraints | None = None) -> Array:
     """Alternate from y while the squared correlation grows; Q has orthonormal columns that span the centred X.
 
-    Given y, w = X^+ y, so that X w = Q Q'y; given w, it is exact 2-means of X w.  The first label is kept.  With links
+    Given y, w = X^+ y, so that X w = Q Q'y; given w, it is exact 2-means of X w.  The first label is kept.  With constraints
     the threshold is that of 2-means, and labels are taken that obey them.
     """
     reached = separation(Q, y)
     for _ in range(max_iter):
-        candidate = _two_means_with_links(Q @ (Q.T @ (y - y.mean())), None, links)
-        candidate = candidate * (y[0] * candidate[0] if links is None or links.known is None else 1.0)
+        candidate = _kmeans_1d_with_constraints(Q @ (Q.T @ (y - y.mean())), None, constraints)
+        candidate = candidate * (y[0] * candidate[0] if constraints is None or constraints.labels is None else 1.0)
         attained = separation(Q, candidate)
         if attained <= reached * (1.0 + 64 * EPS):
             break
@@ -270,30 +280,30 @@ def _scale_largest_to_one(M: Array) -> Array:
     return M / float(np.abs(M).max() or 1.0)
 
 
-def _center(M: Array, shares: Array | None = None) -> Array:
+def _center(M: Array, sample_weight: Array | None = None) -> Array:
     for _ in range(2):  # the second pass removes the rounding error of the first mean
-        M = M - mean_of(M, shares)
+        M = M - mean_of(M, sample_weight)
     return M
 
 
-def right_vectors(F: Any, k: int, shares: Array | None = None) -> Array:
+def right_vectors(F: Any, k: int, sample_weight: Array | None = None) -> Array:
     """Return the leading right singular vectors as rows, min(k, r) of them."""
     if isinstance(F, FactorTable):
         return F.leading(k)[1]
-    F = weigh_rows(F, shares)
-    if min(F.shape) > DENSE:
+    F = scale_by_sqrt_weights(F, sample_weight)
+    if min(F.shape) > FULL_SVD_SIZE:
         return leading_right_vectors(F, k)
     root = F if len(F) < F.shape[1] else triangular_root(F)
     return np.asarray(np.linalg.svd(root, full_matrices=False)[2][:k])
 
 
-def _principal_component(F: Any, shares: Array | None = None) -> Array:
+def _principal_component(F: Any, sample_weight: Array | None = None) -> Array:
     """Return the principal eigenvector of Pi F F' Pi, up to scale."""
     if isinstance(F, FactorTable):
-        projected = F.times(F.leading(1, centred=True)[1][0])
+        projected = F.times(F.leading(1, centered=True)[1][0])
         return _without_rounding(projected - projected.mean(), F.shape)
-    G = _center(F, shares)
-    return _project(G, right_vectors(G, 1, shares)[0])
+    G = _center(F, sample_weight)
+    return _project(G, right_vectors(G, 1, sample_weight)[0])
 
 
 def _project(G: Any, direction: Array) -> Array:
@@ -309,18 +319,22 @@ def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:
     return _orient(projected, nonzero[0]) if len(nonzero) else projected
 
 
-def _labels_by_sign(projected: Array, shares: Array | None, links: Links | None) -> Array:
-    return np.where(projected >= 0.0, 1.0, -1.0) if links is None else obey(projected, links, shares)
+def _labels_by_sign(projected: Array, sample_weight: Array | None, constraints: Constraints | None) -> Array:
+    return (
+        np.where(projected >= 0.0, 1.0, -1.0)
+        if constraints is None
+        else apply_constraints(projected, constraints, sample_weight)
+    )
 
 
-def _two_means_with_links(x: Array, shares: Array | None, links: Links | None) -> Array:
-    """Return the labels of 2-means; with links, by the sums over linked points of what is above the threshold."""
-    y = two_means(x, shares)
-    if links is None or not np.ptp(y):
-        return y if links is None else obey(y, links, shares)
+def _kmeans_1d_with_constraints(x: Array, sample_weight: Array | None, constraints: Constraints | None) -> Array:
+    """Return the labels of 2-means; with constraints, by the sums over linked points of what is above the threshold."""
+    y = kmeans_1d(x, sample_weight)
+    if constraints is None or not np.ptp(y):
+        return y if constraints is None else apply_constraints(y, constraints, sample_weight)
     top = y[np.argmax(x)]
     threshold = 0.5 * (x[y == top].min() + x[y != top].max())
-    return obey(top * (x - threshold), links, shares)
+    return apply_constraints(top * (x - threshold), constraints, sample_weight)
 
 
 def _orient(x: Array, i: int = 0) -> Array:

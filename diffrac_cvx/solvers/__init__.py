@@ -1,18 +1,18 @@
 """Solvers: through CVXPY, by FISTA on the smoothed dual, and in a factor of V; and what a solver of (15) is made of."""
 
-from diffrac_cvx.certificates.direction_bounds import Dual
+from diffrac_cvx.certificates.direction_bounds import DualVariables
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.factored import low_rank
 from diffrac_cvx.solvers.reference import solve
 from diffrac_cvx.solvers.smoothed_dual import fista
-from diffrac_cvx.solvers.stopping import Iterate, Start, Stopping, solve_by_iterates
+from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart, solve_by_iterates
 
 __all__ = [
     "DirectionProblem",
-    "Dual",
+    "DualVariables",
     "Iterate",
-    "Start",
     "Stopping",
+    "WarmStart",
     "fista",
     "low_rank",
     "solve",

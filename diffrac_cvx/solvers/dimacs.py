@@ -28,18 +28,18 @@ def dimacs_errors(solver: str, data: dict[str, Any], raw: Any) -> DimacsErrors |
     """
     if solver not in TRIANGLES or data.get("P") is not None:
         return None
-    cones, point = data["dims"], point_of(raw)
-    if not are_known(cones) or not all(np.all(np.isfinite(part)) for part in point):
+    cones, point = data["dims"], conic_point(raw)
+    if not are_supported(cones) or not all(np.all(np.isfinite(part)) for part in point):
         return None
     return errors_at(scipy.sparse.csc_array(data["A"]), data["b"], data["c"], point, cones, solver)
 
 
-def are_known(cones: Any) -> bool:
+def are_supported(cones: Any) -> bool:
     """Whether the cones, as CVXPY counts them in the order of the rows, are those of this package's relaxations."""
     return not (cones.exp or getattr(cones, "pnd", None) or any(power != 0.5 for power in cones.p3d))
 
 
-def point_of(raw: Any) -> ConicPoint:
+def conic_point(raw: Any) -> ConicPoint:
     """Return x, s and z of a result of CLARABEL, an object, or of SCS, a dictionary, whose z is called y."""
     parts = (raw["x"], raw["s"], raw["y"]) if isinstance(raw, dict) else (raw.x, raw.s, raw.z)
     return ConicPoint(*(np.asarray(np.nan if part is None else part, dtype=float) for part in parts))
@@ -68,18 +68,18 @@ def distance_outside(vector: Array, cones: Any, solver: str, *, dual: bool) -> f
 
 def distances(vector: Array, cones: Any, solver: str, *, dual: bool) -> Iterator[float]:
     """Yield minus the least eigenvalue of each part, 0 where it is in its cone."""
-    zero, nonnegative, rest = np.split(vector, np.cumsum([cones.zero, cones.nonneg]))
+    zero, nonnegative, remainder = np.split(vector, np.cumsum([cones.zero, cones.nonneg]))
     if not dual:  # the dual cone of 0 is everything
         yield np.abs(zero).max(initial=0.0)
     yield (-nonnegative).max(initial=0.0)
     for size in cones.soc:
-        head, rest = np.split(rest, [size])
+        head, remainder = np.split(remainder, [size])
         yield max(np.linalg.norm(head[1:]) - head[0], 0.0)
     for side in cones.psd:
-        head, rest = np.split(rest, [side * (side + 1) // 2])
+        head, remainder = np.split(remainder, [side * (side + 1) // 2])
         yield max(-least_eigenvalue(head, side, solver), 0.0)
     # x y >= w^2 is [[x, w], [w, y]] >= 0, and 4 x y >= w^2, its dual, is [[x, w/2], [w/2, y]] >= 0.
-    x, y, w = rest.reshape(len(cones.p3d), 3).T
+    x, y, w = remainder.reshape(len(cones.p3d), 3).T
     w = w / 2 if dual else w
     yield (np.hypot((x - y) / 2, w) - (x + y) / 2).max(initial=0.0)
 

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from diffrac_cvx.errors import ParameterError, ResourceError
+from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.processes import Call, StoppedError, Worker, WorkerDiedError
-from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.points.checks import positive, positive_int
 from diffrac_cvx.problem.result import DimacsErrors, Result, Status
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size
+from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution
 from diffrac_cvx.solvers.dimacs import dimacs_errors
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side
-SMALL_ROWS = 100_000  # nonzeros, up to which CLARABEL is as quick as SCS
+SMALL_NONZEROS = 100_000  # nonzeros, up to which CLARABEL is as quick as SCS
 QUICK_ROWS = 200_000  # nonzeros, up to which CVXPY compiles in half a second
-WAY_BACK = 0.3  # seconds that an answer from another process may take
+TRANSFER_SECONDS = 0.3  # seconds that an answer from another process may take
 QUICK_SIDES = {"CLARABEL": 60, "SCS": 250}  # of the cone, up to which a step takes a fraction of a second
-JUDGED = "diffrac_cvx"  # the method of ``cvxpy.Problem.solve`` that measures the solver's point
+SOLVE_METHOD = "diffrac_cvx"  # the method of ``cvxpy.Problem.solve`` that measures the solver's point
 
 COMMON_OPTIONS: Mapping[str, Callable[[float | None, int | None, float | None], dict[str, Any]]] = {
     "CLARABEL": lambda tol, max_iter, seconds: {
@@ -102,12 +102,12 @@ def solve(
         raise ParameterError(f"relaxation is a {type(relaxation).__name__}; pass what a builder returns, as v_space(X)")
     positive(tol, "tol")
     max_iter = None if max_iter is None else positive_int(max_iter, "max_iter")
-    clock = Clock(None if time_limit is None else positive(time_limit, "time_limit"))
+    timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
     memory_limit = None if memory_limit is None else 1e9 * positive(memory_limit, "memory_limit")
     name = choose_solver(relaxation.size) if solver is None else find_solver(solver)
     answer = relaxation.shortcut()
-    if isinstance(answer, Reading):
-        return make_result(answer, Status.CLOSED_FORM, 0, clock.seconds, "closed form")
+    if isinstance(answer, Solution):
+        return make_result(answer, Status.CLOSED_FORM, 0, timer.elapsed, "closed form")
     relaxation = relaxation if answer is None else answer
     if name not in COMMON_OPTIONS and not (max_iter is None and time_limit is None):
         raise ParameterError(f"max_iter and time_limit are not mapped to {name}; pass its own options by name")
@@ -116,21 +116,25 @@ def solve(
     require_memory(needed, f"{relaxation.name} with {name}", relaxation.size.instead, memory_limit)
     for variable in relaxation.problem.variables():
         variable.save_value(None)  # what an earlier call has found is not the answer to this one
-    order = Order(name, tol, max_iter, clock, verbose, solver_options)
-    apart = time_limit is not None and takes_long(relaxation.size, name)
-    ran = run_apart(relaxation.problem, order) if apart else run(relaxation.problem, order)
-    reading = read_point(relaxation)
-    seconds, trivial = clock.seconds, relaxation.trivial
-    if reading is None:
-        empty = Reading(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
-        status = Status.LIMIT if ran.limited else Status.FAILED
-        return make_result(empty, status, ran.n_iter, seconds, name, trivial.lower)
-    status = status_of(reading, tol, ran.limited)
-    return replace(make_result(reading, status, ran.n_iter, seconds, name, trivial.lower), dimacs=ran.errors)
+    request = SolveRequest(name, tol, max_iter, timer, verbose, solver_options)
+    in_subprocess = time_limit is not None and takes_long(relaxation.size, name)
+    solver_run = (
+        run_in_subprocess(relaxation.problem, request) if in_subprocess else run_solver(relaxation.problem, request)
+    )
+    solution = read_point(relaxation)
+    seconds, trivial = timer.elapsed, relaxation.trivial
+    if solution is None:
+        empty = Solution(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
+        status = Status.USER_LIMIT if solver_run.limited else Status.FAILED
+        return make_result(empty, status, solver_run.n_iter, seconds, name, trivial.lower)
+    status = status_of(solution, tol, solver_run.limited)
+    return replace(
+        make_result(solution, status, solver_run.n_iter, seconds, name, trivial.lower), dimacs=solver_run.errors
+    )
 
 
 def choose_solver(size: Size) -> str:
-    return "CLARABEL" if size.side <= SMALL_SIDE and size.nonzeros <= SMALL_ROWS else "SCS"
+    return "CLARABEL" if size.side <= SMALL_SIDE and size.nonzeros <= SMALL_NONZEROS else "SCS"
 
 
 def installed_solvers() -> tuple[str, ...]:
@@ -170,18 +174,18 @@ def takes_long(size: Size, solver: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Order:
+class SolveRequest:
     """What a solver of CVXPY is to do, with parameters as those of `solve`, and the time that it has."""
 
     solver: str
     tol: float
     max_iter: int | None
-    clock: Clock
+    timer: Timer
     verbose: bool
     options: Mapping[str, Any]
 
 
-class Ran(NamedTuple):
+class SolverRun(NamedTuple):
     """Iterations, 0 where the solver ended without a point; whether a limit ended it; and the errors of its point."""
 
     n_iter: int
@@ -189,7 +193,7 @@ class Ran(NamedTuple):
     errors: DimacsErrors | None = None
 
 
-def solve_and_judge(problem: cp.Problem, solver: str, verbose: bool, **options: Any) -> DimacsErrors | None:
+def solve_and_measure(problem: cp.Problem, solver: str, verbose: bool, **options: Any) -> DimacsErrors | None:
     """Solve in place, as ``problem.solve`` does by default; return the errors of the solver's own point."""
     data, chain, inverse = problem.get_problem_data(solver, verbose=verbose, solver_opts=options)
     raw = chain.solve_via_data(problem, data, False, verbose, options)
@@ -197,28 +201,32 @@ def solve_and_judge(problem: cp.Problem, solver: str, verbose: bool, **options: 
     return dimacs_errors(solver, data, raw)
 
 
-def run(problem: cp.Problem, order: Order) -> Ran:
+def run_solver(problem: cp.Problem, request: SolveRequest) -> SolverRun:
     """Solve in place."""
     import cvxpy as cp
 
-    cp.Problem.register_solve(JUDGED, solve_and_judge)
-    solver = order.solver
+    cp.Problem.register_solve(SOLVE_METHOD, solve_and_measure)
+    solver = request.solver
     try:
         problem.get_problem_data(solver)
     except cp.error.SolverError as error:
         raise ParameterError(f"{solver} cannot take this problem, use CLARABEL or SCS: {error}") from error
-    if order.clock.is_over:
-        return Ran(0, True)
-    left = order.clock.remaining
-    common = COMMON_OPTIONS[solver](order.tol, order.max_iter, order.clock.left) if solver in COMMON_OPTIONS else {}
-    options = {**common, **order.options}
+    if request.timer.is_over:
+        return SolverRun(0, True)
+    remaining = request.timer.remaining
+    common = (
+        COMMON_OPTIONS[solver](request.tol, request.max_iter, request.timer.time_left)
+        if solver in COMMON_OPTIONS
+        else {}
+    )
+    options = {**common, **request.options}
     try:
         with warnings.catch_warnings():
             # CVXPY warns of inaccurate solutions: the certificate says by how much.
             warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
-            errors: Any = problem.solve(method=JUDGED, solver=solver, verbose=order.verbose, **options)
+            errors: Any = problem.solve(method=SOLVE_METHOD, solver=solver, verbose=request.verbose, **options)
     except cp.error.SolverError:
-        return Ran(0, spent(problem) >= left)
+        return SolverRun(0, solver_seconds(problem) >= remaining)
     except MemoryError as error:
         raise ResourceError(f"{solver} ran out of memory: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
@@ -229,46 +237,46 @@ def run(problem: cp.Problem, order: Order) -> Ran:
     n_iter = int(stats.num_iters or 0) if stats is not None else 0
     limited = (
         problem.status == "user_limit"
-        or (order.max_iter is not None and n_iter >= order.max_iter)
-        or spent(problem) >= left
+        or (request.max_iter is not None and n_iter >= request.max_iter)
+        or solver_seconds(problem) >= remaining
     )
-    return Ran(n_iter, limited, errors)
+    return SolverRun(n_iter, limited, errors)
 
 
-def run_apart(problem: cp.Problem, order: Order) -> Ran:
+def run_in_subprocess(problem: cp.Problem, request: SolveRequest) -> SolverRun:
     """Solve in a process that is ended in time: CVXPY's compilation and a solver's step cannot be interrupted here."""
-    worker, clock = Worker(), Clock(order.clock.remaining - WAY_BACK)
-    call = Call(find_values, (problem, replace(order, clock=clock)))
+    worker, timer = Worker(), Timer(request.timer.remaining - TRANSFER_SECONDS)
+    call = Call(find_values, (problem, replace(request, timer=timer)))
     try:
-        answer = worker.call(call, stopped=lambda: clock.is_over)
+        answer = worker.call(call, stopped=lambda: timer.is_over)
     except StoppedError:
-        return Ran(0, True)
+        return SolverRun(0, True)
     except WorkerDiedError as error:
-        raise ResourceError(f"{order.solver} ended without an answer, perhaps out of memory: {error}") from error
+        raise ResourceError(f"{request.solver} ended without an answer, perhaps out of memory: {error}") from error
     finally:
         worker.close()
     if answer.error is not None:
         raise answer.error
-    ran: Ran
-    ran, values = answer.value
-    for unknown, value in zip(unknowns(problem), values, strict=True):
-        unknown.save_value(value)
-    return ran
+    solver_run: SolverRun
+    solver_run, values = answer.value
+    for variable, value in zip(all_variables(problem), values, strict=True):
+        variable.save_value(value)
+    return solver_run
 
 
-def find_values(problem: cp.Problem, order: Order) -> tuple[Ran, list[Any]]:
+def find_values(problem: cp.Problem, request: SolveRequest) -> tuple[SolverRun, list[Any]]:
     """Solve, and return the values of all unknowns: what CVXPY puts in the problem stays in the process."""
-    ran = run(problem, order)
-    return ran, [unknown.value for unknown in unknowns(problem)]
+    solver_run = run_solver(problem, request)
+    return solver_run, [variable.value for variable in all_variables(problem)]
 
 
-def unknowns(problem: cp.Problem) -> list[cp.Variable]:
+def all_variables(problem: cp.Problem) -> list[cp.Variable]:
     """Return the variables of a problem, and those that hold the multipliers of its constraints."""
     multipliers = (multiplier for constraint in problem.constraints for multiplier in constraint.dual_variables)
     return [*problem.variables(), *multipliers]
 
 
-def read_point(relaxation: Relaxation) -> Reading | None:
+def read_point(relaxation: Relaxation) -> Solution | None:
     """Read the point, or None if there is none or it is not finite."""
     values = [variable.value for variable in relaxation.problem.variables()]
     if any(value is None or not np.all(np.isfinite(value)) for value in values):
@@ -276,35 +284,37 @@ def read_point(relaxation: Relaxation) -> Reading | None:
     return relaxation.read()
 
 
-def spent(problem: cp.Problem) -> float:
+def solver_seconds(problem: cp.Problem) -> float:
     """Return the seconds that the solver reports; SCS does not say itself that its limit ended it."""
     stats = problem.solver_stats
     return 0.0 if stats is None else float(stats.solve_time or 0.0)
 
 
-def status_of(reading: Reading, tol: float, limited: bool) -> Status:
+def status_of(solution: Solution, tol: float, limited: bool) -> Status:
     """Return the status by the proved gap alone, and whether a limit was the reason when that is too wide."""
-    if reading.bracket.gap <= tol:
+    if solution.bracket.gap <= tol:
         return Status.OPTIMAL
-    return Status.LIMIT if limited else Status.INACCURATE
+    return Status.USER_LIMIT if limited else Status.INACCURATE
 
 
 def make_result(
-    reading: Reading, status: Status, n_iter: int, seconds: float, solver: str, trivial: float = 0.0
+    solution: Solution, status: Status, n_iter: int, seconds: float, solver: str, trivial: float = 0.0
 ) -> Result:
     """Return a reading as the result of a solver; where its lower bound is not one, the trivial one takes its place."""
     result = Result(
-        value=reading.value,
-        lower=reading.bracket.lower,
-        upper=reading.bracket.upper,
-        F=reading.F,
-        G=reading.G,
-        n_excluded=reading.bracket.n_excluded,
-        _instance=reading.instance,
+        value=solution.value,
+        lower=solution.bracket.lower,
+        upper=solution.bracket.upper,
+        F=solution.F,
+        G=solution.G,
+        n_excluded=solution.bracket.n_excluded,
+        _instance=solution.instance,
         status=status,
         n_iter=n_iter,
         seconds=seconds,
         solver=solver,
     )
-    cost = np.inf if reading.judged is None else reading.judged.least_cost(reading.F, reading.G)
-    return result.judged_by(cost, trivial)
+    objective = (
+        np.inf if solution.rounding_bound is None else solution.rounding_bound.upper_bound(solution.F, solution.G)
+    )
+    return result.checked_against(objective, trivial)

@@ -9,7 +9,7 @@ section says where the same goes inside.
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 
 planted = dc.datasets.make_planted(30, 3, noise=0.1, rng=0)
 X = planted.X
@@ -31,7 +31,7 @@ X = planted.X
 
 import cvxpy as cp
 
-from diffrac_cvx.relaxations import Reading, Relaxation, Size
+from diffrac_cvx.relaxations import Relaxation, Size, Solution
 
 
 def linked(X, i, j, b=0.5):
@@ -55,7 +55,7 @@ def linked(X, i, j, b=0.5):
         mu, t = -unit.dual_value, max(float(link.dual_value), 0.0)
         least = np.linalg.eigvalsh(K - np.diag(mu) - t * E)[0]
         lower = mu.sum() + t * b + n * min(0.0, least)
-        return Reading(F=F, value=upper, bracket=dc.Bracket(min(lower, upper), upper))
+        return Solution(F=F, value=upper, bracket=dc.Bracket(min(lower, upper), upper))
 
     size = Size(points=n, side=n, nonzeros=2 * n * n, instead="use penalized_nu")
     return Relaxation("linked", "Eq. (8) with a link", problem, read, size)
@@ -82,7 +82,7 @@ def from_linked(bounds, parameters):
 
 
 dc.registry.RELAXATIONS["linked"] = dc.registry.RelaxationRecord(
-    builder=lambda X: linked(X, 0, j), equations=("(8) linked",), says="two points linked",
+    builder=lambda X: linked(X, 0, j), equations=("(8) linked",), summary="two points linked",
     takes=(), penalty=(), rows="n", bounds_15=from_linked,
 )  # fmt: skip
 found = dc.compare(X, planted.y, methods=["low_rank", "penalized_nu/SCS", "linked/SCS"])
@@ -114,7 +114,7 @@ def fixed_point(
         U = np.eye(Z.shape[1])
         for done in range(1, max_iter + 1):
             ZU = Z @ U
-            U = Z.products_with(ZU / np.linalg.norm(ZU, axis=1, keepdims=True))  # Z'Y/n
+            U = Z.rmatvec(ZU / np.linalg.norm(ZU, axis=1, keepdims=True))  # Z'Y/n
             yield Iterate(U, done)
 
     stopping = Stopping(tol, max_iter, time_limit, callback)
@@ -133,7 +133,7 @@ for nu in (1.0, 0.5):
 # One record makes it part of `compare`, of the page and of the estimators:
 
 dc.registry.SOLVERS["fixed_point"] = dc.registry.SolverRecord(
-    says="fixed-point iteration", function=fixed_point, penalty=("ridge",)
+    summary="fixed-point iteration", function=fixed_point, penalty=("ridge",)
 )
 found = dc.compare(X, planted.y, methods=["low_rank", "v_space/SCS", "fixed_point"])
 print(found)
@@ -185,9 +185,9 @@ L = np.linalg.cholesky(Q)
 in_w = dc.low_rank(scipy.linalg.solve_triangular(L, X.T, lower=True).T, ridge=1.0, tol=1e-8)
 V = scipy.linalg.solve_triangular(L.T, scipy.linalg.solve_triangular(L.T, in_w.V).T)
 
-centred = X - X.mean(axis=0)
+centered = X - X.mean(axis=0)
 in_v = cp.Variable(V.shape, PSD=True)
-energies = cp.sum(cp.multiply(centred @ in_v, centred), axis=1)
+energies = cp.sum(cp.multiply(centered @ in_v, centered), axis=1)
 reference = cp.Problem(
     cp.Minimize(1 - 2 * cp.mean(cp.sqrt(energies)) + cp.mean(energies) + cp.trace(Q @ in_v))
 )
@@ -198,7 +198,7 @@ assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 
 # %%
 # A penalty on pairs of features that is not quadratic is a file in ``diffrac_cvx/problem/penalties/`` with one class, a
-# ``Coupling``: its value at a factor and what rounding may change of it, the set K of its multipliers (the projection on it, in K
+# ``PairPenalty``: its value at a factor and what rounding may change of it, the set K of its multipliers (the projection on it, in K
 # with rounding counted; nearly, for steps; what attains the maximum at a V; where V is 0 because a multiplier is strictly inside),
 # a factor near one that it forbids, and its CVXPY expression. ``structure.py`` says when it applies, and ``problem/penalty.py``
 # takes it from the user. The builders, both fast solvers as one block, the certificates and the value of a point then know it:
@@ -287,7 +287,7 @@ content = gzip.compress(
 dc.datasets.SETS["leaves"] = dc.datasets.DataSet(
     name="leaves", kind="extra", file="leaves.csv.gz", shipped=False, n=4, d=2,
     description="Lengths and widths of four leaves; +1 is species 1",
-    source="made up for this page", licence="CC0", classes=(2, 2), positive=1.0,
+    source="made up for this page", license="CC0", classes=(2, 2), positive=1.0,
     sha256=hashlib.sha256(content).hexdigest(),
 )  # fmt: skip
 with tempfile.TemporaryDirectory() as folder:
@@ -303,7 +303,7 @@ print(leaves, species)
 assert list(species) == [1, 1, -1, -1]
 
 # %%
-# Inside the package: the record goes to ``diffrac_cvx/datasets/catalogue.py``. A file that may be passed on goes to
+# Inside the package: the record goes to ``diffrac_cvx/datasets/catalog.py``. A file that may be passed on goes to
 # ``diffrac_cvx/datasets/data/``, with its origin in ``experiments/data/origins.py``, from which ``make data`` makes it again.
 # Any other gets an address, which ``datasets.fetch`` reads.
 #

@@ -12,7 +12,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 
-X, classes = dc.datasets.load("breast_cancer", scaling="standardise")
+X, classes = dc.datasets.load("breast_cancer", scaling="standardize")
 found = dc.optimal_labels(X, ridge=0.1, tol=1e-5, time_limit=10)
 print(found)
 
@@ -26,7 +26,7 @@ relaxed = dc.low_rank(X, ridge=0.1)
 others = {
     "best split": found.labels,
     "relaxation, rounded": dc.rounding.kmeans_centered(relaxed.F),
-    "k-means": dc.baselines.kmeans_standardised(X, rng=0),
+    "k-means": dc.baselines.kmeans_standardized(X, rng=0),
     "true classes": classes,
 }
 for name, labels in others.items():
@@ -45,7 +45,7 @@ for name, labels in others.items():
 
 figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
 for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=True):
-    table = dc.datasets.load(name, scaling="standardise")[0]
+    table = dc.datasets.load(name, scaling="standardize")[0]
     search = dc.optimal_labels(table, ridge=0.3, tol=1e-5, time_limit=2)
     dc.plotting.SearchDisplay.from_search(search).plot(ax).ax_.set_title(name)
     print(f"{name}: {search}")
@@ -56,12 +56,14 @@ for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=
 #
 # What is known already
 # ---------------------
-# Pairs that belong together or apart, and known labels, are given as `Links`. Labels that do not obey them are not looked at, and the
+# Pairs that belong together or apart, and known labels, are given as `Constraints`. Labels that do not obey them are not looked at, and the
 # bracket is that of the labels that do. Known points are one row of the problem, so links make it smaller. Here every
 # ninth label is known:
 
 known = np.where(np.arange(len(X)) % 9 == 0, classes, 0)
-held = dc.optimal_labels(X, ridge=0.1, tol=1e-5, time_limit=10, links=dc.Links(labels=known))
+held = dc.optimal_labels(
+    X, ridge=0.1, tol=1e-5, time_limit=10, constraints=dc.Constraints(labels=known)
+)
 print(held)
 aligned = found.labels * np.sign(
     found.labels @ classes

@@ -53,7 +53,7 @@ elsewhere. A bad guess gives a wide bracket, never a wrong one.
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_lower, format_upper
+from diffrac_cvx.problem.formatting import format_lower, format_upper
 
 X = dc.datasets.make_planted(100, 5, noise=0.2, rng=0).X
 penalty = dc.Penalty(lam=0.01)

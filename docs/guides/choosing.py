@@ -55,7 +55,7 @@ for i in np.argsort(table["rank_score"]):
     row = {name: column[i] for name, column in table.items()}
     print("lambda {param_lam:<5g} ridge {param_ridge:<4g}".format(**row), end=" ")
     print("separation {separation:.2f}  stability {stability:.2f}".format(**row), end="  ")
-    print("of one column {column_share:.2f}  gain {gain:+.2f}".format(**row))
+    print("of one column {max_column_r2:.2f}  gain {gain:+.2f}".format(**row))
 
 # %%
 # The separation and the stability as a picture: a star marks the choice.
@@ -101,7 +101,7 @@ mixed[:, 0] = 2.0 * groups + 0.3 * mixed[:, 0]
 mixed = mixed @ rng.standard_normal((20, 20))
 usual = dc.DiffracClustering().fit(mixed)
 chosen = dc.DiffracClusteringCV(lams=(0.0,), n_resamples=2, random_state=0).fit(mixed)
-index = dc.metrics.adjusted_rand_index
+index = dc.metrics.adjusted_rand_score
 print(f"default weights: adjusted Rand index {index(groups, usual.labels_):.2f}")
 print(f"chosen, ridge {chosen.ridge_:g}: {index(groups, chosen.labels_):.2f}")
 
@@ -125,11 +125,11 @@ from sklearn.metrics import silhouette_score
 def mixture(k, distance, rng):
     """Return points around k centres whose least distance is the one given."""
     while True:
-        centres = rng.standard_normal((k, 6))
-        least = min(np.linalg.norm(centres[i] - centres[j]) for i in range(k) for j in range(i))
+        centers = rng.standard_normal((k, 6))
+        least = min(np.linalg.norm(centers[i] - centers[j]) for i in range(k) for j in range(i))
         if least > 1.0:
             break
-    return centres[rng.integers(k, size=300)] * distance / least + rng.standard_normal((300, 6))
+    return centers[rng.integers(k, size=300)] * distance / least + rng.standard_normal((300, 6))
 
 
 tables = {f"{k} groups": (k, mixture(k, 5, np.random.default_rng(k))) for k in (2, 3, 5)}
@@ -160,7 +160,7 @@ for name, (true, points) in tables.items():
 #   HDBSCAN, or a kernel before it: :doc:`kernels`.
 # - Clusters of very different sizes: ``nu`` prefers equal ones, the more the nearer it is to 1.
 # - Tables with features of two values: such a feature is a perfect split by itself, whatever the others hold. A split that is
-#   one of them, or the categories of one group of columns of 0 and 1, is said to be no answer (``reservations_``, "one
+#   one of them, or the categories of one group of columns of 0 and 1, is said to be no answer (``diagnostics_``, "one
 #   column"), with its name. Leave out those that cannot be the answer, such as sex or a town.
 # - Fewer points than features, without ``lam`` or ``ridge``: noise can be split perfectly. See :doc:`wide` for these tables.
 # - Labels that the features do not show: no method finds them; the sets above with an index near 0 are such.

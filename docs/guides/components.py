@@ -161,7 +161,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 
 planted = dc.datasets.make_planted(200, 12, sparsity=2, noise=0.2, rng=0)
 X = planted.X

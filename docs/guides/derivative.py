@@ -28,16 +28,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.metrics import adjusted_rand_index
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.metrics import adjusted_rand_score
+from diffrac_cvx.problem.formatting import format_upper
 
-X, _ = dc.datasets.load("heart", scaling="standardise")
+X, _ = dc.datasets.load("heart", scaling="standardize")
 result = dc.low_rank(X, lam=0.02, ridge=0.1, tol=1e-7)
 print(result.gradient())
 
 # %%
 # It is the derivative where the optimal V is unique. Where it is not, the value has one-sided derivatives only, and this is what
-# one of the optimal V gives. It is as exact as V is: off by the order of the root of the proved gap at most. ``cautions`` says in
+# one of the optimal V gives. It is as exact as V is: off by the order of the root of the proved gap at most. ``warnings`` says in
 # words where the gap is wide, where a point has :math:`x_i^\top V x_i = 0`, so that the root has a kink, and where columns are
 # constant and nothing penalises them. A result refers to the table that it was solved on, and goes without it into files and to
 # other processes: ``result.gradient(X)`` takes the table then, and refuses another.
@@ -170,7 +170,7 @@ def solve(Z):
 def index(tables, W):
     """Return the mean adjusted Rand index of the splits of the tables, each seen through W."""
     splits = [(dc.rounding.kmeans_centered(solve(Z @ W).F), y) for Z, y in tables]
-    return np.mean([adjusted_rand_index(labels, y) for labels, y in splits])
+    return np.mean([adjusted_rand_score(labels, y) for labels, y in splits])
 
 
 def train(tables, W):

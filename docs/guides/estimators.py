@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import ProjectionDisplay
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 
 X, y = dc.datasets.load("breast_cancer")
 model = dc.DiffracClustering(lam=0.01).fit(X)
@@ -67,11 +67,11 @@ print(half.transform(frame[400:403]).round(2))
 grades = X[:, 1:4]
 rows, counts = np.unique(grades, axis=0, return_counts=True)
 merged = dc.DiffracClustering().fit(rows, sample_weight=counts)
-every = dc.DiffracClustering().fit(grades)
+full = dc.DiffracClustering().fit(grades)
 print(f"{len(grades)} points, {len(rows)} of them different")
-off, bounds = np.abs(merged.coef_ - every.coef_).max(), merged.lower_bound_ - every.lower_bound_
+off, bounds = np.abs(merged.coef_ - full.coef_).max(), merged.lower_bound_ - full.lower_bound_
 print(f"largest difference of coefficients {off:.0e}, of the bounds {abs(bounds):.0e}")
-assert np.array_equal(merged.predict(grades), every.labels_)
+assert np.array_equal(merged.predict(grades), full.labels_)
 
 # %%
 # `low_rank`, `v_space`, `find_components` and the certificates of V, of labels and of clusters take ``sample_weight`` too.

@@ -12,9 +12,9 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import RidgeClassifierCV
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 
-X, y = dc.datasets.load("heart", scaling="standardise")
+X, y = dc.datasets.load("heart", scaling="standardize")
 names = np.where(y > 0, "ill", "well")
 shown = np.random.default_rng(0).permutation(len(y))[:20]
 few = np.full(len(y), None)
@@ -31,7 +31,7 @@ print(f"by ridge regression on the 20 labels: {right:.2f}")
 # %%
 # That is one set and one draw of labels; the table below has many. Labels are given as scikit-learn's semi-supervised classifiers
 # take them: numbers, -1 where the label is not known, or names, None or NaN where it is not. For labels -1 and +1 with 0 for
-# unknown, as `Links` has them, there is ``unknown=0``. ``transduction_`` has the class of every row, the known ones as they are;
+# unknown, as `Constraints` has them, there is ``unknown=0``. ``transduction_`` has the class of every row, the known ones as they are;
 # ``predict`` and ``decision_function`` are for new rows.
 #
 # What is proved
@@ -77,13 +77,15 @@ print(f"iris, two labels of each species: {right:.2f} of the others in theirs")
 #
 # Links without classes
 # ---------------------
-# Sometimes it is not known what a row is, but that two rows are alike, or differ. `DiffracClustering` takes `Links`, and its
+# Sometimes it is not known what a row is, but that two rows are alike, or differ. `DiffracClustering` takes `Constraints`, and its
 # ``labels_`` obey every one of them; ``predict`` knows only the function, and may say otherwise.
 
-links = dc.Links(
-    same=[(0, 5), (5, 8)], different=[(1, 2)], groups=np.where(np.arange(len(X)) > 260, 0, -1)
+constraints = dc.Constraints(
+    must_link=[(0, 5), (5, 8)],
+    cannot_link=[(1, 2)],
+    groups=np.where(np.arange(len(X)) > 260, 0, -1),
 )
-linked = dc.DiffracClustering().fit(X, links=links)
+linked = dc.DiffracClustering().fit(X, constraints=constraints)
 print("together:", linked.labels_[[0, 5, 8]], "apart:", linked.labels_[[1, 2]])
 print("one group:", linked.labels_[261:])
 

@@ -29,7 +29,7 @@ import pandas as pd
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import PathDisplay
-from diffrac_cvx.problem.proved_numbers import format_ends
+from diffrac_cvx.problem.formatting import format_ends
 
 # %%
 # A planted table
@@ -69,7 +69,7 @@ print("groups in use:", model.groups_used_)
 path = dc.paths.lambda_path(
     X, np.geomspace(0.02, 1.0, 10), ridge=0.3, groups=groups, group_weights="size", tol=1e-3
 )
-PathDisplay(path).plot(labelled=3)
+PathDisplay(path).plot(labeled=3)
 
 # %%
 # Categories
@@ -104,7 +104,7 @@ for title, options in (
 # The group is used whole, and the reservation says what it is worth: a category is itself a perfect grouping of the points, with
 # groups of columns as without, and such a split is no evidence of anything.
 
-for reservation in model.reservations_:
+for reservation in model.diagnostics_:
     print(reservation)
 
 # %%
@@ -134,7 +134,7 @@ for title, table, signs in (
 #   coefficient that would have the wrong sign is 0.
 # - Signs that are wrong are obeyed: the cost rises, and a coefficient that the data want negative is 0. Compare ``lower_bound_``
 #   with and without them.
-# - With known labels of points, by `Links` or `DiffracClassifier`, the labels say which cluster is 1, and signs that are against
+# - With known labels of points, by `Constraints` or `DiffracClassifier`, the labels say which cluster is 1, and signs that are against
 #   them make these coefficients 0.
 # - A solve with groups or signs takes about as long as one with an l1 part. Signs of very many columns take longer, as
 #   :math:`V_{jk} \ge 0` is one condition for each pair.

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 
 SETS = {
     "rings": lambda seed, noise: make_circles(400, factor=0.4, noise=noise, random_state=seed),
@@ -143,9 +143,9 @@ for name, draw in SETS.items():
     X, y = draw(0, 0.05)
     for drawn in (300, 3000, 10_000):
         sampled = RBFSampler(gamma=8.0, n_components=drawn, random_state=0)
-        kept = PCA(100, svd_solver="randomized", random_state=0)
+        pca = PCA(100, svd_solver="randomized", random_state=0)
         split = dc.DiffracClustering(standardize=False, ridge=RIDGE)
-        model = make_pipeline(StandardScaler(), sampled, kept, split).fit(X)
+        model = make_pipeline(StandardScaler(), sampled, pca, split).fit(X)
         index = adjusted_rand_score(y, model[-1].labels_)
         print(f"{name}, 100 of {drawn:6} drawn: {index:.2f}")
 

@@ -33,7 +33,7 @@ Eq. (15), the problem in the direction V, a matrix of d × d: the number of poin
 # :math:`1/\sqrt n` that λ is. Here is one instance at four of them:
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 
 n = 500
 X = dc.datasets.make_planted(n, 60, sparsity=10, noise=0.3, rng=0).X

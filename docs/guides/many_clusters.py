@@ -10,16 +10,16 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_ends, format_lower, format_upper
+from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper
 
 X, classes = load_iris(
     return_X_y=True
 )  # the classes are used to judge the answer, not to find it
 for strategy in ("together", "splits"):
     model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0).fit(X)
-    index = dc.metrics.adjusted_rand_index(classes, model.labels_)
+    index = dc.metrics.adjusted_rand_score(classes, model.labels_)
     print(f"{strategy}: adjusted Rand index {index:.2f}")
-    print(dc.metrics.crosstab(classes, model.labels_).counts)
+    print(dc.metrics.contingency_matrix(classes, model.labels_).counts)
     least, cost = format_ends(model.lower_bound_, model.lower_bound_ + model.label_gap_)
     print(f"  cost {cost}; proved: no three clusters cost less than {least}")
 

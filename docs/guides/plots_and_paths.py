@@ -28,7 +28,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import DirectionDisplay, PathDisplay, PhaseMapDisplay, SpectrumDisplay
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 
 planted = dc.datasets.make_planted(120, 8, sparsity=2, imbalance=0.1, noise=0.2, rng=0)
 result = dc.low_rank(planted.X, 0.5, dc.Penalty.l1(0.02))

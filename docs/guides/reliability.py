@@ -80,13 +80,13 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # In the code, where every number is also rounded up:
 #
-# - ``DirectionProblem.moment_error``: ``top**0.5 * self.rounding.data_error`` and
-#   ``sum_error(summands(n) + 8) * mass + (2.0 * mass**0.5 + off) * off``
-# - ``multiplier_in_box``: ``sum_error(2 * len(C) + 8) * float(np.sum(W**2) * np.linalg.norm(C))``
-# - ``Pencil.lost``: ``size * self.right_error + self.off_M + size * of_right + of_M``
-# - ``Pencil.roundings``: ``sum_error(2 * len(self.right) + 8)`` and
-#   ``sum_error(4) * np.linalg.norm(S, axis=(-2, -1)) + factorised * trace(S)``
-# - ``proved_ratio``: ``found >= pencil.lost(found)``
+# - ``DirectionProblem.gram_error``: ``top**0.5 * self.whitening_error.data_error`` and
+#   ``sum_error(accumulation_length(n) + 8) * mass + (2.0 * mass**0.5 + row_error) * row_error``
+# - ``feasible_multiplier``: ``sum_error(2 * len(C) + 8) * float(np.sum(W**2) * np.linalg.norm(C))``
+# - ``Pencil.error_bound``: ``size * self.right_error + self.M_error + size * of_right + of_M``
+# - ``Pencil.error_terms``: ``sum_error(2 * len(self.right) + 8)`` and
+#   ``sum_error(4) * np.linalg.norm(S, axis=(-2, -1)) + factorized * absolute_trace(S)``
+# - ``certified_ratio``: ``found >= pencil.error_bound(found)``
 #
 # t is raised by lost(t) over the smallest eigenvalue of the right side before the factorisation is tried, and by more if it
 # fails; if it fails again and again the bound is 0. :math:`\delta` grows with the condition number of the data, and so does the
@@ -117,7 +117,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # A lower bound on the relaxation bounds the cost of all labels and of all V. So every solver rounds labels from what it returns,
 # fits a direction to them by least squares in your units, without the coordinates of the proof, and computes what they cost,
 # rounded up; the value of V is computed so too. If either is below the lower bound the proof is wrong: the bound is withdrawn,
-# the status is ``CONTRADICTION`` and ``Result.contradiction`` has both numbers. `certify_v`, `certify_y`, `certify_labels` and `certify_clusters` raise `ContradictionError`, with both numbers as well.
+# the status is ``INVALID_BOUND`` and ``Result.contradiction`` has both numbers. `certify_v`, `certify_y`, `certify_labels` and `certify_clusters` raise `InvalidBoundError`, with both numbers as well.
 # Tables that are read by parts are held against the value of V only: their coordinates leave nothing out.
 #
 # How it was tested

@@ -35,7 +35,7 @@ formed. Labels come back with the first point at +1, since Y does not say which 
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 
 planted = dc.datasets.make_planted(80, 5, imbalance=0.25, noise=0.2, rng=0)
 X, y = planted.X, planted.y

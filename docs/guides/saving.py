@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_lower
+from diffrac_cvx.problem.formatting import format_lower
 
 folder = Path(tempfile.mkdtemp())
 wine = load_wine(as_frame=True)
@@ -41,11 +41,11 @@ wine.data.iloc[1::2, ::-1].to_csv(
 # Categories that became columns of 0 and 1 become the same columns; where means were put in the place of missing values, those of
 # the first table are. The file of ``--out`` has a line for each row:
 
-from diffrac_cvx.app.cli.program import run
+from diffrac_cvx.app.cli.program import run_command_line
 
 with contextlib.chdir(folder):
-    run(["cluster", "old.csv", "--save", "score.json", "--quiet"])
-    run(["predict", "score.json", "new.csv", "--out", "clusters.csv", "--quiet"])
+    run_command_line(["cluster", "old.csv", "--save", "score.json", "--quiet"])
+    run_command_line(["predict", "score.json", "new.csv", "--out", "clusters.csv", "--quiet"])
 print("".join((folder / "clusters.csv").read_text().splitlines(keepends=True)[:4]))
 
 # %%
@@ -63,16 +63,16 @@ for name, coefficient in zip(content["features"][:3], content["coefficients"][:3
 # %%
 # In Python
 # ---------
-# `save_score` writes what was fitted, `load_score` reads it. What it returns gives the same numbers as the estimator, and needs no
+# `save_model` writes what was fitted, `load_model` reads it. What it returns gives the same numbers as the estimator, and needs no
 # scikit-learn:
 
 old, new = pd.read_csv(folder / "old.csv"), pd.read_csv(folder / "new.csv")
 model = dc.DiffracClustering(n_clusters=3, random_state=0).fit(old)
-dc.save_score(model, folder / "three.json")
-score = dc.load_score(folder / "three.json")
+dc.save_model(model, folder / "three.json")
+score = dc.load_model(folder / "three.json")
 assert np.array_equal(score.predict(old), model.labels_)
 print(score.model, score.n_clusters, score.predict(new)[:10])
-print(dc.metrics.crosstab(wine.target[1::2], score.predict(new)).counts)
+print(dc.metrics.contingency_matrix(wine.target[1::2], score.predict(new)).counts)
 
 # %%
 # All estimators of this package can be saved, those with several labels and those with classes too. Where the table was read by
@@ -109,9 +109,9 @@ print(f"{format_lower(plain.lower_bound_)} and {format_lower(scaled[-1].lower_bo
 # %%
 # A kernel before the estimator is a pipeline too, for groups that no direction separates: :doc:`kernels`.
 #
-# `save_score` keeps the last step alone, for the table that reaches it. The steps before it are scikit-learn's, and its page on
+# `save_model` keeps the last step alone, for the table that reaches it. The steps before it are scikit-learn's, and its page on
 # model persistence says how they are kept; where they only fill in means, ``diffrac-cvx cluster --missing mean --save`` keeps all.
 try:
-    dc.save_score(scaled, folder / "scaled.json")
+    dc.save_model(scaled, folder / "scaled.json")
 except dc.ParameterError as error:
     print(error)

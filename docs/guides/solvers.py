@@ -124,7 +124,7 @@ import matplotlib.pyplot as plt
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import BracketDisplay
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 
 X = dc.datasets.make_planted(500, 20, noise=0.3, rng=0).X
 penalty = dc.Penalty.l1(0.01)

@@ -46,7 +46,7 @@ for null in ("columns", "covariance"):
 
 # %%
 # A p-value is (1 + tables that split as well) / (1 + tables), so that 39 tables give 0.025 at least. It is valid for any
-# number of tables, and more of them give a finer one: ``n_draws=199``. Of a table of more than 50 000 entries rows drawn
+# number of tables, and more of them give a finer one: ``n_resamples=199``. Of a table of more than 50 000 entries rows drawn
 # at random are tested; that keeps the p-value valid and costs power. With ``time_limit`` fewer tables are drawn.
 #
 # What a clustering says
@@ -59,7 +59,7 @@ model = dc.DiffracClustering(test_structure=True)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", dc.DegenerateDataWarning)
     model.fit(noise)
-for reservation in model.reservations_:
+for reservation in model.diagnostics_:
     print(f"{reservation.kind}: {reservation}")
 
 # %%

@@ -34,7 +34,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 
 METHODS = {
     "this, default": dc.DiffracClustering(),
@@ -147,13 +147,13 @@ assert found["Gaussian mixture"] > 0.5 > 0.2 > max(found["this, default"], found
 # Wrong without a penalty: too few points
 # ---------------------------------------
 # Noise, 30 points with 20 features: there is nothing to find. Without a penalty the cost is nevertheless nearly 0, the
-# best there is. The estimator says so by a warning, and in ``reservations_``.
+# best there is. The estimator says so by a warning, and in ``diagnostics_``.
 
 noise = np.random.default_rng(0).standard_normal((30, 20))
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     model = dc.DiffracClustering(lam=0.0, ridge=0.0).fit(noise)
 print(f"least cost at most {format_upper(model.upper_bound_)}")
-for reservation in model.reservations_:
+for reservation in model.diagnostics_:
     print(reservation)
-assert "too few points" in [reservation.kind for reservation in model.reservations_]
+assert "too few points" in [reservation.kind for reservation in model.diagnostics_]

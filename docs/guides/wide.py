@@ -21,7 +21,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx import baselines
-from diffrac_cvx.problem.proved_numbers import format_lower, format_upper
+from diffrac_cvx.problem.formatting import format_lower, format_upper
 
 rng = np.random.default_rng(0)
 n, d, k, factors = 100, 2000, 20, 10
@@ -52,7 +52,7 @@ lam = ridge * (np.log(d) / n) ** 0.5
 result = dc.low_rank(X, lam=lam, ridge=ridge, tol=0.02, time_limit=15)
 labels = dc.rounding.kmeans_centered(result.F)
 print(f"lambda {lam:.3f}: optimum in {result.bracket}; {result.status}")
-index = dc.metrics.adjusted_rand_index(y, labels)
+index = dc.metrics.adjusted_rand_score(y, labels)
 print(f"adjusted Rand index with the true groups: {index:.2f}")
 
 # %%
@@ -76,9 +76,9 @@ print(f"this one costs {format_upper(proof.objective)}")
 
 features = result.features()
 print(features)
-found = np.isin(informative, features.used).sum()
+found = np.isin(informative, features.selected).sum()
 print(f"{found} of the {k} informative features are in use,")
-print(f"and {np.isin(features.used[:k], informative).sum()} are among the first {k} in use")
+print(f"and {np.isin(features.selected[:k], informative).sum()} are among the first {k} in use")
 
 # %%
 # Beside other methods
@@ -90,7 +90,7 @@ print(f"and {np.isin(features.used[:k], informative).sum()} are among the first 
 # this table, too. What it does not give is the features or a proof. Sparse k-means and IF-PCA choose columns by what each shows of itself, and can do well where columns are independent.
 
 rivals = {
-    "k-means": lambda: baselines.kmeans_standardised(X, rng=0),
+    "k-means": lambda: baselines.kmeans_standardized(X, rng=0),
     "first component": lambda: baselines.first_component(X),
     "IF-PCA": lambda: baselines.ifpca(X, rng=0),
     "component, by kurtosis": lambda: baselines.two_valued_component(
@@ -101,8 +101,8 @@ rivals = {
     ),
 }
 for name, method in rivals.items():
-    print(f"{name:<24} {dc.metrics.adjusted_rand_index(y, method()):5.2f}")
-print(f"{'this relaxation':<24} {dc.metrics.adjusted_rand_index(y, labels):5.2f}")
+    print(f"{name:<24} {dc.metrics.adjusted_rand_score(y, method()):5.2f}")
+print(f"{'this relaxation':<24} {dc.metrics.adjusted_rand_score(y, labels):5.2f}")
 
 # %%
 # One table shows how it is done, and not which method is better. ``make wide`` runs all of them on many made and real tables, and
@@ -126,9 +126,9 @@ for _ in range(halves):
         tol=0.05,
         time_limit=max(end - time.perf_counter(), 0.5),
     )
-    used[part.features(rtol=0.01).used] += 1
+    used[part.features(rtol=0.01).selected] += 1
     agreement.append(
-        dc.metrics.adjusted_rand_index(labels[rows], dc.rounding.kmeans_centered(part.F))
+        dc.metrics.adjusted_rand_score(labels[rows], dc.rounding.kmeans_centered(part.F))
     )
 
 frequency = used / halves
@@ -142,8 +142,8 @@ for least in (0.3, 0.5, 0.8):
 # %%
 
 figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.8), layout="constrained")
-energies = np.diag(result.V)[features.used]
-shown = is_informative[features.used]
+energies = np.diag(result.V)[features.selected]
+shown = is_informative[features.selected]
 place = np.arange(len(shown))
 for chosen, color, name in ((shown, "C0", "informative"), (~shown, "0.7", "not")):
     axes[0].scatter(

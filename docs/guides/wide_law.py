@@ -161,10 +161,10 @@ kappa = cp.Problem(cp.Minimize(penalty), [cp.trace(within @ V) == 1]).solve(solv
 
 result = dc.low_rank(X, lam=lam, ridge=ridge, tol=1e-4)
 C = result.upper / (1 - result.upper)
-share = m @ result.V @ m / np.trace(X @ result.V @ X.T) * n
+fraction = m @ result.V @ m / np.trace(X @ result.V @ X.T) * n
 least = 1 - C / kappa
-print(f"C {C:.3f}, kappa {kappa:.3f}: share along y at least {least:.2f}, found {share:.2f}")
-assert share >= 1 - C / kappa - 1e-6
+print(f"C {C:.3f}, kappa {kappa:.3f}: share along y at least {least:.2f}, found {fraction:.2f}")
+assert fraction >= 1 - C / kappa - 1e-6
 
 coin = rng.permutation(y)
 for name, labels in (("true", y), ("a coin's", coin)):

@@ -50,14 +50,14 @@ for alpha in (0.25, 0.5, 0.8):
             dc.rounding.kmeans_centered,
         )
     ]
-    first, second, centred = errors[alpha]
+    first, second, centered = errors[alpha]
     rank = dc.metrics.numerical_rank(F)
     print(
         f"alpha = {alpha:.2f}: rank {rank}; error {first:.2f} by the first eigenvector,",
         end=" ",
     )
-    print(f"{second:.2f} by the second, {centred:.2f} by the centred one")
-assert all(centred == 0.0 for _, _, centred in errors.values())
+    print(f"{second:.2f} by the second, {centered:.2f} by the centred one")
+assert all(centered == 0.0 for _, _, centered in errors.values())
 
 # %%
 # Two values of alpha are special. At 0 all feasible Y have Y1 = 0, so that there is no interior point; `solve` then
@@ -75,6 +75,6 @@ for alpha in (0.0, 1.0):
 
 noisy = dc.datasets.make_planted(40, 4, imbalance=0.25, noise=0.3, rng=1)
 display = DualityDisplay.from_data(noisy.X, np.logspace(-2, 0, 12)).plot()
-print(f"largest distance between the brackets: {display.duality.apart.max():.1e}")
-assert display.duality.apart.max() < 1e-9
+print(f"largest distance between the brackets: {display.duality.bracket_distance.max():.1e}")
+assert display.duality.bracket_distance.max() < 1e-9
 plt.show()

@@ -25,7 +25,7 @@ or penalised. **Use it** for nothing but to see that. **Cost:** an n × n variab
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_lower
+from diffrac_cvx.problem.formatting import format_lower
 
 planted = dc.datasets.make_planted(20, 2, noise=0.5, rng=0)
 X, n = planted.X, 20

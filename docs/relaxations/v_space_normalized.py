@@ -40,8 +40,8 @@ for nu in (0.4, 0.7, 1.0):
 # With an l1 part the formula fails, and the link holds. Both at one strength:
 
 given = 0.2  # c'
-normalised = dc.solve(dc.v_space_normalized(X, 1.0, dc.Penalty(c=given)), "CLARABEL")
-V = normalised.V
+normalized = dc.solve(dc.v_space_normalized(X, 1.0, dc.Penalty(c=given)), "CLARABEL")
+V = normalized.V
 l1 = given**2 * np.abs(V).sum()
 g = np.mean(np.sqrt(np.einsum("ij,jk,ik->i", X, V, X)))
 theta = g / 2 - l1
@@ -50,7 +50,7 @@ print(f"theta = {theta:.4f}")
 same_c = dc.solve(dc.v_space(X, 1.0, dc.Penalty(c=given)), "CLARABEL").value
 linked = dc.solve(dc.v_space(X, 1.0, dc.Penalty(c=given / np.sqrt(theta))), "CLARABEL")
 by_formula = -np.sqrt(1 - same_c)
-print(f"with the same c: -sqrt(1 - p) = {by_formula:.4f}, Eq. (21) {normalised.value:.4f}")
+print(f"with the same c: -sqrt(1 - p) = {by_formula:.4f}, Eq. (21) {normalized.value:.4f}")
 
 by_link = 1 - g**2 / (1 + l1 / theta)  # Eq. (15) at the best multiple of V
 cosine = np.sum(V * linked.V) / np.linalg.norm(V) / np.linalg.norm(linked.V)
@@ -59,5 +59,5 @@ print(
     end=" ",
 )
 print(f"cosine of the two V {cosine:.6f}")
-assert abs(-np.sqrt(1 - same_c) - normalised.value) > 1e-3
+assert abs(-np.sqrt(1 - same_c) - normalized.value) > 1e-3
 assert abs(linked.value - by_link) < 1e-5

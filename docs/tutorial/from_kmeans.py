@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import BracketDisplay, DirectionDisplay, ProjectionDisplay
-from diffrac_cvx.problem.proved_numbers import format_lower, format_upper
+from diffrac_cvx.problem.formatting import format_lower, format_upper
 
 planted = dc.datasets.make_planted(400, 30, sparsity=3, noise=0.1, rng=0)
 X, y = planted.X, planted.y
@@ -42,11 +42,11 @@ print(f"k-means: error {dc.metrics.clustering_error(y, found):.3f}")
 # Given y, the best v is least squares; given v, the best y splits the numbers Xv in two. Alternating the two steps ends
 # in a local optimum, which depends on the labels it started from.
 
-runs = dc.baselines.alternating_runs(X, restarts=1000, rng=0)
+runs = dc.baselines.alternating_runs(X, n_init=1000, rng=0)
 right = [run for run in runs if dc.metrics.clustering_error(y, run) < 0.05]
 print(f"{len(right)} of {len(runs)} random starts end near the true labels")
 
-best = dc.baselines.alternating_optimisation(X, restarts=10, rng=0)
+best = dc.baselines.alternating_optimization(X, n_init=10, rng=0)
 for name, labels in (("best of ten starts", best), ("true labels", y)):
     objective = dc.certify_labels(X, labels, 0.0).objective
     error = dc.metrics.clustering_error(y, labels)

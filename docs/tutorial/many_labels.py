@@ -11,7 +11,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import SpectrumDisplay
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 
 rng = np.random.default_rng(0)
 Y = rng.choice([-1.0, 1.0], size=(500, 3))

@@ -14,7 +14,7 @@ import scipy.linalg
 
 from diffrac_cvx.typing import Array
 
-MOST, EVERY = 6000, 5  # iterations, and those between two looks at the least eigenvalue
+MOST, CHECK_INTERVAL = 6000, 5  # iterations, and those between two looks at the least eigenvalue
 NONE_LEFT = 1e-9  # root mean square of r below which there is another solution
 POSITIVE = 1e-12  # least eigenvalue, over n times the root mean square of r, that is no rounding
 POWERS, LONGER = 8, 1.05  # rounds of the power method for the step's constant, and how much is added to it
@@ -52,15 +52,15 @@ def is_only_solution(y: Array, Z: Array) -> bool | None:
         size = float(np.linalg.norm(r_next))
         if size <= NONE_LEFT * n**0.5:
             return False
-        if k % EVERY == 0:
+        if k % CHECK_INTERVAL == 0:
             least = scipy.linalg.eigh(gradient_of(r_next), eigvals_only=True, subset_by_index=[0, 0])[0]
             if least > POSITIVE * n**0.5 * size:
                 return True
         if np.sum((ahead - following) * (following - C)) > 0:
             momentum = 1.0
         after = (1.0 + (1.0 + 4.0 * momentum**2) ** 0.5) / 2.0
-        share = (momentum - 1.0) / after
-        ahead, r_ahead = following + share * (following - C), r_next + share * (r_next - r)
+        extrapolation = (momentum - 1.0) / after
+        ahead, r_ahead = following + extrapolation * (following - C), r_next + extrapolation * (r_next - r)
         C, r, momentum = following, r_next, after
     return None
 

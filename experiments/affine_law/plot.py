@@ -8,9 +8,9 @@ import pandas as pd
 from experiments.affine_law.cells import LAWS
 from experiments.affine_law.claims import ratios
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREY, SECOND
+from experiments.harness.style import ACCENT, GRAY, SECONDARY
 
-LOOKS = dict(zip(LAWS, ((ACCENT, "o"), (SECOND, "s"), ("#8fa01d", "^")), strict=True))
+LOOKS = dict(zip(LAWS, ((ACCENT, "o"), (SECONDARY, "s"), ("#8fa01d", "^")), strict=True))
 NAMES = {"gaussian": "Gaussian", "uniform": "uniform", "student": "Student, 3 degrees"}
 
 
@@ -26,9 +26,9 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             if law == "gaussian":
                 scale = (d + d * (d - 1) / 4) / d**2
                 right.errorbar(d, values[:, 0] * scale, np.array(errors) * scale, **look)
-                right.plot(d, scale, "--", color=GREY, lw=1, label="d + d(d-1)/4")
-        left.axhline(1.0, color=GREY, ls="--", lw=1)
-        right.axhline(0.25, color=GREY, ls=":", lw=1, label="1/4, ellipsoid fitting")
+                right.plot(d, scale, "--", color=GRAY, lw=1, label="d + d(d-1)/4")
+        left.axhline(1.0, color=GRAY, ls="--", lw=1)
+        right.axhline(0.25, color=GRAY, ls=":", lw=1, label="1/4, ellipsoid fitting")
         left.set(title="(a) points over d + d(d-1)/4", ylabel="ratio of the medians", ylim=(0, None))
         right.set(title="(b) points over d²", ylabel="n / d²", ylim=(0.2, None))
         for ax in (left, right):

@@ -26,7 +26,7 @@ QUICK, REPEATS = 1.0, 3  # a solve of less than a second is run three times, and
 MOST_AT_ONCE, BLOCK = 3000, 500  # features: of more, the products of a block of columns with all are timed
 SECONDS = 900.0  # of a cell, all its solves and judgements together
 SETTINGS = {"goals": GOALS, "limits": [LIMIT, MEDIUM, LONG, GRACE, MEMORY], "repeats": REPEATS}
-LIMITED = (Status.TIME_LIMIT, Status.LIMIT)
+LIMITED = (Status.TIME_LIMIT, Status.USER_LIMIT)
 UNKNOWN = dc.Bracket(np.nan, np.nan)  # where V does not fit in the judge's memory
 TIMES = tuple(f"time_to_1e{round(np.log10(goal))}" for goal in GOALS)  # columns, in seconds
 COLUMNS = (
@@ -197,13 +197,13 @@ def prepare(instance: str, method: str) -> Row:
 def time_gram(X: Array) -> float:
     """Return the least seconds of three products X'X, on one thread; of a part, scaled up, where X'X is large."""
     d = X.shape[1]
-    block, share = (X, 1.0) if d <= MOST_AT_ONCE else (X[:, :BLOCK].copy(), d / BLOCK / 2)  # X'X is symmetric
+    block, scale = (X, 1.0) if d <= MOST_AT_ONCE else (X[:, :BLOCK].copy(), d / BLOCK / 2)  # X'X is symmetric
     seconds = []
     for _ in range(REPEATS):
         started = time.perf_counter()
         np.dot(X.T, block)
         seconds.append(time.perf_counter() - started)
-    return share * min(seconds)
+    return scale * min(seconds)
 
 
 def solve_rung(instance: str, method: str, rung: int, upper: float) -> Answer:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from diffrac_cvx.problem.proved_numbers import format_ends
+from diffrac_cvx.problem.formatting import format_ends
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import FAILED
 from experiments.harness import Outcome

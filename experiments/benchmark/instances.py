@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 from experiments.convergence.instances import autoregressive
 
@@ -83,5 +83,5 @@ def data_of(name: str) -> Array:
     if data == "planted":
         return dc.datasets.make_planted(n, d, min(SPARSITY, d), noise=NOISE, rng=rng).X
     if data == "dense":
-        return np.asarray(standardise(autoregressive(rng, n, d, CORRELATION)).X)
-    return dc.datasets.load(data, scaling="standardise")[0]
+        return np.asarray(standardize_columns(autoregressive(rng, n, d, CORRELATION)).X)
+    return dc.datasets.load(data, scaling="standardize")[0]

@@ -14,12 +14,12 @@ from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import GOALS
 from experiments.benchmark.table import SHORT, has_no_answer, label_of, markdown, stopped_by_limit
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 
 MARKS = {  # a colour, and a shape that tells the methods apart without it
     "low_rank": (ACCENT, "^"),
-    "accelerated FISTA": (SECOND, "o"),
-    "FISTA as published": (GREY, "D"),
+    "accelerated FISTA": (SECONDARY, "o"),
+    "FISTA as published": (GRAY, "D"),
     "CVXPY + SCS": ("black", "s"),
     "CVXPY + CLARABEL": ("#b8860b", "P"),
     "CVXPY + MOREAU": ("#8c564b", "X"),

@@ -11,7 +11,7 @@ INSTANCE = "planted 1000 x 50, 0.01"
 def passage(table: pd.DataFrame) -> str:
     """Return one instance's table, and what all instances show."""
     found = [reached(table), ahead(table, CVXPY)]
-    words = "\n".join(f"- {claim.says[0].upper()}{claim.says[1:]}: {claim.measured}" for claim in found)
+    words = "\n".join(f"- {claim.statement[0].upper()}{claim.statement[1:]}: {claim.measured}" for claim in found)
     sizes = f"{table['instance'].nunique()} instances"
     return (
         f"{label_of(INSTANCE)}:\n\n{of_instance(table, INSTANCE).markdown()}\n\nOn all {sizes}:\n\n{words}\n\n"

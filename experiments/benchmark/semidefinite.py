@@ -5,7 +5,7 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation
+from diffrac_cvx.relaxations.relaxation import Relaxation, Solution
 
 
 def as_semidefinite(relaxation: Relaxation) -> Relaxation:
@@ -24,7 +24,7 @@ def as_semidefinite(relaxation: Relaxation) -> Relaxation:
     blocks = [cp.PSD(cp.bmat([[q[i], root[i]], [root[i], 1.0]])) for i in range(root.size)]
     others = [each for each in relaxation.problem.constraints if each is not roots]
 
-    def read() -> Reading:
+    def read() -> Solution:
         roots.dual_variables[0].save_value(np.array([block.dual_value[0, 0] for block in blocks]))
         return relaxation.read()
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.comparison.table import ReportTable
+from diffrac_cvx.problem.formatting import format_upper
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import GOALS, METHODS
 
@@ -120,7 +120,7 @@ def needs(table: pd.DataFrame) -> str:
     return "\n".join(["**What the other packages need.**", "", *lines])
 
 
-def pivot(table: pd.DataFrame, entry: Callable[[pd.Series], str], *, with_data: bool = False) -> Table:
+def pivot(table: pd.DataFrame, entry: Callable[[pd.Series], str], *, with_data: bool = False) -> ReportTable:
     """Return an instance a row and a method a column; a dash where the method does not take the problem."""
     methods = [name for name in METHODS if name in set(table["method"])]
     records = []
@@ -129,10 +129,10 @@ def pivot(table: pd.DataFrame, entry: Callable[[pd.Series], str], *, with_data: 
         record = {"instance": label_of(str(instance)), **{name: found.get(name, "-") for name in methods}}
         records.append(record | ({"data": f"{rows['data_MB'].max():.3g}"} if with_data else {}))
     titles = {"instance": "instance", **{name: SHORT.get(name, name) for name in methods}}
-    return Table.from_records(records, titles | ({"data": "data"} if with_data else {}))
+    return ReportTable.from_records(records, titles | ({"data": "data"} if with_data else {}))
 
 
-def of_instance(table: pd.DataFrame, instance: str) -> Table:
+def of_instance(table: pd.DataFrame, instance: str) -> ReportTable:
     """Return what is known of one instance, a method a row."""
     rows = table[table["instance"] == instance]
     records = [
@@ -146,7 +146,7 @@ def of_instance(table: pd.DataFrame, instance: str) -> Table:
     ]
     goals = "; ".join(f"{goal:g}" for goal in GOALS)
     titles = {"method": "method", "seconds": f"seconds to a relative gap of {goals}", "gap": "least gap, in seconds"}
-    return Table.from_records(records, titles | {"memory": "MB"})
+    return ReportTable.from_records(records, titles | {"memory": "MB"})
 
 
 def reasons(table: pd.DataFrame) -> str:

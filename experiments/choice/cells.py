@@ -11,14 +11,14 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import diffrac_cvx as dc
-from diffrac_cvx.estimators.choice import CRITERIA, rank
-from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.estimators.choice import SELECTION_CRITERIA, rank
+from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
-from experiments.choice.sets import DESIGN, HELD_OUT, MADE, Labelled, read_set
+from experiments.choice.sets import DESIGN, HELD_OUT, MADE, Labeled, read_set
 from experiments.harness.sweep import Cell, Row, cross
 
 FIXED = tuple((ridge, lam) for ridge in (0.1, 0.3, 0.5, 1.0) for lam in (0.0, 0.01))
-PLAIN = (0.0, 0.0)  # no penalty
+NO_PENALTY = (0.0, 0.0)  # no penalty
 REPLICATIONS = 5  # of the made sets
 RESAMPLES = 10
 WIDE, FEWER = 100, 2  # features from which on there are so few halves
@@ -42,7 +42,7 @@ def cells_of(grid: str) -> list[Cell]:
 def measure(kind: str, name: str, replication: int) -> Row:
     """Cluster one set by all methods, and compare with its labels."""
     found = read_set(kind, name, replication)
-    Z = standardise(found.X).X
+    Z = standardize_columns(found.X).X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {
@@ -54,19 +54,19 @@ def measure(kind: str, name: str, replication: int) -> Row:
         }
 
 
-def score(found: Labelled, labels: Array | None) -> float:
+def score(found: Labeled, labels: Array | None) -> float:
     """Return the adjusted Rand index; NaN where a method gave nothing."""
     return float("nan") if labels is None else float(adjusted_rand_score(found.y, labels))
 
 
-def measure_choices(found: Labelled, Z: Array) -> Row:
+def measure_choices(found: Labeled, Z: Array) -> Row:
     """Return what each criterion chooses from the grid, and the best of it by the true labels."""
     halves = RESAMPLES if Z.shape[1] < WIDE else FEWER
     model = dc.DiffracClusteringCV(n_resamples=halves, time_limit=SECONDS, random_state=0).fit(Z)
     table = model.cv_results_
     scores = [score(found, labels) for labels in table["labels"]]
-    usable = np.array([not kinds for kinds in table["reservations"]])
-    chosen = {name: int(np.argmin(rank(table[name], usable, table["stability"]))) for name in CRITERIA}
+    usable = np.array([not kinds for kinds in table["diagnostics"]])
+    chosen = {name: int(np.argmin(rank(table[name], usable, table["stability"]))) for name in SELECTION_CRITERIA}
     return {
         "best": max(scores),
         **{name: scores[i] for name, i in chosen.items()},
@@ -78,10 +78,12 @@ def measure_choices(found: Labelled, Z: Array) -> Row:
     }
 
 
-def measure_fixed(found: Labelled, Z: Array) -> Row:
+def measure_fixed(found: Labeled, Z: Array) -> Row:
     """Return what fixed weights give."""
     limits = {"tol": 1e-3, "time_limit": SECONDS / 8}
-    models = {column_of(*pair): dc.DiffracClustering(ridge=pair[0], lam=pair[1], **limits) for pair in (PLAIN, *FIXED)}
+    models = {
+        column_of(*pair): dc.DiffracClustering(ridge=pair[0], lam=pair[1], **limits) for pair in (NO_PENALTY, *FIXED)
+    }
     return {column: score(found, model.fit(Z).labels_) for column, model in models.items()}
 
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from diffrac_cvx.estimators.choice import CRITERIA
+from diffrac_cvx.estimators.choice import SELECTION_CRITERIA
 from experiments.choice.cells import FIXED, column_of
 from experiments.harness.claims import Finding
 from experiments.harness.intervals import mean_of
@@ -24,8 +24,8 @@ def claims(table: pd.DataFrame) -> list[Finding]:
     if real.empty:
         return found
     changed = ", ".join(f"{name} {gain:+.2f}" for name, gain in real.items() if abs(gain) > CHANGED)
-    says = f"mean {mean_of(real.to_numpy()):+.3f}; changed by more than {CHANGED:g} on: {changed or 'none'}."
-    return [*found, Finding(f"the choice less the default weights on {len(real)} real sets", says)]
+    measured = f"mean {mean_of(real.to_numpy()):+.3f}; changed by more than {CHANGED:g} on: {changed or 'none'}."
+    return [*found, Finding(f"the choice less the default weights on {len(real)} real sets", measured)]
 
 
 def gains_over_default(table: pd.DataFrame) -> "pd.Series[float]":
@@ -54,7 +54,7 @@ def best_fixed(means: "pd.Series[float]") -> tuple[float, float]:
 def of_kind(table: pd.DataFrame, kind: str) -> list[Finding]:
     """Return what was found on the sets of a kind."""
     means, count = means_of(table, kind), table.loc[table["kind"] == kind, "name"].nunique()
-    criteria = ", ".join(f"{name} {means[name]:.2f}" for name in CRITERIA)
+    criteria = ", ".join(f"{name} {means[name]:.2f}" for name in SELECTION_CRITERIA)
     others = ", ".join(f"{name} {or_missing(means[name])}" for name in ("kmeans", "mixture", "spectral", "gemclus"))
     ridge, lam = best_fixed(means)
     reached = means["choice"] >= means["kmeans"] - NEAR_KMEANS and means["choice"] >= means["best"] - NEAR_BEST

@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREEN, SECOND
+from experiments.harness.style import ACCENT, GREEN, SECONDARY
 
-KINDS = {"design": (SECOND, "o"), "held-out": (ACCENT, "^"), "made": (GREEN, "s")}
+KINDS = {"design": (SECONDARY, "o"), "held-out": (ACCENT, "^"), "made": (GREEN, "s")}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:

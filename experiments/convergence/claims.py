@@ -8,7 +8,7 @@ from experiments.harness import Finding, Outcome
 SLACK = 1e-9  # of rounding, between brackets of different solvers
 
 
-def shares(table: pd.DataFrame) -> pd.DataFrame:
+def reached_fractions(table: pd.DataFrame) -> pd.DataFrame:
     """Return a line for each method: instances, those solved to each goal, and the time that the slowest took."""
     rows = []
     for name in METHODS:
@@ -37,7 +37,7 @@ def by_family(table: pd.DataFrame, goal: float) -> pd.DataFrame:
 def claims(table: pd.DataFrame) -> list[Finding]:
     """Return what was measured."""
     words = []
-    for row in shares(table).itertuples(index=False):
+    for row in reached_fractions(table).itertuples(index=False):
         name, tried, *numbers = row
         words.append(f"{name} {numbers[0]} and {numbers[2]} of {tried}")
     goals = " and ".join(f"{goal:g}" for goal in GOALS)
@@ -50,7 +50,7 @@ def check_statuses(table: pd.DataFrame) -> Outcome:
     untrue = table[false[0] | false[1]]
     apart = table[table["apart"] > SLACK]
     lines = [
-        shares(table).to_string(index=False, float_format=lambda number: f"{number:.2g}"),
+        reached_fractions(table).to_string(index=False, float_format=lambda number: f"{number:.2g}"),
         *(by_family(table, goal).fillna("-").to_string() for goal in GOALS),
         f"{len(untrue)} statuses are not true, {len(apart)} rows have a bracket that misses another's of the instance",
         *(f"NOT TRUE: {where(row)}" for _, row in untrue.iterrows()),

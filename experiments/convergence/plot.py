@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 from experiments.convergence.cells import GOALS, METHODS
 from experiments.convergence.instances import SIZES
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREY
+from experiments.harness.style import ACCENT, GRAY
 
-SHADES = {0: ACCENT, 1: "#bdbdbd", 2: GREY}  # by how many of the goals were reached
-NOT_RUN: Any = {"marker": "_", "s": 10, "linewidths": 0.6, "color": GREY}
+SHADES = {0: ACCENT, 1: "#bdbdbd", 2: GRAY}  # by how many of the goals were reached
+NOT_RUN: Any = {"marker": "_", "s": 10, "linewidths": 0.6, "color": GRAY}
 WORDS = ("not solved", *(f"to a gap of {goal:g}" for goal in GOALS))
 
 
@@ -43,6 +43,6 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         row[0].set_ylim(len(families) - 0.4, -0.6)
         handles = [Line2D([], [], marker="s", ls="", ms=4, color=SHADES[k], label=WORDS[k]) for k in SHADES]
         handles.append(
-            Line2D([], [], ls="", marker="_", ms=4, mew=0.6, color=GREY, label="not run: too large for the solver")
+            Line2D([], [], ls="", marker="_", ms=4, mew=0.6, color=GRAY, label="not run: too large for the solver")
         )
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)

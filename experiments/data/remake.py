@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from diffrac_cvx.datasets.catalogue import SETS, DataSet
-from diffrac_cvx.datasets.files import cache_folder, checksum, is_known, parse, read_packed
+from diffrac_cvx.datasets.catalog import SETS, DataSet
+from diffrac_cvx.datasets.files import cache_folder, checksum, matches_checksum, parse_file, read_packed
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.machine.writing import whole_file
+from diffrac_cvx.machine.writing import atomic_file
 from diffrac_cvx.typing import Array
 from experiments.data.origins import ORIGINS, Origin, Package, Table
 
@@ -125,7 +125,7 @@ def describe_difference(record: DataSet, packed: bytes) -> str:
     shipped = read_packed(record)
     if decompress(record, packed) == decompress(record, shipped):
         return ""
-    for part, made, known in zip(("X", "labels"), parse(record, packed), parse(record, shipped), strict=True):
+    for part, made, known in zip(("X", "labels"), parse_file(record, packed), parse_file(record, shipped), strict=True):
         if made.shape != known.shape:
             return f"{part} of shape {made.shape}, shipped {known.shape}"
         if not np.array_equal(made, known):
@@ -154,7 +154,7 @@ def compare_with_known(record: DataSet, packed: bytes) -> tuple[bool, str]:
     if checksum(packed) == record.sha256:
         return True, "the same file"
     if not record.shipped:
-        same = is_known(record, packed)
+        same = matches_checksum(record, packed)
         return (
             same,
             "the same content, compressed by another version of zlib" if same else "differs from the known file",
@@ -184,7 +184,7 @@ def remake(origin: Origin, files: Mapping[Package, Path], out: Path) -> tuple[in
     except DataError as error:
         return 2, f"not made: {error}"
     record = SETS[origin.name]
-    with whole_file(out / record.file) as part:
+    with atomic_file(out / record.file) as part:
         part.write_bytes(packed)
     same, verdict = compare_with_known(record, packed)
     if same and not record.shipped:

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.estimators.classifier import RIDGES, SHARES
+from diffrac_cvx.estimators.classifier import CANDIDATE_RIDGES, WEIGHT_FRACTIONS
 from diffrac_cvx.typing import Array
 from experiments.choice.sets import DESIGN, HELD_OUT
 from experiments.data.loading import keep_loadable
@@ -29,7 +29,7 @@ DRAWS = ("balanced", "random")
 REPLICATIONS = 20
 MOST_POINTS = 400
 MOST_KNOWN = 0.6  # of a class; where more would be known, there is no cell
-SETTINGS = {"most points": MOST_POINTS, "rivals": list(RIVALS), "ridges": RIDGES, "shares": SHARES}
+SETTINGS = {"most points": MOST_POINTS, "rivals": list(RIVALS), "ridges": CANDIDATE_RIDGES, "shares": WEIGHT_FRACTIONS}
 
 
 def cells_of(grid: str) -> list[Cell]:

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 from experiments.few_labels.cells import AT_RANDOM, KNOWN, MOST_POINTS, REPLICATIONS
-from experiments.few_labels.methods import NEIGHBOURS, RIVALS
+from experiments.few_labels.methods import NEIGHBORS, RIVALS
 from experiments.harness import Finding, judge
 from experiments.harness.beyond import ruled
 from experiments.harness.intervals import Interval, mean_of
@@ -17,7 +17,7 @@ ABOUT = (
     "accuracy on the points without labels. That the ridge and the weight of the known points are chosen by the known labels was "
     "decided on the design sets. The held-out ones, and ten of the others, were seen once before, by a version with a fixed ridge "
     "of 0.3 that was above ridge regression on 5 of these 20. Beside it ridge and logistic regression on the known labels "
-    f"alone, their weights by cross-validation, label spreading and propagation over {NEIGHBOURS} neighbours, self-training and "
+    f"alone, their weights by cross-validation, label spreading and propagation over {NEIGHBORS} neighbours, self-training and "
     "seeded k-means."
 )
 JUDGED = 20  # known labels

@@ -13,7 +13,7 @@ from diffrac_cvx.typing import Array
 
 Labels = npt.NDArray[np.int64]
 ALPHAS, CS = np.logspace(-2, 3, 11), 7
-NEIGHBOURS = 7
+NEIGHBORS = 7
 MOST_ROUNDS = 300
 
 
@@ -29,8 +29,8 @@ def seeded_kmeans(X: Array, few: Labels) -> Labels:
     """k-means from the means of the known points, which stay in their class (Basu, Banerjee and Mooney, 2002)."""
     found = few
     for _ in range(MOST_ROUNDS):
-        centres = np.stack([X[found == k].mean(axis=0) for k in (0, 1)])
-        nearest = np.argmin(((X[:, None] - centres) ** 2).sum(axis=2), axis=1)
+        centers = np.stack([X[found == k].mean(axis=0) for k in (0, 1)])
+        nearest = np.argmin(((X[:, None] - centers) ** 2).sum(axis=2), axis=1)
         again = np.where(few >= 0, few, nearest)
         if np.array_equal(found, again):
             break
@@ -42,10 +42,8 @@ def seeded_kmeans(X: Array, few: Labels) -> Labels:
 RIVALS: dict[str, Callable[[Array, Labels], Any]] = {
     "ridge": lambda X, few: RidgeClassifierCV(alphas=ALPHAS).fit(X[few >= 0], few[few >= 0]).predict(X),
     "logistic": logistic,
-    "label spreading": lambda X, few: LabelSpreading(kernel="knn", n_neighbors=NEIGHBOURS).fit(X, few).transduction_,
-    "label propagation": lambda X, few: (
-        LabelPropagation(kernel="knn", n_neighbors=NEIGHBOURS).fit(X, few).transduction_
-    ),
+    "label spreading": lambda X, few: LabelSpreading(kernel="knn", n_neighbors=NEIGHBORS).fit(X, few).transduction_,
+    "label propagation": lambda X, few: LabelPropagation(kernel="knn", n_neighbors=NEIGHBORS).fit(X, few).transduction_,
     "self-training": lambda X, few: SelfTrainingClassifier(LogisticRegression()).fit(X, few).predict(X),
     "seeded k-means": seeded_kmeans,
 }

@@ -9,16 +9,16 @@ from matplotlib.ticker import MultipleLocator
 
 from experiments.few_labels.claims import JUDGED, WORST, gains
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 
 LINES = {  # colour, dashes, marker
     "relaxation": (ACCENT, "-", "o"),
-    "ridge": (SECOND, "-", "s"),
-    "logistic": (SECOND, "--", "^"),
-    "self-training": (SECOND, ":", "v"),
+    "ridge": (SECONDARY, "-", "s"),
+    "logistic": (SECONDARY, "--", "^"),
+    "self-training": (SECONDARY, ":", "v"),
     "label spreading": (GREEN, "-", "D"),
     "label propagation": (GREEN, "--", "P"),
-    "seeded k-means": (GREY, "-", "X"),
+    "seeded k-means": (GRAY, "-", "X"),
 }
 LEAST_HEIGHT, PER_SET = 2.4, 0.135  # inches
 
@@ -53,13 +53,13 @@ def draw_gains(axes: Axes, table: pd.DataFrame, known: int) -> None:
     """The gain over ridge regression on each set, with its interval over draws."""
     found = pd.concat([gains(table, known, kind).assign(kind=kind) for kind in ("held-out", "design")])
     found = found.sort_values("value")
-    for kind, color, fill in (("held-out", ACCENT, ACCENT), ("design", GREY, "white")):
+    for kind, color, fill in (("held-out", ACCENT, ACCENT), ("design", GRAY, "white")):
         places = np.flatnonzero(found["kind"] == kind)
         part = found.iloc[places]
         axes.hlines(places, part["low"], part["high"], color=color, lw=0.9)
         axes.plot(part["value"], places, "o", color=color, mfc=fill, ms=3.5, mew=0.8, label=f"{kind} sets")
     axes.axvline(0.0, color="black", lw=0.7)
-    axes.axvline(WORST, color=GREY, lw=0.7, ls=":")
+    axes.axvline(WORST, color=GRAY, lw=0.7, ls=":")
     axes.set_yticks(range(len(found)), [name.replace("_", " ") for name in found.index], fontsize=6)
     axes.xaxis.set_major_locator(MultipleLocator(0.05))
     axes.set(xlabel="accuracy, above that of ridge regression", ylim=(-0.7, len(found) - 0.3))

@@ -45,7 +45,7 @@ SETTINGS = {
     "rtol": RTOL,
     "seconds": SECONDS,
     "nonzero": NONZERO,
-    "law": [law.GROUPS, law.LARGE, law.TOL, law.BELOW, law.ABOVE, law.LITTLE, law.JOINED],
+    "law": [law.GROUPS, law.LARGE_WEIGHT, law.TOL, law.FACTOR_BELOW, law.FACTOR_ABOVE, law.SMALL_FACTOR, law.JOINED],
 }
 
 
@@ -124,7 +124,7 @@ def judge(planted: Planted, place: str, found: dc.Result, penalty: dc.Penalty) -
     labels = dc.rounding.kmeans_centered(found.F)
     v = np.abs(dc.certify_labels(planted.X, labels, found, penalty=penalty).v)
     used = v > NONZERO * v.max()
-    share = np.diag(np.asarray(found.V))
+    diagonal = np.diag(np.asarray(found.V))
     if place == "groups":
         wanted = np.isin(planted.groups, planted.groups[planted.used])
         touched = np.isin(planted.groups, planted.groups[used])
@@ -134,5 +134,5 @@ def judge(planted: Planted, place: str, found: dc.Result, penalty: dc.Penalty) -
         "exact": int(np.array_equal(wanted, touched)),
         "overlap": float(np.sum(planted.used & used) / np.sum(planted.used | used)),
         "index": float(adjusted_rand_score(planted.y, labels)),
-        "inside": float(share[wanted].sum() / share.sum()),
+        "inside": float(diagonal[wanted].sum() / diagonal.sum()),
     }

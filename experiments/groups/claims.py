@@ -5,9 +5,9 @@ import pandas as pd
 
 from diffrac_cvx.typing import Array
 from experiments.groups.cells import AT, GROUPS, NONZERO, PLACES, PLANTED, RIDGE, SHIFT, SIZE, WEIGHTS
-from experiments.groups.law import ABOVE, BELOW, LITTLE, shares_of
+from experiments.groups.law import FACTOR_ABOVE, FACTOR_BELOW, SMALL_FACTOR, group_norms_of
 from experiments.harness.claims import Finding
-from experiments.harness.intervals import Interval, mean_of, share_of
+from experiments.harness.intervals import Interval, mean_of, proportion_of
 
 TITLE = "Groups of columns"
 ABOUT = (
@@ -63,13 +63,13 @@ def chosen(rows: pd.DataFrame, measure: str, by: str | None = None) -> Array:
 
 def somewhere(rows: pd.DataFrame) -> Interval:
     """Return the share of tables whose planted set is found at one weight at least."""
-    return share_of(at_weights(rows, "exact").max(axis=1))
+    return proportion_of(at_weights(rows, "exact").max(axis=1))
 
 
 def summary(rows: pd.DataFrame, measure: str, by: str | None = None) -> Interval:
     """Return a measure at the weights chosen, with its interval: a share where it is one."""
     values = chosen(rows, measure, by)
-    return share_of(values) if measure == "exact" else mean_of(values)
+    return proportion_of(values) if measure == "exact" else mean_of(values)
 
 
 def of_method(rows: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def of_method(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     return rows[rows["method"] == method]
 
 
-def support(rows: pd.DataFrame, axis: str, says: str) -> Finding:
+def support(rows: pd.DataFrame, axis: str, statement: str) -> Finding:
     """How often the planted groups are found."""
     parts = []
     for value, here in rows.groupby(axis):
@@ -87,7 +87,7 @@ def support(rows: pd.DataFrame, axis: str, says: str) -> Finding:
             for method in ("groups", "l1")
         ]
         parts.append(f"{axis} = {value:g}: {'; '.join(both)}")
-    return Finding(says, "; ".join(parts) + ".", "For l1 a group is found where any of its columns is.")
+    return Finding(statement, "; ".join(parts) + ".", "For l1 a group is found where any of its columns is.")
 
 
 def labels(rows: pd.DataFrame) -> Finding:
@@ -128,7 +128,7 @@ def difference(rows: pd.DataFrame, first: str, second: str, measure: str) -> Int
 
 def wrong_groups(rows: pd.DataFrame) -> Finding:
     """What wrong groups cost."""
-    exact = share_of(
+    exact = proportion_of(
         np.concatenate([chosen(here, "exact") for _, here in of_method(rows, "wrong groups").groupby("n")])
     )
     return Finding(
@@ -171,7 +171,7 @@ def matrix(rows: pd.DataFrame) -> Finding:
 
 def effective(planted: float, decay: float) -> float:
     """Return (sum |v_g|)^2 / |v|^2 of a direction."""
-    return float(shares_of(int(planted), float(decay)).sum() ** 2)
+    return float(group_norms_of(int(planted), float(decay)).sum() ** 2)
 
 
 def measured(rows: pd.DataFrame) -> Interval:
@@ -238,11 +238,11 @@ def uneven(law: pd.DataFrame) -> Finding:
 def sides(law: pd.DataFrame) -> Finding:
     """Whether the components are those that the weight says."""
     rows = normal(law)
-    joined = share_of((rows["joined"] < rows["planted"]).to_numpy())
-    separate = share_of((rows["separate"] == rows["planted"]).to_numpy())
+    joined = proportion_of((rows["joined"] < rows["planted"]).to_numpy())
+    separate = proportion_of((rows["separate"] == rows["planted"]).to_numpy())
     return Finding(
         "the weight is found from one solution; components on both sides of it",
-        f"Some planted groups act together at {BELOW:g} of it: {joined:.2f}. None, proved, at {ABOVE:g} of it: "
+        f"Some planted groups act together at {FACTOR_BELOW:g} of it: {joined:.2f}. None, proved, at {FACTOR_ABOVE:g} of it: "
         f"{separate:.2f}. {len(rows)} tables.",
     )
 
@@ -253,7 +253,7 @@ def two_values(law: pd.DataFrame) -> Finding:
     separate = int((rows["separate"] == rows["planted"]).sum())
     return Finding(
         "columns of -1 and 1, all orthogonal: V is block diagonal at every weight",
-        f"At {LITTLE:g} of the weight for normal columns no two planted groups act together, proved, in {separate} of {len(rows)} "
+        f"At {SMALL_FACTOR:g} of the weight for normal columns no two planted groups act together, proved, in {separate} of {len(rows)} "
         f"tables; the largest w^2 (s - 1) d / (1 + w^2) is {(rows['share'] / rows['predicted']).max():.0e}.",
         "All points are equally far from the mean, so that V = tI leaves nothing to gain.",
     )

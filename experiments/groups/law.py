@@ -7,40 +7,40 @@ from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 
 GROUPS = 8
-LARGE = 0.5  # a weight at which no two groups act together
+LARGE_WEIGHT = 0.5  # a weight at which no two groups act together
 TOL = 1e-8
-BELOW, ABOVE = 0.8, 1.25  # times the least weight, where the components are looked at
-LITTLE = 0.1  # of the weight of normal columns: where those of two values are looked at
+FACTOR_BELOW, FACTOR_ABOVE = 0.8, 1.25  # times the least weight, where the components are looked at
+SMALL_FACTOR = 0.1  # of the weight of normal columns: where those of two values are looked at
 JOINED = 0.01  # by how much the norm of a block may be below its bound, where groups act together
 LOG2_ROWS = 8  # of the table of two values
 
 
-def shares_of(planted: int, decay: float) -> Array:
+def group_norms_of(planted: int, decay: float) -> Array:
     """Return the norms of the parts of a unit direction in its groups, each `decay` times the one before."""
     norms = decay ** np.arange(planted)
     return np.asarray(norms / np.linalg.norm(norms))
 
 
-def predicted(shares: Array, d: int) -> float:
+def predicted_threshold(group_norms: Array, d: int) -> float:
     r"""Return about the least :math:`w^2 / (1 + a^2 + w^2)` of block-diagonal solutions, normal columns.
 
     .. math:: \frac1d \cdot \frac{\max_{g \ne h} t_g t_h}{\sum_{g \ne h} t_g^2 t_h^2}, \qquad t_g = |v_g| / |v|,
               \qquad \text{for } s \text{ equal parts } \frac{1}{(s - 1) d}.
     """
-    products = np.outer(shares, shares)
+    products = np.outer(group_norms, group_norms)
     np.fill_diagonal(products, 0.0)
     return float(products.max() / np.sum(products**2) / d)
 
 
-def normal_table(n: int, size: int, shares: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def normal_table(n: int, size: int, group_norms: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return X (n, d) and v with X'X = nI and Xv = y for balanced y; the other directions are normal."""
     d = GROUPS * size
     y = rng.permutation(np.resize([-1.0, 1.0], n))
     others = np.linalg.qr(np.column_stack([np.ones(n), y, rng.standard_normal((n, d - 1))]))[0][:, 2:]
     v = np.zeros(d)
-    for g, share in enumerate(shares):
+    for g, norm in enumerate(group_norms):
         part = rng.standard_normal(size)
-        v[g * size : (g + 1) * size] = share * part / np.linalg.norm(part)
+        v[g * size : (g + 1) * size] = norm * part / np.linalg.norm(part)
     return np.outer(y, v) + n**0.5 * others @ np.linalg.svd(v[None])[2][1:], v
 
 
@@ -77,19 +77,19 @@ def measure_law(columns: str, size: int, planted: int, decay: float, ridge: floa
     """
     d = GROUPS * size
     rng = np.random.default_rng([2017, 26, size, planted, int(100 * decay), int(100 * ridge), per_d, replication])
-    shares, two_values = shares_of(planted, decay), columns == "two values"
-    X = two_valued_table(size, rng) if two_values else normal_table(per_d * d, size, shares, rng)[0]
+    group_norms, two_values = group_norms_of(planted, decay), columns == "two values"
+    X = two_valued_table(size, rng) if two_values else normal_table(per_d * d, size, group_norms, rng)[0]
     labels, used = np.repeat(np.arange(GROUPS), size), slice(planted * size)
-    solution = solve(X, dc.Penalty(lam=LARGE, ridge=ridge, groups=labels))
+    solution = solve(X, dc.Penalty(lam=LARGE_WEIGHT, ridge=ridge, groups=labels))
     q = np.sum((X @ np.asarray(solution.V)) * X, axis=1)
-    M = (X.T * q**-0.5) @ X / len(X) / (1.0 + ridge + LARGE)
+    M = (X.T * q**-0.5) @ X / len(X) / (1.0 + ridge + LARGE_WEIGHT)
     blocks = M.reshape(GROUPS, size, GROUPS, size).transpose(0, 2, 1, 3)
     norms = np.linalg.norm(blocks, 2, axis=(2, 3))
     np.fill_diagonal(norms, 0.0)
-    share, about = float(norms[:planted, :planted].max()), predicted(shares, d)
-    row: Row = {"n": len(X), "d": d, "share": share, "predicted": about}
-    base = LITTLE * about if two_values else share
-    for name, factor, rtol in (("joined", BELOW, JOINED), ("separate", ABOVE, None)):
+    threshold, about = float(norms[:planted, :planted].max()), predicted_threshold(group_norms, d)
+    row: Row = {"n": len(X), "d": d, "share": threshold, "predicted": about}
+    base = SMALL_FACTOR * about if two_values else threshold
+    for name, factor, rtol in (("joined", FACTOR_BELOW, JOINED), ("separate", FACTOR_ABOVE, None)):
         penalty = dc.Penalty(lam=factor * (1.0 + ridge) * base / (1.0 - base), ridge=ridge, groups=labels)
         components = dc.find_components(X, solve(X, penalty), penalty=penalty, rtol=rtol)
         row[name] = len(np.unique(components[used]))

@@ -11,12 +11,12 @@ from experiments.groups.cells import AT, PLACES, SHIFT
 from experiments.groups.claims import NAMES, effective, measured, normal, of_method, somewhere, summary
 from experiments.harness.beyond import draw_intervals, panels
 from experiments.harness.intervals import Interval
-from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 
 STYLES = {
     "groups": Style(ACCENT, "-", "o"),
-    "l1": Style(SECOND, "-", "s"),
-    "wrong groups": Style(GREY, "-.", "^"),
+    "l1": Style(SECONDARY, "-", "s"),
+    "wrong groups": Style(GRAY, "-.", "^"),
 }
 MOVES = {"groups": -0.05, "l1": 0.0, "wrong groups": 0.05}  # so that no interval covers another
 BARS = {"ms": 3, "elinewidth": 0.7, "capsize": 1.5}

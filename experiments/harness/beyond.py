@@ -12,19 +12,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.harness.claims import Finding, Verdict, judge
-from experiments.harness.intervals import Interval, percent, share_of
+from experiments.harness.intervals import Interval, percent, proportion_of
 from experiments.harness.style import PAGE, STYLE, save, whiskers_of
 
-LEAST = 12  # rows that a rule on a share needs
+MIN_ROWS = 12  # rows that a rule on a share needs
 
 
-def ruled(says: str, measured: str, verdict: Verdict, rule: str, comment: str = "") -> Finding:
+def ruled(statement: str, measured: str, verdict: Verdict, rule: str, comment: str = "") -> Finding:
     """Return a finding whose comment ends with its rule and what the rule gives."""
-    return Finding(says, measured, f"{comment} Rule: {rule} It says: {verdict.value}.".lstrip())
+    return Finding(statement, measured, f"{comment} Rule: {rule} It says: {verdict.value}.".lstrip())
 
 
 def of_most(
-    says: str,
+    statement: str,
     successes: npt.ArrayLike,
     measured: str,
     rule: str = "it is so on {most}",
@@ -38,12 +38,12 @@ def of_most(
     In the words the share stands for ``{share}``, the number of rows for ``{count}``, the demand for ``{most}``.
     """
     successes = np.asarray(successes)
-    share, tested = share_of(successes), len(successes) >= LEAST
+    proportion, tested = proportion_of(successes), len(successes) >= MIN_ROWS
     demand = rule.format(most="at least 90 % (80 % at the lower end)")
     return ruled(
-        says,
-        measured.format(share=percent(share), count=len(successes)),
-        judge(share.value >= 0.9 and share.low >= 0.8, share.value >= partly, tested=tested),
+        statement,
+        measured.format(share=percent(proportion), count=len(successes)),
+        judge(proportion.value >= 0.9 and proportion.low >= 0.8, proportion.value >= partly, tested=tested),
         f"agrees if {demand}, in part from {100 * partly:.0f} %{end}",
         comment,
     )

@@ -11,7 +11,7 @@ import scipy.optimize
 from diffrac_cvx.typing import Array
 from experiments.harness.intervals import DRAWS, UNKNOWN, Interval, interval_of
 
-FROM = 8  # the least dimension that a power law is fitted to
+MIN_DIMENSION = 8  # the least dimension that a power law is fitted to
 LEAST_DIMENSIONS = 4  # with a boundary inside the grid, below which nothing is fitted
 
 
@@ -62,8 +62,8 @@ def crossing(n: Array, rate: Array) -> tuple[float, int]:
     if rate[-1] < 0.5:
         return float(n[-1]), 1
     above = int(np.argmax(rate >= 0.5))
-    share = (0.5 - rate[above - 1]) / (rate[above] - rate[above - 1])
-    return float(n[above - 1] + share * (n[above] - n[above - 1])), 0
+    fraction = (0.5 - rate[above - 1]) / (rate[above] - rate[above - 1])
+    return float(n[above - 1] + fraction * (n[above] - n[above - 1])), 0
 
 
 def find_boundary(table: pd.DataFrame, column: str) -> Boundary:
@@ -103,7 +103,7 @@ def collect(found: Sequence[Boundary]) -> Boundary:
     return Boundary(*(np.concatenate(columns, axis=-1) for columns in zip(*found, strict=True)))
 
 
-def fit_power(found: Boundary, from_d: float = FROM) -> PowerLaw:
+def fit_power(found: Boundary, from_d: float = MIN_DIMENSION) -> PowerLaw:
     """Return the power law through the boundaries inside the grid; NaN with fewer than `LEAST_DIMENSIONS`."""
     use = found.inside & (found.d >= from_d)
     if use.sum() < LEAST_DIMENSIONS:

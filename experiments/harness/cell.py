@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from diffrac_cvx.errors import ResourceError
-from diffrac_cvx.machine.processes import Answer, Call, OutOfTimeError, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import Call, CallResult, OutOfTimeError, Worker, WorkerDiedError
 from experiments.harness.log import Row
 
 Cell = Mapping[str, Any]
@@ -32,7 +32,7 @@ def measure_by(
     return row
 
 
-def call_again(call: Callable[[], Answer]) -> Answer:
+def call_again(call: Callable[[], CallResult]) -> CallResult:
     """Do a call, again where its process is ended from outside: that says nothing of the cell unless it repeats."""
     for _ in range(TRIES - 1):
         try:

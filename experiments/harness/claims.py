@@ -56,13 +56,13 @@ class Finding:
 
     Attributes
     ----------
-    says : str
+    statement : str
         What was looked at.
     measured, comment : str
         As of a `Claim`.
     """
 
-    says: str
+    statement: str
     measured: str
     comment: str = ""
 
@@ -94,6 +94,6 @@ def format_claims(claims: Iterable[Claim | Finding]) -> str:
 def describe(claim: Claim | Finding) -> str:
     """Return a claim in one line."""
     if isinstance(claim, Finding):
-        return f"[beyond the paper] {claim.says} -- {claim.measured} {claim.comment}".rstrip()
-    said = f"{claim.statement.place}: {claim.statement.says}"
-    return f"[{claim.verdict.value}] {said} -- {claim.measured} {claim.comment}".rstrip()
+        return f"[beyond the paper] {claim.statement} -- {claim.measured} {claim.comment}".rstrip()
+    statement = f"{claim.statement.place}: {claim.statement.text}"
+    return f"[{claim.verdict.value}] {statement} -- {claim.measured} {claim.comment}".rstrip()

@@ -187,6 +187,6 @@ def measure_there(task: Task, cell: Cell) -> Row:
 
 
 def end_processes(sweep: str) -> None:
-    """End the processes of a sweep; those of a command that was killed end by themselves, `processes.IDLE` later."""
+    """End the processes of a sweep; those of a command that was killed end by themselves, `processes.IDLE_TIMEOUT` later."""
     for place in [place for place in PROCESSES if place[0] == sweep]:
         PROCESSES.pop(place).close()

@@ -168,12 +168,14 @@ def folder_for(experiment: Experiment, values: argparse.Namespace, cells: Sequen
     path = (folder / experiment.name).with_suffix(".csv")
     if path.exists() and not values.replace and (values.out or folder != LOGS):
         left_out = cells_left_out(path, cells)
-        says = f"{path} has {len(left_out)} rows of cells that this run does not measure"
+        message = f"{path} has {len(left_out)} rows of cells that this run does not measure"
         if len(left_out) and values.out:
-            raise SweepError(f"{says}: name another folder by --out, or replace the table by --replace")
+            raise SweepError(f"{message}: name another folder by --out, or replace the table by --replace")
         if len(left_out):
             folder = PARTIAL
-            print(f"{says}: it stays as it is, and the results are written to {folder} (--replace: to {path.parent})")
+            print(
+                f"{message}: it stays as it is, and the results are written to {folder} (--replace: to {path.parent})"
+            )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):  # now, and not after hours

@@ -80,20 +80,20 @@ def median_of(sample: npt.ArrayLike) -> Interval:
     return bootstrap(sample, np.median)
 
 
-def share_of(successes: npt.ArrayLike) -> Interval:
+def proportion_of(successes: npt.ArrayLike) -> Interval:
     """Return a share of successes with Wilson's interval, which holds for shares of 0 and 1 too."""
     successes = np.asarray(successes, dtype=float)
     n, z = len(successes), 1.959964
     if n == 0:
         return UNKNOWN
-    share = float(successes.mean())
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5
-    return Interval(share, max(min(middle - half, share), 0.0), max(middle + half, share))
+    proportion = float(successes.mean())
+    middle = (proportion + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * (proportion * (1 - proportion) / n + z**2 / (4 * n**2)) ** 0.5
+    return Interval(proportion, max(min(middle - half, proportion), 0.0), max(middle + half, proportion))
 
 
-def percent(share: Interval) -> str:
+def percent(proportion: Interval) -> str:
     """Return a share in percent with its interval."""
-    if np.isnan(share.value):
+    if np.isnan(proportion.value):
         return "none"
-    return f"{100 * share.value:.0f} % ({100 * max(share.low, 0.0):.0f} to {100 * min(share.high, 1.0):.0f})"
+    return f"{100 * proportion.value:.0f} % ({100 * max(proportion.low, 0.0):.0f} to {100 * min(proportion.high, 1.0):.0f})"

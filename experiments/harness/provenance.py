@@ -15,6 +15,7 @@ from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
+from textwrap import indent
 from typing import NamedTuple
 
 from diffrac_cvx.machine.writing import write_text
@@ -30,8 +31,8 @@ Sources = Mapping[str, str]  # from the name of a module to its text
 
 def read_sources(root: Path = ROOT) -> dict[str, str]:
     """Return the modules of a folder that holds the packages."""
-    paths = [path for package in PACKAGES for path in sorted((root / package).rglob("*.py"))]
-    return {name_of(path.relative_to(root)): path.read_text(encoding="utf-8") for path in paths}
+    paths = [path for package in PACKAGES for path in sorted((root / package).rglob("*.py*")) if is_source(path)]
+    return with_stubs({path.relative_to(root): path.read_text(encoding="utf-8") for path in paths})
 
 
 def read_commit(commit: str) -> dict[str, str]:
@@ -40,9 +41,25 @@ def read_commit(commit: str) -> dict[str, str]:
     found = {}
     with tarfile.open(fileobj=BytesIO(packed)) as files:
         for member in files:
-            content = files.extractfile(member) if member.name.endswith(".py") else None
+            content = files.extractfile(member) if is_source(Path(member.name)) else None
             if content is not None:
-                found[name_of(Path(member.name))] = content.read().decode()
+                found[Path(member.name)] = content.read().decode()
+    return with_stubs(found)
+
+
+def is_source(path: Path) -> bool:
+    """Whether a file is a module or the stub of one."""
+    return path.suffix in (".py", ".pyi")
+
+
+def with_stubs(texts: Mapping[Path, str]) -> dict[str, str]:
+    """Return the text of each module by its name; the imports of a stub, from its own package, are for types alone."""
+    found = {}
+    for path, text in texts.items():
+        if path.suffix == ".py":
+            stub = texts.get(path.with_suffix(".pyi"), "").replace("from . ", f"from {name_of(path)} ")
+            types = indent(stub.replace("from .", f"from {name_of(path)}."), "    ")
+            found[name_of(path)] = f"{text}\nif TYPE_CHECKING:\n{types}" if types else text
     return found
 
 

@@ -131,7 +131,7 @@ def summarize(claims: dict[str, Claim], verdicts: Sequence[Verdict] = NOT_SIMPLE
     lines = [count_verdicts(claims), ""]
     for verdict in verdicts:
         named = [claims[s.name] for s in STATEMENTS if s.name in claims and claims[s.name].verdict is verdict]
-        lines += [f"- **{capital(verdict.value)}**: {c.statement.place} ({c.statement.says})." for c in named]
+        lines += [f"- **{capital(verdict.value)}**: {c.statement.place} ({c.statement.text})." for c in named]
     return "\n".join([*lines, ""])
 
 
@@ -143,8 +143,8 @@ def format_list(claims: dict[str, Claim]) -> str:
             held = claims[statement.name].verdict.value
         else:
             held = ", ".join(f"`tests/{test}`" for test in statement.tests) or "**open**"
-        says = statement.says.replace("|", "\\|")
-        lines.append(f"| {number} | {statement.place} | {says} | {held} |")
+        text = statement.text.replace("|", "\\|")
+        lines.append(f"| {number} | {statement.place} | {text} | {held} |")
     return "\n".join([*lines, ""])
 
 
@@ -162,12 +162,12 @@ def format_section(section: Section) -> str:
         lines.append("")
     for claim in section.claims:
         place = f"{STATEMENTS.index(claim.statement) + 1}. {claim.statement.place}"
-        lines.append(f"- **{place}: {claim.verdict.value}.** {capital(claim.statement.says)}.")
+        lines.append(f"- **{place}: {claim.verdict.value}.** {capital(claim.statement.text)}.")
         lines.append(f"  *Measured:* {claim.measured} *Rule:* {claim.rule}{comment_of(claim)}")
     if section.findings:
         lines += ["", "Beyond the paper:", ""]
     for finding in section.findings:
-        lines += [f"- **{capital(finding.says)}.** {finding.measured}{comment_of(finding)}"]
+        lines += [f"- **{capital(finding.statement)}.** {finding.measured}{comment_of(finding)}"]
     return "\n".join([*lines, ""])
 
 
@@ -197,7 +197,7 @@ def main() -> int:
     print(f"wrote {PAGE} and {README}: {count_verdicts(claims)}")
     missing = open_statements(sections)
     for statement in missing:
-        print(f"neither a verdict nor a test: {statement.place}: {statement.says} ({statement.name})", file=sys.stderr)
+        print(f"neither a verdict nor a test: {statement.place}: {statement.text} ({statement.name})", file=sys.stderr)
     return 1 if missing else 0
 
 

@@ -15,7 +15,7 @@ class Statement:
         What claims refer to it by.
     place : str
         Where the paper says it.
-    says : str
+    text : str
         The statement, in our words.
     tests : tuple of str
         The tests that hold it, ``file.py::function``; empty where a table decides.
@@ -23,7 +23,7 @@ class Statement:
 
     name: str
     place: str
-    says: str
+    text: str
     tests: tuple[str, ...] = ()
 
 

@@ -16,8 +16,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from diffrac_cvx.machine.writing import whole_file
-from diffrac_cvx.plotting.canvas import ACCENT, GREY, SECOND, Style
+from diffrac_cvx.machine.writing import atomic_file
+from diffrac_cvx.plotting.canvas import ACCENT, GRAY, SECONDARY, Style
 from diffrac_cvx.typing import Array
 from experiments.harness.intervals import Interval
 
@@ -25,8 +25,8 @@ PAGE = 6.75  # inches, the text width of a journal page
 GREEN = "#1b7837"
 
 __all__ = [
-    "ACCENT", "GREEN", "GREY", "PAGE", "SECOND", "STYLE", "label_lines", "noted", "open_marks", "save", "whiskers_of",
-    "with_band", "with_intervals",
+    "ACCENT", "GRAY", "GREEN", "PAGE", "SECONDARY", "STYLE", "label_lines", "noted", "open_marks", "save",
+    "whiskers_of", "with_band", "with_intervals",
 ]  # fmt: skip
 STYLE: Any = {
     "font.size": 8,
@@ -62,11 +62,11 @@ def noted(text: str) -> Iterator[None]:
 def save(figure: Figure, stem: Path) -> None:
     """Write a figure as PDF and PNG, without dates so that the same table gives the same files."""
     if NOTE.get():
-        figure.suptitle(NOTE.get(), fontsize=8, color=SECOND)
+        figure.suptitle(NOTE.get(), fontsize=8, color=SECONDARY)
     stem.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(stem.with_suffix(".pdf")) as part:
+    with atomic_file(stem.with_suffix(".pdf")) as part:
         figure.savefig(part, metadata={"CreationDate": None, "Creator": None, "Producer": None})
-    with whole_file(stem.with_suffix(".png")) as part:
+    with atomic_file(stem.with_suffix(".png")) as part:
         figure.savefig(part, metadata={"Software": None})
     plt.close(figure)
 

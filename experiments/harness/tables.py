@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.machine.writing import as_text, whole_file
+from diffrac_cvx.machine.writing import atomic_file, escape_formula
 
 DIGITS = 9  # significant digits kept in a table, fewer than rounding could disturb
 PROVED = {  # how a column with such a word in its name is rounded: proved bounds outwards
@@ -47,14 +47,14 @@ def format_table(table: pd.DataFrame) -> str:
         rounding = rounding_of(str(column.name))
         return column.map(lambda entry: entry_of(entry, rounding))
 
-    text: str = table.apply(column_of).rename(columns=as_text).to_csv(index=False, lineterminator="\n")
+    text: str = table.apply(column_of).rename(columns=escape_formula).to_csv(index=False, lineterminator="\n")
     return text
 
 
 def entry_of(entry: Any, rounding: str) -> Any:
     """Return an entry as it is written."""
     if isinstance(entry, str):  # a carriage return, which pandas does not quote, would end the row
-        return as_text(entry.replace("\r", "\n"))
+        return escape_formula(entry.replace("\r", "\n"))
     return rounded(entry, rounding) if isinstance(entry, float) else entry
 
 
@@ -74,7 +74,7 @@ def rounded(number: float, rounding: str) -> float:
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table in one piece: a reader sees the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         part.write_text(format_table(table), encoding="utf-8", newline="")
 
 

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.mixture import GaussianMixture
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
@@ -82,7 +82,7 @@ def measure(data: str, method: str, replication: int) -> Row:
     """Cluster one set, standardised, by one method with its defaults, the number of clusters known."""
     X, classes = DATA[data](replication)
     X, k = X[:, X.std(axis=0) > 0.0], int(classes.max()) + 1
-    X = standardise(X - X.mean(axis=0)).X
+    X = standardize_columns(X - X.mean(axis=0)).X
     begun = time.perf_counter()
     model = model_of(method, k, replication)
     with warnings.catch_warnings():
@@ -92,7 +92,7 @@ def measure(data: str, method: str, replication: int) -> Row:
         "n": len(X),
         "d": X.shape[1],
         "K": k,
-        "adjusted_rand": dc.metrics.adjusted_rand_index(classes, labels),
+        "adjusted_rand": dc.metrics.adjusted_rand_score(classes, labels),
         "cost": dc.certify_clusters(X, labels, 0.0, k, ridge=dc.DiffracClustering().ridge).objective,
         "lower": getattr(model, "lower_bound_", np.nan),
         "seconds": time.perf_counter() - begun,

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 from experiments.harness.claims import Finding
 from experiments.many_clusters.cells import METHODS, STARTS
 

@@ -7,13 +7,13 @@ import pandas as pd
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND
+from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY
 from experiments.many_clusters.claims import means
 
 STYLES = {
     "together": Style(ACCENT, "", "o"),
-    "splits": Style(SECOND, "", "^"),
-    "k-means": Style(GREY, "", "s"),
+    "splits": Style(SECONDARY, "", "^"),
+    "k-means": Style(GRAY, "", "s"),
     "Gaussian mixture": Style(GREEN, "", "v"),
 }
 

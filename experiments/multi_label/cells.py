@@ -13,7 +13,7 @@ from diffrac_cvx.rounding import LabelMixture
 from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.multi_label.data import OWN, load_labelled
+from experiments.multi_label.data import OWN, load_labeled
 
 SETS = ("corel5k", "yeast", "scene", "digits")
 COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
@@ -28,12 +28,12 @@ def cells_of(grid: str, sets: Sequence[str] = SETS) -> list[Cell]:
     """Return the cells of a grid, over the sets that can be loaded; the first one has the cells of Figure 6."""
     if grid != "full":
         sets = [name for name in sets if name == "digits" or OWN in name]
-    sets = keep_loadable(sets, load_labelled)
+    sets = keep_loadable(sets, load_labeled)
     counts = COUNTS if grid == "full" else COUNTS[:8:3]
     usual = {"nu": [NU], "ridge": [RIDGE]}
     cells: list[Cell] = []
     for name in sets:
-        data = load_labelled(name)
+        data = load_labeled(name)
         most = min(data.X.shape[1] - 1, len(data.X) // 4)
         ks = [k for k in counts if k <= most]
         for method, runs in METHODS.items():
@@ -53,12 +53,12 @@ def solve_relaxation(name: str, nu: float = NU, ridge: float = RIDGE) -> Result:
     A loose tolerance is meant: FISTA's smoothed solution spreads its weight over all labels, where an exact one may
     leave some of them out.
     """
-    return dc.fista(load_labelled(name).X, nu, dc.Penalty(a=ridge), tol=TOLERANCE)
+    return dc.fista(load_labeled(name).X, nu, dc.Penalty(a=ridge), tol=TOLERANCE)
 
 
 def measure(data_set: str, method: str, k: int, run: int, nu: float, ridge: float) -> Row:
     """Find k labels by one method."""
-    data = load_labelled(data_set)
+    data = load_labeled(data_set)
     if method == "correlations":
         return correlations_with(data_set, run, k)
     found = labels_of(data_set, method, k, run, nu=nu, ridge=ridge)
@@ -79,7 +79,7 @@ def measure(data_set: str, method: str, k: int, run: int, nu: float, ridge: floa
 
 def correlations_with(name: str, j: int, k: int) -> Row:
     """Return the absolute correlations of the true label j with the k found ones, and the largest with random ones."""
-    data = load_labelled(name)
+    data = load_labeled(name)
     true = data.Y[:, [j]]
     profile = dc.metrics.label_correlations(true, labels_of(name, "relaxation", k))[:, 0]
     chance = dc.metrics.label_correlations(true, labels_of(name, "random", k))
@@ -94,7 +94,7 @@ def correlations_with(name: str, j: int, k: int) -> Row:
 def mixture_of(name: str, k: int, nu: float, ridge: float) -> LabelMixture:
     """Return k labels of the relaxation of a set, with what else the rounding finds."""
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
-        return dc.rounding.fit_label_mixture(solve_relaxation(name, nu, ridge).F, k, restarts=5)
+        return dc.rounding.fit_label_mixture(solve_relaxation(name, nu, ridge).F, k, n_init=5)
 
 
 @cache
@@ -104,7 +104,7 @@ def labels_of(name: str, method: str, k: int, run: int = 0, *, nu: float = NU, r
     The rows of F are those of the k-way relaxation `multiclass` up to one constant column, so "k-means of F" is its
     rounding.
     """
-    X = load_labelled(name).X
+    X = load_labeled(name).X
     if method in ("relaxation", "setting"):
         return mixture_of(name, k, nu, ridge).labels
     if method != "random":

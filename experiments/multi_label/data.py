@@ -10,7 +10,7 @@ import sklearn.datasets
 import diffrac_cvx as dc
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import as_matrix
-from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 
 COREL_ROWS, COREL_LABELS = 2000, 80  # the sizes of the paper's COCO experiment
@@ -25,7 +25,7 @@ ATTRIBUTES = {  # of the ten digits
 }
 
 
-class Labelled(NamedTuple):
+class Labeled(NamedTuple):
     """Features (n, d), columns of mean 0 and variance 1, labels (n, K) in {-1, +1}, and the labels' names."""
 
     X: Array
@@ -34,25 +34,25 @@ class Labelled(NamedTuple):
 
 
 @cache
-def load_labelled(name: str) -> Labelled:
+def load_labeled(name: str) -> Labeled:
     """Return a data set by name, or a user's own from two paths; the digits' labels are attributes of the numbers."""
     if OWN in name:
         return read_own(*name.split(OWN))
     if name == "digits":
         X, digit = sklearn.datasets.load_digits(return_X_y=True)
         Y = np.stack([np.where(np.isin(digit, members), 1.0, -1.0) for members in ATTRIBUTES.values()], axis=1)
-        return Labelled(standardise_varying(X), Y, tuple(ATTRIBUTES))
-    X, Y = dc.datasets.load(name, scaling="standardise")
+        return Labeled(standardize_varying(X), Y, tuple(ATTRIBUTES))
+    X, Y = dc.datasets.load(name, scaling="standardize")
     names = dc.datasets.label_names(name)
     if name == "corel5k":
         rows = np.random.default_rng(2017).permutation(len(X))[:COREL_ROWS]
         X, Y = X[rows], Y[rows]
         frequent = np.argsort(-np.sum(Y > 0, axis=0), kind="stable")[:COREL_LABELS]
         Y, names = Y[:, frequent], tuple(names[j] for j in frequent)
-    return Labelled(standardise_varying(X), Y, names)
+    return Labeled(standardize_varying(X), Y, names)
 
 
-def read_own(x: str, y: str) -> Labelled:
+def read_own(x: str, y: str) -> Labeled:
     """Return a user's features and labels, from .npy or .csv; each column of labels has two values."""
     X, Y = read_matrix(x), read_matrix(y)
     if len(X) != len(Y):
@@ -61,7 +61,7 @@ def read_own(x: str, y: str) -> Labelled:
         if len(np.unique(column)) != 2:
             raise DataError(f"column {j} of {y} has {len(np.unique(column))} values; a label has two")
     names = tuple(f"label {j}" for j in range(Y.shape[1]))
-    return Labelled(standardise_varying(X), np.where(Y == Y.max(axis=0), 1.0, -1.0), names)
+    return Labeled(standardize_varying(X), np.where(Y == Y.max(axis=0), 1.0, -1.0), names)
 
 
 def read_matrix(path: str) -> Array:
@@ -76,7 +76,7 @@ def read_matrix(path: str) -> Array:
         raise DataError(f"{path} is not a table of comma-separated numbers: {error}") from None
 
 
-def standardise_varying(X: Array) -> Array:
+def standardize_varying(X: Array) -> Array:
     """Return the columns that vary, at mean 0 and variance 1."""
-    standard = standardise(X).X
+    standard = standardize_columns(X).X
     return np.asarray(standard[:, standard.any(axis=0)])

@@ -9,7 +9,7 @@ from functools import partial
 from experiments.harness.command import Experiment
 from experiments.multi_label.cells import SETTINGS, cells_of, measure
 from experiments.multi_label.claims import claims
-from experiments.multi_label.data import OWN, load_labelled
+from experiments.multi_label.data import OWN, load_labeled
 from experiments.multi_label.plot import draw
 
 
@@ -18,7 +18,7 @@ def choose_data(x: str, y: str) -> Experiment:
     if not x and not y:
         return KNOWN
     name = f"{x}{OWN}{y}"
-    load_labelled(name)  # says what is wrong with them before anything is measured
+    load_labeled(name)  # says what is wrong with them before anything is measured
     return replace(KNOWN, name="multi_label_own", cells=partial(cells_of, sets=(name,)), folder="build")
 
 

@@ -6,15 +6,15 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_band
+from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save, with_band
 from experiments.multi_label.claims import correlation_matrix
 from experiments.multi_label.data import OWN
 
 STYLES = {
     "relaxation": Style(ACCENT, "-", "^"),
     "k-means of F": Style(GREEN, "-.", "s"),
-    "k-means": Style(SECOND, "--", "o"),
-    "random": Style(GREY, ":", "x"),
+    "k-means": Style(SECONDARY, "--", "o"),
+    "random": Style(GRAY, ":", "x"),
 }
 NAMED = 12  # labels named on the heatmap
 

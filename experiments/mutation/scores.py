@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from experiments.harness.intervals import Interval, share_of
+from experiments.harness.intervals import Interval, proportion_of
 
 
 def is_killed(table: pd.DataFrame) -> "pd.Series[bool]":
@@ -15,6 +15,6 @@ def scored(table: pd.DataFrame) -> "pd.Series[bool]":
     return is_killed(table)[table["reason"] == ""]
 
 
-def shares(table: pd.DataFrame) -> tuple[Interval, Interval]:
+def mutation_scores(table: pd.DataFrame) -> tuple[Interval, Interval]:
     """Return the share killed of all mutants, and of those that are not equivalent, with Wilson's intervals."""
-    return share_of(is_killed(table).to_numpy()), share_of(scored(table).to_numpy())
+    return proportion_of(is_killed(table).to_numpy()), proportion_of(scored(table).to_numpy())

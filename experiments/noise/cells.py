@@ -17,7 +17,7 @@ NOISES = (0.0, TINY, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # stan
 REPLICATIONS = 32
 RESTARTS = 10
 TOLERANCE = 1e-6
-SETTINGS = {"restarts": RESTARTS, "tolerance": TOLERANCE}
+SETTINGS = {"n_init": RESTARTS, "tolerance": TOLERANCE}
 
 
 def cells_of(grid: str) -> list[Cell]:
@@ -43,7 +43,7 @@ def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
         "relaxation": dc.rounding.kmeans_centered(result.F),
         "direction": signs(X @ v),
         "known_labels": signs(X @ np.linalg.lstsq(X, y - y.mean())[0]),
-        "cure": dc.baselines.cure(X, restarts=RESTARTS, rng=replication),
+        "cure": dc.baselines.cure(X, n_init=RESTARTS, rng=replication),
         "spectral": dc.baselines.spectral_kurtosis(X),
     }
     labels["refined"] = dc.rounding.refine(X, labels["relaxation"])

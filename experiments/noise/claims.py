@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.claims import Finding
-from experiments.harness.intervals import Interval, mean_of, share_of
+from experiments.harness.intervals import Interval, mean_of, proportion_of
 from experiments.noise.cells import RESTARTS, TINY, TOLERANCE
 
 TITLE = "Noise on the labels"
@@ -70,12 +70,12 @@ def tolerated(table: pd.DataFrame) -> Finding:
 def label_gap(table: pd.DataFrame) -> Finding:
     """What the relaxation proves about the labels."""
     found = table[(table["error_refined"] == 0.0) & (table["noise"] > 0.0)]
-    share = mean_of((found["label_gap"] / found["objective"]).to_numpy())
-    clean = share_of((table[table["noise"] == 0.0]["label_gap"] < CLEAR).to_numpy())
+    ratio = mean_of((found["label_gap"] / found["objective"]).to_numpy())
+    clean = proportion_of((table[table["noise"] == 0.0]["label_gap"] < CLEAR).to_numpy())
     return Finding(
         "the proved gap of the labels",
         f"without noise it is below {CLEAR:g} in {100 * clean.value:.0f} % of the instances; with noise, where the labels "
-        f"found are the planted ones ({len(found)} instances), it is {share:.2f} of their objective in the mean: the lower "
+        f"found are the planted ones ({len(found)} instances), it is {ratio:.2f} of their objective in the mean: the lower "
         "bound is the rest.",
     )
 
@@ -99,8 +99,8 @@ def spikiness(table: pd.DataFrame) -> Finding:
 def blame(table: pd.DataFrame) -> Finding:
     """Whether the criterion or the relaxation is at fault."""
     failed = table[table["error_refined"] - table["error_from_planted"] > EXCESS]
-    better = share_of((failed["objective"] < failed["objective_from_planted"] - CLEAR).to_numpy())
-    worse = share_of((failed["objective"] > failed["objective_from_planted"] + CLEAR).to_numpy())
+    better = proportion_of((failed["objective"] < failed["objective_from_planted"] - CLEAR).to_numpy())
+    worse = proportion_of((failed["objective"] > failed["objective_from_planted"] + CLEAR).to_numpy())
     return Finding(
         "labels away from the planted ones: the criterion or the relaxation",
         f"in {len(failed)} instances the labels found have an error more than {EXCESS:g} above that of alternation from "

@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.harness.intervals import mean_of
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_intervals
+from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save, with_intervals
 from experiments.noise.cells import TINY
 
 MARKS = "osv^"
 RIVALS = {
     "refined": ("relaxation, then alternation", Style(ACCENT, "-", "o")),
-    "cure": ("CURE", Style(SECOND, "--", "^")),
+    "cure": ("CURE", Style(SECONDARY, "--", "^")),
     "spectral": ("spectral", Style(GREEN, "-.", "v")),
 }
 
@@ -72,5 +72,5 @@ def draw_ratios(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:
 def draw_oracle(ax: Axes, rows: pd.DataFrame) -> None:
     """Draw the mean error of the labels by the true direction."""
     mean = rows.groupby("noise")["error_direction"].mean()
-    ax.plot(mean.index, mean, color=GREY, ls=":", lw=1.4, label="true direction")
+    ax.plot(mean.index, mean, color=GRAY, ls=":", lw=1.4, label="true direction")
     ax.set_ylim(-0.03, 1.03)

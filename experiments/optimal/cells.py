@@ -12,7 +12,7 @@ from experiments.choice.sets import DESIGN
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.optimal.instances import (
-    LARGE,
+    LARGE_SETS,
     RIDGE_OF_LARGE,
     RIDGES,
     SETS,
@@ -38,12 +38,12 @@ RESTARTS = 1000
 REACHED = TOL  # labels that cost at most this much more than the best ones found count as optimal
 SECONDS = 10.0  # of low_rank
 TIMES = tuple(float(f"{seconds:.2g}") for seconds in np.geomspace(0.01, 20.0, 15))  # at which the gap is kept
-MOST_LABELLED, MOST_PROGRAMMED = 20, 30  # points up to which all labels are tried, and the integer program
+MOST_LABELED, MOST_PROGRAMMED = 20, 30  # points up to which all labels are tried, and the integer program
 DIMENSIONS = (2, 3)  # in which all directions are tried
-SETTINGS = {"tolerance": TOL, "seconds": LIMITS, "restarts": RESTARTS}
+SETTINGS = {"tolerance": TOL, "seconds": LIMITS, "n_init": RESTARTS}
 
 
-class Watch:
+class BoundsRecorder:
     """A callback that keeps the gaps of a search, and ends it, by processor time, whatever else the machine does."""
 
     def __init__(self, limit: float) -> None:
@@ -70,7 +70,7 @@ def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid: real sets, planted ones, small planted ones."""
     if grid == "full":
         names = keep_loadable(SETS, lambda name: DESIGN[name]())
-        ridges = {name: RIDGES if name not in LARGE else (RIDGE_OF_LARGE,) for name in names}
+        ridges = {name: RIDGES if name not in LARGE_SETS else (RIDGE_OF_LARGE,) for name in names}
         real = [{"name": name, "ridge": ridge} for name in names for ridge in ridges[name]]
         planted = cross(n=(60, 120, 200, 400), d=(3, 5, 8, 12), noise=(0.1, 0.3, 0.5), replication=range(2))
         small = cross(n=(10, 15, 20, 25, 30), d=(2, 3, 5), noise=(0.3, 0.6), replication=[0])
@@ -89,10 +89,10 @@ def measure(part: str, **cell: Any) -> Row:
     instance = make_instance(part, **cell)
     n, d = instance.X.shape
     limit, R = LIMITS[part], whitened_rows(instance.X, instance.ridge)
-    watch = Watch(limit)
-    found = dc.optimal_labels(instance.X, ridge=instance.ridge, tol=TOL, time_limit=PATIENCE * limit, callback=watch)
-    row: Row = {"points": n, "columns": d, "limit": limit, **read(found, watch)}
-    if n <= MOST_LABELLED:
+    recorder = BoundsRecorder(limit)
+    found = dc.optimal_labels(instance.X, ridge=instance.ridge, tol=TOL, time_limit=PATIENCE * limit, callback=recorder)
+    row: Row = {"points": n, "columns": d, "limit": limit, **read(found, recorder)}
+    if n <= MOST_LABELED:
         row |= exact_row("labels", try_all_labels(R))
     if n <= MOST_PROGRAMMED:
         row |= exact_row("program", solve_integer_program(R, limit))
@@ -109,20 +109,20 @@ def measure(part: str, **cell: Any) -> Row:
     return {**row, **judge_labels(instance, R, found)}
 
 
-def read(found: dc.OptimalLabels, watch: Watch) -> Row:
+def read(found: dc.OptimalLabels, recorder: BoundsRecorder) -> Row:
     """Return what is kept of a search: its bracket, its cost, and the gap as time went on."""
-    spent = watch.spent
-    watch.gaps.append((spent, found.gap))
+    spent = recorder.spent
+    recorder.gaps.append((spent, found.gap))
     return {
         "solved": int(found.status is dc.Status.OPTIMAL),
         "status": found.status.name,
         "lower": found.lower,
         "upper": found.upper,
         "gap": found.gap,
-        "root_gap": found.upper - max(found.root, 0.0),
-        "nodes": found.nodes,
+        "root_gap": found.upper - max(found.root_bound, 0.0),
+        "nodes": found.n_nodes,
         "seconds": spent,
-        **{f"gap at {seconds:g}": watch.gap_at(seconds) for seconds in TIMES},
+        **{f"gap at {seconds:g}": recorder.gap_at(seconds) for seconds in TIMES},
     }
 
 
@@ -141,7 +141,7 @@ def judge_labels(instance: Instance, R: Array, found: dc.OptimalLabels) -> Row:
     row: Row = {"seconds of relaxation": time.process_time() - start}
     labels = {name: rounding(relaxed.F) for name, rounding in dc.rounding.ROUNDINGS.items()}
     rounded = labels["kmeans_centered"]
-    labels["k-means"] = dc.baselines.kmeans_standardised(X, rng=0)
+    labels["k-means"] = dc.baselines.kmeans_standardized(X, rng=0)
     labels["one alternation"] = alternate_from(R, random_labels(R, 1, np.random.default_rng(1)))[0]
     labels["rounding, then alternation"] = alternate_from(R, rounded[None, :])[0]
     labels["true classes"] = y

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 from experiments.harness import Finding, Outcome, judge
-from experiments.harness.beyond import LEAST, of_most, ruled
-from experiments.harness.intervals import percent, share_of
+from experiments.harness.beyond import MIN_ROWS, of_most, ruled
+from experiments.harness.intervals import percent, proportion_of
 from experiments.optimal.cells import REACHED, RESTARTS, TOL
 from experiments.optimal.instances import RIDGE_OF_LARGE
 
@@ -30,7 +30,7 @@ def claims(table: pd.DataFrame) -> list[Finding]:
     of_all = (proved, small_root, remaining, program, directions)
     return [
         *(find(table) for find in of_all),
-        *(find(solved) for find in (restarts, roundings, improved, nearer, classes)),
+        *(find(solved) for find in (initializations, roundings, improved, nearer, classes)),
     ]
 
 
@@ -77,9 +77,9 @@ def small_root(table: pd.DataFrame) -> Finding:
     return of_most(
         f"where the root gap is below {SMALL_GAP:g} the labels are proved optimal in time",
         table.loc[near, "solved"],
-        f"{{share}} of {{count}} instances; of the {len(far)} with a larger gap {percent(share_of(far))}.",
+        f"{{share}} of {{count}} instances; of the {len(far)} with a larger gap {percent(proportion_of(far))}.",
         "{most} are solved",
-        end=f"; not tested below {LEAST}.",
+        end=f"; not tested below {MIN_ROWS}.",
     )
 
 
@@ -133,7 +133,7 @@ def directions(table: pd.DataFrame) -> Finding:
     )
 
 
-def restarts(solved: pd.DataFrame) -> Finding:
+def initializations(solved: pd.DataFrame) -> Finding:
     """Restarts of alternation."""
     least = solved["runs that reach"]
     return of_most(
@@ -150,12 +150,12 @@ def roundings(solved: pd.DataFrame) -> Finding:
     for column in [name for name in solved if name.startswith("above ") and name != "above restarts"]:
         above = solved[column]
         words.append(f"{column.removeprefix('above ')} {100 * (above <= REACHED).mean():.0f} %, {cost_above(above)}")
-    share = share_of((solved["above kmeans_centered"] <= REACHED).to_numpy())
+    proportion = proportion_of((solved["above kmeans_centered"] <= REACHED).to_numpy())
     return ruled(
         "the paper's rounding of the relaxation is optimal, to the tolerance",
-        f"kmeans_centered is on {percent(share)} of {len(solved)} instances. Share that is optimal, and median cost above "
+        f"kmeans_centered is on {percent(proportion)} of {len(solved)} instances. Share that is optimal, and median cost above "
         f"the optimum: {'; '.join(words)}.",
-        judge(share.low >= 0.5, share.value >= 0.5, tested=len(solved) >= LEAST),
+        judge(proportion.low >= 0.5, proportion.value >= 0.5, tested=len(solved) >= MIN_ROWS),
         "agrees if the interval of the share is above 50 %, in part if the share is.",
     )
 
@@ -178,19 +178,21 @@ def improved(solved: pd.DataFrame) -> Finding:
 
 def nearer(solved: pd.DataFrame) -> Finding:
     """Whose labels are nearer to the true classes where they differ."""
-    shares = {}
+    is_nearer = {}
     for part in ("real", "planted"):
         rows = solved[solved["part"] == part]
         difference = rows["error of rounding"] - rows["error of optimum"]
-        shares[part] = (difference[difference.abs() > ROUNDING] > 0.0).to_numpy()
-    words = [f"{percent(share_of(better))} of {len(better)} {part} instances" for part, better in shares.items()]
+        is_nearer[part] = (difference[difference.abs() > ROUNDING] > 0.0).to_numpy()
+    words = [
+        f"{percent(proportion_of(better))} of {len(better)} {part} instances" for part, better in is_nearer.items()
+    ]
     real = solved[solved["part"] == "real"]
     medians = ", ".join(f"{who} {real[f'error of {who}'].median():.3f}" for who in ("optimum", "rounding", "k-means"))
-    share = share_of(shares["real"])
+    proportion = proportion_of(is_nearer["real"])
     return ruled(
         "where the two differ the optimum is nearer to the true classes than the rounding",
         f"on {', '.join(words)}. Median errors on the {len(real)} real ones that are solved: {medians}.",
-        judge(share.low > 0.5, share.high > 0.5, tested=len(shares["real"]) >= LEAST),
+        judge(proportion.low > 0.5, proportion.high > 0.5, tested=len(is_nearer["real"]) >= MIN_ROWS),
         "agrees if the interval of the share of real sets is above 50 %, in part if it meets that.",
     )
 

@@ -6,11 +6,11 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
-from experiments.choice.sets import DESIGN, Labelled
+from experiments.choice.sets import DESIGN, Labeled
 
 SETS = tuple(name for name in DESIGN if not name.startswith("digits"))  # those of Table 1, iris, wine, wdbc
 RIDGES = (1.0, 0.3, 0.1, 0.0)
-LARGE = ("dna", "a1a", "w1a")  # where one relaxation takes seconds or minutes: at one ridge
+LARGE_SETS = ("dna", "a1a", "w1a")  # where one relaxation takes seconds or minutes: at one ridge
 RIDGE_OF_LARGE = 0.3
 
 
@@ -33,14 +33,14 @@ def make_instance(
 ) -> Instance:
     """Return a real set by its name, or a planted one, whose seed depends on the rest of the cell alone."""
     if part == "real":
-        found: Labelled = DESIGN[name]()
-        return Instance(standardised(found.X), np.where(found.y > 0, 1.0, -1.0), ridge)
+        found: Labeled = DESIGN[name]()
+        return Instance(standardized(found.X), np.where(found.y > 0, 1.0, -1.0), ridge)
     rng = np.random.default_rng([2017, 26, n, d, round(100 * noise), replication])
     planted = dc.datasets.make_planted(n, d, noise=noise, rng=rng)
-    return Instance(standardised(planted.X), planted.y, ridge)
+    return Instance(standardized(planted.X), planted.y, ridge)
 
 
-def standardised(X: Array) -> Array:
+def standardized(X: Array) -> Array:
     """Return columns of mean 0 and variance 1; constant ones are left out."""
     X = X[:, X.std(axis=0) > 0.0]
     return np.asarray((X - X.mean(axis=0)) / X.std(axis=0))
@@ -54,8 +54,8 @@ def whitened_rows(X: Array, ridge: float) -> Array:
     """
     A = X.T @ X / len(X) + ridge * np.eye(X.shape[1])
     values, vectors = np.linalg.eigh(A)
-    kept = values > 1e-10 * values[-1]
-    return np.asarray(X @ (vectors[:, kept] / np.sqrt(values[kept])) / len(X))
+    mask = values > 1e-10 * values[-1]
+    return np.asarray(X @ (vectors[:, mask] / np.sqrt(values[mask])) / len(X))
 
 
 def cost_of(R: Array, y: Array) -> float:

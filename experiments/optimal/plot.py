@@ -7,20 +7,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 from experiments.optimal.cells import TIMES, TOL
 
 NAMED = {  # sets at a ridge: colour and dashes
-    ("heart", 0.3): (SECOND, "-"),
+    ("heart", 0.3): (SECONDARY, "-"),
     ("breast_cancer", 0.1): (ACCENT, "-"),
     ("wine 0 or 1", 0.0): (GREEN, "-"),
-    ("heart", 1.0): (SECOND, "--"),
-    ("liver_disorders", 1.0): (GREY, "-"),
+    ("heart", 1.0): (SECONDARY, "--"),
+    ("liver_disorders", 1.0): (GRAY, "-"),
     ("wdbc", 0.3): (ACCENT, "--"),
     ("diabetes", 0.3): (GREEN, "--"),
-    ("sonar", 0.3): (GREY, "--"),
+    ("sonar", 0.3): (GRAY, "--"),
 }
-PARTS = {"real": (ACCENT, "o"), "planted": (SECOND, "^"), "small": (GREY, "s")}
+PARTS = {"real": (ACCENT, "o"), "planted": (SECONDARY, "^"), "small": (GRAY, "s")}
 LEAST_GAP = 1e-5  # smaller ones are drawn there
 LOWEST = 5e-6  # of the axis of gaps
 
@@ -37,14 +37,14 @@ def draw_gaps(axes: Axes, table: pd.DataFrame) -> None:
     real = table[table["part"] == "real"]
     chosen = [row for _, row in real.iterrows() if (row["name"], row["ridge"]) in NAMED]
     for row in chosen or [row for _, row in real.iterrows()]:
-        color, dashes = NAMED.get((row["name"], row["ridge"]), (GREY, "-"))
+        color, dashes = NAMED.get((row["name"], row["ridge"]), (GRAY, "-"))
         known = [(seconds, row[f"gap at {seconds:g}"]) for seconds in TIMES if seconds <= row["seconds"]]
         path = np.array([*known, (row["seconds"], row["gap"])], dtype=float)
         label = f"{str(row['name']).replace('_', ' ')}, {row['ridge']:g}"
         axes.plot(path[:, 0], np.maximum(path[:, 1], LEAST_GAP), color=color, ls=dashes, label=label)
         if row["solved"]:
             axes.plot(row["seconds"], max(row["gap"], LEAST_GAP), "o", color=color, ms=4, clip_on=False)
-    axes.axhline(TOL, color=GREY, lw=0.7, ls=":")
+    axes.axhline(TOL, color=GRAY, lw=0.7, ls=":")
     axes.set(xscale="log", yscale="log", xlabel="seconds of processor time", ylabel="proved gap", ylim=(LOWEST, None))
     axes.set_title("(a) sets at a ridge; dot: proved optimal")
     axes.legend(

@@ -283,5 +283,5 @@ def row_of(
 
 def is_proved_diagonal(result: dc.Result) -> bool:
     """Whether every optimal V is proved diagonal."""
-    proved = None if result.components is None else result.components.proved
+    proved = None if result.components is None else result.components.certified
     return proved is not None and int(np.bincount(proved).max()) == 1

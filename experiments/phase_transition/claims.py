@@ -5,7 +5,7 @@ import pandas as pd
 
 from experiments.harness.boundary import Boundary, PowerLaw, find_boundary, fit_power
 from experiments.harness.claims import Claim, Finding, judge
-from experiments.harness.intervals import Interval, interval_of, mean_of, share_of
+from experiments.harness.intervals import Interval, interval_of, mean_of, proportion_of
 from experiments.phase_transition.cells import INTERIOR, INTERIOR_D, LOOSE_TOL, PANELS
 from experiments.theory.unique_solution import statistical_dimension
 
@@ -145,9 +145,9 @@ def spiked(table: pd.DataFrame) -> Claim:
     )
 
 
-def percent(share: Interval) -> str:
+def percent(proportion: Interval) -> str:
     """Return a share in per cent with its interval."""
-    return f"{100 * share.value:.1f} % ({100 * share.low:.1f} to {100 * share.high:.1f} %)"
+    return f"{100 * proportion.value:.1f} % ({100 * proportion.low:.1f} to {100 * proportion.high:.1f} %)"
 
 
 def by_replication(table: pd.DataFrame, successes: pd.Series) -> Interval:
@@ -253,12 +253,12 @@ def same_scaling(table: pd.DataFrame, interior: pd.DataFrame) -> Claim:
 
 def seldom_both(table: pd.DataFrame, interior: pd.DataFrame) -> Claim:
     """Instances of higher rank and low error, by both solvers."""
-    shares = [by_replication(cells, is_both(cells)) for cells in (table, interior)]
+    proportions = [by_replication(cells, is_both(cells)) for cells in (table, interior)]
     return Claim(
         "fig1-seldom-both",
-        f"{percent(shares[0])} of the instances have an error below {LOW:g} and a solution that is not of rank one by "
-        f"low_rank; {percent(shares[1])} of those with d up to {INTERIOR_D} by an interior point.",
-        judge(all(share.high < 0.05 for share in shares), all(share.low < 0.1 for share in shares)),
+        f"{percent(proportions[0])} of the instances have an error below {LOW:g} and a solution that is not of rank one by "
+        f"low_rank; {percent(proportions[1])} of those with d up to {INTERIOR_D} by an interior point.",
+        judge(all(proportion.high < 0.05 for proportion in proportions), all(share.low < 0.1 for share in proportions)),
         "agrees if by both solvers the interval of the share lies below 5 %, in part if it reaches below 10 %.",
         "The share depends on the grid, which is dense around the boundary.",
     )
@@ -286,7 +286,7 @@ def points_of_the_face(affine: pd.DataFrame, interior: pd.DataFrame) -> Finding:
 
 def always_rank_one(table: pd.DataFrame) -> Claim:
     """Rank one for l = 1, whatever n and d."""
-    everywhere, enough = share_of(table["rank_one"]), by_replication(*rows_from(table, 1.0))
+    everywhere, enough = proportion_of(table["rank_one"]), by_replication(*rows_from(table, 1.0))
     return Claim(
         "one-sparse-rank-one",
         f"the rank-one solution is the only one in {100 * everywhere.value:.0f} % of {len(table)} instances with n from "
@@ -300,8 +300,8 @@ def always_rank_one(table: pd.DataFrame) -> Claim:
 
 def rows_from(table: pd.DataFrame, multiple: float) -> tuple[pd.DataFrame, pd.Series]:
     """Return the rows with n at least a multiple of d, and their verdicts on the rank."""
-    kept = table[table["n"] >= multiple * table["d"]]
-    return kept, kept["rank_one"]
+    selected = table[table["n"] >= multiple * table["d"]]
+    return selected, selected["rank_one"]
 
 
 def constants(table: pd.DataFrame) -> Finding:
@@ -332,8 +332,8 @@ def error_of_directions(panel: dict[str, pd.DataFrame]) -> Finding:
     for reading, words in READINGS.items():
         part = panel[f"4-sparse rotated, {reading}"]
         narrow, wide = (part[part["spread"].between(*ends)] for ends in ((1.0, 2.5), (2.5, 4.0)))
-        shares = [mean_of(half.groupby(["d", "replication"])["recovered"].mean()) for half in (narrow, wide)]
+        fractions = [mean_of(half.groupby(["d", "replication"])["recovered"].mean()) for half in (narrow, wide)]
         parts.append(
-            f"at {words} {shares[0]:.2f} of the cells with s < 2.5 are recovered and {shares[1]:.2f} of the others"
+            f"at {words} {fractions[0]:.2f} of the cells with s < 2.5 are recovered and {fractions[1]:.2f} of the others"
         )
     return Finding("recovery depends on s = |v|_1^2/|v|_2^2 of the direction", f"{'; '.join(parts)}.")

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from diffrac_cvx.typing import Array
-from experiments.harness.boundary import FROM, LEAST_DIMENSIONS, Boundary, fit_power
+from experiments.harness.boundary import LEAST_DIMENSIONS, MIN_DIMENSION, Boundary, fit_power
 
 
 def draw_boundary(ax: Axes, found: Boundary, color: str, mark: str = "o", **line: Any) -> None:
@@ -31,7 +31,7 @@ def draw_fit(ax: Axes, found: Boundary, color: str) -> None:
     fit = fit_power(found)
     if not np.isfinite(fit.exponent.value):
         return
-    use = found.inside & (found.d >= FROM)
+    use = found.inside & (found.d >= MIN_DIMENSION)
     d = np.geomspace(found.d[use].min(), found.d[use].max(), 40)
     ax.plot(d, fit.factor * d**fit.exponent.value, color=color, lw=1.0, zorder=3)
     curves = band_of(found.d[use], found.draws[:, use], d)

@@ -10,7 +10,7 @@ from matplotlib.colors import Colormap, ListedColormap, Normalize
 
 from diffrac_cvx.plotting import PhaseMapDisplay
 from experiments.harness.boundary import Boundary, find_boundary, fit_power
-from experiments.harness.style import ACCENT, GREEN, PAGE, SECOND, STYLE, save
+from experiments.harness.style import ACCENT, GREEN, PAGE, SECONDARY, STYLE, save
 from experiments.phase_transition.claims import by_interior_point, with_recovery
 from experiments.phase_transition.curves import draw_boundary, draw_fit
 from experiments.phase_transition.uniqueness import wendel
@@ -27,7 +27,7 @@ PANELS = (  # name in the table, what is drawn, title
 )
 TITLES = dict(zip("abcdefg", (title for _, _, title in PANELS), strict=True))
 GOLD, PURPLE, TEAL = "#b8860b", "#7b3294", "#1b7f7a"
-GREYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.08, 0.85, 256)))  # white is left for what is not measured
+GRAYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.08, 0.85, 256)))  # white is left for what is not measured
 LIMITS = {"xlim": (2.0, 320.0), "ylim": (3.0, 12_000.0)}  # of every panel, so that the eye compares
 
 
@@ -39,7 +39,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         figure, axes = plt.subplot_mosaic("abcd\nefgk\nhhhl", figsize=(PAGE, 6.4), height_ratios=(1, 1, 1.25))
         for letter, (name, column, title) in zip("abcdefg", PANELS, strict=True):
             ax = axes[letter]
-            success, colors = ("rank_one", GREYS) if column == "rank_one" else ("recovered", GREYS.reversed())
+            success, colors = ("rank_one", GRAYS) if column == "rank_one" else ("recovered", GRAYS.reversed())
             draw_map(ax, panel[name], column, colors)
             boundaries[name, success] = found = find_boundary(panel[name], success)
             draw_boundary(ax, found, ACCENT)
@@ -66,7 +66,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 def draw_scale(ax: Axes) -> None:
     """Draw the scale of the greys, in the place of a panel."""
     ax.axis("off")
-    scale = plt.cm.ScalarMappable(Normalize(0, 1), GREYS)
+    scale = plt.cm.ScalarMappable(Normalize(0, 1), GRAYS)
     bar = ax.figure.colorbar(scale, cax=ax.inset_axes((0.05, 0.45, 0.9, 0.07)), orientation="horizontal")
     bar.set_label("share of rank one,\nor 1 - mean error")
 
@@ -86,12 +86,12 @@ def draw_theory(ax: Axes, name: str) -> None:
     """Draw the theory of a boundary, where there is one for its penalty."""
     if name == "affine":
         d = np.geomspace(2, 40, 50)
-        ax.plot(d, statistical_dimension(d), "--", color=SECOND, zorder=3.5)
-        ax.text(0.97, 0.22, "$d + d(d-1)/4$", transform=ax.transAxes, color=SECOND, fontsize=6.5, ha="right")
+        ax.plot(d, statistical_dimension(d), "--", color=SECONDARY, zorder=3.5)
+        ax.text(0.97, 0.22, "$d + d(d-1)/4$", transform=ax.transAxes, color=SECONDARY, fontsize=6.5, ha="right")
     if name.startswith("1-sparse"):
         d = np.geomspace(4, 256, 50)
-        ax.plot(d, wendel(d), "--", color=SECOND, zorder=3.5)
-        ax.text(0.04, 0.92, "$(d + 1)/2$", transform=ax.transAxes, color=SECOND, fontsize=6.5)
+        ax.plot(d, wendel(d), "--", color=SECONDARY, zorder=3.5)
+        ax.text(0.04, 0.92, "$(d + 1)/2$", transform=ax.transAxes, color=SECONDARY, fontsize=6.5)
 
 
 def draw_interior(ax: Axes, table: pd.DataFrame) -> None:
@@ -110,7 +110,7 @@ def say_exponent(ax: Axes, found: Boundary) -> None:
 
 def draw_all(ax: Axes, boundaries: dict[tuple[str, str], Boundary]) -> None:
     """Draw all boundaries together, each with the letter of its panel: the eye compares their slopes."""
-    colors = (ACCENT, SECOND, GOLD, "#777777", PURPLE, GREEN, TEAL)
+    colors = (ACCENT, SECONDARY, GOLD, "#777777", PURPLE, GREEN, TEAL)
     for letter, key, mark, color in zip("abcdefg", boundaries, "s^xDdPo", colors, strict=True):
         draw_boundary(ax, boundaries[key], color, mark, ms=4.0)
         ax.plot([], [], mark, color=color, ms=4.0, mfc="none", label=f"({letter}) {TITLES[letter]}")

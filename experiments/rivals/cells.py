@@ -16,7 +16,7 @@ RESTARTS = 10
 TOLERANCE = 1e-6
 LATTICE_STEPS, LATTICE_MOST = (0, 2, 4, 8), 32  # points more than dimensions, and the largest dimension
 COLUMN_POINTS = (4, 6, 8)
-SETTINGS = {"restarts": RESTARTS, "tolerance": TOLERANCE}
+SETTINGS = {"n_init": RESTARTS, "tolerance": TOLERANCE}
 
 # For each law of the noise and each method: the least and the most points, over d + d(d-1)/4, and their ratio.
 RANGES: dict[tuple[str, str], tuple[float, float, float]] = {
@@ -111,9 +111,9 @@ def find_by_lattice(X: Array, seed: int) -> Found:
         return None, np.nan
 
 
-def run_restarts(X: Array, seed: int, *, baseline: Callable[..., Array]) -> Found:
+def run_initializations(X: Array, seed: int, *, baseline: Callable[..., Array]) -> Found:
     """A baseline with random starts."""
-    return baseline(X, restarts=RESTARTS, rng=seed), np.nan
+    return baseline(X, n_init=RESTARTS, rng=seed), np.nan
 
 
 def run_once(X: Array, seed: int, *, baseline: Callable[[Array], Array]) -> Found:
@@ -123,10 +123,10 @@ def run_once(X: Array, seed: int, *, baseline: Callable[[Array], Array]) -> Foun
 
 METHODS: dict[str, Callable[[Array, int], Found]] = {
     "relaxation": relax,
-    "CURE": partial(run_restarts, baseline=dc.baselines.cure),
+    "CURE": partial(run_initializations, baseline=dc.baselines.cure),
     "spectral": partial(run_once, baseline=dc.baselines.spectral_kurtosis),
-    "alternating": partial(run_restarts, baseline=dc.baselines.alternating_optimisation),
-    "k-means": partial(run_restarts, baseline=dc.baselines.kmeans_whitened),
+    "alternating": partial(run_initializations, baseline=dc.baselines.alternating_optimization),
+    "k-means": partial(run_initializations, baseline=dc.baselines.kmeans_whitened),
     "lattice": find_by_lattice,
-    "k-means by column": partial(run_once, baseline=dc.baselines.kmeans_by_column),
+    "k-means by column": partial(run_once, baseline=dc.baselines.best_single_column),
 }

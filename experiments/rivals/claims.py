@@ -5,7 +5,7 @@ import pandas as pd
 
 from experiments.harness.boundary import Boundary, find_boundary, fit_power
 from experiments.harness.claims import Finding
-from experiments.harness.intervals import share_of
+from experiments.harness.intervals import proportion_of
 from experiments.rivals.cells import RESTARTS, TOLERANCE
 from experiments.theory.unique_solution import statistical_dimension
 
@@ -76,7 +76,7 @@ def last_word(table: pd.DataFrame, found: Boundaries) -> Finding:
     """Lattice reduction against the relaxation."""
     rows = table[table["method"] == "lattice"]
     least = rows[rows["n"] == rows["d"] + 2]
-    from_next = share_of((rows[rows["n"] >= rows["d"] + 4]["error"] == 0.0).to_numpy())
+    from_next = proportion_of((rows[rows["n"] >= rows["d"] + 4]["error"] == 0.0).to_numpy())
     always = least.groupby("d")["error"].max() == 0.0
     far = always.index[always.cummin()].max() if always.iloc[0] else 0
     d = float(rows["d"].max())
@@ -126,10 +126,10 @@ def exact(found: Boundaries, zero: Boundaries) -> Finding:
 def by_column(table: pd.DataFrame) -> Finding:
     """2-means on each column, where the direction is an axis."""
     rows = table[table["method"] == "k-means by column"]
-    share = share_of((rows["error"] == 0.0).to_numpy())
+    proportion = proportion_of((rows["error"] == 0.0).to_numpy())
     return Finding(
         "one-sparse noiseless data: 2-means on each column",
-        f"finds y exactly in {100 * share.value:.0f} % ({100 * share.low:.1f} to {100 * share.high:.0f} %) of {len(rows)} "
+        f"finds y exactly in {100 * proportion.value:.0f} % ({100 * proportion.low:.1f} to {100 * proportion.high:.0f} %) of {len(rows)} "
         f"instances with n from {rows['n'].min()} to {rows['n'].max()} and d from {rows['d'].min()} to {rows['d'].max()}.",
         "Without noise the column of the labels is the only one with two values, at any d, so l = 1 is no test of a sparse "
         "relaxation there.",

@@ -11,18 +11,18 @@ from diffrac_cvx.plotting.canvas import Style
 from diffrac_cvx.typing import Array
 from experiments.harness.boundary import Boundary
 from experiments.harness.intervals import mean_of
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_intervals
+from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save, with_intervals
 from experiments.rivals.claims import LAWS, boundaries
 from experiments.theory.unique_solution import statistical_dimension
 
 STYLES = {
     "relaxation": Style(ACCENT, "-", "o"),
-    "CURE": Style(SECOND, "-", "^"),
+    "CURE": Style(SECONDARY, "-", "^"),
     "spectral": Style(GREEN, "-.", "v"),
     "alternating": Style("#b8860b", "--", "s"),
     "k-means": Style("#7b3294", "--", "D"),
     "lattice": Style("black", "-", "x"),
-    "k-means by column": Style(GREY, ":", "P"),
+    "k-means by column": Style(GRAY, ":", "P"),
 }
 NAMES = {
     "relaxation": "relaxation, no penalty",
@@ -73,8 +73,8 @@ def draw_boundary(ax: Axes, found: Boundary, style: Style, name: str, beside: fl
 
 def draw_laws(ax: Axes, d: Array) -> None:
     """Draw the curves of theory."""
-    ax.plot(d, statistical_dimension(d), color=GREY, ls="--", lw=1.6, alpha=0.6, zorder=0, label="$d + d(d-1)/4$")
-    ax.plot(d, d + 1, color=GREY, ls=":", lw=1.6, alpha=0.8, zorder=0, label="$d + 1$")
+    ax.plot(d, statistical_dimension(d), color=GRAY, ls="--", lw=1.6, alpha=0.6, zorder=0, label="$d + d(d-1)/4$")
+    ax.plot(d, d + 1, color=GRAY, ls=":", lw=1.6, alpha=0.8, zorder=0, label="$d + 1$")
 
 
 def draw_errors(ax: Axes, table: pd.DataFrame) -> None:
@@ -85,6 +85,6 @@ def draw_errors(ax: Axes, table: pd.DataFrame) -> None:
         if method == "k-means by column" or rows.empty:
             continue
         with_intervals(ax, rows, "n", "error", mean_of, **style._asdict())
-    ax.axvline(statistical_dimension(float(d)), color=GREY, ls="--", lw=1.6, alpha=0.6, zorder=0)
+    ax.axvline(statistical_dimension(float(d)), color=GRAY, ls="--", lw=1.6, alpha=0.6, zorder=0)
     ax.set(xscale="log", xlabel="points $n$", ylabel="mean clustering error", ylim=(-0.03, 1.03))
     ax.set_title(f"(c) Gaussian noise, $d = {d:g}$")

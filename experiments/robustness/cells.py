@@ -68,7 +68,7 @@ def kmeans(X: Array, lam: float, seed: int) -> Solved:
 def alternating(X: Array, lam: float, seed: int) -> Solved:
     """Alternating optimisation of Eq. (2), the best of ten random starts."""
     assert lam == 0.0
-    return Solved(dc.baselines.alternating_optimisation(X, restarts=RESTARTS, rng=seed))
+    return Solved(dc.baselines.alternating_optimization(X, n_init=RESTARTS, rng=seed))
 
 
 def fista(X: Array, lam: float, seed: int, *, epsilon: float) -> Solved:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from experiments.harness.boundary import crossing, mean_known
 from experiments.harness.claims import Claim, Finding, judge
-from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of, share_of
+from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of, proportion_of
 from experiments.robustness.cells import FISTA, LAMBDAS, MOST_ITERATIONS, TOLERANCE, WITHOUT_LAMBDA, N
 
 TITLE = "Figure 4: robustness to noise dimensions"
@@ -144,7 +144,7 @@ def rules_met(table: pd.DataFrame) -> Finding:
     words = []
     for name in FISTA:
         for lam, rows in table[table["method"] == name].groupby("lam"):
-            words.append(f"{name}: {share_of(rows['met'].to_numpy(float)):.2f} at lambda = {lam:g}")
+            words.append(f"{name}: {proportion_of(rows['met'].to_numpy(float)):.2f} at lambda = {lam:g}")
     return Finding(
         f"share of the runs of FISTA as published that its own rule ends within {MOST_ITERATIONS} iterations",
         "; ".join(words) + ".",

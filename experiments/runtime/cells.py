@@ -41,9 +41,9 @@ TARGETS = (1e-2, 5e-3, 2e-3, 1e-3)  # epsilon of `published_fista`
 TARGET = 3e-3  # the one at which n and d are varied
 
 # With d = 50 and lambda = 0 the optimum is 0 below about n = d(d + 1)/4 = 640: no relative gap can be asked for there.
-MANY = (1000, 2000, 5000, 10_000)
-MORE = (30_000, 100_000)
-FEW = (200, 500)
+MANY_POINTS = (1000, 2000, 5000, 10_000)
+MOST_POINTS = (30_000, 100_000)
+FEW_POINTS = (200, 500)
 OWN_POINTS = (100, 200, 500, 1000)
 
 
@@ -63,12 +63,12 @@ class Plan(NamedTuple):
 
 
 FULL = (
-    Plan("gap", "low_rank", 0.0, "n", (*MANY, *MORE)),
-    Plan("gap", "low_rank", 0.001, "n", (*FEW, *MANY, *MORE)),
+    Plan("gap", "low_rank", 0.0, "n", (*MANY_POINTS, *MOST_POINTS)),
+    Plan("gap", "low_rank", 0.001, "n", (*FEW_POINTS, *MANY_POINTS, *MOST_POINTS)),
     Plan("gap", "low_rank", 0.0, "d", (4, 8, 16, 32, 48)),
     Plan("gap", "low_rank", 0.001, "d", (4, 8, 16, 32, 64)),
-    Plan("gap", "accelerated FISTA", 0.0, "n", MANY, MORE),
-    Plan("gap", "accelerated FISTA", 0.001, "n", (*FEW, *MANY), MORE),
+    Plan("gap", "accelerated FISTA", 0.0, "n", MANY_POINTS, MOST_POINTS),
+    Plan("gap", "accelerated FISTA", 0.001, "n", (*FEW_POINTS, *MANY_POINTS), MOST_POINTS),
     Plan("gap", "accelerated FISTA", 0.0, "d", (4, 8, 16, 32, 48)),
     Plan("gap", "accelerated FISTA", 0.001, "d", (4, 8, 16, 32, 64)),
     Plan("gap", PUBLISHED, 0.0, "n", (), (1000,)),
@@ -76,14 +76,14 @@ FULL = (
     Plan("gap", PUBLISHED, 0.0, "d", (), (4, 8)),
     Plan("gap", PUBLISHED, 0.001, "d", (), (4,)),
     Plan("gap", "CVXPY + SCS", 0.0, "n", (1000, 2000), (5000, 10_000)),
-    Plan("gap", "CVXPY + SCS", 0.001, "n", (*FEW, 1000), (2000,)),
+    Plan("gap", "CVXPY + SCS", 0.001, "n", (*FEW_POINTS, 1000), (2000,)),
     Plan("gap", "CVXPY + SCS", 0.0, "d", (4, 8, 16, 32), (48,)),
     Plan("gap", "CVXPY + SCS", 0.001, "d", (4, 8, 16, 32), (64,)),
     Plan("gap", "CVXPY + CLARABEL", 0.0, "n", (), (1000, 2000)),
-    Plan("gap", "CVXPY + CLARABEL", 0.001, "n", FEW, (1000,)),
+    Plan("gap", "CVXPY + CLARABEL", 0.001, "n", FEW_POINTS, (1000,)),
     Plan("gap", "CVXPY + CLARABEL", 0.0, "d", (4, 8, 16), (32,)),
     Plan("gap", "CVXPY + CLARABEL", 0.001, "d", (4, 8, 16), (32,)),
-    Plan("gap", MAX_CUT, 0.0, "n", MANY, MORE),
+    Plan("gap", MAX_CUT, 0.0, "n", MANY_POINTS, MOST_POINTS),
     Plan("gap", MAX_CUT, 0.0, "d", (4, 8, 16, 32, 48)),
     *(Plan("own", "CVXPY + SCS", lam, "n", OWN_POINTS) for lam in LAMBDAS),
     *(Plan("own", "CVXPY + SCS", lam, "d", (4, 8, 16, 32, 64)) for lam in LAMBDAS),
@@ -224,12 +224,12 @@ def hold_against_penalty(planted: Planted, lam: float, method: str, seed: int) -
     plain = dc.low_rank(planted.X, tol=1e-8, **LIMITS)
     ours = dc.low_rank(planted.X, 1.0, penalty, tol=1e-7, **LIMITS)
     value = dc.certify_v(planted.X, plain, 1.0, penalty).upper
-    labels, penalised = (dc.rounding.kmeans_centered(found.F) for found in (plain, ours))
+    labels, penalized = (dc.rounding.kmeans_centered(found.F) for found in (plain, ours))
     return describe(planted, plain) | {
         "value": value,
         "excess": (value - ours.upper) / ours.upper,
         "slack": (plain.gap + ours.gap) / ours.upper,
-        "label_distance": dc.metrics.clustering_error(penalised, labels),
+        "label_distance": dc.metrics.clustering_error(penalized, labels),
         "reason": "",
     }
 

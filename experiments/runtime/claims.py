@@ -7,7 +7,7 @@ from diffrac_cvx.typing import Array
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import GOALS
 from experiments.harness.claims import Claim, Finding, judge
-from experiments.harness.intervals import Interval, mean_of, median_of, share_of
+from experiments.harness.intervals import Interval, mean_of, median_of, proportion_of
 from experiments.runtime.cells import LIMIT, TIGHT_LIMIT
 from experiments.runtime.fit import fit_exponent, pair
 from experiments.runtime.methods import CVXPY, MAX_CUT, MEMORY, PUBLISHED
@@ -29,7 +29,7 @@ PAPERS_SIZE = 1000  # n from which cvx broke down
 COMPARABLE = 3.0  # a factor within which two times are comparable
 SMALL_ERROR = 0.05  # a difference of clustering errors within which they are comparable
 SLACK = 0.1  # by which an exponent may exceed that of an upper bound
-LEAST = 6  # instances, below which nothing is compared
+MIN_INSTANCES = 6  # instances, below which nothing is compared
 
 
 def claims(table: pd.DataFrame) -> list[Claim | Finding]:
@@ -116,7 +116,7 @@ def cost_of_cvxpy(own: pd.DataFrame) -> Claim:
         "that both finish: "
         + ", ".join(f"{at[lam]:.2g} at lambda = {lam:g} ({len(ratios[lam])} instances)" for lam in ratios)
         + ".",
-        judge(agrees, comparable=agrees, tested=min(map(len, ratios.values())) >= LEAST),
+        judge(agrees, comparable=agrees, tested=min(map(len, ratios.values())) >= MIN_INSTANCES),
         f"agrees if the interval lies above {COMPARABLE:g} at lambda = 0 and within a factor {COMPARABLE:g} of 1 at 0.001; where "
         "today's solvers are faster that says nothing about those of 2017: not comparable.",
     )
@@ -149,7 +149,9 @@ def against_max_cut(own: pd.DataFrame) -> Claim:
         + " times the time of pymanopt's trust regions, median, and its error is greater by "
         + " and ".join(f"{at:.3f}" for at in errors.values())
         + f", mean, over {count} instances or more.",
-        judge(any(map(all, zip(in_time, in_error, strict=True))), any(in_time + in_error), tested=count >= LEAST),
+        judge(
+            any(map(all, zip(in_time, in_error, strict=True))), any(in_time + in_error), tested=count >= MIN_INSTANCES
+        ),
         f"agrees if at one of the paper's two rules the interval of the times' ratio lies within a factor {COMPARABLE:g} of 1 "
         f"and that of the errors' difference within {SMALL_ERROR:g} of 0; in part if one of these holds at one of the rules.",
     )
@@ -157,16 +159,16 @@ def against_max_cut(own: pd.DataFrame) -> Claim:
 
 def beyond_max_cut(beyond: pd.DataFrame) -> Claim:
     """The solution of the max-cut form in the penalised problem."""
-    share = share_of((beyond["excess"] > beyond["slack"]).to_numpy(float))
+    proportion = proportion_of((beyond["excess"] > beyond["slack"]).to_numpy(float))
     changed = float((beyond["label_distance"] > 0.0).mean())
     excess = 100 * beyond["excess"]
     return Claim(
         "fig3-no-max-cut",
         f"the max-cut form's solution, best scaled, exceeds the optimum at lambda = 0.001 by {excess.median():.2g} % "
         f"({excess.min():.2g} to {excess.max():.2g}), median and range of {len(beyond)} instances, of which the gaps explain at "
-        f"most {100 * beyond['slack'].max():.1g} %; it is no solution on a share of {share:.2f}, and the labels differ on "
+        f"most {100 * beyond['slack'].max():.1g} %; it is no solution on a share of {proportion:.2f}, and the labels differ on "
         f"{changed:.2f}.",
-        judge(share.value == 1.0, share.low > 0.5, tested=len(beyond) >= LEAST),
+        judge(proportion.value == 1.0, proportion.low > 0.5, tested=len(beyond) >= MIN_INSTANCES),
         "agrees if on every instance the excess is greater than what the proved gaps of the two solutions explain, so that "
         "the max-cut form solves another problem; in part if on more than half, by the interval.",
     )
@@ -187,7 +189,9 @@ def two_rules(own: pd.DataFrame, table: pd.DataFrame) -> Claim:
         f"{seconds:.3g} times as many, medians, and the error falls by {error:.3f}, mean, over the {len(differing)} instances "
         f"on which both met their rule; {int((runs['met'] != 1).sum())} of {len(runs)} runs were stopped before.",
         judge(
-            narrower.high < 1 and dearer and error.low > 0, narrower.high < 1 and dearer, tested=len(differing) >= LEAST
+            narrower.high < 1 and dearer and error.low > 0,
+            narrower.high < 1 and dearer,
+            tested=len(differing) >= MIN_INSTANCES,
         ),
         "agrees if the intervals of the gaps' ratio lie below 1, of iterations' and time's above 1, and of the fall of the "
         "error above 0; in part if all but the error; paired on instances.",
@@ -205,7 +209,9 @@ def sparse_errors(own: pd.DataFrame) -> Claim:
         f"at lambda = 0.001 the error of FISTA at 1e-2/log d exceeds that of CVXPY (SCS) by {ahead_by:.3f} ({len(lead)} instances); "
         f"1e-3/log d takes {reduced:.3f} of it away ({len(closer)} instances), and `low_rank` to a gap of 1e-5 differs from CVXPY "
         f"by {ours:.3f}.",
-        judge(ahead_by.low > 0 and reduced.low > 0, ahead_by.low > 0, tested=min(len(lead), len(closer)) >= LEAST),
+        judge(
+            ahead_by.low > 0 and reduced.low > 0, ahead_by.low > 0, tested=min(len(lead), len(closer)) >= MIN_INSTANCES
+        ),
         "agrees if the intervals of the lead of CVXPY and of what the smaller gap takes away lie above 0; in part if that of "
         "the lead does; means over instances that both finish.",
     )
@@ -226,8 +232,8 @@ def ahead(gaps: pd.DataFrame) -> list[Finding]:
                 ratios = ratio(rows, group, ["low_rank"], column)
                 if len(ratios):
                     words.append(f"{name} {format_ratio(ratios)} at lambda = {lam:g}")
-        says = f"time to a relative gap of {goal:g} over that of `low_rank`, same instances"
-        found.append(Finding(says, "; ".join([*words, published_reach(gaps, column)]) + "."))
+        statement = f"time to a relative gap of {goal:g} over that of `low_rank`, same instances"
+        found.append(Finding(statement, "; ".join([*words, published_reach(gaps, column)]) + "."))
     return found
 
 

@@ -21,9 +21,9 @@ def fit_exponent(table: pd.DataFrame, x: str, y: str) -> Interval:
 def slope(points: Array, axis: int) -> Array:
     """Return the slope of the least squares line through points (x, y) along an axis; NaN where there is none."""
     x, y = np.moveaxis(points, axis, -1)[..., 0, :], np.moveaxis(points, axis, -1)[..., 1, :]
-    centred = x - x.mean(axis=-1, keepdims=True)
+    centered = x - x.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.sum(centred * y, axis=-1) / np.sum(centred**2, axis=-1))
+        return np.asarray(np.sum(centered * y, axis=-1) / np.sum(centered**2, axis=-1))
 
 
 def pair(table: pd.DataFrame, column: str, first: list[str], second: list[str]) -> pd.DataFrame:

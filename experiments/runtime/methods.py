@@ -19,7 +19,7 @@ from experiments.runtime.pymanopt_max_cut import solve_max_cut
 MEMORY = 8.0  # GB
 OWN_LIMIT = 30.0  # seconds of a solve that is ended by the method's own rule
 LIMITS: dict[str, Any] = {"max_iter": 10**7, "time_limit": OWN_LIMIT}
-LIMITED = (Status.LIMIT, Status.TIME_LIMIT, Status.MAX_ITER)
+LIMITED = (Status.USER_LIMIT, Status.TIME_LIMIT, Status.MAX_ITER)
 MAX_CUT = "max-cut, pymanopt"
 CVXPY = ("CVXPY + SCS", "CVXPY + CLARABEL")
 PUBLISHED = "FISTA as published"
@@ -69,9 +69,9 @@ def in_processor_time(solve: Callable[..., Result], *arguments: Any) -> Result:
     """
     clock, processor = time.perf_counter(), time.process_time()
     result = without_others(solve, *arguments)
-    share = min(1.0, (time.process_time() - processor) / max(time.perf_counter() - clock, 1e-9))
-    history = tuple(line._replace(seconds=share * line.seconds) for line in result.history)
-    return replace(result, seconds=share * result.seconds, history=history)
+    ratio = min(1.0, (time.process_time() - processor) / max(time.perf_counter() - clock, 1e-9))
+    history = tuple(line._replace(seconds=ratio * line.seconds) for line in result.history)
+    return replace(result, seconds=ratio * result.seconds, history=history)
 
 
 @lru_cache

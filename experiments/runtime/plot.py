@@ -13,17 +13,17 @@ from matplotlib.ticker import LogLocator
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.benchmark.cells import TIMES
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, open_marks, save
+from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, open_marks, save
 from experiments.runtime.cells import LIMIT, TIGHT_LIMIT
 from experiments.runtime.fit import fit_exponent
 from experiments.runtime.methods import MAX_CUT, PUBLISHED
 
 STYLES = {
     "low_rank": Style(ACCENT, "-", "^"),
-    "accelerated FISTA": Style(SECOND, "-", "o"),
-    PUBLISHED: Style(GREY, "--", "D"),
+    "accelerated FISTA": Style(SECONDARY, "-", "o"),
+    PUBLISHED: Style(GRAY, "--", "D"),
     "FISTA, 1e-2": Style("#999999", ":", "X"),
-    "FISTA, 1e-3": Style(GREY, "--", "D"),
+    "FISTA, 1e-3": Style(GRAY, "--", "D"),
     "CVXPY + SCS": Style("black", "-", "s"),
     "CVXPY + CLARABEL": Style("#b8860b", "-.", "P"),
     MAX_CUT: Style(GREEN, "-.", "v"),
@@ -170,7 +170,7 @@ def draw_law(ax: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
     """Draw the measurements and, through four sizes or more, the power law with its exponent and interval."""
     if rows.empty:
         return
-    ax.plot(rows[x], rows[y], color=GREY, marker="D", mfc="none", ls="none", ms=2.5, mew=0.7)
+    ax.plot(rows[x], rows[y], color=GRAY, marker="D", mfc="none", ls="none", ms=2.5, mew=0.7)
     ax.set(xscale="log", yscale="log")
     ax.yaxis.set_minor_formatter("")
     if rows[y].max() < 10 * rows[y].min():  # a decade would have one label or none

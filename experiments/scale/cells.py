@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.machine.memory import reset_peak, resident
+from diffrac_cvx.machine.memory import reset_peak_memory, resident_memory
 from diffrac_cvx.points.factors import diagonal
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.scale.data import make_rows, make_words, write_rows
@@ -48,15 +48,15 @@ def measure_rows(n: int, d: int, workers: int) -> Row:  # there are none
         path = Path(folder) / "rows.npy"
         write_rows(path, n, d)
         X = np.load(path, mmap_mode="r", allow_pickle=False)
-        before = reset_peak()
+        before = reset_peak_memory()
         result = dc.low_rank(X, tol=TOL, time_limit=SECONDS)
-        return {**describe(result, n), "memory": resident("VmHWM") - before, "size": float(X.nbytes)}
+        return {**describe(result, n), "memory": resident_memory("VmHWM") - before, "size": float(X.nbytes)}
 
 
 def measure_words(n: int, d: int, workers: int) -> Row:  # there are none
     """Solve a sparse table with a penalty that leaves few words, round it, and say how many are used."""
     X: Any = make_words(n, d)
-    before = reset_peak()
+    before = reset_peak_memory()
     result = dc.low_rank(X, lam=LAM, tol=TOL, time_limit=SECONDS)
     started = time.perf_counter()
     dc.rounding.kmeans_centered(result.factor)
@@ -64,7 +64,7 @@ def measure_words(n: int, d: int, workers: int) -> Row:  # there are none
     size = np.sqrt(diagonal(result.G)) if result.G is not None else np.zeros(1)
     return {
         **describe(result, n),
-        "memory": resident("VmHWM") - before,
+        "memory": resident_memory("VmHWM") - before,
         "size": float(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes),
         "density": X.nnz / (n * d),
         "used": int(np.sum(size > USED * size.max())),

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 from experiments.harness.claims import Finding
 from experiments.harness.command import Outcome
 

@@ -46,11 +46,11 @@ def make_words(n: int, d: int) -> scipy.sparse.csr_array:
     topic, length = rng.random(n) < 0.5, rng.poisson(10, n)
     rows, columns = [], []
     for label, chosen in enumerate(words):
-        share = frequency.copy()
-        share[chosen] *= MORE_OFTEN
+        probability = frequency.copy()
+        probability[chosen] *= MORE_OFTEN
         texts = np.flatnonzero(topic == bool(label))
         rows.append(np.repeat(texts, length[texts]))
-        columns.append(rng.choice(d, len(rows[-1]), p=share / share.sum()))
+        columns.append(rng.choice(d, len(rows[-1]), p=probability / probability.sum()))
     row, column = np.concatenate(rows), np.concatenate(columns)
     partner = rng.permutation(np.arange(d // 5, d))[:PARTNERS]
     brings = (column < len(partner)) & (rng.random(len(column)) < TOGETHER)

@@ -6,23 +6,23 @@ import pandas as pd
 from matplotlib.ticker import NullFormatter
 
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 
-WORKERS = {1: ("o", SECOND), 2: ("s", GREEN), 4: ("^", ACCENT)}
+WORKERS = {1: ("o", SECONDARY), 2: ("s", GREEN), 4: ("^", ACCENT)}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw three panels: seconds, memory, and bytes moved a pass."""
     rows, words, cluster = (table[table["kind"] == kind] for kind in ("rows", "words", "cluster"))
     with panels(stem, 1, 3, 2.3) as (_, (seconds, memory, moved)):
-        for part, label, color, marker in ((rows, "file, 50 columns", SECOND, "o"), (words, "sparse", ACCENT, "s")):
+        for part, label, color, marker in ((rows, "file, 50 columns", SECONDARY, "o"), (words, "sparse", ACCENT, "s")):
             entries = part["n"] * part["d"]
             seconds.plot(entries, part["seconds"], marker, color=color, ms=4, label=label)
             memory.plot(entries, part["memory"].clip(lower=1e6) / 1e9, marker, color=color, ms=4, label=label)
         sizes = pd.concat([rows["n"] * rows["d"], words["n"] * words["d"]])
         ends = [sizes.min(), sizes.max()]
-        memory.plot(ends, [8 * size / 1e9 for size in ends], color=GREY, lw=0.8, label="a dense array of doubles")
-        memory.axhline(2.0, color=GREY, lw=0.8, ls=":", label="2 GB")
+        memory.plot(ends, [8 * size / 1e9 for size in ends], color=GRAY, lw=0.8, label="a dense array of doubles")
+        memory.axhline(2.0, color=GRAY, lw=0.8, ls=":", label="2 GB")
         for ax, title in (
             (seconds, "(a) time"),
             (memory, "(b) memory, 1 MB at least"),
@@ -34,7 +34,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             ax.legend(frameon=False)
         memory.set_ylim(top=1000.0)
         for workers, part in cluster.groupby("workers"):
-            marker, color = WORKERS.get(int(workers), ("d", GREY))
+            marker, color = WORKERS.get(int(workers), ("d", GRAY))
             label = f"{workers} process{'' if workers == 1 else 'es'}"
             moved.plot(part["n"], part["moved_per_pass"] / 1e6, marker + "-", color=color, ms=4, label=label)
         moved.set(xscale="log", xlabel="rows $n$, 20 columns", ylabel="MB moved a pass")

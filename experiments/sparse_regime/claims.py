@@ -7,7 +7,7 @@ import pandas as pd
 
 from experiments.harness.boundary import Boundary, PowerLaw, fit_power
 from experiments.harness.claims import Claim, Finding, judge, split_parts
-from experiments.harness.intervals import Interval, share_of
+from experiments.harness.intervals import Interval, proportion_of
 from experiments.phase_transition.claims import RECOVERED
 from experiments.sparse_regime.cells import LAW, PER_D
 from experiments.sparse_regime.models import boundary_of, compare_laws, growth_in_sparsity, theory_of
@@ -23,7 +23,7 @@ ABOUT = (
 )
 FROM_D = 16
 RULES = {"oracle": "at the best weight", "law": f"at the weight {LAW:g}/((l-1) d)"}
-PENALISED = (2, 4, 8)
+PENALIZED = (2, 4, 8)
 RATIO = (0.5, 2.0)
 
 
@@ -51,7 +51,7 @@ def boundaries_of(searches: pd.DataFrame, exact: pd.DataFrame) -> dict[int, Boun
 
 def exponents(found: Mapping[int, Boundary]) -> dict[int, PowerLaw]:
     """Return the power law in d of each sparsity from 2 on."""
-    return {l: fit_power(found[l], FROM_D) for l in PENALISED if l in found}
+    return {l: fit_power(found[l], FROM_D) for l in PENALIZED if l in found}
 
 
 def conjecture(found: Mapping[str, Mapping[int, Boundary]]) -> Claim:
@@ -96,7 +96,7 @@ def reaches_one(exponent: Interval) -> bool:
 
 def largest_dimension(found: Mapping[str, Mapping[int, Boundary]]) -> float:
     """Return the largest d with a boundary of a penalised search."""
-    inside = [b.d[b.inside] for rule in RULES for l, b in found[rule].items() if l in PENALISED]
+    inside = [b.d[b.inside] for rule in RULES for l, b in found[rule].items() if l in PENALIZED]
     return float(np.concatenate(inside).max(initial=0.0)) if inside else 0.0
 
 
@@ -113,7 +113,7 @@ def laws_of_growth(found: Mapping[str, Mapping[int, Boundary]], cone: pd.DataFra
     theory = theory_of(cone)
     sentences = []
     for rule, words in RULES.items():
-        for l in PENALISED:
+        for l in PENALIZED:
             fits = compare_laws(found[rule][l], theory.get(l), FROM_D) if l in found[rule] else None
             if fits is not None:
                 others = ", ".join(f"{name} {value:.0f}" for name, value in fits.criterion.items() if name != fits.best)
@@ -147,7 +147,7 @@ def theory_holds(found: Mapping[str, Mapping[int, Boundary]], cone: pd.DataFrame
     for rule, words in {"limit": "in the limit, decided by the semidefinite program", **RULES}.items():
         ratios = [
             found[rule][l].n50[use] / theory[l](found[rule][l].d[use])
-            for l in PENALISED
+            for l in PENALIZED
             if l in found[rule] and l in theory
             for use in [found[rule][l].inside]
         ]
@@ -164,14 +164,14 @@ def theory_holds(found: Mapping[str, Mapping[int, Boundary]], cone: pd.DataFrame
 def theory_grows(cone: pd.DataFrame) -> Finding:
     """The theory's growth in d, and its bound in closed form."""
     parts = []
-    for l in PENALISED:
+    for l in PENALIZED:
         mine = cone[cone["sparsity"] == l]
         if len(mine):
             mean = mine.groupby("d")[["dimension", "bound"]].mean()
-            shares = mean["dimension"] / mean["bound"]
+            ratios = mean["dimension"] / mean["bound"]
             first, last = mean.index.min(), mean.index.max()
             each = ", ".join(f"{(1 + mean.loc[d, 'dimension']) / d:.2f} d at d = {d}" for d in (first, last))
-            parts.append(f"l = {l}: {each}, and {shares.min():.2f} to {shares.max():.2f} of the bound")
+            parts.append(f"l = {l}: {each}, and {ratios.min():.2f} to {ratios.max():.2f} of the bound")
     return Finding(
         "1 + delta grows faster than linearly in d",
         f"{'; '.join(parts)}.",
@@ -184,10 +184,10 @@ def theory_grows(cone: pd.DataFrame) -> Finding:
 def weights_that_keep(population: pd.DataFrame, sample: pd.DataFrame) -> Finding:
     """Where the direction survives, on either side of lambda (l - 1) d = 1."""
     kappa = population["lam"] * (population["sparsity"] - 1) * population["d"]
-    kept = population["excess"] > 1e-3
-    inner, outer = kappa[kept].max(), kappa[~kept].min()
+    mask = population["excess"] > 1e-3
+    inner, outer = kappa[mask].max(), kappa[~mask].min()
     at = sample["lam"] * (sample["sparsity"] - 1) * sample["d"]
-    below, above = (share_of(sample["error"][rows] < RECOVERED) for rows in (at < 1.0, at >= 1.0))
+    below, above = (proportion_of(sample["error"][rows] < RECOVERED) for rows in (at < 1.0, at >= 1.0))
     return Finding(
         "the planted direction survives while lambda (l - 1) d < 1",
         f"With infinitely many points and l = 4 it has weight up to lambda (l - 1) d = {inner:.2f} and none from "

@@ -10,7 +10,7 @@ from diffrac_cvx.typing import Array
 from experiments.harness.boundary import LEAST_DIMENSIONS, Boundary, boundary_at, collect
 from experiments.harness.intervals import DRAWS, UNKNOWN, Interval, interval_of
 
-FROM = 16  # the least dimension that laws are compared on
+MIN_DIMENSION = 16  # the least dimension that laws are compared on
 Law = Callable[[Array], Array]
 
 
@@ -56,7 +56,7 @@ class Fits(NamedTuple):
         return min(self.criterion, key=lambda name: self.criterion[name])
 
 
-def compare_laws(found: Boundary, theory: Law | None = None, from_d: float = FROM) -> Fits | None:
+def compare_laws(found: Boundary, theory: Law | None = None, from_d: float = MIN_DIMENSION) -> Fits | None:
     """Return how the laws c d, c d log d, c d^p, min(c d, d^2/4) and c times a theory fit; None with few dimensions."""
     use = found.inside & (found.d >= from_d)
     if use.sum() < LEAST_DIMENSIONS + 1:  # a law with two parameters and a variance needs more

@@ -12,18 +12,18 @@ from matplotlib.colors import ListedColormap, Normalize
 from diffrac_cvx.typing import Array
 from experiments.harness.boundary import Boundary
 from experiments.harness.claims import split_parts
-from experiments.harness.style import ACCENT, GREEN, PAGE, SECOND, STYLE, save
+from experiments.harness.style import ACCENT, GREEN, PAGE, SECONDARY, STYLE, save
 from experiments.phase_transition.claims import RECOVERED
 from experiments.phase_transition.curves import draw_boundary
 from experiments.phase_transition.uniqueness import wendel
-from experiments.sparse_regime.claims import PENALISED, boundaries_of
+from experiments.sparse_regime.claims import PENALIZED, boundaries_of
 from experiments.sparse_regime.models import Law, theory_of
 from experiments.theory.unique_solution import statistical_dimension
 
-COLORS = {1: "#777777", 2: SECOND, 4: ACCENT, 8: GREEN}
+COLORS = {1: "#777777", 2: SECONDARY, 4: ACCENT, 8: GREEN}
 MARKS = {"law": "o", "oracle": "s", "limit": "x"}
-AT = (32, 64, 96)  # dimensions at which the growth in l is drawn
-GREYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.05, 0.75, 256)))
+DIMENSIONS = (32, 64, 96)  # dimensions at which the growth in l is drawn
+GRAYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.05, 0.75, 256)))
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -51,7 +51,7 @@ def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
     d = np.geomspace(8, 256, 60)
     ax.plot(d, statistical_dimension(d), ":", color="black", lw=0.9)
     ax.plot(d, wendel(d), "--", color=COLORS[1], lw=0.9)
-    for l in PENALISED:
+    for l in PENALIZED:
         if l in theory:
             ax.plot(*curve_of(theory[l], 8, 256), "--", color=COLORS[l], lw=0.9)
     for rule, mark in MARKS.items():
@@ -77,7 +77,7 @@ def draw_order(
     ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law], cone: pd.DataFrame
 ) -> None:
     """Draw n/d over log d: level for an order d, a line for d log d."""
-    for l in PENALISED:
+    for l in PENALIZED:
         if l in theory:
             d, n = curve_of(theory[l], 8, 256)
             ax.plot(d, n / d, "--", color=COLORS[l], lw=0.9)
@@ -93,13 +93,13 @@ def draw_order(
 
 def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law]) -> None:
     """Draw the boundaries over l at a few d."""
-    for d, color in zip(AT, (SECOND, ACCENT, GREEN), strict=True):
+    for d, color in zip(DIMENSIONS, (SECONDARY, ACCENT, GREEN), strict=True):
         points = [(l, b.n50[b.d == d][0], b) for l, b in found["law"].items() if np.any(b.inside & (b.d == d))]
         for l, _, b in points:
             at = b.d == d
             bars = np.array([b.n50[at] - b.low[at], b.high[at] - b.n50[at]])
             ax.errorbar([l], b.n50[at], bars, fmt="o", ms=3, mfc="white", mec=color, ecolor=color, elinewidth=0.7)
-        known = sorted(set(theory) & {1, *PENALISED})
+        known = sorted(set(theory) & {1, *PENALIZED})
         expected = [float(theory[l](np.array([float(d)]))[0]) if l > 1 else wendel(d) for l in known]
         ax.plot(known, expected, "--", color=color, lw=0.9)
         ax.plot([5.5, 9.5], [statistical_dimension(d)] * 2, ":", color=color, lw=0.9)
@@ -117,18 +117,18 @@ def draw_weights(ax: Axes, population: pd.DataFrame, sample: pd.DataFrame) -> No
     """Draw the weight of the planted direction over lambda and d, and which large samples are recovered."""
     grid = population.pivot_table(index="lam", columns="d", values="excess")
     image = ax.pcolormesh(
-        grid.columns, grid.index, grid.to_numpy(), cmap=GREYS, norm=Normalize(0, 1), shading="nearest", rasterized=True
+        grid.columns, grid.index, grid.to_numpy(), cmap=GRAYS, norm=Normalize(0, 1), shading="nearest", rasterized=True
     )
     rate = (sample["error"] < RECOVERED).groupby([sample["d"], sample["lam"]]).mean().reset_index(name="share")
-    for share, face in ((1.0, ACCENT), (0.0, "white")):
-        at = rate[rate["share"] == share]
+    for fraction, face in ((1.0, ACCENT), (0.0, "white")):
+        at = rate[rate["share"] == fraction]
         ax.plot(at["d"], at["lam"], "o", ms=3.5, mfc=face, mec=ACCENT, mew=0.7)
     some = rate[(rate["share"] > 0.0) & (rate["share"] < 1.0)]
     ax.plot(some["d"], some["lam"], "o", ms=3.5, fillstyle="left", mfc=ACCENT, mfcalt="white", mec=ACCENT, mew=0.7)
     d = np.geomspace(grid.columns.min(), grid.columns.max(), 50)
-    ax.plot(d, 1 / (3 * d), color=SECOND)
+    ax.plot(d, 1 / (3 * d), color=SECONDARY)
     ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"weight $\lambda$")
     ax.set(xlim=(5.3, 290), ylim=(2.7e-4, 0.34))
     ax.set_title("(d) weights that keep a 4-sparse direction")
-    ax.text(82, 0.02, r"$\lambda (l-1) d = 1$", color=SECOND, fontsize=6.5)
+    ax.text(82, 0.02, r"$\lambda (l-1) d = 1$", color=SECONDARY, fontsize=6.5)
     ax.figure.colorbar(image, ax=ax, label=r"weight of the direction, $n = \infty$", pad=0.02)

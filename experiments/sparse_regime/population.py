@@ -61,8 +61,8 @@ def solve_population(sparsity: int, d: int, lam: float) -> Population:
     starts = (np.array([0.9, 0.01 / d, 0.01 / d]), np.array([0.1, 0.9 / d, 0.9 / d]))
     bounds = scipy.optimize.Bounds(np.zeros(3), np.full(3, np.inf))
     options: dict[str, Any] = {"maxiter": 2000, "ftol": 1e-15, "gtol": 1e-10}
-    minimise: Any = scipy.optimize.minimize  # its stubs do not know jac=True
-    runs = [minimise(objective, x, jac=True, bounds=bounds, method="L-BFGS-B", options=options) for x in starts]
+    minimize: Any = scipy.optimize.minimize  # its stubs do not know jac=True
+    runs = [minimize(objective, x, jac=True, bounds=bounds, method="L-BFGS-B", options=options) for x in starts]
     best = min(runs, key=lambda run: float(run.fun))
     gap, e, f = (float(entry) for entry in best.x)
     return Population(e + gap, e, f, float(best.fun))

@@ -12,7 +12,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.label_bounds import with_imbalance
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.problem.penalties.structure import Structure, Weights
+from diffrac_cvx.problem.penalties.structure import PenaltyStructure, PenaltyWeights
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
@@ -21,7 +21,7 @@ from experiments.stress.exact import (
     DIGITS,
     Exact,
     all_labels,
-    centred,
+    centered,
     direction_value,
     dual_value,
     imbalance_and_value,
@@ -29,24 +29,26 @@ from experiments.stress.exact import (
     labels_matrix,
     labels_value,
     labels_values,
-    misfit,
-    shares_of,
+    point_weights_of,
+    residual_matrix,
 )
-from experiments.stress.instances import FAMILIES, MANY, WHOLE, Instance, make_instance
+from experiments.stress.instances import FAMILIES, MANY_COLUMNS, WHOLE, Instance, make_instance
 
 BATCH = 25
 BATCHES = {"full": 24, "smoke": 1}  # of each family
 BATCHES_OF_MANY = {"full": 6, "smoke": 1}  # of those with many columns, which take seconds each
 SECONDS = 1.0  # of one solve
-LABELLED = 8  # points up to which all labellings are tried
-LABELLED_WITH_L1 = 5  # the same with an l1 part
+LABELED = 8  # points up to which all labellings are tried
+LABELED_WITH_L1 = 5  # the same with an l1 part
 ALPHAS = (0.0, 1e-13, 1e-9, 1e-4, 0.1)  # imbalances of (7); its slope is -infinity at 0
 WEIGHTS = (0.1, 1.0, 10.0, 1e3, 1e5, 1e7)  # of the imbalance, in the dual of (7)
 DIRECTIONS = 6  # in which a factor's rows are moved, to find what is cheapest near balance
 MIXINGS = 300  # rounds of coordinate descent on the rows of a factor
 ROUNDED = 1e-40  # what sixty digits leave
-NEAR = Decimal("1e-9")  # by how much a cost differs where directions are excluded along which columns nearly agree
-WITHIN = (0.0, 0.01, 0.1)  # above the cost of the best labels found: what points are certain then
+COST_TOLERANCE = Decimal(
+    "1e-9"
+)  # by how much a cost differs where directions are excluded along which columns nearly agree
+PERSISTENCY_SLACKS = (0.0, 0.01, 0.1)  # above the cost of the best labels found: what points are certain then
 MOST_COLUMNS = 40  # of a factor with many rows, up to which its value is computed
 MAIN = 4  # columns of a factor whose value is computed
 SETTINGS = {"batch": BATCH, "seconds": SECONDS}
@@ -117,7 +119,7 @@ def measure(family: str, batch: int) -> Row:
 def check_instance(instance: Instance) -> tuple[list[Bound], int]:
     """Return all bounds on an instance with what they must not pass, and how many directions were excluded, at most."""
     X, nu, _, _, w, form, *_ = instance
-    penalty, coupled = instance.penalty, instance.is_coupled
+    penalty, has_l1 = instance.penalty, instance.has_l1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if instance.after is not None:
@@ -126,29 +128,29 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
         said = max(map(excluded_of, results.values()))
         values = {name: value_of(instance, factor_of(r)) for name, r in results.items() if is_quick(r)}
         bounds = [Bound(name, "upper", results[name].upper, value) for name, value in values.items()]
-        stated = {name: claimed(result) for name, result in results.items()}
+        stated = {name: stated_bound(result) for name, result in results.items()}
         for name, result in results.items():
             if instance.has_many_columns:  # minutes without the solver's multiplier
                 continue
-            stated[f"certify_v of {name}"] = certified(
+            stated[f"certify_v of {name}"] = certified_bound(
                 said, dc.certify_v, instance.given, result.V, nu, penalty, sample_weight=w
             )
-            if not coupled and w is None and form == "array":
-                stated[f"certify_y of {name}"] = certified(said, dc.certify_y, X, result.F, nu, penalty=penalty)
+            if not has_l1 and w is None and form == "array":
+                stated[f"certify_y of {name}"] = certified_bound(said, dc.certify_y, X, result.F, nu, penalty=penalty)
         labels = dc.rounding.kmeans_centered(results["low_rank"].F)
         given: dict[str, Any] = {"nu": nu, "penalty": penalty, "sample_weight": w}
         proof = dc.certify_labels(instance.given, labels, -1.0, **given)
         cost = cost_of(instance, labels, proof.v)
         bounds.append(Bound("certify_labels", "upper", proof.objective, cost))
-        stated["certify_labels"] = certified(
+        stated["certify_labels"] = certified_bound(
             said, dc.certify_labels, instance.given, labels, results["low_rank"], **given
         )
         if instance.nonnegative is None:
             clusters = (labels > 0.0).astype(int)
-            stated["certify_clusters"] = certified(
+            stated["certify_clusters"] = certified_bound(
                 said, dc.certify_clusters, instance.given, clusters, results["low_rank"], **given
             )
-        if w is None and form == "array" and not coupled:
+        if w is None and form == "array" and not has_l1:
             bounds += bounds_of_balance(instance, results["low_rank"].F)
         best = value_on_all_columns(instance) if instance.has_many_columns else least_cost_of_labels(instance)
         # Any exact value of any V, and of any labels, is at least the optimum.
@@ -156,7 +158,11 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
         least = Least(value, least_cost_without(instance))
         for name, one in stated.items():
             bounds += lower_bounds(name, one, least)
-        bounds += [bound for links in (None, some_links(len(X))) for bound in bounds_with_links(instance, links, said)]
+        bounds += [
+            bound
+            for constraints in (None, some_constraints(len(X)))
+            for bound in bounds_with_constraints(instance, constraints, said)
+        ]
     return bounds, max(said, *(one.excluded for one in stated.values()))
 
 
@@ -170,7 +176,7 @@ def lower_bounds(who: str, stated: Stated, least: Least) -> Iterator[Bound]:
     if not stated.excluded:
         yield Bound(who, "lower", stated.lower, least.value)
     elif least.without is not None:
-        yield Bound(f"{who} without directions", "lower", stated.lower, least.without + NEAR)
+        yield Bound(f"{who} without directions", "lower", stated.lower, least.without + COST_TOLERANCE)
 
 
 def bounds_while_changing(instance: Instance, after: Array) -> Iterator[Bound]:
@@ -205,58 +211,60 @@ def cost_of(instance: Instance, labels: Array, v: Array) -> Decimal:
     return min(labels_value(X, nu, a, c, y, v, w, groups) for y in (labels, -labels))
 
 
-def some_links(n: int) -> dc.Links:
-    """Return links that some labels obey: two pairs, and two known labels where there are more than four points."""
+def some_constraints(n: int) -> dc.Constraints:
+    """Return constraints that some labels obey: two pairs, and two known labels where there are more than four points."""
     rng = np.random.default_rng(n)
     y, (i, j, k, m) = rng.choice([-1, 1], n), rng.integers(0, n, 4)
     pairs = [(p, q) for p, q in ((i, j), (k, m)) if p != q]
-    return dc.Links(
-        same=[(p, q) for p, q in pairs if y[p] == y[q]],
-        different=[(p, q) for p, q in pairs if y[p] != y[q]],
+    return dc.Constraints(
+        must_link=[(p, q) for p, q in pairs if y[p] == y[q]],
+        cannot_link=[(p, q) for p, q in pairs if y[p] != y[q]],
         labels=np.where(np.arange(n) < 2, y, 0) if n > 4 else None,
     )
 
 
-def bounds_with_links(instance: Instance, links: dc.Links | None, said: int) -> Iterator[Bound]:
-    """Yield the bounds of the search for the best labels; with links, those of relaxations too."""
+def bounds_with_constraints(instance: Instance, constraints: dc.Constraints | None, said: int) -> Iterator[Bound]:
+    """Yield the bounds of the search for the best labels; with constraints, those of relaxations too."""
     X, nu, _, _, w, form, *_ = instance
-    n, penalty, coupled = len(X), instance.penalty, instance.is_coupled
-    if form != "array" or n > most_labelled(instance) or instance.has_many_columns:
+    n, penalty, has_l1 = len(X), instance.penalty, instance.has_l1
+    if form != "array" or n > most_labeled(instance) or instance.has_many_columns:
         return
-    labellings = [y for y in all_labels(n) if links is None or obeys(y, links)]
-    costs = costs_of_labels(instance, labellings)
-    reduced = None if instance.without is None else costs_of_labels(instance._replace(X=instance.without), labellings)
+    labelings = [y for y in all_labels(n) if constraints is None or satisfies(y, constraints)]
+    costs = costs_of_labels(instance, labelings)
+    reduced = None if instance.without is None else costs_of_labels(instance._replace(X=instance.without), labelings)
     least = Least(min(costs), None if reduced is None else min(reduced))
-    what = "optimal labels" if links is None else "optimal labels with links"
-    given: dict[str, Any] = {"sample_weight": w, "links": links}
+    what = "optimal labels" if constraints is None else "optimal labels with constraints"
+    given: dict[str, Any] = {"sample_weight": w, "constraints": constraints}
     try:
-        within = None if coupled else WITHIN[n % len(WITHIN)]  # with an l1 part it takes seconds a point
-        found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, certain_within=within, **given)
+        slack = (
+            None if has_l1 else PERSISTENCY_SLACKS[n % len(PERSISTENCY_SLACKS)]
+        )  # with an l1 part it takes seconds a point
+        found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, persistency_slack=slack, **given)
         yield from lower_bounds(what, Stated(found.lower, excluded_of(found)), least)
-        if within is not None:
+        if slack is not None:
             yield Bound(what, "upper", found.upper, least.value)
-            others = [not agrees(y, found.labels, found.certain, links) for y in labellings]
+            others = [not agrees(y, found.labels, found.persistent, constraints) for y in labelings]
             if any(others):  # what is certain is a bound on the cost of labels that differ there
                 differing = Least(*(least_where(values, others) for values in (costs, reduced)))
-                stated = Stated(found.upper + within, excluded_of(found))
+                stated = Stated(found.upper + slack, excluded_of(found))
                 yield from lower_bounds(f"what is certain of {what}", stated, differing)
-    except dc.ContradictionError as contradiction:
+    except dc.InvalidBoundError as contradiction:
         yield from lower_bounds(what, Stated(contradiction.lower, excluded_of(contradiction, said)), least)
-    if links is not None:
+    if constraints is not None:
         result = dc.low_rank(X, nu, penalty, tol=1e-9, max_iter=500, time_limit=SECONDS, **given)
-        yield from lower_bounds("low_rank with links", claimed(result), least)
-        again = certified(said, dc.certify_v, X, result.V, nu, penalty, **given)
-        yield from lower_bounds("certify_v with links", again, least)
-        if not coupled and w is None:
-            again = certified(said, dc.certify_y, X, result.F, nu, penalty=penalty, links=links)
-            yield from lower_bounds("certify_y with links", again, least)
+        yield from lower_bounds("low_rank with constraints", stated_bound(result), least)
+        again = certified_bound(said, dc.certify_v, X, result.V, nu, penalty, **given)
+        yield from lower_bounds("certify_v with constraints", again, least)
+        if not has_l1 and w is None:
+            again = certified_bound(said, dc.certify_y, X, result.F, nu, penalty=penalty, constraints=constraints)
+            yield from lower_bounds("certify_y with constraints", again, least)
 
 
-def agrees(y: Array, labels: Array, certain: Any, links: dc.Links | None) -> bool:
+def agrees(y: Array, labels: Array, persistent: Any, constraints: dc.Constraints | None) -> bool:
     """Whether labels are those found where these are certain, up to one sign for all: that of the known labels."""
-    products = (y * labels)[certain]
-    if links is not None and links.known is not None:
-        products = products * (y * links.known)[np.flatnonzero(links.known)[0]]
+    products = (y * labels)[persistent]
+    if constraints is not None and constraints.labels is not None:
+        products = products * (y * constraints.labels)[np.flatnonzero(constraints.labels)[0]]
         return bool(np.all(products > 0.0))
     return len(set(products)) <= 1
 
@@ -266,13 +274,13 @@ def least_where(values: list[Decimal] | None, chosen: list[bool]) -> Any:
     return None if values is None else min(value for value, one in zip(values, chosen, strict=True) if one)
 
 
-def obeys(y: Array, links: dc.Links) -> bool:
-    """Whether labels, or all of them reversed, obey links."""
-    known = np.flatnonzero(links.known) if links.known is not None else np.zeros(0, dtype=int)
+def satisfies(y: Array, constraints: dc.Constraints) -> bool:
+    """Whether labels, or all of them reversed, obey constraints."""
+    known = np.flatnonzero(constraints.labels) if constraints.labels is not None else np.zeros(0, dtype=int)
     return (
-        all(y[i] == y[j] for i, j in links.same)
-        and all(y[i] != y[j] for i, j in links.different)
-        and (links.known is None or len(set(y[known] * links.known[known])) <= 1)
+        all(y[i] == y[j] for i, j in constraints.must_link)
+        and all(y[i] != y[j] for i, j in constraints.cannot_link)
+        and (constraints.labels is None or len(set(y[known] * constraints.labels[known])) <= 1)
     )
 
 
@@ -284,12 +292,12 @@ def bounds_of_balance(instance: Instance, F: Array) -> Iterator[Bound]:
         try:
             found = dc.certify_y(X, F, alpha=alpha, penalty=dc.Penalty(a))
             lower, upper, excluded = found.lower, found.upper, excluded_of(found)
-        except dc.ContradictionError as contradiction:
-            lower, upper, excluded = contradiction.lower, contradiction.cost, excluded_of(contradiction)
+        except dc.InvalidBoundError as contradiction:
+            lower, upper, excluded = contradiction.lower, contradiction.objective, excluded_of(contradiction)
         wide, rng = np.column_stack([F, np.zeros(len(F))]), np.random.default_rng(0)
         moved = [wide + alpha**0.5 * rng.standard_normal(wide.shape[1]) for _ in range(DIRECTIONS)]
-        points = [with_imbalance(point, share * alpha) for point in moved for share in (0.5, 0.999)]
-        if len(X) <= LABELLED:
+        points = [with_imbalance(point, fraction * alpha) for point in moved for fraction in (0.5, 0.999)]
+        if len(X) <= LABELED:
             points += [y[:, None] for y in all_labels(len(X))]
         exactly = [imbalance_and_value(K, point) for point in points]
         feasible = [value for imbalance, value in exactly if imbalance <= Decimal(alpha)]
@@ -302,9 +310,9 @@ def bounds_of_balance(instance: Instance, F: Array) -> Iterator[Bound]:
 
 def duals_of_balance(K: Exact, alpha: float) -> Iterator[Decimal | None]:
     """Yield exact lower bounds of (7): at each weight of the imbalance, multipliers of a solution found roughly."""
-    misfit, n = K.astype(float), len(K)
+    matrix, n = K.astype(float), len(K)
     for weight in WEIGHTS:
-        C, F = misfit + weight / n**2, np.random.default_rng(0).standard_normal((n, n))
+        C, F = matrix + weight / n**2, np.random.default_rng(0).standard_normal((n, n))
         F /= np.linalg.norm(F, axis=1, keepdims=True)
         for _ in range(MIXINGS):
             for i in range(n):
@@ -318,20 +326,20 @@ def duals_of_balance(K: Exact, alpha: float) -> Iterator[Decimal | None]:
 
 def is_quick(result: dc.Result) -> bool:
     """Whether there is a V whose value takes no minutes in sixty digits."""
-    return result.G is not None and (result.G.shape[0] < MANY or result.G.shape[1] <= MOST_COLUMNS)
+    return result.G is not None and (result.G.shape[0] < MANY_COLUMNS or result.G.shape[1] <= MOST_COLUMNS)
 
 
-def claimed(result: dc.Result) -> Stated:
+def stated_bound(result: dc.Result) -> Stated:
     """Return the lower bound that a result has proved, though it may be withdrawn."""
-    lower = result.lower if result.contradiction is None else result.contradiction.lower
+    lower = result.lower if result.invalid_bound is None else result.invalid_bound.lower
     return Stated(lower, excluded_of(result))
 
 
-def certified(said: int, certify: Callable[..., Any], *given: Any, **named: Any) -> Stated:
+def certified_bound(said: int, certify: Callable[..., Any], *given: Any, **named: Any) -> Stated:
     """Return the lower bound of a certificate, or the one that was found to be false; results have said `said`."""
     try:
         found = certify(*given, **named)
-    except dc.ContradictionError as contradiction:
+    except dc.InvalidBoundError as contradiction:
         return Stated(contradiction.lower, excluded_of(contradiction, said))
     return Stated(found.lower, excluded_of(found))
 
@@ -350,14 +358,14 @@ def value_on_all_columns(instance: Instance) -> Decimal:
     return direction_value(X, nu, a, c, left[:, :MAIN] * sizes[:MAIN], w)
 
 
-def most_labelled(instance: Instance) -> int:
+def most_labeled(instance: Instance) -> int:
     """Return the number of points up to which all labellings are tried."""
-    return LABELLED_WITH_L1 if instance.is_coupled else LABELLED
+    return LABELED_WITH_L1 if instance.has_l1 else LABELED
 
 
 def least_cost_of_labels(instance: Instance) -> Decimal | None:
     """Return the least cost of all labels; None if there are many."""
-    if len(instance.X) > most_labelled(instance):
+    if len(instance.X) > most_labeled(instance):
         return None
     return min(costs_of_labels(instance, all_labels(len(instance.X))))
 
@@ -367,29 +375,37 @@ def least_cost_without(instance: Instance) -> Decimal | None:
     return None if instance.without is None else least_cost_of_labels(instance._replace(X=instance.without))
 
 
-def costs_of_labels(instance: Instance, labellings: Iterable[Array]) -> list[Decimal]:
+def costs_of_labels(instance: Instance, labelings: Iterable[Array]) -> list[Decimal]:
     """Return the costs of labels: with an l1 part or known signs nearly the least, at a direction that is exact."""
     X, nu, a, c, w, _, groups, nonnegative = instance[:8]
-    if not instance.is_coupled:
-        return labels_values(X, nu, a, w, labellings)
+    if not instance.has_l1:
+        return labels_values(X, nu, a, w, labelings)
     signed = np.zeros(len(a), dtype=bool) if nonnegative is None else nonnegative
-    coupled = (c > 0.0) | signed
+    with_pair_penalty = (c > 0.0) | signed
     # The best direction in the other columns is exact, that in these is looked for in what is left.
     with localcontext() as context:
         context.prec = DIGITS
-        Q, columns, shares = misfit(X[:, ~coupled], a[~coupled], w), centred(X[:, coupled], w), shares_of(X, w)
+        Q, columns, point_weights = (
+            residual_matrix(X[:, ~with_pair_penalty], a[~with_pair_penalty], w),
+            centered(X[:, with_pair_penalty], w),
+            point_weights_of(X, w),
+        )
     values, vectors = np.linalg.eigh(Q.astype(float))
     root = np.sqrt(len(X) * np.maximum(values, 0.0))[:, None] * vectors.T
     points = array_points(root @ columns.astype(float))
-    groups = None if groups is None else groups[coupled]
-    structure = Structure(groups, None if nonnegative is None else signed[coupled])
-    weights, costs = Weights(a[coupled], c[coupled], structure), []
-    for y in labellings:
+    groups = None if groups is None else groups[with_pair_penalty]
+    structure = PenaltyStructure(groups, None if nonnegative is None else signed[with_pair_penalty])
+    weights, costs = PenaltyWeights(a[with_pair_penalty], c[with_pair_penalty], structure), []
+    for y in labelings:
         found = []
         for labels in (y,) if nonnegative is None else (y, -y):
-            v = best_direction(points, root @ (labels - shares.astype(float) @ labels), weights)
-            v = np.where(signed[coupled], np.maximum(v, 0.0), v)
-            found.append(labels_value(X[:, coupled], nu, a[coupled], c[coupled], labels, v, w, groups, Q))
+            v = best_direction(points, root @ (labels - point_weights.astype(float) @ labels), weights)
+            v = np.where(signed[with_pair_penalty], np.maximum(v, 0.0), v)
+            found.append(
+                labels_value(
+                    X[:, with_pair_penalty], nu, a[with_pair_penalty], c[with_pair_penalty], labels, v, w, groups, Q
+                )
+            )
         costs.append(min(found))
     return costs
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from diffrac_cvx.typing import Array
 
 DIGITS = 60
-MISFIT_DIGITS = 160  # to which the misfits of labels, computed as fractions, are rounded
+RESIDUAL_DIGITS = 160  # to which the misfits of labels, computed as fractions, are rounded
 SINGULAR = Decimal(10) ** -100  # the square of a product of two columns, over the largest, that is taken for zero
 ORTHOGONAL = Decimal(10) ** -50  # product of two columns, over their norms, that is taken for zero
 SWEEPS = 60  # of rotations over all pairs of columns; a few are enough
@@ -28,16 +28,16 @@ def exact(values: npt.ArrayLike) -> Exact:
     return np.array([Decimal(float(value)) for value in array.ravel()], dtype=object).reshape(array.shape)
 
 
-def shares_of(X: Array, w: Array | None) -> Exact:
+def point_weights_of(X: Array, w: Array | None) -> Exact:
     """Return the shares of the points in all means."""
     weights = exact(np.ones(len(X)) if w is None else w)
     return np.asarray(weights / weights.sum())
 
 
-def centred(X: Array, w: Array | None = None) -> Exact:
+def centered(X: Array, w: Array | None = None) -> Exact:
     """Return the centred columns; points may have weights."""
     rows = exact(X)
-    return np.asarray(rows - shares_of(X, w) @ rows)
+    return np.asarray(rows - point_weights_of(X, w) @ rows)
 
 
 def root(values: Exact) -> Exact:
@@ -54,21 +54,21 @@ def direction_value(
         used = np.flatnonzero(G[: X.shape[1]].any(axis=1) | (np.arange(X.shape[1]) == 0))  # V is 0 elsewhere
         G = np.vstack([G[used], G[X.shape[1] :]])
         X, a, c = X[:, used], np.asarray(a)[used], np.asarray(c)[used]
-        data, factor, d, shares = centred(X, w), exact(G), X.shape[1], shares_of(X, w)
+        data, factor, d, point_weights = centered(X, w), exact(G), X.shape[1], point_weights_of(X, w)
         scores = data @ factor[:d]
         offset = factor[d:]
         if len(offset):
             scores = scores + offset
-        energies = (scores * scores).sum(axis=1)
+        quadratic_forms = (scores * scores).sum(axis=1)
         V = factor[:d] @ factor[:d].T
         ridge, weights = exact(a), exact(c)
-        coupled = (np.outer(weights, weights) * np.abs(V)).sum()
+        pair_penalty = (np.outer(weights, weights) * np.abs(V)).sum()
         if groups is not None:
-            coupled = group_penalty(V, weights, groups[used])
-        cost = shares @ energies + (ridge * ridge * np.diag(V)).sum() + coupled
+            pair_penalty = group_penalty(V, weights, groups[used])
+        cost = point_weights @ quadratic_forms + (ridge * ridge * np.diag(V)).sum() + pair_penalty
         if nu < 1.0 and len(offset):
             cost += Decimal(nu) / (1 - Decimal(nu)) * (offset * offset).sum()
-        return Decimal(1 - 2 * (shares @ root(energies)) + cost)
+        return Decimal(1 - 2 * (point_weights @ root(quadratic_forms)) + cost)
 
 
 def labels_value(
@@ -88,15 +88,15 @@ def labels_value(
     """
     with localcontext() as context:
         context.prec = DIGITS
-        data, labels, direction, shares = centred(X, w), exact(y), exact(v), shares_of(X, w)
-        mean = shares @ labels
+        data, labels, direction, point_weights = centered(X, w), exact(y), exact(v), point_weights_of(X, w)
+        mean = point_weights @ labels
         residual = labels - mean - data @ direction
-        weighed = exact(c) * direction
-        l1 = np.abs(weighed).sum()
+        weighted_direction = exact(c) * direction
+        l1 = np.abs(weighted_direction).sum()
         if groups is not None:
-            l1 = sum(((weighed[groups == g] ** 2).sum().sqrt() for g in np.unique(groups)), Decimal(0))
+            l1 = sum(((weighted_direction[groups == g] ** 2).sum().sqrt() for g in np.unique(groups)), Decimal(0))
         ridge = (exact(a) * direction) ** 2
-        squares = shares @ (residual * residual) if Q is None else residual @ (Q @ residual)
+        squares = point_weights @ (residual * residual) if Q is None else residual @ (Q @ residual)
         return Decimal(squares + Decimal(nu) * mean * mean + ridge.sum() + l1 * l1)
 
 
@@ -109,21 +109,21 @@ def is_allowed(G: Array, nonnegative: Any) -> bool:
 
 
 def best_labels_value(
-    X: Array, nu: float, a: Array, w: Array | None = None, labellings: Iterable[Array] | None = None
+    X: Array, nu: float, a: Array, w: Array | None = None, labelings: Iterable[Array] | None = None
 ) -> Decimal:
     """Return the least value of (9) over labels, by default all, without an l1 part."""
-    return min(labels_values(X, nu, a, w, all_labels(len(X)) if labellings is None else labellings))
+    return min(labels_values(X, nu, a, w, all_labels(len(X)) if labelings is None else labelings))
 
 
-def labels_values(X: Array, nu: float, a: Array, w: Array | None, labellings: Iterable[Array]) -> list[Decimal]:
+def labels_values(X: Array, nu: float, a: Array, w: Array | None, labelings: Iterable[Array]) -> list[Decimal]:
     """Return the values of (9) at labellings with their best directions, without an l1 part."""
-    Q = misfit(X, a, w)
+    Q = residual_matrix(X, a, w)
     with localcontext() as context:
-        context.prec = MISFIT_DIGITS
-        shares, values = shares_of(X, w), []
-        for labels in labellings:
+        context.prec = RESIDUAL_DIGITS
+        point_weights, values = point_weights_of(X, w), []
+        for labels in labelings:
             y = exact(labels)
-            mean = shares @ y
+            mean = point_weights @ y
             values.append(Decimal((y - mean) @ (Q @ (y - mean)) + Decimal(nu) * mean * mean))
         return values
 
@@ -135,11 +135,11 @@ def all_labels(n: int) -> Iterator[Array]:
 
 def labels_matrix(X: Array, a: Array) -> Exact:
     """Return K with tr KY the objective of (7) at Y."""
-    Q = misfit(X, a)
+    Q = residual_matrix(X, a)
     with localcontext() as context:
-        context.prec = MISFIT_DIGITS
-        centring = np.diag(shares_of(X, None) * len(X)) - np.full(Q.shape, 1 / Decimal(len(X)))
-        return np.asarray(centring @ Q @ centring)
+        context.prec = RESIDUAL_DIGITS
+        centering = np.diag(point_weights_of(X, None) * len(X)) - np.full(Q.shape, 1 / Decimal(len(X)))
+        return np.asarray(centering @ Q @ centering)
 
 
 def imbalance_and_value(K: Exact, F: Array) -> tuple[Decimal, Decimal]:
@@ -173,21 +173,21 @@ def is_positive(S: Exact) -> bool:
     return True
 
 
-def misfit(X: Array, a: Array, w: Array | None = None) -> Exact:
+def residual_matrix(X: Array, a: Array, w: Array | None = None) -> Exact:
     """Return Q, with y'Qy the least of sum_i p_i (y_i - x_i'v)^2 + sum_j a_j^2 v_j^2 over v, for centred y.
 
     Column by column, as fractions: a column without a ridge that depends on those before it changes nothing.
     """
     rows, weights = fractions(X), fractions(np.ones(len(X)) if w is None else w)
-    shares = weights / weights.sum()
-    Q = np.diag(shares)
-    for x, ridge in zip((rows - shares @ rows).T, fractions(a), strict=True):
+    point_weights = weights / weights.sum()
+    Q = np.diag(point_weights)
+    for x, ridge in zip((rows - point_weights @ rows).T, fractions(a), strict=True):
         image = Q @ x
         size = x @ image + ridge * ridge
         if size:
             Q = Q - np.outer(image / size, image)
     with localcontext() as context:
-        context.prec = MISFIT_DIGITS
+        context.prec = RESIDUAL_DIGITS
         quotients = [Decimal(entry.numerator) / Decimal(entry.denominator) for entry in Q.ravel()]
     return np.array(quotients, dtype=object).reshape(Q.shape)
 

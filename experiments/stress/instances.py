@@ -18,10 +18,10 @@ from diffrac_cvx.typing import Array
 
 Rng = np.random.Generator
 MOST_POINTS, MOST_FEATURES = 12, 5
-MANY = 200  # columns, from which on a solution is sought from a few features outwards
-MOST_LABELLED = 7  # points of those whose labellings are all tried
-MOST_UNCOUPLED, MOST_COUPLED = 8, 5  # the same in newer families, without and with an l1 part or known signs
-NEARLY = (-16, -12)  # powers of ten: by how much columns differ from copies of others
+MANY_COLUMNS = 200  # columns, from which on a solution is sought from a few features outwards
+MOST_LABELED = 7  # points of those whose labellings are all tried
+MAX_WITHOUT_L1, MAX_WITH_L1 = 8, 5  # the same in newer families, without and with an l1 part or known signs
+PERTURBATION_POWERS = (-16, -12)  # powers of ten: by how much columns differ from copies of others
 
 
 class Instance(NamedTuple):
@@ -51,14 +51,14 @@ class Instance(NamedTuple):
         return dc.Penalty(self.a, self.c[first], groups=self.groups, nonnegative=self.nonnegative)
 
     @property
-    def is_coupled(self) -> bool:
+    def has_l1(self) -> bool:
         """Whether the penalty is more than a ridge."""
         return bool(self.c.any()) or self.nonnegative is not None
 
     @property
     def has_many_columns(self) -> bool:
         """Whether a solution is sought from a few features outwards, where there is an l1 part."""
-        return int(self.X.shape[1]) >= MANY
+        return int(self.X.shape[1]) >= MANY_COLUMNS
 
     @property
     def given(self) -> npt.ArrayLike:
@@ -119,7 +119,7 @@ FAMILIES: dict[str, Callable[[Rng, int, int], Array]] = {  # their numbers are t
 
 def wide(rng: Rng) -> Instance:
     """More columns than rows in any units, and a ridge on all, from 1e-20 to 1e16 of a column."""
-    n = int(rng.integers(2, MOST_LABELLED + 1))
+    n = int(rng.integers(2, MOST_LABELED + 1))
     d = n + int(rng.integers(1, 9))
     X = rng.standard_normal((n, d)) * 10.0 ** (rng.uniform(-8, 8, d) * rng.integers(2))
     X += (10.0 ** rng.uniform(0, 8, d) if rng.integers(2) else 0.0) * np.abs(X).max(axis=0)
@@ -131,7 +131,7 @@ def wide(rng: Rng) -> Instance:
 
 def large_columns(rng: Rng) -> Instance:
     """Few columns larger than the others by up to 1e18, as time stamps are, and one ridge for all."""
-    n = int(rng.integers(3, MOST_LABELLED + 1))
+    n = int(rng.integers(3, MOST_LABELED + 1))
     d = n + int(rng.integers(-1, 9))
     X = rng.standard_normal((n, d))
     X[:, : int(rng.integers(1, 4))] *= 10.0 ** rng.uniform(9, 18)
@@ -140,7 +140,7 @@ def large_columns(rng: Rng) -> Instance:
 
 def many_columns(rng: Rng, make: Callable[[Rng, int, int], Array]) -> Instance:
     """Many columns with an l1 part and a ridge, of any units: a solution is sought from a few features outwards."""
-    n, d = int(rng.integers(8, 21)), int(rng.integers(MANY, MANY + 40))
+    n, d = int(rng.integers(8, 21)), int(rng.integers(MANY_COLUMNS, MANY_COLUMNS + 40))
     X = make(rng, n, d)
     size = np.std(X, axis=0)
     size = np.where(size > 1e-9, size, 1.0)
@@ -181,7 +181,7 @@ def tails(rng: Rng, n: int, d: int) -> Array:
     return rng.standard_t(rng.uniform(0.7, 3.0), (n, d))
 
 
-def groups_outwards(rng: Rng) -> Instance:
+def many_groups(rng: Rng) -> Instance:
     """Many columns in groups, some of these of one column, correlated by a few common factors."""
     made = many_columns(rng, factors)
     d, size = made.X.shape[1], int(rng.integers(2, 6))
@@ -252,10 +252,10 @@ def weighted(rng: Rng) -> Instance:
 
 def beside_collinear(rng: Rng, kind: str) -> Instance:
     """Free columns and others that are nearly copies of them, beside columns that are penalised in one way, or more."""
-    n = int(rng.integers(4, (MOST_UNCOUPLED if kind == "ridge" else MOST_COUPLED) + 1))
+    n = int(rng.integers(4, (MAX_WITHOUT_L1 if kind == "ridge" else MAX_WITH_L1) + 1))
     m, k = int(2 ** rng.uniform(0, 5)), 1 + int(rng.integers(4) == 0)
     free, others, noise = rng.standard_normal((n, k)), rng.standard_normal((n, m)), rng.standard_normal((n, k))
-    copies = free + 10.0 ** rng.uniform(*NEARLY, k) * noise
+    copies = free + 10.0 ** rng.uniform(*PERTURBATION_POWERS, k) * noise
     sizes = 10.0 ** rng.uniform(-1, 0.5, m)
     ridge = sizes if kind == "ridge" else np.where(rng.random(m) < 0.5, sizes, 0.0) * rng.integers(2)
     lam, groups = np.full(m, 10.0 ** rng.uniform(-1, 0.5, m if rng.integers(2) else 1)), None
@@ -287,7 +287,7 @@ def collinear_with_all(rng: Rng) -> Instance:
 def steps_beside_offsets(rng: Rng) -> Instance:
     """Columns of an offset and small steps, penalised or not, beside others or alone."""
     kind = str(rng.choice(["none", "ridge", "l1"]))
-    n = int(rng.integers(3, (MOST_COUPLED if kind == "l1" else MOST_UNCOUPLED) + 1))
+    n = int(rng.integers(3, (MAX_WITH_L1 if kind == "l1" else MAX_WITHOUT_L1) + 1))
     m, k = int(rng.integers(1, 3)), int(rng.integers(0, 3))
     offset = 2.0 ** rng.uniform(0, 52, m)
     offset = np.where(rng.random(m) < 0.3, 2.0**52, offset)
@@ -305,12 +305,12 @@ def steps_beside_offsets(rng: Rng) -> Instance:
 def units_by_powers(rng: Rng) -> Instance:
     """Columns in units of 2^-300 to 2^300, one of them nearly a copy of another as often as not."""
     kind = str(rng.choice(["none", "ridge", "l1"]))
-    n = int(rng.integers(4, (MOST_COUPLED if kind == "l1" else MOST_UNCOUPLED) + 1))
+    n = int(rng.integers(4, (MAX_WITH_L1 if kind == "l1" else MAX_WITHOUT_L1) + 1))
     d = int(rng.integers(2, 5))
     X, without, weights = rng.standard_normal((n, d)), None, 10.0 ** rng.uniform(-6, 0, d)
     units, nearly = 2.0 ** rng.integers(-300, 301, d), bool(rng.integers(2))
     if nearly:
-        X[:, 1] = X[:, 0] + 10.0 ** rng.uniform(*NEARLY) * X[:, 1]
+        X[:, 1] = X[:, 0] + 10.0 ** rng.uniform(*PERTURBATION_POWERS) * X[:, 1]
         weights[:2] = 0.0
         without = X.copy()
         without[:, 1] = X[:, 0]
@@ -321,7 +321,7 @@ def units_by_powers(rng: Rng) -> Instance:
 
 def celsius_fahrenheit(rng: Rng) -> Instance:
     """One temperature in two or three units, rounded to decimals, beside other columns or alone."""
-    n, k = int(rng.integers(4, MOST_UNCOUPLED + 1)), int(rng.integers(0, 3))
+    n, k = int(rng.integers(4, MAX_WITHOUT_L1 + 1)), int(rng.integers(0, 3))
     celsius = np.round(rng.normal(15.0, 8.0, n), 1)
     scales = [celsius * 1.8 + 32.0, np.round(celsius * 1.8 + 32.0, 2), np.round(celsius + 273.15, 2)]
     chosen = rng.choice(3, int(rng.integers(1, 3)), replace=False)
@@ -373,7 +373,7 @@ WHOLE: dict[str, Callable[[Rng], Instance]] = {
     "grouped": grouped,
     "signed": lambda rng: signed(rng, of_family(rng)),
     "grouped_and_signed": lambda rng: signed(rng, grouped(rng)),
-    "groups_outwards": groups_outwards,
+    "groups_outwards": many_groups,
     "collinear_beside_l1": lambda rng: beside_collinear(rng, "l1"),
     "collinear_beside_groups": lambda rng: beside_collinear(rng, "groups"),
     "collinear_beside_signs": lambda rng: beside_collinear(rng, "signs"),

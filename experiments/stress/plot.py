@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREY, PAGE
+from experiments.harness.style import ACCENT, GRAY, PAGE
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -16,7 +16,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         for i, family in enumerate(families):
             rows = table[table["family"] == family]
             widths = np.clip(rows["median_width"].dropna(), 1e-16, None)
-            axes.plot(widths, np.full(len(widths), i), "|", color=GREY, ms=7)
+            axes.plot(widths, np.full(len(widths), i), "|", color=GRAY, ms=7)
             if rows["violations"].sum():
                 axes.text(1.0, i, f"{rows['violations'].sum()} violated", color=ACCENT, va="center", ha="right")
         axes.set_yticks(range(len(families)), [family.replace("_", " ") for family in families])

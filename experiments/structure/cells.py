@@ -19,7 +19,7 @@ GROUPS = ("direction", "means", "common factor and direction")
 STRENGTHS = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)  # share of a direction's deviation that is between the groups
 RIDGES = {"ridge": 0.3, "none": 0.0}
 REPLICATIONS, POWER_REPLICATIONS = 150, 40
-SETTINGS = {"draws": DRAWS, "restarts": RESTARTS}
+SETTINGS = {"draws": DRAWS, "n_init": RESTARTS}
 
 
 def cells_of(grid: str) -> list[Cell]:
@@ -63,9 +63,9 @@ def measure(family: str, strength: float, replication: int) -> Row:
             continue
         for null in ("columns", "covariance"):
             tested = dc.structure_test(
-                X, null=null, n_draws=DRAWS, penalty=dc.Penalty(ridge=ridge), random_state=replication
+                X, null=null, n_resamples=DRAWS, penalty=dc.Penalty(ridge=ridge), rng=replication
             )
-            row[f"p_{null}_{name}"] = tested.p_value
+            row[f"p_{null}_{name}"] = tested.pvalue
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

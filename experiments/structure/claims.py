@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.claims import Finding
-from experiments.harness.intervals import Interval, share_of
+from experiments.harness.intervals import Interval, proportion_of
 from experiments.structure.cells import DRAWS, GROUPS, NONE, D, N
 
 LEVEL = 0.05
@@ -39,12 +39,12 @@ def claims(table: pd.DataFrame) -> list[Finding]:
 def rejected(rows: pd.DataFrame, test: str) -> Interval:
     """Return the share of tables in which a test finds a structure, with its interval."""
     p = rows[f"p_{test}"].dropna().to_numpy()
-    return share_of(p <= LEVEL + 1e-9)
+    return proportion_of(p <= LEVEL + 1e-9)
 
 
-def said(share: Interval) -> str:
+def in_percent(proportion: Interval) -> str:
     """Return a share in per cent, with its interval."""
-    return f"{100 * share.value:.0f} % ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
+    return f"{100 * proportion.value:.0f} % ({100 * proportion.low:.0f} to {100 * proportion.high:.0f} %)"
 
 
 def of_null(table: pd.DataFrame, valid: bool) -> dict[str, Interval]:
@@ -59,11 +59,11 @@ def of_null(table: pd.DataFrame, valid: bool) -> dict[str, Interval]:
 
 def calibration(table: pd.DataFrame) -> Finding:
     """How often a null that is true is rejected."""
-    shares = of_null(table, True)
-    held = all(share.low <= LEVEL for share in shares.values())
+    proportions = of_null(table, True)
+    held = all(proportion.low <= LEVEL for proportion in proportions.values())
     return Finding(
         f"where the null is true, p is at most {LEVEL:g} in that share of the tables",
-        "; ".join(f"{name} {said(share)}" for name, share in shares.items())
+        "; ".join(f"{name} {in_percent(share)}" for name, share in proportions.items())
         + (". No interval lies above it." if held else ". **Some intervals lie above it.**"),
     )
 
@@ -72,7 +72,7 @@ def elsewhere(table: pd.DataFrame) -> Finding:
     """How often each null is rejected where there are no groups, and it is not true."""
     return Finding(
         "without groups, but where the null is not true",
-        "; ".join(f"{name} {said(share)}" for name, share in of_null(table, False).items()) + ".",
+        "; ".join(f"{name} {in_percent(proportion)}" for name, proportion in of_null(table, False).items()) + ".",
         "A column of two values is two groups; heavy tails make the covariance null conservative.",
     )
 
@@ -89,17 +89,19 @@ def power(table: pd.DataFrame) -> Finding:
 
 def least_strength(rows: pd.DataFrame, test: str) -> str:
     """Return the least strength from which on at least half of the tables are found, in words."""
-    shares = [(float(str(strength)), rejected(part, test).value) for strength, part in rows.groupby("strength")]
-    below = [strength for strength, share in shares if share < 0.5]
-    above = [strength for strength, _ in shares if strength > max(below, default=-np.inf)]
+    rates = [(float(str(strength)), rejected(part, test).value) for strength, part in rows.groupby("strength")]
+    below = [strength for strength, rate in rates if rate < 0.5]
+    above = [strength for strength, _ in rates if strength > max(below, default=-np.inf)]
     return f"{above[0]:g}" if above else "none"
 
 
 def of_score(table: pd.DataFrame) -> Finding:
     """Why the dip of the score that was found is no test."""
-    shares = [f"{family} {said(rejected(table[table['family'] == family], 'dip of the score'))}" for family in NONE]
+    parts = [
+        f"{family} {in_percent(rejected(table[table['family'] == family], 'dip of the score'))}" for family in NONE
+    ]
     return Finding(
         "the dip of the score that a clustering finds rejects without groups",
-        "; ".join(shares) + ".",
+        "; ".join(parts) + ".",
         "The score was chosen to fall in two parts, so that the dip's own table is not valid for it.",
     )

@@ -8,18 +8,18 @@ from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.harness.beyond import draw_intervals, panels
-from experiments.harness.style import ACCENT, GREEN, GREY, SECOND
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 from experiments.structure.cells import GROUPS, NONE
 from experiments.structure.claims import LEVEL, TESTS, rejected
 
 STYLES = {
     "columns_ridge": Style(ACCENT, "-", "o"),
-    "covariance_ridge": Style(SECOND, "-", "s"),
+    "covariance_ridge": Style(SECONDARY, "-", "s"),
     "columns_none": Style(ACCENT, "--", "o"),
-    "covariance_none": Style(SECOND, "--", "s"),
+    "covariance_none": Style(SECONDARY, "--", "s"),
     "sigclust": Style(GREEN, "-.", "^"),
     "gap": Style("#E69F00", ":", "v"),
-    "dip of the first component": Style(GREY, "-", "D"),
+    "dip of the first component": Style(GRAY, "-", "D"),
     "dip of the score": Style("black", ":", "x"),
 }
 
@@ -42,10 +42,10 @@ def draw_none(ax: Axes, table: pd.DataFrame) -> None:
     """Draw the shares without groups, by family, a mark for each test."""
     shift = np.linspace(-0.33, 0.33, len(STYLES))
     for (test, style), move in zip(STYLES.items(), shift, strict=True):
-        shares = [rejected(table[table["family"] == family], test) for family in NONE]
+        proportions = [rejected(table[table["family"] == family], test) for family in NONE]
         fill = "white" if test.endswith("_none") else style.color
         mark = {"fmt": style.marker, "color": style.color, "mfc": fill, "ms": 3, "lw": 0.8}
-        draw_intervals(ax, np.arange(len(NONE)) + move, shares, label=TESTS[test], **mark)
+        draw_intervals(ax, np.arange(len(NONE)) + move, proportions, label=TESTS[test], **mark)
     ax.axhline(LEVEL, color="black", lw=0.6, ls="--")
     ax.set(ylim=(-0.03, 1.03), ylabel=f"share of tables with p at most {LEVEL:g}", title="(a) no groups")
     ax.set_xticks(range(len(NONE)), [family.replace(" ", "\n") for family in NONE])
@@ -56,7 +56,7 @@ def draw_power(ax: Axes, rows: pd.DataFrame) -> None:
     for test, style in STYLES.items():
         if test == "dip of the score":  # no test: it rejects without groups
             continue
-        shares = [(float(str(s)), rejected(part, test).value) for s, part in rows.groupby("strength")]
-        ax.plot(*zip(*shares, strict=True), ms=3, label=TESTS[test], **style._asdict())
+        rates = [(float(str(s)), rejected(part, test).value) for s, part in rows.groupby("strength")]
+        ax.plot(*zip(*rates, strict=True), ms=3, label=TESTS[test], **style._asdict())
     ax.axhline(LEVEL, color="black", lw=0.6, ls="--")
     ax.set(xlabel="strength of the groups", ylabel=f"share with p at most {LEVEL:g}", ylim=(-0.03, 1.03))

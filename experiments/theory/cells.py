@@ -13,7 +13,7 @@ from experiments.theory.label_recovery import (
 from experiments.theory.noise_columns import measure_recovery, measure_sample_size
 from experiments.theory.one_sparse import measure_one_sparse
 from experiments.theory.solution_support import (
-    SHARE,
+    LARGER_FRACTION,
     measure_balanced,
     measure_family,
     measure_lemma,
@@ -73,7 +73,7 @@ PARTS = {
     "balanced": Part(measure_balanced, cross(d=GROWTH, replication=range(15)), cross(d=(4, 5, 6, 7), replication=[0])),
     "rank two": Part(
         measure_rank_two,
-        cross(d=GROWTH, imbalance=SHARE, replication=range(15)),
+        cross(d=GROWTH, imbalance=LARGER_FRACTION, replication=range(15)),
         cross(d=(4, 5, 6, 7), imbalance=[0.25], replication=[0]),
     ),
     "lemma": Part(

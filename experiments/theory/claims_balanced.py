@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.claims import Claim, Finding, judge
-from experiments.harness.intervals import mean_of, median_of, percent, share_of
+from experiments.harness.intervals import mean_of, median_of, percent, proportion_of
 from experiments.theory.noise_columns import small_variance as largest_small
 from experiments.theory.spectrum import DELTA, FAILURE
 from experiments.theory.unique_solution import UNIQUE, statistical_dimension
 
 ROUNDING = 1e-9
-LEAST = 75  # instances, below which a share of one has an interval that reaches under 95 %
-ENOUGH = (
+MIN_INSTANCES = 75  # instances, below which a share of one has an interval that reaches under 95 %
+RULE_OF_PROPORTION = (
     "agrees if the lower end of the share is at least 95 %, in part if it is at least 50 %; how far the number of "
     "points is from the one needed is told and not judged. Not tested with fewer than 75 instances."
 )
@@ -33,28 +33,28 @@ def slack_of(asked: pd.Series, needed: pd.Series) -> str:
 def proposition_a(table: pd.DataFrame) -> Claim:
     """Uniqueness at the proposition's own number of points."""
     table = of_the_proposition(table)
-    share = share_of(table["unique"])
+    proportion = proportion_of(table["unique"])
     return Claim(
         "prop1-a",
-        f"at that n, R as printed, {percent(share)} of {len(table)} instances (bounded laws, d = {table['d'].min()} to "
+        f"at that n, R as printed, {percent(proportion)} of {len(table)} instances (bounded laws, d = {table['d'].min()} to "
         f"{table['d'].max()}) have one solution; {slack_of(table['n_paper'], table['n_measured'])}.",
-        judge(share.low >= 0.95, share.low >= 0.5, tested=len(table) >= LEAST),
-        f"the share of instances with one solution at the proposition's n: {ENOUGH}",
+        judge(proportion.low >= 0.95, proportion.low >= 0.5, tested=len(table) >= MIN_INSTANCES),
+        f"the share of instances with one solution at the proposition's n: {RULE_OF_PROPORTION}",
     )
 
 
 def proposition_b(table: pd.DataFrame) -> Claim:
     """The principal eigenvector of any solution, at the proposition's own number of points."""
     table = of_the_proposition(table)
-    right, unique = share_of(table["right_b"]), share_of(table["unique_b"])
+    right, unique = proportion_of(table["right_b"]), proportion_of(table["unique_b"])
     return Claim(
         "prop1-b",
         f"at that n, R as printed, so in {percent(right)} of {len(table)} instances: the solution is the only one in "
         f"{percent(unique)}, and of the others the one of least v'Vv was taken; "
         f"{slack_of(table['n_paper_b'], table['n_measured'])}.",
-        judge(right.low >= 0.95, right.low >= 0.5, tested=len(table) >= LEAST),
+        judge(right.low >= 0.95, right.low >= 0.5, tested=len(table) >= MIN_INSTANCES),
         "the share of instances where the solution is unique or the principal eigenvector of the solution of least "
-        f"v'Vv splits the points as y: {ENOUGH}",
+        f"v'Vv splits the points as y: {RULE_OF_PROPORTION}",
     )
 
 
@@ -62,7 +62,7 @@ def kurtosis(table: pd.DataFrame) -> Claim:
     """Noise columns that are clusterings."""
     exact, near = table[table["beta"] == 1.0], table[table["beta"] == 1.1]
     near = near[near["n"] == table["n"].max()]
-    unique, control = share_of(exact["unique"]), share_of(near["unique"])
+    unique, control = proportion_of(exact["unique"]), proportion_of(near["unique"])
     return Claim(
         "prop1-kurtosis",
         f"d = {exact['d'].iloc[0]}, n up to {exact['n'].max()}: yy' is the only solution in {percent(unique)} of "
@@ -71,7 +71,7 @@ def kurtosis(table: pd.DataFrame) -> Claim:
         judge(
             unique.high <= EXCEPTIONS and control.low > 0.5,
             unique.high <= 0.5 and control.low > unique.high,
-            tested=len(near) > 0 and len(exact) >= LEAST,
+            tested=len(near) > 0 and len(exact) >= MIN_INSTANCES,
         ),
         "agrees if at beta = 1 the share with one solution is at most 5 % at its upper end, over all n, and at beta "
         "= 1.1 more than 50 % at its lower end at the largest n; in part if the former is at most 50 % and below the "
@@ -82,16 +82,18 @@ def kurtosis(table: pd.DataFrame) -> Claim:
 def spiked(sizes: pd.DataFrame, table: pd.DataFrame) -> Claim:
     """Several solutions, of which the principal eigenvector is right."""
     sizes = of_the_proposition(sizes)
-    several = share_of(1 - sizes["unique_b"])
+    several = proportion_of(1 - sizes["unique_b"])
     others = sizes[sizes["unique_b"] == 0]
-    right, ratio = share_of(others["right_b"]), median_of(others.get("ratio_b", []))
+    right, ratio = proportion_of(others["right_b"]), median_of(others.get("ratio_b", []))
     of_others = f"of these the principal eigenvector is right in {percent(right)}, and {ratio:.2f} the quotient; "
     return Claim(
         "prop1-spiked",
         f"at the n of (b) {percent(several)} of {len(sizes)} instances have several solutions; "
         f"{of_others if len(others) else ''}{with_fewer_points(table)}",
         judge(
-            several.low >= 0.5 and right.low >= 0.95 and ratio.high < 0.5, right.low >= 0.5, tested=len(others) >= LEAST
+            several.low >= 0.5 and right.low >= 0.95 and ratio.high < 0.5,
+            right.low >= 0.5,
+            tested=len(others) >= MIN_INSTANCES,
         ),
         "judged on the instances with several solutions at their own n of (b), by the one of least v'Vv: agrees if at "
         "least half of the instances are such, the principal eigenvector is right in 95 % of them (lower ends), and "
@@ -111,8 +113,8 @@ def with_fewer_points(table: pd.DataFrame) -> str:
     return (
         f"with fewer points, and not judged, {len(others)} instances have (all laws with beta > 1, d = "
         f"{table['d'].iloc[0]}, n from {needed:g} to {others['n'].max()}): there the principal eigenvector of an "
-        f"interior point's solution is right in {percent(share_of(others['right_interior']))}, that of low_rank's in "
-        f"{percent(share_of(others['right_low_rank']))}, and the second eigenvalue of Y is "
+        f"interior point's solution is right in {percent(proportion_of(others['right_interior']))}, that of low_rank's in "
+        f"{percent(proportion_of(others['right_low_rank']))}, and the second eigenvalue of Y is "
         f"{median_of(others['eigenvalue_ratio']):.2f} of the first (median)."
     )
 
@@ -120,14 +122,14 @@ def with_fewer_points(table: pd.DataFrame) -> str:
 def small_variance(table: pd.DataFrame) -> Claim:
     """Uniqueness where the noise has little variance."""
     table = table[table["small"] == 1]
-    share = share_of(table["unique"])
+    proportion = proportion_of(table["unique"])
     return Claim(
         "prop1-small-variance",
         "m at 0.9 of its largest value, kurtosis "
-        f"{', '.join(f'{beta:g}' for beta in sorted(table['beta'].unique()))}: at that n {percent(share)} of "
+        f"{', '.join(f'{beta:g}' for beta in sorted(table['beta'].unique()))}: at that n {percent(proportion)} of "
         f"{len(table)} instances have one solution; {slack_of(table['n_paper'], table['n_measured'])}.",
-        judge(share.low >= 0.95, share.low >= 0.5, tested=len(table) >= LEAST),
-        f"the share of instances with one solution at that n: {ENOUGH}",
+        judge(proportion.low >= 0.95, proportion.low >= 0.5, tested=len(table) >= MIN_INSTANCES),
+        f"the share of instances with one solution at that n: {RULE_OF_PROPORTION}",
     )
 
 
@@ -169,10 +171,10 @@ def second_entry(table: pd.DataFrame) -> Claim:
 
 def hessian(table: pd.DataFrame) -> Claim:
     """The concentration of the Hessian."""
-    lost = share_of(table["ratio_chernoff"].to_numpy() < 1 - DELTA)
-    enough = share_of(table["ratio_a"].to_numpy() >= 1 - DELTA)
+    lost = proportion_of(table["ratio_chernoff"].to_numpy() < 1 - DELTA)
+    enough = proportion_of(table["ratio_a"].to_numpy() >= 1 - DELTA)
     off = table["ratio_b"].dropna().to_numpy()
-    at_b = share_of(off >= 1 - DELTA)
+    at_b = proportion_of(off >= 1 - DELTA)
     return Claim(
         "hessian",
         f"delta = {DELTA:g}. At the n where the bound as printed allows {100 * FAILURE:.0f} % of failures they are "
@@ -183,7 +185,7 @@ def hessian(table: pd.DataFrame) -> Claim:
         judge(
             lost.high <= FAILURE and enough.low >= 0.95 and at_b.low >= 0.95,
             lost.high <= FAILURE,
-            tested=len(off) >= LEAST,
+            tested=len(off) >= MIN_INSTANCES,
         ),
         "agrees if at the bound's n the upper end of the failures is at most what the bound allows, and at the n of "
         "(a) and of (b) the lower end of the successes at least 95 %; in part if only the former; not tested with "

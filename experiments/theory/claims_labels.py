@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 from diffrac_cvx.typing import Array
 from experiments.harness.claims import Claim, judge
-from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of, median_of, percent, share_of
-from experiments.theory.claims_balanced import LEAST
+from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of, median_of, percent, proportion_of
+from experiments.theory.claims_balanced import MIN_INSTANCES
 from experiments.theory.label_recovery import NO_CLUSTERS
-from experiments.theory.solution_support import FEW, MOST_POINTS, STARTS
+from experiments.theory.solution_support import FEW_POINTS, MOST_POINTS, STARTS
 
 ZERO, NEAR = 1e-9, 1e-2  # value of an optimal Y, relative distance of two equal Y
 
@@ -113,7 +113,7 @@ def diagonal(table: pd.DataFrame) -> Claim:
     return Claim(
         "multi-label-diagonal",
         f"the two sides differ in {exceptions} of {len(table)} draws of random labels; at n = {table['n'].max()} the "
-        "condition holds in " + ", ".join(f"{percent(share_of(values))} (k = {k})" for k, values in most) + ".",
+        "condition holds in " + ", ".join(f"{percent(proportion_of(values))} (k = {k})" for k, values in most) + ".",
         judge(exceptions == 0, exceptions <= 0.05 * len(table), tested=least >= 5),
         "agrees without any exception, in part with at most 5 %; not tested unless both cases occur five times.",
     )
@@ -121,18 +121,18 @@ def diagonal(table: pd.DataFrame) -> Claim:
 
 def procrustes_few(table: pd.DataFrame) -> Claim:
     """The number of alternations."""
-    random, eigen = share_of(table["few_random"]), share_of(table["few_eigenvectors"])
-    best, right = share_of(table["few_best"]), share_of(table["right"])
+    random, eigen = proportion_of(table["few_random"]), proportion_of(table["few_eigenvectors"])
+    best, right = proportion_of(table["few_best"]), proportion_of(table["right"])
     rounds = table["rounds"].dropna()
     return Claim(
         "procrustes-few",
-        f"mixtures of random weights, k = {table['k'].min()} to {table['k'].max()}, {len(table)} instances: {FEW} "
+        f"mixtures of random weights, k = {table['k'].min()} to {table['k'].max()}, {len(table)} instances: {FEW_POINTS} "
         f"rounds recover all labels in {percent(random)} from one random rotation, in {percent(eigen)} from the "
         f"eigenvectors, and in {percent(best)} from the best of {STARTS} rotations (there {rounds.median():.0f} "
         f"rounds in the median, {rounds.quantile(0.95):.0f} at the 95th percentile); 20 starts run to the end "
         f"recover them in {percent(right)}.",
-        judge(max(random.low, eigen.low) >= 0.95, right.low >= 0.95, tested=len(table) >= LEAST),
-        f"few means at most {FEW}: agrees if they recover the labels in 95 % (lower end) from one start, in part if "
+        judge(max(random.low, eigen.low) >= 0.95, right.low >= 0.95, tested=len(table) >= MIN_INSTANCES),
+        f"few means at most {FEW_POINTS}: agrees if they recover the labels in 95 % (lower end) from one start, in part if "
         "20 starts run to the end do.",
     )
 
@@ -145,7 +145,7 @@ def perturbed(table: pd.DataFrame) -> Claim:
     slight = [
         float(str(sigma)) for sigma, mine in table.groupby("noise") if sigma and (mine["error_signal"] == 0.0).all()
     ]
-    lost = share_of(table.loc[table["noise"].isin(slight), "rank"].to_numpy() > 1)
+    lost = proportion_of(table.loc[table["noise"].isin(slight), "rank"].to_numpy() > 1)
     near = [all(is_nearer_to_zero(*pair) for pair in zip(found[s], nothing, strict=True)) for s in slight]
     least = min([len(without), *table.groupby("noise").size()])
     told = "; ".join(f"{sigma:g}: {quotient:.2f}, {error:.2f}" for sigma, (quotient, error) in found.items())

@@ -41,7 +41,7 @@ def with_mean_zero(Z: Array, rng: np.random.Generator) -> Array:
 
 LAWS: dict[str, tuple[float, Draw]] = {  # name: kurtosis, draws of variance 1; the place in this list enters the seeds
     **{f"three-point {b:g}": (b, three_point(b)) for b in (1.0, 1.02, 1.1, 1.3, 1.8, 3.0, 6.0, 9.0, 30.0)},
-    **{law: (beta, planted.LAWS[law]) for law, beta in KURTOSIS.items()},
+    **{law: (beta, planted.DISTRIBUTIONS[law]) for law, beta in KURTOSIS.items()},
 }
 
 
@@ -100,13 +100,13 @@ def measure_recovery(law: str, n: int, replication: int) -> Row:
         return row
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         interior, factored = dc.solve(dc.v_space(B), "CLARABEL"), dc.low_rank(B, tol=1e-8)
-    share, other = least_share(B)
+    smallest, other = least_share(B)
     return row | {
         "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(interior.F),
         "right_interior": is_right(B, interior.V),
         "right_low_rank": is_right(B, factored.V),
         "right_least": is_right(B, other),
-        "least_share": share,
+        "least_share": smallest,
     }
 
 
@@ -114,7 +114,7 @@ def is_right(B: Array, V: Array | None) -> int:
     """Whether the principal eigenvector of V splits the points as the labels, the first column, do."""
     assert V is not None
     principal = np.linalg.eigh(V)[1][:, -1]
-    return int(dc.metrics.clustering_error(B[:, 0], dc.rounding.two_means(B @ principal)) == 0.0)
+    return int(dc.metrics.clustering_error(B[:, 0], dc.rounding.kmeans_1d(B @ principal)) == 0.0)
 
 
 def measure_sample_size(law: str, d: int, m: float, replication: int) -> Row:

@@ -12,8 +12,8 @@ import scipy.stats
 from matplotlib.axes import Axes
 
 from experiments.harness.claims import split_parts
-from experiments.harness.intervals import mean_of, median_of, share_of
-from experiments.harness.style import ACCENT, GREY, PAGE, SECOND, STYLE, save, whiskers_of, with_intervals
+from experiments.harness.intervals import mean_of, median_of, proportion_of
+from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, STYLE, save, whiskers_of, with_intervals
 from experiments.theory.claims_balanced import of_the_proposition
 from experiments.theory.claims_sparse import recovery_of
 from experiments.theory.label_recovery import NO_CLUSTERS
@@ -24,20 +24,20 @@ SHADES = ("#440154", "#31688e", "#35b779", "#8fa01d", "#c26a0a", "#b2182b")
 LINES: list[dict[str, Any]] = [
     {"color": color, "marker": marker} for color, marker in zip(SHADES, "osv^Dx", strict=True)
 ]
-APART: list[dict[str, Any]] = [
+DISTINCT_LINES: list[dict[str, Any]] = [
     {"color": color, "marker": marker} for color, marker in zip(SHADES[::2], "osv", strict=True)
 ]
 POINTS: dict[str, Any] = {"ls": "none", "ms": 3}
-SMALL: Any = {"frameon": False, "handlelength": 1.0, "labelspacing": 0.2, "fontsize": 6, "handletextpad": 0.3}
-with_shares = partial(with_intervals, interval=share_of, alpha=0.12)
+SMALL_LEGEND: Any = {"frameon": False, "handlelength": 1.0, "labelspacing": 0.2, "fontsize": 6, "handletextpad": 0.3}
+with_shares = partial(with_intervals, interval=proportion_of, alpha=0.12)
 
 
-def with_changing_shares(ax: Axes, table: pd.DataFrame, x: str, y: str, **line: Any) -> None:
+def with_changing_proportions(ax: Axes, table: pd.DataFrame, x: str, y: str, **line: Any) -> None:
     """Draw the share of y at each x, its interval as a band only next to shares other than 0 and 1.
 
     Bands of several curves at 0 or at 1 lie on each other, all from the same number of instances.
     """
-    found = table.groupby(x)[y].apply(share_of)
+    found = table.groupby(x)[y].apply(proportion_of)
     value, low, high = np.array(found.to_list()).T
     inner = np.pad((value > 0.0) & (value < 1.0), 1)
     ax.plot(found.index, value, ms=2.5, **line)
@@ -73,7 +73,7 @@ def finish(ax: Axes, words: Sequence[str], ticks: Sequence[int] = (), ylim: Any 
     ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
     if ylim is not None:
         ax.set_ylim(ylim)
-    ax.legend(**SMALL, **legend)
+    ax.legend(**SMALL_LEGEND, **legend)
 
 
 def draw_spectrum(ax: Axes, table: pd.DataFrame) -> None:
@@ -82,7 +82,7 @@ def draw_spectrum(ax: Axes, table: pd.DataFrame) -> None:
     d = int(table["d"].max())
     table = table[table["d"] == d]
     betas = np.geomspace(1.1, 40, 200)
-    for k, (color, marker) in enumerate(((SECOND, "o"), (ACCENT, "^"))):
+    for k, (color, marker) in enumerate(((SECONDARY, "o"), (ACCENT, "^"))):
         ax.plot(betas, [closed_form(d, 1.0, beta)[k] for beta in betas], color=color, label=rf"$\mu_{k + 1}$")
         ax.plot(table["beta"], table[f"mu_{k + 1}"], color=color, marker=marker, ls="none", ms=4, mfc="none")
     ax.set_yscale("log")
@@ -95,7 +95,7 @@ def draw_kurtosis(ax: Axes, table: pd.DataFrame) -> None:
     laws = [law for law in table["law"].unique() if law.startswith("three-point")]
     for law, line in zip(laws, LINES, strict=False):
         mine = table[table["law"] == law]
-        with_changing_shares(ax, mine, "n", "unique", label=f"{mine['beta'].iloc[0]:g}", **line)
+        with_changing_proportions(ax, mine, "n", "unique", label=f"{mine['beta'].iloc[0]:g}", **line)
     words = rf"(b) kurtosis $\beta$ of the noise, $d = {table['d'].iloc[0]}$", "$n$", "share with one solution"
     finish(ax, words, [10, 30, 100, 300], (-0.03, 1.03), loc="upper left", bbox_to_anchor=(-0.02, 1.0))
 
@@ -108,7 +108,7 @@ def draw_asked(ax: Axes, table: pd.DataFrame) -> None:
         means = mine.groupby(["law", "d", "m"])[[column, "n_measured"]].mean()
         ax.plot(means[column], means["n_measured"], color=color, marker=marker, mfc="none", label=label, **POINTS)
     top = float(table[["n_paper", "n_paper_b"]].max().max()) * 1.3
-    ax.plot([3, top], [3, top], color=GREY, lw=0.7)
+    ax.plot([3, top], [3, top], color=GRAY, lw=0.7)
     ax.set(xscale="log", yscale="log")
     finish(ax, ("(c) Proposition 1", "$n$ asked for (log scale)", "$n$ needed (log scale)"), loc="upper left")
 
@@ -116,10 +116,10 @@ def draw_asked(ax: Axes, table: pd.DataFrame) -> None:
 def draw_one_dimension(ax: Axes, table: pd.DataFrame) -> None:
     """The share of recovered labels over the noise, on the probability that all signs agree."""
     noise = np.linspace(0.2, 1.0, 100)
-    for (n, mine), line in zip(table.groupby("n"), APART, strict=False):
-        shares = mine.groupby("noise")["recovered"].apply(share_of)
-        value = [share.value for share in shares]
-        ax.errorbar(shares.index, value, whiskers_of(shares), elinewidth=0.6, mfc="none", **line, **POINTS)
+    for (n, mine), line in zip(table.groupby("n"), DISTINCT_LINES, strict=False):
+        proportions = mine.groupby("noise")["recovered"].apply(proportion_of)
+        value = [proportion.value for proportion in proportions]
+        ax.errorbar(proportions.index, value, whiskers_of(proportions), elinewidth=0.6, mfc="none", **line, **POINTS)
         curve = scipy.stats.norm.cdf(1 / (noise * (1 - 1 / float(str(n))) ** 0.5)) ** float(str(n))
         ax.plot(noise, curve, color=line["color"], label=f"$n = {n}$")
     words = "(d) one dimension", r"noise $\sigma$ on $y$", "share with $y$ recovered"
@@ -132,7 +132,7 @@ def draw_thresholds(ax: Axes, balanced: pd.DataFrame, two: pd.DataFrame, many: p
     kinds += [(rf"$\alpha_* = {value:g}$", mine) for value, mine in two.groupby("imbalance")]
     kinds += [(f"{k} labels", mine) for k, mine in many.groupby("k") if k in (2, 4)]
     top = max(float(mine["expected"].max()) for _, mine in kinds) * 1.08
-    ax.plot([0, top], [0, top], color=GREY, lw=0.7)
+    ax.plot([0, top], [0, top], color=GRAY, lw=0.7)
     for (label, mine), line in zip(kinds, LINES, strict=False):
         found = mine.groupby("expected")["n_measured"].apply(mean_of)
         value = [mean.value for mean in found]
@@ -145,7 +145,7 @@ def draw_thresholds(ax: Axes, balanced: pd.DataFrame, two: pd.DataFrame, many: p
 def draw_family(ax: Axes, table: pd.DataFrame) -> None:
     """The probability that the family of random labels is independent, over n."""
     for (k, mine), line in zip(table.groupby("k"), LINES, strict=False):
-        with_changing_shares(ax, mine, "n", "diagonal", label=f"$k = {k}$", **line)
+        with_changing_proportions(ax, mine, "n", "diagonal", label=f"$k = {k}$", **line)
         ax.axvline(mine["members"].iloc[0], color=line["color"], lw=0.6, ls=":")
     words = "(f) random labels", "$n$; dotted: family size", "share with diagonal $A$ only"
     finish(ax, words, [3, 10, 30], loc="center right", bbox_to_anchor=(1.04, 0.4))
@@ -154,7 +154,7 @@ def draw_family(ax: Axes, table: pd.DataFrame) -> None:
 def draw_procrustes(ax: Axes, table: pd.DataFrame) -> None:
     """The share of mixtures whose labels ten rounds recover, over the number of labels."""
     kinds = {"random": "one rotation", "eigenvectors": "eigenvectors", "best": "best of ten rotations"}
-    for (column, label), line in zip(kinds.items(), APART, strict=True):
+    for (column, label), line in zip(kinds.items(), DISTINCT_LINES, strict=True):
         with_shares(ax, table, "k", f"few_{column}", label=label, **line)
     finish(ax, ("(g) alternation", "labels $k$", "share recovered in 10 rounds"), ylim=(-0.03, 1.03), loc="lower left")
 
@@ -162,13 +162,13 @@ def draw_procrustes(ax: Axes, table: pd.DataFrame) -> None:
 def draw_perturbed(ax: Axes, table: pd.DataFrame) -> None:
     """The second over the first eigenvalue of Y, and the error of the principal eigenvector, over the noise."""
     without = median_of(table.loc[table["noise"] == NO_CLUSTERS, "eigenvalue_ratio"])
-    ax.axhline(without.value, color=GREY, lw=0.7, ls="--")
-    ax.text(0.0, without.value + 0.02, "quotient without clusters", fontsize=6, color=GREY)
-    for (d, mine), line in zip(table[table["noise"] != NO_CLUSTERS].groupby("d"), APART, strict=False):
+    ax.axhline(without.value, color=GRAY, lw=0.7, ls="--")
+    ax.text(0.0, without.value + 0.02, "quotient without clusters", fontsize=6, color=GRAY)
+    for (d, mine), line in zip(table[table["noise"] != NO_CLUSTERS].groupby("d"), DISTINCT_LINES, strict=False):
         with_intervals(ax, mine, "noise", "eigenvalue_ratio", median_of, 0.12, label=f"$d = {d}$", **line)
         with_intervals(ax, mine, "noise", "error", mean_of, 0.12, ls=":", **line)
-    ax.plot([], [], color=GREY, ls="-", label="quotient of eigenvalues")
-    ax.plot([], [], color=GREY, ls=":", label="error")
+    ax.plot([], [], color=GRAY, ls="-", label="quotient of eigenvalues")
+    ax.plot([], [], color=GRAY, ls=":", label="error")
     ax.set_yticks(np.linspace(0.0, 1.0, 6))
     words = "(h) off the model", r"noise $\sigma$ on $y$", "median quotient, mean error"
     finish(ax, words, ylim=(-0.03, 1.38), loc="upper left", ncols=2, columnspacing=0.6)
@@ -176,7 +176,10 @@ def draw_perturbed(ax: Axes, table: pd.DataFrame) -> None:
 
 def draw_sparse_direction(ax: Axes, table: pd.DataFrame) -> None:
     """The share of instances recovered by the relaxation and by the l1 norm of v alone, over n."""
-    kinds = (("relaxed", r"$\Gamma(V)$, relaxed", ACCENT, "o"), ("alone", r"$|v|_1$ alone, best of ten", SECOND, "^"))
+    kinds = (
+        ("relaxed", r"$\Gamma(V)$, relaxed", ACCENT, "o"),
+        ("alone", r"$|v|_1$ alone, best of ten", SECONDARY, "^"),
+    )
     for method, label, color, marker in kinds:
         column = f"{method}_{GRID.index(recovery_of(table, method)[0])}"
         with_shares(ax, table, "n", column, color=color, marker=marker, label=label)

@@ -4,7 +4,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.linear_algebra import psd_factor
-from diffrac_cvx.rounding.many_labels import fits_from
+from diffrac_cvx.rounding.many_labels import procrustes_iterates
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 from experiments.theory.noise_columns import LAWS, balanced_points
@@ -12,8 +12,8 @@ from experiments.theory.unique_solution import is_unique, points_for_uniqueness,
 from experiments.unbalanced.cells import SCS_OPTIONS
 
 MOST_POINTS = 400
-STARTS, FEW = 10, 10  # random rotations, and rounds that count as few
-SHARE = {0.04: 0.6, 0.25: 0.75, 0.64: 0.9}  # imbalance: share of the larger cluster
+STARTS, FEW_POINTS = 10, 10  # random rotations, and rounds that count as few
+LARGER_FRACTION = {0.04: 0.6, 0.25: 0.75, 0.64: 0.9}  # imbalance: share of the larger cluster
 
 
 def measure_balanced(d: int, replication: int) -> Row:
@@ -36,7 +36,7 @@ def measure_rank_two(d: int, imbalance: float, replication: int) -> Row:
 def unbalanced_points(d: int, imbalance: float, replication: int) -> Array:
     """Return [1, y, Z], a stream of points."""
     rng = np.random.default_rng([2017, 54, d, int(100 * imbalance), replication])
-    y = np.where(rng.random(MOST_POINTS) < SHARE[imbalance], 1.0, -1.0)
+    y = np.where(rng.random(MOST_POINTS) < LARGER_FRACTION[imbalance], 1.0, -1.0)
     return np.column_stack([np.ones(MOST_POINTS), y, rng.standard_normal((MOST_POINTS, d - 1))])
 
 
@@ -103,9 +103,9 @@ def measure_procrustes(k: int, replication: int) -> Row:
     rounds = [rounds_to_recover(F, R, truth) for R in starts]
     found = dc.rounding.procrustes(F, k, rng=rng)
     return {
-        "few_eigenvectors": int(rounds[0] <= FEW),
-        "few_random": int(rounds[1] <= FEW),
-        "few_best": int(min(rounds[1:]) <= FEW),
+        "few_eigenvectors": int(rounds[0] <= FEW_POINTS),
+        "few_random": int(rounds[1] <= FEW_POINTS),
+        "few_best": int(min(rounds[1:]) <= FEW_POINTS),
         "rounds": min(rounds[1:]) if np.isfinite(min(rounds[1:])) else np.nan,
         "right": int(is_found(truth, found)),
     }
@@ -113,7 +113,7 @@ def measure_procrustes(k: int, replication: int) -> Row:
 
 def rounds_to_recover(F: Array, R: Array, truth: Array) -> float:
     """Return after how many rounds from R the labels are the true ones, infinity if they never are."""
-    for count, fit in enumerate(fits_from(F, R), 1):
+    for count, fit in enumerate(procrustes_iterates(F, R), 1):
         if is_found(truth, fit.signs[:, 1:]):
             return count
     return float("inf")

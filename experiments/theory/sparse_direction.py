@@ -18,7 +18,7 @@ from experiments.harness.sweep import Row
 
 RESTARTS, ROUNDS, SWEEPS = 10, 50, 300
 GRID = (0.02, 0.06, 0.2, 0.6)  # weights, of both methods; each is judged at its best
-RIGHT = 0.05  # clustering error below which the labels count as recovered
+RECOVERED = 0.05  # clustering error below which the labels count as recovered
 NONZERO = 1e-3  # entries of v below this share of the largest do not count
 
 
@@ -89,4 +89,4 @@ def objective_of(X: Array, y: Array, v: Array, lam: float) -> float:
 
 def is_recovered(y: Array, found: Array) -> int:
     """Whether labels agree with the planted ones but for a few."""
-    return int(dc.metrics.clustering_error(y, found) < RIGHT)
+    return int(dc.metrics.clustering_error(y, found) < RECOVERED)

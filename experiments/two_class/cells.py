@@ -29,9 +29,9 @@ EARLY = (
     500  # iterations after which its labels are looked at too; for the smaller gap, which takes ten times as many, only
 )
 SUBSAMPLES, SHARE = 2, 0.8
-LARGE = 200_000  # entries of X from which one subsample has to do
+LARGE_ENTRIES = 200_000  # entries of X from which one subsample has to do
 EVERYWHERE = (MAIN, "norm one, mixed")  # readings solved on all sets, the others on those of less than
-SMALL = 150_000  # entries
+SMALL_ENTRIES = 150_000  # entries
 SEARCHED = "sonar"  # where the paper's grid does not reach the paper's figure: a wider search
 WIDER_A, WIDER_C = (1e-2, 0.1, 0.3, 1.0), (0.0, 1e-2, 3e-2, 0.1, 0.2, 0.3, 0.5, 1.0)
 WIDER_NU = (0.25, 0.5, 1.0)
@@ -56,7 +56,7 @@ def cells_of(grid: str) -> list[Cell]:
     cells: list[Cell] = []
     for name in names:
         cells += cross(data_set=[name], method=["facts", "alternating", "k-means", "k-means, not whitened"], **plain)
-        small = dc.datasets.describe(name).n * dc.datasets.describe(name).d < SMALL
+        small = dc.datasets.describe(name).n * dc.datasets.describe(name).d < SMALL_ENTRIES
         cells += cross(data_set=[name], method=["relaxation"], reading=READINGS if small else EVERYWHERE, **penalties)
         cells += cross(data_set=[name], method=["published"], reading=PUBLISHED, **penalties, stop=STOPS)
     if full:
@@ -86,7 +86,7 @@ def iterations_for(X: Array) -> int:
 
 def solve(X: Array, nu: float, penalty: dc.Penalty) -> dc.Result:
     """Return the relaxation solved to `RELATIVE` of its value or to the smallest gap, if `ROUNDS` rounds reach that."""
-    most, smallest = iterations_for(X), SMALLEST if X.size < SMALL else SMALLEST_LARGE
+    most, smallest = iterations_for(X), SMALLEST if X.size < SMALL_ENTRIES else SMALLEST_LARGE
     best = dc.low_rank(X, nu, penalty, tol=RELATIVE, max_iter=most)
     for _ in range(ROUNDS - 1):
         wanted = max(RELATIVE * best.upper, smallest)
@@ -108,7 +108,7 @@ def measure_relaxation(X: Array, y: Array, nu: float, penalty: dc.Penalty, *, wh
         "value": result.value,
         "gap": result.gap,
         "correlation": dc.metrics.squared_correlation(X, labels),
-        "size_of_smaller": share_of_smaller(labels),
+        "size_of_smaller": fraction_of_smaller(labels),
     }
     if whole:
         row["label_gap"] = dc.certify_labels(X, labels, result, nu=nu, penalty=penalty).gap
@@ -131,13 +131,13 @@ def measure_published(X: Array, y: Array, nu: float, penalty: dc.Penalty, stop: 
         "error": dc.metrics.clustering_error(y, labels),
         "early error": dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(early.F)),
         "gap": last.gap,
-        "size_of_smaller": share_of_smaller(labels),
+        "size_of_smaller": fraction_of_smaller(labels),
         "iterations": last.iterations,
         "stopped": last.stopped,
     }
 
 
-def share_of_smaller(labels: Array) -> float:
+def fraction_of_smaller(labels: Array) -> float:
     """Return the share of the points in the smaller cluster."""
     return float(min(np.mean(labels > 0), np.mean(labels < 0)))
 
@@ -146,7 +146,7 @@ def measure_stability(X: Array, labels: Array, nu: float, penalty: dc.Penalty) -
     """Return the mean agreement of the labels with those found on random parts of the rows, 1 at best."""
     rng = np.random.default_rng(2017)
     agreements = []
-    for _ in range(SUBSAMPLES if X.size < LARGE else 1):
+    for _ in range(SUBSAMPLES if X.size < LARGE_ENTRIES else 1):
         rows = rng.permutation(len(X))[: int(SHARE * len(X))]
         result = dc.low_rank(X[rows], nu, penalty, tol=10 * RELATIVE, max_iter=iterations_for(X) // 2)
         agreements.append(1.0 - dc.metrics.clustering_error(labels[rows], dc.rounding.kmeans_centered(result.F)))
@@ -156,10 +156,10 @@ def measure_stability(X: Array, labels: Array, nu: float, penalty: dc.Penalty) -
 def measure_runs(method: str, X: Array, y: Array) -> Row:
     """Return the errors of independent runs of a baseline, in their order, and their mean."""
     if method == "alternating":
-        found = dc.baselines.alternating_runs(X, restarts=RUNS, rng=0)
+        found = dc.baselines.alternating_runs(X, n_init=RUNS, rng=0)
     elif method == "k-means":
         Q = column_basis(as_data(X))
-        found = [dc.baselines.kmeans_whitened(Q, restarts=1, rng=run) for run in range(RUNS)]
+        found = [dc.baselines.kmeans_whitened(Q, n_init=1, rng=run) for run in range(RUNS)]
     else:
         found = [2.0 * KMeans(2, n_init=1, random_state=run).fit_predict(X) - 1.0 for run in range(RUNS)]
     errors = [dc.metrics.clustering_error(y, labels) for labels in found]

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 from experiments.harness.claims import Claim, Finding, judge
 from experiments.harness.intervals import Interval, mean_of
 from experiments.two_class.cells import PUBLISHED_MOST, RELATIVE, SEARCHED, WIDER_READINGS
@@ -13,7 +13,7 @@ from experiments.two_class.readings import MAIN, READINGS
 from experiments.two_class.table import (
     BASELINES,
     CHOICES,
-    CLOSE,
+    CLOSE_ERROR,
     PAPER,
     PROTOCOLS,
     RELAXED,
@@ -236,7 +236,7 @@ def other_readings(table: pd.DataFrame) -> Finding:
     """Which reading is closest to the paper's figures."""
     distance = distance_by_reading(table)
     compared = by_reading(table).dropna().index
-    words = ", ".join(f"{100 * share:.1f} % ({reading})" for reading, share in distance.sort_values().items())
+    words = ", ".join(f"{100 * fraction:.1f} % ({reading})" for reading, fraction in distance.sort_values().items())
     return Finding(
         f"Table 1, {len(READINGS)} readings of the scale and of the penalties",
         f"Mean distance of the two relaxed columns to the paper's, in shares of wrong points, on the {len(compared)} sets "
@@ -324,12 +324,12 @@ def unwhitened(rows: pd.DataFrame) -> Finding:
 def without_labels(rows: pd.DataFrame) -> Finding:
     """Choices that see no labels."""
     words = [
-        f"{choice} {((rows[choice] - rows['sparse']) < CLOSE).sum()} times (mean error {rows[choice].mean():.3f})"
+        f"{choice} {((rows[choice] - rows['sparse']) < CLOSE_ERROR).sum()} times (mean error {rows[choice].mean():.3f})"
         for choice in CHOICES
     ]
     return Finding(
         "Table 1, a setting chosen without labels",
-        f"Within {CLOSE:g} of the best sparse error by labels, of {len(rows)} sets: {', '.join(words)}; the mean of the best "
+        f"Within {CLOSE_ERROR:g} of the best sparse error by labels, of {len(rows)} sets: {', '.join(words)}; the mean of the best "
         f"by labels is {rows['sparse'].mean():.3f}.",
     )
 

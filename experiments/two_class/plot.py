@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diffrac_cvx.machine.writing import write_text
-from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save
 from experiments.two_class.cells import EARLY, PUBLISHED_MOST, STOPS
 from experiments.two_class.readings import MAIN, PUBLISHED, READINGS
 from experiments.two_class.table import (
@@ -17,10 +17,10 @@ from experiments.two_class.table import (
     Protocol,
     by_protocol,
     by_reading,
+    fraction_wrong,
     latex,
     markdown,
     settings,
-    share_wrong,
     summary,
     tables_of,
     telling_first,
@@ -33,7 +33,7 @@ LEGEND = (  # in columns of three
     *("sparse", "sparse, paper", "every setting", "non-sparse", "non-sparse, paper", "one cluster"),
     *("alternating", "alternating, paper", "least squares with labels", "k-means, whitened", "k-means, paper"),
 )
-COLORS = dict(zip(READINGS, (ACCENT, SECOND, GREEN, GOLD, PURPLE, GREY, TEAL), strict=True))
+COLORS = dict(zip(READINGS, (ACCENT, SECONDARY, GREEN, GOLD, PURPLE, GRAY, TEAL), strict=True))
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -72,10 +72,10 @@ def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     place = np.arange(len(rows))
     for k, name in enumerate(rows["data_set"]):
         mine = solved[solved["split"] & (solved["data_set"] == name)]
-        ax.plot(np.full(len(mine), k - 0.43), mine["error"], "_", color=GREY, ms=5, mew=0.5, alpha=0.7)
-    ax.plot([], [], "_", color=GREY, ms=5, label="every setting")
+        ax.plot(np.full(len(mine), k - 0.43), mine["error"], "_", color=GRAY, ms=5, mew=0.5, alpha=0.7)
+    ax.plot([], [], "_", color=GRAY, ms=5, label="every setting")
     marks: dict[str, Any] = {"ls": "none", "ms": 5, "mew": 0.9}
-    for column, shift, color, marker in (("sparse", -0.31, ACCENT, "^"), ("non-sparse", -0.13, SECOND, "o")):
+    for column, shift, color, marker in (("sparse", -0.31, ACCENT, "^"), ("non-sparse", -0.13, SECONDARY, "o")):
         ax.plot(place + shift, rows[column], marker=marker, color=color, mfc="none", label=column, **marks)
         paper = rows[f"paper {column}"]
         ax.plot(place + shift + 0.08, paper, marker=marker, color=color, label=f"{column}, paper", **marks)
@@ -133,7 +133,7 @@ def draw_differences(
 ) -> None:
     """Draw the shares of wrong points less the paper's; where there is none, a small mark at the floor."""
     more = [
-        100 * (share_wrong(errors[row["data_set"]]) - share_wrong(row["paper sparse"]))
+        100 * (fraction_wrong(errors[row["data_set"]]) - fraction_wrong(row["paper sparse"]))
         if np.isfinite(errors[row["data_set"]])
         else np.nan
         for _, row in rows.iterrows()

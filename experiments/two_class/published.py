@@ -16,7 +16,7 @@ import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import momentum
-from diffrac_cvx.problem.penalties.structure import PLAIN
+from diffrac_cvx.problem.penalties.structure import ELEMENTWISE
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root
 from diffrac_cvx.typing import Array
 
@@ -59,7 +59,7 @@ class Normalized:
 
     def step(self, epsilon: float) -> float:
         """Return 1/L, with the part of C in L where c = 0 too, as printed."""
-        return 1.0 / SmoothedDual(array_points(self.X), self.W, PLAIN.coupling(self.c)).lipschitz(epsilon)
+        return 1.0 / SmoothedDual(array_points(self.X), self.W, ELEMENTWISE.pair_penalty(self.c)).lipschitz(epsilon)
 
 
 class Point(NamedTuple):
@@ -87,8 +87,8 @@ def normalized(X: Array, nu: float, penalty: dc.Penalty) -> Normalized:
     if nu < 1.0:
         X, a, c = np.column_stack([X, np.ones(len(X))]), np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)
     values, vectors = np.linalg.eigh(X.T @ X / len(X) + np.diag(a**2))
-    kept = values > RANK * values[-1]
-    return Normalized(X, vectors[:, kept] / np.sqrt(values[kept]), c)
+    mask = values > RANK * values[-1]
+    return Normalized(X, vectors[:, mask] / np.sqrt(values[mask]), c)
 
 
 def iterates(problem: Normalized, epsilon: float) -> Iterator[Point]:

@@ -27,7 +27,7 @@ class Reading(NamedTuple):
     """
 
     words: str
-    scaling: str = "standardise"
+    scaling: str = "standardize"
     norm_one: bool = False
     rows: bool = False
     ridge: float = 1.0

@@ -9,8 +9,8 @@ import pandas as pd
 from scipy.special import gammaln
 
 import diffrac_cvx as dc
-from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.comparison.table import ReportTable
+from diffrac_cvx.problem.formatting import format_upper
 from diffrac_cvx.typing import Array
 from experiments.two_class.cells import EARLY, PUBLISHED_MOST, RELATIVE, STOPS
 from experiments.two_class.chance import best_of_random
@@ -47,12 +47,12 @@ PAPER = {
     "w1a": (0.11, 0.11, Spread(0.92, 0.08), Spread(0.16, 0.06)),
 }
 SAME = 0.025  # of the points: two errors whose shares of wrong points differ by no more are the same
-CLOSE = 0.05  # of the best error, within which a choice without labels counts as good
+CLOSE_ERROR = 0.05  # of the best error, within which a choice without labels counts as good
 LEAST_SHARE = 0.01  # of the points that the smaller cluster must hold to count as one
 PAPERS_RUNS, DRAWS = 10, 4000
 
 
-def share_wrong(error: float) -> float:
+def fraction_wrong(error: float) -> float:
     """Return the share of the points in the wrong cluster that an error 1 - (y'ŷ/n)² stands for, at most 1/2."""
     return float(0.5 * (1.0 - max(1.0 - error, 0.0) ** 0.5))
 
@@ -128,7 +128,7 @@ def by_protocol(table: pd.DataFrame) -> pd.DataFrame:
 
 def is_same(ours: float, paper: float) -> bool:
     """Return whether two errors stand for the same share of wrong points, up to `SAME`."""
-    return bool(abs(share_wrong(ours) - share_wrong(paper)) <= SAME)
+    return bool(abs(fraction_wrong(ours) - fraction_wrong(paper)) <= SAME)
 
 
 def figures_met(figures: pd.DataFrame) -> pd.Series:
@@ -277,14 +277,14 @@ def distance_by_reading(table: pd.DataFrame) -> pd.Series:
     """
     found = by_reading(table).dropna()
     theirs = pd.DataFrame([PAPER[str(name)][:2] for name in found.index], index=found.index, columns=list(RELAXED))
-    wrong = theirs.map(share_wrong)
-    distances = {reading: (found[reading].map(share_wrong) - wrong).abs().to_numpy() for reading in READINGS}
+    wrong = theirs.map(fraction_wrong)
+    distances = {reading: (found[reading].map(fraction_wrong) - wrong).abs().to_numpy() for reading in READINGS}
     return pd.Series(
         {reading: distance.mean() if len(found) else float("nan") for reading, distance in distances.items()}
     )
 
 
-Titled = tuple[str, str, Table]  # a title, a caption and a table
+Titled = tuple[str, str, ReportTable]  # a title, a caption and a table
 PROVED = ("value", "label gap")  # columns, rounded up
 RESULTS = {
     "data_set": "data", "n": "n", "d": "d", "paper": "paper", "exact": "optimum, clusterings only",
@@ -384,16 +384,18 @@ def telling_first(rows: pd.DataFrame) -> pd.DataFrame:
 
 def reaches(ours: float, paper: float) -> bool:
     """Return whether an error is the paper's or lower, up to `SAME`."""
-    return bool(share_wrong(ours) <= share_wrong(paper) + SAME)
+    return bool(fraction_wrong(ours) <= fraction_wrong(paper) + SAME)
 
 
 def tables_of(table: pd.DataFrame) -> list[Titled]:
     """Return all tables."""
     records = [mark_open(row) for _, row in telling_first(summary(table)).iterrows()]
-    tables = [(title, caption, Table.from_records(records, columns)) for title, (columns, caption) in CAPTIONS.items()]
+    tables = [
+        (title, caption, ReportTable.from_records(records, columns)) for title, (columns, caption) in CAPTIONS.items()
+    ]
     tables.insert(1, ("The paper's protocol, by reading", PROTOCOL_CAPTION, protocol_table(table)))
     for title, (column, caption) in READING_CAPTIONS.items():
-        tables.append((title, caption, Table.from_records(reading_records(table, column), BY_READING)))
+        tables.append((title, caption, ReportTable.from_records(reading_records(table, column), BY_READING)))
     return tables
 
 
@@ -410,7 +412,7 @@ def mark_open(row: pd.Series) -> dict[str, str]:
     return record
 
 
-def protocol_table(table: pd.DataFrame) -> Table:
+def protocol_table(table: pd.DataFrame) -> ReportTable:
     """Return the figures in each protocol, how many of the paper's it meets, and how far its runs went."""
     figures = by_protocol(table)
     met = figures_met(figures)
@@ -433,7 +435,7 @@ def protocol_table(table: pd.DataFrame) -> Table:
         records.append(record)
     columns = ("reading", "end", *figures.index, "met", "stopped", "gap")
     blank = dict.fromkeys(columns, "")
-    return Table.from_records([blank | record for record in records], {c: format_entry(c) for c in columns})
+    return ReportTable.from_records([blank | record for record in records], {c: format_entry(c) for c in columns})
 
 
 def reading_records(table: pd.DataFrame, column: str) -> list[dict[str, str]]:
@@ -462,7 +464,7 @@ def latex(tables: Sequence[Titled]) -> str:
         head, *body = (" & ".join(map(escape_latex, line)) + r" \\" for line in made.lines())
         parts += [
             f"% {title}. {caption}",
-            rf"\begin{{tabular}}{{l{'r' * (len(made.head) - 1)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(made.header) - 1)}}}",
             *(r"\toprule", head, r"\midrule", *body, r"\bottomrule"),
             r"\end{tabular}",
             "",

@@ -77,14 +77,14 @@ def describe(result: dc.Result, y: Array) -> Row:
 def measure_duality(X: Array, nu: float) -> Row:
     """Compare the penalised value with the constrained one at the penalised solution's own alpha, + nu alpha."""
     pair = dc.paths.duality(X, [nu], solver="SCS", tol=LOW_RANK_TOLERANCE, **SCS_OPTIONS)
-    penalised, constrained = pair.penalised, pair.constrained
+    penalized, constrained = pair.penalized, pair.constrained
     columns = {
-        "value": penalised.value,
-        "gap": penalised.gap,
+        "value": penalized.value,
+        "gap": penalized.gap,
         "alpha": constrained.parameter,
         "constrained_value": constrained.value,
         "constrained_gap": constrained.gap,
-        "difference": constrained.value + nu * constrained.parameter - penalised.value,
-        "apart": pair.apart,
+        "difference": constrained.value + nu * constrained.parameter - penalized.value,
+        "apart": pair.bracket_distance,
     }
     return {"solver": "low_rank, SCS", **{name: float(column[0]) for name, column in columns.items()}}

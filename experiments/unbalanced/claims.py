@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.claims import Claim, Finding, judge
-from experiments.harness.intervals import share_of
+from experiments.harness.intervals import proportion_of
 from experiments.unbalanced.cells import ALPHA_STAR, RANK_THRESHOLD, SCS_TOLERANCE, SIGNS
 
 TITLE = "Figure 2: unbalanced clusters"
@@ -23,10 +23,10 @@ def claims(table: pd.DataFrame) -> list[Claim | Finding]:
     alpha, nu = (table[table["path"] == path] for path in ("alpha", "nu"))
     return [
         constrained(alpha),
-        penalised(nu),
+        penalized(nu),
         rank(alpha),
         rank_noisy(alpha),
-        penalised_noisy(nu),
+        penalized_noisy(nu),
         duality(table[table["path"] == "dual"]),
     ]
 
@@ -44,9 +44,9 @@ def extent(parameters: pd.Index) -> str:
 
 def constrained(alpha: pd.DataFrame) -> Claim:
     """Statement (a)."""
-    share = recovered(alpha)
-    always = {name: share.index[share[name] == 1.0] for name in (FIRST, SECOND, PROJECTION)}
-    inside = share.index[(share.index > ALPHA_STAR) & (share.index < 1.0)]
+    recovery = recovered(alpha)
+    always = {name: recovery.index[recovery[name] == 1.0] for name in (FIRST, SECOND, PROJECTION)}
+    inside = recovery.index[(recovery.index > ALPHA_STAR) & (recovery.index < 1.0)]
     first, second = (always[name].intersection(inside) for name in (FIRST, SECOND))
     projected = set(inside) <= set(always[PROJECTION])
     whole = set(first) | set(second) == set(inside) and not set(first) & set(second)
@@ -63,19 +63,19 @@ def constrained(alpha: pd.DataFrame) -> Claim:
     )
 
 
-def penalised(nu: pd.DataFrame) -> Claim:
+def penalized(nu: pd.DataFrame) -> Claim:
     """Statement (b)."""
-    share = recovered(nu)
-    close = share[share.index <= CLOSE_TO_ZERO]
-    never = bool((share[SECOND] == 0.0).all())
+    recovery = recovered(nu)
+    close = recovery[recovery.index <= CLOSE_TO_ZERO]
+    never = bool((recovery[SECOND] == 0.0).all())
     whole = bool((close[[FIRST, PROJECTION]] == 1.0).all(axis=None))
-    least = bool((share[[FIRST, PROJECTION]].iloc[0] == 1.0).all()) if len(share) else False
-    always = {name: share.index[share[name] == 1.0] for name in (FIRST, PROJECTION)}
+    least = bool((recovery[[FIRST, PROJECTION]].iloc[0] == 1.0).all()) if len(recovery) else False
+    always = {name: recovery.index[recovery[name] == 1.0] for name in (FIRST, PROJECTION)}
     second = nu.loc[nu["noise"] == 0.0].groupby("parameter")[SECOND].mean().min()
     return Claim(
         "fig2-penalised",
         f"without noise, in every replication: first eigenvector for nu in {extent(always[FIRST])}, projection in "
-        f"{extent(always[PROJECTION])}; the second gives y in {share[SECOND].max():.0%} of the replications at most, and "
+        f"{extent(always[PROJECTION])}; the second gives y in {recovery[SECOND].max():.0%} of the replications at most, and "
         f"its mean error is at least {second:.2f}.",
         judge(whole and never, least and never, tested=len(close) > 0),
         f"agrees if the first eigenvector and the projection give y in all replications at each nu up to "
@@ -93,16 +93,16 @@ def rank(alpha: pd.DataFrame) -> Claim:
         "at 1",
     )
     fits = {"below alpha*": (3, np.inf), "at alpha*": (1, 1), "between": (2, 2), "at 1": (1, 1)}
-    words, shares = [], []
+    words, proportions = [], []
     for kind, (low, high) in fits.items():
         ranks = solved.loc[kinds == kind, "rank"]
-        shares.append(share_of(ranks.between(low, high).to_numpy()).value)
+        proportions.append(proportion_of(ranks.between(low, high).to_numpy()).value)
         words.append(f"{ranks.median():g} ({ranks.min():g} to {ranks.max():g}) {kind}")
     return Claim(
         "fig2-rank",
         f"eigenvalues above {RANK_THRESHOLD:g} of the largest, median and range: {', '.join(words)}; {len(solved)} of "
         f"{len(clean)} instances are solved to a gap of {LOOSE:g} and counted.",
-        judge(min(shares) == 1.0, min(shares) >= 0.9, tested=len(solved) >= 0.95 * len(clean)),
+        judge(min(proportions) == 1.0, min(proportions) >= 0.9, tested=len(solved) >= 0.95 * len(clean)),
         "agrees if every counted instance has rank 1 at alpha* and at 1, 2 between, and at least 3 below; partly if 90 % "
         "have in each part; not tested if less than 95 % are solved that far.",
     )
@@ -111,23 +111,23 @@ def rank(alpha: pd.DataFrame) -> Claim:
 def rank_noisy(alpha: pd.DataFrame) -> Claim:
     """Statement (c), with noise."""
     noisy = alpha[(alpha["noise"] > 0.0) & (alpha["parameter"] > ALPHA_STAR) & (alpha["parameter"] < 1.0)]
-    shares = {noise: share_of((part["rank"] > 2).to_numpy()) for noise, part in noisy.groupby("noise")}
+    proportions = {noise: proportion_of((part["rank"] > 2).to_numpy()) for noise, part in noisy.groupby("noise")}
     return Claim(
         "fig2-rank-noise",
         "share of instances with alpha in (alpha*, 1) of rank above 2: "
-        + ", ".join(f"{share:.2f} at sigma = {noise:g}" for noise, share in shares.items())
+        + ", ".join(f"{proportion:.2f} at sigma = {noise:g}" for noise, proportion in proportions.items())
         + f"; the median rank is {noisy['rank'].median():g}.",
         judge(
-            all(share.low > 0.5 for share in shares.values()),
-            any(share.low > 0.5 for share in shares.values()),
-            tested=bool(shares),
+            all(share.low > 0.5 for share in proportions.values()),
+            any(share.low > 0.5 for share in proportions.values()),
+            tested=bool(proportions),
         ),
         "agrees if at every noise level most instances have a rank above 2 (Wilson's interval above one half), partly if "
         "at some.",
     )
 
 
-def penalised_noisy(nu: pd.DataFrame) -> Finding:
+def penalized_noisy(nu: pd.DataFrame) -> Finding:
     """Statement (b) with noise, which the paper does not say."""
     noisy = nu[nu["noise"] > 0.0]
     noisy = noisy[noisy["noise"] == noisy["noise"].min()]

@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 
 from diffrac_cvx import paths
 from diffrac_cvx.plotting import DualityDisplay
-from experiments.harness.style import ACCENT, GREY, PAGE, SECOND, STYLE, label_lines, save, with_band
+from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, STYLE, label_lines, save, with_band
 from experiments.unbalanced.cells import ALPHA_STAR
 
 CURVES = {
-    "sign_leading": {"label": "first eigenvector", "color": SECOND, "marker": "o"},
-    "sign_second": {"label": "second eigenvector", "color": GREY, "ls": "--", "marker": "s"},
+    "sign_leading": {"label": "first eigenvector", "color": SECONDARY, "marker": "o"},
+    "sign_second": {"label": "second eigenvector", "color": GRAY, "ls": "--", "marker": "s"},
     "sign_centered": {"label": "projection", "color": ACCENT, "marker": "^"},
 }
 
@@ -34,7 +34,7 @@ def draw_paths(table: pd.DataFrame, stem: Path, *, ranks: pd.DataFrame | None) -
         figure, axes = plt.subplots(1, count, figsize=(PAGE * (1 if count == 3 else 0.7), 2.3))
         left, right = axes[:2]
         draw_errors(left, table[table["path"] == "alpha"])
-        left.axvline(ALPHA_STAR, color=GREY, lw=0.6, ls=":")
+        left.axvline(ALPHA_STAR, color=GRAY, lw=0.6, ls=":")
         left.set_xlabel(r"$\alpha$ (constrained)")
         draw_errors(right, table[table["path"] == "nu"])
         right.set(xscale="log", xlabel=r"$\nu$ (penalised)")
@@ -60,7 +60,7 @@ def draw_ranks(axes: Axes, table: pd.DataFrame) -> None:
     shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.8, table["noise"].nunique()))
     for (noise, group), shade, marker in zip(table.groupby("noise"), shades, "osv^", strict=False):
         with_band(axes, group, "parameter", "rank", label=rf"$\sigma = {noise:g}$", color=shade, marker=marker)
-    axes.axvline(ALPHA_STAR, color=GREY, lw=0.6, ls=":")
+    axes.axvline(ALPHA_STAR, color=GRAY, lw=0.6, ls=":")
     axes.set(xlabel=r"$\alpha$ (constrained)", ylabel="rank of $Y$", ylim=(0, 9.5))
     axes.legend(frameon=False, loc="center", bbox_to_anchor=(0.62, 0.43))
 
@@ -69,29 +69,29 @@ def draw_duality(table: pd.DataFrame, stem: Path) -> None:
     """Draw the constrained value between its proved bounds, and the penalised value with the sums that equal it."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(1, 2, figsize=(PAGE, 2.5))
-        for noise, color, marker in ((0.0, SECOND, "o"), (0.3, ACCENT, "^")):
+        for noise, color, marker in ((0.0, SECONDARY, "o"), (0.3, ACCENT, "^")):
             first = table[(table["noise"] == noise) & (table["replication"] == 0)].sort_values("parameter")
             alpha, nu, dual = (first[first["path"] == path] for path in ("alpha", "nu", "dual"))
             pairs = paths.Duality(
-                penalised=path_of("nu", dual["parameter"], dual["value"], dual["gap"]),
+                penalized=path_of("nu", dual["parameter"], dual["value"], dual["gap"]),
                 constrained=path_of("alpha", dual["alpha"], dual["constrained_value"], dual["constrained_gap"]),
             )
             DualityDisplay(
                 pairs,
                 constrained=path_of("alpha", alpha["parameter"], alpha["value"], alpha["gap"]),
-                penalised=path_of("nu", nu["parameter"], nu["value"], nu["gap"]),
+                penalized=path_of("nu", nu["parameter"], nu["value"], nu["gap"]),
             ).plot(axes, legend=False, color=color, marker=marker, ms=4, lw=1.2)
         texts = [r"$\sigma = 0$", r"$\sigma = 0.3$", r"marks: solutions of $p(\nu)$", "band: proved by these"]
         texts.append(r"crosses: solved at this $\alpha$")
-        label_lines(axes[0], texts, [SECOND, ACCENT, GREY, GREY, GREY], at=(0.45, 0.88))
-        label_lines(axes[1], [r"line: penalised", r"marks: $q(\alpha) + \nu\alpha$ at its $\alpha$"], [GREY, GREY])
+        label_lines(axes[0], texts, [SECONDARY, ACCENT, GRAY, GRAY, GRAY], at=(0.45, 0.88))
+        label_lines(axes[1], [r"line: penalised", r"marks: $q(\alpha) + \nu\alpha$ at its $\alpha$"], [GRAY, GRAY])
         save(figure, stem)
 
 
-def path_of(name: str, parameter: pd.Series, value: pd.Series, gap: pd.Series) -> paths.Path:
+def path_of(name: str, parameter: pd.Series, value: pd.Series, gap: pd.Series) -> paths.RegularizationPath:
     """Return a path with the values of a table; what the table does not hold is NaN."""
     unknown = np.full(len(value), np.nan)
-    return paths.Path(
+    return paths.RegularizationPath(
         name=name,
         parameter=parameter.to_numpy(),
         value=value.to_numpy(),

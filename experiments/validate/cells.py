@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.comparison import Method, Task, relaxation_method, solver_method, worst_disagreement
+from diffrac_cvx.comparison import ComparisonTask, Method, relaxation_method, solver_method, worst_disagreement
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row
 
@@ -83,7 +83,7 @@ def instance(n: int, d: int, nu: float, penalty: str, trait: str) -> tuple[Array
 def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
     """Solve one instance in every way there is; return all values and gaps, and the worst disagreement."""
     X, weights = instance(n, d, nu, penalty, trait)
-    task = Task(X=X, nu=nu, penalty=weights, tol=TOLERANCE)
+    task = ComparisonTask(X=X, nu=nu, penalty=weights, tol=TOLERANCE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dc.DegenerateDataWarning)
         left_out = {"lifted SCS"} if n + d > MOST_LIFTED else set()
@@ -98,7 +98,7 @@ def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
     return row
 
 
-def measure_related(task: Task, best: dc.Result) -> Row:
+def measure_related(task: ComparisonTask, best: dc.Result) -> Row:
     """Check the formulations whose value is tied to (15) by a formula, or where c > 0 by an inequality: (21), (7)."""
     row: Row = {"normalized agrees": 1, "alpha agrees": 1}
     fixed = replace(task, alpha=dc.metrics.factor_imbalance(best.F), alpha_slack=ALPHA_SLACK)
@@ -119,12 +119,12 @@ def errors_of(name: str, result: dc.Result) -> Row:
     return {f"{name} {label}": float(f"{error:.2e}") for label, error in (result.dimacs or NO_POINT)._asdict().items()}
 
 
-def applies(method: Method, task: Task) -> bool:
+def applies(method: Method, task: ComparisonTask) -> bool:
     """Whether a method takes the penalty and is a matter of seconds at this size."""
-    return not method.refuses(task.penalty) and not method.too_large(*task.X.shape)
+    return not method.explain_refusal(task.penalty) and not method.too_large(*task.X.shape)
 
 
-def run(method: Method, task: Task) -> dc.Result:
+def run(method: Method, task: ComparisonTask) -> dc.Result:
     """Run a solver; an error in it ends the sweep."""
     result = method.run(task)
     assert isinstance(result, dc.Result)

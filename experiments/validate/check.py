@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 from experiments.harness.command import Outcome
 from experiments.validate.cells import ERRORS, LARGEST_ERROR, METHODS, RELATED, instance
 
@@ -83,10 +83,10 @@ def save_reproducer(row: pd.Series, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     stem = folder / "_".join(re.sub(r"[^\w.-]", "-", str(value)) for value in key.values())
     a, c = penalty.weights(X.shape[1])
-    says = f"{row['between']}: apart by {row['violation']:.3g}."
+    message = f"{row['between']}: apart by {row['violation']:.3g}."
     np.savez(stem.with_suffix(".npz"), X=X, a=a, c=c, nu=key["nu"])
     stem.with_suffix(".py").write_text(
-        f"{says!r}\n"
+        f"{message!r}\n"
         "from pathlib import Path\n\nimport numpy as np\n\nimport diffrac_cvx as dc\n\n"
         'data = np.load(Path(__file__).with_suffix(".npz"), allow_pickle=False)\n'
         'X, nu, penalty = data["X"], float(data["nu"]), dc.Penalty(data["a"], data["c"])\n'

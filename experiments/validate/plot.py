@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREY
+from experiments.harness.style import ACCENT, GRAY
 from experiments.validate.cells import LARGEST_ERROR, METHODS, RELATED, SLACK
 from experiments.validate.check import errors_by_point, solver_of
 
@@ -29,7 +29,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
                 limit = np.log10(LARGEST_ERROR[solver_of(name)])
                 largest.plot([limit, limit], [i - 0.4, i + 0.4], color=ACCENT, lw=0.8, ls=":")
         signed = table["violation"].to_numpy()  # how far outside the brackets are of each other
-        overlaps.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GREY)
+        overlaps.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GRAY)
         title = f"{int(np.sum(signed > SLACK))} of {len(signed)} apart"
         overlaps.set(xlabel="least overlap, $\\log_{10}$", ylabel="instances", title=title)
 

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.formatting import format_upper
 from diffrac_cvx.typing import Array
 from experiments.harness.claims import Finding
 from experiments.harness.intervals import Interval, bootstrap, mean_of
@@ -48,17 +48,17 @@ def claims(table: pd.DataFrame) -> list[Finding]:
     return [find(rows) for find, rows in parts if len(rows)]
 
 
-def ruled(says: str, measured: str, rule: str, holds: bool) -> Finding:
+def ruled(statement: str, measured: str, rule: str, holds: bool) -> Finding:
     """Return a finding with its rule, and whether it holds."""
-    return Finding(says, f"{measured} Rule: {rule}: **{'holds' if holds else 'does not hold'}**.")
+    return Finding(statement, f"{measured} Rule: {rule}: **{'holds' if holds else 'does not hold'}**.")
 
 
 def at(made: pd.DataFrame, **changed: object) -> pd.DataFrame:
     """Return the rows of the usual table, or of those that differ from it; of several values, a tuple."""
-    kept = np.ones(len(made), dtype=bool)
+    mask = np.ones(len(made), dtype=bool)
     for name, value in {**USUAL, **changed}.items():
-        kept &= made[name].isin(value if isinstance(value, tuple) else [value]).to_numpy()
-    return made[kept]
+        mask &= made[name].isin(value if isinstance(value, tuple) else [value]).to_numpy()
+    return made[mask]
 
 
 def by_method(rows: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -73,7 +73,7 @@ def relax(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Foun
     """
     n, d = X.shape
     result = solve(X, suggested_lam(n, d, RIDGE) if lam is None else lam)
-    used = result.features(rtol=ALIVE).used
+    used = result.features(rtol=ALIVE).selected
     return Found(dc.rounding.kmeans_centered(result.factor), used, result.gap / result.upper)
 
 
@@ -110,7 +110,7 @@ SELECTING = {
     "sparse component": by_selection(select_sparse_component, "bound", grid_of_bounds),
 }
 RIVALS = {
-    "k-means": by_labels(baselines.kmeans_standardised),
+    "k-means": by_labels(baselines.kmeans_standardized),
     "mixture": by_labels(baselines.gaussian_mixture),
     "spectral": by_labels(baselines.spectral),
     "first component": Method(lambda X, _: Found(baselines.first_component(X))),

@@ -10,20 +10,20 @@ from matplotlib.axes import Axes
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.plotting.canvas import Style
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREEN, GREY, SECOND, with_band
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, with_band
 from experiments.wide.cells import CURVES, KINDS, SHIFT, USUAL, VARIANTS, K
 from experiments.wide.claims import at, by_method
 from experiments.wide.methods import FIXED, METHODS, OWN
 
 STYLES = {
     OWN: Style(ACCENT, "-", "o"),
-    "k-means": Style(GREY, "--", "v"),
-    "mixture": Style(GREY, ":", "D"),
+    "k-means": Style(GRAY, "--", "v"),
+    "mixture": Style(GRAY, ":", "D"),
     "first component": Style("#b8860b", "-.", "s"),
     "spectral": Style("#b8860b", ":", "P"),
-    "sparse k-means": Style(SECOND, "-", "^"),
-    "IF-PCA": Style(SECOND, "--", "s"),
-    "sparse component": Style(SECOND, ":", "X"),
+    "sparse k-means": Style(SECONDARY, "-", "^"),
+    "IF-PCA": Style(SECONDARY, "--", "s"),
+    "sparse component": Style(SECONDARY, ":", "X"),
     "kurtosis": Style(GREEN, "-", "<"),
     "dip": Style(GREEN, "--", ">"),
     "pursuit": Style(GREEN, "-.", "P"),

@@ -51,7 +51,7 @@ MOST_COLUMNS = 2000  # kept of a table
 HELD_OUT_PAIRS = 9
 
 
-class Labelled(NamedTuple):
+class Labeled(NamedTuple):
     """A table X (n, d) and the class of each row (n,), as text."""
 
     X: Array
@@ -61,7 +61,7 @@ class Labelled(NamedTuple):
 class Source(NamedTuple):
     """How a table is read, and its classes of at least eight rows."""
 
-    read: Callable[[], Labelled]
+    read: Callable[[], Labeled]
     classes: tuple[str, ...]
 
 
@@ -132,26 +132,26 @@ def read_expressions(package: Package, file: str, name: str) -> tuple[Array, pd.
 
 
 @cache
-def read_khan() -> Labelled:
+def read_khan() -> Labeled:
     """Return Khan's small round blue-cell tumours, training and test rows: 83 x 2308."""
     parts = (read_known(ISLP, f"ISLP/data/Khan_{part}.csv") for part in ("xtrain", "xtest", "ytrain", "ytest"))
     first, second, *codes = (pd.read_csv(io.BytesIO(part)).to_numpy() for part in parts)
     names = np.array(["", "BL", "EWS", "NB", "RMS"])
-    return Labelled(np.vstack([first, second]), names[np.vstack(codes).ravel()])
+    return Labeled(np.vstack([first, second]), names[np.vstack(codes).ravel()])
 
 
 @cache
-def read_nci60() -> Labelled:
+def read_nci60() -> Labeled:
     """Return the cell lines of the National Cancer Institute: 64 x 6830."""
     data, labels = (io.BytesIO(read_known(ISLP, f"ISLP/data/NCI60{file}")) for file in ("data.npy", "labs.csv"))
-    return Labelled(np.load(data, allow_pickle=False), pd.read_csv(labels)["label"].to_numpy(str))
+    return Labeled(np.load(data, allow_pickle=False), pd.read_csv(labels)["label"].to_numpy(str))
 
 
 @cache
-def read_golub() -> Labelled:
+def read_golub() -> Labeled:
     """Return Golub's leukaemias, the training rows: 38 x 3051."""
     parts = convert(read_r(MULTTEST, "golub.RData"))
-    return Labelled(np.asarray(parts["golub"]).T, np.array(["ALL", "AML"])[np.asarray(parts["golub.cl"], dtype=int)])
+    return Labeled(np.asarray(parts["golub"]).T, np.array(["ALL", "AML"])[np.asarray(parts["golub.cl"], dtype=int)])
 
 
 @cache
@@ -160,28 +160,28 @@ def read_leukaemia() -> tuple[Array, pd.DataFrame]:
     return read_expressions(ALL, "ALL.rda", "ALL")
 
 
-def read_lineages() -> Labelled:
+def read_lineages() -> Labeled:
     """Return the leukaemias by lineage, B or T; stages within a lineage are one class."""
     X, rows = read_leukaemia()
-    return Labelled(X, rows["BT"].astype(str).str[0].to_numpy(str))
+    return Labeled(X, rows["BT"].astype(str).str[0].to_numpy(str))
 
 
-def read_translocations() -> Labelled:
+def read_translocations() -> Labeled:
     """Return the leukaemias of lineage B by what was found in their chromosomes."""
     X, rows = read_leukaemia()
-    kept = (rows["BT"].astype(str).str[0] == "B").to_numpy()
-    return Labelled(X[kept], rows["mol.biol"].astype(str).to_numpy(str)[kept])
+    mask = (rows["BT"].astype(str).str[0] == "B").to_numpy()
+    return Labeled(X[mask], rows["mol.biol"].astype(str).to_numpy(str)[mask])
 
 
 @cache
-def read_bladder() -> Labelled:
+def read_bladder() -> Labeled:
     """Return Dyrskjot's bladders, cancers, biopsies and normal ones, from five batches: 57 x 22283."""
     X, rows = read_expressions(BLADDER, "bladderdata.rda", "bladderEset")
-    return Labelled(X, rows["cancer"].astype(str).to_numpy(str))
+    return Labeled(X, rows["cancer"].astype(str).to_numpy(str))
 
 
 @cache
-def read_reuters() -> Labelled:
+def read_reuters() -> Labeled:
     """Return 70 news of Reuters on acquisitions or crude oil: which words of three letters or more are in which.
 
     Words of one text only are left out.
@@ -192,7 +192,7 @@ def read_reuters() -> Labelled:
             words.append(set(re.findall("[a-z]{3,}", " ".join(map(str, text["content"])).lower())))
             topics.append(topic)
     known = sorted({word for text in words for word in text if sum(word in other for other in words) > 1})
-    return Labelled(np.array([[float(word in text) for word in known] for text in words]), np.array(topics))
+    return Labeled(np.array([[float(word in text) for word in known] for text in words]), np.array(topics))
 
 
 # Pairs
@@ -222,8 +222,8 @@ def read_pair(source: str, first: str, second: str) -> WideTable:
     sizes = [int((classes == name).sum()) for name in (first, second)]
     if min(sizes) < LEAST_OF_A_CLASS:
         raise DataError(f"{source} has {sizes} rows of {first} and {second}, and {LEAST_OF_A_CLASS} are needed")
-    kept = (classes == first) | (classes == second)
-    return keep_varying(widest(X[kept]), classes[kept] == second)
+    mask = (classes == first) | (classes == second)
+    return keep_varying(widest(X[mask]), classes[mask] == second)
 
 
 def widest(X: Array) -> Array:

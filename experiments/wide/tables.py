@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 
 FACTORS = 10  # common to all columns
@@ -24,7 +24,9 @@ class WideTable(NamedTuple):
     informative: npt.NDArray[np.intp]  # columns whose means differ; empty where they are not known
 
 
-def make_wide(n: int, d: int, k: int, noise: str, share: float, shift: float, *, rng: np.random.Generator) -> WideTable:
+def make_wide(
+    n: int, d: int, k: int, noise: str, fraction: float, shift: float, *, rng: np.random.Generator
+) -> WideTable:
     """Return a made table; the columns that carry the groups are drawn, and so are the signs of their shifts.
 
     Parameters
@@ -35,13 +37,13 @@ def make_wide(n: int, d: int, k: int, noise: str, share: float, shift: float, *,
         One of `NOISES`: independent normal entries; half of the variance from ten factors common to all columns; half
         of it from a factor for each block of twenty columns; as the second with Student's t with three degrees of
         freedom, at variance one, for the other half; or words, 0 or 1 for each text and word.
-    share : float
+    fraction : float
         Of the rows, in group 1.
     shift : float
         Half of the distance of the means, times a number between 1/2 and 1 drawn for each column, in standard
         deviations of the noise; for words, of the logarithms of the rates.
     """
-    y = (rng.permutation(n) < round(share * n)).astype(np.int64)
+    y = (rng.permutation(n) < round(fraction * n)).astype(np.int64)
     places = rng.choice(d, size=k, replace=False)
     shifts = shift * rng.uniform(0.5, 1.0, k) * rng.choice([-1.0, 1.0], size=k)
     signs = 2.0 * y - 1.0
@@ -81,6 +83,6 @@ def draw_words(log_rates: Array, rng: np.random.Generator) -> Array:
 
 def keep_varying(X: Array, y: npt.ArrayLike, informative: npt.ArrayLike = ()) -> WideTable:
     """Return a table standardised, without its constant columns."""
-    kept = np.flatnonzero(X.std(axis=0) > 0.0)
-    carried = np.flatnonzero(np.isin(kept, np.asarray(informative, dtype=np.intp)))
-    return WideTable(standardise(X[:, kept]).X, np.asarray(y, dtype=np.int64), carried)
+    varying = np.flatnonzero(X.std(axis=0) > 0.0)
+    carried = np.flatnonzero(np.isin(varying, np.asarray(informative, dtype=np.intp)))
+    return WideTable(standardize_columns(X[:, varying]).X, np.asarray(y, dtype=np.int64), carried)

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from experiments.harness.beyond import LEAST, of_most, ruled
+from experiments.harness.beyond import MIN_ROWS, of_most, ruled
 from experiments.harness.claims import Finding, judge, split_parts
-from experiments.harness.intervals import mean_of, percent, share_of
+from experiments.harness.intervals import mean_of, percent, proportion_of
 from experiments.wide_law.cells import COLUMNS, FACTORS, POINTS, TOL
 from experiments.wide_law.law import RIDGE, visible_share
 
@@ -15,10 +15,13 @@ ABOUT = (
     "a direction on the k columns, kappa what variance within the groups costs at least, by clipping; both are computed "
     "from the table and its true labels."
 )
-RIGHT, NOTHING = 0.8, 0.2  # adjusted Rand index from which the groups count as found, below which as lost
-KEPT, LOST = 1.0, 2.5  # c / kappa: below the first is the theorem's side; the second was set on other tables
+FOUND_INDEX, LOST_INDEX = 0.8, 0.2  # adjusted Rand index from which the groups count as found, below which as lost
+FOUND_RATIO, LOST_RATIO = (
+    1.0,
+    2.5,
+)  # c / kappa: below the first is the theorem's side; the second was set on other tables
 TABLES = "{share} of {count} tables."
-NEAR = 0.1  # relative error of a formula
+FORMULA_TOLERANCE = 0.1  # relative error of a formula
 
 
 def claims(table: pd.DataFrame) -> list[Finding]:
@@ -26,7 +29,7 @@ def claims(table: pd.DataFrame) -> list[Finding]:
     part = split_parts(table)
     groups, noise = part["groups"], part["noise"]
     return [
-        *(rule(groups) for rule in (inequality, kept, lost, between, hidden)),
+        *(rule(groups) for rule in (inequality, found_below, lost_above, between, hidden)),
         noise_formula(noise),
         noise_room(noise),
     ]
@@ -51,43 +54,43 @@ def inequality(groups: pd.DataFrame) -> Finding:
         "the share of tr X V X' along the true labels is at least 1 - C / kappa, V of value C / (1 + C)",
         f"{wrong} of {len(groups)} V found have less; the bound is above 0 for {len(told)}, and what they have beyond "
         f"it is {words} in the median.",
-        judge(wrong == 0, tested=len(told) >= LEAST),
-        f"agrees if no V has less, at whatever gap; not tested with fewer than {LEAST} bounds above 0.",
+        judge(wrong == 0, tested=len(told) >= MIN_ROWS),
+        f"agrees if no V has less, at whatever gap; not tested with fewer than {MIN_ROWS} bounds above 0.",
     )
 
 
-def kept(groups: pd.DataFrame) -> Finding:
+def found_below(groups: pd.DataFrame) -> Finding:
     """Groups on the theorem's side."""
-    found = groups.loc[ratio(groups) < KEPT, "index"] >= RIGHT
-    says = "where c is below kappa the groups are found"
-    return of_most(says, found, TABLES, f"{{most}} have an index of {RIGHT:g}")
+    found = groups.loc[ratio(groups) < FOUND_RATIO, "index"] >= FOUND_INDEX
+    statement = "where c is below kappa the groups are found"
+    return of_most(statement, found, TABLES, f"{{most}} have an index of {FOUND_INDEX:g}")
 
 
-def lost(groups: pd.DataFrame) -> Finding:
+def lost_above(groups: pd.DataFrame) -> Finding:
     """Groups far on the other side."""
-    missed = groups.loc[ratio(groups) > LOST, "index"] < NOTHING
-    says = f"where c is above {LOST:g} kappa the groups are lost"
-    return of_most(says, missed, TABLES, f"{{most}} have an index below {NOTHING:g}")
+    missed = groups.loc[ratio(groups) > LOST_RATIO, "index"] < LOST_INDEX
+    statement = f"where c is above {LOST_RATIO:g} kappa the groups are lost"
+    return of_most(statement, missed, TABLES, f"{{most}} have an index below {LOST_INDEX:g}")
 
 
 def between(groups: pd.DataFrame) -> Finding:
     """The same number with factors and without."""
     words = []
     for rho, rows in groups.groupby("rho"):
-        middle = rows[ratio(rows).between(KEPT, LOST)]
-        found = share_of((middle["index"] >= RIGHT).to_numpy())
+        middle = rows[ratio(rows).between(FOUND_RATIO, LOST_RATIO)]
+        found = proportion_of((middle["index"] >= FOUND_INDEX).to_numpy())
         words.append(f"rho = {rho:g}: {percent(found)} of {len(middle)}")
     return Finding("between the two the groups are found in a share of tables", "; ".join(words) + ".")
 
 
 def hidden(groups: pd.DataFrame) -> Finding:
     """Correlations that the population's rule says nothing beyond a diagonal V can use."""
-    missed = groups.loc[(groups["rho"] == 0.0) & (groups["m2"] <= visible_share(groups["lam"])), "index"] < NOTHING
-    says, end = (
+    missed = groups.loc[(groups["rho"] == 0.0) & (groups["m2"] <= visible_share(groups["lam"])), "index"] < LOST_INDEX
+    statement, end = (
         "where m^2 <= lambda / (ridge + lambda) independent columns show no groups",
         ". It is a theorem for infinitely many points.",
     )
-    return of_most(says, missed, TABLES, f"{{most}} have an index below {NOTHING:g}", partly=0.5, end=end)
+    return of_most(statement, missed, TABLES, f"{{most}} have an index below {LOST_INDEX:g}", partly=0.5, end=end)
 
 
 def noise_formula(noise: pd.DataFrame) -> Finding:
@@ -97,8 +100,8 @@ def noise_formula(noise: pd.DataFrame) -> Finding:
     return ruled(
         "the formula for kappa of independent columns",
         f"is off by {100 * error.median():+.0f} % in the median and {100 * worst:.0f} % at most, {len(noise)} tables.",
-        judge(worst <= NEAR, worst <= 2 * NEAR, tested=len(noise) >= LEAST),
-        f"agrees within {100 * NEAR:.0f} % everywhere, in part within {200 * NEAR:.0f} %.",
+        judge(worst <= FORMULA_TOLERANCE, worst <= 2 * FORMULA_TOLERANCE, tested=len(noise) >= MIN_ROWS),
+        f"agrees within {100 * FORMULA_TOLERANCE:.0f} % everywhere, in part within {200 * FORMULA_TOLERANCE:.0f} %.",
     )
 
 

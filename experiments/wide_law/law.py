@@ -90,8 +90,8 @@ def solve_wide_population(k: int, m: float, lam: float) -> WidePopulation:
     starts = np.array([[0.5 / (1 + k * m**2), 0.01 / k, 0.01], [0.01 / k, 0.1 / k, 0.5]])
     bounds = scipy.optimize.Bounds(np.zeros(3), np.full(3, np.inf))
     options: dict[str, Any] = {"maxiter": 3000, "ftol": 1e-15, "gtol": 1e-10}
-    minimise: Any = scipy.optimize.minimize  # its stubs do not know jac=True
-    runs = [minimise(objective, x, jac=True, bounds=bounds, method="L-BFGS-B", options=options) for x in starts]
+    minimize: Any = scipy.optimize.minimize  # its stubs do not know jac=True
+    runs = [minimize(objective, x, jac=True, bounds=bounds, method="L-BFGS-B", options=options) for x in starts]
     best = min(runs, key=lambda run: float(run.fun))
     gap, e, s = (float(entry) for entry in best.x)
     return WidePopulation(gap + e, e, s, float(best.fun))

@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 
 from experiments.harness.beyond import panels
 from experiments.harness.claims import split_parts
-from experiments.harness.style import ACCENT, GREY, SECOND
-from experiments.wide_law.claims import KEPT, LOST, ratio
+from experiments.harness.style import ACCENT, GRAY, SECONDARY
+from experiments.wide_law.claims import FOUND_RATIO, LOST_RATIO, ratio
 from experiments.wide_law.law import RIDGE, flat_cost, odds, solve_wide_population, visible_share
 
-COLORS = {0.05: ACCENT, 0.1: SECOND, 0.2: "#35b779"}
+COLORS = {0.05: ACCENT, 0.1: SECONDARY, 0.2: "#35b779"}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -27,11 +27,11 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 def draw_population(ax: Axes, k: int = 20) -> None:
     """The optimum with infinitely many points, the flat direction and the diagonal, over m^2."""
-    shares = np.linspace(0.02, 0.9, 30)
+    fractions = np.linspace(0.02, 0.9, 30)
     for lam in (0.05, 0.2):
         color = COLORS[lam]
-        ax.plot(shares, [odds(solve_wide_population(k, m2**0.5, lam).value) for m2 in shares], color=color)
-        ax.plot(shares, [flat_cost(k, m2**0.5, lam) for m2 in shares], color=color, ls=":")
+        ax.plot(fractions, [odds(solve_wide_population(k, m2**0.5, lam).value) for m2 in fractions], color=color)
+        ax.plot(fractions, [flat_cost(k, m2**0.5, lam) for m2 in fractions], color=color, ls=":")
         ax.plot(visible_share(lam), RIDGE + lam, color=color, marker="o", ms=3, label=rf"$\lambda = {lam:g}$")
     ax.set(ylim=(0, 0.7), xlabel="$m^2$", ylabel="cost $c$", title=f"(a) population, $k = {k}$; dotted: flat direction")
     ax.legend(frameon=False, fontsize=6)
@@ -39,19 +39,19 @@ def draw_population(ax: Axes, k: int = 20) -> None:
 
 def draw_index(ax: Axes, groups: pd.DataFrame) -> None:
     """The index of every table over c / kappa."""
-    for (rho, rows), color, marker in zip(groups.groupby("rho"), (SECOND, ACCENT), "o^", strict=False):
+    for (rho, rows), color, marker in zip(groups.groupby("rho"), (SECONDARY, ACCENT), "o^", strict=False):
         ax.plot(ratio(rows), rows["index"], marker, color=color, ms=3, mfc="none", label=rf"$\rho = {rho:g}$")
-    for edge in (KEPT, LOST):
-        ax.axvline(edge, color=GREY, lw=0.7)
+    for edge in (FOUND_RATIO, LOST_RATIO):
+        ax.axvline(edge, color=GRAY, lw=0.7)
     ax.set(xscale="log", xlabel=r"$c / \kappa$ (log scale)", ylabel="adjusted Rand index", title="(b) groups found")
     ax.legend(frameon=False, fontsize=6)
 
 
 def draw_noise(ax: Axes, noise: pd.DataFrame) -> None:
     """What noise costs, found and bounded, over the formula."""
-    for column, marker, color, label in (("found", "^", ACCENT, "found"), ("kappa", "o", SECOND, "bound")):
+    for column, marker, color, label in (("found", "^", ACCENT, "found"), ("kappa", "o", SECONDARY, "bound")):
         ax.plot(noise["kappa_formula"], noise[column], marker, color=color, ms=3, mfc="none", label=label)
     top = float(noise[["kappa_formula", "found"]].max().max()) * 1.05
-    ax.plot([0, top], [0, top], color=GREY, lw=0.7)
+    ax.plot([0, top], [0, top], color=GRAY, lw=0.7)
     ax.set(xlabel=r"$\kappa$ by the formula", ylabel="cost of noise", title="(c) noise")
     ax.legend(frameon=False, fontsize=6)

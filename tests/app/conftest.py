@@ -3,7 +3,7 @@
 import pytest
 
 from diffrac_cvx.app.cli import console
-from diffrac_cvx.app.cli.program import run
+from diffrac_cvx.app.cli.program import run_command_line
 from diffrac_cvx.machine.processes import Worker
 
 
@@ -12,11 +12,11 @@ def command(capsys, monkeypatch):
     """A function that runs the program and gives its exit status, its output and its errors; no progress is shown."""
 
     def run_command(*arguments):
-        status = run(list(map(str, arguments)))
+        status = run_command_line(list(map(str, arguments)))
         printed = capsys.readouterr()
         return status, printed.out, printed.err
 
-    monkeypatch.setattr(console, "FIRST", 1e6)
+    monkeypatch.setattr(console, "FIRST_LINE_SECONDS", 1e6)
     return run_command
 
 

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.app.cli import words
-from diffrac_cvx.app.cli.automatic import choose
+from diffrac_cvx.app.cli import messages
+from diffrac_cvx.app.cli.automatic import choose_parameters
 
-KEPT = "auto keeps the usual weights, lambda 0, ridge 0.3, nu 1: "
+DEFAULTS_KEPT = "auto keeps the usual weights, lambda 0, ridge 0.3, nu 1: "
 
 
 @pytest.fixture
@@ -33,31 +33,39 @@ def file(tmp_path):
 
 def test_auto_says_what_was_chosen_and_clusters_with_it_and_progress_counts(points, file, command):
     said = []
-    chosen = choose(points, "auto", "auto", "auto", seed=0, standardize=True, seconds=None, say=said.append)
+    chosen = choose_parameters(
+        points, "auto", "auto", "auto", seed=0, standardize=True, seconds=None, callback=said.append
+    )
     most = len(said) - 1
     assert said == [*(f"setting {k} of {most}" for k in range(1, most + 1)), "half 2 of 2 of the points"]
     given = ["--lambda", chosen.lam, "--ridge", chosen.ridge, "--nu", chosen.nu, "--json"]
     again = ["--lambda", "auto", "--ridge", "auto", "--nu", "auto", "--json"]
     first, second = (json.loads(command("cluster", file(points), *options)[1]) for options in (given, again))
     assert first["labels"] == second["labels"]
-    assert (first["choice"], second["choice"]) == ("", chosen.says)
-    assert f"lambda {chosen.lam:g}, ridge {chosen.ridge:g}, nu {chosen.nu:g}" in chosen.says
+    assert (first["choice"], second["choice"]) == ("", chosen.message)
+    assert f"lambda {chosen.lam:g}, ridge {chosen.ridge:g}, nu {chosen.nu:g}" in chosen.message
 
 
 def test_what_is_given_is_kept(points):
-    assert choose(points, 0.25, 0.5, 1.0, 4, seed=0, standardize=True, seconds=None) == (0.25, 0.5, 1.0, 4, "")
-    found = choose(points, 0.25, "auto", 0.75, seed=0, standardize=True, seconds=None)
+    assert choose_parameters(points, 0.25, 0.5, 1.0, 4, seed=0, standardize=True, seconds=None) == (
+        0.25,
+        0.5,
+        1.0,
+        4,
+        "",
+    )
+    found = choose_parameters(points, 0.25, "auto", 0.75, seed=0, standardize=True, seconds=None)
     assert (found.lam, found.nu) == (0.25, 0.75)
 
 
 def test_the_usual_weights_are_kept_where_no_others_are_clearly_better(file, command):
     path = file(np.random.default_rng(0).standard_normal((80, 4)))
     printed = command("cluster", path, "--lambda", "auto")[1]
-    assert printed.startswith(KEPT + "none of 12 settings separates")
+    assert printed.startswith(DEFAULTS_KEPT + "none of 12 settings separates")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         printed = command("cluster", path, "--lambda", "auto", "--time-limit", "0.02")[1]
-    assert printed.splitlines()[0].startswith(KEPT + "the time did")
+    assert printed.splitlines()[0].startswith(DEFAULTS_KEPT + "the time did")
 
 
 def test_auto_finds_a_direction_of_small_variance_with_no_ridge(file, command):
@@ -69,7 +77,7 @@ def test_auto_finds_a_direction_of_small_variance_with_no_ridge(file, command):
     found = json.loads(command("cluster", path, "--lambda", "auto", "--no-structure", "--json")[1])
     assert found["weights"] == {"lambda": 0.0, "ridge": 0.0, "nu": 1.0}
     assert "separated better" in found["choice"]
-    assert dc.metrics.adjusted_rand_index(y, found["labels"]) > 0.98
+    assert dc.metrics.adjusted_rand_score(y, found["labels"]) > 0.98
 
 
 def test_the_number_of_clusters_is_chosen_and_the_curve_is_said(file, command):
@@ -77,7 +85,7 @@ def test_the_number_of_clusters_is_chosen_and_the_curve_is_said(file, command):
     printed = command("cluster", file(X), "--clusters", "auto")[1]
     assert printed.startswith("3 clusters: of the numbers that halves of the points find alike (0.8 or more) it is")
     assert "Clusters of 30, 30 and 30 points" in printed
-    assert command("cluster", file(X), "--clusters", "3", "--lambda", "auto")[1].startswith(KEPT)
+    assert command("cluster", file(X), "--clusters", "3", "--lambda", "auto")[1].startswith(DEFAULTS_KEPT)
 
 
 def test_the_file_of_features_ranks_them_and_says_what_each_adds(points, file, command, tmp_path):
@@ -96,22 +104,27 @@ def test_the_file_of_features_ranks_them_and_says_what_each_adds(points, file, c
 
 
 FOUND = {
-    "sizes": [5, 5], "tol": 1e-3, "finished": False, "reservations": [], "d": 4, "label_gap": 0.25, "cost": 0.25,
+    "sizes": [5, 5], "tol": 1e-3, "finished": False, "diagnostics": [], "d": 4, "label_gap": 0.25, "cost": 0.25,
     "lower_bound": 1e-5, "features_in_use": ["a", "b"], "relaxation_uses_all": False, "n_excluded": 0,
 }  # fmt: skip
 
 
 def test_a_bound_of_nothing_is_not_called_a_proof():
-    assert "Proved" not in words.proof_of(FOUND)
-    assert "Nothing is proved yet, but that no split of these points costs less than 1.0e-05." in words.proof_of(FOUND)
-    assert "Nothing is proved, but" in words.proof_of(FOUND | {"finished": True})
-    assert "Proved: no split of these points costs less than 0.1" in words.proof_of(FOUND | {"lower_bound": 0.1})
+    assert "Proved" not in messages.describe_bounds(FOUND)
+    assert (
+        "Nothing is proved yet, but that no split of these points costs less than 1.0e-05."
+        in messages.describe_bounds(FOUND)
+    )
+    assert "Nothing is proved, but" in messages.describe_bounds(FOUND | {"finished": True})
+    assert "Proved: no split of these points costs less than 0.1" in messages.describe_bounds(
+        FOUND | {"lower_bound": 0.1}
+    )
 
 
 def test_features_are_called_a_choice_only_where_some_are_left_out():
-    assert words.count_of(FOUND)[0].startswith("2 of 4 features carry the answer")
-    assert words.count_of(FOUND | {"relaxation_uses_all": True})[0].startswith(
+    assert messages.describe_feature_count(FOUND)[0].startswith("2 of 4 features carry the answer")
+    assert messages.describe_feature_count(FOUND | {"relaxation_uses_all": True})[0].startswith(
         "No feature is left out of the relaxation"
     )
-    (line,) = words.count_of(FOUND | {"features_in_use": list("abcd")})
+    (line,) = messages.describe_feature_count(FOUND | {"features_in_use": list("abcd")})
     assert line.startswith("No feature is left out at this lambda")

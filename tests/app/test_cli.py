@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer
 import diffrac_cvx as dc
 from diffrac_cvx import registry
 from diffrac_cvx.app.cli import console, doctor, program
-from diffrac_cvx.app.cli.options import LAMBDA_SAYS, RIDGE
+from diffrac_cvx.app.cli.options import DEFAULT_RIDGE, LAMBDA_HELP
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.registry import BaselineRecord, SolverRecord
 
@@ -39,7 +39,7 @@ def table(tmp_path):
     return str(path)
 
 
-def test_a_strangers_table_gets_labels_a_proof_and_a_judgement(table, command, tmp_path):
+def test_a_strangers_table_gets_labels_a_proof_and_a_judgment(table, command, tmp_path):
     out = tmp_path / "labels.csv"
     status, printed, _ = command("cluster", table, *SPLIT, "--out", out)
     assert status == 0
@@ -52,7 +52,7 @@ def test_a_strangers_table_gets_labels_a_proof_and_a_judgement(table, command, t
     assert found["exit"] == 0
     assert found["lower_bound"] <= found["upper_bound"]
     assert found["n"] == len(found["labels"]) == 24
-    assert found["adjusted_rand_index"] == 1.0
+    assert found["adjusted_rand_score"] == 1.0
 
 
 def test_what_is_suggested_can_be_pasted_into_a_shell(tmp_path, command, monkeypatch):
@@ -131,7 +131,7 @@ def test_the_penalty_is_given_by_weights_or_by_roots_and_is_the_estimators_by_de
     assert usual == coefficients("--ridge", "0.3") != coefficients("--ridge", "0.09")
     assert coefficients("--ridge", "0.09", "--lambda", "0.04") == coefficients("-a", "0.3", "-c", "0.2")
     default = dc.DiffracClustering().get_params()
-    assert (default["ridge"], default["lam"]) == (RIDGE, 0.0)
+    assert (default["ridge"], default["lam"]) == (DEFAULT_RIDGE, 0.0)
     status, _, error = command("cluster", *options, "--ridge", "1", "-a", "1")
     assert (status, "give --ridge or its root -a, not both" in error) == (2, True)
 
@@ -146,12 +146,12 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_lambda_leaves_as_many_features_as_its_help_says(name):
     X = TABLES[name]()
-    assert "0 uses all; at 0.1 about half of them or fewer have a weight worth counting, at 1 a third or" in LAMBDA_SAYS
+    assert "0 uses all; at 0.1 about half of them or fewer have a weight worth counting, at 1 a third or" in LAMBDA_HELP
     for lam, least, most in ((0.0, 1.0, 1.0), (0.1, 0.0, 0.6), (1.0, 0.0, 1 / 3)):
         model = dc.DiffracClustering(lam=lam, tol=1e-3).fit(X)
         weights = np.abs(np.ravel(model.scaled_coef_))
         assert least <= np.mean(weights > 1e-3 * weights.max()) <= most
-    assert name != "wdbc" or len(model.result_.features(30).used) >= 15, "many keep tiny weights"
+    assert name != "wdbc" or len(model.result_.features(30).selected) >= 15, "many keep tiny weights"
 
 
 def test_the_help_says_that_lambda_depends_on_the_table_and_names_every_solver(command):
@@ -215,7 +215,7 @@ def test_features_are_not_counted_where_no_l1_weight_chose_them_or_the_split_is_
 
 
 def test_progress_is_on_standard_error_and_not_with_quiet_or_json(table, command, monkeypatch):
-    monkeypatch.setattr(console, "FIRST", 0.0)
+    monkeypatch.setattr(console, "FIRST_LINE_SECONDS", 0.0)
     options = ("cluster", table, *SPLIT)
     _, printed, error = command(*options)
     assert error.startswith("0 s: ")
@@ -266,13 +266,13 @@ def sleeping(X, *, rng):
 def test_a_limit_of_time_is_one_for_all_methods_and_all_values_and_a_stop_keeps_what_was_solved(monkeypatch):
     X, seen = dc.datasets.make_planted(30, 3, noise=0.3, rng=0).X, []
     monkeypatch.setitem(registry.BASELINES, "slow", BaselineRecord(sleeping, "nothing"))
-    found = dc.compare(X, methods=["slow", "low_rank", "alternating"], total_time=0.1)
+    found = dc.compare(X, methods=["slow", "low_rank", "alternating"], time_limit=0.1)
     assert "the time was up before low_rank, alternating" in found.notes
-    assert list(found.found) == ["slow"]
-    path = dc.paths.lambda_path(X, np.geomspace(1e-4, 1e-2, 9), total_time=1e-6)
-    assert len(path.parameter) == len(path.value) == len(path.reservations) == 1
+    assert list(found.method_results) == ["slow"]
+    path = dc.paths.lambda_path(X, np.geomspace(1e-4, 1e-2, 9), time_limit=1e-6)
+    assert len(path.parameter) == len(path.value) == len(path.diagnostics) == 1
     assert path.parameter[0] == pytest.approx(1e-2)
-    path = dc.paths.nu_path(X, [0.25, 0.5, 1.0], progress=lambda nu: seen.append(nu) or nu < 0.5)
+    path = dc.paths.nu_path(X, [0.25, 0.5, 1.0], on_parameter=lambda nu: seen.append(nu) or nu < 0.5)
     assert seen == [1.0, 0.5, 0.25]
     np.testing.assert_array_equal(path.parameter, [0.5, 1.0])
 
@@ -295,8 +295,8 @@ CLASSES = ("ash", "elm", "oak")
 def trees(tmp_path):
     """Three separate groups of twelve points, with their names."""
     rng = np.random.default_rng(0)
-    centres = np.array([[0.0, 4.0], [4.0, -2.0], [-4.0, -2.0]])[np.arange(36) % 3]
-    frame = pd.DataFrame(centres + 0.2 * rng.standard_normal((36, 2)), columns=["height", "girth"])
+    centers = np.array([[0.0, 4.0], [4.0, -2.0], [-4.0, -2.0]])[np.arange(36) % 3]
+    frame = pd.DataFrame(centers + 0.2 * rng.standard_normal((36, 2)), columns=["height", "girth"])
     frame.assign(tree=np.array(CLASSES)[np.arange(36) % 3]).to_csv(tmp_path / "trees.csv", index=False)
     return tmp_path / "trees.csv"
 
@@ -313,11 +313,11 @@ def test_three_clusters_are_found_and_set_against_three_classes(trees, command, 
     status, printed, _ = command("cluster", trees, *arguments)
     found = json.loads(printed)
     assert status == 0
-    assert found["adjusted_rand_index"] == 1.0
+    assert found["adjusted_rand_score"] == 1.0
     assert found["sizes"] == [12, 12, 12]
-    assert found["crosstab"]["true"] == list(CLASSES)
-    assert found["crosstab"]["found"] == [0, 1, 2]
-    assert sorted(np.array(found["crosstab"]["counts"]).max(axis=1)) == [12, 12, 12]
+    assert found["contingency_matrix"]["true"] == list(CLASSES)
+    assert found["contingency_matrix"]["found"] == [0, 1, 2]
+    assert sorted(np.array(found["contingency_matrix"]["counts"]).max(axis=1)) == [12, 12, 12]
     assert "clustering_error" not in found
 
 
@@ -341,8 +341,8 @@ def test_two_clusters_are_set_against_any_number_of_classes(command, tmp_path):
     rows = (f"{k + i / 5},{k * 7 % 11},kind {k}" for k in range(20) for i in range(3))
     path.write_text("\n".join(["height,width,kind", *rows]))
     found = json.loads(command("cluster", path, "--label", "kind", "--no-structure", "--report", report, "--json")[1])
-    assert np.sum(found["crosstab"]["counts"]) == 60
-    assert 0.0 < found["adjusted_rand_index"] < 1.0
+    assert np.sum(found["contingency_matrix"]["counts"]) == 60
+    assert 0.0 < found["adjusted_rand_score"] < 1.0
     page = report.read_text(encoding="utf-8")
     assert "The same points with their true labels." in page
     assert all(f"kind {k}" in page for k in range(20))

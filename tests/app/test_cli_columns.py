@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-USUAL = ("--one-hot", "job", "--no-structure", "--lambda", "0.05")
+COMMON_OPTIONS = ("--one-hot", "job", "--no-structure", "--lambda", "0.05")
 
 
 @pytest.fixture
@@ -32,36 +32,36 @@ def found_by(command):
 
 
 def test_a_category_is_used_or_left_out_whole_where_lambda_is_given(table, found_by):
-    found = found_by("cluster", table, *USUAL)
+    found = found_by("cluster", table, *COMMON_OPTIONS)
     assert {name: group["columns"] for name, group in found["groups"].items()} == {
         "job": 3, "size_x": 1, "size_y": 1, "noise_x": 1, "noise_y": 1,
     }  # fmt: skip
     lengths = [found["scaled_coefficients"][f"job={name}"][0] for name in "abc"]
     assert found["groups"]["job"]["length"] == pytest.approx(np.linalg.norm(lengths))
     assert len({length == 0.0 for length in lengths}) == 1
-    assert found_by("cluster", table, *USUAL, "--groups", "none")["groups"] is None
-    assert found_by("cluster", table, *USUAL[:3])["groups"] is None
+    assert found_by("cluster", table, *COMMON_OPTIONS, "--groups", "none")["groups"] is None
+    assert found_by("cluster", table, *COMMON_OPTIONS[:3])["groups"] is None
 
 
 def test_prefixes_and_files_name_groups_and_what_is_printed_counts_their_columns(table, tmp_path, command, found_by):
     features = tmp_path / "features.csv"
-    options = ("--drop", "job", *USUAL[2:], "--groups", "prefix", "--features", features)
+    options = ("--drop", "job", *COMMON_OPTIONS[2:], "--groups", "prefix", "--features", features)
     assert "In use is 1 of 2 groups of columns: size (2 columns)." in command("cluster", table, *options)[1]
     listed = pd.read_csv(features)
     assert list(listed["group"]) == ["size", "size", "noise", "noise"]
     assert (listed["marginal_gain_of_group"] > 0.0).tolist() == [True, True, False, False]
     (tmp_path / "groups.csv").write_text("column,group\njob=a,mine\nsize_x,mine\n")
-    found = found_by("cluster", table, *USUAL, "--groups", tmp_path / "groups.csv")
+    found = found_by("cluster", table, *COMMON_OPTIONS, "--groups", tmp_path / "groups.csv")
     assert found["groups"]["mine"]["columns"] == 2
     assert len(found["groups"]) == 6
 
 
 def test_known_signs_turn_the_clusters(table, found_by):
     for names in (("--nonnegative", "size_x,job=a"), ("--nonnegative", "size_x", "--nonnegative", "job=a")):
-        found = found_by("cluster", table, *USUAL, *names)
+        found = found_by("cluster", table, *COMMON_OPTIONS, *names)
         assert found["scaled_coefficients"]["size_x"][0] > 0.0
         assert found["scaled_coefficients"]["job=a"][0] >= 0.0
-    other = found_by("cluster", table, *USUAL, "--nonnegative", "job=c")
+    other = found_by("cluster", table, *COMMON_OPTIONS, "--nonnegative", "job=c")
     assert np.mean(np.asarray(other["labels"]) != found["labels"]) > 0.8
 
 
@@ -69,7 +69,7 @@ def test_known_signs_turn_the_clusters(table, found_by):
 @pytest.mark.parametrize("more", [(), pytest.param(("--prove", "--time-limit", "20"), marks=pytest.mark.slow)])
 def test_the_program_of_the_report_finds_the_same_labels(table, tmp_path, found_by, more):
     report = tmp_path / "report.html"
-    found = found_by("cluster", table, *USUAL, "--nonnegative", "size_x", "--report", report, *more)
+    found = found_by("cluster", table, *COMMON_OPTIONS, "--nonnegative", "size_x", "--report", report, *more)
     text = report.read_text()
     assert "<h2>Groups of columns</h2>" in text
     code = re.search(r"<h2>The same in Python</h2>\s*<pre>(.*?)</pre>", text, flags=re.DOTALL)[1]
@@ -97,13 +97,13 @@ def test_a_path_has_the_lengths_of_groups_and_a_comparison_takes_them(table, tmp
 
 @pytest.mark.slow
 def test_auto_chooses_with_groups_and_signs(table, found_by):
-    found = found_by("cluster", table, *USUAL[:3], "--lambda", "auto", "--nonnegative", "size_x")
+    found = found_by("cluster", table, *COMMON_OPTIONS[:3], "--lambda", "auto", "--nonnegative", "size_x")
     assert found["groups"]["job"]["columns"] == 3
     assert found["scaled_coefficients"]["size_x"][0] > 0.0
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ("cluster --nonnegative Size_x", "--nonnegative names 'Size_x', which is no column; did you mean 'size_x'?"),
         (
@@ -118,12 +118,12 @@ def test_auto_chooses_with_groups_and_signs(table, found_by):
         ("path --one-hot job --over alpha --groups prefix", "with --over alpha there is no penalty"),
     ],
 )
-def test_what_is_wrong_with_the_options_is_said(table, command, arguments, says):
+def test_what_is_wrong_with_the_options_is_said(table, command, arguments, message):
     name, *more = arguments.split()
-    usual = () if {"--drop", "--over"} & set(more) else USUAL
+    usual = () if {"--drop", "--over"} & set(more) else COMMON_OPTIONS
     status, _, error = command(name, table, *usual, *more)
     assert status == 2
-    assert says in error
+    assert message in error
 
 
 def test_groups_without_lambda_are_remarked(table, command):

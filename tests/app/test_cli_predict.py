@@ -77,7 +77,7 @@ def test_columns_may_be_in_any_order_and_more_with_another_separator_and_decimal
         (",20.00,", ",inf,", "column 'age' holds 'inf' in row 0"),
     ],
 )
-def test_what_does_not_fit_the_score_is_one_line_that_names_it(old, new, message, model, table, command):
+def test_what_does_not_fit_the_model_is_one_line_that_names_it(old, new, message, model, table, command):
     table.write_text(table.read_text().replace(old, new))
     status, _, error = command("predict", model, table)
     assert status == 2
@@ -103,7 +103,7 @@ def test_missing_values_and_new_categories_take_the_means_of_the_first_table_or_
     assert "none of the 1 rows is left" in command("predict", model, table, "--missing", "drop")[2]
 
 
-def test_how_missing_values_were_dealt_with_is_kept_with_the_score(table, tmp_path, command):
+def test_how_missing_values_were_dealt_with_is_kept_with_the_model(table, tmp_path, command):
     table.write_text(table.read_text().replace(",20.00,", ",,"))
     model = tmp_path / "model.json"
     assert command("cluster", table, *HOW, "--missing", "mean", "--save", model)[0] < 2
@@ -121,7 +121,7 @@ def test_the_margin_is_the_best_score_less_the_second_where_there_are_more_than_
         assert scores[int(found["label"][k])] == best
 
 
-def test_what_is_known_of_rows_is_no_part_of_the_score_and_said_so(table, tmp_path, command):
+def test_what_is_known_of_rows_is_no_part_of_the_model_and_said_so(table, tmp_path, command):
     printed = command("cluster", table, *HOW, "--together", "0,1", "--save", tmp_path / "model.json")[1]
     assert "the saved score, which knows only the features, puts 1 of 40 points elsewhere" in printed
 
@@ -146,7 +146,7 @@ def test_no_file_that_is_read_is_written_over(model, table, command):
     assert (model.read_bytes(), table.read_bytes()) == before
 
 
-def test_a_file_that_is_no_score_and_one_that_is_not_there_end_with_status_two(table, tmp_path, command):
+def test_a_file_that_is_no_model_and_one_that_is_not_there_end_with_status_two(table, tmp_path, command):
     for model, message in ((table, "is no saved score"), (tmp_path / "none.json", "cannot be opened")):
         status, _, error = command("predict", model, table)
         assert status == 2

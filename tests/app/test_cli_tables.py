@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from diffrac_cvx import registry
-from diffrac_cvx.app.cli.data import Source
+from diffrac_cvx.app.cli.data import TableSource
 from diffrac_cvx.problem.result import Status
 
 RNG = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def test_genes_as_rows_are_turned_by_what_is_suggested(on_table, tmp_path):
     rows = list(csv.DictReader((tmp_path / "o.csv").open()))
     assert [row["name"] for row in rows[:2]] == ["tumour", "tumour (2)"]
     assert "transpose=True, top_variance=10" in (tmp_path / "r.html").read_text()
-    source, given = Source("my table.csv", transpose=True, top_variance=7), {}
+    source, given = TableSource("my table.csv", transpose=True, top_variance=7), {}
     exec("import diffrac_cvx as dc\n" + source.code(), given)
     np.testing.assert_array_equal(given["X"], source.load().X)
     assert given["X"].shape == (20, 7)
@@ -87,8 +87,8 @@ def test_genes_as_rows_are_turned_by_what_is_suggested(on_table, tmp_path):
 def test_a_split_that_is_one_column_is_no_answer_and_names_it(on_table):
     frame = pd.DataFrame(RNG.normal(0.0, 1.0, (N, 4)), columns=list("abcd")).assign(Zurich=(CITY == "Zurich") * 1)
     status, printed, _ = on_table(frame, "--json")
-    says = json.loads(printed)["reservations"][0]["says"]
-    assert (status, says.startswith("The clusters are the two values of column 'Zurich' and no more")) == (1, True)
+    message = json.loads(printed)["diagnostics"][0]["message"]
+    assert (status, message.startswith("The clusters are the two values of column 'Zurich' and no more")) == (1, True)
     _, printed, _ = on_table(frame, "--prove", "--tol", "0.1")
     assert printed.startswith("NO ANSWER: ")
     assert "column 'Zurich' and no more" in printed
@@ -133,7 +133,7 @@ def test_the_option_that_helps_follows_a_note(on_table):
         (["four.csv", "--clusters", "auto"], "4 are too few"),
     ],
 )
-def test_what_is_misspelt_or_out_of_place_is_one_line(command, arguments, words):
+def test_what_is_misspelled_or_out_of_place_is_one_line(command, arguments, words):
     BASE.to_csv("my table.csv", index=False)
     BASE.head(4).to_csv("four.csv", index=False)
     status, _, error = command("cluster", *arguments)
@@ -168,7 +168,7 @@ def test_an_overflow_is_no_warning_in_the_terminal(on_table):
     assert not leaked
 
 
-@pytest.mark.parametrize("status", [Status.MAX_ITER, Status.TIME_LIMIT, Status.PUBLISHED, Status.STALLED])
+@pytest.mark.parametrize("status", [Status.MAX_ITER, Status.TIME_LIMIT, Status.SMOOTHED_GAP, Status.STALLED])
 def test_the_program_gives_no_advice_on_what_is_no_option_of_it(status, monkeypatch, command):
     right = registry.SOLVERS["low_rank"]
 

@@ -18,24 +18,24 @@ from sklearn.metrics import adjusted_rand_score
 import diffrac_cvx as dc
 from diffrac_cvx.app.page import __main__ as launcher
 from diffrac_cvx.app.page import computation, controls
-from diffrac_cvx.app.page.answer import answer_of_search, find_answer, make_answer
 from diffrac_cvx.app.page.computation import EXTRAS, Job, Outcome, Run, StatusLine, plan_extras, plan_search
 from diffrac_cvx.app.page.controls import CONTROLS, hint
-from diffrac_cvx.app.page.data import Data, NamedSet, OwnTable, Planted
+from diffrac_cvx.app.page.data import Data, NamedSource, PlantedSource, UploadedSource
 from diffrac_cvx.app.page.marks import change_marks, draw_marks, place_points, points_in, read_marks, write_marks
 from diffrac_cvx.app.page.pictures import draw_picture, list_remarks, make_picture
-from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
+from diffrac_cvx.app.page.solve_choice import PageSetting, list_forms, plan_solves
+from diffrac_cvx.app.page.summary import find_summary, summarize_run, summarize_search
 from diffrac_cvx.app.page.tables import comparison_table, plane_of, rounding_table, table_figure
 from diffrac_cvx.app.page.views import VIEWS, arrange, views_for
-from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.machine.processes import Answer, Call, StoppedError, never
-from diffrac_cvx.registry import MOST_ON_PAGE, SOLVERS
+from diffrac_cvx.comparison.table import ReportTable
+from diffrac_cvx.machine.processes import Call, CallResult, StoppedError, never_stop
+from diffrac_cvx.registry import MAX_SIZE_ON_PAGE, SOLVERS
 
 WITHOUT_START = ("source", "name", "file", "run", "automatic")  # which depend on the table, or look
 ROOT = Path(__file__).parents[2]
 OF_TWO = [view.name for view in views_for(2)]
-SMALL = Planted(n=24, d=4, noise=0.2)
-SETTING = Setting(nu=0.9, lam=0.01, ridge=0.1, alpha=0.1)
+SMALL_SOURCE = PlantedSource(n=24, d=4, noise=0.2)
+SETTING = PageSetting(nu=0.9, lam=0.01, ridge=0.1, alpha=0.1)
 TABLE = "height,weight,species\n1.5,20,cat\n-1.7,25,dog\n1.4,8,cat\n-1.2,30,dog\n1.1,12,cat\n-0.9,14,dog\n"
 
 
@@ -47,9 +47,9 @@ def do(call):
     return call.function(*call.arguments, **call.options)
 
 
-def compute(source, setting, solves, worker, *, calls=None, stopped=never, show=ignore, tell=ignore):
+def compute(source, setting, solves, worker, *, calls=None, stopped=never_stop, on_outcome=ignore, on_status=ignore):
     job = Job(Outcome(source, source.load(), setting), solves, calls or {})
-    return job.compute(worker, stopped, show, tell)
+    return job.compute(worker, stopped, on_outcome, on_status)
 
 
 def compute_outcome(
@@ -62,7 +62,7 @@ def compute_outcome(
 
 @pytest.fixture(scope="module")
 def outcome(worker):
-    return compute_outcome(SMALL, worker)
+    return compute_outcome(SMALL_SOURCE, worker)
 
 
 @pytest.fixture
@@ -81,26 +81,26 @@ def coarse(monkeypatch):
 
 def test_data_are_those_of_the_package():
     made = dc.datasets.make_planted(24, 4, 2, 0.1, 0.2, rng=3)
-    data = Planted(24, 4, 2, 0.1, 0.2, 3).load()
+    data = PlantedSource(24, 4, 2, 0.1, 0.2, 3).load()
     np.testing.assert_array_equal(data.X, made.X)
     np.testing.assert_array_equal(data.y, made.y)
-    data = NamedSet("heart").load()
-    np.testing.assert_array_equal(data.X, dc.datasets.load("heart", scaling="standardise")[0])
+    data = NamedSource("heart").load()
+    np.testing.assert_array_equal(data.X, dc.datasets.load("heart", scaling="standardize")[0])
     assert data.summary == "heart: 270 points, 13 features, 2 known groups: -1 (150), 1 (120). "
 
 
 def test_a_table_is_read_with_labels_of_text_or_none_and_with_missing_values_dropped_or_replaced():
-    data = OwnTable(TABLE.encode(), "mine.csv", "species", scaling="none").load()
+    data = UploadedSource(TABLE.encode(), "mine.csv", "species", scaling="none").load()
     np.testing.assert_array_equal(data.y, [-1, 1, -1, 1, -1, 1])
     assert data.names == ("height", "weight")
-    assert list(OwnTable(TABLE.encode(), "mine.csv").frame) == ["height", "weight", "species"]
-    data = OwnTable(TABLE.encode(), "mine.csv", drop=["species", "weight"]).load()
+    assert list(UploadedSource(TABLE.encode(), "mine.csv").frame) == ["height", "weight", "species"]
+    data = UploadedSource(TABLE.encode(), "mine.csv", drop=["species", "weight"]).load()
     assert data.y is None
     assert data.X.shape == (6, 1)
     np.testing.assert_allclose([data.X.mean(), data.X.std()], [0, 1], atol=1e-12)
     text = TABLE.replace("20", "").encode()
-    kept = [len(OwnTable(text, "mine.csv", "species", missing=how).load().X) for how in ("drop", "mean")]
-    assert kept == [5, 6]
+    sizes = [len(UploadedSource(text, "mine.csv", "species", missing=how).load().X) for how in ("drop", "mean")]
+    assert sizes == [5, 6]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_table_is_read_with_labels_of_text_or_none_and_with_missing_values_dro
 )
 def test_what_is_wrong_with_a_table_is_said_with_row_column_and_the_control_that_helps(text, said, control):
     with pytest.raises(dc.DataError, match=said) as error:
-        OwnTable(text.encode(), "mine.csv").load()
+        UploadedSource(text.encode(), "mine.csv").load()
     assert "--" not in str(error.value) + hint(error.value), "the page has no command line"
     assert not control or hint(error.value) == f" (in the panel: {control})"
     assert hint(dc.ParameterError("nu = 7 is outside [0, 1]")) == ""
@@ -124,8 +124,8 @@ def test_what_is_wrong_with_a_table_is_said_with_row_column_and_the_control_that
 
 
 def test_every_offered_solve_is_what_its_python_says_and_relaxations_of_one_problem_agree():
-    data = Planted(n=10, d=2, noise=0.3).load()
-    setting = Setting(nu=0.8, ridge=0.2, alpha=0.3, tol=1e-3)
+    data = PlantedSource(n=10, d=2, noise=0.3).load()
+    setting = PageSetting(nu=0.8, ridge=0.2, alpha=0.3, tol=1e-3)
     names = {"dc": dc, "X": data.X, "nu": 0.8, "alpha": 0.3, "penalty": setting.penalty, "tol": setting.tol}
     forms = [form for form in list_forms() if form != "(24)"]  # which takes a minute
     solved = {}
@@ -141,25 +141,25 @@ def test_every_offered_solve_is_what_its_python_says_and_relaxations_of_one_prob
 @pytest.mark.parametrize(
     ("n", "d", "setting", "form", "solver", "said"),
     [
-        (MOST_ON_PAGE + 2, 3, Setting(), "(8)", "SCS", f"at most {MOST_ON_PAGE} points"),
-        (MOST_ON_PAGE + 2, 3, Setting(), "(11)", "SCS", f"at most {MOST_ON_PAGE} points"),
-        (100, 3, Setting(), "(7)", "CLARABEL", "at most 60 rows"),
-        (20, 3, Setting(lam=0.1), "(8)", "SCS", "no sparse penalty"),
-        (300, 80, Setting(), "(15)", "CLARABEL", "at most 60 rows"),
-        (20, 3, Setting(), "(21)", "fista", "solved by SCS or CLARABEL"),
-        (100_000, 2, Setting(), "(15)", "CLARABEL", "CLARABEL too long for 100000 points in 2 features"),
-        (100_000, 4, Setting(), "(21)", "SCS", "SCS too long for 100000 points"),
-        (1000, 60, Setting(), "(15)", "fista published", "its steps are of 3816000 operations, more than 1000000"),
+        (MAX_SIZE_ON_PAGE + 2, 3, PageSetting(), "(8)", "SCS", f"at most {MAX_SIZE_ON_PAGE} points"),
+        (MAX_SIZE_ON_PAGE + 2, 3, PageSetting(), "(11)", "SCS", f"at most {MAX_SIZE_ON_PAGE} points"),
+        (100, 3, PageSetting(), "(7)", "CLARABEL", "at most 60 rows"),
+        (20, 3, PageSetting(lam=0.1), "(8)", "SCS", "no sparse penalty"),
+        (300, 80, PageSetting(), "(15)", "CLARABEL", "at most 60 rows"),
+        (20, 3, PageSetting(), "(21)", "fista", "solved by SCS or CLARABEL"),
+        (100_000, 2, PageSetting(), "(15)", "CLARABEL", "CLARABEL too long for 100000 points in 2 features"),
+        (100_000, 4, PageSetting(), "(21)", "SCS", "SCS too long for 100000 points"),
+        (1000, 60, PageSetting(), "(15)", "fista published", "its steps are of 3816000 operations, more than 1000000"),
     ],
 )
 def test_what_is_not_offered_says_why(n, d, setting, form, solver, said):
-    (solve,) = plan_solves(Planted(n, d).load(), setting, [form], [solver])
+    (solve,) = plan_solves(PlantedSource(n, d).load(), setting, [form], [solver])
     assert solve.call is None
     assert said in solve.refusal
 
 
 def test_relaxations_that_would_fit_are_offered():
-    solves = plan_solves(Planted(MOST_ON_PAGE, 3).load(), Setting(ridge=0.0), list_forms(), ["SCS"])
+    solves = plan_solves(PlantedSource(MAX_SIZE_ON_PAGE, 3).load(), PageSetting(ridge=0.0), list_forms(), ["SCS"])
     assert all(solve.call is not None for solve in solves)
 
 
@@ -202,8 +202,8 @@ def state_of(given):
 
 def test_an_empty_address_gives_the_usual_values_and_these_are_not_written(parameters):
     state = state_of(controls.read_address())
-    assert state == {name: controls.USUAL[name] for name in state}
-    controls.write_address(state, controls.USUAL)
+    assert state == {name: controls.DEFAULTS[name] for name in state}
+    controls.write_address(state, controls.DEFAULTS)
     assert parameters == {}
 
 
@@ -214,10 +214,10 @@ def test_the_address_gives_back_every_control(parameters):
         "n_clusters": 5, "strategy": "splits", "solvers": ["SCS"], "extras": [], "rounding": "sign_leading",
         "source": "known",
     }  # fmt: skip
-    controls.write_address({**state, **changed}, controls.USUAL)
+    controls.write_address({**state, **changed}, controls.DEFAULTS)
     assert set(parameters) == set(changed)
     assert state_of(controls.read_address()) == {**state, **changed}
-    controls.write_address(state, controls.USUAL)
+    controls.write_address(state, controls.DEFAULTS)
     assert parameters == {}
 
 
@@ -227,7 +227,7 @@ def test_the_address_gives_back_every_control(parameters):
 )
 def test_an_address_that_says_nonsense_is_not_followed(name, value):
     state = state_of({name: [] if value is None else [value]})
-    assert state == {one: controls.USUAL[one] if one != "forms" or name != "forms" else [] for one in state}
+    assert state == {one: controls.DEFAULTS[one] if one != "forms" or name != "forms" else [] for one in state}
 
 
 # The answer
@@ -238,16 +238,16 @@ def answer_of(X, setting=SETTING, labels=None):
     data = Data(X, tuple(f"x{j}" for j in range(X.shape[1])), labels, classes, np.arange(len(X)))
     (solve,) = plan_solves(data, setting, ["(15)"], ["low_rank"])
     run = Run(solve, do(solve.call))
-    return make_answer(data, setting, run, "kmeans_centered"), run
+    return summarize_run(data, setting, run, "kmeans_centered"), run
 
 
 def test_the_answer_says_sizes_cost_proof_and_what_counts(outcome):
-    answer = find_answer(outcome, "", "kmeans_centered")
+    answer = find_summary(outcome, "", "kmeans_centered")
     data, text = outcome.data, " ".join(answer.sentences)
     labels = make_picture("projection", outcome).names["labels"]
     result = outcome.runs[0].result
     proof = dc.certify_labels(data.X, labels, result, nu=SETTING.nu, penalty=SETTING.penalty)
-    assert answer.reservations == ()
+    assert answer.diagnostics == ()
     assert f"of {np.sum(labels < 0)} and {np.sum(labels > 0)} points" in text
     cost = float(re.search(r"Cost of this split: (\S+) ", text)[1])
     assert 0 <= cost - proof.objective <= 1e-3
@@ -256,13 +256,13 @@ def test_the_answer_says_sizes_cost_proof_and_what_counts(outcome):
     largest = np.argmax(np.abs(proof.v * data.X.std(axis=0)))
     assert f"count most: x{largest}" in text
     assert f"{np.sum(labels == data.y)} of 24 points are in the cluster of their group" in text
-    assert find_answer(Outcome(SMALL, data, SETTING), "", "kmeans_centered") is None
+    assert find_summary(Outcome(SMALL_SOURCE, data, SETTING), "", "kmeans_centered") is None
 
 
 def test_what_counts_does_not_depend_on_the_units():
     made = dc.datasets.make_planted(60, 3, noise=0.2, rng=1)
     rotated = made.X @ np.array([[1.0, 0.3, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    free = Setting(ridge=0.0)
+    free = PageSetting(ridge=0.0)
     first, second = (answer_of(rotated * units, free)[0] for units in (1.0, np.array([1e-3, 1.0, 1e3])))
     terms = [[text for text in one.sentences if "count most" in text] for one in (first, second)]
     assert terms[0] == terms[1]
@@ -272,23 +272,23 @@ def test_what_counts_does_not_depend_on_the_units():
 @pytest.mark.parametrize(
     ("X", "setting", "kind"),
     [
-        (np.ones((20, 2)), Setting(), "constant"),
-        (np.random.default_rng(0).standard_normal((40, 2)), Setting(nu=0.0), "no preference"),
-        (np.random.default_rng(0).standard_normal((40, 2)), Setting(lam=1e5), "no gain"),
-        (np.random.default_rng(0).standard_normal((12, 11)), Setting(ridge=0.0), "too few points"),
-        (np.append(np.zeros(59), 50.0)[:, None] + 0.01 * np.arange(60)[:, None], Setting(), "few points"),
+        (np.ones((20, 2)), PageSetting(), "constant"),
+        (np.random.default_rng(0).standard_normal((40, 2)), PageSetting(nu=0.0), "no preference"),
+        (np.random.default_rng(0).standard_normal((40, 2)), PageSetting(lam=1e5), "no gain"),
+        (np.random.default_rng(0).standard_normal((12, 11)), PageSetting(ridge=0.0), "too few points"),
+        (np.append(np.zeros(59), 50.0)[:, None] + 0.01 * np.arange(60)[:, None], PageSetting(), "few points"),
     ],
 )
 def test_what_is_no_answer_is_said_first_with_what_to_change(X, setting, kind):
     answer, _ = answer_of(X, setting)
-    assert kind in [reason.kind for reason in answer.reservations]
+    assert kind in [reason.code for reason in answer.diagnostics]
     assert answer.html.startswith('<div class="doubts">')
-    assert all(reason.remedy in answer.html for reason in answer.reservations)
+    assert all(reason.remedy in answer.html for reason in answer.diagnostics)
 
 
 def test_a_bound_of_another_problem_is_not_claimed_for_a_split(worker):
-    outcome = compute_outcome(SMALL, worker, forms=["(21)"], solvers=["CLARABEL"], extras=())
-    answer = find_answer(outcome, "", "kmeans_centered")
+    outcome = compute_outcome(SMALL_SOURCE, worker, forms=["(21)"], solvers=["CLARABEL"], extras=())
+    answer = find_summary(outcome, "", "kmeans_centered")
     assert "Proved" not in " ".join(answer.sentences)
     assert "proves nothing about this split" in " ".join(answer.sentences)
 
@@ -305,8 +305,8 @@ def test_known_groups_of_any_number_are_compared():
 
 
 def test_the_clusters_are_saved_with_the_numbers_of_their_rows(worker):
-    source = OwnTable(b"a,b,kind\n1,2,x\n3,,x\n5,-6,y\n-7,9,y\n", "mine.csv", "kind", missing="drop")
-    answer = find_answer(compute_outcome(source, worker, extras=()), "", "kmeans_centered")
+    source = UploadedSource(b"a,b,kind\n1,2,x\n3,,x\n5,-6,y\n-7,9,y\n", "mine.csv", "kind", missing="drop")
+    answer = find_summary(compute_outcome(source, worker, extras=()), "", "kmeans_centered")
     head, *rows = csv.reader(answer.clusters.decode().splitlines())
     assert head == ["row", "cluster", "score", "known_group"]
     assert [row[0] for row in rows] == ["0", "2", "3"]
@@ -323,17 +323,17 @@ THREE = "height,weight,kind\n" + "".join(
 
 @pytest.fixture(scope="module", params=["together", "splits"])
 def three(request, worker):
-    setting = Setting(tol=1e-3, n_clusters=3, strategy=request.param)
-    table = OwnTable(THREE.encode(), "mine.csv", "kind")
+    setting = PageSetting(tol=1e-3, n_clusters=3, strategy=request.param)
+    table = UploadedSource(THREE.encode(), "mine.csv", "kind")
     return compute_outcome(table, worker, solvers=["low_rank"], extras=("comparison",), setting=setting)
 
 
 def test_three_clusters_are_answered_with_their_sizes_their_cost_and_what_is_proved(three):
-    answer, data = find_answer(three, "", "kmeans_centered"), three.data
+    answer, data = find_summary(three, "", "kmeans_centered"), three.data
     model = three.extras["clusters"]
     proof = dc.certify_clusters(data.X, model.labels_, three.runs[0].result, 3, penalty=three.setting.penalty)
     text = " ".join(answer.sentences)
-    assert answer.reservations == ()
+    assert answer.diagnostics == ()
     assert "3 clusters, of 12, 12 and 12 points." in text
     assert "adjusted Rand index 1.00 (1 for the same groups, about 0 by chance)." in text
     cost = float(re.search(r"Cost of these clusters: (\S+) ", text)[1])
@@ -341,11 +341,11 @@ def test_three_clusters_are_answered_with_their_sizes_their_cost_and_what_is_pro
     lower = float(re.search(r"no 3 clusters of these points cost less than (\S+)\.$", answer.sentences[2])[1])
     assert proof.lower - 2e-3 <= lower <= proof.objective
     assert {row[0]: sorted(row[1:]) for row in answer.groups.rows} == {f"kind {k}": [0, 0, 12] for k in range(3)}
-    assert answer.groups.head == ("known group", "in cluster 0", "in cluster 1", "in cluster 2")
+    assert answer.groups.header == ("known group", "in cluster 0", "in cluster 1", "in cluster 2")
 
 
 def test_three_clusters_are_saved_each_point_with_its_scores(three):
-    head, *rows = csv.reader(find_answer(three, "", "kmeans_centered").clusters.decode().splitlines())
+    head, *rows = csv.reader(find_summary(three, "", "kmeans_centered").clusters.decode().splitlines())
     assert head == ["row", "cluster", "score_0", "score_1", "score_2", "margin", "known_group"]
     assert [row[0] for row in rows] == [str(i) for i in range(36)]
     assert [int(row[1]) for row in rows] == [int(np.argmax([float(score) for score in row[2:5]])) for row in rows]
@@ -384,20 +384,20 @@ def test_the_views_of_two_clusters_and_of_more_do_not_stand_side_by_side(three):
 
 
 def test_why_there_are_no_clusters_is_said(worker):
-    setting, table = Setting(n_clusters=12), OwnTable(TABLE.encode(), "mine.csv", "species")
+    setting, table = PageSetting(n_clusters=12), UploadedSource(TABLE.encode(), "mine.csv", "species")
     outcome = compute_outcome(table, worker, solvers=["low_rank"], extras=(), setting=setting)
-    answer = find_answer(outcome, "", "kmeans_centered")
+    answer = find_summary(outcome, "", "kmeans_centered")
     assert answer.sentences == ("n_clusters = 12 is more than the 6 points: ask for fewer clusters",)
     assert answer.clusters == b""
-    assert make_picture("clusters_found", outcome).says == answer.sentences[0]
-    assert find_answer(replace(outcome, extras={}), "", "kmeans_centered") is None
+    assert make_picture("clusters_found", outcome).message == answer.sentences[0]
+    assert find_summary(replace(outcome, extras={}), "", "kmeans_centered") is None
 
 
 def test_known_groups_are_shown_only_where_there_are_some(worker):
-    table = OwnTable(TABLE.encode(), "mine.csv", drop=["species"])
-    outcome = compute_outcome(table, worker, solvers=["low_rank"], extras=(), setting=Setting(n_clusters=3))
-    assert "no groups are known" in make_picture("known_groups", outcome).says
-    assert draw_picture("clusters_found", outcome, "", "kmeans_centered").says == ""
+    table = UploadedSource(TABLE.encode(), "mine.csv", drop=["species"])
+    outcome = compute_outcome(table, worker, solvers=["low_rank"], extras=(), setting=PageSetting(n_clusters=3))
+    assert "no groups are known" in make_picture("known_groups", outcome).message
+    assert draw_picture("clusters_found", outcome, "", "kmeans_centered").message == ""
 
 
 def test_the_plane_shows_clusters_on_a_line_as_a_line():
@@ -413,57 +413,71 @@ def test_the_plane_shows_clusters_on_a_line_as_a_line():
 
 
 def test_a_process_that_dies_is_a_sentence_on_the_page(worker):
-    solve = plan_solves(SMALL.load(), Setting(), ["(15)"], ["low_rank"])[0]
+    solve = plan_solves(SMALL_SOURCE.load(), PageSetting(), ["(15)"], ["low_rank"])[0]
     dying = replace(solve, call=Call(os._exit, (3,)))
-    outcome = compute(SMALL, Setting(), [dying, solve], worker)
-    assert "the process died: exit code 3" in outcome.runs[0].says
+    outcome = compute(SMALL_SOURCE, PageSetting(), [dying, solve], worker)
+    assert "the process died: exit code 3" in outcome.runs[0].message
     assert outcome.runs[1].result is not None
 
 
 def test_the_outcome_grows_and_the_lines_count(worker):
     grown, lines = [], []
-    solves = plan_solves(SMALL.load(), SETTING, ["(15)", "(21)"], ["low_rank", "fista"])
-    compute(SMALL, SETTING, solves, worker, show=grown.append, tell=lines.append)
+    solves = plan_solves(SMALL_SOURCE.load(), SETTING, ["(15)", "(21)"], ["low_rank", "fista"])
+    compute(SMALL_SOURCE, SETTING, solves, worker, on_outcome=grown.append, on_status=lines.append)
     assert [len(outcome.runs) for outcome in grown] == [1, 2, 3]
-    assert grown[-1].runs[2].says.startswith("(21) is solved by SCS or CLARABEL")
+    assert grown[-1].runs[2].message.startswith("(21) is solved by SCS or CLARABEL")
     assert str(lines[-1]).startswith("done after")
     assert "3 of 3 computed" in str(lines[-1])
 
 
 def test_a_stopped_job_keeps_what_it_has(worker):
-    lines, kept = [], []
-    solves = plan_solves(SMALL.load(), SETTING, ["(15)"], ["low_rank", "fista", "CLARABEL"])
-    outcome = compute(SMALL, SETTING, solves, worker, stopped=lambda: bool(kept), show=kept.append, tell=lines.append)
+    lines, outcomes = [], []
+    solves = plan_solves(SMALL_SOURCE.load(), SETTING, ["(15)"], ["low_rank", "fista", "CLARABEL"])
+    outcome = compute(
+        SMALL_SOURCE,
+        SETTING,
+        solves,
+        worker,
+        stopped=lambda: bool(outcomes),
+        on_outcome=outcomes.append,
+        on_status=lines.append,
+    )
     assert list(outcome.solved) == ["(15) low_rank"]
     assert str(lines[-1]).startswith("stopped after")
 
 
 def test_a_job_stopped_in_its_last_solve_says_so_and_keeps_the_bracket(worker):
-    source, lines = Planted(400, 30, noise=0.5), []
-    solves = plan_solves(source.load(), Setting(tol=1e-9), ["(15)"], ["fista published"])
+    source, lines = PlantedSource(400, 30, noise=0.5), []
+    solves = plan_solves(source.load(), PageSetting(tol=1e-9), ["(15)"], ["fista published"])
     outcome = compute(
-        source, SETTING, solves, worker, stopped=lambda: any(line.progress for line in lines), tell=lines.append
+        source, SETTING, solves, worker, stopped=lambda: any(line.progress for line in lines), on_status=lines.append
     )
     assert lines[-1].state == "stopped"
     assert outcome.runs[0].result.status is dc.Status.STOPPED
 
 
 def test_a_solve_that_is_stopped_before_it_answers_keeps_its_last_bracket():
-    def stop(call, *, stopped, tell, seconds=None):
-        tell(dc.Progress(7, 0.5, 0.125, 0.5))
+    def stop(call, *, stopped, callback, seconds=None):
+        callback(dc.Progress(7, 0.5, 0.125, 0.5))
         raise StoppedError
 
-    lines, kept = [], []
-    solves = plan_solves(SMALL.load(), SETTING, ["(15)"], ["fista", "low_rank"])
+    lines, outcomes = [], []
+    solves = plan_solves(SMALL_SOURCE.load(), SETTING, ["(15)"], ["fista", "low_rank"])
     outcome = compute(
-        SMALL, SETTING, solves, SimpleNamespace(call=stop), stopped=lambda: True, show=kept.append, tell=lines.append
+        SMALL_SOURCE,
+        SETTING,
+        solves,
+        SimpleNamespace(call=stop),
+        stopped=lambda: True,
+        on_outcome=outcomes.append,
+        on_status=lines.append,
     )
     (run,) = outcome.runs
-    assert run.says == "stopped before it had a solution; proved by then: least cost between 0.125 and 0.5"
-    assert kept == [outcome]
+    assert run.message == "stopped before it had a solution; proved by then: least cost between 0.125 and 0.5"
+    assert outcomes == [outcome]
     assert lines[-1].state == "stopped"
     assert str(lines[-1]).endswith("least cost between 0.125 and 0.5")
-    assert f"{run.name}: {run.says}" in list_remarks(outcome)
+    assert f"{run.name}: {run.message}" in list_remarks(outcome)
 
 
 def test_a_line_tells_the_bounds():
@@ -497,15 +511,15 @@ def test_the_python_of_a_view_runs_as_it_stands_and_draws_the_same(name, outcome
             if "seconds" not in mine.get_xlabel():
                 np.testing.assert_allclose(a.get_ydata(), b.get_ydata(), atol=1e-9)
     if view.view.is_table:
-        kept = [j for j, title in enumerate(same["table"].head) if title != "seconds"]
-        timeless = [[[row[j] for j in kept] for row in names["table"].rows] for names in (same, found)]
+        columns = [j for j, title in enumerate(same["table"].header) if title != "seconds"]
+        timeless = [[[row[j] for j in columns] for row in names["table"].rows] for names in (same, found)]
         assert repr(timeless[0]) == repr(timeless[1])
 
 
 def test_found_labels_are_named_after_the_true_ones_in_picture_and_python(worker):
     flipped = 0
     for seed in range(6):
-        source = replace(SMALL, seed=seed)
+        source = replace(SMALL_SOURCE, seed=seed)
         outcome = compute_outcome(source, worker, solvers=["low_rank"], extras=())
         view = make_picture("projection", outcome)
         found = {}
@@ -525,7 +539,7 @@ def test_the_paths_pass_through_what_is_solved(outcome):
         assert path.lower[k] <= here.upper + 1e-9
         assert here.lower <= path.upper[k] + 1e-9
     free = dc.low_rank(X, nu=1.0)
-    assert outcome.extras["duality"].penalised.value[-1] == pytest.approx(free.value, abs=1e-5)
+    assert outcome.extras["duality"].penalized.value[-1] == pytest.approx(free.value, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", OF_TWO)
@@ -552,16 +566,16 @@ def test_a_view_is_saved_in_two_formats(outcome):
 
 def test_every_view_is_in_a_section_of_the_page_and_has_words_without_formulas():
     assert list(dict.fromkeys(view.section for view in VIEWS)) == ["labels", "solution", "paths", "comparison"]
-    assert not any(re.search(r"section|\|\||\^|\\", view.says) for view in VIEWS)
+    assert not any(re.search(r"section|\|\||\^|\\", view.description) for view in VIEWS)
 
 
 def test_without_labels_no_view_uses_them(worker):
-    source = OwnTable(TABLE.encode(), "mine.csv", drop=["species"])
+    source = UploadedSource(TABLE.encode(), "mine.csv", drop=["species"])
     outcome = compute_outcome(source, worker, extras=("comparison",))
-    assert "no groups are known" in make_picture("known_split", outcome).says
+    assert "no groups are known" in make_picture("known_split", outcome).message
     assert '<td data-title="error against the known groups"></td>' in make_picture("roundings", outcome).html
     for name in ("projection", "direction", "spectra", "comparison"):
-        assert draw_picture(name, outcome, "", "kmeans_centered").says == ""
+        assert draw_picture(name, outcome, "", "kmeans_centered").message == ""
 
 
 def test_what_is_not_computed_is_said_and_not_drawn(outcome):
@@ -574,12 +588,12 @@ def test_what_is_not_computed_is_said_and_not_drawn(outcome):
 
 def test_a_view_that_cannot_be_drawn_leaves_a_sentence(outcome, monkeypatch):
     monkeypatch.setattr(dc.plotting.SpectrumDisplay, "plot", lambda self: 1 / 0)
-    other = Outcome(outcome.source, outcome.data, Setting(), outcome.runs)
-    assert "could not be drawn: ZeroDivisionError" in draw_picture("spectra", other, "", "kmeans_centered").says
+    other = Outcome(outcome.source, outcome.data, PageSetting(), outcome.runs)
+    assert "could not be drawn: ZeroDivisionError" in draw_picture("spectra", other, "", "kmeans_centered").message
 
 
 def test_the_label_gap_is_claimed_only_where_it_is_proved(worker):
-    outcome = compute_outcome(SMALL, worker, forms=["(15)", "(21)"], solvers=["low_rank", "CLARABEL"], extras=())
+    outcome = compute_outcome(SMALL_SOURCE, worker, forms=["(15)", "(21)"], solvers=["low_rank", "CLARABEL"], extras=())
     proved = make_picture("roundings", outcome, "(15) low_rank")
     assert "bounds=True" in proved.code
     other = make_picture("roundings", outcome, "(21) CLARABEL")
@@ -588,14 +602,14 @@ def test_the_label_gap_is_claimed_only_where_it_is_proved(worker):
 
 
 def column(table, title):
-    return [row[table.head.index(title)] for row in table.rows]
+    return [row[table.header.index(title)] for row in table.rows]
 
 
 def test_roundings_are_judged_by_eq_9():
     X, y, _ = dc.datasets.make_planted(24, 4, noise=0.2)
     result, penalty = dc.low_rank(X, nu=0.9, penalty=SETTING.penalty), SETTING.penalty
     table = rounding_table(X, result, y, 0.9, penalty, like=y)
-    rows = {row[0]: dict(zip(table.head, row, strict=True)) for row in table.rows}
+    rows = {row[0]: dict(zip(table.header, row, strict=True)) for row in table.rows}
     labels = dc.rounding.sign_leading(result.F)
     proof = dc.certify_labels(X, labels, result, nu=0.9, penalty=penalty)
     assert rows["sign_leading"]["cost"] == proof.objective
@@ -616,14 +630,14 @@ def test_a_comparison_is_shown_with_its_disagreements(outcome):
 
 def test_a_contradiction_comes_first(outcome):
     false = replace(outcome.extras["comparison"], disagreements=("a and b are apart",))
-    refused = Run(outcome.runs[0].solve, says="refused")
+    refused = Run(outcome.runs[0].solve, message="refused")
     remarks = list_remarks(replace(outcome, runs=(refused,), extras={"comparison": false}))
     assert remarks[0] == "Disagreement: a and b are apart"
     assert "(15) low_rank: refused" in remarks
 
 
 def test_a_table_is_drawn_as_it_is_printed():
-    table = Table(("name", "value"), (("one", 0.123456), ("none", None)))
+    table = ReportTable(("name", "value"), (("one", 0.123456), ("none", None)))
     (drawn,) = table_figure(table).axes[0].tables
     assert [[drawn[i, j].get_text().get_text() for j in range(2)] for i in range(3)] == table.lines()
 
@@ -637,7 +651,7 @@ WITH_PYTHON = ["projection", "direction", "roundings", "nu_path", "lambda_path",
 @pytest.fixture(scope="module")
 def marked(worker):
     return compute_outcome(
-        SMALL, worker, forms=("(15)", "(8)", "(7)"), solvers=("low_rank", "fista", "CLARABEL"), setting=MARKED
+        SMALL_SOURCE, worker, forms=("(15)", "(8)", "(7)"), solvers=("low_rank", "fista", "CLARABEL"), setting=MARKED
     )
 
 
@@ -645,11 +659,11 @@ def test_every_way_to_read_clusters_gives_those_that_are_known(marked):
     assert list(marked.solved) == ["(15) low_rank", "(15) fista", "(15) CLARABEL"]
     for name in marked.solved:
         for rounding in dc.rounding.ROUNDINGS:
-            assert find_answer(marked, name, rounding).labels[[0, 5, 7]].tolist() == [-1, 1, -1]
+            assert find_summary(marked, name, rounding).labels[[0, 5, 7]].tolist() == [-1, 1, -1]
     sentence = "split of these points that respects what you know"
-    assert sentence in " ".join(find_answer(marked, "", "kmeans_centered").sentences)
-    free = compute_outcome(SMALL, SimpleNamespace(call=lambda call, **_: Answer(do(call))), extras=())
-    assert "what you know" not in " ".join(find_answer(free, "", "kmeans_centered").sentences)
+    assert sentence in " ".join(find_summary(marked, "", "kmeans_centered").sentences)
+    free = compute_outcome(SMALL_SOURCE, SimpleNamespace(call=lambda call, **_: CallResult(do(call))), extras=())
+    assert "what you know" not in " ".join(find_summary(free, "", "kmeans_centered").sentences)
 
 
 def test_brackets_with_known_clusters_overlap_and_lie_above_those_without(marked, outcome):
@@ -659,10 +673,10 @@ def test_brackets_with_known_clusters_overlap_and_lie_above_those_without(marked
 
 
 def test_what_cannot_take_known_clusters_says_so(marked):
-    refused = {run.name: run.says for run in marked.runs if run.result is None}
+    refused = {run.name: run.message for run in marked.runs if run.result is None}
     assert refused["(7) CLARABEL"].startswith("(7) cannot take known clusters of points")
-    assert "cannot take known clusters" in make_picture("duality", marked).says
-    assert "k-means is left out: it takes no links" in list_remarks(marked)
+    assert "cannot take known clusters" in make_picture("duality", marked).message
+    assert "k-means is left out: it takes no constraints" in list_remarks(marked)
     assert "3 known" in make_picture("projection", marked).caption
 
 
@@ -670,7 +684,7 @@ def test_the_python_of_every_view_has_the_known_clusters(marked):
     for name in WITH_PYTHON:
         code = make_picture(name, marked).code
         assert "known[[0, 5, 7]] = [-1, 1, -1]" in code
-        assert "links=" in code
+        assert "constraints=" in code
 
 
 @pytest.mark.parametrize("name", ["direction", "roundings", "comparison"])
@@ -680,12 +694,12 @@ def test_the_python_of_a_view_with_known_clusters_draws_the_same(name, marked, t
 
 def test_known_clusters_are_of_no_use_to_more_than_two():
     many = replace(MARKED, n_clusters=3)
-    assert many.links(24) is None
-    assert "links" not in "".join(many.code())
+    assert many.constraints(24) is None
+    assert "constraints" not in "".join(many.code())
 
 
 def test_marks_are_read_as_they_are_written_by_the_rows_of_the_file():
-    data = OwnTable(b"a,b\n1,2\n3,\n5,6\n7,9\n", "mine.csv", missing="drop").load()
+    data = UploadedSource(b"a,b\n1,2\n3,\n5,6\n7,9\n", "mine.csv", missing="drop").load()
     assert read_marks("3:1, 0:0", data) == ((0, -1), (2, 1))
     assert write_marks(((0, -1), (2, 1)), data) == "0:0 3:1"
     assert read_marks("", data) == ()
@@ -698,13 +712,13 @@ def test_marks_are_read_as_they_are_written_by_the_rows_of_the_file():
     [("1:1", "there is no row 1;"), ("3", "says no cluster"), ("3:2", "says no cluster"), ("3:1 3:0", "both clusters")],
 )
 def test_what_is_wrong_with_marks_is_said(text, said):
-    data = OwnTable(b"a,b\n1,2\n3,\n5,6\n7,9\n", "mine.csv", missing="drop").load()
+    data = UploadedSource(b"a,b\n1,2\n3,\n5,6\n7,9\n", "mine.csv", missing="drop").load()
     with pytest.raises(dc.ParameterError, match=said):
         read_marks(text, data)
 
 
 def test_a_box_chooses_what_is_in_it_and_a_click_the_nearest_point(marked):
-    answer = find_answer(marked, "", "kmeans_centered")
+    answer = find_summary(marked, "", "kmeans_centered")
     ax, plane = draw_marks(answer, MARKED.marks), place_points(answer)
     np.testing.assert_array_equal(plane[:, 0], answer.scores)
     np.testing.assert_array_equal(ax.lines[-1].get_xydata(), plane[[0, 5, 7]])
@@ -720,21 +734,23 @@ def test_a_box_chooses_what_is_in_it_and_a_click_the_nearest_point(marked):
     assert points_in(mo.ui.matplotlib(ax).value, answer, ax) == []
 
 
-def search(source, setting, worker, stopped=never, tell=ignore):
+def search(source, setting, worker, stopped=never_stop, on_status=ignore):
     calls = plan_search(source.load(), setting)
-    return compute(source, setting, (), worker, calls=calls, stopped=stopped, tell=tell)
+    return compute(source, setting, (), worker, calls=calls, stopped=stopped, on_status=on_status)
 
 
-@pytest.mark.parametrize("setting", [SETTING, MARKED, Setting()])
+@pytest.mark.parametrize("setting", [SETTING, MARKED, PageSetting()])
 def test_the_search_is_that_of_the_package_and_its_python_draws_it(setting, worker, tmp_path, monkeypatch, coarse):
-    outcome = search(SMALL, setting, worker)
-    above = compute_outcome(SMALL, worker, solvers=["low_rank"], extras=(), setting=setting)
-    answer = answer_of_search(outcome, find_answer(replace(above, data=outcome.data), "", "kmeans_centered"))
-    found = dc.optimal_labels(outcome.data.X, setting.nu, setting.penalty, links=setting.links(24), tol=setting.tol)
+    outcome = search(SMALL_SOURCE, setting, worker)
+    above = compute_outcome(SMALL_SOURCE, worker, solvers=["low_rank"], extras=(), setting=setting)
+    answer = summarize_search(outcome, find_summary(replace(above, data=outcome.data), "", "kmeans_centered"))
+    found = dc.optimal_labels(
+        outcome.data.X, setting.nu, setting.penalty, constraints=setting.constraints(24), tol=setting.tol
+    )
     assert abs(answer.labels @ found.labels) == 24
     text = " ".join(answer.sentences)
     assert f"Proved: no split of these points{' that respects what you know' * bool(setting.marks)} is cheaper" in text
-    assert f"({found.nodes} relaxations, " in text
+    assert f"({found.n_nodes} relaxations, " in text
     assert ("It is the split above." in text) != ("The split above differs from it in" in text)
     assert answer.clusters.startswith(b'"row","cluster","score"')
     monkeypatch.chdir(tmp_path)
@@ -745,19 +761,19 @@ def test_the_search_is_that_of_the_package_and_its_python_draws_it(setting, work
 
 
 def test_a_search_that_is_stopped_says_what_is_proved_by_then(worker):
-    lines, hard = [], Planted(300, 20, noise=1.5)
-    outcome = search(hard, Setting(), worker, lambda: any(line.progress for line in lines), lines.append)
+    lines, hard = [], PlantedSource(300, 20, noise=1.5)
+    outcome = search(hard, PageSetting(), worker, lambda: any(line.progress for line in lines), lines.append)
     assert lines[-1].state == "stopped"
     assert any(": relaxations " in str(line) for line in lines)
-    text = " ".join(answer_of_search(outcome, None).sentences)
+    text = " ".join(summarize_search(outcome, None).sentences)
     assert "Not settled (" in text
     assert "may be cheaper, but not by more than" in text
 
 
 def test_why_there_is_no_best_split_is_said():
-    outcome = Outcome(SMALL, SMALL.load(), SETTING, extras={computation.SEARCH: "the rows do not fit"})
-    assert answer_of_search(outcome, None).sentences == ("the rows do not fit",)
-    assert answer_of_search(replace(outcome, extras={}), None) is None
+    outcome = Outcome(SMALL_SOURCE, SMALL_SOURCE.load(), SETTING, extras={computation.SEARCH: "the rows do not fit"})
+    assert summarize_search(outcome, None).sentences == ("the rows do not fit",)
+    assert summarize_search(replace(outcome, extras={}), None) is None
 
 
 # The page as a program
@@ -779,8 +795,8 @@ def test_a_port_that_cannot_be_used_is_said_in_one_line(port, said, monkeypatch,
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        taken = other.getsockname()[1] if port is None else port
-        monkeypatch.setattr(sys, "argv", ["explore", "--headless", "--port", str(taken)])
+        used_port = other.getsockname()[1] if port is None else port
+        monkeypatch.setattr(sys, "argv", ["explore", "--headless", "--port", str(used_port)])
         with pytest.raises(SystemExit) as end:
             launcher.main()
     line = capsys.readouterr().err

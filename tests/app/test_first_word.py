@@ -29,7 +29,7 @@ def test_importing_the_package_and_solving_import_nothing_that_is_large_and_ever
 
 def test_clusters_are_found_without_cvxpy_and_reported_without_pyplot(tmp_path):
     code = (
-        "import sys; from diffrac_cvx.app.cli.program import run; how = ['cluster', 'heart', '-q', '--no-structure']; "
+        "import sys; from diffrac_cvx.app.cli.program import run_command_line as run; how = ['cluster', 'heart', '-q', '--no-structure']; "
         f"print(run(how), *sys.modules); print(run([*how, '--report', {str(tmp_path / 'r.html')!r}]), *sys.modules)"
     )
     plain, reported = (line.split() for line in run_python(code).splitlines())

@@ -12,10 +12,10 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.app.page import computation, controls, pictures
 from diffrac_cvx.app.page.computation import Outcome, Run, StatusLine
-from diffrac_cvx.app.page.data import Planted
+from diffrac_cvx.app.page.data import PlantedSource
 from diffrac_cvx.app.page.notebook import app
-from diffrac_cvx.app.page.pictures import Picture
-from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
+from diffrac_cvx.app.page.pictures import ViewPicture
+from diffrac_cvx.app.page.solve_choice import PageSetting, plan_solves
 from diffrac_cvx.app.page.views import VIEWS, views_for
 
 TABLE = b"height,weight\n1.5,20\n-1.7,25\n1.4,8\n-1.2,30\n"
@@ -27,10 +27,10 @@ def jobs(monkeypatch):
     """The jobs that the page starts, each with its four arguments; none is computed."""
     started, begun = [], threading.Event()
 
-    def compute(job, worker, stopped, show, tell):
-        started.append((job, stopped, show, tell))
-        show(job.outcome)
-        tell(StatusLine("computing", state="running"))
+    def compute(job, worker, stopped, on_outcome, on_status):
+        started.append((job, stopped, on_outcome, on_status))
+        on_outcome(job.outcome)
+        on_status(StatusLine("computing", state="running"))
         begun.set()
         return job.outcome
 
@@ -139,7 +139,7 @@ def test_what_is_wrong_with_a_table_is_said_and_nothing_is_solved_or_shown(jobs,
 @pytest.fixture
 def outcome():
     """What two solves of small data gave."""
-    source, setting = Planted(n=16, d=3), Setting(nu=1.0, lam=0.01, ridge=0.0, alpha=0.0)
+    source, setting = PlantedSource(n=16, d=3), PageSetting(nu=1.0, lam=0.01, ridge=0.0, alpha=0.0)
     data = source.load()
     solves = plan_solves(data, setting, ["(15)"], ["low_rank", "fista"])
     found = dc.low_rank(data.X, penalty=dc.Penalty.l1(0.01))
@@ -153,7 +153,7 @@ def test_what_was_computed_is_drawn_and_the_solution_looked_at_is_kept(jobs, out
         drawn.append((name, run, rounding))
         if len(drawn) == len(views_for(2)):
             done.set()
-        return Picture(next(view for view in VIEWS if view.name == name), says="There is nothing to show.")
+        return ViewPicture(next(view for view in VIEWS if view.name == name), message="There is nothing to show.")
 
     monkeypatch.setattr(pictures, "draw_picture", draw)
     outputs, names = app.run(defs={**choose("planted", automatic=False, experts=True), **see(outcome=outcome)})
@@ -169,7 +169,7 @@ def test_what_was_computed_is_drawn_and_the_solution_looked_at_is_kept(jobs, out
 def test_pictures_stand_under_their_headings_with_their_files_and_python(jobs, outcome):
     view = next(view for view in VIEWS if view.of == "one" and not view.is_table)
     picture = pictures.make_picture(view.name, outcome)
-    without = Picture(view, says="No solve has a result yet.")
+    without = ViewPicture(view, message="No solve has a result yet.")
     shown = see(labels={view.name: picture}, solution={view.name: without})
     outputs, _ = app.run(defs={**choose("planted", automatic=False, experts=True), **shown})
     text = words(outputs)

@@ -6,23 +6,23 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.optimize
-from oracles import labellings
+from oracles import labelings
 from sklearn.cluster import KMeans
 
 from diffrac_cvx import baselines
 from diffrac_cvx.baselines import (
-    alternating_optimisation,
+    alternating_optimization,
     alternating_runs,
+    best_single_column,
     cure,
     gaussian_mixture,
-    kmeans_by_column,
-    kmeans_standardised,
+    kmeans_standardized,
     kmeans_whitened,
     lattice,
     spectral_kurtosis,
 )
 from diffrac_cvx.baselines.lattice_labels import reduced_basis
-from diffrac_cvx.baselines.two_valued import CRITERIA, INNER, OUTER, double_well, loss
+from diffrac_cvx.baselines.two_valued import LINEAR_START, PURSUIT_CRITERIA, QUARTIC_END, double_well, loss
 from diffrac_cvx.datasets import make_planted
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.metrics import clustering_error, squared_correlation
@@ -30,25 +30,25 @@ from diffrac_cvx.points.linear_algebra import column_basis
 from diffrac_cvx.rounding import refine
 
 OF_ALL_DIRECTIONS = {
-    "alternating_optimisation": alternating_optimisation,
+    "alternating_optimization": alternating_optimization,
     "kmeans_whitened": kmeans_whitened,
     "cure": cure,
     "spectral_kurtosis": lambda X, rng: spectral_kurtosis(X),
     "lattice": lambda X, rng: lattice(X),
 }
 OF_COLUMNS = {
-    "kmeans_by_column": lambda X, rng: kmeans_by_column(X),
-    "kmeans_standardised": kmeans_standardised,
+    "best_single_column": lambda X, rng: best_single_column(X),
+    "kmeans_standardized": kmeans_standardized,
     "gaussian_mixture": gaussian_mixture,
-    "sparse_kmeans": partial(baselines.sparse_kmeans, restarts=1),
-    "sparse_kmeans at a bound": partial(baselines.sparse_kmeans, bound=1.3, restarts=2),
+    "sparse_kmeans": partial(baselines.sparse_kmeans, n_init=1),
+    "sparse_kmeans at a bound": partial(baselines.sparse_kmeans, bound=1.3, n_init=2),
     "ifpca": baselines.ifpca,
     "spectral": baselines.spectral,
     "first_component": lambda X, rng: baselines.first_component(X),
     "sparse_component": baselines.sparse_component,
-} | {criterion: partial(baselines.two_valued_component, criterion=criterion) for criterion in CRITERIA}
+} | {criterion: partial(baselines.two_valued_component, criterion=criterion) for criterion in PURSUIT_CRITERIA}
 ALL = OF_ALL_DIRECTIONS | OF_COLUMNS
-SEEDLESS = {"spectral_kurtosis", "lattice", "kmeans_by_column", "first_component"}
+SEEDLESS = {"spectral_kurtosis", "lattice", "best_single_column", "first_component"}
 WITH_NOISE = [name for name in ALL if name != "lattice"]
 each = pytest.mark.parametrize("name", ALL)
 
@@ -106,7 +106,7 @@ def test_points_that_are_all_equal_are_one_cluster(name):
     with pytest.warns(DegenerateDataWarning):
         found = ALL[name](np.full((6, 2), 0.3), rng=0)
     assert set(found) <= {-1.0, 1.0}
-    assert name == "alternating_optimisation" or np.all(found == 1.0)
+    assert name == "alternating_optimization" or np.all(found == 1.0)
 
 
 @each
@@ -126,12 +126,12 @@ def test_what_is_no_seed_is_refused(name, rng):
 @pytest.mark.parametrize(
     ("method", "arguments", "named"),
     [
-        *((method, {"restarts": 0}, "restarts") for method in (alternating_optimisation, kmeans_whitened, cure)),
-        *((method, {"max_iter": 0.5}, "max_iter") for method in (alternating_optimisation, kmeans_whitened, cure)),
-        (kmeans_standardised, {"restarts": 0}, "restarts"),
-        (gaussian_mixture, {"restarts": 0}, "restarts"),
+        *((method, {"n_init": 0}, "n_init") for method in (alternating_optimization, kmeans_whitened, cure)),
+        *((method, {"max_iter": 0.5}, "max_iter") for method in (alternating_optimization, kmeans_whitened, cure)),
+        (kmeans_standardized, {"n_init": 0}, "n_init"),
+        (gaussian_mixture, {"n_init": 0}, "n_init"),
         (baselines.sparse_kmeans, {"bound": 0.9}, "bound"),
-        (baselines.sparse_kmeans, {"restarts": 0}, "restarts"),
+        (baselines.sparse_kmeans, {"n_init": 0}, "n_init"),
         (baselines.sparse_component, {"bound": np.inf}, "bound"),
         (baselines.ifpca, {"features": 0}, "features"),
         (baselines.ifpca, {"features": 5}, "features = 5 is more than the 4 columns"),
@@ -147,12 +147,12 @@ def test_a_parameter_out_of_range_is_refused(method, arguments, named):
 @pytest.mark.parametrize(
     ("name", "n", "d", "sparsity"),
     [
-        ("alternating_optimisation", 300, 3, 3),
+        ("alternating_optimization", 300, 3, 3),
         ("kmeans_whitened", 300, 3, 3),
         ("cure", 120, 10, 10),
         ("lattice", 12, 10, 10),
         ("lattice", 200, 20, 5),
-        ("kmeans_by_column", 4, 50, 1),
+        ("best_single_column", 4, 50, 1),
     ],
 )
 def test_a_noiseless_clustering_is_found_exactly(name, n, d, sparsity):
@@ -168,8 +168,8 @@ def test_a_noiseless_clustering_is_found_exactly(name, n, d, sparsity):
 
 def test_the_labels_returned_are_those_of_the_best_run():
     X = np.random.default_rng(0).standard_normal((40, 5))
-    best = alternating_optimisation(X, restarts=6, rng=1)
-    runs = [squared_correlation(X, y) for y in alternating_runs(X, restarts=6, rng=1)]
+    best = alternating_optimization(X, n_init=6, rng=1)
+    runs = [squared_correlation(X, y) for y in alternating_runs(X, n_init=6, rng=1)]
     assert squared_correlation(X, best) == max(runs) > min(runs)
 
 
@@ -187,29 +187,29 @@ def test_every_run_ends_at_a_fixed_point_whose_first_label_is_one():
 def test_two_means_on_whitened_data_reaches_what_scikit_learn_reaches(seed):
     X = make_planted(100, 4, noise=0.3, rng=seed).X
     theirs = 2.0 * KMeans(2, n_init=20, random_state=0).fit_predict(column_basis(X - X.mean(axis=0))) - 1.0
-    ours = squared_correlation(X, kmeans_whitened(X, restarts=20, rng=0))
+    ours = squared_correlation(X, kmeans_whitened(X, n_init=20, rng=0))
     assert ours == pytest.approx(squared_correlation(X, theirs), abs=1e-12)
 
 
 def test_more_runs_of_two_means_from_the_same_seed_are_never_worse():
     X = np.random.default_rng(0).standard_normal((60, 6))
-    reached = [squared_correlation(X, kmeans_whitened(X, restarts=runs, rng=0)) for runs in (1, 3, 10, 30)]
+    reached = [squared_correlation(X, kmeans_whitened(X, n_init=runs, rng=0)) for runs in (1, 3, 10, 30)]
     assert reached == sorted(reached)
     assert reached[0] < reached[-1]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_labels_of_two_means_put_each_point_with_the_nearer_centre_and_the_first_at_plus_one(seed):
+def test_labels_of_two_means_put_each_point_with_the_nearer_center_and_the_first_at_plus_one(seed):
     X = np.random.default_rng(seed).exponential(size=(40, 3)) ** 2  # clusters of unequal sizes
     y, Q = kmeans_whitened(X, rng=0), column_basis(X - X.mean(axis=0))
     to_plus, to_minus = (np.sum((Q - Q[y == sign].mean(axis=0)) ** 2, axis=1) for sign in (1, -1))
     np.testing.assert_array_equal(y, np.where(to_plus <= to_minus, 1.0, -1.0))
 
 
-def test_two_means_on_standardised_columns_has_the_least_distortion_of_scikit_learn():
+def test_two_means_on_standardized_columns_has_the_least_distortion_of_scikit_learn():
     X = np.random.default_rng(6).standard_normal((50, 3)) * [5.0, 1.0, 0.1]
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    y = kmeans_standardised(X, restarts=30, rng=0)
+    y = kmeans_standardized(X, n_init=30, rng=0)
     ours = sum(np.sum((Z[y == s] - Z[y == s].mean(axis=0)) ** 2) for s in (-1, 1))
     assert ours == pytest.approx(KMeans(2, n_init=30, random_state=0).fit(Z).inertia_, rel=1e-9)
 
@@ -221,8 +221,8 @@ def test_no_labels_correlate_more_with_a_column_than_those_of_the_best_column(se
     def best_column(y):
         return max(squared_correlation(column[:, None], y) for column in X.T)
 
-    every = [best_column(y) for y in labellings(8)]
-    assert best_column(kmeans_by_column(X)) == pytest.approx(max(every), abs=1e-12)
+    correlations = [best_column(y) for y in labelings(8)]
+    assert best_column(best_single_column(X)) == pytest.approx(max(correlations), abs=1e-12)
 
 
 # CURE
@@ -232,7 +232,7 @@ def test_the_slope_of_the_double_well_is_that_of_finite_differences_and_continuo
     t, h = np.linspace(-6.0, 6.0, 241), 1e-5
     differences = (double_well(t + h)[0] - double_well(t - h)[0]) / (2 * h)
     np.testing.assert_allclose(double_well(t)[1], differences, atol=1e-8)
-    for joint in (INNER, OUTER):  # the second derivative is continuous there
+    for joint in (QUARTIC_END, LINEAR_START):  # the second derivative is continuous there
         below, at, above = double_well(np.array([joint - h, joint, joint + h]))[1]
         assert above - at == pytest.approx(at - below, abs=1e-8)
 
@@ -240,7 +240,7 @@ def test_the_slope_of_the_double_well_is_that_of_finite_differences_and_continuo
 def test_the_double_well_is_the_quartic_inside_and_linear_outside():
     t = np.array([0.0, 1.0, -1.0, 1.5])
     np.testing.assert_allclose(double_well(t)[0], (t**2 - 1) ** 2 / 4)
-    far = double_well(np.array([OUTER, OUTER + 1.0, OUTER + 2.0, -OUTER - 2.0]))
+    far = double_well(np.array([LINEAR_START, LINEAR_START + 1.0, LINEAR_START + 2.0, -LINEAR_START - 2.0]))
     assert far[1][0] == far[1][1] == far[1][2] == -far[1][3]
     assert far[0][3] == far[0][2] == pytest.approx(far[0][0] + 2 * far[1][0])
 
@@ -255,7 +255,7 @@ def test_the_gradient_of_the_loss_is_that_of_finite_differences():
 
 def test_more_starts_of_cure_find_what_one_start_misses():
     X, y, _ = make_planted(150, 16, 16, rng=0)
-    errors = [clustering_error(y, cure(X, restarts=starts, rng=2)) for starts in (1, 30)]
+    errors = [clustering_error(y, cure(X, n_init=starts, rng=2)) for starts in (1, 30)]
     assert errors[0] > 0.5
     assert errors[1] == 0.0
 
@@ -263,16 +263,16 @@ def test_more_starts_of_cure_find_what_one_start_misses():
 # The spectral method
 
 
-def grid_of(share):
+def grid_of(fraction):
     """All pairs of a two-valued coordinate, a share of it at the larger value, and one of kurtosis 3; then mixed."""
-    signs = np.repeat([1.0, -1.0], [round(20 * share), 20 - round(20 * share)])
+    signs = np.repeat([1.0, -1.0], [round(20 * fraction), 20 - round(20 * fraction)])
     u, w = np.meshgrid(signs, [-(3**0.5), 0.0, 0.0, 0.0, 0.0, 3**0.5])
     return np.column_stack([u.ravel(), w.ravel()]) @ [[1.0, 2.0], [3.0, -1.0]], u.ravel()
 
 
-@pytest.mark.parametrize(("share", "found"), [(0.5, True), (0.7, True), (0.75, True), (0.85, False), (0.95, False)])
-def test_the_direction_of_two_clusters_is_found_while_its_kurtosis_is_below_three(share, found):
-    X, y = grid_of(share)
+@pytest.mark.parametrize(("fraction", "found"), [(0.5, True), (0.7, True), (0.75, True), (0.85, False), (0.95, False)])
+def test_the_direction_of_two_clusters_is_found_while_its_kurtosis_is_below_three(fraction, found):
+    X, y = grid_of(fraction)
     assert bool(np.all(spectral_kurtosis(X) == y * y[0])) is found
 
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from oracles import labellings
+from oracles import labelings
 
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.metrics import separation, squared_correlation
-from diffrac_cvx.rounding import refine, two_means
+from diffrac_cvx.rounding import kmeans_1d, refine
 
 
 def sample(n, seed=0):
@@ -12,37 +12,37 @@ def sample(n, seed=0):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_two_means_finds_the_best_of_all_labellings(seed):
+def test_two_means_finds_the_best_of_all_labelings(seed):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(8) if seed % 2 else rng.integers(0, 4, 8).astype(float)
-    best = max(separation(x[:, None], y) for y in labellings(8))
-    assert separation(x[:, None], two_means(x)) == pytest.approx(best, rel=1e-12)
+    best = max(separation(x[:, None], y) for y in labelings(8))
+    assert separation(x[:, None], kmeans_1d(x)) == pytest.approx(best, rel=1e-12)
 
 
 def test_two_means_takes_the_lowest_of_equally_good_thresholds():
-    np.testing.assert_array_equal(two_means([-1.0, 0.0, 1.0]), [1, -1, -1])
-    np.testing.assert_array_equal(two_means([0.3, 0.7, 1.1]), [1, -1, -1])  # equal up to rounding only
-    np.testing.assert_array_equal(two_means(1e14 + np.array([4, 2, 1, 5, 3])), [1, -1, -1, 1, 1])
+    np.testing.assert_array_equal(kmeans_1d([-1.0, 0.0, 1.0]), [1, -1, -1])
+    np.testing.assert_array_equal(kmeans_1d([0.3, 0.7, 1.1]), [1, -1, -1])  # equal up to rounding only
+    np.testing.assert_array_equal(kmeans_1d(1e14 + np.array([4, 2, 1, 5, 3])), [1, -1, -1, 1, 1])
 
 
 def test_equal_values_are_in_one_cluster():
-    np.testing.assert_array_equal(two_means([0.1] * 7), np.ones(7))
-    np.testing.assert_array_equal(two_means([3.0]), [1.0])
+    np.testing.assert_array_equal(kmeans_1d([0.1] * 7), np.ones(7))
+    np.testing.assert_array_equal(kmeans_1d([3.0]), [1.0])
     x = np.random.default_rng(0).integers(0, 5, 200).astype(float)
-    y = two_means(x)
+    y = kmeans_1d(x)
     assert all(len(set(y[x == value])) == 1 for value in np.unique(x))
 
 
 @pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e9), (1e-300, 0.0), (1e300, 0.0), (-2.0, 3.0)])
 def test_two_means_ignores_the_unit_and_the_origin(scale, offset):
     x = np.concatenate([np.arange(5.0), 20 + np.arange(3.0)])
-    np.testing.assert_array_equal(two_means(scale * x + offset), [1, 1, 1, 1, 1, -1, -1, -1])
+    np.testing.assert_array_equal(kmeans_1d(scale * x + offset), [1, 1, 1, 1, 1, -1, -1, -1])
 
 
 @pytest.mark.parametrize("values", [np.ones((2, 2)), [1.0, np.nan], [1.0, np.inf], [], 3.0, ["a", "b"]])
 def test_two_means_refuses_what_is_not_a_vector_of_numbers(values):
     with pytest.raises(DataError, match="values"):
-        two_means(values)
+        kmeans_1d(values)
 
 
 # Refinement
@@ -65,16 +65,16 @@ def test_each_round_of_refinement_does_no_harm(max_iter):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_the_best_labelling_of_all_is_a_fixed_point(seed):
+def test_the_best_labeling_of_all_is_a_fixed_point(seed):
     X = np.random.default_rng(seed).standard_normal((9, 2))
-    best = max(labellings(9), key=lambda y: squared_correlation(X, y))
+    best = max(labelings(9), key=lambda y: squared_correlation(X, y))
     np.testing.assert_array_equal(refine(X, best), best)
     np.testing.assert_array_equal(refine(X, -best), -best)
 
 
 @pytest.mark.parametrize("max_iter", [1, 2])
 @pytest.mark.parametrize("y", [[1, 1, -1], [1, -1, -1]])
-def test_an_equally_good_labelling_is_not_preferred(y, max_iter):
+def test_an_equally_good_labeling_is_not_preferred(y, max_iter):
     np.testing.assert_array_equal(refine([[-1.0], [0.0], [1.0]], y, max_iter=max_iter), y)
 
 
@@ -90,12 +90,12 @@ def test_refinement_corrects_a_few_wrong_labels_and_keeps_the_names_of_the_clust
 
 def test_refinement_leaves_its_input_alone():
     X, y = np.random.default_rng(15).standard_normal((20, 3)), sample(20)
-    kept = X.copy(), y.copy()
+    copies = X.copy(), y.copy()
     X.setflags(write=False)
     y.setflags(write=False)
     refine(X, y)[:] = 0.0
-    np.testing.assert_array_equal(X, kept[0])
-    np.testing.assert_array_equal(y, kept[1])
+    np.testing.assert_array_equal(X, copies[0])
+    np.testing.assert_array_equal(y, copies[1])
 
 
 @pytest.mark.parametrize("y", [[1, -1], [1, 0, 1], [[1, -1, 1]]])

@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 from diffrac_cvx.baselines import (
     first_component,
     ifpca,
-    kmeans_standardised,
+    kmeans_standardized,
     select_ifpca,
     select_sparse_component,
     select_sparse_kmeans,
@@ -31,7 +31,7 @@ from diffrac_cvx.metrics import clustering_error
 from diffrac_cvx.points.linear_algebra import column_basis
 
 SELECTING = {
-    "sparse_kmeans": (partial(sparse_kmeans, restarts=1), partial(select_sparse_kmeans, restarts=1)),
+    "sparse_kmeans": (partial(sparse_kmeans, n_init=1), partial(select_sparse_kmeans, n_init=1)),
     "ifpca": (ifpca, select_ifpca),
     "sparse_component": (sparse_component, select_sparse_component),
 }
@@ -102,24 +102,24 @@ def test_no_labels_explain_more_than_those_of_sparse_kmeans(bound):
         between = 8 * (Z[y > 0].sum(axis=0) ** 2) / (sum(y > 0) * sum(y < 0))
         return sparse_weights(between, bound) @ between
 
-    every = [explained(np.array([1.0, *rest])) for rest in product([-1.0, 1.0], repeat=7) if min(rest) < 0]
-    assert explained(sparse_kmeans(X, bound=bound, restarts=60, rng=0)) == pytest.approx(max(every), rel=1e-9)
+    values = [explained(np.array([1.0, *rest])) for rest in product([-1.0, 1.0], repeat=7) if min(rest) < 0]
+    assert explained(sparse_kmeans(X, bound=bound, n_init=60, rng=0)) == pytest.approx(max(values), rel=1e-9)
 
 
 def test_sparse_kmeans_errs_less_than_kmeans_where_50_of_500_columns_tell():
     tables = [shifted_columns(60, 500, 50, 0.6, seed) for seed in range(4)]  # p, q and shift of Witten and Tibshirani
     sparse = np.mean([clustering_error(y, sparse_kmeans(X, bound=6.0, rng=0)) for X, y in tables])
-    plain = np.mean([clustering_error(y, kmeans_standardised(X, restarts=3, rng=0)) for X, y in tables])
+    plain = np.mean([clustering_error(y, kmeans_standardized(X, n_init=3, rng=0)) for X, y in tables])
     assert sparse < 0.25 < 0.5 < plain
 
 
 def test_the_gap_statistic_keeps_the_columns_that_tell():
     X, y = shifted_columns(60, 300, 5, 2.0)
-    labels, features = select_sparse_kmeans(X, restarts=4, rng=0)
+    labels, features = select_sparse_kmeans(X, n_init=4, rng=0)
     assert clustering_error(y, labels) == 0.0
     assert set(features[:5]) == set(range(5))
     assert len(features) < 200
-    assert len(select_sparse_kmeans(X, bound=0.9 * 300**0.5, restarts=4, rng=0).features) == 300  # the widest tried
+    assert len(select_sparse_kmeans(X, bound=0.9 * 300**0.5, n_init=4, rng=0).features) == 300  # the widest tried
 
 
 # Influential-features PCA
@@ -174,7 +174,7 @@ def test_rings_around_each_other_are_found():
     y = np.repeat([1.0, -1.0], 60)
     X = np.where(y > 0, 1.0, 4.0)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])[np.arange(120) % 60]
     np.testing.assert_array_equal(spectral(X, rng=0), y)
-    assert clustering_error(y, kmeans_standardised(X, rng=0)) > 0.9
+    assert clustering_error(y, kmeans_standardized(X, rng=0)) > 0.9
 
 
 # Principal components

@@ -22,13 +22,20 @@ from sparse_instances import (
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import block_bounds, screening
-from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks, bracket_blocks, larger_t, prove, whiten
+from diffrac_cvx.certificates.block_bounds import (
+    BlockCertificate,
+    Blocks,
+    bracket_blocks,
+    certify_blocks,
+    larger_t,
+    whiten,
+)
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, factor_by_blocks
 from diffrac_cvx.certificates.block_proof import eliminate, single_ratios
-from diffrac_cvx.certificates.screening import largest_safe_t, quick_radius, scan
+from diffrac_cvx.certificates.screening import cheap_safe_radius, largest_safe_t, screen_pairs
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
-from diffrac_cvx.solvers.factored.unknowns import BlockFactors, Point
+from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -48,10 +55,10 @@ class Claimed(NamedTuple):
     C: list
     blocks: Blocks
     claim: BlockCertificate
-    scaled: Point
+    scaled: BlockPoint
 
     def eliminate(self, t=None):
-        return eliminate(self.split, self.claim.ratios.u, self.claim.least_t if t is None else t)
+        return eliminate(self.split, self.claim.ratios.u, self.claim.min_t if t is None else t)
 
     def moment(self, X):
         u = self.claim.ratios.u
@@ -60,7 +67,7 @@ class Claimed(NamedTuple):
 
 def claimed(split, partition, point, C):
     blocks = Blocks(split, partition)
-    scaled, claim = BlockFactors(blocks, Point(*point)).claim(Point(*point), C)
+    scaled, claim = BlockParametrization(blocks, BlockPoint(*point)).certificate(BlockPoint(*point), C)
     return Claimed(split, partition, C, blocks, claim, scaled)
 
 
@@ -68,7 +75,7 @@ def claimed(split, partition, point, C):
 def claims(seed):
     """Block diagonal points of one problem, at random and near its optimum, with what each claims."""
     split, found = instance(seed).split, []
-    U, m = split.problem.from_user_factor(dense(optimum(seed).G)), len(split.c)
+    U, m = split.problem.transform_factor(dense(optimum(seed).G)), len(split.c)
     for k, noise in enumerate([None, None, 1.0, 0.3, 0.1, 0.01, 0.001, 0.0]):
         rng = np.random.default_rng([seed, k])
         partition = Partition(np.zeros(m, dtype=int)) if k == 7 else random_partition(rng, m)
@@ -87,7 +94,7 @@ def full_pairs(split, at):
         S = t * np.eye(F.shape[1]) - F.T @ (u[:, None] * F) / n
         cross = F.T @ (u[:, None] * X) / n - t * F.T @ X / n
         G += cross.T @ np.linalg.solve(S, cross)
-    return G, at.side * np.outer(split.c, split.c)
+    return G, at.bound * np.outer(split.c, split.c)
 
 
 # Bounds
@@ -96,8 +103,8 @@ def full_pairs(split, at):
 @each_seed
 def test_no_block_diagonal_point_proves_more_than_the_optimum(seed):
     for k, one in enumerate(claims(seed)):
-        problem, found = one.split.problem, prove(one.blocks, one.claim, 3).lower
-        G = problem.best_scale(one.split.factor(one.partition, *one.scaled))
+        problem, found = one.split.problem, certify_blocks(one.blocks, one.claim, 3).lower
+        G = problem.rescale(one.split.factor(one.partition, *one.scaled))
         assert G.value == pytest.approx(one.claim.value, abs=1e-10)
         read = bracket_blocks(problem, G, None if k == 3 else one.split.multiplier(one.partition, one.C)).lower
         assert max(read, found or 0.0) <= optimum(seed).upper + 1e-12
@@ -108,7 +115,7 @@ def test_no_block_diagonal_point_proves_more_than_the_optimum(seed):
 def test_the_bound_is_that_of_one_multiplier_inside_its_box_for_all_coordinates(seed):
     """S = t (A + C + Diag(c)^2) - M is made in full, from t and the rule for C between the groups."""
     for one in claims(seed):
-        split, ratios, lower = one.split, one.claim.ratios, prove(one.blocks, one.claim, 3).lower
+        split, ratios, lower = one.split, one.claim.ratios, certify_blocks(one.blocks, one.claim, 3).lower
         if lower is None:
             continue
         t = (1.0 - lower) / ratios.inverse_mean
@@ -120,7 +127,7 @@ def test_the_bound_is_that_of_one_multiplier_inside_its_box_for_all_coordinates(
         assert np.all(np.abs(multiplier) <= np.outer(split.c, split.c) * (1 + 1e-12))
         problem = split.problem
         S = t * (problem.A + np.diag(problem.c**2)) - one.moment(problem.X.array())
-        S[np.ix_(split.penalised, split.penalised)] += t * multiplier
+        S[np.ix_(split.penalized, split.penalized)] += t * multiplier
         assert np.linalg.eigvalsh(S)[0] >= -1e-11 * t * max(1.0, ratios.u.max())
 
 
@@ -128,11 +135,11 @@ def test_a_partition_finer_than_the_true_one_proves_a_bound_with_the_pairs_left_
     proved = 0
     for seed in SEEDS:
         split, rng = instance(seed).split, np.random.default_rng(seed)
-        U, finest = split.problem.from_user_factor(dense(optimum(seed).G)), Partition(np.arange(len(split.c)))
+        U, finest = split.problem.transform_factor(dense(optimum(seed).G)), Partition(np.arange(len(split.c)))
         one = claimed(split, finest, restricted_point(split, finest, U, 0.0, rng), [])
-        found = prove(one.blocks, one.claim, 6)
+        found = certify_blocks(one.blocks, one.claim, 6)
         assert found.lower is None or found.lower <= optimum(seed).upper + 1e-12
-        proved += found.lower is not None and found.lower > 0.0 and len(found.pairs.beyond().j) > 0
+        proved += found.lower is not None and found.lower > 0.0 and len(found.pairs.violated().j) > 0
     assert proved > 0
 
 
@@ -162,18 +169,18 @@ def proved_usually(seed):
 
 def prove_all(seed):
     """The bounds and the pairs at the points of a problem."""
-    return [prove(one.blocks, one.claim, 3) for one in claims(seed)]
+    return [certify_blocks(one.blocks, one.claim, 3) for one in claims(seed)]
 
 
 @pytest.mark.parametrize("seed", range(8), ids=lambda seed: KINDS[seed])
 @pytest.mark.parametrize(
     ("place", "values", "rtol"),
     [
-        (screening, {"SINGLE_FROM": 1}, 1e-12),
-        (screening, {"COLUMNS": 3}, 1e-12),
-        (screening, {"SINGLE_FROM": 1, "GATHER": 0}, 1e-12),
-        (screening, {"SINGLE_FROM": 1, "GATHER": 10**9}, 1e-12),
-        (block_bounds, {"DENSE": 1}, 1e-3),
+        (screening, {"SINGLE_PRECISION_SIZE": 1}, 1e-12),
+        (screening, {"COLUMN_BLOCK": 3}, 1e-12),
+        (screening, {"SINGLE_PRECISION_SIZE": 1, "GATHER_COST": 0}, 1e-12),
+        (screening, {"SINGLE_PRECISION_SIZE": 1, "GATHER_COST": 10**9}, 1e-12),
+        (block_bounds, {"MAX_DENSE_EIGEN": 1}, 1e-3),
     ],
     ids=["single precision", "few columns", "each alone", "all together", "Lanczos"],
 )
@@ -193,45 +200,45 @@ def test_how_the_pairs_are_computed_does_not_change_what_is_proved(monkeypatch, 
 
 @each_seed
 @pytest.mark.parametrize("single", [10**9, 1], ids=["double", "single"])
-def test_the_pairs_kept_are_exactly_those_beyond_the_share_of_their_box(monkeypatch, seed, single):
-    monkeypatch.setattr(screening, "SINGLE_FROM", single)
+def test_the_pairs_found_are_exactly_those_beyond_the_fraction_of_their_box(monkeypatch, seed, single):
+    monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", single)
     for one in claims(seed):
         at, labels = one.eliminate(), one.partition.labels
-        for share in (0.5, 1.0) if at is not None else ():
-            found, (G, box) = scan(at, labels, share).pairs, full_pairs(one.split, at)
-            kept = np.zeros(G.shape, dtype=bool)
-            kept[found.j, found.k] = True
-            np.testing.assert_array_equal(kept, np.triu((np.abs(G) > share * box) & (labels[:, None] != labels), 1))
+        for fraction in (0.5, 1.0) if at is not None else ():
+            found, (G, box) = screen_pairs(at, labels, fraction).pairs, full_pairs(one.split, at)
+            mask = np.zeros(G.shape, dtype=bool)
+            mask[found.j, found.k] = True
+            np.testing.assert_array_equal(mask, np.triu((np.abs(G) > fraction * box) & (labels[:, None] != labels), 1))
             size = np.abs(one.claim.ratios.u).max()
             np.testing.assert_allclose(found.G, G[found.j, found.k], rtol=1e-9, atol=1e-12 * size)
-            np.testing.assert_allclose(found.side, box[found.j, found.k], rtol=1e-12)
-            np.testing.assert_array_equal(found.excess != 0.0, np.abs(found.G) > found.side)
+            np.testing.assert_allclose(found.bound, box[found.j, found.k], rtol=1e-12)
+            np.testing.assert_array_equal(found.excess != 0.0, np.abs(found.G) > found.bound)
 
 
 @each_seed
 def test_up_to_a_safe_t_no_pair_beyond_its_box_is_missing(seed):
     for one in claims(seed):
-        t, at, labels = one.claim.least_t, one.eliminate(), one.partition.labels
+        t, at, labels = one.claim.min_t, one.eliminate(), one.partition.labels
         safe = largest_safe_t(one.split, t)
         assert safe >= t
-        kept = None if at is None else scan(at, labels, screening.NEAR).pairs
-        for larger in np.linspace(t, safe, 4) if kept is not None else ():
-            later = scan(one.eliminate(larger), labels, 1.0).pairs
-            assert set(zip(later.j, later.k, strict=True)) <= set(zip(kept.j, kept.k, strict=True))
+        pairs = None if at is None else screen_pairs(at, labels, screening.NEAR_BOUND).pairs
+        for larger in np.linspace(t, safe, 4) if pairs is not None else ():
+            later = screen_pairs(one.eliminate(larger), labels, 1.0).pairs
+            assert set(zip(later.j, later.k, strict=True)) <= set(zip(pairs.j, pairs.k, strict=True))
 
 
 def test_where_the_bound_fails_it_holds_at_a_t_a_few_steps_larger():
     """The least eigenvalue is a concave function of t: without a stretch Newton's steps would never reach its root."""
     failed = 0
     for one in [one for seed in range(0, 24, 2) for one in claims(seed)]:
-        t, found = one.claim.least_t, prove(one.blocks, one.claim, 0)
+        t, found = one.claim.min_t, certify_blocks(one.blocks, one.claim, 0)
         assert larger_t(one.blocks, one.claim.ratios, t, []) == t
-        if found.failures:
+        if found.violated_blocks:
             failed += 1
-            once, twice = (larger_t(one.blocks, one.claim.ratios, t, found.failures, by) for by in (1.0, 2.0))
+            once, twice = (larger_t(one.blocks, one.claim.ratios, t, found.violated_blocks, by) for by in (1.0, 2.0))
             assert once > t
             assert twice == pytest.approx(2 * once - t, rel=1e-12)
-            assert prove(one.blocks, one.claim, 3).lower is not None
+            assert certify_blocks(one.blocks, one.claim, 3).lower is not None
     assert failed > 15
 
 
@@ -240,7 +247,7 @@ def solved_in_part(lam, max_iter):
     """A claim from the solver's point after a few steps, of a problem with blocks; the optimal G off the diagonal."""
     one = Instance(dc.datasets.make_planted(60, 30, noise=0.3, rng=0).X, 1.0, dc.Penalty.l1(lam))
     result, split = one.solve(tol=1e-12, max_iter=max_iter), one.split
-    q, q_best = (split.problem.best_scale(split.problem.from_user_factor(R.G)).q for R in (result, best(one)))
+    q, q_best = (split.problem.rescale(split.problem.transform_factor(R.G)).q for R in (result, best(one)))
     blocks = Blocks(split, split.partition_of(result.G))
     ratios = blocks.ratios(q, [np.zeros((len(block), len(block))) for block in blocks.partition.blocks])
     return split, blocks, BlockCertificate(ratios, q, result.value), pairs_at(split, 1.0 / np.sqrt(q_best), 1.0)
@@ -259,20 +266,20 @@ def pairs_at(split, u, t):
 
 
 def radius_of(split, claim, t):
-    return quick_radius(split, claim.q, claim.value - claim.bound(t), claim.ratios.u, t)
+    return cheap_safe_radius(split, claim.q, claim.value - claim.bound(t), claim.ratios.u, t)
 
 
 @pytest.mark.parametrize("max_iter", [1, 3, 8, 15, 20, 30])
 @pytest.mark.parametrize("lam", [0.03, 0.1])
 def test_no_optimal_pair_is_further_from_the_pairs_of_a_point_than_its_gap_says(lam, max_iter):
     split, blocks, claim, G_best = solved_in_part(lam, max_iter)
-    t, whole = (1.0 - prove(blocks, claim, 3).lower) / claim.ratios.inverse_mean, slice(0, 30)
+    t, whole = (1.0 - certify_blocks(blocks, claim, 3).lower) / claim.ratios.inverse_mean, slice(0, 30)
     away, spread = np.abs(pairs_at(split, claim.ratios.u, t) - G_best), radius_of(split, claim, t)
     off = spread.between(whole, whole)
     assert np.all(away <= off * np.outer(split.c, split.c) + 1e-6)
     assert off.max() <= spread.largest * (1 + 1e-12)
     if max_iter == 20:
-        assert away.max() > abs(claim.least_t - 1.0)  # the distance is more than that of t alone
+        assert away.max() > abs(claim.min_t - 1.0)  # the distance is more than that of t alone
 
 
 @pytest.mark.parametrize("columns", [7, 512])
@@ -281,11 +288,11 @@ def test_no_optimal_pair_is_further_from_the_pairs_of_a_point_than_its_gap_says(
 def test_the_components_proved_are_those_of_all_pairs_that_may_reach_their_box(monkeypatch, max_iter, single, columns):
     """Or a few pairs more, in single precision; or none, where too many pairs of some columns may."""
     split, blocks, claim, G_best = solved_in_part(0.03, max_iter)
-    monkeypatch.setattr(screening, "SINGLE_FROM", single)
-    monkeypatch.setattr(screening, "COLUMNS", columns)
-    t, whole, box = claim.least_t, slice(0, 30), np.outer(split.c, split.c)
+    monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", single)
+    monkeypatch.setattr(screening, "COLUMN_BLOCK", columns)
+    t, whole, box = claim.min_t, slice(0, 30), np.outer(split.c, split.c)
     spread, at = radius_of(split, claim, t), eliminate(split, claim.ratios.u, t)
-    proved = scan(at, blocks.partition.labels, 0.7, spread).proved
+    proved = screen_pairs(at, blocks.partition.labels, 0.7, spread).certified
     G = np.abs(full_pairs(split, at)[0]) / box
     np.fill_diagonal(G, 0.0)
     graph = G + spread.between(whole, whole) >= 1.0
@@ -309,20 +316,20 @@ def test_a_larger_t_is_a_stretched_step_of_newtons_from_where_a_direction_fails(
     M = float(np.mean(u * (split.X.array()[:, members] @ w) ** 2))
     for right in (0.8 * M, 1.2 * M):
         root = M / right
-        failure = block_bounds.Failure(members, w, t * right - M)
+        failure = block_bounds.ViolatedBlock(members, w, t * right - M)
         assert larger_t(blocks, claim, t, [failure], stretch) == pytest.approx(t + 1.1 * stretch * (root - t))
 
 
-def test_with_unpenalised_coordinates_nothing_is_said_of_the_distance_to_the_optimum():
+def test_with_unpenalized_coordinates_nothing_is_said_of_the_distance_to_the_optimum():
     one = claims(8)[0]
-    assert radius_of(one.split, one.claim, one.claim.least_t) is None
+    assert radius_of(one.split, one.claim, one.claim.min_t) is None
 
 
 # Ratios
 
 
 @each_seed
-def test_ratios_are_the_generalised_eigenvalues_of_each_coordinate_and_each_block(seed):
+def test_ratios_are_the_generalized_eigenvalues_of_each_coordinate_and_each_block(seed):
     for one in claims(seed):
         split, ratios = one.split, one.claim.ratios
 
@@ -330,7 +337,7 @@ def test_ratios_are_the_generalised_eigenvalues_of_each_coordinate_and_each_bloc
             data = split.data_of(block)
             right = split.right_of(block, data)
             right[: len(block), : len(block)] += C
-            return scipy.linalg.eigh(data.moment(u), right, eigvals_only=True)[-1]
+            return scipy.linalg.eigh(data.weighted_gram(u), right, eigvals_only=True)[-1]
 
         alone = [largest(np.array([j]), np.zeros((1, 1))) for j in one.partition.singles]
         found = single_ratios(split, ratios.u, one.partition.singles)
@@ -344,7 +351,7 @@ def test_the_right_side_of_a_block_is_the_restriction_of_the_problem():
     for seed in SEEDS:
         split = instance(seed).split
         problem, block = split.problem, np.arange(0, len(split.c), 2)
-        chosen = np.concatenate([split.penalised[block], split.free])
+        chosen = np.concatenate([split.penalized[block], split.free])
         full = (problem.A + np.diag(problem.c**2))[np.ix_(chosen, chosen)]
         L = scipy.linalg.block_diag(np.eye(len(block)), split.basis)
         np.testing.assert_allclose(split.right_of(block, split.data_of(block)), L.T @ full @ L, atol=1e-10)
@@ -374,7 +381,7 @@ def test_the_blocks_of_a_matrix_give_it_back(seed):
         np.testing.assert_array_equal(split.partition_of(found).labels, split.partition_of(U).labels)
 
 
-def test_a_matrix_of_one_block_and_a_problem_without_l1_part_have_no_factor_by_blocks():
+def test_a_matrix_of_one_block_and_a_problem_without_l1_penalty_have_no_factor_by_blocks():
     assert factor_by_blocks(instance(0).problem, np.ones((5, 5))) is None
     assert factor_by_blocks(direction_problem(as_data(instance(0).X), 1.0, dc.Penalty()), np.eye(5)) is None
 
@@ -387,7 +394,7 @@ def test_a_matrix_that_is_not_positive_semidefinite_is_projected_block_by_block(
 
 def test_a_point_that_explains_nothing_proves_nothing():
     problem = instance(0).problem
-    assert bracket_blocks(problem, problem.best_scale(np.zeros((5, 1)))) == (0.0, 1.0)
+    assert bracket_blocks(problem, problem.rescale(np.zeros((5, 1)))) == (0.0, 1.0)
 
 
 def test_a_claim_says_what_its_bound_would_be():
@@ -400,17 +407,19 @@ def test_beyond_the_safe_t_all_pairs_are_looked_at_again_and_below_it_those_that
     split, looks = instance(0).split, []
     blocks, q = Blocks(split, Partition(np.arange(len(split.c)))), np.mean(split.squares.array(), axis=1) + 0.1
     claim = BlockCertificate(blocks.ratios(q, []), q, 1.0)
-    first = claim.least_t
+    first = claim.min_t
     ts = iter([1.5 * first, 2.5 * first, 3.5 * first])
-    for name, real in (("scan", scan), ("look_again", screening.look_again)):
+    for name, real in (("screen_pairs", screen_pairs), ("recompute_pairs", screening.recompute_pairs)):
 
         def recorded(at, *arguments, name=name, real=real):
             looks.append((name, round(at.t / first, 6)))
             return real(at, *arguments)
 
         monkeypatch.setattr(block_bounds, name, recorded)
-    monkeypatch.setattr(block_bounds, "attempt", lambda *arguments: block_bounds.Finding(None, arguments[3], [], []))
+    monkeypatch.setattr(
+        block_bounds, "try_certificate", lambda *arguments: block_bounds.CertificateAttempt(None, arguments[3], [], [])
+    )
     monkeypatch.setattr(block_bounds, "larger_t", lambda *arguments: next(ts))
     monkeypatch.setattr(block_bounds, "largest_safe_t", lambda problem, t: 2.0 * first)
-    block_bounds.prove(blocks, claim, 3)
-    assert looks == [("scan", 1.0), ("look_again", 1.5), ("scan", 2.5), ("scan", 3.5)]
+    block_bounds.certify_blocks(blocks, claim, 3)
+    assert looks == [("screen_pairs", 1.0), ("recompute_pairs", 1.5), ("screen_pairs", 2.5), ("screen_pairs", 3.5)]

@@ -13,18 +13,24 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds, label_proof
 from diffrac_cvx.certificates.block_problem import Partition, block_problem, join_labels, number_by_first
 from diffrac_cvx.certificates.block_proof import eliminate
-from diffrac_cvx.certificates.core_proof import is_positive_less
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized
-from diffrac_cvx.certificates.proof import in_dual_set, skip_zero_rows
-from diffrac_cvx.certificates.screening import Radius, product_radius, weights_at
-from diffrac_cvx.certificates.search import Blend, blended_ratio, closer_to_feasible, fit_from, least_over_blends
-from diffrac_cvx.certificates.separation import label_components, label_groups
+from diffrac_cvx.certificates.block_screening import screen_components, screen_groups
+from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket_normalized
+from diffrac_cvx.certificates.proof import project_dual, skip_zero_rows
+from diffrac_cvx.certificates.screening import SafeRadius, factored_radius, gap_safe_weights
+from diffrac_cvx.certificates.search import (
+    ConvexCombination,
+    alternate_projection,
+    best_combination,
+    minimize_over_combinations,
+    refine_dual,
+)
+from diffrac_cvx.certificates.working_set_proof import is_difference_positive
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.floating_point import Whitening, sum_error
-from diffrac_cvx.points.links import Groups
+from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
 from diffrac_cvx.problem.result import Bracket
 
 RNG = np.random.default_rng(77)
@@ -40,9 +46,9 @@ def problem_of(n, d, nu, penalty, seed=0):
 def test_weights_are_inverse_roots_above_a_floor_and_zero_rows_have_none():
     X = np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0], [0.0, 3.0]])
     problem, q = direction_problem(X, 1.0, dc.Penalty(c=0.1)), np.array([4.0, 0.0, 1.0, 1e-30])
-    np.testing.assert_allclose(problem.inverse_roots(q), [0.5, (1.25e-12) ** -0.5, 1.0, (1.25e-12) ** -0.5])
-    np.testing.assert_allclose(problem.inverse_roots(q, 0.5), [0.5, 1.25**-0.5 * 2**0.5, 1.0, 1.25**-0.5 * 2**0.5])
-    assert np.all(np.isfinite(problem.inverse_roots(np.zeros(4))))
+    np.testing.assert_allclose(problem.inverse_sqrt(q), [0.5, (1.25e-12) ** -0.5, 1.0, (1.25e-12) ** -0.5])
+    np.testing.assert_allclose(problem.inverse_sqrt(q, 0.5), [0.5, 1.25**-0.5 * 2**0.5, 1.0, 1.25**-0.5 * 2**0.5])
+    assert np.all(np.isfinite(problem.inverse_sqrt(np.zeros(4))))
     u, inverse_mean = skip_zero_rows(problem, np.array([1.0, 5.0, 2.0, 4.0]))
     np.testing.assert_array_equal(u, [1.0, 0.0, 2.0, 4.0])
     assert inverse_mean == pytest.approx((1.0 + 0.5 + 0.25) / 4)
@@ -51,21 +57,21 @@ def test_weights_are_inverse_roots_above_a_floor_and_zero_rows_have_none():
 @pytest.mark.parametrize("nu", [1.0, 0.6])
 def test_a_multiplier_is_clipped_to_its_box_and_moved_towards_the_cone(nu):
     problem = problem_of(20, 4, nu, dc.Penalty(a=0.1, c=np.array([0.3, 0.5, 0.2, 0.4])))
-    C = in_dual_set(problem, 3.0 * RNG.standard_normal((len(problem.c),) * 2))
+    C = project_dual(problem, 3.0 * RNG.standard_normal((len(problem.c),) * 2))
     assert np.all(np.abs(C) <= np.outer(problem.c, problem.c))
     np.testing.assert_array_equal(np.diag(C), 0.0)
     np.testing.assert_array_equal(C, C.T)
-    M = problem.X.moment(RNG.uniform(1.0, 3.0, 20))
-    moved = closer_to_feasible(problem, M, C)
-    np.testing.assert_array_equal(moved, in_dual_set(problem, moved))
+    M = problem.X.weighted_gram(RNG.uniform(1.0, 3.0, 20))
+    moved = alternate_projection(problem, M, C)
+    np.testing.assert_array_equal(moved, project_dual(problem, moved))
 
     def distance(C):
         values = np.linalg.eigvalsh(problem.A + C + np.diag(problem.c**2) - M)
         return np.linalg.norm(np.minimum(values, 0.0))
 
     assert distance(moved) < distance(C)
-    loose = in_dual_set(problem, np.zeros_like(C))
-    np.testing.assert_allclose(closer_to_feasible(problem, 0.0 * M, loose), loose, atol=1e-15)
+    loose = project_dual(problem, np.zeros_like(C))
+    np.testing.assert_allclose(alternate_projection(problem, 0.0 * M, loose), loose, atol=1e-15)
 
 
 def symmetric(size, seed):
@@ -82,18 +88,18 @@ BLENDED = [
 
 
 @pytest.mark.parametrize("C", BLENDED, ids=range(7))
-def test_a_blended_ratio_is_the_largest_eigenvalue_with_the_share_it_says(C):
+def test_a_blended_ratio_is_the_largest_eigenvalue_with_the_weight_it_says(C):
     """M <= t (I + s C), whatever the share s; at s = 0 it is the largest eigenvalue of M alone."""
     B = np.random.default_rng(0).standard_normal((4, 6))
     M, whole = B @ B.T / 6, np.linalg.eigvalsh(np.eye(4) + C)[0]
-    found = blended_ratio(M, C, 1e-9, 1e-9)
-    right = np.eye(4) + found.share * C
-    assert np.linalg.eigvalsh(right)[0] == pytest.approx(found.least, rel=1e-6)
+    found = best_combination(M, C, 1e-9, 1e-9)
+    right = np.eye(4) + found.weight * C
+    assert np.linalg.eigvalsh(right)[0] == pytest.approx(found.min_eigenvalue, rel=1e-6)
     root = np.linalg.inv(np.linalg.cholesky(right))
     assert found.t == pytest.approx(np.linalg.eigvalsh(root @ M @ root.T)[-1], rel=1e-6)
-    assert 0.0 <= found.share <= 1.0
-    assert found.share == 1.0 or whole <= 0.1
-    assert found.share < 1.0 or whole > 0.0
+    assert 0.0 <= found.weight <= 1.0
+    assert found.weight == 1.0 or whole <= 0.1
+    assert found.weight < 1.0 or whole > 0.0
 
 
 def test_a_blend_between_those_of_the_grid_is_found():
@@ -106,9 +112,9 @@ def test_a_blend_between_those_of_the_grid_is_found():
     def at(blend):
         return np.linalg.eigvals(np.linalg.solve(np.eye(30) + (1.0 - blend) * C, M)).real.max()
 
-    found, least = blended_ratio(M, C), min(map(at, np.geomspace(0.0301, 1.0, 300)))
+    found, least = best_combination(M, C), min(map(at, np.geomspace(0.0301, 1.0, 300)))
     assert least * (1.0 - 1e-2) <= found.t <= least + 0.3 * (at(0.1) - least)
-    assert np.linalg.eigvalsh(np.eye(30) + found.share * C)[0] > 0.0
+    assert np.linalg.eigvalsh(np.eye(30) + found.weight * C)[0] > 0.0
 
 
 def test_what_is_least_between_the_blends_is_found_by_sections():
@@ -118,9 +124,9 @@ def test_what_is_least_between_the_blends_is_found_by_sections():
         def at(blend, best=best, tried=tried):
             tried.append(blend)
             t = abs(np.log(max(blend, 1e-12) / best))
-            return Blend(1.0 + t, 1.0 - blend, 0.0, 1.0 + t)
+            return ConvexCombination(1.0 + t, 1.0 - blend, 0.0, 1.0 + t)
 
-        assert least_over_blends(at).t < 1.3
+        assert minimize_over_combinations(at).t < 1.3
         assert len(tried) < 20
 
 
@@ -129,9 +135,9 @@ def test_a_multiplier_with_which_a_point_is_optimal_is_fitted_to_itself():
     problem, rng = problem_of(20, 4, 1.0, dc.Penalty(a=0.1, c=np.array([0.3, 0.5, 0.2, 0.4]))), np.random.default_rng(0)
     v = rng.standard_normal(4)
     S = 0.5 * (np.eye(4) - np.outer(v, v) / (v @ v))
-    C = in_dual_set(problem, 0.5 * problem.coupling.box * symmetric(4, 0))
+    C = project_dual(problem, 0.5 * problem.pair_penalty.half_width * symmetric(4, 0))
     M = problem.A + C + np.diag(problem.c**2) - S
-    np.testing.assert_allclose(fit_from(problem, M, np.outer(v, v), C, 20), C, atol=1e-13)
+    np.testing.assert_allclose(refine_dual(problem, M, np.outer(v, v), C, 20), C, atol=1e-13)
 
 
 @pytest.mark.parametrize(("n", "d"), [(9, 3), (4, 6)])
@@ -140,14 +146,14 @@ def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, 
     X = as_data(np.random.default_rng(n).standard_normal((n, d)))
     best, V = solve_normalized(X, 1.0, a, 0.3)
     problem = direction_problem(X, 1.0, dc.Penalty(a, 0.3))
-    U = problem.from_user(V)
+    U = problem.transform_matrix(V)
     for factor in (U, RNG.standard_normal((d, 2)), np.eye(d)):
         found = bracket_normalized(problem, factor)
         assert -1.0 <= found.lower <= best + 1e-6
         assert found.upper >= best - 1e-6
-        assert bracket_normalized(problem, factor, Dual(C=np.zeros((d, d)))).lower >= found.lower
+        assert bracket_normalized(problem, factor, DualVariables(C=np.zeros((d, d)))).lower >= found.lower
     assert bracket_normalized(problem, U).gap < 0.02
-    assert bracket_normalized(problem, np.zeros((d, 1))) == Bracket(-1.0, np.inf if problem.is_coupled else 0.0)
+    assert bracket_normalized(problem, np.zeros((d, 1))) == Bracket(-1.0, np.inf if problem.has_l1 else 0.0)
 
 
 def test_directions_left_out_are_counted_in_data_with_zeros_too():
@@ -176,21 +182,21 @@ def test_features_are_joined_where_the_gap_does_not_prove_that_their_pair_is_ins
     """|G_jk| + (gap mean w x_j^2 x_k^2)^1/2 against c_j c_k, pair by pair."""
     problem = problem_of(60, 9, 1.0, dc.Penalty(c=np.linspace(0.15, 0.4, 9)), seed)
     X, q, box = problem.X.array(), decreasing_energies(problem), np.outer(problem.c, problem.c)
-    weights = weights_at(q, gap)
+    weights = gap_safe_weights(q, gap)
     np.testing.assert_allclose(weights.u, 1.0 / np.sqrt(q))
     G = np.abs(X.T @ np.diag(1.0 / np.sqrt(q)) @ X / 60 - problem.A)
     off = np.sqrt(gap * np.einsum("ij,i,ik->jk", X**2, weights.w, X**2) / 60)
-    np.testing.assert_array_equal(label_components(problem, weights, None), labels_of(G + off >= box))
-    np.testing.assert_array_equal(label_components(problem, weights, 0.3), labels_of(G >= 0.7 * box))
+    np.testing.assert_array_equal(screen_components(problem, weights, None), labels_of(G + off >= box))
+    np.testing.assert_array_equal(screen_components(problem, weights, 0.3), labels_of(G >= 0.7 * box))
 
 
 def test_the_gap_bounds_the_distance_of_the_weights_row_by_row():
     """gap >= mean (r - r*)^2 / r*: the least r* of a row that this leaves is in w = 1 / (r^2 r*)."""
     q, gap = np.array([1.0, 0.25, 4.0]), 0.01
-    r, least = np.sqrt(q), 1.0 / (weights_at(q, gap).w * q)
+    r, least = np.sqrt(q), 1.0 / (gap_safe_weights(q, gap).w * q)
     assert np.all(least < r)
     np.testing.assert_allclose((r - least) ** 2 / least / 3, gap, rtol=1e-9)
-    assert weights_at(q, -1.0).gap == weights_at(q, 0.0).gap > 0.0
+    assert gap_safe_weights(q, -1.0).gap == gap_safe_weights(q, 0.0).gap > 0.0
 
 
 @pytest.mark.parametrize("rtol", [0.0, 0.2])
@@ -201,7 +207,7 @@ def test_with_an_offset_the_pairs_are_those_of_the_schur_complement(rtol):
     assert S[d, d] > 0.0
     G = -S[:d, :d] + np.outer(S[:d, d], S[d, :d]) / S[d, d]
     joined = np.abs(G) >= (1.0 - rtol) * np.outer(problem.c, problem.c)[:d, :d]
-    np.testing.assert_array_equal(label_components(problem, weights_at(q, 0.0), rtol), labels_of(joined))
+    np.testing.assert_array_equal(screen_components(problem, gap_safe_weights(q, 0.0), rtol), labels_of(joined))
 
 
 def test_no_pair_that_a_point_itself_joins_is_separated_by_what_its_gap_adds():
@@ -209,8 +215,8 @@ def test_no_pair_that_a_point_itself_joins_is_separated_by_what_its_gap_adds():
     X = np.random.default_rng(6).standard_normal((60, 6))
     X[:, [1, 3]] += X[:, [0, 2]]
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(a=1.0, c=np.array([0.3] * 5 + [0.0])))
-    weights = weights_at(np.mean((problem.X.array()) ** 2, axis=1) + 0.5, 1e-9)
-    plain, proved = (label_components(problem, weights, rtol) for rtol in (0.0, None))
+    weights = gap_safe_weights(np.mean((problem.X.array()) ** 2, axis=1) + 0.5, 1e-9)
+    plain, proved = (screen_components(problem, weights, rtol) for rtol in (0.0, None))
     assert len(set(zip(plain, proved, strict=True))) == plain.max() + 1  # each group is in one that is proved
     assert 1 < len(set(plain)) < 5
 
@@ -218,16 +224,16 @@ def test_no_pair_that_a_point_itself_joins_is_separated_by_what_its_gap_adds():
 @pytest.mark.parametrize("nu", [1.0, 0.5])
 def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu):
     """The box ends where rounding may have moved the sum to."""
-    problem, weights = problem_of(50, 2, nu, dc.Penalty(c=0.3), 5), weights_at(np.full(50, 0.4), 0.0)
-    G = problem.X.moment(weights.u) - problem.A
+    problem, weights = problem_of(50, 2, nu, dc.Penalty(c=0.3), 5), gap_safe_weights(np.full(50, 0.4), 0.0)
+    G = problem.X.weighted_gram(weights.u) - problem.A
     if nu < 1.0:
         G = G - np.outer(G[:, 2], G[:, 2]) / G[2, 2]
-    share, found = 1.0 - np.logspace(-17, -6, 60), []
-    for size in np.sqrt(np.abs(G[0, 1]) / share / (problem.c[0] * problem.c[1])):  # of the box, so that it is the share
+    ratio, found = 1.0 - np.logspace(-17, -6, 60), []
+    for size in np.sqrt(np.abs(G[0, 1]) / ratio / (problem.c[0] * problem.c[1])):  # of the box, so that it is the share
         wider = replace(problem, c=problem.c * np.append([size, size], np.ones(len(problem.c) - 2)))
-        labels = label_components(wider, weights._replace(gap=0.0), None)
+        labels = screen_components(wider, weights._replace(gap=0.0), None)
         found.append(labels[0] == labels[1])
-    assert np.all(np.asarray(found)[share >= 1.0 - 1e-15])
+    assert np.all(np.asarray(found)[ratio >= 1.0 - 1e-15])
     assert 5 < np.sum(found) < 40
 
 
@@ -237,51 +243,56 @@ def test_groups_are_not_apart_whose_blocks_may_be_off_as_far_as_their_bound(monk
     In a coarse unit the sums of the norms are rounded by as many terms as there are coordinates.
     """
     problem = problem_of(50, 60, 1.0, dc.Penalty(lam=0.3, groups=np.repeat(np.arange(30), 2)))
-    at = eliminate(block_problem(problem), np.ones(50), 1.0)._replace(gram_weights=np.zeros(50), box=0.0)
-    monkeypatch.setattr(floating_point, "UNIT", 2.0**-30)
+    at = eliminate(block_problem(problem), np.ones(50), 1.0)._replace(gram_weights=np.zeros(50), entry_error=0.0)
+    monkeypatch.setattr(floating_point, "UNIT_ROUNDOFF", 2.0**-30)
 
     def apart(off, box=0.0):
-        labels = label_groups(at._replace(box=box), problem.structure, Radius(lambda *_: np.full((60, 60), off)), None)
+        labels = screen_groups(
+            at._replace(entry_error=box), problem.structure, SafeRadius(lambda *_: np.full((60, 60), off)), None
+        )
         return len(np.unique(labels)) > 1
 
-    for share in (0.3, 0.49):
-        assert apart(share)
-        assert apart(0.0, share)
-        assert apart(share / 2, share / 2)
-    for share in (0.51, 0.7):
-        assert not apart(share)
-        assert not apart(0.0, share)
-        assert not apart(share / 2, share / 2)
+    for fraction in (0.3, 0.49):
+        assert apart(fraction)
+        assert apart(0.0, fraction)
+        assert apart(fraction / 2, fraction / 2)
+    for fraction in (0.51, 0.7):
+        assert not apart(fraction)
+        assert not apart(0.0, fraction)
+        assert not apart(fraction / 2, fraction / 2)
     assert not apart(0.5 * (1.0 - sum_error(60)))
     assert apart(0.5 * (1.0 - sum_error(150)))
     assert not apart(np.nan)
 
 
 @pytest.mark.parametrize("groups", [None, [0, 0, 1, 1, 2, 3]])
-def test_nothing_is_apart_where_links_signs_without_a_weight_or_too_wide_a_gap_leave_it_unknown(groups):
-    X, weights = 0.1 * as_data(np.random.default_rng(3).standard_normal((60, 6))), weights_at(np.full(60, 0.5), 1e-9)
-    plain, offset = (direction_problem(X, nu, dc.Penalty(lam=0.5, ridge=1.0, groups=groups)) for nu in (1.0, 0.5))
-    free = label_components(plain, weights, None)
-    assert free.max() == label_components(offset, weights, None).max() > 0
-    assert not label_components(offset, weights_at(np.full(60, 0.5), 10.0), None).any()
-    linked = direction_problem(
-        linked_points(X, dc.Links(different=[(0, 1)])), 1.0, dc.Penalty(lam=0.5, ridge=1.0, groups=groups)
+def test_nothing_is_apart_where_constraints_signs_without_a_weight_or_too_wide_a_gap_leave_it_unknown(groups):
+    X, weights = (
+        0.1 * as_data(np.random.default_rng(3).standard_normal((60, 6))),
+        gap_safe_weights(np.full(60, 0.5), 1e-9),
     )
-    assert not label_components(linked, weights_at(np.full(59, 0.5), 1e-9), None).any()
+    plain, offset = (direction_problem(X, nu, dc.Penalty(lam=0.5, ridge=1.0, groups=groups)) for nu in (1.0, 0.5))
+    free = screen_components(plain, weights, None)
+    assert free.max() == screen_components(offset, weights, None).max() > 0
+    assert not screen_components(offset, gap_safe_weights(np.full(60, 0.5), 10.0), None).any()
+    linked = direction_problem(
+        linked_points(X, dc.Constraints(cannot_link=[(0, 1)])), 1.0, dc.Penalty(lam=0.5, ridge=1.0, groups=groups)
+    )
+    assert not screen_components(linked, gap_safe_weights(np.full(59, 0.5), 1e-9), None).any()
     lam = np.where(np.arange(6) == 5, 0.0, 0.5) if groups is None else [0.5, 0.5, 0.5, 0.0]
     for known, together in (([0, 1], False), ([0, 5], True)):
         signed = direction_problem(X, 1.0, dc.Penalty(lam=lam, ridge=1.0, groups=groups, nonnegative=known))
-        assert (label_components(signed, weights, None).max() == 0) == together
+        assert (screen_components(signed, weights, None).max() == 0) == together
 
 
 def test_the_largest_group_of_a_partition_and_the_largest_spread_of_its_pairs():
     assert Partition(np.array([0, 1, 1, 2, 1])).largest == 3
     assert Partition(np.zeros(0, dtype=int)).largest == 0
-    rng, every = np.random.default_rng(8), slice(0, 6)
+    rng, columns = np.random.default_rng(8), slice(0, 6)
     for scale in (0.1, 3.0):
         F = np.stack([0.01 * rng.uniform(size=6), scale * rng.uniform(size=6)])
-        radius = product_radius(F)
-        np.testing.assert_allclose(radius.between(every, every), F.T @ F)
+        radius = factored_radius(F)
+        np.testing.assert_allclose(radius.between(columns, columns), F.T @ F)
         assert np.diag(F.T @ F).max() == pytest.approx(radius.largest)
 
 
@@ -321,8 +332,8 @@ def test_any_factor_is_moved_to_unit_rows_of_the_imbalance_asked_for(alpha, star
 def test_labels_less_unbalanced_are_the_signs_of_the_factor_where_these_are_feasible():
     y = np.array([1.0, 1.0, 1.0, -1.0])
     F = np.column_stack([0.9 * y, np.full(4, 0.1)])
-    np.testing.assert_array_equal(np.abs(label_bounds.less_unbalanced(F, 0.3).T @ y), [4.0])  # imbalance 1/4
-    assert factor_imbalance(label_bounds.less_unbalanced(F, 0.2)) == 0.0
+    np.testing.assert_array_equal(np.abs(label_bounds.reduce_imbalance(F, 0.3).T @ y), [4.0])  # imbalance 1/4
+    assert factor_imbalance(label_bounds.reduce_imbalance(F, 0.2)) == 0.0
 
 
 def test_the_objective_and_its_gradient_are_those_of_the_dense_formulas():
@@ -331,7 +342,7 @@ def test_the_objective_and_its_gradient_are_those_of_the_dense_formulas():
     Q = np.linalg.qr(as_data(np.random.default_rng(6).standard_normal((8, 2))))[0]
     Y, H, Pi = F @ F.T, Q @ Q.T, np.eye(8) - 1 / 8
     assert label_proof.objective(Q, F) == pytest.approx(np.trace(Y @ (Pi - H)) / 8)
-    diagonal, drift = label_bounds.gradient(Q, F)
+    diagonal, drift = label_bounds.multiplier_terms(Q, F)
     np.testing.assert_allclose(diagonal, np.diag(H @ Y))
     np.testing.assert_allclose(drift, np.diag(np.ones((8, 8)) @ Y) / 8)
 
@@ -355,20 +366,20 @@ def test_no_weight_of_the_imbalance_near_by_proves_more_than_the_bracket(seed):
     H, F, rng = near_an_optimum(seed)
     alpha = factor_imbalance(F)
     F = label_bounds.with_imbalance(F + 0.03 * rng.standard_normal(F.shape), alpha)
-    found, (diagonal, drift) = label_bounds.bracket_alpha(H, F, alpha), label_bounds.gradient(H.Q, F)
+    found, (diagonal, drift) = label_bounds.bracket_alpha(H, F, alpha), label_bounds.multiplier_terms(H.Q, F)
     weights = np.linspace(0.4, 0.8, 17)
     assert found.lower > 0.02
-    assert found.lower >= max(label_bounds.bound_at(H, diagonal + w * drift, w, alpha) for w in weights) - 1e-5
+    assert found.lower >= max(label_bounds.label_bound_at(H, diagonal + w * drift, w, alpha) for w in weights) - 1e-5
 
 
 def test_the_multipliers_of_points_that_are_there_twice_and_linked_prove_what_those_of_the_points_do():
     """Each group of two has the multiplier of its points together, in the mean over twice as many."""
     X, (_, F, rng) = as_data(np.random.default_rng(3).standard_normal((16, 3))), near_an_optimum(3)
-    diagonal, drift = label_bounds.gradient(label_proof.projection_of(array_points(X)).Q, F)
+    diagonal, drift = label_bounds.multiplier_terms(label_proof.projection_of(array_points(X)).Q, F)
     mu, poor = (1.0 - diagonal - 0.6 * drift) / 16, F + 0.5 * rng.standard_normal(F.shape)
-    twice, groups = np.vstack([X, X]), Groups(np.tile(np.arange(16), 2), np.ones(32), -1)
+    twice, chunklets = np.vstack([X, X]), Chunklets(np.tile(np.arange(16), 2), np.ones(32), -1)
     once = label_bounds.bracket_nu(label_proof.projection_of(array_points(X)), poor, 0.4, mu)
-    H = label_proof.projection_of(array_points(twice, None, groups))
+    H = label_proof.projection_of(array_points(twice, None, chunklets))
     linked = label_bounds.bracket_nu(H, np.vstack([poor, poor]), 0.4, mu)
     assert once.lower > label_bounds.bracket_nu(label_proof.projection_of(array_points(X)), poor, 0.4).lower + 0.01
     assert linked.lower == pytest.approx(once.lower, abs=1e-9)
@@ -377,7 +388,7 @@ def test_the_multipliers_of_points_that_are_there_twice_and_linked_prove_what_th
 
 def test_where_all_points_are_linked_every_factor_has_the_value_of_the_labels_that_are_left():
     X, sign = as_data(np.random.default_rng(0).standard_normal((9, 2))), np.where(np.arange(9) % 2, 1.0, -1.0)
-    H = label_proof.projection_of(array_points(X, None, Groups(np.zeros(9, dtype=int), sign, -1)))
+    H = label_proof.projection_of(array_points(X, None, Chunklets(np.zeros(9, dtype=int), sign, -1)))
     least = label_proof.objective(H.Q, sign[:, None]) + np.mean(sign) ** 2
     for F in (X, np.sign(X[:, :1]), np.random.default_rng(1).standard_normal((9, 3))):
         assert label_bounds.bracket_nu(H, F, 1.0).upper == pytest.approx(least, abs=1e-12)
@@ -393,8 +404,10 @@ def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wron
     Y = np.ones((12, 1))
     assert dc.certify_y(noisy, Y).upper < 2.0
     for error in (0.6, 1.0, 1.5, np.inf, np.nan):
-        monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *of, error=error: Whitening(0.0, error))
-        assert label_proof.projection_of(array_points(noisy)).off == np.inf
+        monkeypatch.setattr(
+            label_proof, "whitening_error_bounds", lambda *of, error=error: WhiteningErrorBounds(0.0, error)
+        )
+        assert label_proof.projection_of(array_points(noisy)).error == np.inf
         assert dc.certify_y(noisy, Y) == Bracket(0.0, 1.0)
 
 
@@ -409,7 +422,7 @@ def test_a_diagonal_less_a_matrix_is_positive_where_its_eigenvalues_are(all_weak
         E, diagonal = E + E.T, rng.uniform(0.05, 2.5, m)
         weak = np.ones(m, dtype=bool) if all_weak else diagonal <= 1.01 * np.abs(E).sum(axis=1)
         positive = bool(np.linalg.eigvalsh(np.diag(diagonal) - E)[0] > 1e-9)
-        proved = is_positive_less(diagonal, scipy.sparse.csr_array(E), weak)
+        proved = is_difference_positive(diagonal, scipy.sparse.csr_array(E), weak)
         assert positive or not proved
         assert proved or not (positive and all_weak)
         found += [proved, bool(np.linalg.eigvalsh(np.diag(diagonal) + E)[0] > 1e-9) and not proved]

@@ -13,10 +13,10 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
 from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.certificates.block_proof import SchurComplement
-from diffrac_cvx.certificates.screening import Radius, quick_radius, weights_at
-from diffrac_cvx.certificates.separation import label_components, label_groups
+from diffrac_cvx.certificates.block_screening import screen_components, screen_groups
+from diffrac_cvx.certificates.screening import SafeRadius, cheap_safe_radius, gap_safe_weights
 from diffrac_cvx.machine import memory
-from diffrac_cvx.problem.penalties.structure import Structure
+from diffrac_cvx.problem.penalties.structure import PenaltyStructure
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 by_interior_point = partial(dc.solve, solver="CLARABEL", **TIGHT)
@@ -139,8 +139,8 @@ def test_what_the_solver_says_is_proved_is_so(tol):
     for seed in range(40):
         X, _, penalty = instance(seed)
         found = dc.low_rank(X, penalty=penalty, tol=tol).components
-        if found is not None and found.proved is not None:
-            proved, exact = found.proved, components_of_the_optimum(seed)
+        if found is not None and found.certified is not None:
+            proved, exact = found.certified, components_of_the_optimum(seed)
             assert np.all((proved[:, None] == proved)[exact[:, None] == exact]), seed
             separated += proved.max()
     assert separated > 0 or tol > 1e-3
@@ -152,15 +152,15 @@ def test_the_solver_allows_at_least_the_distance_to_the_optimum_that_the_gap_lea
     X, _, penalty = instance(seed)
     X[0] *= size  # with a small energy, below the floor of u = 1/sqrt(q)
     problem = direction_problem(X - X.mean(axis=0), 1.0, penalty)
-    split, point, (n, d) = block_problem(problem), problem.best_scale(np.eye(X.shape[1])), X.shape
+    split, point, (n, d) = block_problem(problem), problem.rescale(np.eye(X.shape[1])), X.shape
     blocks = Blocks(split, Partition(np.arange(d)))
     claim = BlockCertificate(blocks.ratios(point.q, []), point.q, point.value)
-    u, w, gap = weights_at(point.q, claim.gap)
+    u, w, gap = gap_safe_weights(point.q, claim.gap)
     Z, t = problem.X.array(), claim.ratios.largest
     least = np.sqrt(gap * (Z.T**2 @ (w[:, None] * Z**2)) / n)
     least = np.maximum(least, np.abs(Z.T @ ((u - claim.ratios.u)[:, None] * Z)) / n)
     of_t = abs(t - 1.0) * np.sqrt(np.outer(split.diagonal, split.diagonal))
-    radius = quick_radius(split, claim.q, claim.value - claim.bound(t), claim.ratios.u, t)
+    radius = cheap_safe_radius(split, claim.q, claim.value - claim.bound(t), claim.ratios.u, t)
     spread = radius.between(slice(0, d), slice(0, d)) * np.outer(split.c, split.c)
     assert np.all(spread - of_t >= least * (1 - 1e-12))
 
@@ -191,7 +191,7 @@ def test_many_columns_are_taken_in_blocks_and_a_matrix_separates_no_more_than_it
     of_matrix, of_result = (dc.find_components(X, V, nu, penalty) for V in (result.V, result))
     assert np.all((of_matrix[:, None] == of_matrix)[of_result[:, None] == of_result])
     assert len(set(of_matrix)) > 1
-    monkeypatch.setattr("diffrac_cvx.certificates.screening.COLUMNS", 3)
+    monkeypatch.setattr("diffrac_cvx.certificates.screening.COLUMN_BLOCK", 3)
     np.testing.assert_array_equal(dc.find_components(X, result, nu, penalty), of_result)
 
 
@@ -227,8 +227,8 @@ def test_nothing_is_proved_to_be_apart_where_the_powers_of_a_row_are_too_small_t
 def test_components_of_groups_are_numbered_from_zero_by_first_coordinate(rtol):
     X = np.random.default_rng(0).standard_normal((60, 6))
     problem = direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=0.8, groups=np.array([2, 0, 2, 1, 0, 1])))
-    weights = weights_at(np.full(60, 1.0), 1e-9)
-    np.testing.assert_array_equal(label_components(problem, weights, rtol), [0, 1, 0, 2, 1, 2])
+    weights = gap_safe_weights(np.full(60, 1.0), 1e-9)
+    np.testing.assert_array_equal(screen_components(problem, weights, rtol), [0, 1, 0, 2, 1, 2])
 
 
 def nothing_between(m, c=1.0):
@@ -236,7 +236,7 @@ def nothing_between(m, c=1.0):
     X = np.random.default_rng(0).standard_normal((4, m))
     split = block_problem(direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=1.0)))
     split = replace(split, c=np.full(m, c))
-    return SchurComplement(split, 1.0, np.zeros(4), np.zeros((0, m))), Structure(np.arange(m) // (m // 2))
+    return SchurComplement(split, 1.0, np.zeros(4), np.zeros((0, m))), PenaltyStructure(np.arange(m) // (m // 2))
 
 
 @pytest.mark.parametrize("m", [8, 40, 200])
@@ -244,10 +244,10 @@ def test_no_groups_are_apart_whose_radius_reaches_their_box_to_the_last_bit(m):
     """The block of the radius has m/2 rows and columns, all equal: its norm is m/2 times an entry."""
     at, structure = nothing_between(m)
     for steps in (0, 1, 2, 4, 8):
-        radius = Radius(lambda first, second, steps=steps: np.full((m, m), (1.0 + steps * 2.0**-52) / (m // 2)))
-        assert len(set(label_groups(at, structure, radius, None))) == 1
-    radius = Radius(lambda *_: np.full((m, m), (1.0 - 1e-12) / (m // 2)))
-    np.testing.assert_array_equal(label_groups(at, structure, radius, None), structure.labels)
+        radius = SafeRadius(lambda first, second, steps=steps: np.full((m, m), (1.0 + steps * 2.0**-52) / (m // 2)))
+        assert len(set(screen_groups(at, structure, radius, None))) == 1
+    radius = SafeRadius(lambda *_: np.full((m, m), (1.0 - 1e-12) / (m // 2)))
+    np.testing.assert_array_equal(screen_groups(at, structure, radius, None), structure.labels)
 
 
 def test_components_of_groups_are_refused_where_four_matrices_of_their_size_have_no_room(monkeypatch):
@@ -255,4 +255,4 @@ def test_components_of_groups_are_refused_where_four_matrices_of_their_size_have
     for available, refused in ((3100.0, True), (3300.0, False)):
         monkeypatch.setattr(memory, "available_memory", lambda available=available: available)
         with pytest.raises(dc.ResourceError, match="components of 10 features") if refused else nullcontext():
-            label_groups(at, structure, None, 0.0)
+            screen_groups(at, structure, None, 0.0)

@@ -9,10 +9,10 @@ from posed import best_direction, drop_beside_the_largest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds, label_proof
-from diffrac_cvx.certificates.contradictions import Judged
+from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem import direction_problem as problems
 from diffrac_cvx.problem.result import Status
@@ -28,13 +28,13 @@ def wrong_coordinates(monkeypatch):
 def test_labels_cheaper_than_a_bound_are_no_gap_of_zero():
     y = np.array([1.0, 1.0, -1.0])
     words = r"cost at most 0\.1578.*less than the lower bound 0\.333"
-    with pytest.raises(dc.ContradictionError, match=words) as caught:
+    with pytest.raises(dc.InvalidBoundError, match=words) as caught:
         dc.certify_labels(HUGE, y, 1 / 3, ridge=1.0)
-    assert caught.value.cost < caught.value.lower == 1 / 3
-    with pytest.raises(dc.ContradictionError, match="these clusters"):
+    assert caught.value.objective < caught.value.lower == 1 / 3
+    with pytest.raises(dc.InvalidBoundError, match="these clusters"):
         dc.certify_clusters(HUGE, [0, 0, 1], 1 / 3, ridge=1.0)
     copy = pickle.loads(pickle.dumps(caught.value))
-    assert (copy.lower, copy.cost, str(copy)) == (caught.value.lower, caught.value.cost, str(caught.value))
+    assert (copy.lower, copy.objective, str(copy)) == (caught.value.lower, caught.value.objective, str(caught.value))
 
 
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -42,17 +42,17 @@ def test_labels_cheaper_than_a_bound_are_no_gap_of_zero():
 def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
     by_cvxpy = solver == "CLARABEL"
     result = dc.solve(dc.v_space(HUGE, ridge=1.0), solver) if by_cvxpy else getattr(dc, solver)(HUGE, ridge=1.0)
-    assert result.status is Status.CONTRADICTION
+    assert result.status is Status.INVALID_BOUND
     assert result.lower == 0.0
-    assert result.contradiction.lower > 0.3 > 0.16 > result.contradiction.cost
+    assert result.invalid_bound.lower > 0.3 > 0.16 > result.invalid_bound.objective
     assert "contradiction=(0.33" in repr(result)
 
 
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 def test_a_false_bound_at_unequal_weights_and_an_offset_is_withdrawn(wrong_coordinates):
     result = dc.low_rank(HUGE[:, :3], nu=0.3, ridge=1.0, sample_weight=[1, 2, 3])
-    assert result.status is Status.CONTRADICTION
-    assert result.contradiction.lower > 0.3 > 0.05 > result.contradiction.cost
+    assert result.status is Status.INVALID_BOUND
+    assert result.invalid_bound.lower > 0.3 > 0.05 > result.invalid_bound.objective
 
 
 def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
@@ -60,9 +60,9 @@ def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
     true = label_proof.lower_bound_of_mean
     monkeypatch.setattr(label_proof, "lower_bound_of_mean", lambda x: true(x) + 0.9)
     result = dc.solve(dc.penalized_nu(X), "CLARABEL")
-    assert result.status is Status.CONTRADICTION
+    assert result.status is Status.INVALID_BOUND
     assert result.lower == 0.0
-    with pytest.raises(dc.ContradictionError):
+    with pytest.raises(dc.InvalidBoundError):
         dc.certify_y(X, result.F)
 
 
@@ -70,9 +70,9 @@ def test_a_bound_above_the_value_of_its_own_point_is_not_cut_down_to_it(monkeypa
     X = np.random.default_rng(0).standard_normal((30, 3))
     result = dc.low_rank(X, tol=1e-4)
     monkeypatch.setattr(direction_bounds, "bound_at", lambda t, mean, roundings=0: 1 - 0.5 * t * mean)
-    with pytest.raises(dc.ContradictionError):
+    with pytest.raises(dc.InvalidBoundError):
         dc.certify_v(X, result)
-    assert dc.low_rank(X, tol=1e-4).status is Status.CONTRADICTION
+    assert dc.low_rank(X, tol=1e-4).status is Status.INVALID_BOUND
 
 
 # The labels that bounds are held against
@@ -89,32 +89,32 @@ def test_the_direction_found_for_labels_costs_little_more_than_the_best(n, d, we
     v = best_direction(X.array(), y - y.mean(), a, c)
     misfit = np.mean((y - y.mean() - X.array() @ v) ** 2)
     best = misfit + y.mean() ** 2 + np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2
-    assert best - 1e-9 <= Judged(X, 1.0, penalty).cost(y) <= 1.1 * best + 0.02
+    assert best - 1e-9 <= RoundingBound(X, 1.0, penalty).objective(y) <= 1.1 * best + 0.02
 
 
 def test_few_steps_give_a_direction_that_costs_no_less_than_the_best(monkeypatch):
     X = as_data(np.random.default_rng(0).standard_normal((300, 80)))
-    y, judged = np.sign(X[:, 0]), Judged(DensePoints(X), 1.0, dc.Penalty(ridge=0.1))
-    many = judged.cost(y)
-    monkeypatch.setattr("diffrac_cvx.certificates.contradictions.ENTRIES", 0.0)
-    assert many - 1e-9 <= judged.cost(y) < 1.0
+    y, judged = np.sign(X[:, 0]), RoundingBound(DensePoints(X), 1.0, dc.Penalty(ridge=0.1))
+    many = judged.objective(y)
+    monkeypatch.setattr("diffrac_cvx.certificates.consistency.MAX_ENTRIES_READ", 0.0)
+    assert many - 1e-9 <= judged.objective(y) < 1.0
 
 
 def test_labels_come_from_a_factor_of_either_matrix():
     X, y, _ = dc.datasets.make_planted(60, 4, rng=0)
-    result, judged = dc.low_rank(X, ridge=0.01), Judged(DensePoints(as_data(X)), 1.0, dc.Penalty(ridge=0.01))
+    result, judged = dc.low_rank(X, ridge=0.01), RoundingBound(DensePoints(as_data(X)), 1.0, dc.Penalty(ridge=0.01))
     for factors in ((result.F, None), (None, result.G)):
-        labels = judged.labels(*factors)
+        labels = judged.round_labels(*factors)
         np.testing.assert_array_equal(labels * labels[0], y * y[0])
-    assert result.lower <= judged.least_cost(None, result.G) < result.lower + 0.05
-    assert judged.least_cost(None, None) == np.inf
+    assert result.lower <= judged.upper_bound(None, result.G) < result.lower + 0.05
+    assert judged.upper_bound(None, None) == np.inf
 
 
-def test_labels_of_linked_points_obey_their_links():
+def test_labels_of_linked_points_satisfy_their_constraints():
     X, sign = as_data(np.random.default_rng(0).standard_normal((12, 3))), np.where(np.arange(12) % 3, 1.0, -1.0)
-    judged = Judged(DensePoints(X, None, Groups(np.arange(12) // 6, sign, -1)), 1.0, dc.Penalty(ridge=0.1))
+    judged = RoundingBound(DensePoints(X, None, Chunklets(np.arange(12) // 6, sign, -1)), 1.0, dc.Penalty(ridge=0.1))
     for F in (X, np.random.default_rng(1).standard_normal((12, 2))):
-        both = judged.labels(F, None) * sign
+        both = judged.round_labels(F, None) * sign
         assert abs(both[:6].sum()) == abs(both[6:].sum()) == 6.0
 
 
@@ -126,5 +126,5 @@ def test_no_bound_is_withdrawn_where_nothing_is_wrong(nu):
         X = rng.choice([0.0, 1.0, -1.0], (int(rng.integers(3, 12)), int(rng.integers(1, 6)))) + 1e-12 * seed
         X[0] += 1.0
         result = dc.low_rank(X, nu, ridge=float(rng.choice([0.0, 1e-6, 1.0])), tol=1e-9, max_iter=300)
-        assert result.contradiction is None
-        assert result.status is not Status.CONTRADICTION
+        assert result.invalid_bound is None
+        assert result.status is not Status.INVALID_BOUND

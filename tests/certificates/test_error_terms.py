@@ -19,34 +19,34 @@ sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *{
 """
 BUDGETS, BLOCKS = ("certificates/test_rounding_budget.py",), ("certificates/test_block_budget.py",)
 VALUES, PIECES = ("certificates/test_value_budget.py",), ("certificates/test_certificate_pieces.py",)
-WIDE, LINKED, BRANCHING = (("solvers/test_wide.py",), ("solvers/test_linked.py",), ("solvers/test_branching.py",))
+WIDE, LINKED, BRANCHING = (("solvers/test_wide.py",), ("solvers/test_chunklets.py",), ("solvers/test_branching.py",))
 COLUMNS = ("points/test_many_columns.py",)
 
 # What is forgotten: in which module, by which statement, and where that has to be noticed.
 TERMS = {
     "what a moment may be off": (
-        "problem.direction_problem", "place.DirectionProblem.moment_error = lambda *_: 0.0", BUDGETS
+        "problem.direction_problem", "place.DirectionProblem.gram_error = lambda *_: 0.0", BUDGETS
     ),
     "what whitened coordinates may be off": (
-        "problem.direction_problem", "place.rounding_of_whitening = lambda *_: place.Whitening(0.0, 0.0)", BUDGETS
+        "problem.direction_problem", "place.whitening_error_bounds = lambda *_: place.WhiteningErrorBounds(0.0, 0.0)", BUDGETS
     ),
     "what a multiplier in whitened coordinates may be off": (
         "certificates.direction_bounds",
-        "old = place.multiplier_in_box; place.multiplier_in_box = lambda *given: old(*given)._replace(error=0.0)",
+        "old = place.feasible_multiplier; place.feasible_multiplier = lambda *given: old(*given)._replace(error=0.0)",
         BUDGETS,
     ),
     "the rounding of the box": (
         "problem.penalties.absolute",
-        "place.Absolute.box = property("
+        "place.Absolute.half_width = property("
         "lambda self: np.outer(self.c, self.c) * (1.0 + 1e-15) * (1.0 - np.eye(len(self.c))))",
         BUDGETS,
     ),
     "the slack of a factorisation": (
-        "certificates.proof", "place.proved_ratio = lambda pencil, t, least: t * (1.0 - 1e-12)", BUDGETS
+        "certificates.proof", "place.certified_ratio = lambda pencil, t, least: t * (1.0 - 1e-12)", BUDGETS
     ),
     "the rounding of a bound": ("certificates.proof", "place.round_up = lambda x, k=4: x", BUDGETS),
     "what the moment of a block may be off": (
-        "certificates.block_problem", "place.BlockProblem.moment_error = lambda *_: 0.0", BLOCKS
+        "certificates.block_problem", "place.BlockProblem.gram_error = lambda *_: 0.0", BLOCKS
     ),
     "what the columns of a block may be off": (
         "certificates.block_problem",
@@ -56,34 +56,34 @@ TERMS = {
     "what a coordinate alone may be off": ("certificates.block_proof", "place.sum_error = lambda k: 0.0", BLOCKS),
     "what pairs may be off": (
         "certificates.block_proof",
-        "old = place.with_rounding; place.with_rounding = lambda *given: old(*given)._replace(box=0.0)",
+        "old = place.with_error_bounds; place.with_error_bounds = lambda *given: old(*given)._replace(entry_error=0.0)",
         BLOCKS,
     ),
     "what single precision may change of pairs": (
-        "certificates.screening", "place.single_rounding = lambda *_: 0.0", (*BLOCKS, *COLUMNS)
+        "certificates.screening", "place.single_precision_error = lambda *_: 0.0", (*BLOCKS, *COLUMNS)
     ),
     "what pairs that are proved to be apart may be off": (
-        "certificates.separation",
-        "old = place.eliminate; place.eliminate = lambda *given: old(*given)._replace(box=0.0)",
+        "certificates.block_screening",
+        "old = place.eliminate; place.eliminate = lambda *given: old(*given)._replace(entry_error=0.0)",
         PIECES,
     ),
     "the row that is added to sparse columns": (
-        "points.sparse", "place.SparseColumns.terms = lambda self, squares, *_: squares", BLOCKS
+        "points.sparse", "place.SparseColumns.absolute_sum_bound = lambda self, squares, *_: squares", BLOCKS
     ),
-    "what a core may be off": ("certificates.core_proof", "place.Core.masses = lambda *_: (0.0, 0.0)", WIDE),
+    "what a core may be off": ("certificates.working_set_proof", "place.WorkingSetProblem.masses = lambda *_: (0.0, 0.0)", WIDE),
     "the rounding of sums of linked points": (
-        "problem.direction_problem", "place.with_sums = lambda found, *_: found", LINKED
+        "problem.direction_problem", "place.with_chunklet_error = lambda found, *_: found", LINKED
     ),
     "the rounding of the value of linked points": ("points.proved_sums", "place.sum_error = lambda k: 0.0", LINKED),
     "what labels that are proved optimal rest on": (
         "solvers.branching.tree",
-        "place.bounds_of_groups = lambda problem, M, sums, top: 1.0 - "
+        "place.grouped_bounds = lambda problem, M, sums, top: 1.0 - "
         "np.linalg.eigvalsh(M)[:, -1] * sums * (1.0 - 1e-10)",
         BRANCHING,
     ),
     "what products with rows may be off": ("points.proved_sums", "place.sum_error = lambda k: 0.0", VALUES),
     "the rounding of a value": ("certificates.values", "place.sum_error = lambda k: 0.0", VALUES),
-    "what the objective of labels may be off": ("certificates.label_proof", "place.of_values = lambda *_: 0.0", VALUES),
+    "what the objective of labels may be off": ("certificates.label_proof", "place.objective_error = lambda *_: 0.0", VALUES),
     "the rounding of a mean": (
         "certificates.label_proof", "place.lower_bound_of_mean = lambda x: float(np.mean(x))", VALUES
     ),

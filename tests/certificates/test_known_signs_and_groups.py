@@ -4,17 +4,17 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from coupled_instances import draw_instance
-from oracles import best_coupled_fit, labellings, solve_coupled
+from oracles import best_pair_penalty_fit, labelings, solve_pair_penalty
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.contradictions import Judged
+from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized, lower_bound
-from diffrac_cvx.certificates.values import proved_labels_value, proved_value
+from diffrac_cvx.certificates.values import certified_labels_value, certified_value
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.problem.penalties.between import Between
-from diffrac_cvx.problem.penalties.structure import Structure
+from diffrac_cvx.problem.penalties.off_diagonal import OffDiagonalDual
+from diffrac_cvx.problem.penalties.structure import PenaltyStructure
 from diffrac_cvx.problem.penalty import weights_of
 from experiments.stress.exact import direction_value, is_allowed, labels_value
 
@@ -23,19 +23,19 @@ JUDGED = 1e-6  # accuracy of the judge
 
 
 def draw_small(seed, most=6):
-    """An instance of few points, without links."""
+    """An instance of few points, without constraints."""
     instance = draw_instance(10_000 + seed)
     w = None if instance.w is None else instance.w[:most]
-    return instance._replace(X=instance.X[:most], w=w, owner=None, sign=None)
+    return instance._replace(X=instance.X[:most], w=w, membership=None, sign=None)
 
 
 def least_cost(instance):
     """The cost of the best labels by trying all, each with the best direction; where signs are known, of both signs."""
     X, nu, ridge, groups, weights = instance.posed
-    shares, known = instance.given["shares"], instance.known
-    every = list(labellings(len(X)))
+    point_weights, known = instance.given["point_weights"], instance.known
+    every = list(labelings(len(X)))
     every += [-y for y in every] if len(known) else []
-    return min(best_coupled_fit(X, y, nu, ridge, groups, weights, known, shares)[0] for y in every)
+    return min(best_pair_penalty_fit(X, y, nu, ridge, groups, weights, known, point_weights)[0] for y in every)
 
 
 def as_exact(instance):
@@ -60,18 +60,18 @@ def check_labels(instance):
     certificate = dc.certify_labels(X, found.labels, result.lower, nu=nu, penalty=penalty, sample_weight=w)
     assert abs(certificate.objective - found.upper) <= 1e-9
     points = array_points(X - (X.mean(axis=0) if w is None else w @ X / w.sum()), None if w is None else w / w.sum())
-    judged = Judged(points, nu, penalty)
-    assert judged.least_cost(None, result.G) >= best - JUDGED
+    judged = RoundingBound(points, nu, penalty)
+    assert judged.upper_bound(None, result.G) >= best - JUDGED
     return found.upper - best
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_best_labels_are_those_of_all_labellings(seed):
+def test_the_best_labels_are_those_of_all_labelings(seed):
     assert check_labels(draw_small(seed, most=4)) <= 1e-4 + JUDGED
 
 
 @pytest.mark.slow
-def test_the_best_labels_of_more_points_are_those_of_all_labellings():
+def test_the_best_labels_of_more_points_are_those_of_all_labelings():
     for seed in range(40):
         assert check_labels(draw_small(seed, most=4 + seed % 4)) <= 1e-4 + JUDGED
 
@@ -82,33 +82,35 @@ def test_labels_are_given_the_best_direction(weighted):
         rng, instance = np.random.default_rng(seed), draw_small(seed, most=8)
         X, nu, ridge, groups, weights = instance.posed
         y, w = rng.choice([-1.0, 1.0], len(X)), rng.uniform(0.1, 3.0, len(X)) if weighted else None
-        given, shares = {"penalty": instance.penalty, "sample_weight": w}, None if w is None else w / w.sum()
-        both = [best_coupled_fit(X, z, nu, ridge, groups, weights, instance.known, shares)[0] for z in (y, -y)]
+        given, point_weights = {"penalty": instance.penalty, "sample_weight": w}, None if w is None else w / w.sum()
+        both = [
+            best_pair_penalty_fit(X, z, nu, ridge, groups, weights, instance.known, point_weights)[0] for z in (y, -y)
+        ]
         objective = dc.certify_labels(X, y, -1.0, nu=nu, **given).objective
         assert min(both) - JUDGED <= objective <= min(both) + JUDGED
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_proved_values_are_not_below_those_in_sixty_digits(seed):
-    instance = draw_instance(20_000 + seed)._replace(owner=None, sign=None)
+    instance = draw_instance(20_000 + seed)._replace(membership=None, sign=None)
     X, nu, w, penalty, rng = instance.X, instance.nu, instance.w, instance.penalty, np.random.default_rng(seed)
     a, c, labels, known = as_exact(instance)
-    shares = None if w is None else w / w.sum()
-    centred = array_points(X - (X.mean(axis=0) if w is None else shares @ X), shares)
+    point_weights = None if w is None else w / w.sum()
+    centered = array_points(X - (X.mean(axis=0) if w is None else point_weights @ X), point_weights)
     size = 1.0 / np.maximum(np.sqrt(np.var(X, axis=0) + instance.ridge + c**2), 1e-3)
     G = rng.standard_normal((X.shape[1], int(rng.integers(1, 5)))) * size[:, None]
     G = np.vstack([G, rng.standard_normal((1, G.shape[1]))]) if nu < 1.0 else G
     G[: len(c)][known] = np.abs(G[: len(c)][known])
     assert is_allowed(G, known)
     judged = direction_value(X, nu, a, c, G, w, labels)
-    proved = proved_value(centred, nu, penalty, G)
+    proved = certified_value(centered, nu, penalty, G)
     assert judged <= proved <= float(judged) + 1e-9 * (1.0 + abs(float(judged)))
     y, v = rng.choice([-1.0, 1.0], len(X)), np.where(known, np.abs(G[: len(c), 0]), G[: len(c), 0])
     weights = weights_of(penalty, len(c))
     judged = labels_value(X, nu, a, c, y, v, w, labels)
-    assert judged <= proved_labels_value(centred, y, v, nu, weights) <= float(judged) * (1.0 + 1e-9) + 1e-9
+    assert judged <= certified_labels_value(centered, y, v, nu, weights) <= float(judged) * (1.0 + 1e-9) + 1e-9
     if known.any():
-        assert proved_labels_value(centred, y, np.where(known, -v - 1e-300, v), nu, weights) == np.inf
+        assert certified_labels_value(centered, y, np.where(known, -v - 1e-300, v), nu, weights) == np.inf
 
 
 def test_a_value_of_a_forbidden_matrix_is_infinite():
@@ -116,8 +118,8 @@ def test_a_value_of_a_forbidden_matrix_is_infinite():
     X -= X.mean(axis=0)
     G = np.array([[1.0], [-1e-12], [1.0]])
     for lam in (0.1, 0.0):
-        assert proved_value(array_points(X), 1.0, dc.Penalty(lam=lam, nonnegative=[0, 1]), G) == np.inf
-    assert proved_value(array_points(X), 1.0, dc.Penalty(lam=0.1, nonnegative=[0, 2]), G) < np.inf
+        assert certified_value(array_points(X), 1.0, dc.Penalty(lam=lam, nonnegative=[0, 1]), G) == np.inf
+    assert certified_value(array_points(X), 1.0, dc.Penalty(lam=0.1, nonnegative=[0, 2]), G) < np.inf
 
 
 @pytest.mark.parametrize("size", [3.0, 10.0, 1e3])
@@ -125,7 +127,7 @@ def test_known_signs_of_collinear_columns_without_a_penalty_prove_no_more_than_t
     x = np.random.default_rng(0).standard_normal(8)
     X = np.column_stack([x, -x])
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(nonnegative=True))
-    optimum, _ = solve_coupled(X, known=[0, 1])  # 0.3131, as of x alone
+    optimum, _ = solve_pair_penalty(X, known=[0, 1])  # 0.3131, as of x alone
     C = np.array([[0.0, -size], [-size, 0.0]])
     assert lower_bound(problem, np.full(8, np.sqrt(np.mean(x**2))), float(np.mean(x**2) ** -0.5), C) <= optimum + JUDGED
 
@@ -136,9 +138,9 @@ def test_bounds_with_known_signs_of_collinear_columns_hold(seed):
     n, k = int(rng.integers(4, 9)), int(rng.integers(1, 4))
     Z = rng.standard_normal((n, k))
     X = np.column_stack([Z, -Z @ np.abs(rng.standard_normal((k, 1))), *([-Z] if seed % 2 else [])])
-    optimum, value = solve_coupled(X, known=np.arange(X.shape[1]))
+    optimum, value = solve_pair_penalty(X, known=np.arange(X.shape[1]))
     result = dc.fista(X, 1.0, dc.Penalty(nonnegative=True), time_limit=1.0)
-    claimed = result.lower if result.contradiction is None else result.contradiction.lower
+    claimed = result.lower if result.invalid_bound is None else result.invalid_bound.lower
     assert claimed <= max(optimum, value) + JUDGED
 
 
@@ -146,16 +148,16 @@ def test_bounds_with_known_signs_of_collinear_columns_hold(seed):
 def test_the_relaxation_with_nuclear_norms_is_above_that_with_frobenius_norms_and_below_the_best_labels(seed):
     X, groups = np.random.default_rng(seed).standard_normal((6, 4)), [np.array([0, 1]), np.array([2, 3])]
     given = {"ridge": 0.05, "groups": groups, "weights": [0.03, 0.03]}
-    nuclear, _ = solve_coupled(X, **given)
-    frobenius, _ = solve_coupled(X, **given, norm=lambda block: cp.norm(block, "fro"))
-    best = min(best_coupled_fit(X, y, **given)[0] for y in labellings(6))
+    nuclear, _ = solve_pair_penalty(X, **given)
+    frobenius, _ = solve_pair_penalty(X, **given, norm=lambda block: cp.norm(block, "fro"))
+    best = min(best_pair_penalty_fit(X, y, **given)[0] for y in labelings(6))
     result = dc.low_rank(X, penalty=dc.Penalty(lam=given["weights"], ridge=0.05, groups=groups), tol=1e-5)
     assert frobenius + 3e-3 < result.lower <= nuclear + JUDGED <= best
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("steps", [5, 20, 50])
-def test_the_upper_bound_of_the_normalised_problem_is_that_of_a_matrix_whose_known_signs_hold(steps):
+def test_the_upper_bound_of_the_normalized_problem_is_that_of_a_matrix_whose_known_signs_hold(steps):
     rng, y = np.random.default_rng(0), np.where(np.arange(12) % 2, 1.0, -1.0)
     shared = 3.0 * rng.standard_normal(12)  # the best direction is (1, -1), were it allowed
     X = np.column_stack([y + shared, -y + shared]) + 0.1 * rng.standard_normal((12, 2))
@@ -164,19 +166,19 @@ def test_the_upper_bound_of_the_normalised_problem_is_that_of_a_matrix_whose_kno
     assert dc.solve(relaxation, solver="SCS", max_iters=steps).upper >= lower
 
 
-def test_without_a_point_the_normalised_problem_with_a_penalty_has_no_upper_bound():
+def test_without_a_point_the_normalized_problem_with_a_penalty_has_no_upper_bound():
     X = np.random.default_rng(0).standard_normal((60, 8))
     stopped = dc.solve(dc.v_space_normalized(X, 1.0, dc.Penalty(lam=10.0)), time_limit=1e-3)
     assert stopped.lower <= dc.solve(dc.v_space_normalized(X, 1.0, dc.Penalty(lam=10.0))).lower <= stopped.upper
 
 
-def test_a_group_is_not_split_between_a_core_and_the_others():
+def test_a_group_is_not_split_between_a_working_set_and_the_others():
     labels = np.array([0, 0, 1])
     with pytest.raises(ValueError, match="split"):
-        Between(Structure(labels), np.ones(3), np.array([0]), np.array([1, 2]))
+        OffDiagonalDual(PenaltyStructure(labels), np.ones(3), np.array([0]), np.array([1, 2]))
 
 
-def test_a_factor_whose_known_signs_fail_gives_no_upper_bound_of_the_normalised_problem():
+def test_a_factor_whose_known_signs_fail_gives_no_upper_bound_of_the_normalized_problem():
     X = np.random.default_rng(0).standard_normal((12, 2))
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(lam=0.1, nonnegative=True))
     assert bracket_normalized(problem, np.array([[1.0], [-1.0]])).upper == np.inf
@@ -189,7 +191,7 @@ def test_a_known_sign_that_the_best_direction_has_costs_nothing():
     X -= X.mean(axis=0)
     y = np.where(X @ [1.0, -2.0, 0.5] > 0.0, 1.0, -1.0)
     free, known = (dc.Penalty(lam=0.01, ridge=0.01, nonnegative=columns) for columns in (None, [0, 2]))
-    cost = Judged(array_points(X), 1.0, free).cost(y)
+    cost = RoundingBound(array_points(X), 1.0, free).objective(y)
     assert 0.0 < cost < 0.6
     for sign in (1.0, -1.0):
-        assert Judged(array_points(X), 1.0, known).cost(sign * y) == pytest.approx(cost, rel=1e-12)
+        assert RoundingBound(array_points(X), 1.0, known).objective(sign * y) == pytest.approx(cost, rel=1e-12)

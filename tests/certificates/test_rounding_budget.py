@@ -9,34 +9,43 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from posed import direction_problem
-from rationals import badly_centred_column, centred, fractions, gram, is_semidefinite, lossy_columns, size
+from rationals import badly_centered_column, centered, fractions, gram, is_semidefinite, lossy_columns, size
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds, proof
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized, least_ratio, lower_bound
-from diffrac_cvx.certificates.proof import LARGEST, OF_MEANS, TRIES, Inexact, Pencil, bound_at, is_positive, succeeds
-from diffrac_cvx.certificates.search import normalized_multiplier
+from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket_normalized, lower_bound, min_ratio
+from diffrac_cvx.certificates.proof import (
+    MAX_T,
+    MAX_TRIES,
+    MEAN_ROUNDINGS,
+    BallMatrix,
+    Pencil,
+    bound_at,
+    cholesky_succeeds,
+    is_positive,
+)
+from diffrac_cvx.certificates.search import normalized_theta
 from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.floating_point import (
-    UNIT,
-    Whitening,
-    outside_of,
+    UNIT_ROUNDOFF,
+    WhiteningErrorBounds,
+    accumulation_length,
+    outside_norm_bound,
     round_up,
-    rounding_of_whitening,
     sum_error,
-    summands,
+    whitening_error_bounds,
 )
-from diffrac_cvx.points.linear_algebra import RidgeWhitener, moment, symmetric, whitener
+from diffrac_cvx.points.linear_algebra import RidgeWhitener, symmetric, weighted_gram, whitener
 from diffrac_cvx.points.reading import as_rows
-from diffrac_cvx.points.streamed import BLOCK
+from diffrac_cvx.points.streamed import BLOCK_ROWS
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 
 ONE = np.eye(1)
 MULTIPLES = {  # a t with M <= t right, proved, from about the least one
-    "ratio": lambda pencil, about, least=1.0: proof.proved_ratio(pencil, about, least),
-    "shift": lambda pencil, about, least=1.0: proof.proved_multiple(pencil, about, 1.0, 3 * TRIES),
+    "ratio": lambda pencil, about, least=1.0: proof.certified_ratio(pencil, about, least),
+    "shift": lambda pencil, about, least=1.0: proof.certified_multiple(pencil, about, 1.0, 3 * MAX_TRIES),
 }
 
 
@@ -52,14 +61,14 @@ def data(n, d, seed=0):
 
 def opposite_columns(n):
     """Two columns of opposite signs whose centring loses as much as it may."""
-    x = badly_centred_column(n)
+    x = badly_centered_column(n)
     return np.column_stack([x, -x])
 
 
 def white_problem(Z, data_error=0.0, right_error=0.0):
     """Problem (15) in coordinates that are said to be off by so much."""
     zeros, ones = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
-    coordinates = {"basis": np.diag(ones), "whitened": Whitening(data_error, right_error)}
+    coordinates = {"basis": np.diag(ones), "whitened": WhiteningErrorBounds(data_error, right_error)}
     return DirectionProblem(DensePoints(Z), a=zeros, c=zeros, scale=ones, has_offset=False, **coordinates)
 
 
@@ -78,24 +87,24 @@ def test_up_is_above_a_number_that_was_computed_by_so_many_operations():
     for _ in range(200):
         x *= 1.0 + 2.0**-52  # each product is rounded
     assert Fraction(round_up(x, 200)) >= (1 + Fraction(1, 2**52)) ** 200
-    assert 1.0 + 4 * UNIT < round_up(1.0) < 1.0 + 16 * UNIT
+    assert 1.0 + 4 * UNIT_ROUNDOFF < round_up(1.0) < 1.0 + 16 * UNIT_ROUNDOFF
     assert round_up(0.0) == 0.0
 
 
-@pytest.mark.parametrize("n", [1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 3])
+@pytest.mark.parametrize("n", [1, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 5 * BLOCK_ROWS + 3])
 def test_a_sum_by_blocks_has_as_many_terms_in_a_row_as_its_longest_block_and_the_blocks(n):
-    terms = min(n, BLOCK) + -(-n // BLOCK)
-    assert terms - 1 <= summands(n) <= terms + 1
+    terms = min(n, BLOCK_ROWS) + -(-n // BLOCK_ROWS)
+    assert terms - 1 <= accumulation_length(n) <= terms + 1
 
 
 def test_a_sum_of_squares_in_the_worst_order_is_off_by_nearly_gamma():
     """So that a moment which is said to be exact, or off by a fewth of its terms, is not."""
-    for n in (300, BLOCK + 500):
+    for n in (300, BLOCK_ROWS + 500):
         X, u = lossy_columns(n), np.ones(n)
-        lost = size(gram(fractions(X), fractions(u)) - fractions(moment(X, u)))
-        said = white_problem(X).moment_error(moment(X, u), 1.0)
+        lost = size(gram(fractions(X), fractions(u)) - fractions(weighted_gram(X, u)))
+        said = white_problem(X).gram_error(weighted_gram(X, u), 1.0)
         assert said / 20 <= lost <= said
-        assert said == pytest.approx(sum_error(summands(n) + 8) * np.mean(X**2, axis=0).sum(), rel=1e-9)
+        assert said == pytest.approx(sum_error(accumulation_length(n) + 8) * np.mean(X**2, axis=0).sum(), rel=1e-9)
 
 
 # A factorisation
@@ -108,8 +117,8 @@ def singular_matrices(count):
         yield symmetric(B @ B.T)
 
 
-def test_a_factorisation_that_rounding_lets_succeed_proves_nothing():
-    lucky = [S for S in singular_matrices(120) if succeeds(S) and not is_semidefinite(fractions(S))]
+def test_a_factorization_that_rounding_lets_succeed_proves_nothing():
+    lucky = [S for S in singular_matrices(120) if cholesky_succeeds(S) and not is_semidefinite(fractions(S))]
     assert len(lucky) > 0
     assert not any(is_positive(S, 0.0) for S in lucky)
 
@@ -121,8 +130,8 @@ def test_a_matrix_is_positive_where_all_that_are_so_near_to_it_are(off):
     for n in (2, 6):
         S = np.eye(n)
         changed = sum_error(2 * n + 8) * (n - 1 + off)  # by Cholesky's own rounding, by the trace
-        for share, positive in ((0.8, False), (1.3, True)):
-            S[0, 0] = off + share * changed + (UNIT if positive else 0.0)
+        for fraction, positive in ((0.8, False), (1.3, True)):
+            S[0, 0] = off + fraction * changed + (UNIT_ROUNDOFF if positive else 0.0)
             assert is_positive(S, off) == positive
 
 
@@ -132,7 +141,7 @@ def test_a_multiple_proved_for_a_singular_difference_holds_in_rationals(multiple
     for S in singular_matrices(60):
         S = S / 2.0 ** np.ceil(np.log2(np.trace(S)))
         M = np.eye(5) - S
-        lucky += succeeds(np.eye(5) - M) and not is_semidefinite(one - fractions(M))
+        lucky += cholesky_succeeds(np.eye(5) - M) and not is_semidefinite(one - fractions(M))
         assert is_semidefinite(Fraction(multiple(Pencil(M, np.eye(5), 0.0, 0.0), 1.0)) * one - fractions(M))
     assert lucky > 0
 
@@ -168,11 +177,11 @@ def test_a_multiple_holds_for_all_matrices_as_near_as_is_said_however_it_is_gues
     ("name", "t"), [("ratio", 0.5), ("ratio", 1.0), ("ratio", 40.0), ("shift", 2.0), ("shift", -3.0)]
 )
 @pytest.mark.parametrize("n", [1, 4])
-def test_a_multiple_is_raised_by_twice_what_forming_and_factorising_may_change(name, t, n):
+def test_a_multiple_is_raised_by_twice_what_forming_and_factorizing_may_change(name, t, n):
     raised = MULTIPLES[name](identity(n, t=t), t) - t
     formed = sum_error(4) * 2.0 * abs(t) * n**0.5  # t R - M: a product and a difference, by their norms
-    factorised = sum_error(2 * n + 8) * 2.0 * abs(t) * n  # Rump's bound, by the traces
-    assert 2.0 * (formed + factorised) * (1.0 - 0.1) <= raised <= 2.0 * (formed + factorised) * 1.2
+    factorized = sum_error(2 * n + 8) * 2.0 * abs(t) * n  # Rump's bound, by the traces
+    assert 2.0 * (formed + factorized) * (1.0 - 0.1) <= raised <= 2.0 * (formed + factorized) * 1.2
 
 
 def test_a_right_side_of_which_rounding_hides_nearly_all_is_used_for_what_is_left_and_one_all_hidden_for_nothing():
@@ -186,8 +195,8 @@ def test_a_right_side_of_which_rounding_hides_nearly_all_is_used_for_what_is_lef
 def test_a_ratio_that_was_too_small_is_raised_or_given_up_and_one_that_is_no_usable_number_proves_nothing():
     ratio = MULTIPLES["ratio"]
     assert ratio(identity(2), 1.0 - 1e-15) >= 1.0
-    assert LARGEST <= ratio(identity(2, t=LARGEST), LARGEST) <= LARGEST * (1.0 + 1e-12)
-    for about in (0.5, np.inf, np.nan, 2 * LARGEST):
+    assert MAX_T <= ratio(identity(2, t=MAX_T), MAX_T) <= MAX_T * (1.0 + 1e-12)
+    for about in (0.5, np.inf, np.nan, 2 * MAX_T):
         assert ratio(identity(2), about) == np.inf
         assert ratio(identity(0), about) == 0.0
 
@@ -204,7 +213,7 @@ def test_a_shift_that_has_to_be_much_larger_than_was_guessed_counts_what_that_ma
 @pytest.mark.parametrize("multiple", MULTIPLES.values(), ids=MULTIPLES)
 def test_a_multiple_that_is_too_small_by_ten_times_what_is_lost_is_found_after_a_few_doublings(multiple, off):
     t = multiple(identity(2, off), 1.0 - 10.0 * off)
-    assert 1.0 + off <= t * (1.0 + 4 * UNIT) <= 1.0 + 10.0 * off
+    assert 1.0 + off <= t * (1.0 + 4 * UNIT_ROUNDOFF) <= 1.0 + 10.0 * off
 
 
 @pytest.mark.parametrize("right_error", [0.0, 0.5, 0.9, 0.99, 1.0])
@@ -212,7 +221,7 @@ def test_groups_of_points_are_bounded_for_what_is_left_of_the_right_side_however
     """M <= t A for all A that are so near to the identity: t is t_0 / (1 - right_error) at least."""
     problem, M = white_problem(data(20, 2), 0.0, right_error), 1e-5 * np.stack([np.eye(2), np.diag([1.0, 0.3])])
     with np.errstate(invalid="ignore"):  # of infinities
-        found = proof.bounds_of_groups(problem, M, np.array([1.0, 2.0]), np.full(2, 1e-5))
+        found = proof.grouped_bounds(problem, M, np.array([1.0, 2.0]), np.full(2, 1e-5))
     if right_error == 1.0:
         np.testing.assert_array_equal(found, -np.inf)
     else:
@@ -223,10 +232,10 @@ def test_groups_of_points_are_bounded_for_what_is_left_of_the_right_side_however
 
 @pytest.mark.parametrize("top", [1.0, 9.0])
 @pytest.mark.parametrize("M", [0.0, 0.25])
-def test_a_group_whose_row_is_off_as_far_as_is_said_has_no_larger_bound_than_its_moment_then(M, top):
+def test_a_group_whose_row_is_off_as_far_as_is_said_has_no_larger_bound_than_its_weighted_gram_then(M, top):
     """One coordinate: the moment of one group at weight `top` may be (M^1/2 + top^1/2 off)^2."""
     off, given = 1e-3, (np.full((1, 1, 1), M), np.ones(1), np.full(1, top))
-    (found,) = proof.bounds_of_groups(white_problem(data(20, 1), off), *given)
+    (found,) = proof.grouped_bounds(white_problem(data(20, 1), off), *given)
     worst = (M**0.5 + top**0.5 * off) ** 2
     assert 1.0 - M - 5.0 * (worst - M) <= found <= 1.0 - worst
 
@@ -237,16 +246,16 @@ def test_a_group_counts_the_rounding_of_the_sum_that_its_row_is():
     What is added to the eigenvalue is four times what may be lost, so that D has to be larger than that to be seen.
     """
     n, D, top = 20, 25, 1e20
-    (found,) = proof.bounds_of_groups(white_problem(data(n, D)), np.zeros((1, D, D)), np.ones(1), np.full(1, top))
+    (found,) = proof.grouped_bounds(white_problem(data(n, D)), np.zeros((1, D, D)), np.ones(1), np.full(1, top))
     assert 1.0 - 16.0 * top * sum_error(n) ** 2 * D <= found <= 1.0 - top * sum_error(n) ** 2 * D
 
 
 @pytest.mark.parametrize("off", [1e-3, 1e-6])
-def test_a_group_is_bounded_by_its_factorisation_whatever_its_eigenvalue_is_taken_to_be(monkeypatch, off):
+def test_a_group_is_bounded_by_its_factorization_whatever_its_eigenvalue_is_taken_to_be(monkeypatch, off):
     problem, M, refused, eigvalsh = white_problem(data(20, 2), off), 0.25 * np.eye(2)[None], 0, np.linalg.eigvalsh
-    for share in np.linspace(0.0, 8.0, 33):
-        monkeypatch.setattr(np.linalg, "eigvalsh", lambda S, share=share: eigvalsh(S) - share * off)
-        (found,) = proof.bounds_of_groups(problem, M, np.ones(1), np.ones(1))
+    for factor in np.linspace(0.0, 8.0, 33):
+        monkeypatch.setattr(np.linalg, "eigvalsh", lambda S, share=factor: eigvalsh(S) - share * off)
+        (found,) = proof.grouped_bounds(problem, M, np.ones(1), np.ones(1))
         assert found <= 1.0 - (0.5 + off) ** 2
         refused += found == -np.inf
     assert 5 < refused < 30
@@ -255,7 +264,7 @@ def test_a_group_is_bounded_by_its_factorisation_whatever_its_eigenvalue_is_take
 @pytest.mark.parametrize("given", [(np.nan, 1.0, 1.0), (0.1, np.inf, 1.0), (0.1, 1.0, np.nan)])
 def test_groups_with_numbers_out_of_range_have_no_bound(given):
     M, sums, top = given
-    found = proof.bounds_of_groups(white_problem(data(20, 1)), np.full((1, 1, 1), M), np.full(1, sums), np.full(1, top))
+    found = proof.grouped_bounds(white_problem(data(20, 1)), np.full((1, 1, 1), M), np.full(1, sums), np.full(1, top))
     assert found[0] == -np.inf
 
 
@@ -268,22 +277,22 @@ def test_a_ratio_holds_outside_the_span_of_the_coordinates_too():
 # Whitened data
 
 
-def test_whitened_data_that_are_off_as_far_as_is_said_have_moments_off_as_far_as_is_said():
+def test_whitened_data_that_are_off_as_far_as_is_said_have_weighted_grams_off_as_far_as_is_said():
     """One coordinate, and all of the weight where the data are: the bound is attained."""
     n, off = 10, 0.1
     for z, top in ((np.ones(n), 3.0), (np.eye(n)[0] * 2.0, 5.0)):
         u = np.where(z > 0.0, top, 1.0)
         moved = z * (1.0 + off / np.mean(z**2) ** 0.5)
         worst = float(np.mean(u * moved**2) - np.mean(u * z**2))
-        said = white_problem(z[:, None], data_error=off).moment_error(moment(z[:, None], u), top)
+        said = white_problem(z[:, None], data_error=off).gram_error(weighted_gram(z[:, None], u), top)
         assert worst <= said <= worst * (1.0 + 1e-9)
 
 
-def test_centring_in_the_worst_order_is_counted_in_whitened_data():
+def test_centering_in_the_worst_order_is_counted_in_whitened_data():
     n, table = 3000, opposite_columns(3000)
     X = as_data(table)[:, :1]
-    exact = centred(table)[:, :1] - fractions(X)
-    found = rounding_of_whitening(X, ONE, X, np.zeros(1))
+    exact = centered(table)[:, :1] - fractions(X)
+    found = whitening_error_bounds(X, ONE, X, np.zeros(1))
     assert found.data_error / 100 <= size(exact) / n**0.5 <= found.data_error
 
 
@@ -291,14 +300,14 @@ def test_centring_in_the_worst_order_is_counted_in_whitened_data():
 def test_data_outside_the_span_of_their_coordinates_are_off_by_all_of_it_and_so_is_the_right_side(outside):
     """One column of squares one: longer by so much, its square is (1 + outside)^2."""
     x = np.where(np.arange(10) % 2, 1.0, -1.0)[:, None]
-    found = rounding_of_whitening(x, ONE, x, np.zeros(1), outside)
+    found = whitening_error_bounds(x, ONE, x, np.zeros(1), outside)
     assert outside <= found.data_error <= outside * (1.0 + 1e-10)
     assert (1.0 + outside) ** 2 - 1.0 <= found.right_error <= ((1.0 + outside) ** 2 - 1.0) * (1.0 + 1e-10)
 
 
 def test_what_is_left_outside_is_known_up_to_the_rounding_of_the_norm_of_all_data():
     for n, D, outside, length in ((100, 300, 0.0, 3.0), (100, 300, 1e-9, 3.0), (10, 20, 0.5, 0.0)):
-        found = outside_of(RidgeWhitener(np.zeros((D, 1)), outside, length), n)
+        found = outside_norm_bound(RidgeWhitener(np.zeros((D, 1)), outside, length), n)
         least = outside + sum_error(n + D) * n**0.5 * length
         assert least <= found <= 1.1 * least
 
@@ -312,10 +321,10 @@ def test_sums_over_many_columns_count_their_terms(monkeypatch):
     W = np.full((D, 1), 0.99 * 2.0**-26.5)
     W[:32] = 1.0
     exact = (fractions(W) ** 2).sum() / 32 - 1
-    found = rounding_of_whitening(np.zeros((2, D)), W, np.zeros((2, 1)), np.full(D, 1.0 / 32.0))
+    found = whitening_error_bounds(np.zeros((2, D)), W, np.zeros((2, 1)), np.full(D, 1.0 / 32.0))
     assert exact <= Fraction(found.right_error) <= exact * 100
-    monkeypatch.setattr(floating_point, "UNIT", 2.0**-40)
-    found = rounding_of_whitening(np.ones((2, D)), W, np.ones((2, D)) @ W, np.zeros(D))
+    monkeypatch.setattr(floating_point, "UNIT_ROUNDOFF", 2.0**-40)
+    found = whitening_error_bounds(np.ones((2, D)), W, np.ones((2, D)) @ W, np.zeros(D))
     assert sum_error(D) <= found.data_error / (D**0.5 * np.linalg.norm(W)) <= sum_error(D + 50)
 
 
@@ -324,7 +333,7 @@ def test_whitened_data_are_off_by_less_than_is_said(condition):
     rng, n = np.random.default_rng(3), 30
     X = np.linalg.qr(rng.standard_normal((n, 4)))[0] * np.geomspace(1, 1 / condition, 4) @ rng.standard_normal((4, 4))
     W = whitener(X / n**0.5)
-    found, exact = rounding_of_whitening(X, W, X @ W, np.zeros(4)), fractions(X) @ fractions(W)
+    found, exact = whitening_error_bounds(X, W, X @ W, np.zeros(4)), fractions(X) @ fractions(W)
     assert size(exact - fractions(X @ W)) / n**0.5 <= found.data_error <= 1e-11 * condition
     off = gram(exact, fractions(np.ones(n))) - fractions(np.eye(4))
     assert size(off) <= found.right_error <= 1e-10 * condition
@@ -335,33 +344,33 @@ def test_whitened_data_are_off_by_the_products_and_the_gram_matrix_by_what_that_
     n = 40
     X, W = np.random.default_rng(D).standard_normal((n, D)), np.eye(D) / 4.0
     Z, one = X @ W, fractions(np.eye(D))
-    found = rounding_of_whitening(X, W, Z, np.full(D, 0.5))
+    found = whitening_error_bounds(X, W, Z, np.full(D, 0.5))
     data_error = sum_error(D + n + 16) * np.sqrt(np.mean(np.sum(X**2, axis=1)) * D / 16.0)
     assert found.data_error == pytest.approx(data_error, rel=1e-9)
     exact = one - gram(fractions(Z), fractions(np.ones(n)))
     assert found.right_error >= size(fractions(W @ W / 2.0) - exact)
-    white = rounding_of_whitening(X, W, Z, 16.0 * np.diag(exact).astype(float))
+    white = whitening_error_bounds(X, W, Z, 16.0 * np.diag(exact).astype(float))
     others = size(exact - np.diag(np.diag(exact)))
     least = sum_error(n + D) * D + 2.0 * D**0.5 * white.data_error
     assert others + least <= white.right_error <= others + 2.0 * least + 1e-14
 
 
-def test_rows_that_are_summed_badly_have_moments_and_a_gram_matrix_off_by_less_than_is_said():
+def test_rows_that_are_summed_badly_have_weighted_grams_and_a_gram_matrix_off_by_less_than_is_said():
     n, table = 1500, lossy_columns(1500) * np.array([1.0, 3.0])
     table[:, 1] += np.where(np.arange(n) < 2, 0.5, 0.0) - 1.0 / n
     rows, u = as_rows(table, warn=False), np.where(np.arange(n) < 2, 1.0, 2.0**-0.5)
     problem = direction_problem(rows, 1.0, dc.Penalty(c=0.1))
-    X, W = centred(table) * fractions(problem.scale), fractions(problem.W)
+    X, W = centered(table) * fractions(problem.scale), fractions(problem.W)
     exact = gram(X, fractions(np.ones(n))) + np.diag(fractions(problem.c) ** 2)
-    off, right_error = size(W.T @ exact @ W - fractions(np.eye(2))), problem.rounding.right_error
+    off, right_error = size(W.T @ exact @ W - fractions(np.eye(2))), problem.whitening_error.right_error
     assert right_error / 1000 <= off <= right_error < 1e-11
-    M = problem.X.moment(u)
+    M = problem.X.weighted_gram(u)
     Mz, mass = symmetric(problem.W.T @ M @ problem.W), float(np.trace(M))
-    off, said = size(W.T @ gram(X, fractions(u)) @ W - fractions(Mz)), problem.moment_error(Mz, 1.0, mass)
+    off, said = size(W.T @ gram(X, fractions(u)) @ W - fractions(Mz)), problem.gram_error(Mz, 1.0, mass)
     assert said / 1000 <= off <= said
-    assert problem.moment_error(Mz, 1.0) == problem.moment_error(Mz, 1.0, float(np.trace(problem.A)))
-    assert problem.moment_error(Mz, 2.0) == pytest.approx(2.0 * problem.moment_error(Mz, 1.0))
-    terms, W2 = problem.X.summands, float(np.sum(problem.W**2))
+    assert problem.gram_error(Mz, 1.0) == problem.gram_error(Mz, 1.0, float(np.trace(problem.A)))
+    assert problem.gram_error(Mz, 2.0) == pytest.approx(2.0 * problem.gram_error(Mz, 1.0))
+    terms, W2 = problem.X.accumulation_length, float(np.sum(problem.W**2))
     assert sum_error(terms + 16) * mass * W2 <= said <= 1.1 * sum_error(terms + 16) * mass * W2
     assert sum_error(terms + 100) * float(np.trace(problem.A + np.diag(problem.c**2)) * W2) <= right_error
 
@@ -369,8 +378,8 @@ def test_rows_that_are_summed_badly_have_moments_and_a_gram_matrix_off_by_less_t
 @pytest.fixture
 def pencils(monkeypatch):
     """The pencils that are to be proved."""
-    found, proved_multiple = [], proof.proved_multiple
-    monkeypatch.setattr(proof, "proved_multiple", lambda *given: found.append(given[0]) or proved_multiple(*given))
+    found, proved_multiple = [], proof.certified_multiple
+    monkeypatch.setattr(proof, "certified_multiple", lambda *given: found.append(given[0]) or proved_multiple(*given))
     return found
 
 
@@ -380,34 +389,34 @@ def test_a_multiplier_in_whitened_coordinates_is_off_by_less_than_is_said_and_by
         rng = np.random.default_rng(seed)
         X = as_data(rng.standard_normal((30, 4)) @ rng.standard_normal((4, 4)))
         problem = direction_problem(X, 1.0, dc.Penalty(c=0.5))
-        C = symmetric(problem.coupling.box * rng.uniform(-1.0, 1.0, (4, 4)))
-        least_ratio(problem, Inexact(symmetric(problem.Z.moment(np.ones(30))), 1e-15), C)
+        C = symmetric(problem.pair_penalty.half_width * rng.uniform(-1.0, 1.0, (4, 4)))
+        min_ratio(problem, BallMatrix(symmetric(problem.Z.weighted_gram(np.ones(30))), 1e-15), C)
         pencil, W = pencils[-1], fractions(problem.W)
         assert pencil.right[0, 1] == symmetric(problem.W.T @ C @ problem.W)[0, 1]  # all of it
         lost = size(fractions(np.eye(4)) + W.T @ fractions(C) @ W - fractions(pencil.right))
-        allowed = pencil.right_error - problem.rounding.right_error
+        allowed = pencil.right_error - problem.whitening_error.right_error
         assert 0.0 < lost <= allowed
         mass = float(np.sum(problem.W**2) * np.linalg.norm(C))
         assert sum_error(2 * 4) * mass <= allowed <= sum_error(2 * 4 + 20) * mass
-        assert pencil.off_M == 1e-15
+        assert pencil.M_error == 1e-15
 
 
 @pytest.mark.parametrize("penalty", [dc.Penalty(a=0.2), dc.Penalty(c=0.2)])
-def test_a_lower_bound_counts_what_its_moment_and_its_right_side_may_be_off(pencils, penalty):
+def test_a_lower_bound_counts_what_its_weighted_gram_and_its_right_side_may_be_off(pencils, penalty):
     problem, u = direction_problem(data(30, 3), 1.0, penalty), np.full(30, 2.0)
     lower_bound(problem, u, 0.5, None)
-    assert pencils[-1].off_M == problem.moment_error(problem.Z.moment(u), 2.0) > 0.0
-    assert pencils[-1].right_error == problem.rounding.right_error > 0.0
+    assert pencils[-1].M_error == problem.gram_error(problem.Z.weighted_gram(u), 2.0) > 0.0
+    assert pencils[-1].right_error == problem.whitening_error.right_error > 0.0
 
 
-def test_the_bound_of_many_rows_counts_what_their_moment_may_be_off(pencils):
+def test_the_bound_of_many_rows_counts_what_their_weighted_gram_may_be_off(pencils):
     problem = direction_problem(as_rows(np.random.default_rng(0).standard_normal((50, 3))), 1.0, dc.Penalty(c=0.2))
-    M = problem.X.moment(np.ones(50))
-    least_ratio(problem, proof.moment_of_sums(problem, M), np.full((3, 3), 7.0))
+    M = problem.X.weighted_gram(np.ones(50))
+    min_ratio(problem, proof.whitened_gram(problem, M), np.full((3, 3), 7.0))
     Mz, inverse = symmetric(problem.W.T @ M @ problem.W), np.linalg.inv(problem.W)
-    assert pencils[-1].off_M == problem.moment_error(Mz, 0.0, float(np.trace(M))) > 0.0
+    assert pencils[-1].M_error == problem.gram_error(Mz, 0.0, float(np.trace(M))) > 0.0
     inside = inverse.T @ (pencils[-1].right - np.eye(3)) @ inverse
-    assert np.all(np.abs(inside) <= problem.coupling.box + 1e-12)  # a multiplier outside its box is clipped
+    assert np.all(np.abs(inside) <= problem.pair_penalty.half_width + 1e-12)  # a multiplier outside its box is clipped
 
 
 # The bound, its mean, and its box
@@ -420,43 +429,48 @@ def test_a_bound_is_not_above_that_of_the_exact_mean():
     mean, exact = float(np.mean(x)), sum(fractions(x)) / 128
     assert Fraction(mean) < exact
     assert Fraction(bound_at(1.0, mean)) <= 1 - exact
-    for t, mean, k in ((0.3, 0.7, OF_MEANS), (1.0, 1.0, OF_MEANS), (3.0, 0.1, 10**5)):
+    for t, mean, k in ((0.3, 0.7, MEAN_ROUNDINGS), (1.0, 1.0, MEAN_ROUNDINGS), (3.0, 0.1, 10**5)):
         product, found = Fraction(t) * Fraction(mean), 1 - Fraction(bound_at(t, mean, k))
-        assert product * (1 + Fraction(sum_error(k))) + Fraction(UNIT) <= found
-        assert found <= product * (1 + Fraction(sum_error(k + 10))) + 4 * Fraction(UNIT)
-    assert 1 - Fraction(bound_at(1e-30, 1e-30)) >= Fraction(UNIT)  # the difference itself is rounded
+        assert product * (1 + Fraction(sum_error(k))) + Fraction(UNIT_ROUNDOFF) <= found
+        assert found <= product * (1 + Fraction(sum_error(k + 10))) + 4 * Fraction(UNIT_ROUNDOFF)
+    assert 1 - Fraction(bound_at(1e-30, 1e-30)) >= Fraction(UNIT_ROUNDOFF)  # the difference itself is rounded
     for t, mean in ((np.inf, 0.5), (np.nan, 0.5), (np.inf, 0.0)):
         assert bound_at(t, mean) == -np.inf
     for spent in (1e-9, 0.3):
-        assert Fraction(bound_at(0.3, 0.7, spent=spent)) <= 1 - Fraction(0.3) * Fraction(0.7) - Fraction(spent)
+        assert Fraction(bound_at(0.3, 0.7, slack_cost=spent)) <= 1 - Fraction(0.3) * Fraction(0.7) - Fraction(spent)
 
 
-@pytest.mark.parametrize("excess", [1e-16, 1.5 * UNIT, 1e-12, 0.2])
+@pytest.mark.parametrize("excess", [1e-16, 1.5 * UNIT_ROUNDOFF, 1e-12, 0.2])
 def test_larger_penalties_cost_what_they_are_larger_in_double_precision_at_a_value_that_is_rounded(excess):
     """At an optimum v they are v (1 - v) at most."""
     problem = direction_problem(np.zeros((2, 50)), 1.0, dc.Penalty(a=np.linspace(1.0, 2.0, 50), c=1.0))
-    more = max(fractions(problem.penalised_more(excess).a) ** 2 / fractions(problem.a) ** 2) - 1
+    more = max(fractions(problem.with_inflated_penalty(excess).a) ** 2 / fractions(problem.a) ** 2) - 1
     for v in (1e-3, 0.3, 0.5, 0.9):
-        least, found = min(Fraction(v) + Fraction(1, 10**10), Fraction(1, 2)), proof.cost_of_excess(excess, v)
+        least, found = min(Fraction(v) + Fraction(1, 10**10), Fraction(1, 2)), proof.inflation_cost(excess, v)
         least = least * (1 - least) if v < 0.5 else Fraction(1, 4)
-        assert more * least <= Fraction(found) <= (more + 30 * Fraction(UNIT)) * least * (1 + Fraction(1, 10**5))
-    assert proof.cost_of_excess(0.0, 0.3) == 0.0
+        assert (
+            more * least <= Fraction(found) <= (more + 30 * Fraction(UNIT_ROUNDOFF)) * least * (1 + Fraction(1, 10**5))
+        )
+    assert proof.inflation_cost(0.0, 0.3) == 0.0
 
 
 def test_the_bound_of_many_rows_counts_the_terms_of_the_mean(monkeypatch):
     said = []
     monkeypatch.setattr(direction_bounds, "bound_at", lambda t, mean, k: said.append(k) or bound_at(t, mean, k))
-    table = np.random.default_rng(0).standard_normal((BLOCK + 50, 2))
+    table = np.random.default_rng(0).standard_normal((BLOCK_ROWS + 50, 2))
     problem = direction_problem(as_rows(table), 1.0, dc.Penalty(c=0.2))
     direction_bounds.certify_in_one_pass(problem, np.eye(2), None)
-    assert min(said) >= OF_MEANS + BLOCK
+    assert min(said) >= MEAN_ROUNDINGS + BLOCK_ROWS
 
 
 def test_poor_weights_of_a_solver_take_nothing_from_the_bound_of_many_rows():
     problem = direction_problem(as_rows(np.random.default_rng(0).standard_normal((60, 1))), 1.0, dc.Penalty(c=0.05))
-    plain = direction_bounds.bracket_rows(problem, ONE, Dual(C=0.0 * ONE)).lower
+    plain = direction_bounds.bracket_streamed(problem, ONE, DualVariables(C=0.0 * ONE)).lower
     assert plain > 0.0
-    assert direction_bounds.bracket_rows(problem, ONE, Dual(np.linspace(1.0, 9.0, 60), 0.0 * ONE)).lower >= plain
+    assert (
+        direction_bounds.bracket_streamed(problem, ONE, DualVariables(np.linspace(1.0, 9.0, 60), 0.0 * ONE)).lower
+        >= plain
+    )
 
 
 def test_the_box_of_a_multiplier_is_inside_the_exact_one():
@@ -464,9 +478,9 @@ def test_the_box_of_a_multiplier_is_inside_the_exact_one():
     for seed in range(20):
         c = np.random.default_rng(seed).uniform(0.1, 1.0, 4)
         problem = direction_problem(np.zeros((2, 4)), 1.0, dc.Penalty(c=c))
-        exact, box = np.outer(fractions(problem.c), fractions(problem.c))[off], problem.coupling.box[off]
+        exact, box = np.outer(fractions(problem.c), fractions(problem.c))[off], problem.pair_penalty.half_width[off]
         assert np.all(fractions(box) <= exact)
-        assert np.all(box >= exact.astype(float) * (1.0 - 8 * UNIT))
+        assert np.all(box >= exact.astype(float) * (1.0 - 8 * UNIT_ROUNDOFF))
         rounded_up += int(np.sum(fractions(np.outer(problem.c, problem.c))[off] > exact))
     assert rounded_up > 0
 
@@ -475,7 +489,7 @@ def test_the_box_of_a_multiplier_is_inside_the_exact_one():
 
 
 @pytest.mark.parametrize("theta", [0.3, 0.0, 1e-30, -1e-30, -0.3])
-def test_a_bound_of_the_normalised_problem_is_not_above_that_of_the_exact_mean(theta):
+def test_a_bound_of_the_normalized_problem_is_not_above_that_of_the_exact_mean(theta):
     x = np.full(128, 0.99 * 2.0**-53)
     x[:8] = 1.0
     for mean, exact in ((float(np.mean(x)), sum(fractions(x)) / 128), (1e-30, Fraction(1e-30)), (1.0, Fraction(1))):
@@ -484,26 +498,26 @@ def test_a_bound_of_the_normalised_problem_is_not_above_that_of_the_exact_mean(t
         assert found <= exact / 2 * (1 + Fraction(sum_error(500))) + Fraction(theta) + Fraction(sum_error(16))
 
 
-def test_a_value_of_the_normalised_problem_counts_its_gain_that_is_rounded_up_and_its_l1_part():
+def test_a_value_of_the_normalized_problem_counts_its_mean_sqrt_that_is_rounded_up_and_its_l1_penalty():
     """After one each number adds a little more than half a unit, which is rounded to a whole one."""
     z = np.full(128, 0.51 * 2.0**-52)
     z[:8] = 1.0
     problem, U = white_problem(z[:, None]), ONE
-    assert Fraction(problem.gain(U)) > sum(fractions(z)) / 128
+    assert Fraction(problem.mean_sqrt(U)) > sum(fractions(z)) / 128
     for l1 in (0.0, 0.3, 1e6):
         found = Fraction(proof.value_normalized(problem, U, l1)) - Fraction(l1) + sum(fractions(z)) / 128
         assert Fraction(sum_error(4)) * Fraction(l1) <= found <= Fraction(sum_error(600)) * Fraction(1.0 + l1)
 
 
 @pytest.mark.parametrize("scale_", [1.0, 1e-3, 1e3])
-def test_the_bracket_of_the_normalised_problem_holds_in_rationals_where_it_is_narrow(scale_):
+def test_the_bracket_of_the_normalized_problem_holds_in_rationals_where_it_is_narrow(scale_):
     """With one feature V = 1/A is the only one: the optimum is c^2/A - mean |x| / A^1/2."""
     outside = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
         table, a, c = rng.standard_normal((9, 1)) * scale_, 0.2 * scale_, 0.3 * scale_
         problem, U = direction_problem(as_data(table), 1.0, dc.Penalty(a, c)), rng.standard_normal((1, 2))
-        found, X = bracket_normalized(problem, U), centred(table)
+        found, X = bracket_normalized(problem, U), centered(table)
         A = sum(X[:, 0] ** 2) / 9 + Fraction(a) ** 2
         l1, square = Fraction(c) ** 2 / A, (sum(abs(X[:, 0])) / 9) ** 2 / A  # of the gain at V = 1/A
 
@@ -516,13 +530,13 @@ def test_the_bracket_of_the_normalised_problem_holds_in_rationals_where_it_is_na
         assert is_above(found.upper)
         assert found.upper - found.lower < 1e-10
         V = U / np.linalg.norm(problem.R @ U)
-        plain = problem.cost(V) - 1.0 - problem.gain(V)
+        plain = problem.convex_term(V) - 1.0 - problem.mean_sqrt(V)
         outside += not is_above(plain)
         assert 4.0 * sum_error(9) <= found.upper - plain <= 1e-13
     assert outside > 0  # the value as it is computed is below the exact one
 
 
-def test_what_whitened_data_are_off_is_counted_in_the_bracket_of_the_normalised_problem():
+def test_what_whitened_data_are_off_is_counted_in_the_bracket_of_the_normalized_problem():
     Z, off = data(20, 2), 0.01
     Z = Z @ np.linalg.inv(np.linalg.cholesky(Z.T @ Z / 20)).T
 
@@ -535,20 +549,20 @@ def test_what_whitened_data_are_off_is_counted_in_the_bracket_of_the_normalised_
     assert found(Z, 0.0, off).lower <= exact.lower - off / 4
 
 
-def test_a_multiplier_of_the_normalised_problem_holds_where_its_matrices_are_off_and_counts_its_own_sums(pencils):
+def test_a_multiplier_of_the_normalized_problem_holds_where_its_matrices_are_off_and_counts_its_own_sums(pencils):
     """M/2 - C - Diag(c)^2 <= theta A, with a moment that is off in the coordinates W, where the sums are computed."""
     rng = np.random.default_rng(1)
     problem = direction_problem(as_data(rng.standard_normal((20, 3))), 1.0, dc.Penalty(c=0.3))
-    half, W = problem.X.moment(np.ones(20)) / 2, fractions(problem.W)
-    for C in (np.zeros((3, 3)), symmetric(problem.coupling.box * rng.uniform(-1.0, 1.0, (3, 3)))):
+    half, W = problem.X.weighted_gram(np.ones(20)) / 2, fractions(problem.W)
+    for C in (np.zeros((3, 3)), symmetric(problem.pair_penalty.half_width * rng.uniform(-1.0, 1.0, (3, 3)))):
         shrunk = C + np.diag(problem.c**2)
         for off in (0.0, 1e-3, 0.05):
-            theta = normalized_multiplier(problem, half, C, off)
+            theta = normalized_theta(problem, half, C, off)
             exact = W.T @ (Fraction(theta) * fractions(problem.A) + fractions(shrunk) - fractions(half)) @ W
             assert is_semidefinite(exact - Fraction(off) * fractions(np.eye(3)))
             lost = size(W.T @ (fractions(shrunk) - fractions(half)) @ W + fractions(pencils[-1].M))
-            mass, counted = float(np.sum(problem.W**2)), pencils[-1].off_M - off
+            mass, counted = float(np.sum(problem.W**2)), pencils[-1].M_error - off
             mass *= np.linalg.norm(shrunk) + np.linalg.norm(half)
             assert 0.0 < lost <= counted
             assert sum_error(4 * 3) * mass <= counted <= sum_error(4 * 3 + 30) * mass
-            assert pencils[-1].right_error == problem.rounding.right_error > 0.0
+            assert pencils[-1].right_error == problem.whitening_error.right_error > 0.0

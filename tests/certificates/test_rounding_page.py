@@ -15,11 +15,11 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 PAGE, COMPONENTS = GUIDES / "reliability.py", GUIDES / "components.py"
 PLACES = {
-    "DirectionProblem.moment_error": DirectionProblem.moment_error,
-    "multiplier_in_box": proof.multiplier_in_box,
-    "Pencil.lost": proof.Pencil.lost,
-    "Pencil.roundings": proof.Pencil.roundings.func,
-    "proved_ratio": proof.proved_ratio,
+    "DirectionProblem.gram_error": DirectionProblem.gram_error,
+    "feasible_multiplier": proof.feasible_multiplier,
+    "Pencil.error_bound": proof.Pencil.error_bound,
+    "Pencil.error_terms": proof.Pencil.error_terms.func,
+    "certified_ratio": proof.certified_ratio,
 }
 
 
@@ -55,10 +55,10 @@ def test_the_formulas_have_the_constants_of_the_quotations():
         assert constant in text.partition("*Theorem.*")[2].partition("*Proof.*")[0]
 
 
-def test_what_the_components_page_adds_for_unpenalised_coordinates_bounds_every_perturbation():
+def test_what_the_components_page_adds_for_unpenalized_coordinates_bounds_every_perturbation():
     """The inequality, tried on random matrices; the code's is the same."""
-    source = inspect.getsource(screening.radius_of_gap)
-    assert "known * (error / (values[0] * least)) + (most - known) / least" in source
+    source = inspect.getsource(screening.gap_safe_radius)
+    assert "sizes * (error / (values[0] * least)) + (largest_sizes - sizes) / least" in source
     assert r"\frac{e}{\sigma (\sigma - e)}" in COMPONENTS.read_text(encoding="utf-8")
     rng = np.random.default_rng(0)
     tight = 0.0

@@ -10,27 +10,27 @@ import pytest
 import scipy.optimize
 import scipy.sparse
 from posed import (
-    centred_points,
-    misfits_of,
+    centered_points,
     proved_clusters_value,
     proved_labels_value,
     proved_value,
+    residual_bounds_of,
     with_proved_value,
 )
-from rationals import badly_centred_column, centred, fractions, is_semidefinite, nearly_ones, size
+from rationals import badly_centered_column, centered, fractions, is_semidefinite, nearly_ones, size
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds, label_proof, values
-from diffrac_cvx.certificates.contradictions import Judged
+from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, min_eigenvalue, with_imbalance
-from diffrac_cvx.certificates.label_proof import Projection, cost_of_balance, objective, of_values, projection_of
+from diffrac_cvx.certificates.label_proof import Projection, balance_cost, objective, objective_error, projection_of
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.floating_point import UNIT, Whitening, sum_error
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, WhiteningErrorBounds, sum_error
 from diffrac_cvx.points.linear_algebra import RidgeWhitener, Whitened, scale_to_whiten
 from diffrac_cvx.points.points import add_blocks
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_block
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, block_sum_bounds
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.sparse import as_sparse_columns
 from diffrac_cvx.solvers.stopping import Stopping
@@ -44,7 +44,7 @@ NONE = dc.Penalty()
 @pytest.fixture
 def coarse(monkeypatch):
     """A unit of rounding with which each term is large, from when it is called."""
-    return lambda *modules: [monkeypatch.setattr(module, "UNIT", COARSE) for module in (rounding, *modules)]
+    return lambda *modules: [monkeypatch.setattr(module, "UNIT_ROUNDOFF", COARSE) for module in (rounding, *modules)]
 
 
 def data(*shape, seed=0):
@@ -54,7 +54,7 @@ def data(*shape, seed=0):
 
 def opposite_columns(n):
     """Two columns of opposite signs whose centring loses as much as it may."""
-    x = badly_centred_column(n)
+    x = badly_centered_column(n)
     return np.column_stack([x, -x])
 
 
@@ -78,7 +78,7 @@ def rounded_factor(G, offset, n):
 
 
 @pytest.mark.parametrize("kind", ["badly centred", "cancelling", "gaussian"])
-def test_each_row_has_a_root_not_below_and_an_energy_not_above_what_is_said(kind):
+def test_each_row_has_a_root_not_below_and_a_quadratic_form_not_above_what_is_said(kind):
     rng, n = np.random.default_rng(0), 1500
     table, G = {
         "badly centred": (opposite_columns(n), [[1.0], [0.0]]),
@@ -90,24 +90,24 @@ def test_each_row_has_a_root_not_below_and_an_energy_not_above_what_is_said(kind
     }[kind]
     G, X = np.asarray(G), as_data(table)
     offset = np.zeros(G.shape[1])
-    exact, factor = energies(centred(table), G, offset), rounded_factor(G, offset, n)
+    exact, factor = energies(centered(table), G, offset), rounded_factor(G, offset, n)
     for i in [0, n // 2, n // 2 + 1, n - 1]:
-        gain, energy = bounds_of_block(factor, X[i : i + 1])
+        gain, energy = block_sum_bounds(factor, X[i : i + 1])
         assert Fraction(gain) <= root(exact[i])
         assert exact[i] <= Fraction(energy)
 
 
-def test_the_sum_of_the_roots_counts_a_centring_in_the_worst_order():
+def test_the_sum_of_the_roots_counts_a_centering_in_the_worst_order():
     n, factor = 3000, rounded_factor(np.array([[1.0], [0.0]]), np.zeros(1), 3000)
     table = opposite_columns(n)
-    X, x = as_data(table), centred(table)[:, 0]
-    gain, energy = add_blocks([X[:2000], X[2000:]], partial(bounds_of_block, factor))
+    X, x = as_data(table), centered(table)[:, 0]
+    gain, energy = add_blocks([X[:2000], X[2000:]], partial(block_sum_bounds, factor))
     assert Fraction(gain) <= sum(abs(x)) < sum(abs(fractions(X)[:, 0]))
     assert energy >= float(sum(x**2))
     # Without what a centring may change, the small entries, which are too large, would make a root too large.
     i = n // 2
     assert Fraction(float(X[i, 0])) - abs(x[i]) > Fraction(sum_error(30))
-    assert Fraction(bounds_of_block(factor, X[i : i + 1])[0]) <= abs(x[i])
+    assert Fraction(block_sum_bounds(factor, X[i : i + 1])[0]) <= abs(x[i])
 
 
 def test_each_term_of_the_bounds_of_a_row_is_as_large_as_its_sum_needs(coarse):
@@ -116,38 +116,38 @@ def test_each_term_of_the_bounds_of_a_row_is_as_large_as_its_sum_needs(coarse):
     rng = np.random.default_rng(0)
     row, G, offset = rng.standard_normal((1, d)), rng.standard_normal((d, r)), rng.standard_normal(r)
     factor = rounded_factor(G, offset, n)
-    gain, energy = bounds_of_block(factor, row)
+    gain, energy = block_sum_bounds(factor, row)
     length, products = float(np.linalg.norm(row @ G + offset)), (np.linalg.norm(row) + 1.0) * factor.norm
-    centring = 4.0 * sum_error(n) * factor.norm * d**0.5
-    least = sum_error(d + r) * products + centring + sum_error(r) * length
+    centering = 4.0 * sum_error(n) * factor.norm * d**0.5
+    least = sum_error(d + r) * products + centering + sum_error(r) * length
     for changed in (length - gain, energy**0.5 - length):
         assert least <= changed <= least + 2.0 * sum_error(12) * (products + length)
-    np.testing.assert_allclose(bounds_of_block(factor, row, np.array([3.0])), (3.0 * gain, 3.0 * energy))
+    np.testing.assert_allclose(block_sum_bounds(factor, row, np.array([3.0])), (3.0 * gain, 3.0 * energy))
 
 
 def test_the_norm_of_a_row_is_rounded_even_where_its_products_are_zero(coarse):
     coarse()
     r = 30
     factor = RoundedFactor(np.zeros((2, r)), np.ones(r), np.ones(2), r**0.5, 1)
-    gain, energy = bounds_of_block(factor, np.zeros((1, 2)))
+    gain, energy = block_sum_bounds(factor, np.zeros((1, 2)))
     least = (sum_error(2 + r) + sum_error(r)) * r**0.5
     assert least <= r**0.5 - gain <= 2.0 * least
     assert least <= energy**0.5 - r**0.5 <= 2.0 * least
 
 
-def test_a_row_whose_energy_is_hidden_by_rounding_has_a_root_of_zero_at_least():
-    gain, energy = bounds_of_block(rounded_factor(np.ones((1, 1)), np.zeros(1), 10), np.zeros((1, 1)))
+def test_a_row_whose_quadratic_form_is_hidden_by_rounding_has_a_root_of_zero_at_least():
+    gain, energy = block_sum_bounds(rounded_factor(np.ones((1, 1)), np.zeros(1), 10), np.zeros((1, 1)))
     assert gain == 0.0 < energy
 
 
-def test_sparse_rows_have_energies_between_what_is_said():
+def test_sparse_rows_have_quadratic_forms_between_what_is_said():
     """Rows of nearly equal numbers, of which little is left when their mean is subtracted."""
     table, rng, inside = nearly_ones(400), np.random.default_rng(0), 0
-    X, rows = as_sparse_columns(table, warn=False), centred(table.toarray())[:30]
+    X, rows = as_sparse_columns(table, warn=False), centered(table.toarray())[:30]
     for scale in (1.0, 1e3):
         G = scipy.sparse.csc_array(np.diag(rng.uniform(0.5, 1.0, 2)) * scale)
         factor = RoundedFactor(G, 0.1 * rng.standard_normal(2) / scale, np.ones(2), 2.0 * scale, 400)
-        lower, upper = X.rows(slice(0, 30)).energy_bounds(factor)
+        lower, upper = X.rows(slice(0, 30)).quadratic_form_bounds(factor)
         exact = energies(rows, G.toarray(), factor.offset)
         assert all(Fraction(low) <= q <= Fraction(high) for low, q, high in zip(lower, exact, upper, strict=True))
         inside += int(np.sum(lower > 0.0))
@@ -155,14 +155,14 @@ def test_sparse_rows_have_energies_between_what_is_said():
     assert inside > 0
 
 
-def test_each_term_of_the_energies_of_sparse_rows_is_as_large_as_its_sum_needs(coarse):
+def test_each_term_of_the_quadratic_forms_of_sparse_rows_is_as_large_as_its_sum_needs(coarse):
     coarse()
     n, d, r = 40, 3, 2
     rng = np.random.default_rng(0)
     table = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
     X, G, offset = scipy.sparse.csc_array(table), rng.standard_normal((d, r)), rng.standard_normal(r)
     X = as_sparse_columns(X, warn=False)
-    lower, upper = X.energy_bounds(RoundedFactor(scipy.sparse.csc_array(G), offset, np.ones(d), 5.0, n))
+    lower, upper = X.quadratic_form_bounds(RoundedFactor(scipy.sparse.csc_array(G), offset, np.ones(d), 5.0, n))
     q, row = np.sum((X.array() @ G + offset) ** 2, axis=1), float(np.sum((X.r @ G + offset) ** 2))
     norms = np.linalg.norm(X.array(), axis=1) + 1.0
     products = sum_error(d + r) * norms * 5.0 + 4.0 * sum_error(n) * 5.0 * d**0.5
@@ -202,10 +202,12 @@ def test_a_value_is_raised_by_what_each_of_its_sums_may_change(coarse, nu, penal
 
 
 def test_a_value_without_data_is_one_and_a_little_more():
-    assert 8.0 * UNIT <= proved_value(np.zeros((3, 1)), 1.0, NONE, np.zeros((1, 1))) - 1.0 <= 16.0 * UNIT
+    assert (
+        8.0 * UNIT_ROUNDOFF <= proved_value(np.zeros((3, 1)), 1.0, NONE, np.zeros((1, 1))) - 1.0 <= 16.0 * UNIT_ROUNDOFF
+    )
 
 
-def test_no_value_is_below_the_exact_one_where_columns_are_centred_badly():
+def test_no_value_is_below_the_exact_one_where_columns_are_centered_badly():
     table = opposite_columns(900)
     for G in (np.array([[1.0], [0.0]]), np.array([[30.0], [30.0]])):
         exact = direction_value(table, 1.0, np.zeros(2), np.zeros(2), G)
@@ -227,50 +229,50 @@ def test_no_labels_cost_more_than_is_said(seed):
     assert Fraction(exact) <= Fraction(found) <= Fraction(exact) * Fraction(1.000001)
 
 
-def test_a_misfit_counts_products_centring_and_the_rounding_of_its_target():
+def test_a_residual_bound_counts_products_centering_and_the_rounding_of_its_target():
     n, target, v = 3000, np.full(3000, 1 / 3), np.array([1.0, 0.0])
     table = opposite_columns(n)
-    X, exact = as_data(table), centred(table)
-    found = misfits_of(X, target, RoundedDirection(v, np.ones(2), 1.0, n))
+    X, exact = as_data(table), centered(table)
+    found = residual_bounds_of(X, target, RoundedDirection(v, np.ones(2), 1.0, n))
     for i in (0, n // 2, n - 1):
         assert (abs(Fraction(1, 3) - exact[i, 0])) ** 2 <= Fraction(found[i])
     none = RoundedDirection(np.zeros(2), np.ones(2), 0.0, n)
-    nothing = misfits_of(X, target, none)[0] - 1 / 9
-    assert 2.0 * (1 / 3) * UNIT <= nothing <= 2.0 * (1 / 3) * 8.0 * UNIT
-    assert misfits_of(X, target, none._replace(rounded=16.0))[0] - 1 / 9 >= 3.0 * nothing
+    nothing = residual_bounds_of(X, target, none)[0] - 1 / 9
+    assert 2.0 * (1 / 3) * UNIT_ROUNDOFF <= nothing <= 2.0 * (1 / 3) * 8.0 * UNIT_ROUNDOFF
+    assert residual_bounds_of(X, target, none._replace(target_roundings=16.0))[0] - 1 / 9 >= 3.0 * nothing
 
 
-def test_each_term_of_a_misfit_is_as_large_as_its_sum_needs(coarse):
+def test_each_term_of_a_residual_bound_is_as_large_as_its_sum_needs(coarse):
     coarse()
     n, d, rng, units, length = 50, 3, np.random.default_rng(0), np.array([1.0, 0.5, 2.0]), 2.0
     X, v, target = rng.standard_normal((2, d)), rng.standard_normal(d), np.array([0.7, -1.3])
-    found = np.sqrt(misfits_of(X, target, RoundedDirection(v, units, length, n))) - np.abs(target - X @ v)
+    found = np.sqrt(residual_bounds_of(X, target, RoundedDirection(v, units, length, n))) - np.abs(target - X @ v)
     products = sum_error(d) * np.linalg.norm(X * units, axis=1) * length
-    centring = 4.0 * sum_error(n) * d**0.5 * length
-    assert np.all(products + centring <= found)
-    assert np.all(found <= centring + products * (d + 20) / d)
+    centering = 4.0 * sum_error(n) * d**0.5 * length
+    assert np.all(products + centering <= found)
+    assert np.all(found <= centering + products * (d + 20) / d)
 
 
-def test_the_cost_of_labels_counts_the_terms_of_its_sums_and_the_shares(coarse):
-    n, zeros, shares = 200, np.zeros(2), np.full(200, 0.005)
+def test_the_cost_of_labels_counts_the_terms_of_its_sums_and_the_weights(coarse):
+    n, zeros, weights = 200, np.zeros(2), np.full(200, 0.005)
     X, y = data(n, 2), np.where(np.random.default_rng(0).random(n) < 0.4, 1.0, -1.0)
 
-    def cost(shares=None):
-        return proved_labels_value(X, y, zeros, 1.0, zeros, zeros, shares)
+    def cost(weights=None):
+        return proved_labels_value(X, y, zeros, 1.0, zeros, zeros, weights)
 
     fine = cost()
-    assert 32.0 * UNIT <= cost(shares) - fine <= 80.0 * UNIT
+    assert 32.0 * UNIT_ROUNDOFF <= cost(weights) - fine <= 80.0 * UNIT_ROUNDOFF
     coarse()
     assert sum_error(n) * fine <= cost() - fine <= sum_error(n + 60) * fine
     coarse(values)
-    assert cost(shares) - cost() >= 32.0 * COARSE
+    assert cost(weights) - cost() >= 32.0 * COARSE
 
 
-def test_the_cost_of_labels_counts_the_columns_and_that_of_nothing_the_shares_alone(coarse):
+def test_the_cost_of_labels_counts_the_columns_and_that_of_nothing_the_weights_alone(coarse):
     n, d = 4, 300
     nothing, y, zeros = np.zeros((n, d)), np.ones(n), np.zeros(d)
-    assert proved_labels_value(nothing, y, zeros, 0.0, zeros, zeros) < UNIT
-    assert proved_labels_value(nothing, y, zeros, 0.0, zeros, zeros, np.full(n, 0.25)) >= 32.0 * UNIT
+    assert proved_labels_value(nothing, y, zeros, 0.0, zeros, zeros) < UNIT_ROUNDOFF
+    assert proved_labels_value(nothing, y, zeros, 0.0, zeros, zeros, np.full(n, 0.25)) >= 32.0 * UNIT_ROUNDOFF
     coarse()
     raised = proved_labels_value(nothing, y, zeros, 1.0, zeros, zeros) - 1.0
     assert sum_error(n + 2 * d) <= raised <= sum_error(n + 2 * d + 50)
@@ -290,7 +292,7 @@ def test_no_clusters_cost_more_than_is_said():
 
 @pytest.mark.parametrize("K", [2, 3, 9])
 def test_the_cost_of_clusters_is_raised_by_what_its_sum_may_change(monkeypatch, coarse, K):
-    monkeypatch.setattr(values, "proved_labels_value", lambda *_: 1.0)
+    monkeypatch.setattr(values, "certified_labels_value", lambda *_: 1.0)
     coarse(values)
     fine = (K**2 - 0.5 * (K - 2) ** 2) / (4.0 * (K - 1))
     raised = proved_clusters_value(np.zeros((K, 1)), np.eye(K), np.zeros((K, 1)), 0.5, np.zeros(1), np.zeros(1)) - fine
@@ -304,21 +306,24 @@ def test_the_cost_of_clusters_is_raised_by_what_its_sum_may_change(monkeypatch, 
 
 @pytest.mark.parametrize("a", [0.0, 0.3])
 def test_the_projection_is_off_by_less_than_is_said_and_by_something(a):
-    for x in (np.random.default_rng(0).standard_normal(30), badly_centred_column(30) * 3.0):
-        X = centred(x[:, None])
+    for x in (np.random.default_rng(0).standard_normal(30), badly_centered_column(30) * 3.0):
+        X = centered(x[:, None])
         H = projection_of(array_points(as_data(x[:, None], warn=False)), np.array([a]))
         exact = X @ X.T / (sum(X[:, 0] ** 2) + 30 * Fraction(a) ** 2)
         Q = fractions(H.Q)
-        assert 0.0 < size(Q @ Q.T - exact) <= H.off
+        assert 0.0 < size(Q @ Q.T - exact) <= H.error
 
 
 def test_what_a_projection_is_off_is_made_of_both_parts_of_the_whitening_of_its_columns_and_ridge(monkeypatch):
     X, ridge, given = data(20, 2), np.array([0.1, 0.2]), []
-    for exact, least in ((Whitening(1e-3, 0.0), 2e-3 + 1e-6), (Whitening(0.0, 1e-3), 1e-3 / (1.0 - 1e-3))):
-        monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *of, exact=exact: given.append(of) or exact)
-        assert least <= projection_of(array_points(X), ridge).off <= 1.6 * least
+    for exact, least in (
+        (WhiteningErrorBounds(1e-3, 0.0), 2e-3 + 1e-6),
+        (WhiteningErrorBounds(0.0, 1e-3), 1e-3 / (1.0 - 1e-3)),
+    ):
+        monkeypatch.setattr(label_proof, "whitening_error_bounds", lambda *of, exact=exact: given.append(of) or exact)
+        assert least <= projection_of(array_points(X), ridge).error <= 1.6 * least
     (table, W, Z, diagonal, outside), scaled = given[0], scale_to_whiten(X, ridge)
-    np.testing.assert_allclose(W, scaled.found.W)
+    np.testing.assert_allclose(W, scaled.whitener.W)
     np.testing.assert_allclose(Z, table @ W)
     np.testing.assert_allclose(diagonal, scaled.ridge**2)
     np.testing.assert_allclose(Z.T @ Z / 20 + W.T @ np.diag(diagonal) @ W, np.eye(2), atol=1e-12)
@@ -335,7 +340,7 @@ def test_what_the_coordinates_of_a_projection_leave_out_is_in_what_it_is_off(mon
     H, y = projection_of(array_points(X), ridge), np.array([1.0, -1.0, 1.0, -1.0])
     lacks = beside**2 / (1.0 + beside**2)
     assert np.sum((H.Q.T @ y) ** 2) == pytest.approx(4.0 * 0.8)  # of the column that is kept
-    assert lacks <= H.off
+    assert lacks <= H.error
 
 
 @pytest.mark.parametrize("nu", [1.0, 0.4])
@@ -344,7 +349,7 @@ def test_the_bracket_of_labels_holds_in_rationals(nu):
     for seed in range(20):
         rng, n = np.random.default_rng(seed), 15
         table, y = rng.standard_normal((n, 1)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
-        X, labels, H = centred(table)[:, 0], fractions(y), projection_of(array_points(as_data(table)))
+        X, labels, H = centered(table)[:, 0], fractions(y), projection_of(array_points(as_data(table)))
         mean = sum(labels) / n
         exact = 1 - mean**2 - sum(X * labels) ** 2 / sum(X**2) / n + Fraction(nu) * mean**2
         found = bracket_nu(H, y[:, None], nu)
@@ -368,7 +373,8 @@ def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
     X, off = data(12, 2), 0.05
     H, F = projection_of(array_points(X)), dc.low_rank(X, tol=1e-6).F
     exact, wide = (
-        bracket_nu(H, F, 1.0) if alpha is None else bracket_alpha(H, F, alpha) for H in (H, H._replace(off=H.off + off))
+        bracket_nu(H, F, 1.0) if alpha is None else bracket_alpha(H, F, alpha)
+        for H in (H, H._replace(error=H.error + off))
     )
     assert wide.upper - exact.upper == pytest.approx(off, rel=1e-3)
     assert exact.lower > off
@@ -377,17 +383,17 @@ def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
 
 def test_the_value_of_labels_counts_the_terms_of_its_sums():
     H = Projection(np.zeros((20, 2)), 0.0, array_points(np.zeros((20, 2))))
-    assert sum_error(80) <= of_values(H, np.ones((20, 3))) <= sum_error(80 + 120)
-    assert of_values(H._replace(off=0.1), np.ones((20, 3))) >= 0.1 + sum_error(80)
+    assert sum_error(80) <= objective_error(H, np.ones((20, 3))) <= sum_error(80 + 120)
+    assert objective_error(H._replace(error=0.1), np.ones((20, 3))) >= 0.1 + sum_error(80)
 
 
 def test_an_imbalance_that_is_met_nearly_is_counted():
     """Where the mean is right up to rounding, its rounding is counted; where not, what Y moved to alpha costs."""
     H, y = projection_of(array_points(data(12, 1))), np.where(np.arange(12) < 9, 1.0, -1.0)[:, None]
     found = bracket_alpha(H, y, 0.25)
-    assert 8.0 * sum_error(12) <= found.upper - objective(H.Q, y) <= 16.0 * sum_error(64) + H.off
-    assert cost_of_balance(y, 0.16) == pytest.approx(0.8)
-    assert 8.0 * sum_error(12) <= cost_of_balance(y, 0.36) <= 8.0 * sum_error(64)
+    assert 8.0 * sum_error(12) <= found.upper - objective(H.Q, y) <= 16.0 * sum_error(64) + H.error
+    assert balance_cost(y, 0.16) == pytest.approx(0.8)
+    assert 8.0 * sum_error(12) <= balance_cost(y, 0.36) <= 8.0 * sum_error(64)
 
 
 # Y1 = 0 and diag Y = 1 leave one Y of three points, Y_ij = -1/2, and with one column (7) is 1/2 at alpha = 0.
@@ -411,7 +417,7 @@ def test_the_bound_near_balance_is_not_that_at_balance(alpha):
     for H in THREE_POINTS[::4]:
         moved = [BALANCED + alpha**0.5 * np.array([np.cos(angle), np.sin(angle)]) for angle in angles]
         at_alpha = [with_imbalance(G, alpha) for G in moved]
-        upper = min(objective(H.Q, G) + of_values(H, G) + cost_of_balance(G, alpha) for G in at_alpha)
+        upper = min(objective(H.Q, G) + objective_error(H, G) + balance_cost(G, alpha) for G in at_alpha)
         assert max(bracket_alpha(H, G, alpha).lower for G in (BALANCED, moved[0])) <= upper
         least.append(0.5 - upper)
     assert alpha < 1e-20 or max(least) > 0.1 * alpha**0.5
@@ -437,13 +443,13 @@ def test_the_bound_near_balance_is_that_at_balance_less_what_balancing_rows_of_t
     """
     F, lower = np.tile(BALANCED, (2, 1)) + np.array([alpha**0.5, 0.0]), 16.0 * alpha**0.5
     fallen = Fraction(lower) - Fraction(label_proof.bound_near_balance(lower, alpha))
-    assert 64 * Fraction(alpha) <= fallen**2 <= 64 * Fraction(alpha) * (1 + 20 * Fraction(UNIT))
-    assert cost_of_balance(F, 0.0) == pytest.approx(float(fallen), rel=1e-6, abs=8.0 * sum_error(40))
+    assert 64 * Fraction(alpha) <= fallen**2 <= 64 * Fraction(alpha) * (1 + 20 * Fraction(UNIT_ROUNDOFF))
+    assert balance_cost(F, 0.0) == pytest.approx(float(fallen), rel=1e-6, abs=8.0 * sum_error(40))
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-9, 0.01, 0.2])
 def test_what_balance_costs_is_enough_for_a_feasible_point(alpha):
-    """The point that `cost_of_balance` speaks of is made: rows moved, scaled, and orthogonal rows of sum 0 added."""
+    """The point that `balance_cost` speaks of is made: rows moved, scaled, and orthogonal rows of sum 0 added."""
     made = 0
     for seed in range(30):
         rng = np.random.default_rng([4, seed])
@@ -462,7 +468,7 @@ def test_what_balance_costs_is_enough_for_a_feasible_point(alpha):
         assert np.all(lacking >= 4.0 * moved - 1e-12)
         assert 2.0 * np.sqrt(lacking.max()) <= np.sum(np.sqrt(lacking)) + 1e-9, "vectors of these lengths can sum to 0"
         made += 1
-        assert float(np.mean(lacking)) <= cost_of_balance(F, alpha)
+        assert float(np.mean(lacking)) <= balance_cost(F, alpha)
     assert made >= 10
 
 
@@ -472,7 +478,7 @@ def test_a_mean_is_not_above_the_exact_one():
     assert Fraction(float(np.mean(x))) > sum(fractions(x)) / 128  # what is lost is negative
     assert Fraction(label_proof.lower_bound_of_mean(x)) <= sum(fractions(x)) / 128
     y = np.array([1.0, -1.0, 0.5])
-    lowered = np.mean(y) - label_proof.lower_bound_of_mean(y) + UNIT
+    lowered = np.mean(y) - label_proof.lower_bound_of_mean(y) + UNIT_ROUNDOFF
     assert sum_error(3) * np.mean(np.abs(y)) <= lowered <= sum_error(20) * np.mean(np.abs(y))
 
 
@@ -528,9 +534,9 @@ def test_the_least_eigenvalue_is_bounded_to_one_percent_without_the_matrix(weigh
 def test_a_number_that_is_above_an_eigenvalue_proves_nothing_of_labels(weight):
     H, D = projection_of(array_points(data(9, 3, seed=3))), np.random.default_rng(4).uniform(0.0, 1.0, 9)
     least = min_eigenvalue(D, H.Q, weight)
-    assert label_proof.bound_of_labels(H, D, weight, least) == label_bounds.bound_at(H, D, weight) > -np.inf
+    assert label_proof.certified_label_bound(H, D, weight, least) == label_bounds.label_bound_at(H, D, weight) > -np.inf
     for lowest in (0.98 * least, 0.0, 1.0, np.inf, -np.inf, np.nan):
-        assert label_proof.bound_of_labels(H, D, weight, lowest) == -np.inf
+        assert label_proof.certified_label_bound(H, D, weight, lowest) == -np.inf
 
 
 def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
@@ -538,7 +544,7 @@ def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
     X = data(12, 2)
     H, F = projection_of(array_points(X)), dc.low_rank(X, tol=1e-6).F
     fine = bracket_alpha(H, F, 0.2)
-    monkeypatch.setattr(label_proof, "UNIT", 1e-3)
+    monkeypatch.setattr(label_proof, "UNIT_ROUNDOFF", 1e-3)
     coarse = bracket_alpha(H, F, 0.2)
     assert 0.0 < fine.lower - coarse.lower <= 4e-3 * 0.2 * 20
     assert coarse.upper == fine.upper
@@ -571,12 +577,12 @@ def test_a_v_that_cancels_to_more_than_1_is_replaced_by_zero():
 
 @pytest.mark.parametrize("nu", [0.5, 1.0])
 def test_v_is_zero_where_its_value_is_not_proved_to_be_below_that_of_zero(nu):
-    judged = Judged(centred_points(np.random.default_rng(0).standard_normal((9, 2))), nu, NONE)
+    judged = RoundingBound(centered_points(np.random.default_rng(0).standard_normal((9, 2))), nu, NONE)
     small = np.full((2 + (nu < 1.0), 1), 1e-3)
-    assert judged.or_zero(small)[0] is small
-    assert judged.or_zero(small)[1] < 1.0
+    assert judged.or_trivial(small)[0] is small
+    assert judged.or_trivial(small)[1] < 1.0
     for large in (1e3 * small * 1e3, np.full_like(small, np.nan)):
-        G, value = judged.or_zero(large)
+        G, value = judged.or_trivial(large)
         np.testing.assert_array_equal(G, np.zeros(small.shape))
         assert value == 1.0
 

@@ -7,7 +7,7 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx import registry
 from diffrac_cvx.plotting import PathDisplay
-from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.points.linear_algebra import standardize_columns
 
 GROUPS = {"one": [0, 1], "two": [2, 3, 4], "three": [5]}
 
@@ -18,7 +18,7 @@ def X():
     y = rng.choice([-1.0, 1.0], 40)
     X = rng.standard_normal((40, 6))
     X[:, :2] += 1.2 * y[:, None]
-    return standardise(X).X
+    return standardize_columns(X).X
 
 
 @pytest.fixture(scope="module")
@@ -90,19 +90,19 @@ def test_methods_agree_on_groups_and_signs_or_say_that_they_take_none(X, options
     found = dc.compare(X, methods=ASKED, penalty=dc.Penalty(**{"ridge": 0.1, **options}))
     assert found.disagreements == ()
     assert set(found.results) == set(ASKED[:4])
-    assert found.left_out == (f"penalized_nu/CLARABEL is left out: {refused}",)
+    assert found.skipped == (f"penalized_nu/CLARABEL is left out: {refused}",)
     assert any("k-means do not use the penalty" in note for note in found.notes)
-    exact = [one.bounds for name, one in found.found.items() if name in ASKED[:3]]
+    exact = [one.bounds for name, one in found.method_results.items() if name in ASKED[:3]]
     assert max(bounds.lower for bounds in exact) <= min(bounds.upper for bounds in exact)
-    normalised = found.found["v_space_normalized/CLARABEL"].bounds
-    assert np.isfinite(normalised.lower) == ("lam" not in options)
-    assert normalised.upper >= max(bounds.lower for bounds in exact)
+    normalized = found.method_results["v_space_normalized/CLARABEL"].bounds
+    assert np.isfinite(normalized.lower) == ("lam" not in options)
+    assert normalized.upper >= max(bounds.lower for bounds in exact)
 
 
 def test_one_group_of_all_is_a_ridge_that_the_relaxation_in_the_labels_takes(X):
     whole = dc.Penalty(lam=0.2, groups=[0] * 6)
-    assert registry.parts_of(whole) == ["ridge"]
+    assert registry.penalty_parts(whole) == ["ridge"]
     found = dc.compare(X, methods=["low_rank", "penalized_nu/CLARABEL"], penalty=whole)
     assert found.disagreements == ()
     assert len(found.results) == 2
-    assert registry.parts_of(dc.Penalty(ridge=0.3, groups=GROUPS)) == ["ridge"]
+    assert registry.penalty_parts(dc.Penalty(ridge=0.3, groups=GROUPS)) == ["ridge"]

@@ -14,8 +14,8 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx import registry
-from diffrac_cvx.comparison import Method, Task, comparing, list_methods, worst_disagreement
-from diffrac_cvx.problem.proved_numbers import format_lower
+from diffrac_cvx.comparison import ComparisonTask, Method, comparing, list_methods, worst_disagreement
+from diffrac_cvx.problem.formatting import format_lower
 from diffrac_cvx.registry import no_bound
 
 PLANTED = dc.datasets.make_planted(30, 3, noise=0.2, rng=0)
@@ -29,9 +29,9 @@ SLOW = {"correlation/SCS", "fista published"}  # which are run if they are asked
 def case(request):
     """The default comparison, which has said what it finished."""
     (nu, penalty), seen = PENALTIES[request.param], []
-    options = {"finished": lambda name, one: seen.append((name, one)), "time_limit": 0.5}
+    options = {"on_result": lambda name, one: seen.append((name, one)), "solver_time_limit": 0.5}
     found = dc.compare(PLANTED.X, PLANTED.y, nu=nu, penalty=penalty, **options)
-    assert seen == list(found.found.items())
+    assert seen == list(found.method_results.items())
     return nu, penalty, found
 
 
@@ -69,7 +69,9 @@ def test_all_methods_agree_within_their_proved_gaps_on_the_scale_of_15(case):
     assert not [row for row in comparison.rows if "Error" in row["status"]]
     assert "No disagreement" in str(comparison)
     optimum = dc.low_rank(PLANTED.X, nu, penalty, tol=1e-7)
-    sharp = [one.bounds for one in comparison.found.values() if one.bounds is not None and one.bounds.gap < 1e-3]
+    sharp = [
+        one.bounds for one in comparison.method_results.values() if one.bounds is not None and one.bounds.gap < 1e-3
+    ]
     assert len(sharp) >= (8 if penalty == dc.Penalty() else 4)  # of those that end in time
     for bounds in sharp:
         assert bounds.lower <= optimum.upper + 1e-9
@@ -79,8 +81,8 @@ def test_all_methods_agree_within_their_proved_gaps_on_the_scale_of_15(case):
 def test_by_default_all_that_fit_are_run_and_the_others_are_named_with_the_reason(case):
     _, penalty, comparison = case
     expected = set(list_methods()) - SLOW - (NEEDS_NO_PENALTY if penalty != dc.Penalty() else set())
-    expected -= {"penalized_nu/SCS", "penalized_nu/CLARABEL"} if penalty.is_coupled else set()
-    assert set(comparison.found) == expected
+    expected -= {"penalized_nu/SCS", "penalized_nu/CLARABEL"} if penalty.has_l1 else set()
+    assert set(comparison.method_results) == expected
     said = " ".join(note for note in comparison.notes if "left out: " in note)
     assert all(name in said for name in set(list_methods()) - expected)
 
@@ -103,7 +105,7 @@ def test_a_row_says_what_the_functions_say(case):
 
 def test_the_label_gap_is_that_of_the_sharpest_bound(case):
     nu, penalty, comparison = case
-    lower = max(one.bounds.lower for one in comparison.found.values() if one.bounds is not None)
+    lower = max(one.bounds.lower for one in comparison.method_results.values() if one.bounds is not None)
     for row in comparison.rows:
         labels = comparison.labels[row["method"]]
         proof = dc.certify_labels(PLANTED.X, labels, lower, nu=nu, penalty=penalty)
@@ -111,7 +113,7 @@ def test_the_label_gap_is_that_of_the_sharpest_bound(case):
 
 
 def test_baselines_have_labels_and_prove_nothing(comparison):
-    expected = dc.baselines.alternating_optimisation(PLANTED.X, rng=0)
+    expected = dc.baselines.alternating_optimization(PLANTED.X, rng=0)
     np.testing.assert_array_equal(comparison.labels["alternating"], expected)
     np.testing.assert_array_equal(comparison.labels["k-means"], dc.baselines.kmeans_whitened(PLANTED.X, rng=0))
     rows = [row for row in comparison.rows if row["method"] not in comparison.results]
@@ -134,30 +136,30 @@ def test_what_would_take_minutes_is_left_out_of_the_default_and_can_be_asked_for
     methods = list_methods()
     assert all("ask for it by name" in methods[name].too_large(n, d) for name in out)
     assert not any(methods[name].too_large(n, d) for name in within)
-    chosen, left_out = comparing.choose_methods(out, Task(X=np.zeros((n, d))))
+    chosen, left_out = comparing.choose_methods(out, ComparisonTask(X=np.zeros((n, d))))
     assert (list(chosen), left_out) == (out, {})
 
 
 def test_the_quick_methods_run_first_and_those_that_are_asked_for_in_their_order(comparison):
-    names = list(comparison.found)
+    names = list(comparison.method_results)
     through_cvxpy = [name for name in names if "/" in name]
     assert names[0] == "low_rank"
     assert names == [name for name in names if "/" not in name] + through_cvxpy
     sides = [registry.RELAXATIONS[name.partition("/")[0]].side(*PLANTED.X.shape) for name in through_cvxpy]
     assert sides == sorted(sides)
     asked = ["v_space/CLARABEL", "k-means", "fista"]
-    assert list(dc.compare(PLANTED.X, methods=asked, time_limit=0.1).found) == asked
+    assert list(dc.compare(PLANTED.X, methods=asked, solver_time_limit=0.1).method_results) == asked
 
 
 def test_the_imbalance_of_eq_7_is_that_of_a_solution_or_the_one_given():
     methods = ["constrained_alpha/SCS", "low_rank"]
     own = dc.compare(PLANTED.X, methods=methods, nu=0.5)
     given = dc.compare(PLANTED.X, methods=methods, nu=0.5, alpha=0.3)
-    (lower, upper), optimum = own.found[methods[0]].bounds, own.results["low_rank"].value
+    (lower, upper), optimum = own.method_results[methods[0]].bounds, own.results["low_rank"].value
     assert lower - 1e-9 <= optimum <= upper + 1e-9
     assert upper - lower < 1e-3
-    assert given.found[methods[0]].bounds.lower == -np.inf
-    assert given.found[methods[0]].bounds.upper > optimum
+    assert given.method_results[methods[0]].bounds.lower == -np.inf
+    assert given.method_results[methods[0]].bounds.upper > optimum
     fixed = dc.solve(dc.constrained_alpha(PLANTED.X, 0.3), "SCS")
     assert given.results[methods[0]].value == pytest.approx(fixed.value, abs=1e-9)
     assert np.isnan(dc.compare(PLANTED.X, methods=methods[:1], alpha=0.3).rows[0]["label_gap"])
@@ -171,7 +173,7 @@ def test_two_classes_by_any_names_have_the_errors_of_their_signs_and_three_none(
     by_name, by_sign, of_three = (dc.compare(PLANTED.X, y, methods=["k-means"]) for y in (named, PLANTED.y, classes))
     for measure in ("error", "adjusted_rand"):
         assert by_name.rows[0][measure] == by_sign.rows[0][measure]
-    expected = dc.metrics.adjusted_rand_index(classes, of_three.labels["k-means"])
+    expected = dc.metrics.adjusted_rand_score(classes, of_three.labels["k-means"])
     assert of_three.rows[0]["adjusted_rand"] == pytest.approx(expected)
     assert np.isnan(of_three.rows[0]["error"])
     assert "adjusted rand" in str(of_three)
@@ -227,10 +229,10 @@ def test_problems_that_are_not_15_are_held_to_each_other_too(monkeypatch, of, pe
     assert any("apart by" in sentence and rival in sentence for sentence in found.disagreements)
 
 
-def test_with_an_l1_part_the_normalized_problem_bounds_the_other_from_above(monkeypatch):
+def test_with_an_l1_penalty_the_normalized_problem_bounds_the_other_from_above(monkeypatch):
     penalty = dc.Penalty.l1(0.05)
     right = dc.compare(PLANTED.X, methods=["low_rank", "v_space_normalized/CLARABEL"], penalty=penalty)
-    bounds = right.found["v_space_normalized/CLARABEL"].bounds
+    bounds = right.method_results["v_space_normalized/CLARABEL"].bounds
     assert bounds.lower == -np.inf
     assert bounds.upper >= right.results["low_rank"].lower
     changes = dict.fromkeys(("lower", "value", "upper"), lambda _: -1.0)
@@ -273,7 +275,7 @@ def test_the_worst_disagreement_is_negative_where_all_agree_and_names_the_pair(m
     assert pair in ("low_rank | oracle", "oracle outside low_rank", "low_rank outside oracle")
     add_wrong(monkeypatch, lower=up, value=up, upper=up)
     found = dc.compare(PLANTED.X, methods=["low_rank", "fista", "wrong"])
-    amount, pair = worst_disagreement(found.found)
+    amount, pair = worst_disagreement(found.method_results)
     assert amount == pytest.approx(0.1, abs=1e-3)
     assert f"apart by {format_lower(amount)}" in " ".join(found.disagreements)
     assert "wrong" in pair
@@ -317,7 +319,7 @@ def test_a_method_that_fails_is_a_row_with_its_reason_and_the_others_go_on(monke
 
 
 def test_the_limits_reach_the_solvers():
-    found = dc.compare(PLANTED.X, methods=["v_space/SCS", "fista published"], memory_limit=1e-6, time_limit=0.05)
+    found = dc.compare(PLANTED.X, methods=["v_space/SCS", "fista published"], memory_limit=1e-6, solver_time_limit=0.05)
     assert "ResourceError" in found.rows[0]["status"]
     assert found.results["fista published"].status is dc.Status.TIME_LIMIT
 
@@ -337,7 +339,7 @@ def test_a_warning_is_a_note_that_names_the_methods():
 
 def test_the_tables_have_a_row_for_each_method(comparison):
     table, agreement = comparison.table, comparison.agreement
-    assert table.index.tolist() == list(comparison.found)
+    assert table.index.tolist() == list(comparison.method_results)
     assert table["gap"].dropna().min() >= -1e-9
     assert table["value"].dtype == float
     assert agreement.shape == (len(comparison.labels),) * 2
@@ -355,7 +357,7 @@ def test_what_cannot_take_the_penalty_is_left_out_with_the_reason_and_nothing_ca
 
 def test_every_rendering_holds_every_method_and_html_is_escaped(comparison, monkeypatch):
     for text in (str(comparison), comparison._repr_html_(), printed(comparison, 200)):
-        assert all(name in text for name in comparison.found)
+        assert all(name in text for name in comparison.method_results)
     add_method(monkeypatch, "<b>", Method("<i>", list_methods()["low_rank"].run))
     html = dc.compare(PLANTED.X, methods=["<b>"])._repr_html_()
     assert "<b>" not in html
@@ -411,7 +413,7 @@ def test_memory_counts_what_the_method_takes_and_a_method_whose_process_fails_is
     runs = {"fill": fill, "unnamed": lambda task: fill(task), "dies": die}
     added = {name: Method("(15)", run, bounds_15=no_bound) for name, run in runs.items()}
     monkeypatch.setattr(comparing, "list_methods", lambda: {**list_methods(), **added})
-    found = dc.compare(PLANTED.X, methods=list(runs), memory=True)
+    found = dc.compare(PLANTED.X, methods=list(runs), measure_memory=True)
     assert 195 < found.rows[0]["memory_MB"] < 230
     assert "cannot be sent to another process" in found.rows[1]["status"]
     assert "the process died: SIGKILL, perhaps out of memory" in found.rows[2]["status"]
@@ -425,7 +427,7 @@ def test_memory_is_measured_in_a_process_of_its_own_from_a_script_without_a_guar
     script.write_text(
         "import diffrac_cvx as dc\n"
         f"X = dc.datasets.make_planted({len(PLANTED.X)}, 3, noise=0.2, rng=0).X\n"
-        "row, = dc.compare(X, methods=['low_rank'], memory=True).rows\n"
+        "row, = dc.compare(X, methods=['low_rank'], measure_memory=True).rows\n"
         "print(row['value'], row['memory_MB'])\n"
     )
     printed = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=60)
@@ -443,13 +445,13 @@ def test_progress_is_told_of_every_method_and_may_stop_one_and_the_rest():
         heard.append((method, now is None))
         return method == "fista published"
 
-    found = dc.compare(PLANTED.X, methods=["low_rank", "fista published", "k-means"], progress=progress)
-    assert list(found.found) == ["low_rank"]
+    found = dc.compare(PLANTED.X, methods=["low_rank", "fista published", "k-means"], callback=progress)
+    assert list(found.method_results) == ["low_rank"]
     assert "stopped before fista published, k-means" in found.notes
     assert {("low_rank", True), ("low_rank", False), ("fista published", True)} == set(heard)
-    late = dc.compare(PLANTED.X, methods=["fista published", "k-means"], progress=lambda method, now: now is not None)
+    late = dc.compare(PLANTED.X, methods=["fista published", "k-means"], callback=lambda method, now: now is not None)
     assert late.results["fista published"].status is dc.Status.STOPPED
-    assert list(late.found) == ["fista published"]
+    assert list(late.method_results) == ["fista published"]
 
 
 @pytest.mark.parametrize(
@@ -468,7 +470,7 @@ def test_progress_is_told_of_every_method_and_may_stop_one_and_the_rest():
         ({"memory_limit": -1.0}, "greater than 0"),
         ({"penalty": 0.1}, "must be a Penalty"),
         ({"penalty": dc.Penalty(a=np.ones(2))}, "2 weights for 3 features"),
-        ({"random_state": -1}, "must be a seed"),
+        ({"rng": -1}, "must be a seed"),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(arguments, message):

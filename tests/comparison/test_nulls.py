@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.app.cli.program import run
-from diffrac_cvx.comparison.structure import MOST_ENTRIES, NULLS, against_structure, worth_saying
-from diffrac_cvx.rounding.caveats import FLIPS, LUCKY, coin_flips, unproved, unstable
+from diffrac_cvx.app.cli.program import run_command_line
+from diffrac_cvx.comparison.structure import MAX_ENTRIES, NULL_MODELS, find_not_rejected, select_informative
+from diffrac_cvx.rounding.diagnostics import MAX_RANDOM_AS_GOOD, N_RANDOM_LABELS, random_labels, unstable, weak_bound
 
 
 def noise(n, d, seed=0):
@@ -31,53 +31,53 @@ def test_permuted_columns_keep_their_values_and_rotated_points_their_covariance(
     X = noise(*shape) @ np.diag(np.linspace(0.1, 3.0, shape[1]))
     X -= X.mean(axis=0)
     rng = np.random.default_rng(1)
-    shuffled = NULLS["columns"].draws(X)(rng)
+    shuffled = NULL_MODELS["columns"].make_sampler(X)(rng)
     np.testing.assert_array_equal(np.sort(shuffled, axis=0), np.sort(X, axis=0))
     assert not np.array_equal(shuffled, X)
-    rotated = NULLS["covariance"].draws(X)(rng)
+    rotated = NULL_MODELS["covariance"].make_sampler(X)(rng)
     np.testing.assert_allclose(rotated.T @ rotated, X.T @ X, atol=1e-10)
     np.testing.assert_allclose(rotated.mean(axis=0), 0.0, atol=1e-12)
     assert np.abs(rotated - X).max() > 0.1
 
 
-@pytest.mark.parametrize("null", NULLS)
+@pytest.mark.parametrize("null", NULL_MODELS)
 def test_without_groups_p_values_are_spread_evenly(null):
     """Of 40 tables of noise 4 have p at most 0.1 in the mean; 11 or more are as rare as one in a thousand."""
-    p = [dc.structure_test(noise(12, 2, seed), null=null, n_draws=9, random_state=seed).p_value for seed in range(40)]
+    p = [dc.structure_test(noise(12, 2, seed), null=null, n_resamples=9, rng=seed).pvalue for seed in range(40)]
     assert sum(value <= 0.1 for value in p) <= 10
     assert 0.4 <= np.mean(p) <= 0.7
 
 
-@pytest.mark.parametrize("null", NULLS)
+@pytest.mark.parametrize("null", NULL_MODELS)
 def test_a_direction_that_no_column_shows_is_found(null):
-    found = dc.structure_test(hidden(400, 5, 0.99), null=null, n_draws=19)
-    assert found.as_good == 0
-    assert found.p_value == found.resolution == 0.05
-    assert found.is_found
-    assert not found.is_none
+    found = dc.structure_test(hidden(400, 5, 0.99), null=null, n_resamples=19)
+    assert found.n_as_extreme == 0
+    assert found.pvalue == found.resolution == 0.05
+    assert found.rejected
+    assert not found.not_rejected
     assert "in none of 19 draws (p = 0.05, the least that so many draws can give)" in str(found)
 
 
 def test_correlated_columns_are_a_connection_and_one_cloud():
     X = noise(200, 6, 0) @ noise(6, 6, 100)
-    assert dc.structure_test(X, null="columns", n_draws=19).is_found
-    assert not dc.structure_test(X, null="covariance", n_draws=19).is_found
+    assert dc.structure_test(X, null="columns", n_resamples=19).rejected
+    assert not dc.structure_test(X, null="covariance", n_resamples=19).rejected
 
 
 def test_of_large_tables_rows_are_tested_and_a_limit_of_time_is_kept():
-    X = hidden(4 * MOST_ENTRIES // 5, 5, 0.99)
-    found = dc.structure_test(X, n_draws=19)
-    assert found.n_points == MOST_ENTRIES // 5
-    assert found.is_found
+    X = hidden(4 * MAX_ENTRIES // 5, 5, 0.99)
+    found = dc.structure_test(X, n_resamples=19)
+    assert found.n_points == MAX_ENTRIES // 5
+    assert found.rejected
     late = dc.structure_test(X, time_limit=1e-6)
-    assert late.null_values == ()
-    assert late.p_value == 1.0
-    assert not late.is_none
+    assert late.null_distribution == ()
+    assert late.pvalue == 1.0
+    assert not late.not_rejected
     assert "not tested" in str(late)
 
 
 def test_values_that_cannot_be_used_are_refused():
-    for wrong in ({"null": "rows"}, {"n_draws": 0}, {"nu": 2.0}, {"random_state": -1}):
+    for wrong in ({"null": "rows"}, {"n_resamples": 0}, {"nu": 2.0}, {"rng": -1}):
         with pytest.raises(dc.ParameterError):
             dc.structure_test(noise(20, 2), **wrong)
     with pytest.raises(dc.DataError):
@@ -94,33 +94,33 @@ def test_coin_flips_cost_what_the_certificate_says():
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     penalty, rng = dc.Penalty(ridge=0.3), np.random.default_rng(0)
     y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
-    flips = [rng.permutation(y) for _ in range(FLIPS)]
+    flips = [rng.permutation(y) for _ in range(N_RANDOM_LABELS)]
     costs = [dc.certify_labels(X, labels, 0.0, nu=1.0, penalty=penalty).objective for labels in (y, *flips)]
     lucky = sum(cost <= costs[0] for cost in costs[1:])
-    assert lucky > LUCKY
-    assert f"in {lucky} of {FLIPS} draws" in coin_flips(X, y, penalty).says
-    assert coin_flips(X[:, :3], y, penalty) is None
-    assert coin_flips(X, y, dc.Penalty(lam=0.1, ridge=0.3)) is None
+    assert lucky > MAX_RANDOM_AS_GOOD
+    assert f"in {lucky} of {N_RANDOM_LABELS} draws" in random_labels(X, y, penalty).message
+    assert random_labels(X[:, :3], y, penalty) is None
+    assert random_labels(X, y, dc.Penalty(lam=0.1, ridge=0.3)) is None
 
 
 def test_labels_that_are_hardly_proved_or_change_are_said_to_be():
     result = dc.DiffracClustering().fit(noise(60, 4)).result_
-    assert unproved(result, 2.0 * result.lower) is None
-    assert unproved(result, 11.0 * result.lower).kind == "hardly proved"
+    assert weak_bound(result, 2.0 * result.lower) is None
+    assert weak_bound(result, 11.0 * result.lower).code == "hardly proved"
     assert unstable("other starts", 0.95) is None
-    assert "index between the two is 0.37" in unstable("other starts", 0.37).says
+    assert "index between the two is 0.37" in unstable("other starts", 0.37).message
 
 
 @pytest.mark.filterwarnings("ignore:With a tolerance")
 def test_noise_has_no_structure_in_the_estimator_and_groups_have():
     with pytest.warns(dc.DegenerateDataWarning, match="without any connection"):
         model = dc.DiffracClustering(test_structure=True).fit(noise(60, 40))
-    assert model.reservations_[0].kind == "no structure"
+    assert model.diagnostics_[0].code == "no structure"
     columns, cloud = model.structure_
     assert (columns.null, cloud.null) == ("columns", "covariance")
     model = dc.DiffracClustering(test_structure=True).fit(hidden(300, 4, 0.99))
-    assert model.reservations_ == ()
-    assert all(test.is_found for test in model.structure_)
+    assert model.diagnostics_ == ()
+    assert all(test.rejected for test in model.structure_)
 
 
 # The program
@@ -140,22 +140,22 @@ def written(tmp_path):
 @pytest.mark.parametrize("shape", [(30, 200), pytest.param((63, 2308), marks=pytest.mark.slow)])
 def test_the_program_says_of_noise_first_that_it_is_noise_or_once_that_there_was_no_time(written, capsys, shape):
     path = written(noise(*shape))
-    assert run(["cluster", path]) == 1
+    assert run_command_line(["cluster", path]) == 1
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("NO ANSWER: A table of the same columns without any connection splits as well in ")
-    run(["cluster", path, "--time-limit", "0.01"])
+    run_command_line(["cluster", path, "--time-limit", "0.01"])
     assert capsys.readouterr().out.count("Whether there is a structure was not tested") <= 1
 
 
 def test_the_program_says_first_what_supports_an_answer(written, capsys):
     path = written(hidden(300, 4, 0.99))
-    assert run(["cluster", path]) == 0
+    assert run_command_line(["cluster", path]) == 0
     assert capsys.readouterr().out.startswith("Structure: a table of the same columns without any connection splits as")
-    assert run(["cluster", path, "--no-structure"]) == 0
+    assert run_command_line(["cluster", path, "--no-structure"]) == 0
     assert "Structure" not in capsys.readouterr().out
-    assert run(["cluster", path, "--json"]) == 0
+    assert run_command_line(["cluster", path, "--json"]) == 0
     tests = json.loads(capsys.readouterr().out)["structure"]
-    assert [(test["null"], test["as_good"], test["draws"]) for test in tests] == [
+    assert [(test["null"], test["n_as_extreme"], test["n_resamples"]) for test in tests] == [
         ("columns", 0, 19),
         ("covariance", 0, 19),
     ]
@@ -163,7 +163,7 @@ def test_the_program_says_first_what_supports_an_answer(written, capsys):
 
 @pytest.mark.parametrize("name", ["heart", "sonar"])
 def test_the_program_and_the_estimator_have_the_same_defaults(name, capsys):
-    run(["cluster", name, "--json", "--no-structure"])
+    run_command_line(["cluster", name, "--json", "--no-structure"])
     found = json.loads(capsys.readouterr().out)
     model = dc.DiffracClustering().fit(dc.datasets.load(name)[0])
     assert found["labels"] == model.labels_.tolist()
@@ -183,9 +183,9 @@ def test_the_program_and_the_estimator_have_the_same_defaults(name, capsys):
         ((0.5,) * 3, False, "none of 3 draws (p = 0.25, the least that so many draws can give; more draws"),
     ],
 )
-def test_few_draws_say_little_and_are_not_held_against_a_split(costs, none, words):
+def test_few_resamples_say_little_and_are_not_held_against_a_split(costs, none, words):
     found = dc.StructureTest("columns", 0.2, costs, 50, 0.1)
-    assert found.is_none is none
+    assert found.not_rejected is none
     assert words in str(found)
 
 
@@ -203,9 +203,9 @@ def made(null, as_good, draws=19):
     ],
 )
 def test_a_clear_answer_to_the_harder_question_is_enough(as_good, against, told):
-    tests = [made(null, count) for null, count in zip(NULLS, as_good, strict=True)]
-    assert getattr(against_structure(tests), "null", None) == against
-    assert [test.null for test in worth_saying(tests)] == told
+    tests = [made(null, count) for null, count in zip(NULL_MODELS, as_good, strict=True)]
+    assert getattr(find_not_rejected(tests), "null", None) == against
+    assert [test.null for test in select_informative(tests)] == told
 
 
 def test_one_column_has_no_connection_to_lose_and_may_have_two_groups():
@@ -213,6 +213,6 @@ def test_one_column_has_no_connection_to_lose_and_may_have_two_groups():
     two = np.concatenate([rng.normal(-3.0, 1.0, 60), rng.normal(3.0, 1.0, 60)])[:, None]
     model = dc.DiffracClustering(test_structure=True).fit(two)
     assert [test.null for test in model.structure_] == ["covariance"]
-    assert model.reservations_ == ()
+    assert model.diagnostics_ == ()
     with pytest.warns(dc.DegenerateDataWarning, match="one Gaussian cloud"):
         dc.DiffracClustering(test_structure=True).fit(noise(100, 1))

@@ -114,11 +114,11 @@ def test_a_path_takes_fewer_steps_than_cold_solves(monkeypatch):
     X = dc.datasets.make_planted(200, 40, sparsity=4, imbalance=0.2, noise=0.3, rng=1).X
     nus, results = np.geomspace(0.01, 1.0, 6), []
 
-    def kept(*args, **options):
+    def recorded(*args, **options):
         results.append(dc.low_rank(*args, **options))
         return results[-1]
 
-    monkeypatch.setattr(paths, "low_rank", kept)
+    monkeypatch.setattr(paths, "low_rank", recorded)
     paths.nu_path(X, nus)
     cold = sum(dc.low_rank(X, nu).n_iter for nu in nus)
     assert len(results) == len(nus)
@@ -175,7 +175,7 @@ def test_signs_follow_through_a_turn_of_the_direction():
     assert any(row @ v < 0.0 for row, v in zip(rows, spun, strict=True))
     spun, rows = spun * np.arange(1, 8)[:, None], [row * k for k, row in enumerate(rows, start=1)]
     entry = dict.fromkeys(("value", "lower", "upper", "eigenvalue_ratio", "imbalance", "error", "seconds"), 0.0)
-    path = recorder.path("nu", angles, [{**entry, "directions": row, "reservations": ()} for row in rows])
+    path = recorder.path("nu", angles, [{**entry, "directions": row, "diagnostics": ()} for row in rows])
     np.testing.assert_allclose(path.directions, -spun, atol=1e-12)  # the last is the largest, and points down
 
 
@@ -187,9 +187,9 @@ def test_signs_follow_through_a_turn_of_the_direction():
         partial(paths.duality, nus=[0.2, 1.0]),
     ],
 )
-def test_a_path_checks_and_centres_its_table_once(noisy, monkeypatch, path):
-    tables, centred_data = [], reading.centred_data
-    monkeypatch.setattr(reading, "centred_data", lambda X, **options: tables.append(X) or centred_data(X, **options))
+def test_a_path_checks_and_centers_its_table_once(noisy, monkeypatch, path):
+    tables, centered_data = [], reading.centered_data
+    monkeypatch.setattr(reading, "centered_data", lambda X, **options: tables.append(X) or centered_data(X, **options))
     path(noisy)
     assert len(tables) == 1
 
@@ -197,22 +197,22 @@ def test_a_path_checks_and_centres_its_table_once(noisy, monkeypatch, path):
 # Duality
 
 
-def test_the_penalised_value_is_the_constrained_one_plus_nu_alpha(dual):
-    assert (dual.penalised.gap <= 1e-6).all()
+def test_the_penalized_value_is_the_constrained_one_plus_nu_alpha(dual):
+    assert (dual.penalized.gap <= 1e-6).all()
     assert (dual.constrained.gap <= 1e-5).all()
-    np.testing.assert_allclose(dual.apart, 0.0, atol=ROUNDING)
+    np.testing.assert_allclose(dual.bracket_distance, 0.0, atol=ROUNDING)
     lower, upper = dual.sums
-    np.testing.assert_allclose(upper, dual.penalised.value, atol=1e-6)
+    np.testing.assert_allclose(upper, dual.penalized.value, atol=1e-6)
     assert (lower <= upper).all()
 
 
 @pytest.mark.parametrize("name", ["CLARABEL", "SCS"])
-def test_the_penalised_value_is_that_of_the_constrained_problem_solved_anew(noisy, name):
+def test_the_penalized_value_is_that_of_the_constrained_problem_solved_anew(noisy, name):
     found = paths.duality(noisy, [0.02, 0.2, 1.0], solver=name, tol=1e-5)
     assert found.constrained.gap.max() <= 1e-4
-    np.testing.assert_allclose(found.apart, 0.0, atol=ROUNDING)
-    np.testing.assert_allclose(found.constrained.imbalance, found.penalised.imbalance, atol=1e-11)
-    assert set(np.diff(found.penalised.parameter) > 0) == {True}
+    np.testing.assert_allclose(found.bracket_distance, 0.0, atol=ROUNDING)
+    np.testing.assert_allclose(found.constrained.imbalance, found.penalized.imbalance, atol=1e-11)
+    assert set(np.diff(found.penalized.parameter) > 0) == {True}
 
 
 def test_options_of_the_named_solver_are_passed_on(noisy):
@@ -224,8 +224,8 @@ def test_brackets_that_do_not_meet_are_said_to_lie_apart(dual):
     for shift in (0.2, -0.2):
         low, high = dual.constrained.lower + shift, dual.constrained.upper + shift
         moved = replace(dual.constrained, lower=low, upper=high)
-        gap = dual.penalised.gap + dual.constrained.gap
-        assert (paths.Duality(dual.penalised, moved).apart >= 0.2 - gap - ROUNDING).all()
+        gap = dual.penalized.gap + dual.constrained.gap
+        assert (paths.Duality(dual.penalized, moved).bracket_distance >= 0.2 - gap - ROUNDING).all()
 
 
 def test_the_paths_of_nu_bound_the_constrained_value_everywhere(noisy):

@@ -16,8 +16,8 @@ def test_the_columns_of_one_column_of_categories_are_a_group(tmp_path):
     table = dc.datasets.read_table(path, one_hot="all")
     assert table.names == ("age", "job=a", "job=b", "job=c", "sex=m")
     assert column_groups(table) == {"age": [0], "job": [1, 2, 3], "sex": [4]}
-    kept = dc.datasets.read_table(path, one_hot="all", top_variance=3)
-    assert sorted(j for some in column_groups(kept).values() for j in some) == [0, 1, 2]
+    reduced = dc.datasets.read_table(path, one_hot="all", top_variance=3)
+    assert sorted(j for some in column_groups(reduced).values() for j in some) == [0, 1, 2]
 
 
 def test_a_prefix_ends_at_the_first_mark_and_a_column_that_is_alone_keeps_its_name():

@@ -8,10 +8,10 @@ from diffrac_cvx.metrics import imbalance
 # Planted
 
 
-@pytest.mark.parametrize("law", planted.LAWS)
-@pytest.mark.parametrize("scaling", planted.SCALINGS)
+@pytest.mark.parametrize("law", planted.DISTRIBUTIONS)
+@pytest.mark.parametrize("scaling", planted.PLANTED_SCALINGS)
 @pytest.mark.parametrize("sparsity", [1, 4, 9])
-def test_the_direction_gives_the_centred_labels_and_is_as_sparse_as_asked(law, scaling, sparsity):
+def test_the_direction_gives_the_centered_labels_and_is_as_sparse_as_asked(law, scaling, sparsity):
     X, y, v = make_planted(50, 9, sparsity, 0.2, law=law, scaling=scaling)
     np.testing.assert_allclose(X @ v, y - y.mean(), atol=1e-13)
     np.testing.assert_array_equal(np.flatnonzero(v), np.arange(sparsity))
@@ -22,7 +22,7 @@ def test_the_direction_gives_the_centred_labels_and_is_as_sparse_as_asked(law, s
         np.testing.assert_allclose(X.T @ X / 50, np.eye(9), atol=1e-12)
 
 
-@pytest.mark.parametrize("scaling", planted.SCALINGS)
+@pytest.mark.parametrize("scaling", planted.PLANTED_SCALINGS)
 def test_with_noise_the_direction_gives_the_noisy_labels(scaling):
     n, noise = 4000, 0.3
     X, y, v = make_planted(n, 5, 2, noise=noise, scaling=scaling)
@@ -57,7 +57,7 @@ KURTOSIS = {"gaussian": 3.0, "uniform": 1.8, "rademacher": 1.0, "laplace": 6.0, 
 
 @pytest.mark.parametrize("law", KURTOSIS)
 def test_a_law_has_mean_zero_variance_one_and_its_kurtosis(law):
-    z = planted.LAWS[law](np.random.default_rng(0), (1000, 400)).ravel()
+    z = planted.DISTRIBUTIONS[law](np.random.default_rng(0), (1000, 400)).ravel()
     assert abs(z.mean()) < 0.01
     assert np.var(z) == pytest.approx(1.0, abs=0.02)
     # The eighth moment of Student's law with 5 degrees of freedom is infinite: its kurtosis converges slowly.
@@ -85,7 +85,7 @@ def test_planted_data_depend_on_the_generator_alone():
     assert np.any(make_planted(20, 4, rng=rng).X != make_planted(20, 4, rng=rng).X)
 
 
-@pytest.mark.parametrize("law", planted.LAWS)
+@pytest.mark.parametrize("law", planted.DISTRIBUTIONS)
 def test_a_noise_column_that_happens_to_be_constant_is_harmless(law):
     for d in (1, 30):
         X, y, v = make_planted(2, d, law=law)

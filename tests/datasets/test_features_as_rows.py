@@ -65,9 +65,9 @@ def test_names_of_rows_and_a_row_of_classes_serve_a_turned_table(tmp_path):
     numbered = read(tmp_path, pd.DataFrame(X.T, columns=SAMPLES), index=True, transpose=True)
     frame = genes_as_rows(SAMPLES).astype(object)
     frame.loc[GENES] = ["kind", *KINDS]
-    labelled = read(tmp_path, frame, label="kind", transpose=True)
-    assert labelled.labels.tolist() == KINDS
-    for found in (table, numbered, labelled):
+    labeled = read(tmp_path, frame, label="kind", transpose=True)
+    assert labeled.labels.tolist() == KINDS
+    for found in (table, numbered, labeled):
         np.testing.assert_array_equal(found.X, X)
 
 
@@ -118,14 +118,14 @@ def test_no_known_data_set_is_said_to_be_sideways(tmp_path, name):
 
 def test_the_columns_of_largest_variance_are_kept_in_their_order(tmp_path):
     frame = pd.DataFrame(X, columns=NAMES)
-    table = read(tmp_path, frame, top_variance=7, scaling="standardise")
+    table = read(tmp_path, frame, top_variance=7, scaling="standardize")
     chosen = sorted(np.argsort(-X.var(axis=0))[:7])
     assert table.names == tuple(NAMES[j] for j in chosen)
     np.testing.assert_allclose(table.X * X.std(axis=0)[chosen] + X.mean(axis=0)[chosen], X[:, chosen])
     assert any("7 of 120 features, those of largest variance" in note for note in table.notes)
-    every = read(tmp_path, frame, top_variance=500)
-    assert every.X.shape == X.shape
-    assert any("all 120 features were kept" in note for note in every.notes)
+    full = read(tmp_path, frame, top_variance=500)
+    assert full.X.shape == X.shape
+    assert any("all 120 features were kept" in note for note in full.notes)
 
 
 @pytest.mark.parametrize("count", [0, -3, 1.5])

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.datasets.tables import extent_of_sheet, read_table
+from diffrac_cvx.datasets.tables import read_table, sheet_extent
 from diffrac_cvx.datasets.text_tables import find_header, name_columns
 
 IRIS = np.round(np.random.default_rng(0).normal([5.8, 3.0, 3.7, 1.2], [0.8, 0.4, 1.7, 0.7], (150, 4)), 1)
@@ -269,7 +269,7 @@ def test_a_cell_in_the_far_corner_of_a_sheet_is_refused(tmp_path):
 )
 def test_the_extent_of_a_sheet_is_that_of_its_last_cell(cell, extent):
     text = f'<row r="1048576"><c s="1" r="{cell}" t="n"><v>1</v></c></row>'.encode()
-    assert extent_of_sheet(text) == extent
+    assert sheet_extent(text) == extent
 
 
 def test_excel_without_its_library_names_the_extra(tmp_path, monkeypatch):
@@ -305,7 +305,7 @@ def test_thousands_of_columns_of_categories_become_columns_in_seconds(tmp_path):
 
 
 def test_more_columns_of_0_and_1_than_can_be_clustered_on_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.datasets.columns.MOST_MADE", 100)
+    monkeypatch.setattr("diffrac_cvx.datasets.columns.MAX_ONE_HOT", 100)
     with pytest.raises(dc.DataError, match=r"40 columns of categories would become \d+ columns .* at most 100"):
         read(tmp_path, text_of_categories(40), one_hot="all")
 

@@ -12,7 +12,7 @@ import pytest
 
 from diffrac_cvx import datasets
 from diffrac_cvx.datasets import SETS, files
-from diffrac_cvx.datasets.catalogue import CC0, UCI
+from diffrac_cvx.datasets.catalog import CC0, UCI
 from diffrac_cvx.errors import DataError, ParameterError
 
 PAPER = ["heart", "diabetes", "breast_cancer", "australian", "liver_disorders", "sonar", "dna", "a1a", "w1a"]
@@ -47,8 +47,8 @@ def test_a_real_set_is_as_its_record_says(name):
         assert len(datasets.label_names(name)) == y.shape[1]
 
 
-def test_what_is_shipped_states_a_licence_of_its_own():
-    assert {SETS[name].licence for name in SHIPPED} <= {UCI, CC0}
+def test_what_is_shipped_states_a_license_of_its_own():
+    assert {SETS[name].license for name in SHIPPED} <= {UCI, CC0}
     assert "yeast" in REFERENCE
 
 
@@ -76,12 +76,12 @@ def test_zero_rows_and_columns_are_dropped_as_in_the_paper_or_kept():
 
 
 def test_scalings_do_what_they_say():
-    X, _ = datasets.load("heart", scaling="standardise")
+    X, _ = datasets.load("heart", scaling="standardize")
     np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(X.std(axis=0), 1.0)
     X, _ = datasets.load("heart", scaling="min-max")
     np.testing.assert_allclose([X.min(axis=0), X.max(axis=0)], [[-1.0] * 13, [1.0] * 13])
-    with pytest.raises(ParameterError, match="standardise"):
+    with pytest.raises(ParameterError, match="standardize"):
         datasets.load("heart", scaling="normal")
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_is_not_the_one_shipped_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("name", REFERENCE)
 def test_a_missing_file_says_where_it_was_looked_for_and_how_to_get_it(name, monkeypatch, tmp_path):
-    monkeypatch.setenv(files.HOME, str(tmp_path))
+    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path))
     with pytest.raises(DataError) as caught:
         datasets.load(name)
     message = str(caught.value)
@@ -113,7 +113,7 @@ def test_a_missing_file_says_where_it_was_looked_for_and_how_to_get_it(name, mon
 
 
 def test_without_the_variable_the_folder_is_in_the_users_cache(monkeypatch, tmp_path):
-    monkeypatch.delenv(files.HOME, raising=False)
+    monkeypatch.delenv(files.DATA_HOME_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert files.cache_folder() == tmp_path / "diffrac_cvx"
 
@@ -172,7 +172,7 @@ CONTENT = b"".join(b"+1 1:1 2:%d\n-1 3:1\n" % k for k in range(5000))
 @pytest.fixture
 def home(monkeypatch, tmp_path):
     """A data folder of its own, and w1a known by the checksum of CONTENT."""
-    monkeypatch.setenv(files.HOME, str(tmp_path / "data"))
+    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], sha256=hashlib.sha256(CONTENT).hexdigest()))
     return tmp_path / "data"
 
@@ -222,7 +222,7 @@ def test_what_cannot_be_downloaded_is_an_error_and_nothing_is_left(home, served,
 
 def test_a_folder_that_cannot_be_written_to_is_named(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("a file where a folder is needed")
-    monkeypatch.setenv(files.HOME, str(tmp_path / "file"))
+    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path / "file"))
     with pytest.raises(DataError, match=rf"{tmp_path / 'file'} cannot be written to"):
         datasets.fetch("w1a", url="http://127.0.0.1:9/w1a")
 
@@ -233,7 +233,7 @@ def test_an_address_of_an_unknown_protocol_is_refused(home):
 
 
 def test_a_set_without_an_address_and_a_shipped_one_are_not_downloaded(monkeypatch, tmp_path):
-    monkeypatch.setenv(files.HOME, str(tmp_path))
+    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path))
     for name, words in (("corel5k", "by hand"), ("heart", "shipped")):
         with pytest.raises(ParameterError, match=words):
             datasets.fetch(name)

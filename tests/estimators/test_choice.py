@@ -8,13 +8,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import diffrac_cvx as dc
 from diffrac_cvx.estimators.choice import (
-    CRITERIA,
-    MARGIN,
-    agreements,
-    column_share,
-    draw_halves,
+    SELECTION_CRITERIA,
+    SEPARATION_MARGIN,
+    draw_half_samples,
     find_best,
     list_settings,
+    max_column_r2,
+    pairwise_adjusted_rand,
     prediction_strength,
     rank,
 )
@@ -58,28 +58,28 @@ def test_the_agreements_are_scikit_learns_but_for_single_clusters():
     labels = np.where(rng.random((7, 30)) < rng.uniform(0.2, 0.8, size=(7, 1)), 1.0, -1.0)
     labels[1] = -labels[0]
     expected = [[adjusted_rand_score(first, second) for second in labels] for first in labels]
-    np.testing.assert_allclose(agreements(labels), expected, atol=1e-12)
+    np.testing.assert_allclose(pairwise_adjusted_rand(labels), expected, atol=1e-12)
     several = rng.integers(0, 4, size=(5, 40))
     expected = [[adjusted_rand_score(first, second) for second in several] for first in several]
-    np.testing.assert_allclose(agreements(several), expected, atol=1e-12)
+    np.testing.assert_allclose(pairwise_adjusted_rand(several), expected, atol=1e-12)
     labels[2] = 1.0
-    assert (agreements(labels)[2] == 0.0).all()
+    assert (pairwise_adjusted_rand(labels)[2] == 0.0).all()
 
 
 def test_independent_splits_agree_by_chance_only():
     labels = np.random.default_rng(1).choice([-1.0, 1.0], size=(40, 200))
-    assert abs(agreements(labels)[np.triu_indices(40, 1)].mean()) < 0.005
+    assert abs(pairwise_adjusted_rand(labels)[np.triu_indices(40, 1)].mean()) < 0.005
 
 
 @pytest.mark.parametrize("n", [4, 9])
 @pytest.mark.parametrize("count", [1, 4, 5])
 def test_the_halves_come_in_pairs_that_share_no_point(n, count):
-    halves = draw_halves(n, count, np.random.default_rng(0))
+    halves = draw_half_samples(n, count, np.random.default_rng(0))
     assert len(halves) == count
-    for kept, left_out in halves:
-        np.testing.assert_array_equal(np.sort(np.append(kept, left_out)), np.arange(n))
-    for (kept, _), (_, left_out) in zip(halves[::2], halves[1::2], strict=False):
-        np.testing.assert_array_equal(kept, left_out)
+    for half, left_out in halves:
+        np.testing.assert_array_equal(np.sort(np.append(half, left_out)), np.arange(n))
+    for (half, _), (_, left_out) in zip(halves[::2], halves[1::2], strict=False):
+        np.testing.assert_array_equal(half, left_out)
 
 
 def test_the_grid_is_solved_from_large_weights_to_small_ones():
@@ -98,12 +98,12 @@ def test_a_split_of_the_path_is_the_estimators(planted, model):
     assert alone.lower_bound_ <= model.cv_results_["upper_bound"][0] + 1e-9
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", SELECTION_CRITERIA)
 def test_every_criterion_finds_planted_labels_and_the_largest_score_wins(planted, model, criterion):
     chosen = dc.DiffracClusteringCV(**SMALL, criterion=criterion).fit(planted.X)
     table = chosen.cv_results_
     assert dc.metrics.clustering_error(planted.y, signs(chosen)) == 0.0
-    usable = [not kinds for kinds in table["reservations"]]
+    usable = [not kinds for kinds in table["diagnostics"]]
     assert chosen.best_score_ == table[criterion][usable].max()
     assert table["rank_score"][chosen.best_index_] == 1
     assert chosen.best_params_ == {"lam": chosen.lam_, "ridge": chosen.ridge_, "nu": chosen.nu_}
@@ -120,7 +120,7 @@ def test_the_consensus_is_the_mean_agreement_with_the_other_settings(model):
     table = model.cv_results_
     labels = table["labels"]
     others = [[adjusted_rand_score(labels[i], labels[j]) for j in range(4) if j != i] for i in range(4)]
-    assert table["reservations"] == [()] * 4
+    assert table["diagnostics"] == [()] * 4
     np.testing.assert_allclose(table["consensus"], np.mean(others, axis=1), atol=1e-12)
 
 
@@ -137,7 +137,7 @@ def test_a_setting_that_is_no_answer_never_wins():
     planted = dc.datasets.make_planted(60, 3, noise=0.1, rng=0)
     model = dc.DiffracClusteringCV(lams=(0.0, 1e6), ridges=(0.1,), nus=(0.0, 1.0), n_resamples=2, random_state=0)
     table = model.fit(planted.X).cv_results_
-    bad = np.array([len(kinds) > 0 for kinds in table["reservations"]])
+    bad = np.array([len(kinds) > 0 for kinds in table["diagnostics"]])
     assert bad.sum() >= 3
     assert not bad[model.best_index_]
     assert (model.lam_, model.nu_) == (0.0, 1.0)
@@ -147,7 +147,7 @@ def test_where_no_setting_is_an_answer_it_says_so():
     X = np.random.default_rng(0).standard_normal((20, 3))
     with pytest.warns(dc.DegenerateDataWarning, match="all points are in one cluster|no direction|nu = 0"):
         model = dc.DiffracClusteringCV(lams=(0.0,), ridges=(0.3,), nus=(0.0,), n_resamples=2).fit(X)
-    assert model.reservations_
+    assert model.diagnostics_
 
 
 def test_a_score_that_was_not_measured_does_not_win_and_of_equal_ones_the_more_stable():
@@ -234,7 +234,7 @@ def test_a_single_column_of_two_values_is_no_reason_to_leave_the_default_weights
     table = model.cv_results_
     alone = table["column_share"] > 0.9 * table["separation"]
     assert alone.any()
-    assert (table["separation"][alone] > table["separation"][0] + MARGIN).all()
+    assert (table["separation"][alone] > table["separation"][0] + SEPARATION_MARGIN).all()
     assert (table["gain"][alone] < 0.0).all()
     assert adjusted_rand_score(y, model.labels_) > 0.4
 
@@ -243,13 +243,13 @@ def test_the_share_of_a_column_is_the_squared_correlation_with_two_labels():
     rng = np.random.default_rng(0)
     X, labels = rng.standard_normal((40, 3)), rng.integers(0, 2, 40)
     expected = max(np.corrcoef(column, labels)[0, 1] ** 2 for column in X.T)
-    assert column_share(X, labels) == pytest.approx(expected)
-    assert column_share(X, np.zeros(40, dtype=int)) == pytest.approx(0.0)
-    assert column_share(np.column_stack([X, labels]), labels) == pytest.approx(1.0)
+    assert max_column_r2(X, labels) == pytest.approx(expected)
+    assert max_column_r2(X, np.zeros(40, dtype=int)) == pytest.approx(0.0)
+    assert max_column_r2(np.column_stack([X, labels]), labels) == pytest.approx(1.0)
 
 
-def test_settings_are_compared_on_a_part_of_very_many_points_and_all_are_labelled(planted, monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.estimators.clustering_cv.MOST_POINTS", 1)
+def test_settings_are_compared_on_a_part_of_very_many_points_and_all_are_labeled(planted, monkeypatch):
+    monkeypatch.setattr("diffrac_cvx.estimators.clustering_cv.MAX_POINTS", 1)
     X = np.tile(planted.X, (3, 1))  # 240 points, of which 8 times 10 are taken
     model = dc.DiffracClusteringCV(lams=(0.0,), ridges=(0.1, 0.3), n_resamples=2, random_state=0).fit(X)
     assert model.cv_results_["labels"].shape == (2, 240)

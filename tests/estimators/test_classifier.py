@@ -1,4 +1,4 @@
-"""What is known of some points: clusters that obey links, and the classifier that learns from few labels."""
+"""What is known of some points: clusters that obey constraints, and the classifier that learns from few labels."""
 
 import pickle
 
@@ -11,9 +11,9 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 import diffrac_cvx as dc
 from diffrac_cvx.estimators import classifier
-from diffrac_cvx.machine.time_budget import seconds_left
-from diffrac_cvx.problem.penalties.structure import Weights
-from diffrac_cvx.rounding.many_clusters import classify_together, cluster_together, fit_scores
+from diffrac_cvx.machine.deadlines import seconds_left
+from diffrac_cvx.problem.penalties.structure import PenaltyWeights
+from diffrac_cvx.rounding.many_clusters import classify_jointly, cluster_jointly, fit_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -30,17 +30,17 @@ def iris():
     return X, y, np.where(np.isin(np.arange(150), shown), y, -1)
 
 
-def standardised(X):
+def standardized(X):
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
-def links_of(y, rng, pairs=20, known=5):
+def constraints_of(y, rng, pairs=20, known=5):
     """Links that some labels obey."""
     ends = rng.integers(0, len(y), (pairs, 2))
     ends = ends[ends[:, 0] != ends[:, 1]]
     alike = y[ends[:, 0]] == y[ends[:, 1]]
     shown = np.isin(np.arange(len(y)), rng.permutation(len(y))[:known])
-    return dc.Links(ends[alike], ends[~alike], np.where(shown, y, 0))
+    return dc.Constraints(ends[alike], ends[~alike], np.where(shown, y, 0))
 
 
 def show(y, each, rng):
@@ -49,30 +49,30 @@ def show(y, each, rng):
     return np.where(np.isin(np.arange(len(y)), shown), y > 0, -1).astype(int)
 
 
-# Clusters that obey links
+# Clusters that obey constraints
 
 
 @pytest.mark.parametrize("parameters", [{}, {"refine": True}, {"nu": 0.5}, {"lam": 0.1}, {"rounding": "sign_leading"}])
 @pytest.mark.parametrize("known", [0, 5])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_labels_obey_every_link_whatever_the_data_say(parameters, known, weighted):
+def test_labels_satisfy_every_constraint_whatever_the_data_say(parameters, known, weighted):
     rng = np.random.default_rng([known, weighted])
     X, y = rng.standard_normal((40, 3)), rng.choice([-1.0, 1.0], 40)
-    links = links_of(y, rng, known=known)
+    constraints = constraints_of(y, rng, known=known)
     w = rng.integers(0, 3, 40).astype(float) if weighted else None
-    model = dc.DiffracClustering(**parameters).fit(X, sample_weight=w, links=links)
-    groups, found = links.groups_of(40), 2 * model.labels_ - 1
-    assert all(len(set((found * groups.sign)[groups.owner == g])) == 1 for g in range(groups.n_groups))
-    np.testing.assert_array_equal(found[links.known != 0], links.known[links.known != 0])
+    model = dc.DiffracClustering(**parameters).fit(X, sample_weight=w, constraints=constraints)
+    chunklets, found = constraints.chunklets_of(40), 2 * model.labels_ - 1
+    assert all(len(set((found * chunklets.sign)[chunklets.membership == g])) == 1 for g in range(chunklets.n_chunklets))
+    np.testing.assert_array_equal(found[constraints.labels != 0], constraints.labels[constraints.labels != 0])
     assert model.lower_bound_ <= model.upper_bound_
     assert model.label_gap_ >= 0.0
 
 
-def test_the_bracket_with_links_is_that_of_the_function_and_the_gap_that_of_the_labels(planted):
-    links = links_of(planted.y, np.random.default_rng(1))
-    model = dc.DiffracClustering(nu=0.8, ridge=0.2).fit(planted.X, links=links)
-    X = standardised(planted.X)
-    result = dc.low_rank(X, 0.8, ridge=0.2, tol=1e-4, links=links)
+def test_the_bracket_with_constraints_is_that_of_the_function_and_the_gap_that_of_the_labels(planted):
+    constraints = constraints_of(planted.y, np.random.default_rng(1))
+    model = dc.DiffracClustering(nu=0.8, ridge=0.2).fit(planted.X, constraints=constraints)
+    X = standardized(planted.X)
+    result = dc.low_rank(X, 0.8, ridge=0.2, tol=1e-4, constraints=constraints)
     assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
     proof = dc.certify_labels(X, 2.0 * model.labels_ - 1.0, result, nu=0.8, ridge=0.2)
     assert model.label_gap_ == pytest.approx(proof.gap, abs=1e-7)
@@ -82,15 +82,15 @@ def test_one_known_label_says_which_cluster_is_one(planted):
     for sign in (-1, 1):
         labels = np.zeros(120)
         labels[7] = sign
-        model = dc.DiffracClustering().fit(planted.X, links=dc.Links(labels=labels))
+        model = dc.DiffracClustering().fit(planted.X, constraints=dc.Constraints(labels=labels))
         np.testing.assert_array_equal(2 * model.labels_ - 1, sign * planted.y * planted.y[7])
         np.testing.assert_array_equal(model.predict(planted.X), model.labels_)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"n_clusters": 3, "random_state": 0}])
-def test_links_that_say_nothing_change_nothing(planted, parameters):
+def test_constraints_that_say_nothing_change_nothing(planted, parameters):
     free = dc.DiffracClustering(**parameters).fit(planted.X)
-    linked = dc.DiffracClustering(**parameters).fit(planted.X, links=dc.Links())
+    linked = dc.DiffracClustering(**parameters).fit(planted.X, constraints=dc.Constraints())
     np.testing.assert_array_equal(linked.labels_, free.labels_)
     np.testing.assert_allclose(linked.coef_, free.coef_, rtol=1e-6)
 
@@ -102,52 +102,54 @@ def test_more_than_two_clusters_keep_together_what_belongs_together(iris, weight
     patients = np.where(rng.random(150) < 0.5, rng.integers(0, 20, 150), -1)  # of any species: the data say otherwise
     w = rng.integers(0, 3, 150).astype(float) if weighted else None
     model = dc.DiffracClustering(n_clusters=3, random_state=0)
-    model.fit(X, sample_weight=w, links=dc.Links(groups=patients))
+    model.fit(X, sample_weight=w, constraints=dc.Constraints(groups=patients))
     assert all(len(set(model.labels_[patients == k])) == 1 for k in range(20))
     assert len(set(model.labels_)) == 3
-    true = model.fit(X, links=dc.Links(same=[(i, i + 1) for i in range(149) if y[i] == y[i + 1]]))
+    true = model.fit(X, constraints=dc.Constraints(must_link=[(i, i + 1) for i in range(149) if y[i] == y[i + 1]]))
     assert len({(int(a), int(b)) for a, b in zip(true.labels_, y, strict=True)}) == 3
 
 
 def test_values_of_linked_points_are_added_up_and_a_known_group_does_not_turn_the_others():
-    groups = dc.Links(same=[(0, 1)], different=[(1, 2)], labels=[0, 0, 0, 1, -1, 0]).groups_of(6)
+    chunklets = dc.Constraints(must_link=[(0, 1)], cannot_link=[(1, 2)], labels=[0, 0, 0, 1, -1, 0]).chunklets_of(6)
     values = np.array([3.0, -1.0, -1.0, -5.0, 5.0, -1.0])  # the known points disagree with all their values
-    np.testing.assert_array_equal(groups.decide(values), [1, 1, -1, 1, -1, -1])
-    np.testing.assert_array_equal(groups.decide(values, np.array([0.1, 9, 1, 1, 1, 1])), [-1, -1, 1, 1, -1, -1])
+    np.testing.assert_array_equal(chunklets.assign_labels(values), [1, 1, -1, 1, -1, -1])
+    np.testing.assert_array_equal(
+        chunklets.assign_labels(values, np.array([0.1, 9, 1, 1, 1, 1])), [-1, -1, 1, 1, -1, -1]
+    )
 
 
 def test_a_point_of_weight_zero_follows_what_it_is_linked_with(planted):
     far = np.argmax(np.abs(dc.DiffracClustering().fit(planted.X).decision_function(planted.X)))
     near = np.flatnonzero(planted.y != planted.y[far])[0]
     w = np.where(np.arange(120) == far, 0.0, 1.0 + np.arange(120) % 2)
-    model = dc.DiffracClustering().fit(planted.X, sample_weight=w, links=dc.Links(same=[(far, near)]))
+    model = dc.DiffracClustering().fit(planted.X, sample_weight=w, constraints=dc.Constraints(must_link=[(far, near)]))
     assert model.labels_[far] == model.labels_[near] == model.predict(planted.X)[near] != model.predict(planted.X)[far]
 
 
-def test_rounded_labels_that_contradict_links_are_put_right_before_the_direction_is_taken():
-    Z = standardised(np.random.default_rng(3).exponential(size=(60, 4)))
-    links = dc.Links(different=[(i, i + 1) for i in range(0, 20, 2)])
-    model, groups = dc.DiffracClustering(nu=0.3).fit(Z, links=links), links.groups_of(60)
+def test_rounded_labels_that_violate_constraints_are_put_right_before_the_direction_is_taken():
+    Z = standardized(np.random.default_rng(3).exponential(size=(60, 4)))
+    constraints = dc.Constraints(cannot_link=[(i, i + 1) for i in range(0, 20, 2)])
+    model, chunklets = dc.DiffracClustering(nu=0.3).fit(Z, constraints=constraints), constraints.chunklets_of(60)
     rounded = dc.rounding.kmeans_centered(model.result_.F)
-    assert np.any(rounded != groups.decide(rounded))
-    v = dc.certify_labels(Z, groups.decide(rounded), model.result_, nu=0.3, ridge=0.3).v
+    assert np.any(rounded != chunklets.assign_labels(rounded))
+    v = dc.certify_labels(Z, chunklets.assign_labels(rounded), model.result_, nu=0.3, ridge=0.3).v
     np.testing.assert_allclose(model.coef_, v * np.sign(v @ model.coef_), rtol=1e-8)
 
 
 def test_clusters_with_all_labels_known_are_those_of_ridge_regression(planted):
     y = np.where(np.arange(120) < 100, 1.0, planted.y)
-    model = dc.DiffracClustering().fit(planted.X, links=dc.Links(labels=y))
-    supervised = RidgeClassifier(alpha=120 * 0.3).fit(standardised(planted.X), y)
-    expected = supervised.decision_function(standardised(planted.X))
+    model = dc.DiffracClustering().fit(planted.X, constraints=dc.Constraints(labels=y))
+    supervised = RidgeClassifier(alpha=120 * 0.3).fit(standardized(planted.X), y)
+    expected = supervised.decision_function(standardized(planted.X))
     np.testing.assert_allclose(model.decision_function(planted.X), expected, atol=1e-8)
     np.testing.assert_array_equal(2 * model.labels_ - 1, y)
 
 
-def test_centres_are_means_of_clusters_that_keep_points_together():
+def test_centers_are_means_of_clusters_that_keep_points_together():
     x = np.array([0.0] * 10 + [10.0] * 10)[:, None]
-    together = dc.Links(same=[(0, 19), (1, 19), (2, 19)]).groups_of(20)
+    chunklets = dc.Constraints(must_link=[(0, 19), (1, 19), (2, 19)]).chunklets_of(20)
     clusters = np.array([0] * 10 + [1] * 9 + [0])
-    scores = fit_scores(x - 5.0, clusters, Weights(np.zeros(1), np.zeros(1)), groups=together)
+    scores = fit_scores(x - 5.0, clusters, PenaltyWeights(np.zeros(1), np.zeros(1)), chunklets=chunklets)
     slope, level = scores.coef[1] - scores.coef[0], scores.intercept[1] - scores.intercept[0]
     assert 5.0 - level / slope[0] == pytest.approx((10 / 11 + 10.0) / 2)
 
@@ -157,28 +159,30 @@ def test_points_that_belong_together_weigh_as_many_as_they_are():
     X, times = rng.standard_normal((60, 3)), rng.integers(1, 6, 60)
     X -= times @ X / times.sum()
     result = dc.low_rank(X, ridge=0.3, sample_weight=times)
-    known = {"weights": Weights(np.full(3, 0.3**0.5), np.zeros(3)), "restarts": 1, "seed": 0}
+    known = {"weights": PenaltyWeights(np.full(3, 0.3**0.5), np.zeros(3)), "n_init": 1, "rng": 0}
     rows = np.repeat(np.arange(60), times)
-    every = cluster_together(X[rows], result, 4, groups=dc.Links(groups=rows).groups_of(len(rows)), **known)
-    merged = cluster_together(X, result, 4, shares=times / times.sum(), **known)
-    np.testing.assert_allclose(every.coef, merged.coef, atol=1e-9)
+    repeated = cluster_jointly(
+        X[rows], result, 4, chunklets=dc.Constraints(groups=rows).chunklets_of(len(rows)), **known
+    )
+    merged = cluster_jointly(X, result, 4, sample_weight=times / times.sum(), **known)
+    np.testing.assert_allclose(repeated.coef, merged.coef, atol=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "links", "message"),
+    ("parameters", "constraints", "message"),
     [
-        ({}, [(0, 1)], "links is a list"),
-        ({}, dc.Links(same=[(0, 500)]), "names point 500"),
-        ({}, dc.Links(same=[(0, 1)], different=[(1, 0)]), "contradict"),
-        ({"solver": "SCS"}, dc.Links(same=[(0, 1)]), "takes no links"),
-        ({"n_clusters": 3}, dc.Links(different=[(0, 1)]), "about two clusters"),
-        ({"n_clusters": 3}, dc.Links(labels=np.eye(120)[0]), "about two clusters"),
-        ({"n_clusters": 3, "strategy": "splits"}, dc.Links(same=[(0, 1)]), "use 'together'"),
+        ({}, [(0, 1)], "constraints is a list"),
+        ({}, dc.Constraints(must_link=[(0, 500)]), "names point 500"),
+        ({}, dc.Constraints(must_link=[(0, 1)], cannot_link=[(1, 0)]), "contradict"),
+        ({"solver": "SCS"}, dc.Constraints(must_link=[(0, 1)]), "takes no constraints"),
+        ({"n_clusters": 3}, dc.Constraints(cannot_link=[(0, 1)]), "about two clusters"),
+        ({"n_clusters": 3}, dc.Constraints(labels=np.eye(120)[0]), "about two clusters"),
+        ({"n_clusters": 3, "strategy": "splits"}, dc.Constraints(must_link=[(0, 1)]), "use 'together'"),
     ],
 )
-def test_links_that_cannot_be_used_are_refused(planted, parameters, links, message):
+def test_constraints_that_cannot_be_used_are_refused(planted, parameters, constraints, message):
     with pytest.raises(ValueError, match=message):
-        dc.DiffracClustering(**parameters).fit(planted.X, links=links)
+        dc.DiffracClustering(**parameters).fit(planted.X, constraints=constraints)
 
 
 # The classifier
@@ -200,10 +204,10 @@ def test_with_all_labels_known_it_is_ridge_regression_and_the_certificate_is_exa
     rng = np.random.default_rng(0)
     y = np.where(rng.random(120) < 0.2, -planted.y, planted.y) > 0.5
     model = dc.DiffracClassifier(ridge=0.4).fit(planted.X, y)
-    supervised = RidgeClassifier(alpha=120 * 0.4).fit(standardised(planted.X), y)
+    supervised = RidgeClassifier(alpha=120 * 0.4).fit(standardized(planted.X), y)
     np.testing.assert_allclose(model.scaled_coef_, np.ravel(supervised.coef_), rtol=1e-8)
     np.testing.assert_allclose(
-        model.decision_function(planted.X), supervised.decision_function(standardised(planted.X)), atol=1e-8
+        model.decision_function(planted.X), supervised.decision_function(standardized(planted.X)), atol=1e-8
     )
     assert model.upper_bound_ - model.lower_bound_ < 1e-9
     assert model.label_gap_ < 1e-9
@@ -213,12 +217,14 @@ def test_with_all_labels_known_it_is_ridge_regression_and_the_certificate_is_exa
 def test_the_bracket_is_that_of_the_relaxation_with_known_labels(planted):
     few = show(planted.y, 5, np.random.default_rng(0))
     model = dc.DiffracClassifier(0.02, 0.2, 0.7, share=0.0).fit(planted.X, few)
-    links = dc.Links(labels=np.where(few < 0, 0, 2 * few - 1))
-    result = dc.low_rank(standardised(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, links=links)
+    constraints = dc.Constraints(labels=np.where(few < 0, 0, 2 * few - 1))
+    result = dc.low_rank(standardized(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, constraints=constraints)
     assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
     w = np.where(few < 0, 0.5 / 110, 0.5 / 10)
     half = model.set_params(share=0.5).fit(planted.X, few)
-    weighted = dc.low_rank(standardised(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, links=links, sample_weight=w)
+    weighted = dc.low_rank(
+        standardized(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, constraints=constraints, sample_weight=w
+    )
     assert (half.lower_bound_, half.upper_bound_) == pytest.approx((weighted.lower, weighted.upper), abs=1e-7)
     assert half.share_ == 0.5
 
@@ -230,7 +236,7 @@ def test_the_share_of_the_known_points_is_large_where_the_clusters_are_not_the_c
     few = show(y, 5, rng)
     free, chosen = (dc.DiffracClassifier(ridge=0.3, share=share).fit(X, few) for share in (0.0, "auto"))
     assert np.mean((free.transduction_ == (y > 0))[few < 0]) < 0.6
-    assert chosen.share_ == classifier.SHARES[1]
+    assert chosen.share_ == classifier.WEIGHT_FRACTIONS[1]
     assert np.mean((chosen.transduction_ == (y > 0))[few < 0]) > 0.9
     assert dc.DiffracClassifier(ridge=0.3).fit(X, show(clusters, 20, rng)).share_ == 0.0
 
@@ -243,7 +249,8 @@ def test_what_fits_wrong_labels_but_predicts_no_others_is_not_chosen():
     for k in (0, 1):
         few[np.flatnonzero(few == k)[0]] = 1 - k
     equal, large = (
-        dc.DiffracClassifier(ridge=0.3, share=share).fit(X, few).predict(X)[few >= 0] for share in classifier.SHARES
+        dc.DiffracClassifier(ridge=0.3, share=share).fit(X, few).predict(X)[few >= 0]
+        for share in classifier.WEIGHT_FRACTIONS
     )
     assert np.mean(equal == few[few >= 0]) < np.mean(large == few[few >= 0]) == 1.0
     assert dc.DiffracClassifier(ridge=0.3).fit(X, few).share_ == 0.0
@@ -255,7 +262,7 @@ def test_the_ridge_is_small_where_the_classes_differ_along_a_direction_of_small_
     X = np.column_stack([size, size + 0.2 * y, rng.standard_normal(200)]) + 0.01 * rng.standard_normal((200, 3))
     few = show(y, 10, rng)
     model = dc.DiffracClassifier().fit(X, few)
-    assert model.ridge_ == min(classifier.RIDGES)
+    assert model.ridge_ == min(classifier.CANDIDATE_RIDGES)
     np.testing.assert_array_equal(model.transduction_, y > 0)
     assert np.mean(dc.DiffracClassifier(ridge=0.3).fit(X, few).transduction_ == (y > 0)) < 0.7
 
@@ -268,7 +275,7 @@ def test_errors_are_squared_for_two_classes_and_counted_for_more():
 def test_the_function_is_weighted_least_squares_on_the_labels_of_the_relaxation(planted):
     few = show(planted.y, 4, np.random.default_rng(0))
     model = dc.DiffracClassifier(ridge=0.3, share=0.6).fit(planted.X, few)
-    p, Z = np.where(few < 0, 0.4 / 112, 0.6 / 8), standardised(planted.X)
+    p, Z = np.where(few < 0, 0.4 / 112, 0.6 / 8), standardized(planted.X)
     first = np.flatnonzero(few == 1)[0]
     labels = np.where(model.result_.F @ model.result_.F[first] > 0.0, 1.0, -1.0)
     expected = Ridge(alpha=0.3).fit(Z, labels, sample_weight=p).predict(Z)
@@ -341,18 +348,20 @@ def test_three_classes_are_found_from_four_labels_each_and_known_ones_stay(iris)
     assert model.lower_bound_ <= model.upper_bound_
     assert 0.0 <= model.label_gap_ <= 1.0
     known = dc.DiffracClassifier().fit(X, y)
-    equal = {"weights": Weights(np.full(4, 0.3**0.5), np.zeros(4))}
-    scores = classify_together(standardised(X), dc.low_rank(standardised(X), ridge=0.3), y, **equal)
-    np.testing.assert_allclose(known.decision_function(X), scores.of(standardised(X)), atol=1e-6)
+    equal = {"weights": PenaltyWeights(np.full(4, 0.3**0.5), np.zeros(4))}
+    scores = classify_jointly(standardized(X), dc.low_rank(standardized(X), ridge=0.3), y, **equal)
+    np.testing.assert_allclose(known.decision_function(X), scores.of(standardized(X)), atol=1e-6)
     np.testing.assert_array_equal(known.transduction_, y)
-    links = dc.Links(groups=few)
-    result = dc.low_rank(standardised(X), ridge=0.3, tol=1e-4, links=links)
+    constraints = dc.Constraints(groups=few)
+    result = dc.low_rank(standardized(X), ridge=0.3, tol=1e-4, constraints=constraints)
     free = model.set_params(share=0.0).fit(X, few)
     assert free.lower_bound_ == pytest.approx(result.lower, abs=1e-7)
     half = model.set_params(share=0.5).fit(X, few)
     p = np.where(few < 0, 0.5 / 138, 0.5 / 12)
-    Z = standardised(X) - p @ standardised(X)
-    scores = classify_together(Z, half.result_, few, weights=Weights(np.full(4, 0.3**0.5), np.zeros(4)), shares=p)
+    Z = standardized(X) - p @ standardized(X)
+    scores = classify_jointly(
+        Z, half.result_, few, weights=PenaltyWeights(np.full(4, 0.3**0.5), np.zeros(4)), sample_weight=p
+    )
     np.testing.assert_allclose(half.decision_function(X), scores.of(Z), atol=1e-8)
 
 
@@ -380,13 +389,13 @@ def test_it_ends_in_time_and_its_copies_are_the_same_model(iris):
     assert clone(model).get_params() == model.get_params()
 
 
-def test_shares_and_parts_are_those_of_the_known_points():
+def test_fractions_and_parts_are_those_of_the_known_points():
     classes = np.array([0, -1, 1, 0, 1, -1, 0, 1])
     p = np.arange(1.0, 9.0) / 36
-    half = classifier.with_share(p, classes >= 0, 0.9)
+    half = classifier.reweight_known(p, classes >= 0, 0.9)
     assert half.sum() == pytest.approx(1.0)
     assert half[classes >= 0].sum() == pytest.approx(0.9)
-    assert classifier.with_share(p, classes >= 0, 0.1) is p
-    assert classifier.with_share(None, classes >= 0, 0.0) is None
-    np.testing.assert_array_equal(classifier.parts_of(classes), [0, -1, 0, 1, 1, -1, 2, 2])
-    assert classifier.parts_of(np.array([0, -1, 1, 1])).max() == 0
+    assert classifier.reweight_known(p, classes >= 0, 0.1) is p
+    assert classifier.reweight_known(None, classes >= 0, 0.0) is None
+    np.testing.assert_array_equal(classifier.assign_folds(classes), [0, -1, 0, 1, 1, -1, 2, 2])
+    assert classifier.assign_folds(np.array([0, -1, 1, 1])).max() == 0

@@ -81,7 +81,7 @@ def test_labels_depend_neither_on_an_affine_map_without_a_penalty_nor_on_the_ord
     np.testing.assert_array_equal(first.labels_[order], other.labels_)
 
 
-def test_the_l1_part_selects_features_and_the_largest_coefficient_is_positive():
+def test_the_l1_penalty_selects_features_and_the_largest_coefficient_is_positive():
     planted = dc.datasets.make_planted(200, 12, noise=0.1, sparsity=2, rng=0)
     model = dc.DiffracClustering(c=0.3).fit(planted.X)
     np.testing.assert_array_equal(model.support_, np.flatnonzero(model.coef_))
@@ -126,6 +126,7 @@ def test_without_scikit_learn_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     for name in [name for name in sys.modules if name.startswith(("sklearn.", "diffrac_cvx.estimator"))]:
         monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(vars(dc), "DiffracClustering", raising=False)  # which is kept once it is imported
     with pytest.raises(ImportError, match=r"needs scikit-learn.*pip install 'diffrac-cvx\[app\]'"):
         dc.DiffracClustering  # noqa: B018
 
@@ -197,7 +198,7 @@ def counts(monkeypatch):
 
         return call
 
-    for name, kind, inside in (("as_matrix", "checked", "points"), ("centred_data", "centred", "")):
+    for name, kind, inside in (("as_matrix", "checked", "points"), ("centered_data", "centred", "")):
         wrapped = counted(getattr(checks, name), kind)
         for module in list(sys.modules.values()):
             if getattr(module, "__name__", "").startswith(f"diffrac_cvx.{inside}") and name in vars(module):
@@ -218,7 +219,7 @@ def counts(monkeypatch):
     ],
     ids=repr,
 )
-def test_a_fit_checks_and_centres_a_table_once(planted, counts, model, weighted):
+def test_a_fit_checks_and_centers_a_table_once(planted, counts, model, weighted):
     if weighted and (isinstance(model, dc.MultiLabelDiffrac) or model.get_params().get("solver") == "fista"):
         pytest.skip("it takes no weights")
     n = len(planted.X)
@@ -282,7 +283,7 @@ def test_a_seed_is_that_of_the_function():
     labels = dc.rounding.goemans_williamson(model.result_.F, 11)
     data = (X - X.mean(axis=0)) / X.std(axis=0)
     v = dc.certify_labels(data, labels, model.result_, ridge=0.3).v
-    split = dc.rounding.two_means(data @ v)
+    split = dc.rounding.kmeans_1d(data @ v)
     assert dc.metrics.clustering_error(split, signs(model)) == 0.0
 
 

@@ -10,9 +10,9 @@ import scipy.sparse
 from sklearn.base import clone
 
 import diffrac_cvx as dc
-from diffrac_cvx.comparison.structure import NULLS, nulls_of, structure_test
+from diffrac_cvx.comparison.structure import NULL_MODELS, applicable_nulls, structure_test
 from diffrac_cvx.estimators.marginal_gains import marginal_gains
-from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.problem.named_columns import find_groups
 
@@ -45,8 +45,8 @@ def test_groups_that_carry_nothing_are_left_out_whole_and_named(table):
 def test_names_and_numbers_of_columns_and_copies_give_the_same(table):
     X = table[0]
     named = dc.DiffracClustering(lam=0.05, groups=GROUPS, nonnegative=["a", "d"]).fit(X)
-    labelled = [next(name for name, some in GROUPS.items() if column in some) for column in NAMES]
-    for groups, signs in ((NUMBERS, [0, 3]), (labelled, np.isin(NAMES, ["a", "d"])), (list(NUMBERS.values()), [0, 3])):
+    labeled = [next(name for name, some in GROUPS.items() if column in some) for column in NAMES]
+    for groups, signs in ((NUMBERS, [0, 3]), (labeled, np.isin(NAMES, ["a", "d"])), (list(NUMBERS.values()), [0, 3])):
         other = dc.DiffracClustering(lam=0.05, groups=groups, nonnegative=signs).fit(X.to_numpy())
         np.testing.assert_array_equal(other.coef_, named.coef_)
     again = pickle.loads(pickle.dumps(clone(named))).fit(X)
@@ -55,7 +55,7 @@ def test_names_and_numbers_of_columns_and_copies_give_the_same(table):
 
 @pytest.mark.parametrize("solver", ["low_rank", pytest.param("fista", marks=slow), "CLARABEL"])
 def test_every_solver_proves_the_bracket_of_the_penalty_with_both(table, solver):
-    X = standardise(table[0].to_numpy()).X
+    X = standardize_columns(table[0].to_numpy()).X
     penalty = dc.Penalty(lam=0.05, ridge=0.3, groups=NUMBERS, nonnegative=[0, 3])
     reference = dc.low_rank(X, 1.0, penalty, tol=1e-5)
     model = dc.DiffracClustering(lam=0.05, groups=GROUPS, nonnegative=["a", "d"], solver=solver, tol=1e-3).fit(table[0])
@@ -80,7 +80,7 @@ def test_where_labels_are_known_signs_against_them_make_coefficients_zero(table)
     X, y = table
     for sense in (1.0, -1.0):
         few = np.where(np.arange(len(y)) < 10, sense * y, 0.0)
-        model = dc.DiffracClustering(nonnegative=["a", "b", "c"]).fit(X, links=dc.Links(labels=few))
+        model = dc.DiffracClustering(nonnegative=["a", "b", "c"]).fit(X, constraints=dc.Constraints(labels=few))
         np.testing.assert_array_equal(model.labels_[:10] * 2.0 - 1.0, few[:10])
         assert np.all(model.coef_[:3] >= 0.0)
         assert model.coef_[:3].any() == (sense > 0.0)
@@ -136,16 +136,16 @@ def test_a_classifier_and_several_labels_take_groups_too(table):
 @pytest.mark.parametrize("lam", [0.0, 0.05])
 @pytest.mark.parametrize("signs", [None, [0, 1]])
 def test_the_gain_of_a_group_is_the_cost_without_it_less_the_cost(table, lam, signs):
-    X = standardise(table[0].to_numpy()).X
+    X = standardize_columns(table[0].to_numpy()).X
     y = table[1]
     penalty = dc.Penalty(lam=lam, ridge=0.3, groups=NUMBERS, nonnegative=signs)
 
     def cost(left_out):
-        kept = np.setdiff1d(np.arange(9), left_out)
-        groups = [list(NUMBERS).index(next(g for g in NUMBERS if j in NUMBERS[g])) for j in kept]
-        known = None if signs is None else np.isin(kept, signs)
+        columns = np.setdiff1d(np.arange(9), left_out)
+        groups = [list(NUMBERS).index(next(g for g in NUMBERS if j in NUMBERS[g])) for j in columns]
+        known = None if signs is None else np.isin(columns, signs)
         part = dc.Penalty(lam=lam, ridge=0.3, groups=groups, nonnegative=known)
-        return dc.certify_labels(X[:, kept], y, 0.0, penalty=part).objective
+        return dc.certify_labels(X[:, columns], y, 0.0, penalty=part).objective
 
     expected = [cost(columns) - cost([]) for columns in NUMBERS.values()]
     np.testing.assert_allclose(marginal_gains(as_points(X), (y > 0).astype(int), penalty), expected, atol=1e-7)
@@ -154,14 +154,14 @@ def test_the_gain_of_a_group_is_the_cost_without_it_less_the_cost(table, lam, si
 def test_tables_without_structure_keep_the_columns_of_a_group_together(table):
     X = table[0].to_numpy()
     groups = find_groups(NUMBERS, 9)
-    drawn = NULLS["columns"].draws(X, groups)(np.random.default_rng(0))
+    drawn = NULL_MODELS["columns"].make_sampler(X, groups)(np.random.default_rng(0))
     for columns in NUMBERS.values():
         rows = {tuple(row) for row in X[:, columns].tolist()}
         assert {tuple(row) for row in drawn[:, columns].tolist()} == rows
     assert {tuple(row) for row in drawn[:, :4].tolist()} != {tuple(row) for row in X[:, :4].tolist()}
-    assert nulls_of(1) == ("covariance",)
+    assert applicable_nulls(1) == ("covariance",)
     penalty = dc.Penalty(lam=0.02, ridge=0.3, groups=[0] * 3 + [1] * 6)
-    assert structure_test(X, penalty=penalty, n_draws=3).null_values
+    assert structure_test(X, penalty=penalty, n_resamples=3).null_distribution
 
 
 WRONG = {
@@ -194,8 +194,8 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_with_groups_and_signs_is_said(table, case):
-    options, says = WRONG[case]
-    with pytest.raises(dc.errors.ParameterError, match=re.escape(says)):
+    options, message = WRONG[case]
+    with pytest.raises(dc.errors.ParameterError, match=re.escape(message)):
         dc.DiffracClustering(**options).fit(table[0])
 
 

@@ -29,10 +29,10 @@ def test_a_kernel_before_the_split_finds_rings_and_moons_that_no_line_divides(na
     for seed in range(3):
         X, y = RINGS_AND_MOONS[name](seed, 400)
         model = curved(100, seed).fit(X)
-        linear.append(dc.metrics.adjusted_rand_index(y, dc.DiffracClustering().fit_predict(X)))
-        found.append(dc.metrics.adjusted_rand_index(y, model[-1].labels_))
+        linear.append(dc.metrics.adjusted_rand_score(y, dc.DiffracClustering().fit_predict(X)))
+        found.append(dc.metrics.adjusted_rand_score(y, model[-1].labels_))
         others, groups = RINGS_AND_MOONS[name](seed + 100, 400)
-        new.append(dc.metrics.adjusted_rand_index(groups, model.predict(others)))
+        new.append(dc.metrics.adjusted_rand_score(groups, model.predict(others)))
     assert np.median(linear) < {"rings": 0.05, "moons": 0.6}[name]
     assert min(np.median(found), np.median(new)) > 0.95
 
@@ -64,9 +64,9 @@ def test_no_split_costs_less_in_the_features_than_the_lower_end(name):
     model = curved(40)
     split = model.fit(X)[-1]
     features = model[:-1].transform(X)
-    centred = features - features.mean(axis=0)
-    gram = centred.T @ centred / len(X) + 0.1 * np.eye(features.shape[1])
+    centered = features - features.mean(axis=0)
+    gram = centered.T @ centered / len(X) + 0.1 * np.eye(features.shape[1])
     for labels in (2.0 * y - 1.0, 2.0 * split.labels_ - 1.0, np.where(X[:, 0] > X[:, 0].mean(), 1.0, -1.0)):
-        fitted = centred.T @ labels / len(X)
+        fitted = centered.T @ labels / len(X)
         cost = 1.0 - fitted @ np.linalg.solve(gram, fitted)  # Eq. (9) at nu = 1, with the best function
         assert cost >= split.lower_bound_

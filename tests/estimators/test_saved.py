@@ -13,10 +13,10 @@ from sklearn.preprocessing import StandardScaler
 import diffrac_cvx as dc
 
 RNG = np.random.default_rng(3)
-CENTRES = np.array([[0.0, 0, 0, 0], [3, 0, 1, 0], [0, 4, 0, 1]])
-X = RNG.normal(size=(90, 4)) + CENTRES[np.arange(90) % 3]
+CENTERS = np.array([[0.0, 0, 0, 0], [3, 0, 1, 0], [0, 4, 0, 1]])
+X = RNG.normal(size=(90, 4)) + CENTERS[np.arange(90) % 3]
 FRAME = pd.DataFrame(X, columns=["a", "b", "ü", "=d"])
-FEW = np.where(np.arange(90) < 30, np.array(["x", "y", "z"])[np.arange(90) % 3], None)
+FEW_LABELS = np.where(np.arange(90) < 30, np.array(["x", "y", "z"])[np.arange(90) % 3], None)
 MODELS = {
     "two": dc.DiffracClustering(),
     "sparse": dc.DiffracClustering(lam=0.1, nu=0.7),
@@ -30,7 +30,7 @@ MODELS = {
 
 
 def fit(name, X):
-    return MODELS[name].fit(X, FEW) if name == "classes" else MODELS[name].fit(X)
+    return MODELS[name].fit(X, FEW_LABELS) if name == "classes" else MODELS[name].fit(X)
 
 
 def changed(path, tmp_path, **entries):
@@ -43,15 +43,15 @@ def changed(path, tmp_path, **entries):
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "score.json"
-    dc.save_score(dc.DiffracClustering(n_clusters=3, strategy="splits").fit(FRAME), path)
+    dc.save_model(dc.DiffracClustering(n_clusters=3, strategy="splits").fit(FRAME), path)
     return path
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_score_that_is_read_back_agrees_with_the_estimator_in_every_bit(name, tmp_path):
+def test_a_model_that_is_read_back_agrees_with_the_estimator_in_every_bit(name, tmp_path):
     model, path = fit(name, FRAME), tmp_path / "score.json"
-    dc.save_score(model, path)
-    score = dc.load_score(path)
+    dc.save_model(model, path)
+    score = dc.load_model(path)
     new = FRAME[::-1] * 1.1 + 0.01
     for points in (FRAME, new):
         assert np.array_equal(score.decision_function(points), model.decision_function(points))
@@ -59,13 +59,13 @@ def test_a_score_that_is_read_back_agrees_with_the_estimator_in_every_bit(name, 
     rows = scipy.sparse.csr_array(new.to_numpy())
     assert np.array_equal(score.predict(rows), score.predict(new))
     assert score.names == tuple(FRAME.columns)
-    assert score.proved["lower_bound"] == model.lower_bound_
+    assert score.bounds["lower_bound"] == model.lower_bound_
 
 
 def test_columns_of_a_frame_are_found_by_name_and_those_of_an_array_by_place(tmp_path):
     model, path = dc.DiffracClustering().fit(FRAME), tmp_path / "score.json"
-    dc.save_score(model, path)
-    score = dc.load_score(path)
+    dc.save_model(model, path)
+    score = dc.load_model(path)
     mixed = FRAME.assign(more=0.0)[["more", "=d", "ü", "b", "a"]]
     assert np.array_equal(score.predict(mixed), model.labels_)
     assert np.array_equal(score.predict(np.asfortranarray(X)), model.labels_)
@@ -80,8 +80,8 @@ def test_columns_of_a_frame_are_found_by_name_and_those_of_an_array_by_place(tmp
 def test_a_model_that_was_fitted_again_by_another_strategy_is_saved_as_it_is_now(tmp_path):
     model = dc.DiffracClustering(n_clusters=3, strategy="splits").fit(X)
     model.set_params(strategy="together", random_state=0).fit(X)
-    dc.save_score(model, tmp_path / "score.json")
-    assert np.array_equal(dc.load_score(tmp_path / "score.json").predict(X), model.labels_)
+    dc.save_model(model, tmp_path / "score.json")
+    assert np.array_equal(dc.load_model(tmp_path / "score.json").predict(X), model.labels_)
 
 
 @pytest.mark.parametrize(
@@ -92,17 +92,17 @@ def test_a_model_that_was_fitted_again_by_another_strategy_is_saved_as_it_is_now
         (make_pipeline(StandardScaler(), dc.DiffracClustering()), "save its last step"),
     ],
 )
-def test_what_has_no_score_is_refused(model, message, tmp_path):
+def test_what_is_no_model_is_refused(model, message, tmp_path):
     with pytest.raises(dc.ParameterError, match=message):
-        dc.save_score(model, tmp_path / "score.json")
+        dc.save_model(model, tmp_path / "score.json")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_table_that_was_scaled_is_refused_for_the_score_would_be_in_other_units(tmp_path):
+def test_a_table_that_was_scaled_is_refused_for_the_model_would_be_in_other_units(tmp_path):
     FRAME.to_csv(tmp_path / "t.csv", index=False)
-    table = dc.datasets.read_table(tmp_path / "t.csv", scaling="standardise")
+    table = dc.datasets.read_table(tmp_path / "t.csv", scaling="standardize")
     with pytest.raises(dc.ParameterError, match="scaling='none'"):
-        dc.save_score(dc.DiffracClustering().fit(table.X), tmp_path / "score.json", table=table)
+        dc.save_model(dc.DiffracClustering().fit(table.X), tmp_path / "score.json", table=table)
 
 
 SPLIT = {"cluster": 0, "new": 1, "coef": [1, 0, 0, 0], "intercept": 0, "cost": 0.1, "size": 9}
@@ -133,12 +133,12 @@ SPLIT = {"cluster": 0, "new": 1, "coef": [1, 0, 0, 0], "intercept": 0, "cost": 0
         ({"splits": [SPLIT | {"cluster": 1}, SPLIT]}, "split 1"),
         ({"classes": ["x"]}, "classes"),
         ({"proved": {"lower_bound": "high"}}, "lower_bound"),
-        ({"reservations": "none"}, "reservations"),
+        ({"diagnostics": "none"}, "diagnostics"),
     ],
 )
 def test_a_damaged_or_foreign_file_is_refused_in_words(entries, message, saved, tmp_path):
     with pytest.raises(dc.DataError, match=message) as caught:
-        dc.load_score(changed(saved, tmp_path, **entries))
+        dc.load_model(changed(saved, tmp_path, **entries))
     assert "\n" not in str(caught.value)
 
 
@@ -146,7 +146,7 @@ def test_a_damaged_or_foreign_file_is_refused_in_words(entries, message, saved, 
 def test_what_is_no_json_object_is_refused_in_words(content, tmp_path):
     (tmp_path / "x.json").write_bytes(content)
     with pytest.raises(dc.DataError, match="is no saved score"):
-        dc.load_score(tmp_path / "x.json")
+        dc.load_model(tmp_path / "x.json")
 
 
 def test_every_part_of_a_file_that_is_cut_is_refused(saved, tmp_path):
@@ -154,7 +154,7 @@ def test_every_part_of_a_file_that_is_cut_is_refused(saved, tmp_path):
     for length in range(0, len(whole), 197):
         (tmp_path / "cut.json").write_bytes(whole[:length])
         with pytest.raises(dc.DataError):
-            dc.load_score(tmp_path / "cut.json")
+            dc.load_model(tmp_path / "cut.json")
 
 
 def test_a_notebook_shows_scikit_learns_diagram_and_what_is_proved_below_it():
@@ -163,7 +163,7 @@ def test_a_notebook_shows_scikit_learns_diagram_and_what_is_proved_below_it():
     for html in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
         diagram, _, own = html.partition("<strong>")
         assert "sk-" in diagram
-        assert dc.problem.proved_numbers.format_lower(model.lower_bound_)[:5] in own
+        assert dc.format_lower(model.lower_bound_)[:5] in own
     with pytest.warns(dc.DegenerateDataWarning):
         reserved = dc.DiffracClustering(nu=0.0).fit(FRAME)
     assert "NO ANSWER" in reserved._repr_html_()

@@ -48,7 +48,7 @@ TABLE = cells.confirm(
 # The grid
 
 
-def test_no_cell_is_there_twice_and_max_cut_has_no_l1_part(monkeypatch, tmp_path):
+def test_no_cell_is_there_twice_and_max_cut_has_no_l1_penalty(monkeypatch, tmp_path):
     monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(cells, "data_of", lambda name: None)
     found = pd.DataFrame(cells.cells_of("full"))
@@ -69,7 +69,7 @@ def test_data_that_are_not_there_are_left_out_and_named(monkeypatch, tmp_path, c
 
 
 @pytest.mark.parametrize("name", [SMALL.name, "breast_cancer 683 x 10, 0", "dense 1000 x 40, 0"])
-def test_the_columns_have_mean_zero_and_variance_one_and_in_the_dense_instance_correlated_neighbours(name):
+def test_the_columns_have_mean_zero_and_variance_one_and_in_the_dense_instance_correlated_neighbors(name):
     X = instances.data_of(name)
     assert X.shape == instances.INSTANCES[name][1:3]
     np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-10)
@@ -210,8 +210,8 @@ def test_every_failure_has_its_words(error, said):
 
 
 def test_a_time_that_the_judge_does_not_confirm_is_dropped():
-    optimistic = row_of("FISTA as published", own_lower=0.0999, judged_upper=0.11, **{"upper_time_to_1e-2": 0.11})
-    found = cells.confirm(pd.DataFrame([row_of(), optimistic])).set_index("method")
+    optimiztic = row_of("FISTA as published", own_lower=0.0999, judged_upper=0.11, **{"upper_time_to_1e-2": 0.11})
+    found = cells.confirm(pd.DataFrame([row_of(), optimiztic])).set_index("method")
     assert np.isnan(found.loc["FISTA as published", "time_to_1e-2"])
     assert found.loc["low_rank", "time_to_1e-4"] == 0.5
     assert found.loc["FISTA as published", "relative_gap"] == pytest.approx(0.01 / 0.11)

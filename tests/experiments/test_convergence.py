@@ -30,7 +30,7 @@ def test_an_instance_depends_on_its_name_and_size_alone(family):
     assert X.shape == (12, 5)
     np.testing.assert_array_equal(X, again)
     assert 0.0 < nu <= 1.0
-    assert penalty.is_coupled == (not family.endswith("no penalty"))
+    assert penalty.has_l1 == (not family.endswith("no penalty"))
     if "outlying rows" in family:
         assert np.abs(X).max() > OUTLIER / 10
 
@@ -63,7 +63,7 @@ def test_what_is_measured_is_judged_drawn_and_read_back(tmp_path):
     table = read_table(tmp_path / "table.csv")
     verdict = claims.check_statuses(table)
     assert verdict.passed
-    found = claims.shares(table).set_index("method")
+    found = claims.reached_fractions(table).set_index("method")
     assert found.loc["low_rank", "instances"] == found.loc["low_rank", "to 1e-08"] == 2
     assert claims.by_family(table, 1e-4).loc["planted", "low_rank"] == "2 of 2"
     assert "low_rank 2 and 2 of 2" in claims.claims(table)[0].measured

@@ -10,14 +10,14 @@ from experiments.groups.cells import make_table
 
 
 def test_the_normal_table_is_isotropic_and_one_direction_splits_it():
-    shares = law.shares_of(3, 0.6)
-    X, v = law.normal_table(400, 3, shares, np.random.default_rng(0))
+    norms = law.group_norms_of(3, 0.6)
+    X, v = law.normal_table(400, 3, norms, np.random.default_rng(0))
     np.testing.assert_allclose(X.T @ X / 400, np.eye(24), atol=1e-12)
     np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(np.abs(X @ v), 1.0, atol=1e-10)
-    np.testing.assert_allclose(np.linalg.norm(v.reshape(law.GROUPS, 3), axis=1)[:3], shares)
+    np.testing.assert_allclose(np.linalg.norm(v.reshape(law.GROUPS, 3), axis=1)[:3], norms)
     for planted, d in ((2, 10), (5, 7)):  # equal parts
-        assert law.predicted(law.shares_of(planted, 1.0), d) == pytest.approx(1 / ((planted - 1) * d))
+        assert law.predicted_threshold(law.group_norms_of(planted, 1.0), d) == pytest.approx(1 / ((planted - 1) * d))
 
 
 @pytest.mark.parametrize("size", [2, 3])

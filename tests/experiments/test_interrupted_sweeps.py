@@ -37,7 +37,7 @@ from toy import (
 
 import experiments.harness.command as command
 import experiments.harness.sweep as runner
-from diffrac_cvx.machine.processes import Answer, WorkerDiedError
+from diffrac_cvx.machine.processes import CallResult, WorkerDiedError
 from experiments.harness.cell import call_again
 from experiments.harness.command import INTERRUPTED, REFUSED
 from experiments.harness.log import SweepError, open_log, read_line
@@ -175,7 +175,7 @@ def test_a_death_is_a_row_unless_it_came_from_outside_and_does_not_repeat(code, 
         seen.append(code)
         if len(seen) <= deaths:
             raise WorkerDiedError(code)
-        return Answer("a row")
+        return CallResult("a row")
 
     if reason:
         with pytest.raises(WorkerDiedError, match=reason):
@@ -445,7 +445,7 @@ def test_a_run_of_fewer_cells_leaves_the_whole_table(expected, here, capsys):
     assert len(without_seconds("figures/toy.csv")) == 6
 
 
-def test_cells_are_recognised_in_the_table_whatever_their_type(here):
+def test_cells_are_recognized_in_the_table_whatever_their_type(here):
     def mixed(grid):
         wide = [{"part": "a", "x": x, "on": x > 1} for x in (0, 0.1 + 0.2, 1e-12)]
         return wide if grid == "smoke" else [*wide, {"part": "b", "name": ""}, {"part": "b", "name": "2"}]

@@ -172,7 +172,7 @@ def test_the_same_mutants_are_sampled_each_time_and_no_more_than_there_are():
     assert sorted(sample_of(file, 10_000)) == sorted(mutants_of(file))
 
 
-def test_the_shares_of_branches_are_those_of_the_counts(tmp_path, capsys):
+def test_the_coverages_of_branches_are_those_of_the_counts(tmp_path, capsys):
     names = ["num_statements", "covered_lines", "num_branches", "covered_branches"]
     counts = {"diffrac_cvx/metrics.py": (10, 10, 4, 3), "diffrac_cvx/app/cli/data.py": (70, 70, 16, 16)}
     report = {"files": {name: {"summary": dict(zip(names, row, strict=True))} for name, row in counts.items()}}

@@ -20,7 +20,7 @@ def _half_the_size(monkeypatch):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_the_penalised_value_is_the_constrained_one_plus_nu_alpha(noise):
+def test_the_penalized_value_is_the_constrained_one_plus_nu_alpha(noise):
     row = unbalanced_cells.measure("dual", 0.03, noise, 0)
     assert row["difference"] == pytest.approx(0.0, abs=1e-7)
     assert row["apart"] == 0.0

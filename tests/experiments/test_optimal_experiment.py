@@ -15,7 +15,7 @@ from experiments.optimal.experiment import EXPERIMENT
 
 def rows_of(seed, n=9, d=3, ridge=0.0):
     X = np.random.default_rng(seed).standard_normal((n, d))
-    return instances.standardised(X), instances.whitened_rows(instances.standardised(X), ridge)
+    return instances.standardized(X), instances.whitened_rows(instances.standardized(X), ridge)
 
 
 # The rivals
@@ -73,12 +73,12 @@ def test_the_grids_have_no_cell_twice_and_an_instance_depends_on_its_cell_alone(
     np.testing.assert_allclose(first.X.std(axis=0), 1.0)
 
 
-def test_a_watch_ends_a_search_and_knows_the_gap_at_any_time():
-    watch = cells.Watch(0.0)
-    found = dc.optimal_labels(rows_of(3, 60, 8)[0], tol=1e-9, callback=watch)
+def test_a_recorder_ends_a_search_and_knows_the_gap_at_any_time():
+    recorder = cells.BoundsRecorder(0.0)
+    found = dc.optimal_labels(rows_of(3, 60, 8)[0], tol=1e-9, callback=recorder)
     assert found.status is dc.Status.STOPPED
-    assert watch.gap_at(-1.0) is None
-    assert watch.gap_at(1e9) == pytest.approx(found.upper - found.lower, abs=1e-9)
+    assert recorder.gap_at(-1.0) is None
+    assert recorder.gap_at(1e9) == pytest.approx(found.upper - found.lower, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -131,9 +131,9 @@ TRUE = "error of rounding"
         (claims.directions, made(**{DIRECTIONS: 2.0}), "agrees"),
         (claims.directions, made(24, **{DIRECTIONS: (2.0, 0.5)}), "partly agrees"),
         (claims.directions, made(**{DIRECTIONS: 0.5}), "differs"),
-        (claims.restarts, made(), "agrees"),
-        (claims.restarts, made(34, **{"above restarts": (0.0, 0.1)}), "partly agrees"),
-        (claims.restarts, made(10, **{"above restarts": (0.0, 0.1)}), "differs"),
+        (claims.initializations, made(), "agrees"),
+        (claims.initializations, made(34, **{"above restarts": (0.0, 0.1)}), "partly agrees"),
+        (claims.initializations, made(10, **{"above restarts": (0.0, 0.1)}), "differs"),
         (claims.roundings, made(), "agrees"),
         (claims.roundings, made(22, **{ROUNDED: (0.0, 0.1)}), "partly agrees"),
         (claims.roundings, made(10, **{ROUNDED: (0.0, 0.1)}), "differs"),

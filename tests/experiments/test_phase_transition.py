@@ -245,7 +245,7 @@ def test_a_rule_gives_each_of_its_answers(rule, given, verdict):
     assert verdict_of(rule, given) is verdict
 
 
-def test_the_findings_name_the_shares_that_the_table_has():
+def test_the_findings_name_the_proportions_that_the_table_has():
     name = "4-sparse flat, 1/n"
     table = stream(name, 1.0)
     table = table.assign(diagonal=(table["recovered"] == 0).astype(int))

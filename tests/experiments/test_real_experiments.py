@@ -32,7 +32,7 @@ def test_a_set_that_is_damaged_is_left_out_with_its_error(capsys):
 
 def test_without_the_stand_in_the_correlations_are_those_of_the_first_set_that_is_there(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
-    multi_label_data.load_labelled.cache_clear()
+    multi_label_data.load_labeled.cache_clear()
     cells = multi_label_cells.cells_of("full", sets=("corel5k", "digits"))
     assert {cell["data_set"] for cell in cells if cell["method"] == "correlations"} == {"digits"}
     assert "corel5k is left out" in capsys.readouterr().out
@@ -51,7 +51,7 @@ def test_a_set_without_correlations_and_other_settings_has_its_traces_alone():
 
 
 def test_attributes_of_the_digits_are_what_they_say():
-    digits = multi_label_data.load_labelled("digits")
+    digits = multi_label_data.load_labeled("digits")
     from sklearn.datasets import load_digits
 
     number = load_digits().target
@@ -62,7 +62,7 @@ def test_attributes_of_the_digits_are_what_they_say():
 def test_the_overlap_of_a_row_is_that_of_its_labels():
     row = multi_label_cells.measure("digits", "random", 3, 0, 0.1, 0.5)
     found = multi_label_cells.labels_of("digits", "random", 3, 0)
-    assert row["overlap"] == dc.metrics.label_subspace_overlap(multi_label_data.load_labelled("digits").Y, found)
+    assert row["overlap"] == dc.metrics.label_subspace_overlap(multi_label_data.load_labeled("digits").Y, found)
     assert 0 < row["overlap"] < 3
 
 

@@ -29,7 +29,7 @@ def committed(name):
     return split_parts(table) if "part" in table else table
 
 
-def share(p):
+def with_proportion(p):
     """A column of 0 and 1 in which a share is 1, spread evenly over the rows."""
     return lambda table: ((np.arange(len(table)) * 0.6180339887) % 1.0 < p).astype(int)
 
@@ -53,7 +53,7 @@ def theory(part, /, rows=None, **columns):
 
 def small_variance(p, rows=None):
     """Rows of small variance, the others being unique where these are not."""
-    table = theory("sample size", unique=where(lambda t: t["small"] == 1, share(p), share(1 - p)))
+    table = theory("sample size", unique=where(lambda t: t["small"] == 1, with_proportion(p), with_proportion(1 - p)))
     return table if rows is None else table[-rows:]
 
 
@@ -64,14 +64,14 @@ def with_another_law(**another):
 
 def at_b(several=0.8, right=1.0, ratio=0.1):
     """Instances with several solutions at the n of (b), the eigenvector right in some of them; others are wrong."""
-    table = theory("sample size", unique_b=lambda t: 1 - share(several)(t))
+    table = theory("sample size", unique_b=lambda t: 1 - with_proportion(several)(t))
     others = (table["unique_b"] == 0) & (table["small"] == 0)
-    table.loc[others, "right_b"] = share(right)(table[others])
+    table.loc[others, "right_b"] = with_proportion(right)(table[others])
     return table.assign(ratio_b=np.where(others, ratio, np.nan))
 
 
 def recovery(exact=0.0, near=1.0, every=1):
-    unique = where(lambda t: t["beta"] == 1.0, share(exact), share(near))
+    unique = where(lambda t: t["beta"] == 1.0, with_proportion(exact), with_proportion(near))
     return theory("recovery", unique=unique)[::every]
 
 
@@ -85,7 +85,7 @@ def second_entry(above, below, sides=2):
 def exceptions(part, wrong, agree, condition, answers):
     """Rows in which an equivalence holds but for a few."""
     other = where(lambda t: np.arange(len(t)) < wrong * len(t), lambda t: 1 - t[condition], lambda t: t[condition])
-    return theory(part, **{condition: share(agree)}, **dict.fromkeys(answers, other))
+    return theory(part, **{condition: with_proportion(agree)}, **dict.fromkeys(answers, other))
 
 
 def lemma(**changes):
@@ -111,15 +111,15 @@ def perturbed(quotient, error, slightest=None, every=1, nothing=1.0):
 
 
 def one_sparse(unique=1.0, right=1.0, rows=None):
-    uniques = dict.fromkeys(("unique_a", "unique_b"), share(unique))
-    errors = dict.fromkeys(("error_a", "error_b"), lambda t: 1 - share(right)(t))
+    uniques = dict.fromkeys(("unique_a", "unique_b"), with_proportion(unique))
+    errors = dict.fromkeys(("error_a", "error_b"), lambda t: 1 - with_proportion(right)(t))
     return theory("one sparse", rows, **uniques, **errors, eigenvalue_ratio_a=0.0, eigenvalue_ratio_b=0.0)
 
 
 def rivals(alone=0.2, relaxed=0.8, nonzeros=3, rows=None):
     """A rival and the relaxation, each recovering at one of the weights alone."""
     columns = {f"{method}_{k}": 0 for method in ("alone", "relaxed") for k in range(4)}
-    columns |= {"alone_2": share(alone), "relaxed_0": share(relaxed), "nonzeros_2": nonzeros}
+    columns |= {"alone_2": with_proportion(alone), "relaxed_0": with_proportion(relaxed), "nonzeros_2": nonzeros}
     return theory("sparse direction", rows, **columns)
 
 
@@ -134,10 +134,10 @@ OF_SIZES = (
 )
 THEORY = {
     "a sufficient number of points is judged by the share of unique instances": (
-        lambda p, rows=None: claims_balanced.proposition_a(theory("sample size", rows, unique=share(p))), *OF_SHARES
+        lambda p, rows=None: claims_balanced.proposition_a(theory("sample size", rows, unique=with_proportion(p))), *OF_SHARES
     ),
     "another is judged by the share of right instances": (
-        lambda p, rows=None: claims_balanced.proposition_b(theory("sample size", rows, right_b=share(p))), *OF_SHARES
+        lambda p, rows=None: claims_balanced.proposition_b(theory("sample size", rows, right_b=with_proportion(p))), *OF_SHARES
     ),
     "small variance is judged by its own rows": (
         lambda p, rows=None: claims_balanced.small_variance(small_variance(p, rows)), *OF_SHARES
@@ -167,7 +167,7 @@ THEORY = {
     ),
     "the Hessian is judged at three numbers of points": (
         lambda lost, kept, rows=None: claims_balanced.hessian(
-            theory("hessian", rows, ratio_chernoff=lambda t: 1.0 - share(lost)(t), ratio_a=1.0, ratio_b=share(kept))
+            theory("hessian", rows, ratio_chernoff=lambda t: 1.0 - with_proportion(lost)(t), ratio_a=1.0, ratio_b=with_proportion(kept))
         ),
         ((0.0, 1.0), AGREES), ((0.0, 0.7), PARTLY), ((0.2, 1.0), DIFFERS), ((0.0, 1.0, 20), NOT_TESTED),
     ),
@@ -200,7 +200,7 @@ THEORY = {
     ),
     "few alternations are judged from one start and run to the end": (
         lambda one, right, rows=None: claims_labels.procrustes_few(
-            theory("procrustes", rows, few_random=share(one), few_eigenvectors=share(0.3), right=share(right))
+            theory("procrustes", rows, few_random=with_proportion(one), few_eigenvectors=with_proportion(0.3), right=with_proportion(right))
         ),
         ((1.0, 1.0), AGREES), ((0.6, 1.0), PARTLY), ((0.5, 0.6), DIFFERS), ((1.0, 1.0, 20), NOT_TESTED),
     ),
@@ -401,7 +401,7 @@ FIGURE_3 = {
         (((20.0, 30.0), (0.2, 0.2)), DIFFERS), (((1.5, 30.0), (0.0, 0.2), SCS), NOT_TESTED),
     ),
     "the max-cut form solves another problem where its excess is proved": (
-        lambda p, rows=None: runtime.beyond_max_cut(goal("beyond", excess=share(p), slack=1e-4)[:rows]),
+        lambda p, rows=None: runtime.beyond_max_cut(goal("beyond", excess=with_proportion(p), slack=1e-4)[:rows]),
         ((1.0,), AGREES), ((0.85,), PARTLY), ((0.2,), DIFFERS), ((1.0, 2), NOT_TESTED),
     ),
     "the smaller epsilon is to be more accurate and dearer": (

@@ -236,5 +236,5 @@ def test_a_time_that_another_process_has_spent_is_no_time_of_this_one():
 def test_a_solver_of_cvxpy_that_its_own_limit_ends_says_so():
     relaxation = dc.v_space(planted(200, 30).X, lam=0.01)
     result = solve_here(relaxation, "SCS", 1e-3, tol=1e-9, eps_abs=1e-12, eps_rel=1e-12)
-    assert result.status is Status.LIMIT
+    assert result.status is Status.USER_LIMIT
     assert result.lower <= result.upper

@@ -38,7 +38,7 @@ def test_small_tables_are_solved_within_what_is_promised_and_what_was_measured_i
         outcome = check_sizes(small.assign(**{column: value}))
         assert not outcome.passed
         assert words in outcome.text
-    said = " ".join(f"{one.says} {one.measured}" for one in claims(small))
+    said = " ".join(f"{one.statement} {one.measured}" for one in claims(small))
     assert "120,000 rows and 50 columns" in said
     assert "2,000 texts and 200 words" in said
     assert "64 nodes" in said

@@ -74,11 +74,11 @@ def test_rademacher_columns_always_leave_another_solution():
 @pytest.mark.parametrize(("n", "unique"), [(16, False), (60, True)])
 def test_the_least_share_is_one_where_the_solution_is_unique_and_belongs_to_a_solution_elsewhere(n, unique):
     B = balanced(n, 8)
-    share, V = unique_solution.least_share(B)
-    assert (share > 1 - 1e-5) is unique_solution.is_unique(B, 1) is unique
+    smallest, V = unique_solution.least_share(B)
+    assert (smallest > 1 - 1e-5) is unique_solution.is_unique(B, 1) is unique
     np.testing.assert_allclose(np.einsum("ij,jk,ik->i", B, V, B), 1.0, atol=1e-5)
     assert np.linalg.eigvalsh(V)[0] > -1e-7
-    assert share == pytest.approx(V[0, 0], abs=1e-6)
+    assert smallest == pytest.approx(V[0, 0], abs=1e-6)
 
 
 # The instances

@@ -161,12 +161,12 @@ def test_a_setting_with_a_wide_relative_gap_is_marked():
     assert row["largest relative gap"] == pytest.approx(1e-4 / 0.25)
 
 
-def test_an_error_stands_for_a_share_of_wrong_points():
+def test_an_error_stands_for_a_fraction_of_wrong_points():
     y = np.where(np.arange(100) % 2, 1.0, -1.0)
     for wrong in (0, 3, 20, 50):
         found = y.copy()
         found[:wrong] *= -1
-        assert tables.share_wrong(dc.metrics.clustering_error(y, found)) == pytest.approx(wrong / 100)
+        assert tables.fraction_wrong(dc.metrics.clustering_error(y, found)) == pytest.approx(wrong / 100)
 
 
 # Chance, and equal numbers
@@ -190,8 +190,8 @@ def test_the_errors_of_a_random_split_are_those_of_all_splits():
         found.append(dc.metrics.clustering_error(y, split))
     errors, probability = chance.errors_of_split(n, positive, size)
     for error in set(np.round(found, 9)):
-        share = np.mean(np.isclose(found, error))
-        assert probability[np.isclose(errors, error)].sum() == pytest.approx(share)
+        frequency = np.mean(np.isclose(found, error))
+        assert probability[np.isclose(errors, error)].sum() == pytest.approx(frequency)
 
 
 def test_the_best_of_random_splits_is_that_of_draws():
@@ -221,7 +221,7 @@ def test_columns_of_norm_one_multiply_the_penalty_by_n():
     assert ours.value == pytest.approx(theirs.value, abs=1e-6)
 
 
-def test_factors_multiply_the_two_regularisers():
+def test_factors_multiply_the_two_regularizers():
     v = np.array([1.0, -2.0, 0.5])
     for reading, weights in {
         "weights": (0.1**2, 0.01**2),

@@ -9,7 +9,7 @@ import pytest
 from experiments.harness import reproduction
 from experiments.harness.boundary import crossing, find_boundary, fit_power
 from experiments.harness.claims import Claim, Finding, Verdict, format_claims, judge
-from experiments.harness.intervals import Interval, interval_of, mean_of, median_of, share_of
+from experiments.harness.intervals import Interval, interval_of, mean_of, median_of, proportion_of
 from experiments.harness.statements import STATEMENTS
 
 AGREES, PARTLY, DIFFERS, NOT_COMPARABLE, NOT_TESTED = Verdict
@@ -32,15 +32,15 @@ def test_an_interval_of_undetermined_draws_is_infinite():
 
 
 def test_an_empty_sample_has_no_interval():
-    for found in (mean_of([]), median_of([]), share_of([])):
+    for found in (mean_of([]), median_of([]), proportion_of([])):
         assert np.isnan(found.value)
         assert f"{found:.2f}" == "not determined"
         assert not found.within(-1e9, 1e9)
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 10), (10, 10), (3, 10), (500, 1000)])
-def test_wilsons_interval_holds_the_shares_whose_test_accepts_what_was_seen(hits, n):
-    found = share_of(np.arange(n) < hits)
+def test_wilsons_interval_holds_the_proportions_whose_test_accepts_what_was_seen(hits, n):
+    found = proportion_of(np.arange(n) < hits)
     for edge in found[1:]:
         if 0.0 < edge < 1.0 and edge != found.value:
             assert abs(found.value - edge) / np.sqrt(edge * (1 - edge) / n) == pytest.approx(1.96, abs=1e-3)

@@ -24,7 +24,7 @@ from experiments.wide.tables import COMMON, NOISES, WideTable, draw_noise, draw_
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_a_made_table_is_standardised_has_the_groups_asked_for_and_noise_of_variance_one(noise):
+def test_a_made_table_is_standardized_has_the_groups_asked_for_and_noise_of_variance_one(noise):
     table = make_wide(60, 300, 7, noise, 0.3, 1.0, rng=np.random.default_rng(0))
     np.testing.assert_allclose(table.X.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(np.mean(table.X**2, axis=0), 1.0, atol=1e-12)
@@ -52,9 +52,9 @@ def test_columns_of_a_block_share_their_factor_and_those_of_others_do_not():
 
 
 def test_few_words_are_in_many_texts_and_most_in_few():
-    shares = np.sort(draw_words(np.zeros((500, 300)), np.random.default_rng(4)).mean(axis=0))
-    assert shares[-1] > 0.9
-    assert np.median(shares) < 0.2
+    frequencies = np.sort(draw_words(np.zeros((500, 300)), np.random.default_rng(4)).mean(axis=0))
+    assert frequencies[-1] > 0.9
+    assert np.median(frequencies) < 0.2
 
 
 # Real tables
@@ -109,11 +109,11 @@ def test_a_pair_has_its_rows_alone_and_the_columns_of_largest_variance_among_the
     X = np.random.default_rng(5).standard_normal((30, 6)) * np.array([1, 5, 1, 4, 3, 0])
     X[20:] *= 100.0
     classes = np.repeat(["one", "two", "three"], 10)
-    monkeypatch.setitem(sources.SOURCES, "made", sources.Source(lambda: sources.Labelled(X, classes), ("one", "two")))
+    monkeypatch.setitem(sources.SOURCES, "made", sources.Source(lambda: sources.Labeled(X, classes), ("one", "two")))
     monkeypatch.setattr(sources, "MOST_COLUMNS", 3)
     table = sources.read_pair("made", "one", "two")
-    kept = X[:20, [1, 3, 4]]
-    np.testing.assert_allclose(table.X, (kept - kept.mean(axis=0)) / kept.std(axis=0))
+    expected = X[:20, [1, 3, 4]]
+    np.testing.assert_allclose(table.X, (expected - expected.mean(axis=0)) / expected.std(axis=0))
     assert list(table.y) == [0] * 10 + [1] * 10
     with pytest.raises(dc.errors.DataError, match="has \\[10, 0\\] rows of one and four, and 8 are needed"):
         sources.read_pair("made", "one", "four")
@@ -208,8 +208,8 @@ def made_table(ours, theirs, seconds=1.0):
     for cell in made + [{**pair, "method": method} for pair in kinds for method in METHODS]:
         index = ours if cell["method"] in RELAXATIONS else theirs
         index = 0.0 if cell.get("shift") == wide_cells.SHIFTS[0] else index
-        share = {"chosen": 20, "precision": index, "recall": index, "top": index}
-        rows.append({**cell, "index": index, "best": index, "gap": 0.0, **(share if index == ours else {})})
+        measures = {"chosen": 20, "precision": index, "recall": index, "top": index}
+        rows.append({**cell, "index": index, "best": index, "gap": 0.0, **(measures if index == ours else {})})
     return pd.DataFrame(
         rows + [{**cell, "seconds": seconds, "gap": 0.0, "met": 1} for cell in wide_cells.time_cells(((9, 99),))]
     )
@@ -222,12 +222,12 @@ def test_a_rule_holds_or_not_by_what_the_relaxation_and_the_rivals_find(monkeypa
         found = claims(table)
         assert len(found) == 10
         assert all(re.search(r"\d", finding.measured) for finding in found)
-        return {" ".join(finding.says.split()[:2]): "**holds**" in finding.measured for finding in found}
+        return {" ".join(finding.statement.split()[:2]): "**holds**" in finding.measured for finding in found}
 
     best = made_table(0.9, 0.0)
     held = verdicts(best)
     assert all(held.values()), held
-    failed = {says for says, holds in verdicts(made_table(0.1, 0.9, seconds=40.0)).items() if not holds}
+    failed = {statement for statement, holds in verdicts(made_table(0.1, 0.9, seconds=40.0)).items() if not holds}
     assert failed == set(held) - {"shift 0.4,", "fixed weights"}
 
     weak = best["shift"] == wide_cells.SHIFTS[0]  # something where there is nothing, and less than by fixed weights

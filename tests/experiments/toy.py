@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from diffrac_cvx.machine.processes import Answer
+from diffrac_cvx.machine.processes import CallResult
 from diffrac_cvx.machine.writing import write_text
 from experiments.harness.claims import Finding
 from experiments.harness.command import Experiment
@@ -66,7 +66,7 @@ class Here:
         pass
 
     def call(self, call, *, stopped, seconds):
-        return Answer(call.function(*call.arguments))
+        return CallResult(call.function(*call.arguments))
 
     def close(self):
         pass

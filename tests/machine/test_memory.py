@@ -19,7 +19,7 @@ GROUP = {"/sys/fs/cgroup/memory.current": "400000000\n"}
 def system(monkeypatch):
     """A function that lets these files, and no others, be what the system says."""
 
-    def says(files):
+    def set_files(files):
         def read(path, *arguments, **options):
             if str(path).startswith(("/proc", "/sys")):
                 if path not in files:
@@ -30,7 +30,7 @@ def system(monkeypatch):
         monkeypatch.setattr(builtins, "open", read)
 
     real = builtins.open
-    return says
+    return set_files
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_more_than_there_is_is_refused_with_both_numbers_and_what_to_do_instead(
 
 def test_the_memory_of_this_process_is_that_of_its_status(system):
     system({"/proc/self/status": "VmHWM:\t  300 kB\nVmRSS:\t  200 kB\n"})
-    assert memory.resident("VmRSS") == 200 * 1024.0
-    assert memory.resident("VmHWM") == 300 * 1024.0
+    assert memory.resident_memory("VmRSS") == 200 * 1024.0
+    assert memory.resident_memory("VmHWM") == 300 * 1024.0
 
 
 @pytest.mark.parametrize(("platform", "unit"), [("darwin", 1.0), ("linux", 1024.0)])
@@ -77,10 +77,10 @@ def test_elsewhere_it_is_the_peak_in_the_units_of_the_system(system, monkeypatch
     system({})
     monkeypatch.setattr(sys, "platform", platform)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert unit * peak <= memory.resident("VmRSS") <= unit * 1.5 * peak
+    assert unit * peak <= memory.resident_memory("VmRSS") <= unit * 1.5 * peak
 
 
 def test_where_no_peak_is_known_either_there_is_no_number(system, monkeypatch):
     system({})
     monkeypatch.setitem(sys.modules, "resource", None)
-    assert np.isnan(memory.resident("VmRSS"))
+    assert np.isnan(memory.resident_memory("VmRSS"))

@@ -19,7 +19,7 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.machine import processes
-from diffrac_cvx.machine.processes import Answer, Call, OutOfTimeError, StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import Call, CallResult, OutOfTimeError, StoppedError, Worker, WorkerDiedError
 
 MEGA = 1e6
 
@@ -50,14 +50,14 @@ def fill_elsewhere(megabytes, filled=None):
     other = Worker()
     with contextlib.closing(other), contextlib.suppress(StoppedError):
         call = Call(fill, (megabytes,)) if filled is None else Call(fill_and_wait, (megabytes, filled))
-        return other.call(call, stopped=processes.never if filled is None else filled.exists).value
+        return other.call(call, stopped=processes.never_stop if filled is None else filled.exists).value
 
 
 def fill_and_wait(megabytes, filled):
-    kept = np.ones(int(megabytes * MEGA / 8))
+    memory = np.ones(int(megabytes * MEGA / 8))
     filled.touch()
     time.sleep(60)
-    return kept
+    return memory
 
 
 def print_much():
@@ -75,7 +75,7 @@ class NotReadable:
 
 def test_a_call_there_gives_what_it_gives_here(worker):
     X, reports = points(24, 4, 0.2), []
-    answer = worker.call(Call(dc.low_rank, (X,), {"tol": 1e-7}, reports=True), tell=reports.append)
+    answer = worker.call(Call(dc.low_rank, (X,), {"tol": 1e-7}, takes_callback=True), callback=reports.append)
     here = dc.low_rank(X, tol=1e-7)
     assert answer.value.value == here.value
     assert [progress.lower for progress in reports] == [progress.lower for progress in here.history]
@@ -111,11 +111,11 @@ def test_what_cannot_be_sent_is_an_error_and_the_next_call_works(worker):
 def test_stop_returns_the_bracket_of_a_solver_that_can_be_asked(worker):
     stop = threading.Event()
     options = {"variant": "published", "tol": 1e-9, "max_iter": 10**9}
-    call = Call(dc.fista, (points(400, 30, 0.5),), options, reports=True)
-    answer = worker.call(call, stopped=stop.is_set, tell=lambda progress: stop.set())
+    call = Call(dc.fista, (points(400, 30, 0.5),), options, takes_callback=True)
+    answer = worker.call(call, stopped=stop.is_set, callback=lambda progress: stop.set())
     assert answer.value.status is dc.Status.STOPPED
     assert 0 <= answer.value.lower <= answer.value.upper <= 1
-    again = worker.call(Call(dc.low_rank, (points(24, 4, 0.2),), reports=True))
+    again = worker.call(Call(dc.low_rank, (points(24, 4, 0.2),), takes_callback=True))
     assert again.value.status is dc.Status.OPTIMAL, "a stop is of one call"
 
 
@@ -144,14 +144,14 @@ def test_a_call_that_takes_too_long_is_killed_and_the_start_of_the_next_process_
 
 
 @pytest.mark.parametrize(
-    ("call", "exit_code", "name", "says"),
+    ("call", "exit_code", "name", "message"),
     [
         (Call(os._exit, (3,)), 3, "", "exit code 3"),
         (Call(signal.raise_signal, (signal.SIGKILL,)), -9, "SIGKILL", "SIGKILL"),
     ],
 )
-def test_a_process_that_dies_is_an_error_with_its_cause_and_the_next_call_works(call, exit_code, name, says, worker):
-    with pytest.raises(WorkerDiedError, match=says) as error:
+def test_a_process_that_dies_is_an_error_with_its_cause_and_the_next_call_works(call, exit_code, name, message, worker):
+    with pytest.raises(WorkerDiedError, match=message) as error:
         worker.call(call)
     assert (error.value.exit_code, error.value.signal) == (exit_code, name)
     assert works(worker)
@@ -232,7 +232,9 @@ def test_a_script_needs_no_guard(tmp_path):
 
 @pytest.mark.parametrize("content", [b"", pickle.dumps(pickle.dumps(list(range(10_000))))[:-10_000]])
 def test_a_process_whose_caller_has_ended_ends_too_also_in_the_middle_of_a_message(content):
-    ended = subprocess.run([sys.executable, "-c", processes.PROGRAM], input=content, capture_output=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", processes.WORKER_PROGRAM], input=content, capture_output=True, timeout=60
+    )
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
@@ -250,30 +252,35 @@ def test_a_call_is_performed_with_its_warnings_once_its_reports_and_its_error():
     plain = processes.perform(Call(warn_and_add, (1, 2)), lambda progress: None, lambda: True)
     assert (plain.value, plain.error, plain.warnings) == (3, None, ("be careful",))
     reports = []
-    asked = processes.perform(Call(warn_and_add, (1,), {"two": 3}, reports=True), reports.append, lambda: True)
+    asked = processes.perform(Call(warn_and_add, (1,), {"two": 3}, takes_callback=True), reports.append, lambda: True)
     assert (asked.value, reports) == ((4, True), ["half"])
     failed = processes.perform(Call(warn_and_add, (1, "2")), lambda progress: None, lambda: False)
     assert (type(failed.error), failed.value) == (TypeError, None)
 
 
 def test_what_cannot_be_packed_or_read_is_an_error_in_its_place():
-    assert "cannot be sent" in str(pickle.loads(processes.pack(Answer(value=lambda: None))).error)
+    assert "cannot be sent" in str(pickle.loads(processes.pack_message(CallResult(value=lambda: None))).error)
     stream = io.BytesIO()
-    processes.write(stream, pickle.dumps(NotReadable()))
-    processes.write(stream, processes.pack(Answer(value=5)))
+    processes.write_message(stream, pickle.dumps(NotReadable()))
+    processes.write_message(stream, processes.pack_message(CallResult(value=5)))
     stream.seek(0)
-    assert "cannot be read" in str(processes.read(stream).error)
-    assert processes.read(stream).value == 5
+    assert "cannot be read" in str(processes.read_message(stream).error)
+    assert processes.read_message(stream).value == 5
 
 
 def test_calls_are_served_in_turn_until_none_comes_for_a_while(monkeypatch):
     ended = threading.Event()
     monkeypatch.setattr(processes, "os", SimpleNamespace(_exit=lambda code: ended.set()))
-    monkeypatch.setattr(processes, "IDLE", 0.2)
+    monkeypatch.setattr(processes, "IDLE_TIMEOUT", 0.2)
     source, sink = io.BytesIO(), io.BytesIO()
-    calls = [Call(warn_and_add, (1, 2), reports=True), processes.Stop(), NotReadable(), Call(warn_and_add, (3, 4))]
+    calls = [
+        Call(warn_and_add, (1, 2), takes_callback=True),
+        processes.StopRequest(),
+        NotReadable(),
+        Call(warn_and_add, (3, 4)),
+    ]
     for message in calls:
-        processes.write(source, pickle.dumps(message))
+        processes.write_message(source, pickle.dumps(message))
     source.seek(0)
     processes.serve(source, sink)
     assert ended.wait(10.0)  # the caller has ended
@@ -281,9 +288,17 @@ def test_calls_are_served_in_turn_until_none_comes_for_a_while(monkeypatch):
     said = []
     with contextlib.suppress(EOFError):
         while True:
-            said.append(processes.read(sink))
+            said.append(processes.read_message(sink))
     kinds = [type(message) for message in said]
-    assert kinds == [processes.Start, processes.Report, Answer, processes.Start, Answer, processes.Start, Answer]
+    assert kinds == [
+        processes.CallStarted,
+        processes.ProgressReport,
+        CallResult,
+        processes.CallStarted,
+        CallResult,
+        processes.CallStarted,
+        CallResult,
+    ]
     assert said[2].value[0] == 3
     assert "cannot be read" in str(said[4].error)
     assert said[6].value == 7
@@ -293,14 +308,14 @@ def test_calls_are_served_in_turn_until_none_comes_for_a_while(monkeypatch):
 def test_the_process_keeps_its_output_apart_and_takes_its_limit(monkeypatch, arguments):
     import resource
 
-    served, limits, kept = [], [], []
+    served, limits, duplicated = [], [], []
     monkeypatch.setattr(processes, "serve", lambda source, sink: served.append((source, sink)))
-    streams = {"dup": lambda number: 17 + number, "dup2": lambda old, new: kept.append((old, new))}
+    streams = {"dup": lambda number: 17 + number, "dup2": lambda old, new: duplicated.append((old, new))}
     monkeypatch.setattr(processes, "os", SimpleNamespace(**streams, fdopen=lambda number, mode: (number, mode)))
     monkeypatch.setattr(resource, "setrlimit", lambda *limit: limits.append(limit))
     monkeypatch.setattr(sys, "argv", ["worker", *arguments])
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer="calls"))
     processes.main()
     assert served == [("calls", (18, "wb"))]
-    assert kept == [(2, 1)]
+    assert duplicated == [(2, 1)]
     assert limits == [(resource.RLIMIT_AS, (int(size), resource.RLIM_INFINITY)) for size in arguments]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diffrac_cvx.machine.writing import printable, whole_file, write_text
+from diffrac_cvx.machine.writing import atomic_file, escape_control, write_text
 
 
 def test_what_fails_in_the_middle_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -15,7 +15,7 @@ def test_what_fails_in_the_middle_leaves_the_old_file_and_nothing_else(tmp_path)
     write_text(path, "old")
 
     def write_half(error):
-        with whole_file(path) as part:
+        with atomic_file(path) as part:
             part.write_text("half of the n")
             raise error
 
@@ -30,10 +30,10 @@ def test_the_file_that_cannot_be_written_is_named_and_not_its_temporary_one(tmp_
     with pytest.raises(OSError, match="No such file") as caught:
         write_text(tmp_path / "no" / "t.txt", "x")
     assert caught.value.filename == str(tmp_path / "no" / "t.txt")
-    with pytest.raises(OSError, match="No space") as caught, whole_file(tmp_path / "t.txt"):
+    with pytest.raises(OSError, match="No space") as caught, atomic_file(tmp_path / "t.txt"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert caught.value.filename == str(tmp_path / "t.txt")
-    with pytest.raises(OSError, match="other") as caught, whole_file(tmp_path / "t.txt"):
+    with pytest.raises(OSError, match="other") as caught, atomic_file(tmp_path / "t.txt"):
         raise FileNotFoundError(errno.ENOENT, "other", "elsewhere")
     assert caught.value.filename == "elsewhere"
 
@@ -58,5 +58,5 @@ def test_what_is_no_file_is_written_to_as_it_is():
 
 
 def test_a_terminal_is_given_no_escape_sequences():
-    assert printable("a\x1b[31mb\u202ec\td\ne") == "a\\x1b[31mb\\u202ec\td\ne"
-    assert printable("naïve κ 名") == "naïve κ 名"
+    assert escape_control("a\x1b[31mb\u202ec\td\ne") == "a\\x1b[31mb\\u202ec\td\ne"
+    assert escape_control("naïve κ 名") == "naïve κ 名"

@@ -15,7 +15,7 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx import paths, plotting
-from diffrac_cvx.plotting.canvas import PER_DEVIATION, STYLES, keep_apart, label_ends
+from diffrac_cvx.plotting.canvas import PER_DEVIATION, STYLES, label_ends, separate_positions
 
 PENALTY = dc.Penalty.l1(0.02)
 NAMES = ["age", "height", "weight", "dose", "time"]
@@ -163,7 +163,7 @@ def test_the_look_of_a_line_can_be_given_by_long_or_short_names(result, ax):
         assert (line.get_color(), line.get_linewidth()) == ("k", 3.0)
 
 
-def test_lines_are_told_apart_without_colours():
+def test_lines_are_told_apart_without_colors():
     assert len({style.marker for style in STYLES}) == len(STYLES)
     assert all(a.linestyle != b.linestyle for a, b in pairwise(STYLES))
 
@@ -205,8 +205,8 @@ def test_a_search_is_its_history_and_ends_at_the_bracket_it_returned(search):
     np.testing.assert_array_equal(drawn(found.lower_line_), history[:, [0, 1]])
     np.testing.assert_array_equal(drawn(found.upper_line_), history[:, [0, 2]])
     assert found.lower_line_.get_drawstyle() == "steps-post"
-    assert set(found.root_line_.get_ydata()) == {search.root}
-    assert found.legend_.get_title().get_text() == f"{search.nodes} relaxations"
+    assert set(found.root_line_.get_ydata()) == {search.root_bound}
+    assert found.legend_.get_title().get_text() == f"{search.n_nodes} relaxations"
 
 
 def test_a_long_search_has_a_logarithmic_axis_of_seconds():
@@ -217,12 +217,12 @@ def test_a_long_search_has_a_logarithmic_axis_of_seconds():
 
 def test_a_test_of_structure_is_a_mark_for_each_table_and_a_line_for_this_one():
     found = plotting.StructureDisplay.from_tests(tested).plot()
-    np.testing.assert_array_equal(found.null_lines_[0].get_xdata(), tested.null_values)
+    np.testing.assert_array_equal(found.null_lines_[0].get_xdata(), tested.null_distribution)
     assert set(found.value_line_.get_xdata()) == {0.2}
     assert [label.get_text() for label in found.ax_.get_yticklabels()] == ["columns permuted\np = 0.5"]
 
 
-def test_spectra_are_shares_of_the_eigenvalues(result):
+def test_spectra_are_fractions_of_the_eigenvalues(result):
     found = plotting.SpectrumDisplay.from_result(result).plot(most=3)
     for line, matrix in ((found.labels_line_, result.F @ result.F.T), (found.directions_line_, result.V)):
         expected = np.linalg.eigvalsh(matrix)[::-1][:3] / np.trace(matrix)
@@ -251,7 +251,7 @@ def test_histograms_count_every_point_of_each_label_on_its_side(planted):
         tops = bars.get_xy()[1:25:2, 1]
         np.testing.assert_array_equal(tops, counts)
     assert found.threshold_line_.get_xdata()[0] == found.threshold
-    above, split = X @ w > found.threshold, dc.rounding.two_means(X @ w)
+    above, split = X @ w > found.threshold, dc.rounding.kmeans_1d(X @ w)
     assert len(set(split[above])) == len(set(split[~above])) == 1
 
 
@@ -382,8 +382,8 @@ def test_path_lines_are_the_path(path):
     assert len(found.axes_) == len(found.figure_.axes) == 6
 
 
-def test_the_largest_coefficients_are_named_at_their_ends_in_their_colours(path):
-    found = plotting.PathDisplay(path, NAMES).plot(labelled=2)
+def test_the_largest_coefficients_are_named_at_their_ends_in_their_colors(path):
+    found = plotting.PathDisplay(path, NAMES).plot(labeled=2)
     largest = np.argsort(-np.abs(path.directions).max(axis=0))[:2]
     assert [text.get_text() for text in found.texts_] == [NAMES[j] for j in largest]
     for text, j in zip(found.texts_, largest, strict=True):
@@ -428,19 +428,19 @@ def test_duality_draws_both_values_and_the_proved_band(planted, dual):
     for line, x, y in (
         (found.points_, dual.constrained.parameter, dual.constrained.value),
         (found.crosses_, apart.parameter, apart.value),
-        (found.line_, dual.penalised.parameter, dual.penalised.value),
-        (found.sums_, dual.penalised.parameter, dual.sums[1]),
+        (found.line_, dual.penalized.parameter, dual.penalized.value),
+        (found.sums_, dual.penalized.parameter, dual.sums[1]),
     ):
         np.testing.assert_array_equal(drawn(line), np.column_stack([x, y]))
     corners = found.band_.get_paths()[0].vertices
     at = dual.constrained.parameter[1]
     lower, upper = dual.bounds([at])
     assert {lower[0], upper[0]} <= set(corners[corners[:, 0] == at, 1])
-    solved = plotting.DualityDisplay.from_data(planted.X, dual.penalised.parameter, tol=1e-6)
-    np.testing.assert_array_equal(solved.duality.penalised.value, dual.penalised.value)
+    solved = plotting.DualityDisplay.from_data(planted.X, dual.penalized.parameter, tol=1e-6)
+    np.testing.assert_array_equal(solved.duality.penalized.value, dual.penalized.value)
 
 
-def test_two_dualities_on_the_same_axes_are_told_apart_by_the_colour_of_all_their_marks(planted, dual):
+def test_two_dualities_on_the_same_axes_are_told_apart_by_the_color_of_all_their_marks(planted, dual):
     more = paths.nu_path(planted.X, [0.0, 0.05, 0.1])
     axes = plt.figure().subplots(1, 2)
     found = plotting.DualityDisplay(dual, dual.constrained, more).plot(axes, legend=False, color="k", marker="s")
@@ -466,7 +466,7 @@ def test_a_phase_map_draws_the_mean_of_the_replications_in_its_cell():
     assert found.colorbar_.ax.get_ylabel() == "error"
 
 
-def test_a_phase_map_has_its_line_where_neighbours_cross_the_level_and_none_where_nothing_was_measured():
+def test_a_phase_map_has_its_line_where_neighbors_cross_the_level_and_none_where_nothing_was_measured():
     found = plotting.PhaseMapDisplay([1, 2], [10, 20], [[0.0, 0.0], [1.0, 1.0]]).plot(level=0.25)
     np.testing.assert_allclose(np.vstack(found.contour_.allsegs[0])[:, 1], 12.5)
     for level in (2.0, None):
@@ -524,12 +524,12 @@ def test_kinds_and_orders_are_checked(how):
 
 def test_positions_are_spread_to_a_distance_and_no_further():
     at = np.array([3.0, 0.0, 0.1, 0.2, 9.0])
-    moved = keep_apart(at, 1.0)
+    moved = separate_positions(at, 1.0)
     assert (np.diff(np.sort(moved)) >= 1.0 - 1e-12).all()
     np.testing.assert_array_equal(np.argsort(moved), np.argsort(at))
     np.testing.assert_allclose(moved, [3.0, -0.9, 0.1, 1.1, 9.0], atol=1e-12)
-    np.testing.assert_array_equal(keep_apart(np.array([5.0, 1.0]), 1.0), [5.0, 1.0])
-    assert keep_apart(np.zeros(0), 1.0).size == 0
+    np.testing.assert_array_equal(separate_positions(np.array([5.0, 1.0]), 1.0), [5.0, 1.0])
+    assert separate_positions(np.zeros(0), 1.0).size == 0
 
 
 def test_names_at_the_ends_of_lines_do_not_overlap_on_logarithmic_axes_either(ax):

@@ -235,7 +235,7 @@ def test_a_limit_of_a_second_is_kept_while_a_table_is_read(seconds, parts):
     assert 0.0 <= result.lower <= result.upper <= 1.0
 
 
-def test_a_limit_is_kept_between_passes_over_chunks_and_the_bracket_is_valid(few_are_many):
+def test_a_limit_is_kept_between_passes_over_chunks_and_the_bracket_is_valid(sample_small_tables):
     table = slow(0.002)
     limited = dc.low_rank(table, lam=0.02, tol=1e-12, time_limit=1.0)
     assert limited.status in (dc.Status.TIME_LIMIT, dc.Status.STALLED)
@@ -245,7 +245,7 @@ def test_a_limit_is_kept_between_passes_over_chunks_and_the_bracket_is_valid(few
 
 
 def test_a_callback_stops_a_solve_by_parts(monkeypatch):
-    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, fewest=10))
+    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, min_sample_rows=10))
     result = dc.low_rank(chunked(X), tol=1e-14, callback=lambda progress: True)
     assert result.status is dc.Status.STOPPED
     assert len(result.history) == 1

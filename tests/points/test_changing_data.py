@@ -14,12 +14,12 @@ import scipy.sparse
 from forms import as_map
 
 import diffrac_cvx as dc
-from diffrac_cvx.machine import time_budget
-from diffrac_cvx.points.chunks import mark_chunk
+from diffrac_cvx.machine import deadlines
+from diffrac_cvx.points.chunks import checksum_chunk
 from diffrac_cvx.points.reading import as_rows
-from diffrac_cvx.points.streamed import mark
+from diffrac_cvx.points.streamed import checksum_block
 
-pytestmark = pytest.mark.usefixtures("few_are_many")  # so that they are read by parts
+pytestmark = pytest.mark.usefixtures("sample_small_tables")  # so that they are read by parts
 
 N, D = 2400, 4
 RIDGE = 0.1
@@ -128,21 +128,21 @@ def test_chunks_may_differ_by_rounding_when_they_are_computed_again(precision):
 
 
 def test_what_changes_after_the_solver_has_stopped_is_an_error_with_its_bracket(monkeypatch, tmp_path, optimum):
-    from diffrac_cvx.certificates import contradictions
+    from diffrac_cvx.certificates import consistency
 
-    table, judge = as_map(X, tmp_path), contradictions.proved_value
+    table, judge = as_map(X, tmp_path), consistency.certified_value
 
     def change_then_judge(*arguments):
         change_array(table)
         return judge(*arguments)
 
-    monkeypatch.setattr(contradictions, "proved_value", change_then_judge)
+    monkeypatch.setattr(consistency, "certified_value", change_then_judge)
     with pytest.raises(dc.DataError, match="proved until then") as error:
         dc.low_rank(table, ridge=RIDGE, tol=1e-5)
     assert error.value.bracket[0] <= optimum.upper
 
 
-def test_data_that_change_while_they_are_centred_prove_nothing(tmp_path):
+def test_data_that_change_while_they_are_centered_prove_nothing(tmp_path):
     table, calls = as_map(X, tmp_path), []
 
     def poll():
@@ -150,7 +150,7 @@ def test_data_that_change_while_they_are_centred_prove_nothing(tmp_path):
         if len(calls) == -(-N // 2000) + 1:  # after the first reading
             table[-1, 0] += 1.0
 
-    with pytest.raises(dc.DataError, match="changed"), time_budget.spend(time_budget.Budget(lambda: np.inf, poll)):
+    with pytest.raises(dc.DataError, match="changed"), deadlines.time_limited(deadlines.Deadline(lambda: np.inf, poll)):
         as_rows(table)
 
 
@@ -170,7 +170,7 @@ import os, sys
 import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.solvers.factored import sampling
-sampling.SAMPLES = type(sampling.SAMPLES)(many=100, fewest=100)
+sampling.SAMPLES = type(sampling.SAMPLES)(min_rows=100, min_sample_rows=100)
 table = np.load(sys.argv[1], mmap_mode="r")
 def cut(progress):
     if progress.lower > 0.0:
@@ -212,11 +212,11 @@ def test_a_map_whose_name_stands_for_another_file_is_read_as_it_was(tmp_path):
 def test_a_mark_sees_every_entry(shape, dtype):
     rng = np.random.default_rng(0)
     block = rng.integers(0, 2, shape).astype(dtype)
-    assert mark(block) == mark(np.asfortranarray(block))
+    assert checksum_block(block) == checksum_block(np.asfortranarray(block))
     for _ in range(20):
         changed, place = block.copy(), tuple(rng.integers(0, shape))
         changed[place] = not changed[place]
-        assert mark(changed) != mark(block)
+        assert checksum_block(changed) != checksum_block(block)
 
 
 def exchange(table, one, other):
@@ -250,27 +250,27 @@ UNSEEN_BY_SUMS = {
 def test_a_mark_sees_what_changes_places_or_cancels(table, change, one, other):
     changed = change(table, one, other)
     assert not np.array_equal(changed, table)
-    assert mark(changed) != mark(table)
+    assert checksum_block(changed) != checksum_block(table)
     for kind in (np.asarray, scipy.sparse.csr_array):
-        assert not mark_chunk(kind(table)).agrees_with(kind(changed))
+        assert not checksum_chunk(kind(table)).matches(kind(changed))
 
 
 @pytest.mark.parametrize("rows", [44, 710])  # near multiples of 2 pi
 @pytest.mark.parametrize("precision", ["f4", "f8"])
 def test_the_mark_of_a_chunk_sees_rows_that_change_places_however_far_apart(rows, precision):
     table = X.astype(precision)
-    assert not mark_chunk(table).agrees_with(np.roll(table, rows, axis=0))
+    assert not checksum_chunk(table).matches(np.roll(table, rows, axis=0))
     for first in range(0, 1600, 50):
-        assert not mark_chunk(table).agrees_with(exchange(table, first, first + rows))
+        assert not checksum_chunk(table).matches(exchange(table, first, first + rows))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
 def test_the_mark_of_a_chunk_sees_entries_and_their_order_but_no_rounding(kind):
-    known = mark_chunk(kind(X))
-    assert known.agrees_with(kind(X * (1.0 + 1e-15)))
+    known = checksum_chunk(kind(X))
+    assert known.matches(kind(X * (1.0 + 1e-15)))
     changed = X.copy()
     changed[N // 2, 1] += 1e-9
-    assert not known.agrees_with(kind(changed))
-    assert not known.agrees_with(kind(X[::-1]))
+    assert not known.matches(kind(changed))
+    assert not known.matches(kind(X[::-1]))
     changed[N // 2, 1] = np.nan
-    assert not known.agrees_with(kind(changed))
+    assert not known.matches(kind(changed))

@@ -21,7 +21,7 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import certify_in_one_pass
 from diffrac_cvx.points import chunks
-from diffrac_cvx.points.chunks import own_error
+from diffrac_cvx.points.chunks import translated_error
 from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.rounding import kmeans_centered
 
@@ -180,7 +180,7 @@ def test_what_travels_in_a_pass_does_not_grow_with_the_number_of_rows(four, tmp_
         given = from_file(path, n)
         problem = direction_problem(as_points(given), 0.6, dc.Penalty(lam=0.02))
         sent.clear(), received.clear()
-        certify_in_one_pass(problem, np.eye(D + 1), None, guess=True)
+        certify_in_one_pass(problem, np.eye(D + 1), None, search=True)
         passes.append((sum(sent), sum(received)))
         sent.clear(), received.clear()
         result = dc.low_rank(given, 0.6, dc.Penalty(ridge=0.1), tol=1e-6)
@@ -213,7 +213,9 @@ def test_what_is_lost_is_said_with_what_is_proved_until_then(processes, points, 
     killed = [scheduler] if lost_are == "the scheduler" else workers
     callback, acted = once(lambda: [process.kill() for process in killed])
     words = "all of its workers, are lost; " if lost_are == "all workers" else ""
-    with pytest.raises(dc.LostError, match=words + r"proved until then: the optimum lies in \[0\.") as lost:
+    with pytest.raises(
+        dc.ClusterConnectionError, match=words + r"proved until then: the optimum lies in \[0\."
+    ) as lost:
         dc.low_rank(table, lam=0.02, tol=1e-12, callback=callback)
     assert time.perf_counter() - acted[0] < 40.0
     lower, upper = lost.value.bracket
@@ -282,14 +284,14 @@ def raise_error(error):
 @pytest.mark.slow
 def test_a_chunk_that_ends_every_worker_is_said_to_be_lost(table):
     deadly = da.from_delayed(dask.delayed(os._exit)(1), (5, D), float)
-    with cluster(2), pytest.raises(dc.LostError, match="the cluster did not finish"):
+    with cluster(2), pytest.raises(dc.ClusterConnectionError, match="the cluster did not finish"):
         dc.low_rank(da.concatenate([table, deadly]), time_limit=120)
 
 
 @pytest.mark.slow
 def test_a_worker_without_memory_is_said_to_be_lost():
     huge = da.from_delayed(dask.delayed(np.ones)((20_000_000, D)), (20_000_000, D), float)  # a gigabyte
-    with cluster(1, memory_limit="500MB"), pytest.raises((dc.LostError, dc.ResourceError)) as lost:
+    with cluster(1, memory_limit="500MB"), pytest.raises((dc.ClusterConnectionError, dc.ResourceError)) as lost:
         dc.low_rank(huge, time_limit=150)
     assert "cluster" in str(lost.value) or "memory" in str(lost.value)
 
@@ -297,13 +299,17 @@ def test_a_worker_without_memory_is_said_to_be_lost():
 @pytest.mark.parametrize(
     ("error", "kind", "words"),
     [
-        (type("KilledWorker", (Exception,), {})("part 3"), dc.LostError, "the cluster did not finish: part 3"),
+        (
+            type("KilledWorker", (Exception,), {})("part 3"),
+            dc.ClusterConnectionError,
+            "the cluster did not finish: part 3",
+        ),
         (MemoryError("3 TiB"), dc.ResourceError, "make the chunks smaller"),
         (EOFError(""), dc.DataError, "X cannot be read: EOFError"),
         (KeyError("x"), dc.DataError, "X cannot be read: KeyError: 'x'"),
     ],
 )
 def test_an_error_in_reading_is_named_by_what_it_is(error, kind, words):
-    found = own_error(error)
+    found = translated_error(error)
     assert type(found) is kind
     assert words in str(found)

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 from forms import as_dask
-from rationals import centred, fractions
+from rationals import centered, fractions
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import centred_data
+from diffrac_cvx.points.checks import centered_data
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import exclude
 from diffrac_cvx.problem.direction_problem import direction_problem
@@ -36,7 +36,7 @@ SETTINGS = {
 
 def exact_cost(X, y):
     """The least cost of labels over directions in the columns of X, which are independent, without a penalty."""
-    Z, target = centred(X), fractions(y) - sum(fractions(y)) / len(y)
+    Z, target = centered(X), fractions(y) - sum(fractions(y)) / len(y)
     rows = [[*(Z[:, i] @ Z[:, j] for j in range(Z.shape[1])), Z[:, i] @ target] for i in range(Z.shape[1])]
     for i in range(len(rows)):
         rows[i] = [entry / rows[i][i] for entry in rows[i]]
@@ -56,7 +56,7 @@ def least_cost(X):
 def claims(X, penalty):
     """Every public statement of a lower bound for a table, by the function that makes it."""
     found = {"low_rank": dc.low_rank(X, 1.0, penalty, tol=1e-7, max_iter=100)}
-    if not penalty.is_coupled:
+    if not penalty.has_l1:
         found["fista"] = dc.fista(X, 1.0, penalty, max_iter=100)
         found["certify_y"] = dc.certify_y(X, found["low_rank"].F, 1.0, penalty=penalty)
     whole = dc.low_rank(X, 1.0, penalty, tol=1e-7, max_iter=100, working_set=False)
@@ -95,7 +95,7 @@ def test_no_bound_is_false_on_either_side_of_the_threshold_unless_its_record_exc
     for scale in WALK[::6]:
         X = near(scale, 4, rng)
         assert not false_claims(X, SETTINGS[setting](4)), scale
-        excluded.add(direction_problem(weighted_points(centred_data(X)), 1.0, SETTINGS[setting](4)).n_excluded)
+        excluded.add(direction_problem(weighted_points(centered_data(X)), 1.0, SETTINGS[setting](4)).n_excluded)
     assert excluded == {0, 1}  # the walk crosses the threshold
 
 
@@ -110,7 +110,7 @@ def test_no_bound_is_false_in_steps_of_a_factor_1_3_over_three_decades(setting, 
 
 def test_a_column_without_a_penalty_is_excluded_and_one_with_a_tiny_penalty_is_not():
     x = np.random.default_rng(0).standard_normal(N)
-    points = weighted_points(centred_data(np.column_stack([x, 3.0 * x, -x])))
+    points = weighted_points(centered_data(np.column_stack([x, 3.0 * x, -x])))
     free = exclude(points, np.zeros(3, dtype=bool))
     assert (free.n_excluded, np.count_nonzero(free.used_columns())) == (2, 1)
     assert exclude(points, np.array([False, True, True])).n_excluded == 0
@@ -120,14 +120,14 @@ def test_a_matrix_of_directions_gives_the_same_products_without_the_excluded_col
     rng = np.random.default_rng(1)
     A = rng.standard_normal((9, 2))
     X = np.column_stack([A, A @ [2.0, -3.0], 1e-7 * A[:, 0]])
-    points = weighted_points(centred_data(X))
-    kept, G = exclude(points, np.zeros(4, dtype=bool)), rng.standard_normal((4, 3))
-    folded = kept.excluded.fold(G)
-    assert kept.n_excluded == 2
-    assert np.allclose(kept @ folded, points @ G, rtol=1e-12)
-    sparse = kept.excluded.fold(scipy.sparse.csc_array(G))
+    points = weighted_points(centered_data(X))
+    reduced, G = exclude(points, np.zeros(4, dtype=bool)), rng.standard_normal((4, 3))
+    folded = reduced.excluded.eliminate(G)
+    assert reduced.n_excluded == 2
+    assert np.allclose(reduced @ folded, points @ G, rtol=1e-12)
+    sparse = reduced.excluded.eliminate(scipy.sparse.csc_array(G))
     assert np.allclose(sparse.toarray(), folded)
-    assert not folded[kept.excluded.columns].any()
+    assert not folded[reduced.excluded.columns].any()
 
 
 def test_the_value_of_a_given_matrix_is_that_of_the_whole_table_though_a_column_is_excluded():
@@ -140,7 +140,7 @@ def test_the_value_of_a_given_matrix_is_that_of_the_whole_table_though_a_column_
         assert bounds.upper == pytest.approx(dc.low_rank(X[:, :1]).upper, abs=1e-9)
 
 
-def test_columns_that_vary_are_kept_if_something_penalises_them_however_far_they_are_from_zero():
+def test_columns_that_vary_are_kept_if_something_penalizes_them_however_far_they_are_from_zero():
     y = np.array([1, -1, 1, -1, 1, -1, 1, 1.0])
     for column in (2.0**52 + (y > 0), 1e9 + 1e-6 * (y > 0), 1e300**0.3 * (1 + np.spacing(1.0) * (y > 0))):
         for penalty in (dc.Penalty(ridge=1e-60), dc.Penalty(lam=1e-60)):
@@ -149,7 +149,7 @@ def test_columns_that_vary_are_kept_if_something_penalises_them_however_far_they
             assert found.lower <= exact_cost(column[:, None], y) <= found.upper
 
 
-def test_columns_that_vary_as_their_rounding_are_excluded_if_nothing_penalises_them():
+def test_columns_that_vary_as_their_rounding_are_excluded_if_nothing_penalizes_them():
     noisy = 0.3 + np.spacing(0.3) * (np.arange(40) % 3 == 0)
     X = np.column_stack([noisy, np.random.default_rng(0).standard_normal(40)])
     for form in (X, scipy.sparse.csr_array(X)):
@@ -180,7 +180,7 @@ def test_every_record_that_states_a_bound_says_how_many_columns_are_excluded():
             "multiclass": dc.solve(dc.multiclass(X, 3), "CLARABEL"),
             "bracket": dc.low_rank(X, callback=seen.append).bracket,
             "features": dc.low_rank(X).features(),
-            "points that are certain": dc.optimal_labels(X, certain_within=0.05),
+            "points that are certain": dc.optimal_labels(X, persistency_slack=0.05),
         }
         model = dc.DiffracClustering(ridge=0.0, test_structure=False).fit(X)
         path = dc.paths.nu_path(X, [0.5, 1.0])

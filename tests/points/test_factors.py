@@ -24,10 +24,10 @@ def test_only_a_sparse_array_is_sparse_and_a_dense_one_is_left_as_it_is():
 
 @pytest.mark.parametrize("form", [np.asarray, *FORMS.values()], ids=["array", *FORMS])
 def test_every_function_gives_for_a_sparse_factor_what_it_gives_for_a_dense_one(form, monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.points.linear_algebra.BLOCK", 4)  # rows at a time
-    monkeypatch.setattr(factors, "ROWS", 3)
+    monkeypatch.setattr("diffrac_cvx.points.linear_algebra.BLOCK_ROWS", 4)  # rows at a time
+    monkeypatch.setattr(factors, "GRAM_BLOCK_ROWS", 3)
     U, s, X, V = form(DENSE), RNG.standard_normal(7), RNG.standard_normal((11, 7)), DENSE @ DENSE.T
-    scaled, products, squared = factors.scale_rows(U, s), factors.products(X, U), factors.squared(U)
+    scaled, products, squared = factors.scale_rows(U, s), factors.products(X, U), factors.outer_product(U)
     assert factors.is_sparse(U) == factors.is_sparse(scaled) == (form is not np.asarray)
     assert isinstance(products, np.ndarray)
     assert isinstance(squared, np.ndarray)
@@ -36,13 +36,13 @@ def test_every_function_gives_for_a_sparse_factor_what_it_gives_for_a_dense_one(
     np.testing.assert_allclose(products, X @ DENSE, atol=1e-14)
     np.testing.assert_allclose(squared, V, atol=1e-14)
     assert factors.squared_norm(U) == pytest.approx(np.trace(V), rel=1e-14)
-    assert factors.sum_of_absolute_products(U) == pytest.approx(np.abs(V).sum(), rel=1e-14)
+    assert factors.abs_gram_sum(U) == pytest.approx(np.abs(V).sum(), rel=1e-14)
 
 
 @pytest.mark.parametrize("most", [0, 5, 800], ids=["by norm", "orthogonal, the smaller side small", "orthogonal"])
 @each_form
 def test_columns_come_by_decreasing_norm_and_v_stays(form, most, monkeypatch):
-    monkeypatch.setattr(factors, "MOST_ROTATED", most)
+    monkeypatch.setattr(factors, "MAX_ROTATED_COLUMNS", most)
     for U in (DENSE, form(DENSE).tocsc()):
         ordered = factors.dense(factors.order_columns(U))
         np.testing.assert_allclose(ordered @ ordered.T, DENSE @ DENSE.T, atol=1e-13)
@@ -56,11 +56,11 @@ def test_columns_come_by_decreasing_norm_and_v_stays(form, most, monkeypatch):
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("most", [0, 800])
 def test_negligible_columns_are_dropped_at_any_scale_and_one_is_always_kept(most, scale, monkeypatch):
-    monkeypatch.setattr(factors, "MOST_ROTATED", most)
+    monkeypatch.setattr(factors, "MAX_ROTATED_COLUMNS", most)
     U = scale * np.diag([1e-3, 1.0, 0.5])
     for given in (U, scipy.sparse.csc_array(U)):
-        kept = factors.dense(factors.order_columns(given, 1e-5))
-        np.testing.assert_allclose(np.abs(kept).sum(axis=0), [scale, 0.5 * scale])
+        factor = factors.dense(factors.order_columns(given, 1e-5))
+        np.testing.assert_allclose(np.abs(factor).sum(axis=0), [scale, 0.5 * scale])
         assert factors.order_columns(given, 1e-7).shape == factors.order_columns(given).shape == (3, 3)
         assert factors.order_columns(given * 0.0, 1e-16).shape == (3, 1)
 
@@ -82,4 +82,4 @@ def test_a_matrix_too_large_for_the_memory_is_refused_with_words(monkeypatch):
     monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 100.0)
     for U in (DENSE, scipy.sparse.csc_array(DENSE)):
         with pytest.raises(dc.ResourceError, match=r"a dense 7 x 7 matrix .* use the factor G"):
-            factors.squared(U)
+            factors.outer_product(U)

@@ -20,7 +20,7 @@ from forms import BY_PARTS, FORMS, as_dask, each_form, quick_or_slow
 import diffrac_cvx as dc
 from diffrac_cvx import rounding
 from diffrac_cvx.errors import DegenerateDataWarning
-from diffrac_cvx.estimators.affine import Teller, choose_seed
+from diffrac_cvx.estimators.affine import ProgressPrinter, choose_seed
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.label_factors import FactorTable
@@ -30,7 +30,7 @@ from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.rounding.directions import leading_direction
 from diffrac_cvx.solvers.factored import sampling
 
-ERRORS = (dc.DataError, dc.ParameterError, dc.ResourceError, dc.LostError)
+ERRORS = (dc.DataError, dc.ParameterError, dc.ResourceError, dc.ClusterConnectionError)
 N, D = 24, 3
 X = np.random.default_rng(0).integers(-3, 4, (N, D)).astype(float)
 X[: N // 2, 0] += 3.0
@@ -52,14 +52,22 @@ MATRICES = {
 }
 PENALTIES = {"none": dc.Penalty(), "ridge": dc.Penalty(ridge=0.1), "l1": dc.Penalty(lam=0.1)}
 # What they need beside the table.
-NEEDED = {"y": LABELS, "labels": (LABELS > 0.0).astype(int), "lower": 0.0, "alpha": 0.3, "k": 2, "rng": 0}
+NEEDED = {
+    "y": LABELS,
+    "labels": (LABELS > 0.0).astype(int),
+    "lower": 0.0,
+    "alpha": 0.3,
+    "k": 2,
+    "n_clusters": 2,
+    "rng": 0,
+}
 NEEDED |= {"V": np.eye(D), "Y_or_F": LABELS[:, None], "nus": [0.5, 1.0], "lams": [0.1, 0.3], "alphas": [0.1, 0.5]}
 OPTIONS = {
     "compare": {"methods": ["low_rank"]},
-    "structure_test": {"n_draws": 2},
-    "sparse_kmeans": {"restarts": 1, "bound": 1.3},
-    "select_sparse_kmeans": {"restarts": 1},
-    "gaussian_mixture": {"restarts": 1},
+    "structure_test": {"n_resamples": 2},
+    "sparse_kmeans": {"n_init": 1, "bound": 1.3},
+    "select_sparse_kmeans": {"n_init": 1},
+    "gaussian_mixture": {"n_init": 1},
 }
 UNFIT = {"lattice"}  # which refuses data with noise
 TABLES_READ = {  # the functions that read a table by parts; the others need it whole
@@ -152,7 +160,7 @@ def numbers(answer):
         return [number for part in answer for number in numbers(part)]
     if hasattr(answer, "__dataclass_fields__"):
         parts = [
-            value for name, value in vars(answer).items() if name not in ("name", "null", "seconds", "reservations")
+            value for name, value in vars(answer).items() if name not in ("name", "null", "seconds", "diagnostics")
         ]
         return [number for part in parts for number in numbers(part)]
     return [] if answer is None else [np.asarray(answer, dtype=float)]
@@ -275,7 +283,9 @@ def test_an_estimator_without_a_seed_leaves_the_global_state(name):
 @pytest.mark.parametrize("name", ROUNDINGS)
 def test_a_rounding_leaves_the_global_state(name):
     function = ROUNDINGS[name]
-    options = {key: NEEDED[key] for key in inspect.signature(function).parameters if key in ("k", "rng", "y")}
+    options = {
+        key: NEEDED[key] for key in inspect.signature(function).parameters if key in ("k", "n_clusters", "rng", "y")
+    }
     returns_or_says(function, np.random.default_rng(0).standard_normal((N, 4)), **options)
 
 
@@ -349,7 +359,7 @@ def test_certificates_components_and_directions_are_those_of_the_array(form, nam
 
 
 @every_case
-def test_solvers_give_the_brackets_and_labels_of_the_array(few_are_many, form, name, nu):
+def test_solvers_give_the_brackets_and_labels_of_the_array(sample_small_tables, form, name, nu):
     for n in (ROWS, 3000):
         table, expected = form(make_data(n)), best_at(name, nu, n)
         found = dc.low_rank(table, nu, WEIGHTS[name], tol=TOL)
@@ -437,7 +447,7 @@ def test_chunks_may_be_of_unequal_heights_unknown_sizes_sparse_or_cut_by_columns
 
 
 @quick_or_slow("form", [(name,) for name in READ], [("csr",), ("memory map",)])
-def test_paths_are_those_of_the_array(few_are_many, form):
+def test_paths_are_those_of_the_array(sample_small_tables, form):
     for path in (
         lambda points: dc.paths.lambda_path(points, [0.01, 0.05], ridge=0.1, y=SPLIT, tol=TOL),
         lambda points: dc.paths.nu_path(points, [0.5, 1.0], dc.Penalty(ridge=0.1), y=SPLIT, tol=TOL),
@@ -461,13 +471,13 @@ OPTIONS_OF_ESTIMATORS = {
     list(product(READ, OPTIONS_OF_ESTIMATORS.values())),
     list(OPTIONS_OF_ESTIMATORS.items()),
 )
-def test_the_estimator_finds_what_it_finds_in_the_array(few_are_many, form, options):
+def test_the_estimator_finds_what_it_finds_in_the_array(sample_small_tables, form, options):
     table = form(POINTS)
     model, plain = (dc.DiffracClustering(tol=TOL, **options).fit(points) for points in (table, POINTS))
     np.testing.assert_array_equal(model.labels_, plain.labels_)
     for name in ("lower_bound_", "upper_bound_", "label_gap_", "coef_", "scaled_coef_", "support_", "n_features_in_"):
         np.testing.assert_allclose(getattr(model, name), getattr(plain, name), atol=2 * TOL, err_msg=name)
-    assert [found.kind for found in model.reservations_] == [found.kind for found in plain.reservations_]
+    assert [found.code for found in model.diagnostics_] == [found.code for found in plain.diagnostics_]
     np.testing.assert_array_equal(model.predict(table), plain.labels_)
     np.testing.assert_array_equal(model.predict(POINTS), plain.labels_)
     np.testing.assert_allclose(model.transform(table), plain.transform(POINTS), atol=1e-7)
@@ -486,7 +496,7 @@ def test_the_estimator_finds_what_it_finds_in_the_array(few_are_many, form, opti
     list(product(READ, rounding.ROUNDINGS, (1.0, 0.6))),
     list(product(["csr", "dask"], ["kmeans_centered", "sign_second"], [0.6])),
 )
-def test_roundings_of_the_factor_that_is_not_made_are_those_of_the_array(few_are_many, form, nu, name):
+def test_roundings_of_the_factor_that_is_not_made_are_those_of_the_array(sample_small_tables, form, nu, name):
     function = rounding.ROUNDINGS[name]
     for penalty in (dc.Penalty(), dc.Penalty(lam=0.02)):
         result = dc.low_rank(form(make_data(400, 4)), nu, penalty, tol=1e-6)
@@ -504,11 +514,11 @@ def test_a_factor_says_what_its_array_does():
         factor, F = result.factor, result.F
         assert isinstance(factor, FactorTable)
         assert factor.shape == F.shape
-        mean, gram = factor.sums()
+        mean, gram = factor.mean_and_gram()
         np.testing.assert_allclose(mean, F.mean(axis=0), atol=1e-12)
         np.testing.assert_allclose(gram, F.T @ F / ROWS, atol=1e-12)
         np.testing.assert_allclose(factor.times(np.eye(F.shape[1])), F, atol=1e-12)
-        np.testing.assert_allclose(factor.products_with(y), F.T @ y, atol=1e-10)
+        np.testing.assert_allclose(factor.rmatvec(y), F.T @ y, atol=1e-10)
 
 
 def test_a_result_of_chunks_is_pickled_with_what_makes_its_factor():
@@ -527,15 +537,15 @@ def test_a_result_of_chunks_is_pickled_with_what_makes_its_factor():
 @every_kind
 def test_a_pass_counts_each_row_once(form):
     rows = as_rows(form(POINTS))
-    before = rows.meter.rows
-    rows.gain_and_energy(np.eye(COLUMNS))
-    assert rows.meter.rows == before + ROWS
-    rows.moment(np.ones(ROWS))
-    assert rows.meter.rows == before + 2 * ROWS
+    before = rows.row_counter.rows
+    rows.mean_sqrt_and_mean(np.eye(COLUMNS))
+    assert rows.row_counter.rows == before + ROWS
+    rows.weighted_gram(np.ones(ROWS))
+    assert rows.row_counter.rows == before + 2 * ROWS
 
 
 @each_form("array", *READ)
-def test_the_warning_of_a_constant_column_points_at_the_line_that_asked(few_are_many, form):
+def test_the_warning_of_a_constant_column_points_at_the_line_that_asked(sample_small_tables, form):
     table = form(np.column_stack([POINTS[:, :2], np.full(ROWS, 2.0)]))
     for solver, penalty in product((dc.low_rank, dc.fista), (dc.Penalty(ridge=0.3), dc.Penalty(lam=0.02))):
         with pytest.warns(DegenerateDataWarning, match=r"\[2\]") as said:
@@ -561,7 +571,7 @@ def test_columns_that_are_all_constant_leave_nothing_to_cluster_on(form, entry):
         assert_same_bracket(dc.certify_v(table, np.eye(3), nu), dc.certify_v(points, np.eye(3), nu), 1e-12)
 
 
-def test_a_verbose_estimator_says_how_many_rows_it_reads_in_a_second(few_are_many, capsys):
+def test_a_verbose_estimator_says_how_many_rows_it_reads_in_a_second(sample_small_tables, capsys):
     lines = []
     dc.DiffracClustering(verbose=True, tol=TOL, lam=0.02).fit(as_dask(POINTS))
     assert capsys.readouterr().err.splitlines()[0] == "low_rank: 300 points, 6 features"
@@ -572,7 +582,7 @@ def test_a_verbose_estimator_says_how_many_rows_it_reads_in_a_second(few_are_man
     assert rows == sorted(rows)
     assert rows[0] >= 3 * ROWS  # two to check and centre the table, and one at the first point
     assert all(count % ROWS == 0 for count in rows)
-    Teller()(lines[-1]._replace(seconds=2.0).with_marks(5000, 0))
+    ProgressPrinter()(lines[-1]._replace(seconds=2.0).with_counts(5000, 0))
     assert capsys.readouterr().err.endswith(", 2.5e+03 rows a second\n")
 
 

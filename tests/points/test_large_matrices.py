@@ -10,8 +10,8 @@ import pytest
 from rationals import fractions, is_semidefinite
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.proof import succeeds
-from diffrac_cvx.certificates.search import blended_ratio
+from diffrac_cvx.certificates.proof import cholesky_succeeds
+from diffrac_cvx.certificates.search import best_combination
 from diffrac_cvx.points import linear_algebra as linalg
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import sum_error
@@ -30,8 +30,8 @@ MODULES = [
 @pytest.fixture
 def small_is_large(monkeypatch):
     for module in [linalg, importlib.import_module("diffrac_cvx.rounding.directions"), *MODULES]:
-        if hasattr(module, "LARGE"):
-            monkeypatch.setattr(module, "LARGE", 3)
+        if hasattr(module, "LARGE_SIZE"):
+            monkeypatch.setattr(module, "LARGE_SIZE", 3)
 
 
 @pytest.mark.parametrize("family", ["small_integers", "gaussian", "ill_conditioned", "one_outlier", "planted", "wide"])
@@ -51,14 +51,14 @@ def test_no_bound_by_parts_exceeds_the_value_of_any_directions(small_is_large, f
 
 
 @pytest.mark.parametrize("size", [2, 5, 8])
-def test_a_factorisation_by_blocks_that_succeeds_proves_as_much_as_one_of_lapack(small_is_large, size):
+def test_a_factorization_by_blocks_that_succeeds_proves_as_much_as_one_of_lapack(small_is_large, size):
     rng = np.random.default_rng(size)
     decided = []
     for _ in range(60):
         U = rng.integers(-4, 5, (size, size - 1)).astype(float) / 8
         S = U @ U.T + 1e-15 * rng.uniform(-3, 3) * np.eye(size)
         S = (S + S.T) / 2
-        decided.append(succeeds(S))
+        decided.append(cholesky_succeeds(S))
         if decided[-1]:
             moved = S + sum_error(size + 1) / (1 - sum_error(size + 1)) * np.trace(S) * np.eye(size)
             assert is_semidefinite(fractions(moved))
@@ -84,11 +84,11 @@ def test_the_blend_of_large_matrices_is_no_smaller_and_hardly_larger(monkeypatch
         rng = np.random.default_rng([size, seed])
         M, C = rng.standard_normal((2, size, size))
         M, C = M @ M.T / size, 0.3 * (C + C.T) / size**0.5
-        whole = blended_ratio(M, C)
+        whole = best_combination(M, C)
         with monkeypatch.context() as patched:
-            patched.setattr("diffrac_cvx.certificates.search.LARGE", 3)
-            parts = blended_ratio(M, C)
-        right = np.eye(size) + parts.share * C
+            patched.setattr("diffrac_cvx.certificates.search.LARGE_SIZE", 3)
+            parts = best_combination(M, C)
+        right = np.eye(size) + parts.weight * C
         assert np.linalg.eigvalsh(parts.t * right - M)[0] >= -1e-12
-        assert parts.t <= whole.t * (1 + 1e-6) or parts.share != whole.share
-        assert parts.least <= np.linalg.eigvalsh(right)[0] + 1e-12
+        assert parts.t <= whole.t * (1 + 1e-6) or parts.weight != whole.weight
+        assert parts.min_eigenvalue <= np.linalg.eigvalsh(right)[0] + 1e-12

@@ -5,7 +5,7 @@ import pytest
 
 from diffrac_cvx.machine import threads
 from diffrac_cvx.points import linear_algebra as linalg
-from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.points.linear_algebra import standardize_columns
 
 RNG = np.random.default_rng(31)
 
@@ -13,14 +13,14 @@ RNG = np.random.default_rng(31)
 @pytest.fixture(params=[4, 100], ids=["several blocks", "one block"])
 def rows(request, monkeypatch):
     """Eleven rows of three columns, read a few at a time or all at once."""
-    monkeypatch.setattr("diffrac_cvx.points.linear_algebra.BLOCK", request.param)
+    monkeypatch.setattr("diffrac_cvx.points.linear_algebra.BLOCK_ROWS", request.param)
     return RNG.standard_normal((11, 3))
 
 
-def test_moments_and_products_of_rows_are_their_formulas_whatever_the_block(rows):
+def test_weighted_grams_and_products_of_rows_are_their_formulas_whatever_the_block(rows):
     u = RNG.uniform(size=11)
     np.testing.assert_array_equal(np.concatenate(list(linalg.row_blocks(rows))), rows)
-    np.testing.assert_allclose(linalg.moment(rows, u), rows.T @ np.diag(u) @ rows / 11, rtol=1e-13)
+    np.testing.assert_allclose(linalg.weighted_gram(rows, u), rows.T @ np.diag(u) @ rows / 11, rtol=1e-13)
     np.testing.assert_allclose(linalg.row_products(rows, rows), np.sum(rows**2, axis=1), rtol=1e-14)
 
 
@@ -40,7 +40,7 @@ def test_the_factor_of_a_symmetric_matrix_is_that_of_its_positive_part_largest_f
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("small", [0, 100])
 def test_rotated_columns_are_orthogonal_largest_first_and_the_product_stays(scale, small, monkeypatch):
-    monkeypatch.setattr(linalg, "SMALL", small)
+    monkeypatch.setattr(linalg, "GESVD_SIZE", small)
     U = scale * RNG.standard_normal((6, 4)) @ np.diag([1.0, 0.5, 0.1, 1e-4])
     V = linalg.principal_columns(U)
     np.testing.assert_allclose(V @ V.T, U @ U.T, atol=1e-14 * scale**2)
@@ -123,9 +123,9 @@ def test_the_threads_of_the_linear_algebra_are_limited_inside(monkeypatch):
     assert threads.allowed_threads() >= 1
 
 
-def test_standardised_columns_have_mean_0_and_variance_1():
+def test_standardized_columns_have_mean_0_and_variance_1():
     X = np.random.default_rng(0).normal(5.0, [1.0, 1e3, 1e-3], (50, 3))
-    scaled = standardise(X)
+    scaled = standardize_columns(X)
     np.testing.assert_allclose(scaled.X.mean(axis=0), 0.0, atol=1e-11)
     np.testing.assert_allclose(scaled.X.var(axis=0), 1.0, rtol=1e-12)
     np.testing.assert_allclose((X - scaled.mean) * scaled.unit, scaled.X)
@@ -133,6 +133,6 @@ def test_standardised_columns_have_mean_0_and_variance_1():
 
 @pytest.mark.parametrize("constant", [0.0, 7.0, 0.1])  # the mean of seven times 0.1 is not 0.1
 def test_a_constant_column_becomes_0_exactly(constant):
-    scaled = standardise(np.column_stack([np.full(7, constant), np.arange(7.0)]))
+    scaled = standardize_columns(np.column_stack([np.full(7, constant), np.arange(7.0)]))
     assert not scaled.X[:, 0].any()
     assert scaled.unit[0] == 1.0

@@ -8,18 +8,18 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
 from diffrac_cvx.certificates.block_problem import block_problem, join_labels
 from diffrac_cvx.certificates.block_proof import eliminate
-from diffrac_cvx.certificates.screening import product_radius, scan, weights_at
-from diffrac_cvx.certificates.separation import label_components
+from diffrac_cvx.certificates.block_screening import screen_components
+from diffrac_cvx.certificates.screening import factored_radius, gap_safe_weights, screen_pairs
 from diffrac_cvx.points.checks import as_data
 
-MANY = 600  # columns, more than are multiplied at a time
+MANY_COLUMNS = 600  # columns, more than are multiplied at a time
 
 
-def linked_columns(m, links, n=60, seed=0):
+def similar_columns(m, pairs, n=60, seed=0):
     """Independent columns, but for pairs (j, k) where k is nearly j."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, m))
-    for j, k in links:
+    for j, k in pairs:
         X[:, k] = X[:, j] + 0.1 * rng.standard_normal(n)
     return as_data(X)
 
@@ -29,53 +29,55 @@ def groups(labels):
     return {tuple(np.flatnonzero(labels == label)) for label in np.unique(labels) if np.sum(labels == label) > 1}
 
 
-LINKS = [(3, 5), (10, 540), (20, 511), (21, 512), (530, 531), (550, 599), (5, 7)]
+SIMILAR_PAIRS = [(3, 5), (10, 540), (20, 511), (21, 512), (530, 531), (550, 599), (5, 7)]
 GROUPS = {(3, 5, 7), (10, 540), (20, 511), (21, 512), (530, 531), (550, 599)}
 
 
 @pytest.mark.parametrize("nu", [1.0, 0.5])
 def test_components_are_found_among_more_columns_than_are_multiplied_at_a_time(nu):
-    assert MANY > screening.COLUMNS
-    problem = direction_problem(linked_columns(MANY, LINKS, n=200), nu, dc.Penalty(c=0.6))
+    assert MANY_COLUMNS > screening.COLUMN_BLOCK
+    problem = direction_problem(similar_columns(MANY_COLUMNS, SIMILAR_PAIRS, n=200), nu, dc.Penalty(c=0.6))
     q = np.full(200, 1.6**-2)  # u = 1.6, so that G is 0.6 times the Gram matrix off the diagonal
     for rtol in (0.0, None):
-        labels = label_components(problem, weights_at(q, 0.0), rtol)
+        labels = screen_components(problem, gap_safe_weights(q, 0.0), rtol)
         assert groups(labels) == GROUPS
 
 
 @pytest.mark.parametrize("single", [1, 10**9], ids=["single", "double"])
 @pytest.mark.parametrize("nu", [1.0, 0.5])
 def test_pairs_and_proved_components_are_found_beyond_the_first_block_of_columns(monkeypatch, nu, single):
-    assert MANY > screening.COLUMNS
-    monkeypatch.setattr(screening, "SINGLE_FROM", single)
-    split = block_problem(direction_problem(linked_columns(MANY, LINKS), nu, dc.Penalty(c=0.75)))
+    assert MANY_COLUMNS > screening.COLUMN_BLOCK
+    monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", single)
+    split = block_problem(direction_problem(similar_columns(MANY_COLUMNS, SIMILAR_PAIRS), nu, dc.Penalty(c=0.75)))
     at = eliminate(split, np.full(60, 2.0), 1.0)
     if at is None:  # with an offset t has to be above the weights
         at = eliminate(split, np.where(np.arange(60) < 30, 0.1, 0.3), 2.2)
-    found = scan(at, np.arange(MANY), 0.8 if nu == 1.0 else 1.0, product_radius(np.zeros((1, MANY))))
-    G = screening.block_of(at, slice(0, MANY), slice(0, MANY)) / np.outer(split.c, split.c)
-    expected = np.argwhere(np.triu(np.abs(G) > (0.8 if nu == 1.0 else 1.0) * at.side, 1))
+    found = screen_pairs(
+        at, np.arange(MANY_COLUMNS), 0.8 if nu == 1.0 else 1.0, factored_radius(np.zeros((1, MANY_COLUMNS)))
+    )
+    G = screening.gram_block(at, slice(0, MANY_COLUMNS), slice(0, MANY_COLUMNS)) / np.outer(split.c, split.c)
+    expected = np.argwhere(np.triu(np.abs(G) > (0.8 if nu == 1.0 else 1.0) * at.bound, 1))
     assert [list(pair) for pair in sorted(zip(found.pairs.j, found.pairs.k, strict=True))] == expected.tolist()
     assert {j for j, _ in expected} >= {530, 550}
     np.testing.assert_allclose(
         found.pairs.G, [G[j, k] * split.c[j] * split.c[k] for j, k in zip(*found.pairs[:2], strict=True)]
     )
-    joined = join_labels(np.arange(MANY), *np.nonzero(np.triu(np.abs(G) >= 1.0, 1)))
-    np.testing.assert_array_equal(found.proved[:, None] == found.proved, joined[:, None] == joined)
+    joined = join_labels(np.arange(MANY_COLUMNS), *np.nonzero(np.triu(np.abs(G) >= 1.0, 1)))
+    np.testing.assert_array_equal(found.certified[:, None] == found.certified, joined[:, None] == joined)
 
 
 def test_a_distance_to_the_optimum_joins_pairs_beyond_the_first_block_of_columns():
-    split = block_problem(direction_problem(linked_columns(MANY, [], n=400), 1.0, dc.Penalty(c=0.75)))
+    split = block_problem(direction_problem(similar_columns(MANY_COLUMNS, [], n=400), 1.0, dc.Penalty(c=0.75)))
     at = eliminate(split, np.full(400, 2.0), 1.0)
-    near = np.zeros(MANY)
+    near = np.zeros(MANY_COLUMNS)
     near[[530, 590]] = 0.8  # their pair alone may reach its box
-    found = scan(at, np.arange(MANY), 0.9, product_radius((near / split.c)[None]))
-    G = np.abs(screening.block_of(at, slice(0, MANY), slice(0, MANY)))
+    found = screen_pairs(at, np.arange(MANY_COLUMNS), 0.9, factored_radius((near / split.c)[None]))
+    G = np.abs(screening.gram_block(at, slice(0, MANY_COLUMNS), slice(0, MANY_COLUMNS)))
     np.fill_diagonal(G, 0.0)
     reached = (G + np.outer(near, near)) / np.outer(split.c, split.c) >= 1.0
-    joined = join_labels(np.arange(MANY), *np.nonzero(np.triu(reached, 1)))
+    joined = join_labels(np.arange(MANY_COLUMNS), *np.nonzero(np.triu(reached, 1)))
     assert (530, 590) in groups(joined)
-    np.testing.assert_array_equal(found.proved[:, None] == found.proved, joined[:, None] == joined)
+    np.testing.assert_array_equal(found.certified[:, None] == found.certified, joined[:, None] == joined)
 
 
 # Components with unpenalised columns
@@ -118,7 +120,7 @@ def first_gap(count, problem, q):
     low, high = 1e-10, 1.0
     while high > low * (1.0 + 1e-12):
         gap = (low * high) ** 0.5
-        labels = label_components(problem, weights_at(q, gap), None)
+        labels = screen_components(problem, gap_safe_weights(q, gap), None)
         low, high = (low, gap) if len(set(labels)) <= count else (gap, high)
     return high
 
@@ -127,12 +129,12 @@ def first_gap(count, problem, q):
 @pytest.mark.parametrize("nu", [1.0, 0.4])
 @pytest.mark.parametrize("weight", [0.35, 0.7])
 def test_features_are_joined_where_what_is_unknown_of_a_pair_just_reaches_its_box(monkeypatch, weight, nu, columns):
-    monkeypatch.setattr(screening, "COLUMNS", columns)
+    monkeypatch.setattr(screening, "COLUMN_BLOCK", columns)
     problem = problem_with_free_columns(nu, weight)
     q = 1.0 / np.random.default_rng(5).uniform(0.8, 1.2, 50) ** 2
     box = np.outer(problem.c, problem.c)
     for count in (2, 1):
-        weights, missing = weights_at(q, first_gap(count, problem, q)), []
+        weights, missing = gap_safe_weights(q, first_gap(count, problem, q)), []
         for j, k in ((0, 1), (0, 2), (1, 2)):
             G, off, least = elimination_error(problem, weights, j, k)
             missing.append(abs(G + off - box[j, k]) / box[j, k])
@@ -141,12 +143,12 @@ def test_features_are_joined_where_what_is_unknown_of_a_pair_just_reaches_its_bo
     assert first_gap(1, problem, q) > first_gap(2, problem, q) * 1.01
 
 
-def test_all_features_are_joined_where_the_unpenalised_columns_cannot_be_eliminated():
+def test_all_features_are_joined_where_the_unpenalized_columns_cannot_be_eliminated():
     problem = problem_with_free_columns(0.4)
     near, far = np.full(50, 1.0), np.full(50, 0.01)  # u = 1 and u = 10
-    assert len(set(label_components(problem, weights_at(near, 0.0), None))) == 3
-    np.testing.assert_array_equal(label_components(problem, weights_at(near, 10.0), None), 0)
-    np.testing.assert_array_equal(label_components(problem, weights_at(far, 0.0), 0.0), 0)
+    assert len(set(screen_components(problem, gap_safe_weights(near, 0.0), None))) == 3
+    np.testing.assert_array_equal(screen_components(problem, gap_safe_weights(near, 10.0), None), 0)
+    np.testing.assert_array_equal(screen_components(problem, gap_safe_weights(far, 0.0), 0.0), 0)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -155,7 +157,7 @@ def test_no_weights_that_a_gap_allows_take_a_pair_further_than_is_said(seed):
     rng, problem = np.random.default_rng(seed), problem_with_free_columns(0.4)
     q = 1.0 / rng.uniform(0.8, 1.2, 50) ** 2
     r, gap = np.sqrt(q), 1e-4
-    weights = weights_at(q, gap)
+    weights = gap_safe_weights(q, gap)
     X, free = problem.X.array(), np.flatnonzero(problem.c == 0.0)
 
     def pair(u, j, k):

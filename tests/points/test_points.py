@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from forms import Form
-from rationals import centred, fractions
+from rationals import centered, fractions
 
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
@@ -58,27 +58,27 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
     XW = X @ W
     q = np.sum(XW**2, axis=1)
     pull = X.T @ (XW / np.sqrt(q)[:, None])
-    gain, energy = points.gain_and_energy(W)
-    total, found_pull = points.roots_and_pull(W)
-    sums = points.sums_at(W, np.array([1e-12, 1e-2]))
+    gain, energy = points.mean_sqrt_and_mean(W)
+    total, found_pull = points.sqrt_sum_and_gradient(W)
+    sums = points.weighted_sums(W, np.array([1e-12, 1e-2]))
     pairs = [
         (points.array(), X),
         (points @ W, XW),
         (points @ W[:, 0], XW[:, 0]),
         (points @ scipy.sparse.csc_array(W), XW),
-        (points.products_with(Y), X.T @ Y / N),
-        (points.products_with(u), X.T @ u / N),
-        (points.energies(W), q),
-        (points.energies(scipy.sparse.csc_array(W)), q),
+        (points.rmatvec(Y), X.T @ Y / N),
+        (points.rmatvec(u), X.T @ u / N),
+        (points.quadratic_forms(W), q),
+        (points.quadratic_forms(scipy.sparse.csc_array(W)), q),
         ((gain, energy), (np.sqrt(q).mean(), q.mean())),
         (total, np.sqrt(q).sum()),
         (found_pull, pull),
-        (points.moment(u), X.T @ (u[:, None] * X) / N),
+        (points.weighted_gram(u), X.T @ (u[:, None] * X) / N),
         (points.second_moment(), X.T @ X / N),
         (points.mean_squares(), np.mean(X**2, axis=0)),
         (points.take(np.array([3, 8, 200])), X[[3, 8, 200]]),
-        (sums.moments[0], X.T @ (X / np.sqrt(q)[:, None])),
-        ((sums.roots, sums.squares), (np.sqrt(q).sum(), q.sum())),
+        (sums.grams[0], X.T @ (X / np.sqrt(q)[:, None])),
+        ((sums.sqrt_sum, sums.square_sum), (np.sqrt(q).sum(), q.sum())),
     ]
     if hasattr(points, "raw"):
         np.testing.assert_allclose(points.raw(), TABLE, atol=1e-14)
@@ -103,28 +103,28 @@ def test_every_form_knows_its_zeros(points_of):
 def test_the_sums_of_every_form_are_between_what_is_proved(points_of, sparse):
     points, G = points_of(TABLE), np.diag(RNG.uniform(0.5, 1.0, D))[:, :4]
     offset = RNG.standard_normal(4)
-    units = points.equal_units()
+    units = points.column_scales()
     norm = float(np.linalg.norm(G / units[:, None]) + np.linalg.norm(offset))
     factor = RoundedFactor(scipy.sparse.csc_array(G) if sparse else G, offset, units, norm, N)
-    gain, energy = points.energy_sums(factor)
-    rows = centred(TABLE) @ fractions(G) + fractions(offset)
+    gain, energy = points.sum_bounds(factor)
+    rows = centered(TABLE) @ fractions(G) + fractions(offset)
     q = (rows**2).sum(axis=1)
     assert gain <= float(np.sum(np.sqrt(q.astype(float)))) * (1.0 + 1e-14) < gain * (1.0 + 1e-9)
     assert float(sum(q)) * (1.0 - 1e-14) <= energy <= float(sum(q)) * (1.0 + 1e-9)
     y, v = np.where(RNG.random(N) < 0.5, 1.0, -1.0), RNG.standard_normal(D)
-    misfit = points.misfit(y, RoundedDirection(v, units, float(np.linalg.norm(v / units)), N))
-    exact = float(sum((fractions(y) - centred(TABLE) @ fractions(v)) ** 2)) / N
+    misfit = points.residual_bound(y, RoundedDirection(v, units, float(np.linalg.norm(v / units)), N))
+    exact = float(sum((fractions(y) - centered(TABLE) @ fractions(v)) ** 2)) / N
     assert exact * (1.0 - 1e-14) <= misfit <= exact * (1.0 + 1e-9)
 
 
 def test_weighted_points_are_rows_of_other_lengths():
-    shares = u / u.sum()
-    points = DensePoints(TABLE - shares @ TABLE, shares)
+    weights = u / u.sum()
+    points = DensePoints(TABLE - weights @ TABLE, weights)
     X = points.array()
-    np.testing.assert_allclose(points.mean_of(Y), shares @ Y)
-    np.testing.assert_allclose(points.mean_squares(), shares @ X**2)
-    np.testing.assert_allclose(points.weighed().second_moment(), X.T @ (shares[:, None] * X), atol=1e-14)
-    np.testing.assert_allclose(points.counted().gain_and_energy(U)[0], shares @ np.linalg.norm(X @ U, axis=1))
+    np.testing.assert_allclose(points.mean_of(Y), weights @ Y)
+    np.testing.assert_allclose(points.mean_squares(), weights @ X**2)
+    np.testing.assert_allclose(points.weighted_rows().second_moment(), X.T @ (weights[:, None] * X), atol=1e-14)
+    np.testing.assert_allclose(points.problem_rows().mean_sqrt_and_mean(U)[0], weights @ np.linalg.norm(X @ U, axis=1))
     equal = DensePoints(M)
-    assert equal.weighed() is equal
-    assert equal.counted() is equal
+    assert equal.weighted_rows() is equal
+    assert equal.problem_rows() is equal

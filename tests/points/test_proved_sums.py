@@ -7,22 +7,28 @@ import pytest
 from rationals import fractions
 
 from diffrac_cvx.points import floating_point as rounding
-from diffrac_cvx.points.floating_point import UNIT, sum_error
-from diffrac_cvx.points.links import Groups
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_groups, misfits, row_norms
+from diffrac_cvx.points.constraints import Chunklets
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
+from diffrac_cvx.points.proved_sums import (
+    RoundedDirection,
+    RoundedFactor,
+    chunklet_sum_bounds,
+    residual_bounds,
+    row_norms,
+)
 
 LARGE = 2.0**40  # a unit in which a column is small: what is off in proportion to the unit is nothing
 
 
 def one_group(n):
-    return Groups(np.zeros(n, dtype=int), np.ones(n), -1)
+    return Chunklets(np.zeros(n, dtype=int), np.ones(n), -1)
 
 
-def gain_of(x, factor, counts=None, groups=None):
+def sqrt_sum_of(x, factor, counts=None, chunklets=None):
     """The lower bound of the gain of one column."""
     table, n = x[:, None], len(x)
-    counts, groups = np.ones(n) if counts is None else counts, one_group(n) if groups is None else groups
-    return bounds_of_groups(table @ factor.features, row_norms(table, factor.units), factor, counts, groups)[0]
+    counts, chunklets = np.ones(n) if counts is None else counts, one_group(n) if chunklets is None else chunklets
+    return chunklet_sum_bounds(table @ factor.features, row_norms(table, factor.units), factor, counts, chunklets)[0]
 
 
 def one_column(g=1.0, offset=0.0, unit=LARGE, n=1):
@@ -31,10 +37,10 @@ def one_column(g=1.0, offset=0.0, unit=LARGE, n=1):
 
 def test_the_sum_of_linked_rows_that_loses_most_counts_its_length_times_their_sizes():
     """After one each row takes off less than half a unit: the computed sum is one, and the exact one is below."""
-    x = np.full(4000, -0.99 * UNIT / 2)
+    x = np.full(4000, -0.99 * UNIT_ROUNDOFF / 2)
     x[0] = 1.0
-    assert one_group(4000).add(x[:, None]) == 1.0
-    gain, exact = gain_of(x, one_column()), sum(fractions(x))
+    assert one_group(4000).signed_sums(x[:, None]) == 1.0
+    gain, exact = sqrt_sum_of(x, one_column()), sum(fractions(x))
     assert exact - Fraction(sum_error(8000)) <= Fraction(gain) <= exact
 
 
@@ -47,25 +53,25 @@ def test_linked_rows_that_cancel_count_what_each_product_is_off(unit):
     for x, y in zip(above[1:], below[:-1], strict=False):
         pair = np.array([max(x, y), -min(x, y)]) if x > y else np.array([x, -y])
         exact = abs(Fraction(pair[0]) + Fraction(pair[1])) * Fraction(1 / 3)
-        assert Fraction(gain_of(pair, one_column(1 / 3, unit=unit))) <= exact
+        assert Fraction(sqrt_sum_of(pair, one_column(1 / 3, unit=unit))) <= exact
         wrong += Fraction(abs(float(np.sum(pair * (1 / 3))))) > exact
     assert wrong > 0
 
 
 def test_the_root_of_linked_rows_counts_each_of_its_terms(monkeypatch):
     """With a coarse unit: products, centring and the sum of the rows, by their counts, and the root of their sum."""
-    monkeypatch.setattr(rounding, "UNIT", 2.0**-30)
+    monkeypatch.setattr(rounding, "UNIT_ROUNDOFF", 2.0**-30)
     rng, n, r, k, d = np.random.default_rng(0), 40, 300, 20, 3
     table, G, counts = rng.standard_normal((n, d)), rng.standard_normal((d, r)), rng.uniform(0.5, 2.0, n)
-    groups, offset = Groups(np.arange(n) // k, rng.choice([-1.0, 1.0], n), -1), rng.standard_normal(r)
+    chunklets, offset = Chunklets(np.arange(n) // k, rng.choice([-1.0, 1.0], n), -1), rng.standard_normal(r)
     for points in (1, 10**4):
         factor = RoundedFactor(G, offset, np.ones(d), float(np.linalg.norm(G) + np.linalg.norm(offset)), points)
         norms, rows = row_norms(table, factor.units), (table @ G + offset) * counts[:, None]
-        gain, energy = bounds_of_groups(table @ G, norms, factor, counts, groups)
-        roots, lengths = np.linalg.norm(groups.add(rows), axis=1), np.linalg.norm(rows, axis=1)
+        gain, energy = chunklet_sum_bounds(table @ G, norms, factor, counts, chunklets)
+        roots, lengths = np.linalg.norm(chunklets.signed_sums(rows), axis=1), np.linalg.norm(rows, axis=1)
         products = counts * (norms + 1.0) * factor.norm
-        centring = 4.0 * sum_error(points) * factor.norm * d**0.5 * np.sum(counts)
-        least = sum_error(d + r) * np.sum(products) + centring + sum_error(k + r) * np.sum(lengths)
+        centering = 4.0 * sum_error(points) * factor.norm * d**0.5 * np.sum(counts)
+        least = sum_error(d + r) * np.sum(products) + centering + sum_error(k + r) * np.sum(lengths)
         least += sum_error(r) * np.sum(roots)
         assert least <= np.sum(roots) - gain <= 1.1 * least
         assert energy >= np.sum(counts * np.sum((table @ G + offset) ** 2, axis=1)) + 2.0 * sum_error(d + r)
@@ -73,11 +79,13 @@ def test_the_root_of_linked_rows_counts_each_of_its_terms(monkeypatch):
 
 def test_linked_rows_of_which_rounding_hides_the_sum_have_a_root_of_zero():
     x = np.array([1.0, -1.0, 1.0, -1.0, 3.0])
-    groups = Groups(np.array([0, 0, 1, 1, 2]), np.ones(5), -1)
-    assert 3.0 - 1e-13 <= gain_of(x, one_column(unit=1.0), groups=groups) <= 3.0
+    chunklets = Chunklets(np.array([0, 0, 1, 1, 2]), np.ones(5), -1)
+    assert 3.0 - 1e-13 <= sqrt_sum_of(x, one_column(unit=1.0), chunklets=chunklets) <= 3.0
 
 
-def test_a_misfit_counts_the_rounding_of_its_target_in_proportion_to_what_is_left():
+def test_a_residual_bound_counts_the_rounding_of_its_target_in_proportion_to_what_is_left():
     """Targets are off by so many units of one and of the difference, which is rounded."""
-    found = misfits(np.array([-1e6]), np.zeros(1), np.array([1.0]), RoundedDirection(np.zeros(1), np.ones(1), 0.0, 1))
-    assert found[0] ** 0.5 - (1e6 + 1.0) >= UNIT * 1e6
+    found = residual_bounds(
+        np.array([-1e6]), np.zeros(1), np.array([1.0]), RoundedDirection(np.zeros(1), np.ones(1), 0.0, 1)
+    )
+    assert found[0] ** 0.5 - (1e6 + 1.0) >= UNIT_ROUNDOFF * 1e6

@@ -5,7 +5,7 @@ from functools import partial
 import cvxpy as cp
 import numpy as np
 import pytest
-from oracles import augmented, best_fit, gamma, labellings
+from oracles import augmented, best_fit, gamma, labelings
 from posed import direction_problem, proved_labels_value, proved_value
 from sparse_instances import instance, random_multipliers, random_partition, random_point
 
@@ -14,30 +14,34 @@ from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.certificates.certify import read_matrix
 from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.screening import weights_at
+from diffrac_cvx.certificates.screening import gap_safe_weights
 from diffrac_cvx.certificates.search import candidate_weights
 from diffrac_cvx.estimators.choice import (
-    Setting,
-    agreements,
+    GridSetting,
+    evaluate_half,
     follow_path,
-    judge_half,
-    squared_correlation,
+    pairwise_adjusted_rand,
+    weighted_squared_correlation,
 )
-from diffrac_cvx.machine.time_budget import Clock
+from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import as_data, as_weights
 from diffrac_cvx.points.reading import as_points, read_points
-from diffrac_cvx.points.streamed import BLOCK
-from diffrac_cvx.problem.penalties.structure import Weights
+from diffrac_cvx.points.streamed import BLOCK_ROWS
+from diffrac_cvx.problem.penalties.structure import PenaltyWeights
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
-from diffrac_cvx.rounding.caveats import find_reservations
-from diffrac_cvx.rounding.many_clusters import Halves, fit_scores, split_repeatedly
-from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, with_violated_direction
+from diffrac_cvx.rounding.diagnostics import find_diagnostics
+from diffrac_cvx.rounding.many_clusters import Bisection, fit_scores, split_repeatedly
+from diffrac_cvx.solvers.factored.augmented_lagrangian import append_violated_direction, one_block
 from diffrac_cvx.solvers.factored.components import lagrangian_of
-from diffrac_cvx.solvers.factored.growing import most_promising
+from diffrac_cvx.solvers.factored.parametrization import (
+    BlockParametrization,
+    FactorParametrization,
+    PreconditionedParametrization,
+)
+from diffrac_cvx.solvers.factored.parametrization import BlockPoint as BlockPoint
 from diffrac_cvx.solvers.factored.solver import multiplier_at
-from diffrac_cvx.solvers.factored.unknowns import BlockFactors, OneFactor, ScaledFactor
-from diffrac_cvx.solvers.factored.unknowns import Point as BlockPoint
+from diffrac_cvx.solvers.factored.working_set import select_initial_features
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
@@ -103,7 +107,7 @@ def test_the_reference_reads_the_weights_of_the_rows_off_its_multipliers():
     points = read_points(X, w)
     coordinates = scaled_coordinates(points.X, dc.Penalty(lam=0.05))
     terms = direction_terms(coordinates, 1.0)
-    objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value
+    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1.value
     cp.Problem(cp.Minimize(objective), terms.constraints).solve(solver="CLARABEL")
     V = terms.V.value[:3, :3]
     q = np.einsum("ij,jk,ik->i", coordinates.rows, V, coordinates.rows)
@@ -148,21 +152,21 @@ def test_whole_weights_give_what_repeated_rows_give_on_problems_of_every_kind(se
 def test_a_row_of_weight_0_is_left_out_but_has_labels(penalty):
     X, w = drawn(whole=False)
     X[np.argmin(w)] = 50.0
-    kept = w > 0
+    mask = w > 0
     found = dc.low_rank(X, 0.7, PENALTIES[penalty], sample_weight=w)
-    other = dc.low_rank(X[kept], 0.7, PENALTIES[penalty], sample_weight=w[kept])
+    other = dc.low_rank(X[mask], 0.7, PENALTIES[penalty], sample_weight=w[mask])
     assert (found.value, found.lower) == (other.value, other.lower)
     assert found.F.shape[0] == len(X)
-    np.testing.assert_allclose(found.F[kept] @ found.F[kept].T, other.F @ other.F.T, atol=1e-9)
+    np.testing.assert_allclose(found.F[mask] @ found.F[mask].T, other.F @ other.F.T, atol=1e-9)
     np.testing.assert_allclose(np.sum(found.F**2, axis=1), 1.0)
-    equal = dc.low_rank(X, 0.7, PENALTIES[penalty], sample_weight=2.0 * kept)
-    plain = dc.low_rank(X[kept], 0.7, PENALTIES[penalty])
+    equal = dc.low_rank(X, 0.7, PENALTIES[penalty], sample_weight=2.0 * mask)
+    plain = dc.low_rank(X[mask], 0.7, PENALTIES[penalty])
     assert (equal.value, equal.lower, equal.n_iter) == (plain.value, plain.lower, plain.n_iter)
     # Without an offset, a row of weight 0 opposite to another has the opposite row of F.
-    centre = (w / w.sum()) @ X
-    opposite = np.vstack([X, 2 * centre - X[kept][0]])
+    center = (w / w.sum()) @ X
+    opposite = np.vstack([X, 2 * center - X[mask][0]])
     F = dc.low_rank(opposite, penalty=PENALTIES[penalty], sample_weight=np.append(w, 0.0)).F
-    np.testing.assert_allclose(F[-1], -F[np.flatnonzero(kept)[0]], atol=1e-9)
+    np.testing.assert_allclose(F[-1], -F[np.flatnonzero(mask)[0]], atol=1e-9)
 
 
 @pytest.mark.parametrize("multiple", [7.3, 1e-300, 1e300])
@@ -173,7 +177,7 @@ def test_only_the_proportions_of_the_weights_count(multiple):
     other = dc.low_rank(X, 0.7, lam=0.05, sample_weight=w * multiple, tol=1e-6)
     np.testing.assert_allclose([found.value, found.lower], [other.value, other.lower], rtol=0, atol=1e-9)
     for shift in (2.0**-900, 2.0**900):
-        np.testing.assert_array_equal(as_weights(w, len(w)).shares, as_weights(w * shift, len(w)).shares)
+        np.testing.assert_array_equal(as_weights(w, len(w)).normalized, as_weights(w * shift, len(w)).normalized)
 
 
 @pytest.mark.parametrize("many", [False, True])
@@ -202,7 +206,7 @@ def test_components_are_found_and_proved_with_weights(nu):
     assert_meet(found, other, whole)
     assert len(set(found.components.found)) > 1
     np.testing.assert_array_equal(found.components.found, other.components.found)
-    np.testing.assert_array_equal(found.components.proved, other.components.proved)
+    np.testing.assert_array_equal(found.components.certified, other.components.certified)
     separated = dc.find_components(X, found, nu, penalty, sample_weight=w)
     assert len(set(separated)) > 1
     np.testing.assert_array_equal(separated, dc.find_components(repeated(X, w), found, nu, penalty))
@@ -211,14 +215,14 @@ def test_components_are_found_and_proved_with_weights(nu):
     assert again.n_iter < found.n_iter
 
 
-def test_a_small_weight_is_no_small_energy(monkeypatch):
+def test_a_small_weight_is_no_small_quadratic_form(monkeypatch):
     X, w = drawn(30, 3)
     points = read_points(X, np.where(w > 0, 1.0, 1e-9))
     problem = direction_problem(points.X, 0.5, dc.Penalty(lam=0.1))
-    q = problem.best_scale(np.eye(4)).q
+    q = problem.rescale(np.eye(4)).q
     assert q.min() < 1e-16 * q.mean()
     ((u, mean),) = candidate_weights(problem, q)
-    assert points.X.shares @ (1 / problem.user_weights(u)) == pytest.approx(mean)
+    assert points.X.weights @ (1 / problem.inverse_transform_weights(u)) == pytest.approx(mean)
     split = block_problem(problem)
     tried, ratios_at = [], Blocks.ratios_at
     monkeypatch.setattr(Blocks, "ratios_at", lambda self, *at: tried.append(at[0]) or ratios_at(self, *at))
@@ -234,7 +238,9 @@ def test_a_result_with_a_dual_is_certified_with_its_weights():
     assert np.all(found.u[w == 0] == 1.0)
     known = read_points(X, w)
     problem = direction_problem(known.X, 0.7, dc.Penalty(lam=0.01))
-    np.testing.assert_array_equal(problem.user_weights(read_matrix(problem, found, known)[1].u), found.u[w > 0])
+    np.testing.assert_array_equal(
+        problem.inverse_transform_weights(read_matrix(problem, found, known)[1].u), found.u[w > 0]
+    )
     points = np.column_stack([X - (w / w.sum()) @ X, np.ones(len(X))])[w > 0]
     q = np.einsum("ij,jk,ik->i", points, found.V, points)
     np.testing.assert_allclose(found.u[w > 0], 1 / np.sqrt(q), rtol=0.05)
@@ -260,16 +266,16 @@ def test_answers_in_closed_form_have_a_row_for_every_point(nu, penalty):
 
 
 @pytest.mark.parametrize(("nu", "penalty"), [(1.0, "none"), (0.3, "both")])
-def test_the_lower_bound_is_below_every_labelling(nu, penalty):
+def test_the_lower_bound_is_below_every_labeling(nu, penalty):
     rng = np.random.default_rng(3)
     X, w = rng.standard_normal((6, 2)), np.array([1.0, 2.0, 1.0, 3.0, 1.0, 2.0])
     a, c = PENALTIES[penalty].weights(2)
     rows = repeated(X, w)
     rows = rows - rows.mean(axis=0)
-    values = [best_fit(rows, repeated(y, w), nu, a, c) for y in labellings(6)]
+    values = [best_fit(rows, repeated(y, w), nu, a, c) for y in labelings(6)]
     result = dc.low_rank(X, nu, PENALTIES[penalty], sample_weight=w, tol=1e-7)
     assert result.lower <= min(values) + 1e-9
-    best = list(labellings(6))[int(np.argmin(values))]
+    best = list(labelings(6))[int(np.argmin(values))]
     found = dc.certify_labels(X, best, result, nu=nu, penalty=PENALTIES[penalty], sample_weight=w)
     assert found.objective == pytest.approx(min(values), abs=1e-6)
     assert found.gap >= 0.0
@@ -281,16 +287,16 @@ def test_proved_values_are_not_below_the_exact_ones(seed):
     X, w = 1e3 + rng.standard_normal((40, 3)) * [1.0, 1e3, 1e-2], rng.uniform(0.0, 1.0, 40) ** 8
     points, nu, (a, c) = read_points(X, w), 0.7, dc.Penalty(lam=0.1, ridge=0.1).weights(3)
     long, p = X.astype(np.longdouble), w.astype(np.longdouble) / w.astype(np.longdouble).sum()
-    centred = long - p @ long
+    centered = long - p @ long
     G = rng.standard_normal((4, 2)) / np.append(X.std(axis=0), 1.0)[:, None]
-    q = np.sum((np.column_stack([centred, np.ones(40, np.longdouble)]) @ G.astype(np.longdouble)) ** 2, axis=1)
+    q = np.sum((np.column_stack([centered, np.ones(40, np.longdouble)]) @ G.astype(np.longdouble)) ** 2, axis=1)
     V = G[:3].astype(np.longdouble) @ G[:3].T
     offset = np.longdouble(nu) / (1 - np.longdouble(nu)) * np.sum(G[3].astype(np.longdouble) ** 2)
     exact = 1 - 2 * p @ np.sqrt(q) + p @ q + a**2 @ np.diag(V) + c @ np.abs(V) @ c + offset
     proved = proved_value(points.X, nu, dc.Penalty(a, c), G)
     assert exact <= proved <= exact + 1e-10 * (1 + exact)
     y, v = np.where(rng.random(40) < 0.5, 1.0, -1.0), rng.standard_normal(3) / X.std(axis=0)
-    misfit = p @ (y - p @ y - centred @ v.astype(np.longdouble)) ** 2
+    misfit = p @ (y - p @ y - centered @ v.astype(np.longdouble)) ** 2
     exact = misfit + nu * (p @ y) ** 2 + np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2
     proved = proved_labels_value(points.X, y, v, nu, a, c)
     assert exact <= proved <= exact + 1e-9 * (1 + exact)
@@ -304,11 +310,11 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed, we
     points = read_points(X, w)
     problem = direction_problem(points.X, nu, penalty)
     V = dc.low_rank(X, nu, penalty, tol=1e-8, max_iter=3000, sample_weight=w).V
-    best = np.sqrt(problem.best_scale(problem.from_user(V)).q)
-    point = problem.best_scale(np.random.default_rng(seed).standard_normal((problem.X.shape[1], 3)))
-    r, gap = np.sqrt(point.q), point.value - problem.best_scale(problem.from_user(V)).value
+    best = np.sqrt(problem.rescale(problem.transform_matrix(V)).q)
+    point = problem.rescale(np.random.default_rng(seed).standard_normal((problem.X.shape[1], 3)))
+    r, gap = np.sqrt(point.q), point.value - problem.rescale(problem.transform_matrix(V)).value
     assert gap >= np.mean((r - best) ** 2 / best) - 1e-6
-    u, weights, proved = weights_at(point.q, point.value - bracket(problem, point).lower)
+    u, weights, proved = gap_safe_weights(point.q, point.value - bracket(problem, point).lower)
     np.testing.assert_allclose(u, 1 / r)
     least = 1 / (weights * r**2)  # of the optimal roots
     assert np.all(least <= best * (1 + 1e-3))
@@ -323,11 +329,11 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed, we
 
 def lagrangian_at(unknowns, U):
     """Value, slope and direction that is added, in the coordinates of the factor."""
-    Y, lagrangian = unknowns.unknown(U), one_block(unknowns)
+    Y, lagrangian = unknowns.params_of(U), one_block(unknowns)
     _, value, slope = lagrangian.point(Y)
-    if isinstance(unknowns, ScaledFactor):  # its coordinates have either sign
+    if isinstance(unknowns, PreconditionedParametrization):  # its coordinates have either sign
         slope = np.abs(np.linalg.lstsq(unknowns.T.T, slope, rcond=None)[0])
-    grown = unknowns.factor(with_violated_direction(unknowns, Y, lagrangian.multiplier(Y)[0]))
+    grown = unknowns.factor(append_violated_direction(unknowns, Y, lagrangian.multiplier(Y)[0]))
     return value, slope, grown @ grown.T
 
 
@@ -337,17 +343,19 @@ def pieces(P, clusters):
     U, units = rng.standard_normal((6, 3)), rng.uniform(1.0, 40.0, 6)
     whole, part = (direction_problem(P, nu, dc.Penalty(lam=0.05, ridge=0.1)) for nu in (1.0, 0.6))
     y, X = np.where(clusters > 1, 1.0, -1.0), P.array()
-    scores = fit_scores(X, clusters, Weights(np.full(5, 0.1), np.zeros(5)), P.shares)
-    split = follow_path(P, [Setting(0.0, 0.5, 1.0)], tol=1e-3, clock=Clock(None))[0].split
-    yield "features tried first", most_promising(whole, 3)
-    yield "multiplier", multiplier_at(whole, whole.best_scale(U[:5]).q)
-    yield from zip(("value", "slope", "added"), lagrangian_at(OneFactor(part), U), strict=True)
-    yield from zip(("value", "slope", "added"), lagrangian_at(ScaledFactor(part, units), U), strict=True)
+    scores = fit_scores(X, clusters, PenaltyWeights(np.full(5, 0.1), np.zeros(5)), P.weights)
+    split = follow_path(P, [GridSetting(0.0, 0.5, 1.0)], tol=1e-3, timer=Timer(None))[0].partition
+    yield "features tried first", select_initial_features(whole, 3)
+    yield "multiplier", multiplier_at(whole, whole.rescale(U[:5]).q)
+    yield from zip(("value", "slope", "added"), lagrangian_at(FactorParametrization(part), U), strict=True)
+    yield from zip(
+        ("value", "slope", "added"), lagrangian_at(PreconditionedParametrization(part, units), U), strict=True
+    )
     yield from (("clusters", scores.coef), ("levels", scores.intercept))
     yield from (("split", split.v), ("threshold", split.functions.intercept))
-    shares = np.full(len(P), 1.0 / len(P)) if P.shares is None else P.shares
-    yield "correlation", squared_correlation(X[:, 2], y, shares)
-    yield "separation", separation(X, y, shares) / (len(X) if P.shares is None else 1 / np.mean(shares))
+    point_weights = np.full(len(P), 1.0 / len(P)) if P.weights is None else P.weights
+    yield "correlation", weighted_squared_correlation(X[:, 2], y, point_weights)
+    yield "separation", separation(X, y, point_weights) / (len(X) if P.weights is None else 1 / np.mean(point_weights))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -379,19 +387,19 @@ def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
         at = BlockPoint(weights, intercepts @ turn.T, turn @ rest, factors)
         blocks = Blocks(split, partition)
         _, value, slope = lagrangian_of(blocks, at, multipliers).point(at.flat())
-        _, claim = BlockFactors(blocks, at).claim(at, multipliers)
+        _, claim = BlockParametrization(blocks, at).certificate(at, multipliers)
         found.append([value, slope[: len(weights)], claim.value, claim.ratios.inverse_mean, claim.ratios.bound])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
 
 
 def test_weights_follow_their_rows_from_block_to_block():
-    X, w = drawn(2 * BLOCK + 500, 2)
+    X, w = drawn(2 * BLOCK_ROWS + 500, 2)
     points, G = read_points(X, w + np.arange(len(w)) / len(w)), np.eye(2, 1)
     problem = direction_problem(points.X, 1.0, dc.Penalty(c=0.1))
     lengths = np.abs(points.X.array() * problem.scale @ G)
-    total, pull = problem.X.roots_and_pull(G)
-    assert total == pytest.approx(len(points.X) * points.X.shares @ lengths[:, 0])
+    total, pull = problem.X.sqrt_sum_and_gradient(G)
+    assert total == pytest.approx(len(points.X) * points.X.weights @ lengths[:, 0])
     np.testing.assert_allclose(pull, problem.X.array().T @ np.sign(problem.X.array() @ G))
     value = weighted_objective(X, w + np.arange(len(w)) / len(w), G @ G.T, 1.0, 0.0, 0.1)
     assert proved_value(points.X, 1.0, dc.Penalty(c=0.1), G) == pytest.approx(value, abs=1e-9)
@@ -402,10 +410,10 @@ def test_roundings_of_weighted_rows_are_those_of_repeated_rows(seed):
     X, w = drawn(25, 6, seed)
     X, w = X[w > 0] + 0.3, w[w > 0]
     F, p = X / np.linalg.norm(X, axis=1, keepdims=True), w / w.sum()
-    k_means = partial(dc.rounding.kmeans_clusters, k=4, restarts=2, rng=seed)
+    k_means = partial(dc.rounding.kmeans_rows, n_clusters=4, n_init=2, rng=seed)
     by_chance = partial(dc.rounding.goemans_williamson, rng=0)
     for function in (*dc.rounding.ROUNDINGS.values(), by_chance, k_means):
-        np.testing.assert_array_equal(repeated(function(F, shares=p), w), function(repeated(F, w)))
+        np.testing.assert_array_equal(repeated(function(F, sample_weight=p), w), function(repeated(F, w)))
 
 
 def test_weighted_two_means_is_the_best_of_all_splits():
@@ -413,21 +421,21 @@ def test_weighted_two_means_is_the_best_of_all_splits():
         rng = np.random.default_rng(seed)
         x, p = np.round(rng.standard_normal(9), 1), rng.dirichlet(np.full(9, 0.5))
         costs = []
-        for y in labellings(9):
+        for y in labelings(9):
             means = {side: p[y == side] @ x[y == side] / p[y == side].sum() for side in set(y)}
             costs.append(p @ (x - np.array([means[side] for side in y])) ** 2)
-        y = dc.rounding.two_means(x, p)
-        centre = np.where(y > 0, p[y > 0] @ x[y > 0] / p[y > 0].sum(), p[y < 0] @ x[y < 0] / p[y < 0].sum())
-        assert p @ (x - centre) ** 2 == pytest.approx(min(costs), abs=1e-12)
-    assert np.all(dc.rounding.two_means(np.ones(3), np.array([0.5, 0.3, 0.2])) == 1.0)
+        y = dc.rounding.kmeans_1d(x, p)
+        center = np.where(y > 0, p[y > 0] @ x[y > 0] / p[y > 0].sum(), p[y < 0] @ x[y < 0] / p[y < 0].sum())
+        assert p @ (x - center) ** 2 == pytest.approx(min(costs), abs=1e-12)
+    assert np.all(dc.rounding.kmeans_1d(np.ones(3), np.array([0.5, 0.3, 0.2])) == 1.0)
 
 
 def test_the_cluster_with_most_to_gain_by_weight_is_split_first():
     points = np.array([0.0, 1.0, 10.0, 11.0])[:, None]
 
-    def halve(part, shares):
+    def halve(part, weights):
         middle = part.mean()
-        return Halves(np.ones(1), -middle, 0.5) if len(part) > 1 else None
+        return Bisection(np.ones(1), -middle, 0.5) if len(part) > 1 else None
 
     for heavy, cluster in ((0, 0), (3, 1)):
         w = np.ones(4)
@@ -443,20 +451,25 @@ def test_agreements_of_weighted_points_are_those_of_very_many():
     X, w = drawn(30, 3)
     X, w = X[w > 0], w[w > 0]
     p, labels = w / w.sum(), np.where(X.T > 0.2, 1.0, -1.0)
-    np.testing.assert_allclose(agreements(labels, p), agreements(np.tile(repeated(labels.T, w).T, 200)), atol=1e-3)
+    np.testing.assert_allclose(
+        pairwise_adjusted_rand(labels, p), pairwise_adjusted_rand(np.tile(repeated(labels.T, w).T, 200)), atol=1e-3
+    )
     single = np.vstack([labels[:1], np.ones((1, len(X)))])
-    np.testing.assert_array_equal(agreements(single, p), [[1.0, 0.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(pairwise_adjusted_rand(single, p), [[1.0, 0.0], [0.0, 0.0]])
 
 
-def test_reservations_look_at_the_weight_of_a_cluster_and_not_at_its_points():
+def test_diagnostics_look_at_the_weight_of_a_cluster_and_not_at_its_points():
     X = np.concatenate([np.random.default_rng(0).normal(0.0, 0.1, 60), [5.0]])[:, None]
     labels, heavy = (X[:, 0] > 2.0).astype(float), np.append(np.ones(60), 60.0)
     known = {"nu": 1.0, "penalty": dc.Penalty()}
 
     def kinds(weights):
         result = dc.low_rank(X, sample_weight=weights)
-        shares = None if weights is None else weights / weights.sum()
-        return {found.kind: found.says for found in find_reservations(X, labels, result, **known, shares=shares)}
+        point_weights = None if weights is None else weights / weights.sum()
+        return {
+            found.code: found.message
+            for found in find_diagnostics(X, labels, result, **known, sample_weight=point_weights)
+        }
 
     assert "one point:" in kinds(None)["few points"]
     assert "few points" not in kinds(heavy)
@@ -464,8 +477,8 @@ def test_reservations_look_at_the_weight_of_a_cluster_and_not_at_its_points():
     labels = (light < 1.0).astype(float)
     assert "of the weight" in kinds(light)["few points"]
     model = dc.DiffracClustering()
-    assert [found.kind for found in model.fit(X).reservations_] == ["few points"]
-    assert model.fit(X, sample_weight=heavy).reservations_ == ()
+    assert [found.code for found in model.fit(X).diagnostics_] == ["few points"]
+    assert model.fit(X, sample_weight=heavy).diagnostics_ == ()
 
 
 # The estimators
@@ -531,17 +544,17 @@ def test_paths_refuse_weights_in_words(path):
 
 
 def test_what_a_half_says_is_what_it_says_with_repeated_rows():
-    known = {"tol": 1e-3, "clock": Clock(None)}
+    known = {"tol": 1e-3, "timer": Timer(None)}
     for seed in range(3):
         X, w = np.random.default_rng(seed).standard_normal((30, 2)), drawn(30, 2, seed)[1]
         X, w = X[w > 0], w[w > 0]
         points, halves = read_points(X, w).X, np.array_split(np.random.default_rng(seed).permutation(len(X)), 2)
         places = np.split(np.arange(int(w.sum())), np.cumsum(w).astype(int)[:-1])
-        entries = follow_path(points, [Setting(0.0, 0.5, 1.0)], **known)
-        (found,) = judge_half(points, tuple(halves), entries, **known)
+        entries = follow_path(points, [GridSetting(0.0, 0.5, 1.0)], **known)
+        (found,) = evaluate_half(points, tuple(halves), entries, **known)
         rows = as_points(repeated(X, w))
         same = tuple(np.concatenate([places[i] for i in half]) for half in halves)
-        (other,) = judge_half(rows, same, follow_path(rows, [Setting(0.0, 0.5, 1.0)], **known), **known)
+        (other,) = evaluate_half(rows, same, follow_path(rows, [GridSetting(0.0, 0.5, 1.0)], **known), **known)
         assert found.separation == pytest.approx(other.separation, abs=1e-6)
         assert found.agreement == pytest.approx(other.agreement, abs=0.1)  # of pairs with replacement
 
@@ -551,9 +564,9 @@ def test_a_light_cluster_is_no_choice():
     w = np.append(np.ones(30), np.full(3, 0.01))
     for weights, kinds in ((None, ()), (w, ("few points",))):
         points = read_points(X, weights).X
-        (entry,) = follow_path(points, [Setting(0.0, 0.0, 1.0)], tol=1e-3, clock=Clock(None))
+        (entry,) = follow_path(points, [GridSetting(0.0, 0.0, 1.0)], tol=1e-3, timer=Timer(None))
         np.testing.assert_array_equal(entry.labels == entry.labels[-1], X[:, 0] == 5.0)
-        assert tuple(found.kind for found in entry.reservations) == kinds
+        assert tuple(found.code for found in entry.diagnostics) == kinds
 
 
 def test_the_choice_of_parameters_takes_weights():
@@ -574,7 +587,7 @@ def test_the_choice_of_parameters_takes_weights():
     alone = dc.DiffracClustering(**model.best_params_).fit(X, sample_weight=w)
     np.testing.assert_allclose(model.coef_, alone.coef_)
     signs = 2.0 * table["labels"][:, w > 0] - 1.0
-    np.testing.assert_allclose(table["consensus"], agreements(signs, w[w > 0] / w.sum())[0, 1])
+    np.testing.assert_allclose(table["consensus"], pairwise_adjusted_rand(signs, w[w > 0] / w.sum())[0, 1])
 
 
 # What is refused

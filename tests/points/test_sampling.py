@@ -11,16 +11,16 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import bracket, certify_in_one_pass
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
-from diffrac_cvx.machine import time_budget
+from diffrac_cvx.machine import deadlines
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.factors import squared
-from diffrac_cvx.points.linear_algebra import moment
+from diffrac_cvx.points.factors import outer_product
+from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block
-from diffrac_cvx.solvers.factored.unknowns import OneFactor
+from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 
 RNG = np.random.default_rng(10)
 PENALTIES = {
@@ -55,22 +55,22 @@ def factor(problem, seed=0):
 def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     dense, rows = both_problems(nu, penalty)
     assert isinstance(rows.X, StreamedRows)
-    V = squared(dense.user_factor(factor(dense)))
-    one, other = (problem.best_scale(problem.from_user(V)) for problem in (dense, rows))
+    V = outer_product(dense.inverse_transform(factor(dense)))
+    one, other = (problem.rescale(problem.transform_matrix(V)) for problem in (dense, rows))
     assert other.value == pytest.approx(one.value, abs=1e-12)
-    q = rows.X.energies(other.U)
+    q = rows.X.quadratic_forms(other.U)
     np.testing.assert_allclose(q, one.q, rtol=1e-10)
-    found = certify_in_one_pass(rows, other.U, None, guess=True)
+    found = certify_in_one_pass(rows, other.U, None, search=True)
     assert found.bounds.lower == pytest.approx(bracket(dense, one).lower, abs=1e-9)
     assert found.bounds.upper == pytest.approx(one.value, abs=1e-12)
-    np.testing.assert_allclose(found.M, moment(rows.X.array(), 1 / np.sqrt(q)), atol=1e-10)
+    np.testing.assert_allclose(found.M, weighted_gram(rows.X.array(), 1 / np.sqrt(q)), atol=1e-10)
 
 
 def test_two_threads_give_the_sums_of_one():
     rows = as_rows(data(n=7001))
     problem = direction_problem(rows, 0.7, dc.Penalty.l1(1e-2))
     shared = direction_problem(replace(rows, threads=2), 0.7, dc.Penalty.l1(1e-2))
-    U = problem.best_scale(factor(problem)).U
+    U = problem.rescale(factor(problem)).U
     one, two = (certify_in_one_pass(problem, U, None) for problem in (problem, shared))
     assert two.point.value == pytest.approx(one.point.value, abs=1e-14)
     np.testing.assert_allclose(two.M, one.M, rtol=1e-12, atol=1e-14)
@@ -78,7 +78,7 @@ def test_two_threads_give_the_sums_of_one():
     assert [len(part) for part in shared.X.parts()] == [4000, 3001]
 
 
-def test_centring_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_column_is_constant():
+def test_centering_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_column_is_constant():
     X = RNG.standard_normal((5001, 4)) * [1.0, 1e3, 1e-3, 1.0] + [1e7, 0.0, 5.0, 0.1]
     X[:, 3] = 0.1
     with pytest.warns(DegenerateDataWarning, match=r"\[3\]"):
@@ -96,18 +96,18 @@ def test_centring_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_col
 @every_penalty
 def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     rows = direction_problem(as_rows(data()), nu, penalty)
-    U = rows.best_scale(factor(rows)).U
+    U = rows.rescale(factor(rows)).U
     last = certify_in_one_pass(rows, U, None)
     sample = DensePoints(rows.X.take(np.arange(0, 3000, 3)))
     small = sampling.surrogate(rows, sample, last)
-    expected = one_block(OneFactor(rows)).point(last.point.U).gradient
-    gradient = one_block(OneFactor(small)).point(last.point.U).gradient
+    expected = one_block(FactorParametrization(rows)).point(last.point.U).gradient
+    gradient = one_block(FactorParametrization(small)).point(last.point.U).gradient
     np.testing.assert_allclose(gradient, expected, atol=1e-12)
 
 
 @every_nu
 @every_penalty
-def test_samples_lead_to_the_optimum_of_all_rows(few_are_many, nu, penalty):
+def test_samples_lead_to_the_optimum_of_all_rows(sample_small_tables, nu, penalty):
     X = data()
     found = dc.low_rank(X, nu, penalty, tol=1e-6)
     reference = dc.fista(X, nu, penalty, tol=1e-4)
@@ -120,7 +120,7 @@ def test_samples_lead_to_the_optimum_of_all_rows(few_are_many, nu, penalty):
     np.testing.assert_allclose(np.sum(found.F**2, axis=1), 1.0, atol=1e-12)
 
 
-def test_every_bracket_on_the_way_is_valid(few_are_many):
+def test_every_bracket_on_the_way_is_valid(sample_small_tables):
     X, penalty = data(n=2000, d=4), dc.Penalty.l1(0.02)
     reference = dc.fista(X, penalty=penalty, tol=1e-4)
     for line in dc.low_rank(X, penalty=penalty, tol=1e-8).history:
@@ -149,7 +149,9 @@ ODD = {
 @pytest.mark.parametrize("X", ODD.values(), ids=ODD)
 def test_odd_data_are_solved_by_samples_as_without(monkeypatch, X, penalty, nu):
     plain = dc.low_rank(X, nu, penalty, tol=1e-5)
-    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, many=2, fewest=20, rows_per_square=2))
+    monkeypatch.setattr(
+        sampling, "SAMPLES", replace(sampling.SAMPLES, min_rows=2, min_sample_rows=20, rows_per_square=2)
+    )
     monkeypatch.setattr(sampling, "many_rows", lambda n, d: True)
     found = dc.low_rank(X, nu, penalty, tol=1e-5)
     assert found.gap <= 1e-5
@@ -158,7 +160,7 @@ def test_odd_data_are_solved_by_samples_as_without(monkeypatch, X, penalty, nu):
     assert np.isfinite(found.F).all()
 
 
-def test_a_warm_start_is_certified_by_the_first_pass(few_are_many):
+def test_a_warm_start_is_certified_by_the_first_pass(sample_small_tables):
     X, penalty = data(), dc.Penalty.l1(1e-2)
     first = dc.low_rank(X, penalty=penalty, tol=1e-6)
     again = dc.low_rank(X, penalty=penalty, tol=1e-5, start=first)
@@ -168,7 +170,7 @@ def test_a_warm_start_is_certified_by_the_first_pass(few_are_many):
     assert again.gap <= 1e-5
 
 
-def test_a_limit_is_kept_inside_a_pass(few_are_many):
+def test_a_limit_is_kept_inside_a_pass(sample_small_tables):
     left = []
 
     def poll():
@@ -177,13 +179,13 @@ def test_a_limit_is_kept_inside_a_pass(few_are_many):
             raise TimeoutError
 
     problem = direction_problem(as_rows(data(n=20_000)), 1.0, dc.Penalty.l1(1e-2))
-    with pytest.raises(TimeoutError), time_budget.spend(time_budget.Budget(lambda: np.inf, poll)):
-        next(sampling.iterates(problem, 1e-5, 100))
+    with pytest.raises(TimeoutError), deadlines.time_limited(deadlines.Deadline(lambda: np.inf, poll)):
+        next(sampling.sampling_iterates(problem, 1e-5, 100))
     result = dc.low_rank(data(), tol=1e-12, time_limit=1e-9)
     assert 0.0 <= result.lower <= result.upper <= 1.0
 
 
-def test_F_is_made_when_it_is_read_and_not_from_a_table_that_has_changed(few_are_many):
+def test_F_is_made_when_it_is_read_and_not_from_a_table_that_has_changed(sample_small_tables):
     X = data()
     result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-2), tol=1e-4)
     copy = pickle.loads(pickle.dumps(result))
@@ -207,8 +209,8 @@ def test_the_memory_is_that_of_the_table_and_not_of_copies():
 
 
 @every_nu
-def test_components_take_over_from_the_samples_and_say_what_is_proved(few_are_many, monkeypatch, nu):
-    monkeypatch.setattr(sampling, "iterates", lambda *arguments: iter(()))
+def test_components_take_over_from_the_samples_and_say_what_is_proved(sample_small_tables, monkeypatch, nu):
+    monkeypatch.setattr(sampling, "sampling_iterates", lambda *arguments: iter(()))
     result = dc.low_rank(data(), nu, dc.Penalty(c=1.0), tol=1e-6)
     assert result.gap <= 1e-6
     assert str(result.components) == "V is diagonal, and every optimal V is proved to be"

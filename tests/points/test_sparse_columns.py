@@ -14,7 +14,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.proved_sums import RoundedFactor
-from diffrac_cvx.points.reading import as_points, as_rows, moment_of_products, rank_of
+from diffrac_cvx.points.reading import as_points, as_rows, gram_of_products, rank_of
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns
 from diffrac_cvx.points.streamed import StreamedRows
 from experiments.stress.exact import direction_value
@@ -51,26 +51,26 @@ def test_a_sparse_matrix_and_a_row_do_what_their_array_does(size):
         (X.array(), M),
         (X @ U, M @ U),
         (X @ scipy.sparse.csc_array(U), M @ U),
-        (X.row_sums(u), u @ M),
-        (X.products_with(u), M.T @ u / n),
+        (X.weighted_row_sum(u), u @ M),
+        (X.rmatvec(u), M.T @ u / n),
         (X.scaled(factors).array(), M * factors),
         (X.columns(np.array([4, 0])).array(), M[:, [4, 0]]),
         (X.dense_columns(np.array([4, 0])), M[:, [4, 0]]),
         (X.rows(rows).array(), M[rows]),
         (X.rows(slice(5, 9)).array(), M[5:9]),
         (X.squares().array(), M**2),
-        (X.moment(u), gram / n),
-        (X.energies(U), np.sum((M @ U) ** 2, axis=1)),
+        (X.weighted_gram(u), gram / n),
+        (X.quadratic_forms(U), np.sum((M @ U) ** 2, axis=1)),
         (X.in_basis(U).array(), M @ U),
-        (X.mean_sizes(), np.mean(np.abs(M), axis=0)),
+        (X.mean_abs(), np.mean(np.abs(M), axis=0)),
         (X.gram(u), gram),
         (X.gram(u, slice(0, 2), slice(2, 5)), gram[:2, 2:]),
         (X.pair_sums(u, j, k), gram[j, k]),
-        (X.beside(F).array(), np.column_stack([M, F])),
-        (X.beside(F[:, :0]).array(), M),
+        (X.hstack(F).array(), np.column_stack([M, F])),
+        (X.hstack(F[:, :0]).array(), M),
         (X.with_offset().array(), np.column_stack([M, np.ones(n)])),
         (X.second_moment(), M.T @ M / n),
-        (moment_of_products(X, U), (M @ U).T @ (M @ U) / n),
+        (gram_of_products(X, U), (M @ U).T @ (M @ U) / n),
     ]
     assert X.shape == M.shape
     for found, expected in pairs:
@@ -88,20 +88,22 @@ def test_sums_of_sparse_columns_count_their_entries_and_the_row_apart(ratio):
     S = np.array([[ratio, ratio, 0.0], [0.0, ratio, ratio], [ratio, 0.0, ratio], [0.0, 0.0, 0.0]]) * r
     X, apart = SparseColumns(scipy.sparse.csc_array(S), r), np.abs(S) + np.abs(r)
     u, units = np.array([0.5, 2.0, 1.0, 3.0]), np.array([1.0, 0.5, 4.0])
-    assert np.all(X.terms(X.squares().row_sums(u), u.sum()) >= u @ apart**2)
-    assert np.all(X.terms(X.squares().row_sums(u)[[2, 0]], u.sum(), [2, 0]) >= (u @ apart**2)[[2, 0]])
+    assert np.all(X.absolute_sum_bound(X.squares().weighted_row_sum(u), u.sum()) >= u @ apart**2)
+    assert np.all(
+        X.absolute_sum_bound(X.squares().weighted_row_sum(u)[[2, 0]], u.sum(), [2, 0]) >= (u @ apart**2)[[2, 0]]
+    )
     assert np.all(X.row_norms(units) >= np.linalg.norm(apart * units, axis=1))
 
 
-def test_energies_of_sparse_rows_count_what_they_are_made_of_each_where_the_others_are_nothing(monkeypatch):
+def test_quadratic_forms_of_sparse_rows_count_what_they_are_made_of_each_where_the_others_are_nothing(monkeypatch):
     """In a coarse unit: the entries' squares, the row's, which are added and taken off again, and the products."""
-    monkeypatch.setattr(floating_point, "UNIT", 2.0**-30)
+    monkeypatch.setattr(floating_point, "UNIT_ROUNDOFF", 2.0**-30)
     d, n, G = 50, 4, scipy.sparse.eye_array(50, format="csc")
 
     def off(S, r, norm):
         X = SparseColumns(scipy.sparse.csc_array(np.full((n, d), S)), np.full(d, r))
         factor = RoundedFactor(G, np.zeros(d), np.ones(d), norm, n)
-        lower, upper = X.energy_bounds(factor)
+        lower, upper = X.quadratic_form_bounds(factor)
         exact = d * (S + r) ** 2
         assert np.all(lower <= exact)
         return upper - exact, factor.errors(X.row_norms(np.ones(d)))
@@ -112,7 +114,7 @@ def test_energies_of_sparse_rows_count_what_they_are_made_of_each_where_the_othe
     assert np.all(alone >= products**2)
     assert np.all(products > sum_error(2 * d))
     X = SparseColumns(scipy.sparse.csc_array(np.full((n, d), 3.0)), np.zeros(d))
-    gain, energy = X.energy_sums(RoundedFactor(np.eye(d), np.zeros(d), np.ones(d), d**0.5, n))  # not sparse
+    gain, energy = X.sum_bounds(RoundedFactor(np.eye(d), np.zeros(d), np.ones(d), d**0.5, n))  # not sparse
     least = sum_error(2 * d) * (3.0 * d**0.5 + 1.0) * d**0.5
     assert n * least <= n * 3.0 * d**0.5 - gain
     assert energy >= n * (3.0 * d**0.5 + least) ** 2
@@ -138,7 +140,7 @@ def far_from_zero(n=40, d=4):
     return points
 
 
-def test_sparse_columns_are_centred_as_the_array_is():
+def test_sparse_columns_are_centered_as_the_array_is():
     points = far_from_zero()
     exact = [sum(map(Fraction, column)) / len(points) for column in points.T.tolist()]
     found = as_sparse_columns(scipy.sparse.csr_array(points))
@@ -193,7 +195,7 @@ def test_an_upper_bound_of_rows_that_forgets_rounding_is_found_out(monkeypatch):
     assert Fraction(proved_value(as_rows(scipy.sparse.csr_array(points)), 1.0, dc.Penalty(), G)) < exact
 
 
-def test_rows_of_sparse_columns_have_moments_that_are_summed_by_blocks():
+def test_rows_of_sparse_columns_have_weighted_grams_that_are_summed_by_blocks():
     """What `StreamedRows` proves counts on the rounding of such sums, which is not that of sparse products."""
     columns = as_sparse_columns(scipy.sparse.csr_array(without_small_entries()))
     rows = as_points(columns)

@@ -9,12 +9,12 @@ import oracles
 import pytest
 from rationals import fractions, is_semidefinite
 
-from diffrac_cvx.points.floating_point import UNIT, sum_error
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
 from diffrac_cvx.problem.penalties.absolute import Absolute
-from diffrac_cvx.problem.penalties.between import Between
 from diffrac_cvx.problem.penalties.groups import GroupNorms, largest_singular_values
-from diffrac_cvx.problem.penalties.signs import Signs
-from diffrac_cvx.problem.penalties.structure import Structure
+from diffrac_cvx.problem.penalties.off_diagonal import OffDiagonalDual
+from diffrac_cvx.problem.penalties.signs import SignConstraints
+from diffrac_cvx.problem.penalties.structure import PenaltyStructure
 from experiments.stress.exact import DIGITS, exact, group_penalty
 
 EDGES = (0.0, 1e-12, 1e-6, 1e-3, 1.0)  # of a singular value to the largest
@@ -63,17 +63,17 @@ def draw_multiplier(rng, c, labels):
     return np.triu(C) + np.triu(C, 1).T
 
 
-class Splits(Signs):
+class Splits(SignConstraints):
     """Known signs that keep the part of the last projection that is in the other penalty's set."""
 
-    def project(self, C):
-        project, kept = self.base.project, []
-        self.base.project = lambda part: kept.append(project(part)) or kept[-1]
+    def project_safe(self, C):
+        project, projected = self.base.project_safe, []
+        self.base.project_safe = lambda part: projected.append(project(part)) or projected[-1]
         try:
-            return super().project(C)
+            return super().project_safe(C)
         finally:
-            self.inner = kept[-1]
-            del self.base.project
+            self.inner = projected[-1]
+            del self.base.project_safe
 
 
 def draw_factor(rng, known):
@@ -115,7 +115,7 @@ def test_the_value_of_group_norms_is_off_by_no_more_than_is_said(number):
         context.prec = DIGITS
         rows = exact(U)
         off = abs(Decimal(penalty.value(U)) - group_penalty(rows @ rows.T, exact(c), labels))
-    assert off <= Decimal(penalty.error_of_value(U))
+    assert off <= Decimal(penalty.value_error_bound(U))
 
 
 @pytest.mark.parametrize("shape", [(1, 4000), (4000, 1)])
@@ -131,7 +131,7 @@ def test_a_projected_multiplier_is_in_the_set_of_group_norms_to_the_last_bit():
     rng = np.random.default_rng(0)
     for _ in range(100):
         labels, c = draw_groups(rng)
-        assert is_in_dual_set(GroupNorms(c, labels).project(draw_multiplier(rng, c, labels)), c, labels)
+        assert is_in_dual_set(GroupNorms(c, labels).project_safe(draw_multiplier(rng, c, labels)), c, labels)
 
 
 def test_a_projected_multiplier_of_known_signs_is_a_sum_of_one_in_the_set_and_one_that_takes_off():
@@ -143,7 +143,7 @@ def test_a_projected_multiplier_of_known_signs_is_a_sum_of_one_in_the_set_and_on
             continue
         in_groups = len(np.unique(labels)) < len(labels) and rng.integers(2)
         penalty = Splits(GroupNorms(c, labels) if in_groups else Absolute(c), known)
-        C = penalty.project(draw_multiplier(rng, c, labels))
+        C = penalty.project_safe(draw_multiplier(rng, c, labels))
         pairs = np.outer(known, known) & ~np.eye(len(c), dtype=bool)
         assert is_in_dual_set(penalty.inner, c, labels if in_groups else np.arange(len(c)))
         assert np.all(C[pairs] <= penalty.inner[pairs])
@@ -163,13 +163,13 @@ def test_a_factor_said_or_made_to_be_allowed_has_no_negative_entry_for_known_pai
     known = rng.random(int(rng.integers(2, 7))) < 0.8
     if known.sum() < 2:
         known[:2] = True
-    penalty, U = Signs(Absolute(np.zeros(len(known))), known), draw_factor(rng, known)
-    found = penalty.feasible(U)
+    penalty, U = SignConstraints(Absolute(np.zeros(len(known))), known), draw_factor(rng, known)
+    found = penalty.make_feasible(U)
     V, W = U @ U.T, found @ found.T
-    assert penalty.is_allowed(U) <= has_no_negative_pair(U, known)
+    assert penalty.is_feasible(U) <= has_no_negative_pair(U, known)
     assert has_no_negative_pair(found, known)
-    assert penalty.is_allowed(found)
-    assert penalty.feasible(found) is found
+    assert penalty.is_feasible(found)
+    assert penalty.make_feasible(found) is found
     # What is negative goes, and its size is added to the diagonal.
     negative = np.where(np.outer(known, known) & ~np.eye(len(known), dtype=bool), np.minimum(V, 0.0), 0.0)
     nearest = V - negative - np.diag(negative.sum(axis=0))
@@ -180,7 +180,7 @@ def biased_product():
     """Two numbers whose product is rounded up by nearly a unit, relative to it."""
     for k in range(1, 10**5):
         x, y = 1.0 + k * 2.0**-26, 1.0 + 2.0**-28
-        if Fraction(x * y) - Fraction(x) * Fraction(y) > Fraction(0.95 * UNIT) * Fraction(x * y):
+        if Fraction(x * y) - Fraction(x) * Fraction(y) > Fraction(0.95 * UNIT_ROUNDOFF) * Fraction(x * y):
             return x, y
     raise AssertionError("none found")
 
@@ -188,7 +188,7 @@ def biased_product():
 def badly_rounded_factors():
     """Weights and factors: sums that lose what they add, products that are all rounded up, and some at random."""
     rng = np.random.default_rng(3)
-    lossy = np.full((128, 1), 0.99 * UNIT)
+    lossy = np.full((128, 1), 0.99 * UNIT_ROUNDOFF)
     lossy[:8] = 1.0
     yield np.ones(128), lossy
     c, x = biased_product()
@@ -203,7 +203,7 @@ def test_the_value_of_the_l1_penalty_is_off_by_no_more_than_is_said_however_badl
     rows = fractions(U) * fractions(c)[:, None]
     exactly = sum(np.abs(rows[:, 0])) ** 2 if U.shape[1] == 1 else np.abs(rows @ rows.T).sum()
     penalty = Absolute(c)
-    assert abs(Fraction(penalty.value(U)) - exactly) <= Fraction(penalty.error_of_value(U))
+    assert abs(Fraction(penalty.value(U)) - exactly) <= Fraction(penalty.value_error_bound(U))
 
 
 def test_the_value_of_group_norms_of_many_columns_is_off_by_no_more_than_is_said():
@@ -212,7 +212,7 @@ def test_the_value_of_group_norms_of_many_columns_is_off_by_no_more_than_is_said
     U[:, :32] = 1.0
     penalty, exact = GroupNorms(np.ones(2), np.arange(2)), 4 * (fractions(U[0]) ** 2).sum()
     lost = exact - Fraction(penalty.value(U))
-    assert 100 * Fraction(UNIT) * exact < lost <= Fraction(penalty.error_of_value(U))
+    assert 100 * Fraction(UNIT_ROUNDOFF) * exact < lost <= Fraction(penalty.value_error_bound(U))
 
 
 def test_the_error_said_of_group_norms_counts_what_no_sum_of_doubles_loses():
@@ -220,28 +220,28 @@ def test_the_error_said_of_group_norms_counts_what_no_sum_of_doubles_loses():
     for labels in (np.repeat(np.arange(3), 4), np.arange(5000)):
         norms = np.unique(labels, return_counts=True)[1] ** 0.5
         k = max(32 * float(np.max(norms)) ** 3, len(norms))
-        error = GroupNorms(np.ones(len(labels)), labels).error_of_value(np.ones((len(labels), 1)))
+        error = GroupNorms(np.ones(len(labels)), labels).value_error_bound(np.ones((len(labels), 1)))
         assert sum_error(k) * np.sum(norms) ** 2 <= error <= sum_error(200 + 5 * k) * np.sum(norms) ** 2
     (found,) = largest_singular_values(np.eye(100)[None])
     assert sum_error(16 * 100) * 100 <= found**2 - 1.0 <= sum_error(20 * 100) * 100
 
 
 def test_orthogonal_rows_whose_product_is_negative_and_computed_as_zero_are_not_allowed():
-    penalty, found = Signs(Absolute(np.zeros(2)), np.ones(2, dtype=bool)), 0
+    penalty, found = SignConstraints(Absolute(np.zeros(2)), np.ones(2, dtype=bool)), 0
     for seed in range(200):
         a, b, c = np.random.default_rng(seed).uniform(0.5, 1.0, 3)
         U = np.array([[a, b], [c, -a * c / b]])
         if (U @ U.T)[0, 1] >= 0.0 and not has_no_negative_pair(U, np.ones(2, dtype=bool)):
             found += 1
-            assert not penalty.is_allowed(U)
-            assert penalty.error_of_value(U) == np.inf
+            assert not penalty.is_feasible(U)
+            assert penalty.value_error_bound(U) == np.inf
     assert found > 10
 
 
 def test_the_error_said_of_the_l1_penalty_counts_the_rounding_of_itself():
     c, U = next(badly_rounded_factors())
-    k = Fraction(sum(U.shape) + 8) * Fraction(UNIT)
-    assert Fraction(Absolute(c).error_of_value(U)) >= k / (1 - k) * sum(fractions(U)[:, 0]) ** 2
+    k = Fraction(sum(U.shape) + 8) * Fraction(UNIT_ROUNDOFF)
+    assert Fraction(Absolute(c).value_error_bound(U)) >= k / (1 - k) * sum(fractions(U)[:, 0]) ** 2
 
 
 @pytest.mark.parametrize("labels", [None, [0, 1, 0, 2, 0, 1, 2, 3]])
@@ -254,36 +254,36 @@ def test_v_is_left_only_where_its_multiplier_reaches_the_edge_of_the_dual_set(la
     places = blocks_of(labels)
     for i, g in enumerate(places):
         for h in places[i + 1 :]:
-            share = 1.0 if (g[0] + h[0]) % 2 else 0.9
+            scale = 1.0 if (g[0] + h[0]) % 2 else 0.9
             block = np.outer(np.ones(len(g)) / len(g) ** 0.5, np.ones(len(h)) / len(h) ** 0.5)
-            C[np.ix_(g, h)] = share * c[g[0]] * c[h[0]] * block
+            C[np.ix_(g, h)] = scale * c[g[0]] * c[h[0]] * block
             C[np.ix_(h, g)] = C[np.ix_(g, h)].T
-            V[np.ix_(g, h)] = V[np.ix_(h, g)] = share == 1.0
-    found = penalty.active(np.ones((8, 8)), C)
+            V[np.ix_(g, h)] = V[np.ix_(h, g)] = scale == 1.0
+    found = penalty.zero_inactive(np.ones((8, 8)), C)
     apart = labels[:, None] != labels
     np.testing.assert_array_equal(found[apart], V[apart])
 
 
 def test_of_known_pairs_v_is_left_only_where_it_is_positive_and_its_multiplier_takes_nothing_off():
     known = np.array([True, True, True, False])
-    penalty = Signs(Absolute(np.ones(4)), known)
+    penalty = SignConstraints(Absolute(np.ones(4)), known)
     V = np.array([[1.0, 0.5, -0.5, 0.5], [0.5, 1.0, 0.5, 0.5], [-0.5, 0.5, 1.0, -0.5], [0.5, 0.5, -0.5, 1.0]])
     C = np.sign(V) * ~np.eye(4, dtype=bool)
     C[0, 2] = C[2, 0] = -1.0  # as in the set without signs
     C[0, 1] = C[1, 0] = -3.0  # by far beyond it: something is taken off
-    found = penalty.active(V, C)
+    found = penalty.zero_inactive(V, C)
     assert found[0, 1] == found[1, 0] == found[0, 2] == found[2, 0] == 0.0
     assert found[1, 2] == 0.5
     np.testing.assert_array_equal(found[3, :3], V[3, :3])
 
 
 def test_nonnegative_rows_are_allowed_and_so_is_a_row_of_zeros_beside_any_other():
-    penalty = Signs(Absolute(np.ones(2)), np.array([True, True]))
+    penalty = SignConstraints(Absolute(np.ones(2)), np.array([True, True]))
     for U in (np.eye(2), np.array([[1e-3, 0.0], [0.0, 0.5]]), np.array([[0.0, 0.0], [1.0, -1.0]])):
-        assert penalty.is_allowed(U)
-        assert penalty.feasible(U) is U
-        assert np.isfinite(penalty.error_of_value(U))
-    assert not penalty.is_allowed(np.array([[1.0], [-1e-300]]))
+        assert penalty.is_feasible(U)
+        assert penalty.make_feasible(U) is U
+        assert np.isfinite(penalty.value_error_bound(U))
+    assert not penalty.is_feasible(np.array([[1.0], [-1e-300]]))
 
 
 def test_the_multiplier_that_cvxpy_finds_for_group_norms_is_in_the_dual_set_and_attains_the_penalty():
@@ -309,7 +309,7 @@ def between_groups(rng):
     labels = np.array([0, 0, 1, 2, 2, 3, 4, 4, 4, 5])
     c = rng.uniform(0.5, 1.5, 6)[labels]
     rows, columns = np.arange(5), np.arange(5, 10)
-    return Between(Structure(labels), c, rows, columns), labels[rows], labels[columns], c
+    return OffDiagonalDual(PenaltyStructure(labels), c, rows, columns), labels[rows], labels[columns], c
 
 
 def dual_norm(T, of_rows, of_columns, c_of):
@@ -326,7 +326,7 @@ def test_a_matrix_between_groups_is_its_nearest_one_in_the_dual_set_and_its_shru
     part, of_rows, of_columns, c = between_groups(rng)
     weight = {g: c[np.flatnonzero(np.append(of_rows, of_columns) == g)[0]] for g in range(6)}
     Z, t = rng.standard_normal((5, 5)), 0.6
-    inside, rest = part.clip(Z, t), part.shrink(Z, t)
+    inside, rest = part.project_safe(Z, t), part.prox(Z, t)
     np.testing.assert_allclose(inside + rest, Z, atol=1e-14)
     assert np.any(rest)
     norms = dual_norm(inside, of_rows, of_columns, lambda g, h: t * weight[g] * weight[h])
@@ -346,15 +346,17 @@ def test_what_is_clipped_between_groups_is_in_the_dual_set_to_the_last_bit():
     labels = np.array([0, 0, 1, 2, 2, 2, 3])
     for _ in range(40):
         c, t = rng.uniform(0.5, 1.5, 4)[labels], rng.uniform(0.5, 2.0)
-        part, plain = (Between(Structure(given), c, np.arange(3), np.arange(3, 7)) for given in (labels, None))
+        part, plain = (
+            OffDiagonalDual(PenaltyStructure(given), c, np.arange(3), np.arange(3, 7)) for given in (labels, None)
+        )
         beyond = rng.choice([1.0, 1.0 + 1e-15, 1.0 + 5e-10, 1.1])
         T = np.outer(c[:3], c[3:]) * t * beyond
         T[:2] *= rng.choice([0.5, 1.0])  # so that the singular value of a block is at its bound, or twice that
         T[:, :3] /= 3.0**0.5
         exactly = np.outer(fractions(c[:3]), fractions(c[3:])) * Fraction(t)
-        assert np.all(np.abs(fractions(plain.clip(rng.choice([-2.0, 2.0]) * T, t))) <= exactly)
+        assert np.all(np.abs(fractions(plain.project_safe(rng.choice([-2.0, 2.0]) * T, t))) <= exactly)
         rounded_up += np.sum(fractions(np.outer(c[:3], c[3:]) * t) > exactly)
-        inside = fractions(part.clip(T, t))
+        inside = fractions(part.project_safe(T, t))
         for g in (np.arange(2), np.array([2])):
             for h in (np.arange(3), np.array([3])):
                 B, side = inside[np.ix_(g, h)], exactly[g[0], h[0]]
@@ -363,7 +365,7 @@ def test_what_is_clipped_between_groups_is_in_the_dual_set_to_the_last_bit():
 
 
 def test_an_offset_is_in_no_group_of_columns_and_has_no_known_sign():
-    structure = Structure(np.array([0, 1, 1]), np.ones(3, dtype=bool)).with_offset()
+    structure = PenaltyStructure(np.array([0, 1, 1]), np.ones(3, dtype=bool)).with_offset()
     np.testing.assert_array_equal(structure.labels, [0, 1, 1, 2])
     np.testing.assert_array_equal(structure.nonnegative, [True, True, True, False])
 
@@ -371,10 +373,10 @@ def test_an_offset_is_in_no_group_of_columns_and_has_no_known_sign():
 def test_the_columns_beyond_the_dual_set_are_those_of_groups_with_a_block_beyond_it():
     rng = np.random.default_rng(7)
     part, *_ = between_groups(rng)
-    T, t = part.clip(rng.standard_normal((5, 5)), 0.1) / 2.0, 0.1
-    assert len(part.columns_beyond(T, t)) == 0
+    T, t = part.project_safe(rng.standard_normal((5, 5)), 0.1) / 2.0, 0.1
+    assert len(part.violated_columns(T, t)) == 0
     T[0, 2] = 10.0
-    np.testing.assert_array_equal(part.columns_beyond(T, t), [1, 2, 3])
+    np.testing.assert_array_equal(part.violated_columns(T, t), [1, 2, 3])
 
 
 @pytest.mark.parametrize("least", [1.0, 1e-2])
@@ -383,6 +385,6 @@ def test_what_is_nearest_in_the_metric_of_a_matrix_satisfies_the_conditions_of_i
     part, *_ = between_groups(rng)
     Q = np.linalg.qr(rng.standard_normal((5, 5)))[0]
     P, T, t = (Q * np.geomspace(least, 1.0, 5)) @ Q.T, rng.standard_normal((5, 5)), 0.3
-    Z = np.linalg.solve(P, T - part.nearest(P, T, t))
+    Z = np.linalg.solve(P, T - part.best_multiplier(P, T, t))
     # Z is the proximal point of itself and the slope there.
-    np.testing.assert_allclose(part.shrink(Z + T - P @ Z, t), Z, atol=1e-3 * np.linalg.norm(Z))
+    np.testing.assert_allclose(part.prox(Z + T - P @ Z, t), Z, atol=1e-3 * np.linalg.norm(Z))

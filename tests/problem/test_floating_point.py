@@ -122,7 +122,7 @@ def test_a_value_is_not_below_the_exact_one_and_close_to_it_in_any_units(scale):
 
 
 def test_a_lower_bound_that_forgets_rounding_is_found_out(monkeypatch):
-    monkeypatch.setattr(proof, "proved_ratio", lambda pencil, t, least: t * (1.0 - 1e-12))
+    monkeypatch.setattr(proof, "certified_ratio", lambda pencil, t, least: t * (1.0 - 1e-12))
     monkeypatch.setattr(stress_cells, "BATCH", 6)
     row = measure("planted", 0)
     assert row["violations"] > 0
@@ -178,7 +178,9 @@ def test_directions_that_one_decision_excludes_and_another_does_not_count_are_fo
 
 def test_a_table_whose_change_is_not_seen_is_found_out(monkeypatch):
     monkeypatch.setattr(stress_cells, "SECONDS", 5.0)
-    monkeypatch.setattr(reading, "mark", lambda _: None)  # so that what is read later is compared with nothing
+    monkeypatch.setattr(
+        reading, "checksum_block", lambda _: None
+    )  # so that what is read later is compared with nothing
     assert max(bound.excess for bound in check_instance(make_instance("changed_table", 9))[0]) > 1e-3
 
 
@@ -215,14 +217,14 @@ def test_where_every_record_excludes_directions_no_lower_bound_is_held_against_a
     assert {bound.kind for bound in bounds} == {"upper"}
 
 
-def test_labels_agree_with_those_that_are_certain_up_to_the_sign_of_the_known_ones():
-    y, certain = np.array([1.0, -1.0, 1.0]), np.array([False, True, True])
-    links = dc.Links(labels=[1, 0, 0])
+def test_labels_agree_with_those_that_are_persistent_up_to_the_sign_of_the_known_ones():
+    y, persistent = np.array([1.0, -1.0, 1.0]), np.array([False, True, True])
+    constraints = dc.Constraints(labels=[1, 0, 0])
     for labels, known, agree in (
         ([-1, -1, 1], None, True), ([1, 1, -1], None, True), ([1, 1, 1], None, False),
-        ([-1, 1, -1], links, True), ([-1, -1, 1], links, False),
+        ([-1, 1, -1], constraints, True), ([-1, -1, 1], constraints, False),
     ):  # fmt: skip
-        assert stress_cells.agrees(np.array(labels), y, certain, known) == agree
+        assert stress_cells.agrees(np.array(labels), y, persistent, known) == agree
 
 
 def test_an_instance_is_the_same_each_time():

@@ -16,7 +16,7 @@ from diffrac_cvx.problem.penalty import NO_PENALTY
 
 STEP = 1e-4
 TOL = 1e-11  # of the values: differences of them are right to 1e-7
-LINKS = dc.Links(same=[(0, 5)], different=[(1, 2)], labels=np.r_[np.zeros(6), 1, -1, np.zeros(4)])
+CONSTRAINTS = dc.Constraints(must_link=[(0, 5)], cannot_link=[(1, 2)], labels=np.r_[np.zeros(6), 1, -1, np.zeros(4)])
 WEIGHTS = np.array([0, 2, 1, 1, 0.5, 1, 3, 1, 1, 1, 1, 1])
 PENALTIES = {
     "ridge": {"ridge": 0.2},
@@ -24,7 +24,7 @@ PENALTIES = {
     "both": {"lam": 0.05, "ridge": 0.1},
     "by column": {"lam": np.array([0.02, 0.1, 0.3]), "ridge": np.array([0.1, 0.3, 0.4])},
 }
-GIVEN = {"plain": {}, "linked": {"links": LINKS}, "weighed": {"sample_weight": WEIGHTS}}
+GIVEN = {"plain": {}, "linked": {"constraints": CONSTRAINTS}, "weighed": {"sample_weight": WEIGHTS}}
 GIVEN["both"] = GIVEN["linked"] | GIVEN["weighed"]
 
 
@@ -53,7 +53,7 @@ def test_the_derivative_is_that_of_finite_differences(nu, penalty, given):
     rng = np.random.default_rng(7)
     X, weights, options = table(), PENALTIES[penalty], GIVEN[given]
     found = solved(X, nu, **weights, **options).gradient()
-    assert not found.cautions
+    assert not found.warnings
     np.testing.assert_allclose(found.X.sum(axis=0), 0.0, atol=1e-12)
     at = {"X": X, "nu": nu, **weights}
     changes = {"X": rng.standard_normal(X.shape)} | ({"nu": 1.0} if nu < 1.0 else {})
@@ -75,16 +75,19 @@ def test_at_the_ends_of_nu_the_derivative_is_from_inside():
 
 
 @pytest.mark.parametrize(
-    ("last", "links", "where"), [(0.0, None, "[12]"), (table()[0], dc.Links(different=[(0, 12)]), "[0, 12]")]
+    ("last", "constraints", "where"),
+    [(0.0, None, "[12]"), (table()[0], dc.Constraints(cannot_link=[(0, 12)]), "[0, 12]")],
 )
-def test_a_row_of_zeros_is_a_kink_and_the_imbalance_is_that_from_the_left(last, links, where):
+def test_a_row_of_zeros_is_a_kink_and_the_imbalance_is_that_from_the_left(last, constraints, where):
     """A point at the mean may have any label; two equal points apart have one of each."""
-    X = table() if links else table() - table().mean(axis=0)
+    X = table() if constraints else table() - table().mean(axis=0)
     X = np.vstack([X, np.broadcast_to(last, 3)])
-    at_one, before = (dc.low_rank(X, nu, ridge=0.1, tol=1e-8, max_iter=300, links=links) for nu in (1.0, 0.99))
+    at_one, before = (
+        dc.low_rank(X, nu, ridge=0.1, tol=1e-8, max_iter=300, constraints=constraints) for nu in (1.0, 0.99)
+    )
     found = at_one.gradient()
-    assert f"points {where}" in found.cautions[0]
-    assert "kink" in found.cautions[0]
+    assert f"points {where}" in found.warnings[0]
+    assert "kink" in found.warnings[0]
     assert (at_one.value - before.value) / 0.01 == pytest.approx(found.nu, rel=2e-2)
 
 
@@ -142,9 +145,9 @@ def test_the_derivative_converges_with_the_gap():
 # Solvers, tables, and results that were sent
 
 
-@pytest.mark.parametrize(("nu", "links"), [(0.5, LINKS), (1.0, None)])
-def test_all_ways_of_solving_the_problem_have_the_same_derivative(nu, links):
-    X, weights = table(), {"lam": 0.05, "ridge": 0.1, "links": links}
+@pytest.mark.parametrize(("nu", "constraints"), [(0.5, CONSTRAINTS), (1.0, None)])
+def test_all_ways_of_solving_the_problem_have_the_same_derivative(nu, constraints):
+    X, weights = table(), {"lam": 0.05, "ridge": 0.1, "constraints": constraints}
     exact = solved(X, nu, **weights).gradient()
     others = [dc.solve(build(X, nu, **weights), "CLARABEL") for build in (dc.v_space, dc.lifted)]
     for result in (*others, dc.fista(X, nu, **weights, tol=1e-6)):
@@ -185,7 +188,7 @@ def hold_in_a_direction(found, X, **weights):
     assert measured == pytest.approx(np.sum(D * found.X), abs=1e-5)
 
 
-def test_many_rows_are_read_by_parts(few_are_many):
+def test_many_rows_are_read_by_parts(sample_small_tables):
     X = table(150, 3)
     hold_in_a_direction(dc.low_rank(X, ridge=0.1, tol=1e-9).gradient(), X, ridge=0.1)
 
@@ -199,14 +202,14 @@ def test_points_of_weight_zero_have_rows_of_zeros():
     )
 
 
-def test_columns_of_constants_have_no_derivative_where_they_are_penalised_and_a_caution_where_not():
+def test_columns_of_constants_have_no_derivative_where_they_are_penalized_and_a_caution_where_not():
     X = np.column_stack([table(), np.full(12, 7.0), np.zeros(12)])
-    penalised, free = solved(X, 1.0, lam=0.05, ridge=0.1).gradient(), solved(X, 1.0).gradient()
-    assert not penalised.cautions
-    assert not penalised.X[:, 3:].any()
-    assert "columns [3, 4]" in free.cautions[0]
-    assert "1 in all" in solved(np.column_stack([table(), table()[:, 0]]), 1.0).gradient().cautions[0]
-    assert len(solved(np.ones((5, 2)), 1.0).gradient().cautions) == 2
+    penalized, free = solved(X, 1.0, lam=0.05, ridge=0.1).gradient(), solved(X, 1.0).gradient()
+    assert not penalized.warnings
+    assert not penalized.X[:, 3:].any()
+    assert "columns [3, 4]" in free.warnings[0]
+    assert "1 in all" in solved(np.column_stack([table(), table()[:, 0]]), 1.0).gradient().warnings[0]
+    assert len(solved(np.ones((5, 2)), 1.0).gradient().warnings) == 2
 
 
 def test_a_result_refers_to_the_table_and_is_sent_without_it():
@@ -243,7 +246,7 @@ def test_a_result_of_another_problem_has_no_derivative_and_says_which_have(build
 def test_a_rough_derivative_says_so_and_the_words_name_the_largest_row():
     X = table()
     rough = dc.fista(X, penalty=NO_PENALTY, max_iter=1).gradient()
-    assert "rough" in rough.cautions[0]
+    assert "rough" in rough.warnings[0]
     assert "cautions=" in repr(rough)
     found = solved(X, 1.0, lam=[0.1, 0.1, 0.1]).gradient()
     largest = np.linalg.norm(found.X, axis=1).argmax()

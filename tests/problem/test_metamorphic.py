@@ -45,8 +45,8 @@ class Case:
     solver: str = ""
 
     def takes(self, penalty):
-        parts = registry.EVERY if self.record is None else self.record.penalty
-        return not registry.refuse_penalty(parts, penalty)
+        parts = registry.ALL_PARTS if self.record is None else self.record.penalty
+        return not registry.explain_unsupported(parts, penalty)
 
     @property
     def trivial(self):
@@ -62,7 +62,7 @@ class Case:
         if self.record.builder is dc.multiclass:
             return nu / 3 + 2 / 3 * v
         if self.record.builder is dc.v_space_normalized:
-            return None if penalty.is_coupled else -((1 - v) ** 0.5)
+            return None if penalty.has_l1 else -((1 - v) ** 0.5)
         return None
 
 

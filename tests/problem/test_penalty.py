@@ -9,7 +9,7 @@ from oracles import gamma
 
 import diffrac_cvx as dc
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.problem.penalties.structure import Structure
+from diffrac_cvx.problem.penalties.structure import PenaltyStructure
 from diffrac_cvx.problem.penalty import Penalty, ridge_of, weights_of
 
 A, C = np.array([0.0, 0.3, 2.0]), np.array([0.5, 0.0, 0.1])
@@ -36,8 +36,8 @@ def test_a_multiple_of_a_penalty_multiplies_its_value(scale):
         assert value(penalty.times(scale)) == pytest.approx(scale * value(penalty))
 
 
-def test_a_single_weight_makes_an_l1_part():
-    assert [Penalty(A, c).is_coupled for c in (0.0, 0.2, C, np.zeros(3))] == [False, True, True, False]
+def test_a_single_weight_makes_an_l1_penalty():
+    assert [Penalty(A, c).has_l1 for c in (0.0, 0.2, C, np.zeros(3))] == [False, True, True, False]
 
 
 def test_a_number_is_the_same_weight_for_every_feature_and_an_array_has_one_for_each():
@@ -201,21 +201,21 @@ def test_equal_groups_are_one_key_and_say_how_many_there_are():
 
 
 def test_the_offset_is_in_a_group_of_its_own():
-    labels = Structure(np.array([0, 1, 1, 2])).with_offset().labels
+    labels = PenaltyStructure(np.array([0, 1, 1, 2])).with_offset().labels
     np.testing.assert_array_equal(labels[:4], [0, 1, 1, 2])
     assert labels[4] not in labels[:4]
 
 
 def test_the_unit_of_a_group_is_its_largest_size_at_any_scale():
     sizes = np.array([0.1, 3.0, 0.2, 0.05])
-    common = Structure(np.array([0, 1, 0, 2])).common(sizes)
+    common = PenaltyStructure(np.array([0, 1, 0, 2])).group_max(sizes)
     np.testing.assert_array_equal(common, [0.2, 3.0, 0.2, 0.05])
-    np.testing.assert_allclose(Structure(np.array([0, 1, 0, 2])).common(1e-3 * sizes), 1e-3 * common)
+    np.testing.assert_allclose(PenaltyStructure(np.array([0, 1, 0, 2])).group_max(1e-3 * sizes), 1e-3 * common)
 
 
 @pytest.mark.parametrize(("most", "columns"), [(1, [1, 3]), (2, [1, 3]), (3, [1, 3, 0]), (4, [1, 3, 0]), (6, range(6))])
 def test_the_first_columns_are_whole_groups_that_fit_and_one_at_least(most, columns):
-    found = Structure(np.array([1, 0, 2, 0, 2, 2])).first(np.array([3, 0, 1, 5]), most)
+    found = PenaltyStructure(np.array([1, 0, 2, 0, 2, 2])).first_groups(np.array([3, 0, 1, 5]), most)
     assert sorted(found) == sorted(columns)
 
 
@@ -229,6 +229,6 @@ def test_the_first_columns_are_whole_groups_that_fit_and_one_at_least(most, colu
 )
 def test_groups_without_a_weight_and_groups_of_one_are_those_of_the_penalty_without_groups(penalty):
     a, c, structure = weights_of(penalty, 3)
-    assert structure.is_plain
+    assert structure.is_elementwise
     np.testing.assert_array_equal(a, np.full(3, penalty.a))
     np.testing.assert_array_equal(c, np.full(3, penalty.c))

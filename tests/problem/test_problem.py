@@ -4,7 +4,7 @@ import pytest
 from posed import direction_problem
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.factors import dense, squared
+from diffrac_cvx.points.factors import dense, outer_product
 from diffrac_cvx.problem.penalty import Penalty
 
 NUS = [0.25, 0.5, 1.0]
@@ -15,7 +15,7 @@ each_nu = pytest.mark.parametrize("nu", NUS)
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
 
 
-def centred(n=15, d=4, rank=4, seed=0):
+def centered(n=15, d=4, rank=4, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d)) @ np.diag(10.0 ** np.linspace(-1, 1, d))
     return X - X.mean(axis=0)
@@ -26,11 +26,11 @@ def factor_of(problem, seed=1):
 
 
 def objective(problem, U):
-    return 1 - 2 * problem.gain(U) + problem.cost(U)
+    return 1 - 2 * problem.mean_sqrt(U) + problem.convex_term(U)
 
 
 def directions(problem, U):
-    return squared(problem.user_factor(U))
+    return outer_product(problem.inverse_transform(U))
 
 
 # The objective
@@ -39,7 +39,7 @@ def directions(problem, U):
 @each_nu
 @each_penalty
 def test_a_change_of_coordinates_leaves_the_objective_of_eq_15(nu, penalty):
-    X = centred()
+    X = centered()
     problem = direction_problem(X, nu, penalty)
     U = factor_of(problem)
     expected = oracles.v_objective(directions(problem, U), *oracles.augmented(X, nu, penalty.a, penalty.c))
@@ -48,24 +48,24 @@ def test_a_change_of_coordinates_leaves_the_objective_of_eq_15(nu, penalty):
 
 @each_nu
 @each_penalty
-def test_at_the_best_scale_gain_and_cost_are_one_minus_the_objective(nu, penalty):
-    problem = direction_problem(centred(), nu, penalty)
+def test_at_the_best_scale_mean_sqrt_and_cost_are_one_minus_the_objective(nu, penalty):
+    problem = direction_problem(centered(), nu, penalty)
     U = factor_of(problem)
-    best, value, q = problem.best_scale(U)
+    best, value, q = problem.rescale(U)
     np.testing.assert_allclose(q, np.sum((problem.X.array() @ best) ** 2, axis=1), rtol=1e-12)
-    assert value == pytest.approx(1 - problem.gain(U) ** 2 / problem.cost(U), rel=1e-12)
+    assert value == pytest.approx(1 - problem.mean_sqrt(U) ** 2 / problem.convex_term(U), rel=1e-12)
     assert value == pytest.approx(objective(problem, best), rel=1e-12)
-    assert problem.gain(best) == pytest.approx(1 - value, rel=1e-12)
-    assert problem.cost(best) == pytest.approx(1 - value, rel=1e-12)
+    assert problem.mean_sqrt(best) == pytest.approx(1 - value, rel=1e-12)
+    assert problem.convex_term(best) == pytest.approx(1 - value, rel=1e-12)
 
 
 @each_penalty
 def test_no_other_multiple_of_a_factor_is_better_and_a_zero_factor_is_worth_one(penalty):
-    problem = direction_problem(centred(), 0.5, penalty)
-    best, value, _ = problem.best_scale(factor_of(problem))
+    problem = direction_problem(centered(), 0.5, penalty)
+    best, value, _ = problem.rescale(factor_of(problem))
     assert all(objective(problem, best * scale) > value for scale in (0.01, 0.9, 0.999, 1.001, 1.1, 100.0))
-    np.testing.assert_allclose(problem.best_scale(best * 1e-3).U, best, rtol=1e-12)
-    best, value, _ = problem.best_scale(0.0 * best)
+    np.testing.assert_allclose(problem.rescale(best * 1e-3).U, best, rtol=1e-12)
+    best, value, _ = problem.rescale(0.0 * best)
     assert value == 1.0
     assert not best.any()
 
@@ -76,51 +76,51 @@ def test_no_other_multiple_of_a_factor_is_better_and_a_zero_factor_is_worth_one(
 @each_nu
 @each_penalty
 def test_going_to_the_users_coordinates_and_back_changes_nothing_and_so_the_other_way_round(nu, penalty):
-    problem = direction_problem(centred(), nu, penalty)
+    problem = direction_problem(centered(), nu, penalty)
     U, G = factor_of(problem), np.random.default_rng(2).standard_normal((len(problem.L), 3))
-    back = problem.from_user(directions(problem, U))
+    back = problem.transform_matrix(directions(problem, U))
     np.testing.assert_allclose(back @ back.T, U @ U.T, atol=1e-11 * np.abs(U @ U.T).max())
-    np.testing.assert_allclose(directions(problem, problem.from_user(G @ G.T)), G @ G.T, atol=1e-10)
+    np.testing.assert_allclose(directions(problem, problem.transform_matrix(G @ G.T)), G @ G.T, atol=1e-10)
 
 
 @pytest.mark.parametrize("shape", [(5, 9, 4), (20, 6, 3)], ids=["n < d", "dependent columns"])
 def test_where_directions_are_not_determined_their_scores_come_back(shape):
     n, d, rank = shape
-    X = centred(n, d, rank)
+    X = centered(n, d, rank)
     problem = direction_problem(X, 1.0, Penalty())
     G = np.random.default_rng(3).standard_normal((d, 2))
-    scores = X @ directions(problem, problem.from_user(G @ G.T)) @ X.T
+    scores = X @ directions(problem, problem.transform_matrix(G @ G.T)) @ X.T
     np.testing.assert_allclose(scores, X @ G @ G.T @ X.T, atol=1e-10 * np.abs(scores).max())
 
 
 @each_penalty
 def test_a_matrix_or_a_factor_without_offset_is_one_with_a_zero_offset(penalty):
-    problem, G = direction_problem(centred(), 0.5, penalty), np.random.default_rng(4).standard_normal((4, 3))
-    without = directions(problem, problem.from_user(G @ G.T))
+    problem, G = direction_problem(centered(), 0.5, penalty), np.random.default_rng(4).standard_normal((4, 3))
+    without = directions(problem, problem.transform_matrix(G @ G.T))
     np.testing.assert_allclose(without, np.pad(G @ G.T, (0, 1)), atol=1e-10)
-    with_zero = problem.from_user_factor(np.vstack([G, np.zeros((1, 3))]))
-    np.testing.assert_allclose(dense(problem.from_user_factor(G)), with_zero, atol=1e-12)
+    with_zero = problem.transform_factor(np.vstack([G, np.zeros((1, 3))]))
+    np.testing.assert_allclose(dense(problem.transform_factor(G)), with_zero, atol=1e-12)
 
 
 def test_a_matrix_that_is_not_positive_is_projected():
-    problem = direction_problem(centred(), 1.0, PENALTIES["both"])
+    problem = direction_problem(centered(), 1.0, PENALTIES["both"])
     Q = np.linalg.qr(np.random.default_rng(5).standard_normal((4, 4)))[0] * np.diag(problem.L)[:, None]
     V, positive = (Q * [3.0, 1.0, -2.0, 0.0]) @ Q.T, (Q * [3.0, 1.0, 0.0, 0.0]) @ Q.T
-    np.testing.assert_allclose(directions(problem, problem.from_user(V)), positive, atol=1e-12)
+    np.testing.assert_allclose(directions(problem, problem.transform_matrix(V)), positive, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (4, 3), (6, 6)])
 def test_a_matrix_of_the_wrong_shape_is_refused(shape):
     with pytest.raises(DataError, match=rf"\({shape[0]}, {shape[1]}\).*\(5, 5\)"):
-        direction_problem(centred(), 0.5, Penalty()).from_user(np.ones(shape))
+        direction_problem(centered(), 0.5, Penalty()).transform_matrix(np.ones(shape))
 
 
 @each_nu
 @pytest.mark.parametrize("penalty", [PENALTIES["none"], PENALTIES["ridge"]], ids=["none", "ridge"])
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 @pytest.mark.parametrize(("n", "rank"), [(15, 4), (15, 2), (4, 4)])
-def test_without_an_l1_part_the_data_are_white(nu, penalty, n, rank):
-    X = centred(n, 4, rank)
+def test_without_an_l1_penalty_the_data_are_white(nu, penalty, n, rank):
+    X = centered(n, 4, rank)
     problem = direction_problem(X, nu, penalty)
     Xa, a, _ = oracles.augmented(X, nu, penalty.a)
     A = Xa.T @ Xa / n + np.diag(a**2)
@@ -132,8 +132,8 @@ def test_without_an_l1_part_the_data_are_white(nu, penalty, n, rank):
 @each_nu
 @pytest.mark.parametrize("penalty", [PENALTIES["l1"], PENALTIES["both"]], ids=["l1", "both"])
 @pytest.mark.parametrize(("n", "rank"), [(15, 4), (15, 2), (4, 4)])
-def test_with_an_l1_part_the_columns_have_nearly_unit_scale_in_powers_of_two_and_W_whitens(nu, penalty, n, rank):
-    X = centred(n, 4, rank)
+def test_with_an_l1_penalty_the_columns_have_nearly_unit_scale_in_powers_of_two_and_W_whitens(nu, penalty, n, rank):
+    X = centered(n, 4, rank)
     problem = direction_problem(X, nu, penalty)
     Xa, a, c = oracles.augmented(X, nu, penalty.a, penalty.c)
     L = np.diag(problem.scale)
@@ -142,9 +142,11 @@ def test_with_an_l1_part_the_columns_have_nearly_unit_scale_in_powers_of_two_and
     size = problem.scale**2 * (np.mean(Xa**2, axis=0) + a**2 + c**2)
     assert np.all((size >= 0.5) & (size <= 2.0))
     np.testing.assert_allclose(problem.A, L @ (Xa.T @ Xa / n + np.diag(a**2)) @ L, atol=1e-13)
-    np.testing.assert_allclose(problem.coupling.box + np.diag(problem.c**2), L @ np.outer(c, c) @ L, atol=1e-14)
-    assert np.all(problem.coupling.box <= np.outer(problem.c, problem.c))
-    assert not np.diag(problem.coupling.box).any()
+    np.testing.assert_allclose(
+        problem.pair_penalty.half_width + np.diag(problem.c**2), L @ np.outer(c, c) @ L, atol=1e-14
+    )
+    assert np.all(problem.pair_penalty.half_width <= np.outer(problem.c, problem.c))
+    assert not np.diag(problem.pair_penalty.half_width).any()
     np.testing.assert_allclose(
         problem.W.T @ (problem.A + np.diag(problem.c**2)) @ problem.W, np.eye(problem.W.shape[1]), atol=1e-12
     )
@@ -153,7 +155,7 @@ def test_with_an_l1_part_the_columns_have_nearly_unit_scale_in_powers_of_two_and
 @pytest.mark.parametrize("nu", [0.01, 0.25, 0.5, 0.99])
 @each_penalty
 def test_nu_below_one_is_the_augmentation_of_eq_14(nu, penalty):
-    X = centred()
+    X = centered()
     Xa, a, c = oracles.augmented(X, nu, penalty.a, penalty.c)
     implicit, explicit = direction_problem(X, nu, penalty), direction_problem(Xa, 1.0, Penalty(a, c))
     np.testing.assert_allclose(implicit.X.array(), explicit.X.array(), rtol=1e-13)
@@ -164,18 +166,18 @@ def test_nu_below_one_is_the_augmentation_of_eq_14(nu, penalty):
 @each_nu
 @each_penalty
 def test_the_units_of_a_column_do_not_matter_when_its_weights_have_them_too(nu, penalty):
-    X, units = centred(), 2.0 ** np.array([-40, 3, 0, 50])
+    X, units = centered(), 2.0 ** np.array([-40, 3, 0, 50])
     problem = direction_problem(X, nu, penalty)
     other = direction_problem(X * units, nu, Penalty(penalty.a * units, penalty.c * units))
     U = factor_of(problem)
     full = np.append(units, 1.0)[: len(problem.L)]
     np.testing.assert_array_equal(other.X.array(), problem.X.array())
     np.testing.assert_array_equal(other.L * full[:, None], problem.L)
-    assert other.best_scale(U).value == problem.best_scale(U).value
+    assert other.rescale(U).value == problem.rescale(U).value
 
 
 def test_the_labels_factor_is_the_scores_at_unit_norm_and_its_zero_rows_a_unit_vector():
-    X = np.vstack([centred(), np.zeros((3, 4))])
+    X = np.vstack([centered(), np.zeros((3, 4))])
     problem = direction_problem(X, 1.0, PENALTIES["l1"])
     V = directions(problem, factor_of(problem))
     q = np.einsum("ij,jk,ik->i", X, V, X)[:-3]

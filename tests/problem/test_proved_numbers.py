@@ -17,26 +17,26 @@ from hypothesis import strategies as st
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.app.cli import cluster_report, path, words
-from diffrac_cvx.app.cli.console import Console, Watch
-from diffrac_cvx.app.page import answer, computation
+from diffrac_cvx.app.cli import cluster_report, messages, path
+from diffrac_cvx.app.cli.console import Console, ProgressReporter
+from diffrac_cvx.app.page import computation, summary
 from diffrac_cvx.app.page.tables import rounding_table
 from diffrac_cvx.app.report import render
 from diffrac_cvx.comparison import comparing, disagreements
-from diffrac_cvx.comparison.methods import Found, Task
-from diffrac_cvx.comparison.table import Table, format_cell
-from diffrac_cvx.estimators.affine import sentence_of
-from diffrac_cvx.problem.direction_problem import Scaled
-from diffrac_cvx.problem.proved_numbers import (
-    Proved,
+from diffrac_cvx.comparison.methods import ComparisonTask, MethodResult
+from diffrac_cvx.comparison.table import ReportTable, format_cell
+from diffrac_cvx.estimators.affine import bounds_message
+from diffrac_cvx.problem.direction_problem import PrimalPoint
+from diffrac_cvx.problem.formatting import (
+    FormattedBound,
     format_bracket,
     format_ends,
     format_gap,
     format_lower,
     format_upper,
-    proved_lower,
-    proved_upper,
-    sum_of,
+    formatted_lower,
+    formatted_upper,
+    sum_rounded_up,
     width_of,
 )
 from diffrac_cvx.solvers.stopping import Iterate, Stopping, certify_until_stopped
@@ -85,41 +85,41 @@ def of_split(text, lower, upper, certain, narrow):
 
 
 def of_progress_on_the_terminal(*of):
-    watch = Watch(Console(quiet=True))
-    watch.solver("one")(dc.Progress(1, 0.1, *of))
-    return watch.text, "between <L> and <U>"
+    progress = ProgressReporter(Console(quiet=True))
+    progress.solver_callback("one")(dc.Progress(1, 0.1, *of))
+    return progress.text, "between <L> and <U>"
 
 
 def of_row_of_comparison(lower, upper):
     limits = {"tol": 1e-4, "time_limit": None, "memory_limit": None, "seed": 0}
-    task = Task(X=X, nu=1.0, penalty=dc.Penalty(), alpha=0.0, **limits)
-    row = comparing.row_of("one", Found("(9)", labels=Y, objective=upper), task, None, lower)
+    task = ComparisonTask(X=X, nu=1.0, penalty=dc.Penalty(), alpha=0.0, **limits)
+    row = comparing.row_of("one", MethodResult("(9)", labels=Y, objective=upper), task, None, lower)
     return format_cell(row["label_gap"]), "<G>"
 
 
 def of_best_labels(lower, upper):
-    found = {"one": Found("(15)", bounds=dc.Bracket(lower, 1.0), objective=upper)}
-    said = " ".join(disagreements.best_labels(found))
+    found = {"one": MethodResult("(15)", bounds=dc.Bracket(lower, 1.0), objective=upper)}
+    said = " ".join(disagreements.describe_best_labels(found))
     return said, "score <U> in (9), and one proves that none score less than <L>"
 
 
 def of_lost_cluster(lower, upper):
     def iterates():
-        point = Scaled(np.zeros((2, 1)), upper, NOTHING)
-        yield Iterate(point.U, 1, scaled=point, bounds=dc.Bracket(lower, upper))
-        raise dc.LostError("lost")
+        point = PrimalPoint(np.zeros((2, 1)), upper, NOTHING)
+        yield Iterate(point.U, 1, point=point, bounds=dc.Bracket(lower, upper))
+        raise dc.ClusterConnectionError("lost")
 
     problem = direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=0.1))
     try:
         certify_until_stopped(problem, iterates(), None, Stopping(1e-300, 10), "one", dc.Status.STALLED)
-    except dc.LostError as lost:
+    except dc.ClusterConnectionError as lost:
         return str(lost), "lies in [<L>, <U>]"
     return ("",)  # a bracket of no width ends the search before
 
 
 def of_warning_of_estimator(lower, upper):
     with pytest.warns(UserWarning, match="gap is") as warned:
-        dc.DiffracClustering()._keep((result_of(lower, upper, dc.Status.MAX_ITER),))
+        dc.DiffracClustering()._store_bounds((result_of(lower, upper, dc.Status.MAX_ITER),))
     return str(warned[0].message), "gap is <G>, tol"
 
 
@@ -130,8 +130,8 @@ def certificate_of(lower, upper, k=None):
 
 def of_splits_on_the_page(lower, upper, k=None):
     proof = certificate_of(lower, upper, k)
-    text = " ".join(answer.describe_cost(proof, *([] if k is None else [k])))
-    return of_split(text, lower, upper, lambda _: proof.gap < answer.CERTAIN, "more than <G>.")
+    text = " ".join(summary.describe_cost(proof, *([] if k is None else [k])))
+    return of_split(text, lower, upper, lambda _: proof.gap < summary.CERTIFIED_GAP, "more than <G>.")
 
 
 def of_report(lower, upper):
@@ -142,14 +142,16 @@ def of_report(lower, upper):
 def of_path(lower, upper):
     ends = {"value": np.array([upper]), "lower": np.array([lower]), "upper": np.array([upper])}
     zeros = dict.fromkeys(("parameter", "eigenvalue_ratio", "imbalance", "seconds"), np.zeros(1))
-    made = dc.paths.Path(name="nu", error=None, directions=np.ones((1, 2)), reservations=((),), **zeros, **ends)
+    made = dc.paths.RegularizationPath(
+        name="nu", error=None, directions=np.ones((1, 2)), diagnostics=((),), **zeros, **ends
+    )
     record = dict(zip(*path.summary_table(made).lines(), strict=True))
     return f"{record['value']} {record['gap']}", "<U> <G>"
 
 
 def of_comparison(lower, upper):
-    record = comparing.proved_cells(result_of(lower, upper))
-    return " ".join(Table.from_records([record]).lines()[1]), "<U> <L> <U> <G>"
+    record = comparing.certified_cells(result_of(lower, upper))
+    return " ".join(ReportTable.from_records([record]).lines()[1]), "<U> <L> <U> <G>"
 
 
 FACES = {
@@ -159,10 +161,10 @@ FACES = {
     "labels": lambda *of: (str(certificate_of(*of)), "objective=<U>, bracket=[<L>, <U>], gap=<G>)"),
     "clusters": lambda *of: (repr(certificate_of(*of, 3)), "ClustersCertificate(objective=<U>, bracket=[<L>, <U>]"),
     "split in words": lambda *of: of_split(
-        words.proof_of(found_by(*of)), *of, lambda width: width <= 1e-4, "costs less, up to <G>."
+        messages.describe_bounds(found_by(*of)), *of, lambda width: width <= 1e-4, "costs less, up to <G>."
     ),
-    "labels in words": lambda *of: (" ".join(words.answer_of(found_by(*of) | {"cost": None})), "at least <L> (0"),
-    "verbose estimator": lambda *of: (sentence_of(*of), "[<L>, <U>]"),
+    "labels in words": lambda *of: (" ".join(messages.describe_clusters(found_by(*of) | {"cost": None})), "at least <L> (0"),
+    "verbose estimator": lambda *of: (bounds_message(*of), "[<L>, <U>]"),
     "clusters on the page": lambda *of: of_splits_on_the_page(*of, k=3),
     "progress on the page": lambda *of: (
         str(computation.StatusLine("one", 0, 1, 0.1, dc.Progress(1, 0.1, *of), "running")), "between <L> and <U>"
@@ -209,14 +211,14 @@ def test_brackets_that_lie_apart_do_so_as_printed(exact):
     ends = apart_in_benchmark(lower, upper)
     assert (ends is not None) == (upper > lower + 1e-8)
     assert ends is None or Fraction(ends[0]) < Fraction(ends[1])
-    name = {"one": Found("(9)", objective=lower), "two": Found("(15)", bounds=dc.Bracket(upper, 1.0))}
+    name = {"one": MethodResult("(9)", objective=lower), "two": MethodResult("(15)", bounds=dc.Bracket(upper, 1.0))}
     for sentence in disagreements.contradictions_of_labels("one", name["one"], "two", name["two"]):
         score, bound = numbers(sentence, "score <U> in (9), two claims that none score less than <L>")
         assert Fraction(lower) <= Fraction(score) < Fraction(bound) <= Fraction(upper)
     first, second = (
-        disagreements.own_claim(*one) for one in (("one", result_of(upper, 1.0)), ("two", result_of(0.0, lower)))
+        disagreements.own_bounds(*one) for one in (("one", result_of(upper, 1.0)), ("two", result_of(0.0, lower)))
     )
-    for sentence in disagreements.describe_apart(first, second, ""):
+    for sentence in disagreements.describe_disjoint(first, second, ""):
         bound, most, apart = numbers(sentence, "is at least <L>, two that it is at most <U>: apart by <G>")
         assert Fraction(lower) <= Fraction(most) < Fraction(bound) <= Fraction(upper)
         assert Fraction(apart) <= Fraction(upper) - Fraction(lower)
@@ -240,7 +242,7 @@ def test_every_double_is_rounded_to_its_side_and_not_far(number, width):
 def test_a_width_and_a_sum_are_the_least_doubles_not_below_the_exact_ones(lower, upper):
     for found, exact in (
         (width_of(lower, upper), Fraction(upper) - Fraction(lower)),
-        (sum_of(lower, upper), Fraction(lower) + Fraction(upper)),
+        (sum_rounded_up(lower, upper), Fraction(lower) + Fraction(upper)),
     ):
         assert Fraction(math.nextafter(found, -math.inf)) < exact <= Fraction(found)
 
@@ -278,25 +280,25 @@ def test_the_cost_of_a_split_is_never_printed_below_what_no_split_costs_less_tha
     six = np.array([[-0.1], [-0.2], [-3.0], [0.1], [0.4], [2.9]])
     result = dc.low_rank(six)
     split = dc.certify_labels(six, np.sign(six[:, 0]), result)
-    text = words.proof_of(found_by(result.lower, split.objective, tol=-1.0))
+    text = messages.describe_bounds(found_by(result.lower, split.objective, tol=-1.0))
     (cost,) = numbers(text, "split: <U> (0")
     assert Fraction(cost) >= Fraction(split.objective) >= Fraction(result.lower)
-    assert numbers(words.proof_of(found_by(0.4, 0.450660645)), "Cost of this split: <U>") == ("0.4507",)
-    assert numbers(words.proof_of(found_by(0.450660644, 0.6)), "costs less than <L>.") == ("0.4506",)
+    assert numbers(messages.describe_bounds(found_by(0.4, 0.450660645)), "Cost of this split: <U>") == ("0.4507",)
+    assert numbers(messages.describe_bounds(found_by(0.450660644, 0.6)), "costs less than <L>.") == ("0.4506",)
 
 
 def test_a_proved_number_is_a_float_that_keeps_its_text():
-    number = proved_lower(0.3)
+    number = formatted_lower(0.3)
     assert (number, number.text, repr(number), f"{number:.1f}") == (0.3, "0.2999", "0.3", "0.3")
     copy = pickle.loads(pickle.dumps(number))
-    assert (type(copy), copy, copy.text) == (Proved, 0.3, "0.2999")
-    assert format_cell(proved_upper(math.nan)) == ""
+    assert (type(copy), copy, copy.text) == (FormattedBound, 0.3, "0.2999")
+    assert format_cell(formatted_upper(math.nan)) == ""
     assert format_cell(0.3) == "0.3000"
 
 
 def test_the_tables_of_the_page_print_costs_and_gaps_rounded_up():
     table = rounding_table(X, dc.low_rank(X), Y, 1.0, dc.Penalty(ridge=0.3), like=Y)
-    proved = [value for row in table.rows for value in row if isinstance(value, Proved)]
+    proved = [value for row in table.rows for value in row if isinstance(value, FormattedBound)]
     assert len(proved) == 2 * len(table.rows)
     assert all(Fraction(value.text) >= Fraction(float(value)) for value in proved)
 
@@ -361,11 +363,11 @@ def test_no_other_module_formats_a_proved_number():
     files = [file for folder in ("diffrac_cvx", "experiments") for file in (root / folder).rglob("*.py")]
     assert len(files) > 100
     places = [place for file in files for place in rounded_by_hand(file)]
-    assert [place for place in places if "proved_numbers.py" not in place and "bound.excess" not in place] == []
+    assert [place for place in places if "formatting.py" not in place and "bound.excess" not in place] == []
 
 
 def test_printing_needs_nothing_but_the_standard_library():
-    tree = ast.parse((Path(dc.__file__).parent / "problem" / "proved_numbers.py").read_text())
+    tree = ast.parse((Path(dc.__file__).parent / "problem" / "formatting.py").read_text())
     modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert modules <= set(sys.stdlib_module_names)

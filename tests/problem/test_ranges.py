@@ -49,12 +49,12 @@ FUNCTIONS = {
 }
 
 
-EVERY = [*product(TABLES, PENALTIES, FUNCTIONS)]  # each table with every other penalty, in turn, by each function
-QUICK = [case for i, case in enumerate(EVERY) if (i + i // 8 + i // 64) % 2]
+ALL_CASES = [*product(TABLES, PENALTIES, FUNCTIONS)]  # each table with every other penalty, in turn, by each function
+QUICK = [case for i, case in enumerate(ALL_CASES) if (i + i // 8 + i // 64) % 2]
 
 
 @pytest.mark.filterwarnings("ignore")
-@quick_or_slow(("table", "penalty", "name"), EVERY, QUICK)
+@quick_or_slow(("table", "penalty", "name"), ALL_CASES, QUICK)
 def test_extreme_scales_give_a_bracket_or_an_error_in_words(table, penalty, name):
     try:
         found = FUNCTIONS[name](TABLES[table], PENALTIES[penalty])
@@ -72,18 +72,18 @@ def test_extreme_scales_give_a_bracket_or_an_error_in_words(table, penalty, name
 def test_a_matrix_that_is_not_finite_is_not_proved_positive(place, value):
     S = np.eye(3)
     S[place] = S[place[::-1]] = value
-    assert proof.succeeds(np.eye(3))
-    assert not proof.succeeds(S)
-    assert proof.proved_ratio(proof.Pencil(S, np.eye(3), 0.0, 0.0), 1.0, 1.0) == np.inf
+    assert proof.cholesky_succeeds(np.eye(3))
+    assert not proof.cholesky_succeeds(S)
+    assert proof.certified_ratio(proof.Pencil(S, np.eye(3), 0.0, 0.0), 1.0, 1.0) == np.inf
 
 
 def fail(message):
-    def iterates(*arguments):
+    def one_block_iterates(*arguments):
         yield from islice(made(*arguments), 3)
         raise message
 
-    made = augmented_lagrangian.iterates
-    return iterates
+    made = augmented_lagrangian.one_block_iterates
+    return one_block_iterates
 
 
 ERRORS = {
@@ -95,15 +95,15 @@ ERRORS = {
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_what_was_proved_before_numbers_left_the_range_is_returned(monkeypatch, error):
-    monkeypatch.setattr(augmented_lagrangian, "iterates", fail(ERRORS[error]))
+    monkeypatch.setattr(augmented_lagrangian, "one_block_iterates", fail(ERRORS[error]))
     found = dc.low_rank(TALL, ridge=0.1, tol=1e-15)
-    assert found.status is dc.Status.RANGE
+    assert found.status is dc.Status.OVERFLOW
     assert 0.0 < found.lower <= found.upper < 1.0
     assert "double precision; the bracket is valid" in str(found.status)
 
 
 def test_another_error_is_not_taken_for_one_of_the_range(monkeypatch):
-    monkeypatch.setattr(augmented_lagrangian, "iterates", fail(ValueError("something else")))
+    monkeypatch.setattr(augmented_lagrangian, "one_block_iterates", fail(ValueError("something else")))
     with pytest.raises(ValueError, match="something else"):
         dc.low_rank(TALL, ridge=0.1, tol=1e-15)
 

@@ -73,16 +73,16 @@ def uneven():
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csc_array])
 def test_features_in_use_are_ranked_by_the_diagonal_of_v(form):
     result = result_of(G=form(uneven().G))
-    assert result.features().used.tolist() == [0, 2, 3]
-    assert result.features(rtol=0.0).used.tolist() == [0, 2, 3, 4]
-    assert result.features(rtol=0.01).used.tolist() == [0, 2]
+    assert result.features().selected.tolist() == [0, 2, 3]
+    assert result.features(rtol=0.0).selected.tolist() == [0, 2, 3, 4]
+    assert result.features(rtol=0.01).selected.tolist() == [0, 2]
 
 
 def test_the_offset_is_no_feature():
     result = result_of(G=np.diag([1.0, 0.5, 100.0]))
-    assert result.features().used.tolist() == [2]
-    assert result.features(3).used.tolist() == [2]
-    assert result.features(2).used.tolist() == [0, 1]
+    assert result.features().selected.tolist() == [2]
+    assert result.features(3).selected.tolist() == [2]
+    assert result.features(2).selected.tolist() == [0, 1]
     assert result.features(2).d == 2
 
 
@@ -90,7 +90,7 @@ def test_features_in_words_are_counted_with_what_others_could_gain():
     words = str(result_of(lower=0.25, G=uneven().G).features())
     assert words == "3 of 5 features carry the answer; no other set can cost less by more than 0.25"
     assert str(result_of(lower=0.25, G=np.diag([1.0, 0.0])).features()).startswith("1 of 2 features carries the answer")
-    assert len(result_of(G=np.zeros((4, 1))).features().used) == 0
+    assert len(result_of(G=np.zeros((4, 1))).features().selected) == 0
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_few_features_of_a_wide_table_carry_the_answer_and_their_order_is_that_o
     lam = suggested_lam(40, 60, 0.3)
     result = low_rank(X, lam=lam, ridge=0.3, tol=1e-3)
     found = result.features()
-    assert set(found.used[:4].tolist()) == {3, 7, 11, 50}
-    weights = np.diag(result.V)[found.used]
+    assert set(found.selected[:4].tolist()) == {3, 7, 11, 50}
+    weights = np.diag(result.V)[found.selected]
     assert np.all(np.diff(weights) <= 0.0)
-    assert len(found.used) < 60
+    assert len(found.selected) < 60
     assert found.gap == result.gap <= 1e-3
 
 

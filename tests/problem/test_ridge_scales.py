@@ -9,7 +9,7 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.exclusion import exclude
-from diffrac_cvx.points.floating_point import outside_of
+from diffrac_cvx.points.floating_point import outside_norm_bound
 from diffrac_cvx.points.linear_algebra import range_whitener, whitener, whitener_with_ridge
 from experiments.stress.exact import best_labels_value
 
@@ -83,7 +83,7 @@ def test_the_whitener_whitens_and_its_span_has_all_that_the_data_have(n, d, heav
     a[:heavy] = 1e-9
     found, gram = whitener_with_ridge(X, a), X.T @ X + np.diag(a**2)
     np.testing.assert_allclose(found.W.T @ gram @ found.W, np.eye(found.W.shape[1]), atol=1e-10)
-    assert outside_of(found, n) < 1e-11
+    assert outside_norm_bound(found, n) < 1e-11
     # The projection on the span, in the metric of X'X + Diag(a)^2, changes no product with the data.
     np.testing.assert_allclose(X @ found.W @ found.W.T @ gram, X, atol=1e-8)
 
@@ -102,16 +102,16 @@ def test_a_ridge_that_rounding_hides_makes_the_coordinates_inexact_and_excludes_
     for ridge, is_hidden in ((1e-18, True), (1e-3, False)):
         problem = direction_problem(array_points(np.column_stack([x, x]) - x.mean()), 1.0, dc.Penalty(ridge))
         assert problem.n_excluded == 0
-        assert (problem.rounding.right_error > 0.5) == is_hidden
+        assert (problem.whitening_error.right_error > 0.5) == is_hidden
 
 
 def test_rank_is_decided_among_the_columns_without_a_penalty():
     F = np.random.default_rng(0).standard_normal((8, 2))
     F -= F.mean(axis=0)
-    points, penalised = array_points(F[:, [0, 0, 1, 1]]), np.array([False, False, True, True])
-    kept = exclude(points, penalised)
-    assert kept.n_excluded == 1
-    M = np.vstack([kept.array(), np.diag([0, 0, 1e-9, 1e-9])])
+    points, penalized = array_points(F[:, [0, 0, 1, 1]]), np.array([False, False, True, True])
+    reduced = exclude(points, penalized)
+    assert reduced.n_excluded == 1
+    M = np.vstack([reduced.array(), np.diag([0, 0, 1e-9, 1e-9])])
     W = whitener(M)
     assert W.shape == (4, 3)
     np.testing.assert_allclose((M @ W).T @ (M @ W), np.eye(3), atol=1e-4)

@@ -32,9 +32,9 @@ TAKES_X = {
     "certify_v": lambda X, V=V, nu=0.5, **more: dc.certify_v(X, V, nu, **more),
     "certify_y": lambda X, F=Y[:, None], nu=0.5, **more: dc.certify_y(X, F, nu, **more),
     "certify_labels": lambda X, y=Y, lower=0.0, **more: dc.certify_labels(X, y, lower, **more).objective,
-    "alternating_optimisation": lambda X: dc.baselines.alternating_optimisation(X, rng=0),
+    "alternating_optimization": lambda X: dc.baselines.alternating_optimization(X, rng=0),
     "kmeans_whitened": lambda X: dc.baselines.kmeans_whitened(X, rng=0),
-    "kmeans_by_column": lambda X: dc.baselines.kmeans_by_column(X),
+    "best_single_column": lambda X: dc.baselines.best_single_column(X),
     "cure": lambda X: dc.baselines.cure(X, rng=0),
     "spectral_kurtosis": lambda X: dc.baselines.spectral_kurtosis(X),
     "refine": lambda X, y=Y: dc.rounding.refine(X, y),
@@ -129,7 +129,7 @@ def test_a_penalty_of_the_wrong_kind_or_length_is_refused(function):
 
 
 @by_name(["penalized_nu", "certify_y"])
-def test_labels_alone_take_no_l1_part(function):
+def test_labels_alone_take_no_l1_penalty(function):
     with pytest.raises(dc.ParameterError, match=r"l1.*lifted or v_space"):
         function(X, penalty=dc.Penalty(c=0.2))
 
@@ -185,8 +185,8 @@ SAME = {
 @pytest.mark.parametrize("form", SAME)
 def test_a_change_of_form_leaves_labels_and_the_bracket_of_a_factor_of_labels(form):
     X, start = SAME[form], np.where(np.arange(16) < 7, 1.0, -1.0)
-    y = dc.baselines.alternating_optimisation(Z, rng=0)
-    np.testing.assert_array_equal(dc.baselines.alternating_optimisation(X, rng=0), y)
+    y = dc.baselines.alternating_optimization(Z, rng=0)
+    np.testing.assert_array_equal(dc.baselines.alternating_optimization(X, rng=0), y)
     np.testing.assert_array_equal(dc.rounding.refine(X, start), dc.rounding.refine(Z, start))
     assert dc.metrics.squared_correlation(X, start) == pytest.approx(dc.metrics.squared_correlation(Z, start), rel=1e-6)
     found = dc.low_rank(Z, tol=1e-7)

@@ -18,11 +18,11 @@ MODULES = {"baselines", "datasets", "metrics", "paths", "plotting", "registry", 
 
 def listed(module):
     block = re.search(rf"currentmodule:: diffrac_cvx\.{module}\n(.*?)(?=currentmodule::|\Z)", API, flags=re.DOTALL)
-    return set(re.findall(r"^   ([a-zA-Z_]+)$", block[1], flags=re.MULTILINE)) if block else set()
+    return set(re.findall(r"^   (\w+)$", block[1], flags=re.MULTILINE)) if block else set()
 
 
 def test_every_public_name_is_in_the_reference():
-    names = set(re.findall(r"^   ([a-zA-Z_.]+)$", API, flags=re.MULTILINE))
+    names = set(re.findall(r"^   ([\w.]+)$", API, flags=re.MULTILINE))
     assert set(dc.__all__) - MODULES <= names
     assert {"DiffracClustering", "MultiLabelDiffrac"} <= names
     for space in (dc.rounding, dc.metrics, dc.paths, dc.plotting):

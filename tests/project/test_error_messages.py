@@ -17,11 +17,11 @@ import scipy.sparse
 from packed import forged_npy, npy, npz, parquet
 
 import diffrac_cvx as dc
-from diffrac_cvx.app.cli.program import entry, run
-from diffrac_cvx.app.page.computation import describe_error, evaluate
-from diffrac_cvx.app.page.data import OwnTable, Planted
+from diffrac_cvx.app.cli.program import run_and_exit, run_command_line
+from diffrac_cvx.app.page.computation import error_message, evaluate
+from diffrac_cvx.app.page.data import PlantedSource, UploadedSource
 from diffrac_cvx.app.page.ports import require_port
-from diffrac_cvx.app.page.solve_choice import Setting
+from diffrac_cvx.app.page.solve_choice import PageSetting
 from diffrac_cvx.datasets import make_planted, read_table
 from diffrac_cvx.rounding.directions import leading_direction
 
@@ -129,7 +129,7 @@ FAULTS = {
     # roundings
     "a factor of one dimension": (lambda: dc.rounding.sign_leading(Y), DATA, r"F has shape \(8,\)"),
     "an infinite factor": (lambda: dc.rounding.kmeans_centered(F * np.inf), DATA, "F is (nan|-?inf)"),
-    "no hyperplane": (lambda: dc.rounding.goemans_williamson(F, 0, draws=0), PARAMETER, "draws = 0"),
+    "no hyperplane": (lambda: dc.rounding.goemans_williamson(F, 0, n_samples=0), PARAMETER, "n_samples = 0"),
     "half a seed": (lambda: dc.rounding.goemans_williamson(F, 0.5), PARAMETER, "rng = 0.5"),
     "an objective without a value": (
         lambda: dc.rounding.goemans_williamson(F, 0, objective=lambda y: np.nan),
@@ -142,8 +142,8 @@ FAULTS = {
         "k = 1000000000000000 .* 8 points",
     ),
     "no labels to find": (lambda: dc.rounding.procrustes(F, 0), PARAMETER, "k = 0"),
-    "no restarts": (lambda: dc.rounding.procrustes(F, 1, restarts=0), PARAMETER, "restarts = 0"),
-    "a table of values": (lambda: dc.rounding.two_means(X), DATA, r"values has shape \(8, 3\)"),
+    "no restarts": (lambda: dc.rounding.procrustes(F, 1, n_init=0), PARAMETER, "n_init = 0"),
+    "a table of values": (lambda: dc.rounding.kmeans_1d(X), DATA, r"values has shape \(8, 3\)"),
     "no rounds": (lambda: dc.rounding.refine(X, Y, max_iter=0), PARAMETER, "max_iter = 0"),
     # metrics
     "labels of other points": (lambda: dc.metrics.clustering_error(Y, Y[:5]), DATA, "y_hat has 5 labels for 8"),
@@ -160,13 +160,13 @@ FAULTS = {
     "an estimator's limit": (estimator(time_limit=0), PARAMETER, "time_limit = 0"),
     "an estimator's seed": (estimator(rounding="goemans_williamson", random_state="x"), ValueError, "'x'"),
     "half an estimator's label": (many(n_labels=1.5), PARAMETER, "n_labels = 1.5"),
-    "no restarts of an estimator": (many(restarts=0), PARAMETER, "restarts = 0"),
+    "no restarts of an estimator": (many(n_init=0), PARAMETER, "n_init = 0"),
     "one point for an estimator": (lambda: dc.DiffracClustering().fit(X[:1]), ValueError, "minimum of 2"),
     "an estimator's NaN": (lambda: dc.DiffracClustering().fit(NAN), ValueError, "NaN"),
     "an estimator not fitted": (lambda: dc.DiffracClustering().predict(X), ValueError, "not fitted"),
     "other features": (lambda: dc.DiffracClustering().fit(X).predict(X[:, :2]), ValueError, "2 features.*3 features"),
     # baselines, comparisons, paths
-    "no run": (lambda: dc.baselines.alternating_optimisation(X, rng=0, restarts=0), PARAMETER, "restarts = 0"),
+    "no run": (lambda: dc.baselines.alternating_optimization(X, rng=0, n_init=0), PARAMETER, "n_init = 0"),
     "a run without time": (lambda: dc.baselines.kmeans_whitened(X, rng=0, time_limit=0), PARAMETER, "time_limit = 0"),
     "an unknown method": (lambda: dc.compare(X, methods=["magic"]), PARAMETER, "'magic' is not known; there are low"),
     "a method by letters": (lambda: dc.compare(X, methods="fista"), PARAMETER, "must be a list of names"),
@@ -227,11 +227,11 @@ FAULTS = {
     "dates": (table("t.parquet", parquet(day=pd.date_range("2017", periods=4))), DATA, "column 'day' holds dates"),
     "lists in a column": (table("t.parquet", parquet(a=[[1, 2]] * 3)), DATA, "column 'a' holds text"),
     # the page's functions
-    "no file on the page": (OwnTable(b"", "").load, DATA, "choose a file"),
-    "text on the page": (OwnTable(TEXT.encode(), "t.csv").load, DATA, "column 'name' holds text"),
-    "planted data of no size": (Planted(n=0).load, PARAMETER, "n = 0"),
+    "no file on the page": (UploadedSource(b"", "").load, DATA, "choose a file"),
+    "text on the page": (UploadedSource(TEXT.encode(), "t.csv").load, DATA, "column 'name' holds text"),
+    "planted data of no size": (PlantedSource(n=0).load, PARAMETER, "n = 0"),
     "a slider out of range": (lambda: evaluate("dc.fista(X, nu)", {"X": X, "nu": 3}), PARAMETER, "nu = 3"),
-    "a lambda below 0 on the page": (lambda: Setting(lam=-1.0).penalty, PARAMETER, "lam = -1"),
+    "a lambda below 0 on the page": (lambda: PageSetting(lam=-1.0).penalty, PARAMETER, "lam = -1"),
     "a port out of range": (lambda: require_port(70_000), PARAMETER, "port = 70000 is no port"),
 }
 
@@ -241,7 +241,7 @@ def test_a_fault_is_named(call, error, words):
     with pytest.raises(error, match=words) as caught:
         call()
     assert "\n\n\n" not in str(caught.value)
-    assert describe_error(caught.value)  # as the page shows it
+    assert error_message(caught.value)  # as the page shows it
 
 
 # The program: exit status 2, nothing on standard output, one line on standard error, and never a traceback
@@ -299,7 +299,7 @@ PROGRAM = {
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """A folder with files of all kinds, which is the current one; no progress is shown."""
-    monkeypatch.setattr("diffrac_cvx.app.cli.console.FIRST", 1e6)
+    monkeypatch.setattr("diffrac_cvx.app.cli.console.FIRST_LINE_SECONDS", 1e6)
     for name, content in {
         "empty.csv": b"", "one.csv": b"a,b\n1,2\n", "good.csv": TEXT.encode(), "bad.npz": b"PK\x03\x04 no",
         "empty.npz": b"", "binary.csv": bytes(range(256)), "missing.csv": b"a,b\n1,2\n3,\n5,7\n",
@@ -316,7 +316,7 @@ def test_the_program_says_in_one_line_what_is_wrong(arguments, words, files, cap
     if "/dev/full" in arguments and not os.path.exists("/dev/full"):
         pytest.skip("there is no device that is full")
     before = sorted(files.rglob("*"))
-    status = run(arguments)
+    status = run_command_line(arguments)
     error = capsys.readouterr().err
     assert status == 2
     assert error.startswith("error: ")
@@ -331,7 +331,7 @@ def test_a_table_that_cannot_be_read_by_this_user_is_one_line(files, capsys, mon
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
-    assert run(["cluster", "good.csv"]) == 2
+    assert run_command_line(["cluster", "good.csv"]) == 2
     error = capsys.readouterr().err
     assert "Permission denied" in error
     assert error.count("\n") == 1
@@ -342,7 +342,7 @@ def test_an_error_that_should_not_happen_is_one_line(files, capsys, monkeypatch)
         raise ZeroDivisionError("this\nand that")
 
     monkeypatch.setattr("diffrac_cvx.app.cli.cluster.fit_model", fail)
-    assert run(["cluster", "heart"]) == 2
+    assert run_command_line(["cluster", "heart"]) == 2
     assert (
         capsys.readouterr().err == "error: this should not happen, please report it: ZeroDivisionError: this and that\n"
     )
@@ -377,7 +377,7 @@ def test_names_that_a_terminal_cannot_show_end_no_command(tmp_path, monkeypatch)
     monkeypatch.setattr(sys, "stdout", terminal := io.TextIOWrapper(shown, encoding="ascii"))
     monkeypatch.setattr(sys, "argv", ["diffrac-cvx", "cluster", str(tmp_path / "t.csv"), "--drop", "name"])
     with pytest.raises(SystemExit) as end:
-        entry()
+        run_and_exit()
     terminal.flush()
     assert end.value.code == 0
     assert rb"\u2603" in shown.getvalue()
@@ -394,7 +394,7 @@ BUSY = 2.0  # seconds that a busy machine may add
 @pytest.mark.parametrize(("n", "d"), [(60, 2000), (3000, 300), (20, 100_000)])
 def test_a_limit_on_a_comparison_is_one_on_each_method(n, d):
     data = np.random.default_rng(0).standard_normal((n, d))
-    found = dc.compare(data, penalty=dc.Penalty.l1(0.01), tol=1e-12, time_limit=1.0)
+    found = dc.compare(data, penalty=dc.Penalty.l1(0.01), tol=1e-12, solver_time_limit=1.0)
     assert max(row["seconds"] for row in found.rows) < 2.0 + BUSY
 
 
@@ -403,7 +403,7 @@ def test_the_time_for_compiling_counts_and_ends_a_process_of_its_own():
     started = time.perf_counter()
     result = dc.solve(relaxation, "SCS", tol=1e-9, time_limit=0.5)
     assert time.perf_counter() - started < 0.5 + 1.0 + BUSY  # compiling takes more than two seconds
-    assert result.status is dc.Status.LIMIT
+    assert result.status is dc.Status.USER_LIMIT
     assert (result.lower, result.upper) == (0.0, 1.0)
 
 

@@ -15,7 +15,7 @@ from experiments.wide_law import claims as wide_law
 DOCS = Path(__file__).parents[2] / "docs"
 NOTE = (DOCS / "note.rst").read_text(encoding="utf-8")
 TYPED = {
-    f"{setting:g}" for setting in (optimal.SMALL_GAP, wide_law.RIGHT, wide_law.LOST)
+    f"{setting:g}" for setting in (optimal.SMALL_GAP, wide_law.FOUND_INDEX, wide_law.LOST_RATIO)
 }  # which the note names itself
 
 
@@ -95,9 +95,9 @@ def test_theorem_7_the_gap_of_a_node_is_at_most_the_square_of_what_is_free_besid
 
 def test_theorem_6_known_labels_are_one_row():
     X, y = dc.datasets.make_planted(16, 3, noise=0.4, rng=0)[:2]
-    links = dc.Links(labels=np.where(np.arange(16) < 4, y, 0.0))
+    constraints = dc.Constraints(labels=np.where(np.arange(16) < 4, y, 0.0))
     X = X - X.mean(axis=0)
     rows = np.vstack([y[:4] @ X[:4], X[4:]]) / 16
     expected = relaxation_of(rows, X.T @ X / 16 + 0.09 * np.eye(3), np.full(3, 0.1))
-    found = dc.low_rank(X, ridge=0.09, lam=0.01, tol=1e-8, links=links)
+    found = dc.low_rank(X, ridge=0.09, lam=0.01, tol=1e-8, constraints=constraints)
     assert found.lower - 1e-6 <= expected <= found.upper + 1e-6

@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_ends
+from diffrac_cvx.problem.formatting import format_ends
 from experiments.benchmark.readme import passage
 from experiments.readme import FIGURES, PASSAGES, with_passage, with_passages
 

@@ -30,19 +30,19 @@ from packed import npy, npz, parquet
 
 import diffrac_cvx as dc
 from diffrac_cvx.app import report
-from diffrac_cvx.app.cli.program import run
+from diffrac_cvx.app.cli.program import run_command_line
 from diffrac_cvx.app.page import __main__ as launcher
-from diffrac_cvx.app.page import answer, cards, computation, controls
+from diffrac_cvx.app.page import cards, computation, controls, summary
 from diffrac_cvx.app.page import data as page_data
-from diffrac_cvx.app.page.computation import CLUSTERS, COMPUTED, SEARCH, STRUCTURE, Outcome, Run, expression_of
-from diffrac_cvx.app.page.data import MOST_UPLOADED, OwnTable
+from diffrac_cvx.app.page.computation import CLUSTERS, COMPUTATIONS, SEARCH, STRUCTURE, Outcome, Run, expression_of
+from diffrac_cvx.app.page.data import MAX_UPLOAD_BYTES, UploadedSource
 from diffrac_cvx.app.page.pictures import make_picture
-from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
+from diffrac_cvx.app.page.solve_choice import PageSetting, plan_solves
 from diffrac_cvx.app.page.tables import list_html, stacked_html, table_figure
 from diffrac_cvx.app.page.views import BY_NAME
-from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.datasets import files, real
-from diffrac_cvx.datasets.catalogue import SETS
+from diffrac_cvx.datasets.catalog import SETS
 from diffrac_cvx.datasets.tables import read_table
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.machine import memory
@@ -172,8 +172,8 @@ def test_a_pickle_in_a_file_is_refused(name, capsys):
     with pytest.raises(DataError):
         read_table(name)
     with pytest.raises(DataError):
-        OwnTable(PICKLED[name], name).load()
-    assert run(["cluster", name]) == 2
+        UploadedSource(PICKLED[name], name).load()
+    assert run_command_line(["cluster", name]) == 2
     assert "Traceback" not in capsys.readouterr().err
     if name.endswith(".npy"):
         with pytest.raises(ValueError, match="allow_pickle"):
@@ -181,8 +181,8 @@ def test_a_pickle_in_a_file_is_refused(name, capsys):
 
 
 def test_a_pickle_in_the_file_of_a_known_set_is_not_even_parsed(monkeypatch, tmp_path):
-    monkeypatch.setenv(files.HOME, str(tmp_path))
-    for name in ("parse", "read_label_names"):
+    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path))
+    for name in ("parse_file", "read_label_names"):
         monkeypatch.setattr(real, name, lambda *_: pytest.fail("parsed before it was checked"))
     for name in ("corel5k", "w1a"):
         (tmp_path / SETS[name].file).write_bytes(PICKLED["objects.npz"])
@@ -193,7 +193,7 @@ def test_a_pickle_in_the_file_of_a_known_set_is_not_even_parsed(monkeypatch, tmp
 
 
 def test_a_pickle_with_the_right_checksum_is_refused_too(monkeypatch, tmp_path):
-    monkeypatch.setenv(files.HOME, str(tmp_path))
+    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path))
     content = npz(X=HOSTILE, Y=HOSTILE)
     monkeypatch.setitem(SETS, "corel5k", replace(SETS["corel5k"], sha256=hashlib.sha256(content).hexdigest()))
     (tmp_path / SETS["corel5k"].file).write_bytes(content)
@@ -208,11 +208,11 @@ def outcome():
     frame = pd.DataFrame(rng.standard_normal((30, len(NAMES))), columns=NAMES)
     frame["label ' $ <b>"] = np.where(np.arange(30) % 2, "'); import os; os.mkdir('owned')", "<b>$x")
     content = frame.to_csv(index=False).encode()
-    source = OwnTable(
+    source = UploadedSource(
         content, "../<i>'); import os; os.mkdir('owned').csv", "label ' $ <b>", drop=[NAMES[3].replace("\n", "")]
     )
     data = source.load()
-    setting = Setting(nu=0.9, ridge=0.1)
+    setting = PageSetting(nu=0.9, ridge=0.1)
     solves = plan_solves(data, setting, ["(15)"], ["low_rank"])
     call = solves[0].call
     runs = tuple(Run(solve, call.function(*call.arguments, **call.options)) for solve in solves)
@@ -222,14 +222,14 @@ def outcome():
         "duality": dc.paths.duality(data.X, [0.1, 0.5]),
         "comparison": dc.compare(data.X, data.y, methods=["low_rank"]),
         CLUSTERS: dc.DiffracClustering(n_clusters=3, ridge=0.1, standardize=False, random_state=0).fit(data.X),
-        STRUCTURE: [dc.structure_test(data.X, n_draws=2)],
+        STRUCTURE: [dc.structure_test(data.X, n_resamples=2)],
         SEARCH: dc.optimal_labels(data.X, 0.9, ridge=0.1, time_limit=1.0),
     }
     return Outcome(source, data, setting, runs, extras)
 
 
 def test_what_the_page_executes_holds_no_text_of_the_user(outcome):
-    texts = [expression_of(name, outcome.setting, [run.solve for run in outcome.runs]) for name in COMPUTED]
+    texts = [expression_of(name, outcome.setting, [run.solve for run in outcome.runs]) for name in COMPUTATIONS]
     for name in BY_NAME:
         texts += make_picture(name, outcome).lines
     assert all(not re.search(r"owned|<[a-z]|\bos\b|passwd|script>", text) for text in texts), texts
@@ -265,7 +265,7 @@ def test_a_table_in_a_terminal_takes_names_as_text():
     from rich.console import Console
 
     console = Console(file=io.StringIO(), width=200)
-    console.print(Table(("[/red]", "[link=file:///etc/passwd]x"), (("[bold]a", "[/]"),)).rich())
+    console.print(ReportTable(("[/red]", "[link=file:///etc/passwd]x"), (("[bold]a", "[/]"),)).rich())
     assert "[link=file:///etc/passwd]x" in console.file.getvalue()
 
 
@@ -306,7 +306,7 @@ CONTENT = b"+1 1:1 2:5\n-1 3:1\n" * 20
 
 @pytest.fixture
 def home(monkeypatch, tmp_path):
-    monkeypatch.setenv(files.HOME, str(tmp_path / "data"))
+    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], sha256=hashlib.sha256(CONTENT).hexdigest()))
     return tmp_path / "data"
 
@@ -350,11 +350,11 @@ def test_another_place_on_the_same_host_is_followed_but_not_for_ever(home):
         pytest.raises(DataError, match="from one place to the next"),
     ):
         dc.datasets.fetch("w1a", url=f"{url}/w1a")
-    assert len(asked) == files.MOST_REDIRECTIONS + 1
+    assert len(asked) == files.MAX_REDIRECTS + 1
 
 
 def test_a_download_that_does_not_end_is_ended(home, monkeypatch):
-    monkeypatch.setattr(files, "MOST_BYTES", 10**6)
+    monkeypatch.setattr(files, "MAX_BYTES", 10**6)
     with server(lambda _: bytes(3 * 10**6)) as (url, _), pytest.raises(DataError, match="more than 1 MB"):
         dc.datasets.fetch("w1a", url=f"{url}/w1a")
     assert list(home.iterdir()) == []
@@ -364,11 +364,11 @@ def test_a_download_that_does_not_end_is_ended(home, monkeypatch):
 
 
 def test_an_upload_is_limited_in_the_browser_and_again_where_it_arrives(monkeypatch):
-    assert controls.element("file", {})._component_args["max_size"] == MOST_UPLOADED
-    monkeypatch.setattr(page_data, "MOST_UPLOADED", 100)
+    assert controls.element("file", {})._component_args["max_size"] == MAX_UPLOAD_BYTES
+    monkeypatch.setattr(page_data, "MAX_UPLOAD_BYTES", 100)
     monkeypatch.setattr(page_data, "read_frame", lambda *_: pytest.fail("parsed"))
     monkeypatch.setattr(page_data.datasets, "read_table", lambda *_, **__: pytest.fail("parsed"))
-    large = OwnTable(b"a,b\n" + b"1,2\n" * 25, "mine.csv")
+    large = UploadedSource(b"a,b\n" + b"1,2\n" * 25, "mine.csv")
     for read in (large.load, lambda: large.frame):
         with pytest.raises(DataError, match=r"mine.csv has .* MB and the page takes"):
             read()
@@ -410,7 +410,7 @@ def test_the_program_starts_a_worker_and_the_page_on_this_machine_alone_with_a_t
     monkeypatch.setattr(launcher.runpy, "run_module", lambda name, run_name, **_: done.append((name, run_name)))
     monkeypatch.setattr(launcher.os, "environ", environment)
     for _ in range(2):
-        monkeypatch.setattr(launcher, "WAITING", waiting := [])
+        monkeypatch.setattr(launcher, "IDLE_WORKERS", waiting := [])
         monkeypatch.setattr(sys, "argv", ["page", "--port", "4321", *["--headless"] * headless])
         launcher.main()
         (token,) = re.findall(r"http://127\.0\.0\.1:4321/\?access_token=(\S+)\s", capsys.readouterr().out)
@@ -492,7 +492,7 @@ OF_REPORTS = {
 def test_parts_of_the_page_show_names_as_text(outcome):
     for name in ("projection", "direction", "roundings"):
         shown = replace(make_picture(name, outcome))
-        text = cards.card(shown)
+        text = cards.view_html(shown)
         tags = Tags(text)
         assert not {"script", "svg", "i", "iframe", "b"} & tags.tags, name
         assert all(tag.startswith("marimo") for tag, *_ in tags.active), tags.active
@@ -501,8 +501,8 @@ def test_parts_of_the_page_show_names_as_text(outcome):
         cards.data_summary(outcome.data.summary, "").text,
         cards.data_summary("", " ".join(NAMES), " ".join(NAMES)).text,
         controls.chips(dict.fromkeys(NAMES, "feature")),
-        stacked_html(cards.row_table(outcome.source, answer.find_answer(outcome, "", "kmeans_centered"), 0)),
-        Table(tuple(NAMES), (tuple(NAMES),)).html(),
+        stacked_html(cards.row_table(outcome.source, summary.find_summary(outcome, "", "kmeans_centered"), 0)),
+        ReportTable(tuple(NAMES), (tuple(NAMES),)).html(),
     ):
         tags = Tags(text)
         assert not {"script", "svg", "img", "i", "b"} & tags.tags
@@ -525,14 +525,16 @@ def hostile_table(tmp_path):
 
 def test_a_report_shows_every_name_and_value_as_text(hostile_table, tmp_path, capsys):
     given = [str(hostile_table), "--label", "label", "--report"]
-    assert run(["cluster", "--no-structure", *given, "r.html", "--out", "labels.csv"]) == 0
+    assert run_command_line(["cluster", "--no-structure", *given, "r.html", "--out", "labels.csv"]) == 0
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
-    assert run(["compare", *given, "c.html", "--method", "low_rank", "--out", "c.csv"]) == 0
+    assert run_command_line(["compare", *given, "c.html", "--method", "low_rank", "--out", "c.csv"]) == 0
     assert "\x1b" not in capsys.readouterr().out
-    assert run(["path", *given, "p.html", "--points", "2", "--out", "p.csv"]) == 0
-    assert run(["cluster", "--no-structure", str(hostile_table), "--label", "label", "--save", "s.json"]) == 0
-    assert run(["predict", "s.json", str(hostile_table), "--out", "s.csv"]) == 0
+    assert run_command_line(["path", *given, "p.html", "--points", "2", "--out", "p.csv"]) == 0
+    assert (
+        run_command_line(["cluster", "--no-structure", str(hostile_table), "--label", "label", "--save", "s.json"]) == 0
+    )
+    assert run_command_line(["predict", "s.json", str(hostile_table), "--out", "s.csv"]) == 0
     assert "\x1b" not in capsys.readouterr().out
     for name in ("r.html", "c.html", "p.html"):
         text = Path(name).read_text(encoding="utf-8")
@@ -555,8 +557,8 @@ def test_a_template_marks_no_text_as_safe(template):
 
 def test_the_clusters_that_the_page_saves_hold_no_formula():
     lines = "".join(f"{x},{x * x % 7},{'=1+1' if x % 2 else '@SUM(1)'}\n" for x in range(12))
-    data = OwnTable(f"x,y,g\n{lines}".encode(), "mine.csv", "g").load()
-    saved = answer.write_clusters(data, np.sign(data.X[:, 0]), data.X[:, 0]).decode()
+    data = UploadedSource(f"x,y,g\n{lines}".encode(), "mine.csv", "g").load()
+    saved = summary.write_clusters(data, np.sign(data.X[:, 0]), data.X[:, 0]).decode()
     entries = [entry for row in csv.reader(saved.splitlines()) for entry in row]
     assert {"'=1+1", "'@SUM(1)"} <= set(entries)
     assert all(is_harmless(entry) for entry in entries)
@@ -621,7 +623,7 @@ def test_a_name_in_a_figure_is_no_formula_and_fits(draw):
         labels = np.array(NAMES[5:10] * 2)
         figure = ProjectionDisplay(np.arange(10.0), labels).plot().figure_
     else:
-        figure = table_figure(Table(tuple(NAMES[5:11]), (tuple(NAMES[9:15]),)))
+        figure = table_figure(ReportTable(tuple(NAMES[5:11]), (tuple(NAMES[9:15]),)))
     ours = ("$v_j$", "$\\nu$", "$x^\\top v$")
     drawn = [text.get_text() for text in texts_of(figure) if not any(part in text.get_text() for part in ours)]
     plt.close(figure)

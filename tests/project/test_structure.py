@@ -38,9 +38,9 @@ LAYERS = [
 ]
 NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerated", "published", "dual")]
 PROOFS = {
-    *(f"problem.penalties.{name}" for name in ("absolute", "groups", "signs", "between")),
-    *(f"certificates.{name}" for name in ("proof", "block_proof", "core_proof", "label_proof", "screening", "values")),
-    "certificates.separation", "certificates.groups_outside",
+    *(f"problem.penalties.{name}" for name in ("absolute", "groups", "signs", "off_diagonal")),
+    *(f"certificates.{name}" for name in ("proof", "block_proof", "working_set_proof", "label_proof", "screening", "values")),
+    "certificates.block_screening", "certificates.group_kkt",
 }  # fmt: skip
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
@@ -51,11 +51,11 @@ MAY_IMPORT = {
     "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.tables"},
-    "pandas": {f"datasets.{name}" for name in ("alike", "columns", "orientation", "tables", "text_tables")},
+    "pandas": {f"datasets.{name}" for name in ("columns", "schema", "tables", "text_tables", "transposed")},
     "pooch": {"datasets.files"},
     "jinja2": {"app.report"},
     "rich": {"comparison.table", "app.cli.compare", "app.cli.console"},
-    "sklearn": {"baselines.standardised", "app.cli.cluster"}
+    "sklearn": {"baselines.standardized", "app.cli.cluster"}
     | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }
 
@@ -180,9 +180,9 @@ def lines_of_code(name):
     return len(lines)
 
 
-def test_what_can_make_a_bracket_false_is_at_most_eleven_hundred_lines():
+def test_what_can_make_a_bracket_false_is_at_most_twelve_hundred_lines():
     names = [*PROOFS, "points.proved_sums", "points.floating_point"]
-    assert sum(lines_of_code(name) for name in names) <= 1100
+    assert sum(lines_of_code(name) for name in names) <= 1200
 
 
 @pytest.mark.parametrize("place", ["diffrac_cvx", "experiments"])
@@ -210,7 +210,7 @@ def test_importing_a_module_by_its_dotted_name_gives_the_module(place):
         "Penalty": "l1",
         "Relaxation": "name equation problem",
         "Result": "value lower upper gap F V status n_iter seconds",
-        "baselines": "alternating_optimisation alternating_runs cure first_component ifpca kmeans_by_column "
+        "baselines": "alternating_optimization alternating_runs cure first_component ifpca best_single_column "
         "kmeans_whitened lattice sparse_component sparse_kmeans spectral spectral_kurtosis two_valued_component",
         "datasets": "load make_planted names",
         "metrics": "clustering_error squared_correlation",
@@ -238,7 +238,8 @@ def test_a_public_function_documents_its_parameters_its_errors_and_its_source():
         text = inspect.getdoc(function) or ""
         assert text.partition("\n")[0].endswith("."), f"the first line of {name} is a sentence"
         elsewhere = re.search("Parameters.* and errors are those of", text)
+        formats = name in {"format_lower", "format_upper"}  # which raise nothing and compute nothing
         if len(text.splitlines()) > 1 and inspect.signature(function).parameters and not elsewhere:
             assert "\nParameters\n----------\n" in text, name
-            assert "\nRaises\n------\n" in text or "\nSource: " in text, name
-        assert "Source: " in text or "." in name or name in {"load_score", "save_score", "solve"}, name
+            assert "\nRaises\n------\n" in text or "\nSource: " in text or formats, name
+        assert "Source: " in text or "." in name or formats or name in {"load_model", "save_model", "solve"}, name

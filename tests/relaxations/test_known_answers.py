@@ -54,12 +54,14 @@ def test_balanced_labels_and_their_direction_certify_themselves():
     assert dc.certify_labels(X, y, 0.0).gap <= ROUNDING
 
 
-@pytest.mark.parametrize("share", [0.4, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.0, 0.9))])
-def test_unbalanced_labels_give_the_rank_two_solution_of_the_lemma(share):
+@pytest.mark.parametrize(
+    "fraction", [0.4, *(pytest.param(fraction, marks=pytest.mark.slow) for fraction in (0.0, 0.9))]
+)
+def test_unbalanced_labels_give_the_rank_two_solution_of_the_lemma(fraction):
     y = labels(40, 28)
     X = with_noise_columns(y[:, None], 3)
     smallest = y.mean() ** 2
-    alpha = smallest + share * (1 - smallest)
+    alpha = smallest + fraction * (1 - smallest)
     weight = (1 - alpha) / (1 - smallest)
     Y = weight * np.outer(y, y) + (1 - weight)
     assert oracles.y_objective(Y, X, nu=0.0) == pytest.approx(0.0, abs=ROUNDING)
@@ -71,10 +73,10 @@ def test_unbalanced_labels_give_the_rank_two_solution_of_the_lemma(share):
     assert dc.solve(dc.constrained_alpha(X, 0.5 * smallest), "CLARABEL").lower > 1e-3  # less than that of the labels
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_mixtures_of_labels_and_one_cluster_are_optimal_at_nu_zero(share):
+@pytest.mark.parametrize("fraction", [0.0, 0.3, 1.0])
+def test_mixtures_of_labels_and_one_cluster_are_optimal_at_nu_zero(fraction):
     y = labels(20, 13)
-    Y = share * np.outer(y, y) + (1 - share)
+    Y = fraction * np.outer(y, y) + (1 - fraction)
     assert dc.certify_y(with_noise_columns(y[:, None], 3), Y, nu=0.0).upper <= ROUNDING
 
 
@@ -112,10 +114,10 @@ def test_balance_is_imposed_exactly_though_the_problem_has_no_interior(solver):
 
 @pytest.mark.parametrize("penalty", [NO_PENALTY, dc.Penalty(a=0.2), dc.Penalty(a=0.1, c=[0.1, 0.3, 0.0])])
 @pytest.mark.parametrize("nu", [0.4, 1.0])
-def test_the_best_labelling_bounds_every_relaxation_from_above(nu, penalty):
+def test_the_best_labeling_bounds_every_relaxation_from_above(nu, penalty):
     X = gaussian(9, 3)
-    best, _ = oracles.best_labelling(X, nu, penalty.a, penalty.c)
+    best, _ = oracles.best_labeling(X, nu, penalty.a, penalty.c)
     for name, form in FORMS.items():
-        if name != "penalized_nu" or not penalty.is_coupled:
+        if name != "penalized_nu" or not penalty.has_l1:
             assert form(X, nu, penalty).lower <= best + ROUNDING
     assert oracles.solve_v(X, nu, penalty.a, penalty.c)[0] <= best + oracles.TOL

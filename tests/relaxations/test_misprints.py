@@ -24,7 +24,7 @@ def dual_of(X, penalty=SPARSE):
 
 def dual_point(dual, seed=0):
     rng = np.random.default_rng(seed)
-    C = rng.uniform(-1, 1, dual.coupling.box.shape) * dual.coupling.box
+    C = rng.uniform(-1, 1, dual.pair_penalty.half_width.shape) * dual.pair_penalty.half_width
     return rng.uniform(0.5, 2.0, len(dual.X)), (C + C.T) / 2
 
 
@@ -58,7 +58,7 @@ def test_the_smooth_part_is_that_of_the_smoothed_dual(noisy):
     A = dual.X.second_moment()
     values, vectors = np.linalg.eigh(A)
     S = vectors / np.sqrt(values) @ vectors.T
-    D = S @ (dual.X.moment(u) / 2 - C) @ S
+    D = S @ (dual.X.weighted_gram(u) / 2 - C) @ S
     expected = eps * np.log(np.exp(np.linalg.eigvalsh(D) / eps).sum())
     assert dual.smooth_part(dual.matrix(u, C), eps).value == pytest.approx(expected, rel=1e-12)
 
@@ -77,7 +77,7 @@ def test_the_prox_of_the_inverse_is_the_positive_root_of_its_cubic(n, step, size
     assert a * below**2 * (below - v) < 1 < a * above**2 * (above - v)
 
 
-def test_the_prox_of_the_inverse_minimises_its_objective():
+def test_the_prox_of_the_inverse_minimizes_its_objective():
     v, step, n = np.linspace(-5.0, 5.0, 21), 0.3, 4
     u = prox_inverse(v, step, n)
 
@@ -90,10 +90,10 @@ def test_the_prox_of_the_inverse_minimises_its_objective():
 # Section 6.1: (21) is not (15) when c > 0.
 
 
-def test_the_published_algorithm_solves_the_penalised_problem_and_not_the_normalized_one(noisy):
+def test_the_published_algorithm_solves_the_penalized_problem_and_not_the_normalized_one(noisy):
     optimum, _ = oracles.solve_v(noisy, 1.0, 0.0, SPARSE.c)
     _, V = oracles.solve_normalized(noisy, 1.0, 0.0, SPARSE.c)
-    at_best_scale = 1 - oracles.gain(V, noisy) ** 2 / (1 + oracles.gamma(V, 0.0, SPARSE.c))
+    at_best_scale = 1 - oracles.mean_sqrt(V, noisy) ** 2 / (1 + oracles.gamma(V, 0.0, SPARSE.c))
     assert at_best_scale > optimum + 2e-3
     result = dc.fista(noisy, 1.0, SPARSE, tol=1e-3, variant="published")
     assert result.gap <= 1e-3

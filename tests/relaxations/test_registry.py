@@ -8,10 +8,10 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx import registry, relaxations
-from diffrac_cvx.app.cli.program import run
-from diffrac_cvx.app.page.data import Planted
-from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
-from diffrac_cvx.comparison import Task, list_methods
+from diffrac_cvx.app.cli.program import run_command_line
+from diffrac_cvx.app.page.data import PlantedSource
+from diffrac_cvx.app.page.solve_choice import PageSetting, list_forms, plan_solves
+from diffrac_cvx.comparison import ComparisonTask, list_methods
 from diffrac_cvx.machine.processes import Worker
 from diffrac_cvx.registry import BaselineRecord, Parameters, RelaxationRecord, SolverRecord
 
@@ -46,17 +46,17 @@ def toys(monkeypatch):
 def test_compare_runs_a_toy_here_and_in_another_process(toys):
     methods = ["low_rank", "toy/SCS", "toy/CLARABEL", "toy_solver", "coin"]
     for chosen, memory in ((methods, False), (["toy/SCS", "toy_solver", "coin"], True)):
-        found = dc.compare(PLANTED.X, methods=chosen, nu=0.7, memory=memory)
-        assert list(found.found) == chosen
-        assert not any(one.reason for one in found.found.values())
+        found = dc.compare(PLANTED.X, methods=chosen, nu=0.7, measure_memory=memory)
+        assert list(found.method_results) == chosen
+        assert not any(one.reason for one in found.method_results.values())
         assert found.disagreements == ()
-        assert found.found["toy/SCS"].problem == "toy (8)"
-    assert {"toy/SCS", "toy_solver", "coin"} <= set(dc.compare(PLANTED.X, time_limit=0.05).found)
+        assert found.method_results["toy/SCS"].problem == "toy (8)"
+    assert {"toy/SCS", "toy_solver", "coin"} <= set(dc.compare(PLANTED.X, solver_time_limit=0.05).method_results)
 
 
 def test_compare_leaves_a_toy_out_where_its_record_says_so(toys):
     found = dc.compare(PLANTED.X, methods=["toy/SCS", "toy_solver"], penalty=dc.Penalty(c=0.1))
-    assert found.found == {}
+    assert found.method_results == {}
     assert "toy/SCS, toy_solver are left out: it takes no l1 penalty" in found.notes
 
 
@@ -64,7 +64,7 @@ def test_the_page_offers_a_toy(toys):
     pytest.importorskip("marimo")
     from diffrac_cvx.app.page.controls import elements, list_meanings
 
-    data, setting = Planted(20, 3, noise=0.1).load(), Setting(nu=0.7, ridge=0.1)
+    data, setting = PlantedSource(20, 3, noise=0.1).load(), PageSetting(nu=0.7, ridge=0.1)
     assert list_forms()["toy (8)"][0] == "toy"
     offered = elements("solving", {}).elements
     assert "toy (8)" in offered["forms"].options.values()
@@ -100,9 +100,9 @@ def test_a_rounding_of_roundings_is_known_to_the_estimators_and_printed_by_compa
 def test_the_command_line_lists_and_runs_a_toy(toys, tmp_path, capsys):
     table = tmp_path / "table.csv"
     np.savetxt(table, PLANTED.X, delimiter=",", header="a,b,c", comments="")
-    assert run(["compare", str(table), "-m", "magic"]) == 2
+    assert run_command_line(["compare", str(table), "-m", "magic"]) == 2
     assert "toy/SCS" in capsys.readouterr().err
-    assert run(["compare", str(table), "--ridge", "0", "-m", "toy/SCS", "-m", "toy_solver"]) == 0
+    assert run_command_line(["compare", str(table), "--ridge", "0", "-m", "toy/SCS", "-m", "toy_solver"]) == 0
     assert "toy (8)" in capsys.readouterr().out
 
 
@@ -123,8 +123,8 @@ def test_every_relaxation_has_one_record_with_the_parameters_of_its_builder():
     for name, record in registry.RELAXATIONS.items():
         assert record.builder is getattr(dc, name)
         shared = {"lam", "ridge", "sample_weight"}  # the weights of a penalty and those of points
-        taken = [name for name in inspect.signature(record.builder).parameters if name not in shared]
-        assert record.takes == tuple(taken)[1:]
+        parameters = [name for name in inspect.signature(record.builder).parameters if name not in shared]
+        assert record.takes == tuple(parameters)[1:]
         built = record.build(PLANTED.X, Parameters(alpha=0.2))
         assert built.name == name
         assert built.size.side <= record.side(*PLANTED.X.shape)
@@ -146,7 +146,7 @@ def test_a_record_takes_the_penalties_that_its_builder_takes(name):
 def test_all_that_a_method_is_can_be_sent_to_another_process():
     import pickle
 
-    task = Task(X=PLANTED.X, alpha=0.1)
+    task = ComparisonTask(X=PLANTED.X, alpha=0.1)
     for name, method in list_methods().items():
         copy, same_task = pickle.loads(pickle.dumps((method, task)))
         assert copy.problem == method.problem, name

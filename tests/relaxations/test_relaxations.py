@@ -94,23 +94,23 @@ def test_the_normalized_form_gives_the_value_of_eq_21(noisy, nu, penalty):
     X, a, c = oracles.augmented(noisy, nu, penalty.a, penalty.c)
     A = X.T @ X / len(X) + np.diag(a**2)
     assert np.trace(A @ result.V) == pytest.approx(1.0, abs=1e-9)
-    assert oracles.gamma(result.V, 0.0, c) - oracles.gain(result.V, X) == pytest.approx(result.value, abs=1e-9)
+    assert oracles.gamma(result.V, 0.0, c) - oracles.mean_sqrt(result.V, X) == pytest.approx(result.value, abs=1e-9)
 
 
 @pytest.mark.parametrize("nu", NUS[1:])
 @without_l1
-def test_without_l1_part_the_normalized_value_is_minus_the_root_of_one_minus_the_value(noisy, nu, penalty):
+def test_without_l1_penalty_the_normalized_value_is_minus_the_root_of_one_minus_the_value(noisy, nu, penalty):
     normalized = dc.solve(dc.v_space_normalized(noisy, nu, penalty), "CLARABEL")
     assert normalized.value == pytest.approx(-((1 - value(dc.v_space(noisy, nu, penalty))) ** 0.5), abs=oracles.TOL)
 
 
 @pytest.mark.parametrize("nu", NUS[1:])
 @pytest.mark.parametrize("penalty", [PENALTIES["l1"], PENALTIES["both"]], ids=["l1", "both"])
-def test_with_an_l1_part_the_normalized_form_is_another_problem_linked_by_a_rescaling_of_c(noisy, nu, penalty):
+def test_with_an_l1_penalty_the_normalized_form_is_another_problem_linked_by_a_rescaling_of_c(noisy, nu, penalty):
     normalized = dc.solve(dc.v_space_normalized(noisy, nu, penalty), "CLARABEL")
     assert normalized.value > -((1 - value(dc.v_space(noisy, nu, penalty))) ** 0.5) + 0.01
     X, _, c = oracles.augmented(noisy, nu, penalty.a, penalty.c)
-    g, l1 = oracles.gain(normalized.V, X), oracles.gamma(normalized.V, 0.0, c)
+    g, l1 = oracles.mean_sqrt(normalized.V, X), oracles.gamma(normalized.V, 0.0, c)
     theta = g / 2 - l1
     linked = dc.Penalty(penalty.a, np.asarray(penalty.c) / theta**0.5)
     assert value(dc.v_space(noisy, nu, linked)) == pytest.approx(1 - g**2 / (1 + l1 / theta), abs=oracles.TOL)
@@ -141,8 +141,8 @@ def test_the_relaxation_of_the_correlation_is_trivial_whatever_the_data():
     assert np.min(result.F @ result.F.T) > 0.9  # Y tends to 11'
 
 
-def test_the_correlation_of_a_labelling_never_beats_its_relaxation(noisy):
-    n, ys = len(noisy), oracles.labellings(len(noisy))[1:]
+def test_the_correlation_of_a_labeling_never_beats_its_relaxation(noisy):
+    n, ys = len(noisy), oracles.labelings(len(noisy))[1:]
     y = ys[np.argmax(np.einsum("ki,ij,kj->k", ys, oracles.hat(noisy), ys) / (n - ys.sum(axis=1) ** 2 / n))]
     relaxation = dc.correlation(noisy)
     M = relaxation.problem.variables()[0]

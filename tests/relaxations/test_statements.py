@@ -45,9 +45,9 @@ def distortion(X, y):
     return sum(np.sum((part - part.mean(axis=0)) ** 2) for part in parts) / len(X)
 
 
-def split_labellings(n):
+def split_labelings(n):
     """All labellings with two clusters."""
-    return [y for y in oracles.labellings(n) if abs(y.sum()) < n]
+    return [y for y in oracles.labelings(n) if abs(y.sum()) < n]
 
 
 # The list itself
@@ -55,7 +55,7 @@ def split_labellings(n):
 
 def test_the_names_of_the_statements_are_unique():
     assert len(BY_NAME) == len(STATEMENTS)
-    assert len({statement.says for statement in STATEMENTS}) == len(STATEMENTS)
+    assert len({statement.text for statement in STATEMENTS}) == len(STATEMENTS)
 
 
 def test_the_tests_named_by_the_statements_exist():
@@ -93,15 +93,15 @@ def test_given_either_of_direction_and_labels_the_other_is_the_papers(seed):
     others = rng.standard_normal((2000, 3))
     assert max(correlation(X, other, y) for other in [*others, *(w + 1e-3 * others)]) <= correlation(X, w, y)
     v = rng.standard_normal(3)
-    best = max(correlation(X, v, other) for other in split_labellings(9))
-    assert correlation(X, v, dc.rounding.two_means(X @ v)) == pytest.approx(best, rel=1e-12)
-    closest = min(split_labellings(9), key=lambda other: distortion((X @ v)[:, None], other))
+    best = max(correlation(X, v, other) for other in split_labelings(9))
+    assert correlation(X, v, dc.rounding.kmeans_1d(X @ v)) == pytest.approx(best, rel=1e-12)
+    closest = min(split_labelings(9), key=lambda other: distortion((X @ v)[:, None], other))
     assert correlation(X, v, closest) == pytest.approx(best, rel=1e-12)
 
 
 def test_the_distortion_is_the_variance_less_the_correlation():
     X, w = gaussian(8, 3), np.array([0.3, -1.0, 0.5])
-    for y in split_labellings(8):
+    for y in split_labelings(8):
         explained = (y @ X @ w) ** 2 / np.sum((y - y.mean()) ** 2)
         assert 8 * distortion((X @ w)[:, None], y) == pytest.approx(np.sum((X @ w) ** 2) - explained, abs=1e-12)
 
@@ -115,7 +115,7 @@ def test_two_means_in_one_dimension_sorts_and_sums():
         spans = []
         for _ in range(3):
             start = time.process_time()
-            dc.rounding.two_means(x)
+            dc.rounding.kmeans_1d(x)
             spans.append(time.process_time() - start)
         return min(spans)
 
@@ -127,7 +127,7 @@ def test_the_best_labels_of_all_directions_are_those_of_k_means_on_whitened_data
     X = gaussian(9, 3, seed)
     whitened = np.linalg.qr(X)[0]
     H = oracles.hat(X)
-    ys = split_labellings(9)
+    ys = split_labelings(9)
     gains = np.array([y @ H @ y / np.sum((y - y.mean()) ** 2) for y in ys])
     losses = np.array([9 * distortion(whitened, y) for y in ys])
     np.testing.assert_allclose(gains + losses, 3.0, atol=1e-12)  # the variance of three white columns
@@ -138,9 +138,9 @@ def test_the_best_labels_of_all_directions_are_those_of_k_means_on_whitened_data
 # Section 2.2
 
 
-def test_the_misfit_is_the_variance_of_the_labels_less_the_correlation_and_the_problems_agree():
+def test_the_residual_variance_is_the_variance_of_the_labels_less_the_correlation_and_the_problems_agree():
     X = gaussian(9, 3)
-    ys = split_labellings(9)
+    ys = split_labelings(9)
     misfit = np.array([np.mean((y - y.mean() - X @ np.linalg.lstsq(X, y)[0]) ** 2) for y in ys])
     variance = np.array([np.var(y) for y in ys])
     best = np.array([correlation(X, np.linalg.solve(X.T @ X, X.T @ y), y) for y in ys])
@@ -277,7 +277,7 @@ def test_gamma_of_a_rank_one_matrix_is_the_ridge_and_the_squared_l1_norm():
 def test_the_relaxation_of_one_label_bounds_the_problem_of_k_labels_divided_by_k(k):
     X = gaussian(6, 2, 4)
     bound, _ = oracles.solve_y(X, 0.5)
-    single = {tuple(y): oracles.y_objective(np.outer(y, y), X, 0.5) for y in oracles.labellings(6)}
+    single = {tuple(y): oracles.y_objective(np.outer(y, y), X, 0.5) for y in oracles.labelings(6)}
     for ys in combinations(single, k):
         y = np.array(ys).T
         Y = y @ y.T / k
@@ -303,7 +303,7 @@ def test_partitions_are_above_ones_over_k_and_not_below_as_printed(k):
 def test_balanced_labels_and_their_direction_are_optimal_whatever_the_noise(law):
     for seed in range(5):
         y = signs(12, 6, seed)
-        Z = dc.datasets.planted.LAWS[law](np.random.default_rng(seed), (12, 3))
+        Z = dc.datasets.planted.DISTRIBUTIONS[law](np.random.default_rng(seed), (12, 3))
         X = np.column_stack([y, Z - Z.mean(axis=0)])
         v = np.array([1.0, 0.0, 0.0, 0.0])
         assert oracles.y_objective(np.outer(y, y), X) == pytest.approx(0.0, abs=ROUNDING)
@@ -364,8 +364,8 @@ def test_the_projected_rank_two_solution_has_the_labels_as_signs(alpha_step):
 def test_one_sparse_directions_are_solved_by_two_means_on_each_column():
     for seed in range(5):
         X = gaussian(8, 4, seed)
-        best = max(correlation(X, w, y) for y in split_labellings(8) for w in np.eye(4))
-        y = dc.baselines.kmeans_by_column(X)
+        best = max(correlation(X, w, y) for y in split_labelings(8) for w in np.eye(4))
+        y = dc.baselines.best_single_column(X)
         assert max(correlation(X, w, y) for w in np.eye(4)) == pytest.approx(best, rel=1e-12)
 
 
@@ -533,12 +533,12 @@ def test_the_two_steps_of_the_alternation_are_optimal_with_the_first_column_corr
 # Section 6
 
 
-def test_without_c_the_normalised_problem_has_the_solutions_of_the_penalised_one(noisy):
+def test_without_c_the_normalized_problem_has_the_solutions_of_the_penalized_one(noisy):
     a = np.array([0.2, 0.0, 0.4])
     value, V = oracles.solve_v(noisy, 1.0, a)
-    normalised, W = oracles.solve_normalized(noisy, 1.0, a)
+    normalized, W = oracles.solve_normalized(noisy, 1.0, a)
     A = noisy.T @ noisy / len(noisy) + np.diag(a**2)
-    assert value == pytest.approx(1 - normalised**2, abs=oracles.TOL)
+    assert value == pytest.approx(1 - normalized**2, abs=oracles.TOL)
     np.testing.assert_allclose(V / np.trace(A @ V), W, atol=2e-3)
 
 
@@ -565,7 +565,7 @@ def test_the_smoothed_dual_at_its_minimum_gives_a_v_of_the_same_smoothed_value()
     Q = U * weights @ U.T
     V = root @ Q @ root
     assert np.trace(A @ V) == pytest.approx(1.0)
-    primal = oracles.gain(V, X) - eps * np.sum(weights * np.log(weights))
+    primal = oracles.mean_sqrt(V, X) - eps * np.sum(weights * np.log(weights))
     assert primal == pytest.approx(found.fun, abs=1e-8)
     assert softmax_value(D, eps) == pytest.approx(found.fun - np.mean(0.5 / u), abs=1e-10)
     exact = -oracles.solve_normalized(X)[0]

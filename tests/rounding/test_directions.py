@@ -6,9 +6,9 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.problem.penalties.structure import Structure, Weights
+from diffrac_cvx.problem.penalties.structure import PenaltyStructure, PenaltyWeights
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.rounding import coupled_directions, directions
+from diffrac_cvx.rounding import directions, socp_directions
 from diffrac_cvx.rounding.directions import affine_functions, leading_direction
 
 X = as_data(np.random.default_rng(12).standard_normal((15, 4)) * [1.0, 10.0, 0.1, 3.0])
@@ -22,7 +22,7 @@ def result_of(G, F=None):
 @pytest.mark.parametrize("dense", [0, 100], ids=["one vector", "all vectors"])
 @pytest.mark.parametrize("offset", [False, True])
 def test_the_leading_direction_gives_the_best_scores_of_rank_one(dense, offset, monkeypatch):
-    monkeypatch.setattr(directions, "DENSE", dense)
+    monkeypatch.setattr(directions, "DIRECT_SOLVE_SIZE", dense)
     G = np.random.default_rng(13).standard_normal((4 + offset, 3))
     v = leading_direction(X, result_of(G))
     left, sizes, _ = np.linalg.svd(X @ G[:4])
@@ -78,8 +78,8 @@ def test_the_direction_of_labels_is_that_of_least_squares_whatever_the_rank(n, d
     for seed in range(20):
         rng = np.random.default_rng([n, d, seed])
         X, y = rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n)
-        centred = X - X.mean(axis=0)
-        residual = y - y.mean() - centred @ np.linalg.lstsq(centred, y - y.mean())[0]
+        centered = X - X.mean(axis=0)
+        residual = y - y.mean() - centered @ np.linalg.lstsq(centered, y - y.mean())[0]
         cost = float(np.mean(residual**2) + y.mean() ** 2)
         assert dc.certify_labels(X, y, 0.0).objective == pytest.approx(cost, abs=1e-9)
 
@@ -90,7 +90,7 @@ def test_groups_that_a_direction_does_not_need_are_exactly_zero():
     X = rng.standard_normal((80, 36))
     X[:, :6] += y[:, None]
     X -= X.mean(axis=0)
-    weights = Weights(np.full(36, 0.3), np.full(36, 0.6), Structure(labels))
+    weights = PenaltyWeights(np.full(36, 0.3), np.full(36, 0.6), PenaltyStructure(labels))
     v = directions.best_direction(array_points(X), y - y.mean(), weights)
     sizes = np.sqrt(np.bincount(labels, v**2))
     assert set(np.flatnonzero(sizes)) == {0, 1}
@@ -106,8 +106,8 @@ def test_groups_that_a_direction_does_not_need_are_exactly_zero():
 @pytest.mark.parametrize("lam", [0.0, 0.05, 0.4])
 @pytest.mark.parametrize(("n", "d"), [(6, 12), (30, 12), (40, 5)])
 def test_a_direction_satisfies_the_conditions_of_its_optimum_by_every_method(monkeypatch, n, d, lam, ridge, large):
-    monkeypatch.setattr(directions, "LARGE", large)
-    monkeypatch.setattr(directions, "FIRST_FEATURES", 2)
+    monkeypatch.setattr(directions, "LARGE_SIZE", large)
+    monkeypatch.setattr(directions, "INITIAL_FEATURES", 2)
     rng = np.random.default_rng([n, d])
     X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
     X[:, 0] += y
@@ -115,7 +115,7 @@ def test_a_direction_satisfies_the_conditions_of_its_optimum_by_every_method(mon
     a, c = ridge**0.5 * rng.uniform(0.5, 1.5, d), lam**0.5 * rng.uniform(0.5, 1.5, d)
     for signs in (directions.direction_by_signs, lambda *_: None):  # and where the signs are not found
         monkeypatch.setattr(directions, "direction_by_signs", signs)
-        v = directions.best_direction(array_points(X), y - y.mean(), Weights(a, c))
+        v = directions.best_direction(array_points(X), y - y.mean(), PenaltyWeights(a, c))
         slopes = X.T @ (y - y.mean() - X @ v) / n - a**2 * v
         bound = c * (c @ np.abs(v))
         np.testing.assert_allclose(slopes[v != 0.0], (bound * np.sign(v))[v != 0.0], atol=1e-7)
@@ -126,13 +126,13 @@ def test_a_direction_satisfies_the_conditions_of_its_optimum_by_every_method(mon
 @pytest.mark.parametrize("weights", [(0.0, 0.0), (0.3, 0.0), (0.0, 0.1), (0.3, 0.1)])
 @pytest.mark.parametrize(("n", "d"), [(6, 12), (30, 12)])
 def test_a_direction_of_many_columns_is_no_worse_than_none_where_the_time_is_over(monkeypatch, n, d, weights):
-    monkeypatch.setattr(directions, "LARGE", 4)
+    monkeypatch.setattr(directions, "LARGE_SIZE", 4)
     monkeypatch.setattr(directions, "is_late", lambda *_: True)
     rng = np.random.default_rng([n, d])
     X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
     X, y = X - X.mean(axis=0), y - y.mean()
     a, c = (np.full(d, weight**0.5) for weight in weights)
-    v = directions.best_direction(array_points(X), y, Weights(a, c))
+    v = directions.best_direction(array_points(X), y, PenaltyWeights(a, c))
     cost = np.mean((y - X @ v) ** 2) + np.sum(a**2 * v**2) + (c @ np.abs(v)) ** 2
     assert cost < np.mean(y**2)
 
@@ -143,7 +143,7 @@ def test_ridges_however_small_decide_among_the_directions_that_fit():
     a = 1e-20 * np.array([1.0, 3.0, 1.0, 0.3, 2.0, 1.0, 1.0, 0.5])
     whole = (Z / a**2) @ Z.T  # v'A^2v is least with Zv = b
     expected = Z.T @ np.linalg.solve(whole, b) / a**2
-    found = directions.best_direction(array_points(Z * 3.0**0.5), b * 3.0**0.5, Weights(a, np.zeros(8)))
+    found = directions.best_direction(array_points(Z * 3.0**0.5), b * 3.0**0.5, PenaltyWeights(a, np.zeros(8)))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
@@ -152,17 +152,17 @@ def test_a_direction_whose_system_does_not_fit_in_memory_is_refused_in_words(mon
     points, y = array_points(X), np.sign(X[:, 0])
     monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 100.0)
     with pytest.raises(dc.ResourceError, match="the direction of labels in 4 features"):
-        directions.best_direction(points, y, Weights(np.zeros(4), np.full(4, lam**0.5)))
+        directions.best_direction(points, y, PenaltyWeights(np.zeros(4), np.full(4, lam**0.5)))
 
 
 def test_a_group_larger_than_the_number_of_columns_taken_at_first_is_taken_whole(monkeypatch):
     labels = np.array([0, 0, 0, 1])
-    weights = Weights(np.full(4, 0.1), np.full(4, 0.1), Structure(labels))
+    weights = PenaltyWeights(np.full(4, 0.1), np.full(4, 0.1), PenaltyStructure(labels))
     y = np.sign(X[:, 1])
     expected = directions.best_direction(array_points(X), y, weights)
     assert np.all(expected[:3] != 0.0)
-    monkeypatch.setattr(coupled_directions, "FIRST", 2)
-    monkeypatch.setattr(coupled_directions, "is_late", after(20))
+    monkeypatch.setattr(socp_directions, "INITIAL_COLUMNS", 2)
+    monkeypatch.setattr(socp_directions, "is_late", after(20))
     np.testing.assert_allclose(directions.best_direction(array_points(X), y, weights), expected, rtol=1e-5)
 
 

@@ -9,8 +9,14 @@ import scipy.sparse
 from sklearn.base import clone
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.penalties.structure import Weights
-from diffrac_cvx.rounding.many_clusters import Halves, fit_scores, last_directions, scores_of_splits, split_repeatedly
+from diffrac_cvx.problem.penalties.structure import PenaltyWeights
+from diffrac_cvx.rounding.many_clusters import (
+    Bisection,
+    fit_scores,
+    last_directions,
+    scores_of_splits,
+    split_repeatedly,
+)
 
 PENALTIES = [{}, {"ridge": 0.2}, {"lam": 0.05}, {"ridge": 0.1, "lam": 0.02}]
 
@@ -111,14 +117,14 @@ def test_labels_that_are_no_clusters_are_refused(labels, k, error, message):
 
 def test_k_means_finds_separate_groups_and_numbers_them_by_first_point():
     points = np.repeat(np.eye(4)[[2, 0, 3, 1]], 5, axis=0) + 0.01 * np.random.default_rng(0).standard_normal((20, 4))
-    np.testing.assert_array_equal(dc.rounding.kmeans_clusters(points, 4), np.repeat(np.arange(4), 5))
+    np.testing.assert_array_equal(dc.rounding.kmeans_rows(points, 4), np.repeat(np.arange(4), 5))
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
 def test_there_are_no_more_clusters_than_distinct_points_at_any_scale(scale):
     points = np.repeat([[0.0], [1.0], [5.0]], 3, axis=0) * scale
-    np.testing.assert_array_equal(dc.rounding.kmeans_clusters(points, 5), np.repeat(np.arange(3), 3))
-    assert not dc.rounding.kmeans_clusters(np.ones((4, 2)) * scale, 3).any()
+    np.testing.assert_array_equal(dc.rounding.kmeans_rows(points, 5), np.repeat(np.arange(3), 3))
+    assert not dc.rounding.kmeans_rows(np.ones((4, 2)) * scale, 3).any()
 
 
 def test_k_means_is_as_good_as_the_best_partition_of_eight_points():
@@ -128,7 +134,7 @@ def test_k_means_is_as_good_as_the_best_partition_of_eight_points():
         return sum(np.sum((points[labels == j] - points[labels == j].mean(axis=0)) ** 2) for j in set(labels))
 
     best = min(spread(np.array(labels)) for labels in itertools.product(range(3), repeat=8))
-    assert spread(dc.rounding.kmeans_clusters(points, 3, restarts=30)) == pytest.approx(best)
+    assert spread(dc.rounding.kmeans_rows(points, 3, n_init=30)) == pytest.approx(best)
 
 
 # Affine scores
@@ -136,9 +142,9 @@ def test_k_means_is_as_good_as_the_best_partition_of_eight_points():
 
 def test_a_cluster_between_two_others_keeps_its_points():
     """Least squares alone gives the middle of three groups on a line to the outer ones."""
-    x = np.concatenate([np.linspace(-0.2, 0.2, 9) + centre for centre in (-2.0, 0.0, 2.0)])[:, None]
+    x = np.concatenate([np.linspace(-0.2, 0.2, 9) + center for center in (-2.0, 0.0, 2.0)])[:, None]
     classes = np.repeat(np.arange(3), 9)
-    scores = fit_scores(x - x.mean(), classes, Weights(np.zeros(1), np.zeros(1)))
+    scores = fit_scores(x - x.mean(), classes, PenaltyWeights(np.zeros(1), np.zeros(1)))
     np.testing.assert_array_equal(np.argmax(scores.of(x), axis=1), classes)
 
 
@@ -149,9 +155,9 @@ def test_the_split_that_gains_most_comes_first_and_the_scores_follow_the_splits(
     def halve(part, _shares):
         if np.ptp(part) == 0:
             return None
-        found = dc.rounding.two_means(part[:, 0])
+        found = dc.rounding.kmeans_1d(part[:, 0])
         middle = (part[found > 0, 0].mean() + part[found < 0, 0].mean()) / 2
-        return Halves(np.ones(1), -float(middle), 1.0 - np.ptp(part) / 10.0)
+        return Bisection(np.ones(1), -float(middle), 1.0 - np.ptp(part) / 10.0)
 
     splits = split_repeatedly(points, k, halve, 1.0)
     assert len(splits) == k - 1
@@ -178,7 +184,7 @@ def three():
 def test_planted_classes_are_found_whatever_the_form_and_the_order_of_the_table(strategy, k):
     X, classes = planted_classes(40 * k, k + 2, k, noise=0.1)
     model = dc.DiffracClustering(n_clusters=k, strategy=strategy, ridge=0.01, random_state=0).fit(X)
-    assert dc.metrics.adjusted_rand_index(classes, model.labels_) > 0.9
+    assert dc.metrics.adjusted_rand_score(classes, model.labels_) > 0.9
     assert sorted(set(model.labels_)) == list(range(k))
     assert model.coef_.shape == model.scaled_coef_.shape == (k, X.shape[1])
     assert model.intercept_.shape == (k,)
@@ -189,7 +195,7 @@ def test_planted_classes_are_found_whatever_the_form_and_the_order_of_the_table(
     assert named.columns.tolist() == [f"diffracclustering{j}" for j in range(k)]
     order = np.random.default_rng(1).permutation(len(X))
     other = clone(model).fit(X[order]).labels_
-    assert dc.metrics.adjusted_rand_index(model.labels_[order], other) == 1.0
+    assert dc.metrics.adjusted_rand_score(model.labels_[order], other) == 1.0
 
 
 @STRATEGIES
@@ -241,12 +247,12 @@ def test_what_cannot_be_split_in_three_has_fewer_clusters_and_says_so(strategy):
     model = dc.DiffracClustering(n_clusters=3, strategy=strategy, ridge=0.01, random_state=0).fit(X)
     assert sorted(set(model.labels_)) == [0, 1]
     np.testing.assert_array_equal(model.predict(X), model.labels_)
-    assert "fewer clusters" in [reservation.kind for reservation in model.reservations_]
+    assert "fewer clusters" in [reservation.code for reservation in model.diagnostics_]
     one = dc.DiffracClustering(n_clusters=3, strategy=strategy).fit(np.ones((6, 2)))
     assert not one.labels_.any()
     assert one.score(np.ones((6, 2))) == 0.0
     np.testing.assert_array_equal(one.predict(np.ones((6, 2))), one.labels_)
-    assert one.reservations_[0].kind == "constant"
+    assert one.diagnostics_[0].code == "constant"
 
 
 def test_the_splits_share_the_time_limit(three, monkeypatch):
@@ -277,9 +283,9 @@ def test_the_splits_share_the_time_limit(three, monkeypatch):
 def test_parameters_of_many_clusters_are_checked(three, parameters, message):
     with pytest.raises(ValueError, match=message):
         dc.DiffracClustering(**parameters).fit(three[0])
-    for bad in ({"k": 0}, {"k": 2, "restarts": 0}, {"k": 2, "rng": "seed"}):
+    for bad in ({"n_clusters": 0}, {"n_clusters": 2, "n_init": 0}, {"n_clusters": 2, "rng": "seed"}):
         with pytest.raises(dc.ParameterError):
-            dc.rounding.kmeans_clusters(np.eye(3), **bad)
+            dc.rounding.kmeans_rows(np.eye(3), **bad)
 
 
 @STRATEGIES
@@ -297,12 +303,12 @@ def test_one_cluster_holds_all_points_and_is_warned_of(three):
     assert not model.predict(three[0]).any()
     assert not model.coef_.any()
     assert model.label_gap_ == pytest.approx(1.0 - model.lower_bound_)  # its cost is nu
-    assert model.reservations_ == ()
+    assert model.diagnostics_ == ()
 
 
 @pytest.mark.parametrize("model", [dc.DiffracClustering(verbose=True), dc.MultiLabelDiffrac(2, verbose=True)], ids=str)
 def test_a_verbose_fit_says_what_it_solves_and_what_is_proved_with_a_line_a_second(three, model, capsys):
-    from diffrac_cvx.estimators.affine import Teller
+    from diffrac_cvx.estimators.affine import ProgressPrinter
 
     labels = model.set_params(random_state=0).fit(three[0]).labels_
     first, *_, last = capsys.readouterr().err.splitlines()
@@ -310,7 +316,7 @@ def test_a_verbose_fit_says_what_it_solves_and_what_is_proved_with_a_line_a_seco
     assert str(model.result_.bracket) in last
     np.testing.assert_array_equal(clone(model).set_params(verbose=False).fit_predict(three[0]), labels)
     assert capsys.readouterr().err == ""
-    tell = Teller()
+    tell = ProgressPrinter()
     for tenth in range(35):
         assert not tell(dc.Progress(iteration=tenth, seconds=tenth / 10, lower=0.1, upper=0.3))
     lines = capsys.readouterr().err.splitlines()

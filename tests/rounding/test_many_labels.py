@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.rounding.many_labels import fits_from
+from diffrac_cvx.rounding.many_labels import procrustes_iterates
 
 
 def labels_of(n, k, seed=0, balanced=False):
@@ -73,7 +73,7 @@ def test_no_other_labels_are_nearer_on_a_small_instance():
                 weights = np.sum((F @ (U @ Vt)) * columns, axis=0)
                 weights /= np.linalg.norm(weights)
             best = min(best, np.sum((F @ (U @ Vt) - columns * weights) ** 2) / 7)
-    assert dc.rounding.fit_label_mixture(F, 2, restarts=200).objective <= best + 1e-6
+    assert dc.rounding.fit_label_mixture(F, 2, n_init=200).objective <= best + 1e-6
 
 
 @pytest.mark.parametrize("k", range(1, 7))
@@ -83,7 +83,7 @@ def test_noiseless_labels_are_found_from_the_relaxation(k):
         rng = np.random.default_rng([seed, k])
         truth = labels_of(300, k, seed, balanced=seed % 2 == 0)
         X = np.column_stack([truth, rng.standard_normal((300, 12 - k))]) @ rng.standard_normal((12, 12))
-        right += found(truth, dc.rounding.procrustes(dc.fista(X, tol=1e-2).F, k, restarts=10))
+        right += found(truth, dc.rounding.procrustes(dc.fista(X, tol=1e-2).F, k, n_init=10))
     assert right >= 7
 
 
@@ -102,7 +102,7 @@ def test_independent_labels_are_found_at_any_scale_of_the_factor_and_without_a_w
     truth = labels_of(40, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert found(truth, dc.rounding.procrustes(scale * mixture(truth, [0.3, 0.7, 0.5, 0.4]), 3, restarts=5))
+        assert found(truth, dc.rounding.procrustes(scale * mixture(truth, [0.3, 0.7, 0.5, 0.4]), 3, n_init=5))
 
 
 def test_each_round_is_the_best_fit_of_its_rotation_none_is_worse_and_they_end_soon():
@@ -110,7 +110,7 @@ def test_each_round_is_the_best_fit_of_its_rotation_none_is_worse_and_they_end_s
     F = mixture(labels_of(40, 2), [0.6, 0.5, 0.4]) + 0.3 * rng.standard_normal((40, 3))
     R = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     R[:, 0] *= -np.sign(np.sum(F @ R[:, 0]))  # the first column of F R has a negative sum: its sign is to be -1
-    rounds = list(fits_from(F, R))
+    rounds = list(procrustes_iterates(F, R))
     assert len(rounds) < 60
     for fit in rounds:
         M = fit.signs * fit.weights
@@ -174,5 +174,5 @@ def test_three_classes_are_found_by_k_means_on_the_factor():
     classes = np.arange(45) % 3
     X = np.eye(3)[classes] + 0.05 * rng.standard_normal((45, 3))
     F = dc.solve(dc.multiclass(X, 3), "SCS").F
-    labels = dc.rounding.kmeans_clusters(F, 3)
+    labels = dc.rounding.kmeans_rows(F, 3)
     assert len(set(zip(classes, labels, strict=True))) == 3

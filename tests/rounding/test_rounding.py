@@ -5,12 +5,12 @@ from forms import IN_MEMORY, read_only
 from diffrac_cvx import rounding
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.metrics import eigenvalue_ratio, separation
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.label_factors import LabelsFactor
 from diffrac_cvx.points.linear_algebra import psd_factor
-from diffrac_cvx.points.links import Links
-from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_centered, sign_centered, two_means
-from diffrac_cvx.rounding.two_clusters import DENSE, obey, right_vectors
+from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_1d, kmeans_centered, sign_centered
+from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE, apply_constraints, right_vectors
 
 
 def sample(n, seed=0):
@@ -67,7 +67,7 @@ def test_a_rounding_is_the_eigenvector_that_it_says(rounding_of, seed):
         "sign_leading": np.sign(U[:, 0]),
         "sign_second": np.sign(U[:, 1]),
         "sign_centered": np.sign(eigenvectors(Pi @ U @ U.T @ Y @ U @ U.T @ Pi)[:, 0]),
-        "kmeans_centered": two_means(eigenvectors(Pi @ Y @ Pi)[:, 0]),
+        "kmeans_centered": kmeans_1d(eigenvectors(Pi @ Y @ Pi)[:, 0]),
     }
     np.testing.assert_array_equal(rounding_of(F), anchored(expected[rounding_of.__name__]))
 
@@ -118,9 +118,9 @@ def test_a_point_at_zero_joins_the_points_of_the_first_nonzero_sign():
 @pytest.mark.parametrize("name", IN_MEMORY)
 def test_the_container_of_the_factor_does_not_matter_and_it_stays_as_it_is(rounding_of, name):
     F = np.random.default_rng(7).integers(-5, 6, (20, 3)).astype(float)
-    given, kept = IN_MEMORY[name](read_only(F)), F.copy()
+    given, copy = IN_MEMORY[name](read_only(F)), F.copy()
     np.testing.assert_array_equal(rounding_of(given), rounding_of(F))
-    np.testing.assert_array_equal(np.asarray(given, dtype=float), kept)
+    np.testing.assert_array_equal(np.asarray(given, dtype=float), copy)
     np.testing.assert_array_equal(rounding_of(F > 0), rounding_of((F > 0).astype(float)))
 
 
@@ -140,17 +140,17 @@ def test_what_is_not_a_finite_matrix_is_refused(rounding_of, F):
 def test_hyperplanes_depend_on_the_generator_alone():
     F = np.random.default_rng(9).standard_normal((40, 6))
     np.testing.assert_array_equal(goemans_williamson(F, 3), goemans_williamson(F, np.random.default_rng(3)))
-    assert np.any(goemans_williamson(F, 3, draws=1) != goemans_williamson(F, 4, draws=1))
+    assert np.any(goemans_williamson(F, 3, n_samples=1) != goemans_williamson(F, 4, n_samples=1))
 
 
 def test_more_hyperplanes_from_the_same_seed_are_never_worse():
     F = np.random.default_rng(10).standard_normal((40, 6))
-    reached = [separation(F, goemans_williamson(F, 0, draws=draws)) for draws in (1, 3, 10, 30)]
+    reached = [separation(F, goemans_williamson(F, 0, n_samples=draws)) for draws in (1, 3, 10, 30)]
     assert reached == sorted(reached)
     assert reached[0] < reached[-1]
 
 
-def test_hyperplanes_minimise_the_objective_given():
+def test_hyperplanes_minimize_the_objective_given():
     F = np.random.default_rng(11).standard_normal((40, 6))
     seen = []
 
@@ -159,7 +159,7 @@ def test_hyperplanes_minimise_the_objective_given():
         y[:] = 0.0  # the objective works on a copy
         return seen[-1]
 
-    y = goemans_williamson(F, 0, draws=20, objective=objective)
+    y = goemans_williamson(F, 0, n_samples=20, objective=objective)
     assert len(seen) == 20
     assert set(y) == {-1.0, 1.0}
     assert abs(y.sum()) == min(seen) < max(seen)
@@ -168,8 +168,8 @@ def test_hyperplanes_minimise_the_objective_given():
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"draws": 0}, "draws"),
-        ({"draws": 2.5}, "draws"),
+        ({"n_samples": 0}, "n_samples"),
+        ({"n_samples": 2.5}, "n_samples"),
         ({"rng": None}, "rng"),
         ({"rng": -1}, "rng"),
         ({"rng": True}, "rng"),
@@ -182,15 +182,15 @@ def test_hyperplanes_refuse_a_bad_parameter(change, named):
         goemans_williamson(np.eye(3), **{"rng": 0, **change})
 
 
-def test_labels_that_obey_no_links_are_those_without_links_at_a_score_of_zero_too():
+def test_labels_that_satisfy_no_constraints_are_those_without_constraints_at_a_score_of_zero_too():
     scores = np.array([0.0, -1.0, 0.5, -0.0, -1e-300])
-    np.testing.assert_array_equal(obey(scores, None), obey(scores, Links()))
-    np.testing.assert_array_equal(obey(scores, None), [1.0, -1.0, 1.0, 1.0, -1.0])
+    np.testing.assert_array_equal(apply_constraints(scores, None), apply_constraints(scores, Constraints()))
+    np.testing.assert_array_equal(apply_constraints(scores, None), [1.0, -1.0, 1.0, 1.0, -1.0])
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
 def test_right_vectors_of_a_long_factor_are_all_that_there_are(columns):
-    F = np.random.default_rng(8).standard_normal((DENSE + 1, columns))
+    F = np.random.default_rng(8).standard_normal((FULL_SVD_SIZE + 1, columns))
     found = right_vectors(F, 3)
     expected = np.linalg.svd(F, full_matrices=False)[2]
     np.testing.assert_allclose(found.T @ found, np.eye(columns), atol=1e-12)

@@ -25,7 +25,7 @@ import diffrac_cvx as dc
 TOL = 1e-3
 MAX_ITER = {"low_rank": 4000, "fista": 600}  # `low_rank` reaches the tolerance: where steps run out is the processor's
 QUICK = ("planted 60 x 5", "planted 41 x 9")  # tables that are read in chunks too, at every step
-KEPT = Path(__file__).with_suffix(".json")
+FROZEN_FILE = Path(__file__).with_suffix(".json")
 FORMS = ("array", "memory map", "sparse", "dask")
 PENALTIES = {
     "none": {},
@@ -166,14 +166,14 @@ def main(arguments: list[str]) -> int:
     """Write the answers, or compare them to the last bit."""
     found = {case.name: answer(solve(case)) for case in cases()}
     if "--exact" not in arguments:
-        KEPT.write_text(json.dumps(found, indent=1) + "\n")
+        FROZEN_FILE.write_text(json.dumps(found, indent=1) + "\n")
         return 0
-    kept = json.loads(KEPT.read_text())
-    changed = [name for name in kept if found.get(name) != kept[name]]
+    frozen = json.loads(FROZEN_FILE.read_text())
+    changed = [name for name in frozen if found.get(name) != frozen[name]]
     for name in changed:
         now = found.get(name) or {}
-        print(name, {key: (was, now.get(key)) for key, was in kept[name].items() if now.get(key) != was})
-    print(f"{len(changed)} of {len(kept)} answers are not those that are kept")
+        print(name, {key: (was, now.get(key)) for key, was in frozen[name].items() if now.get(key) != was})
+    print(f"{len(changed)} of {len(frozen)} answers are not those that are kept")
     return int(bool(changed))
 
 

@@ -2,24 +2,28 @@ import numpy as np
 import pytest
 from posed import direction_problem
 
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket
-from diffrac_cvx.certificates.search import closer_to_feasible
+from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket
+from diffrac_cvx.certificates.search import alternate_projection
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.linear_algebra import moment
+from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.solvers.factored import augmented_lagrangian, low_rank
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     Lagrangian,
     StallDetector,
+    append_violated_direction,
     one_block,
     polish,
-    rotation_to_fewer,
-    with_violated_direction,
+    rank_reducing_rotation,
+)
+from diffrac_cvx.solvers.factored.parametrization import (
+    FactorParametrization,
+    PreconditionedParametrization,
+    choose_parametrization,
 )
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
-from diffrac_cvx.solvers.factored.unknowns import OneFactor, ScaledFactor, suitable_factor
 from diffrac_cvx.solvers.stopping import Iterate
 
 PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}
@@ -36,8 +40,8 @@ def test_the_gradient_is_that_of_finite_differences(penalty, nu, rank):
     problem = direction_problem(as_data(gaussian()), nu, PENALTIES[penalty])
     rng = np.random.default_rng(1)
     size = problem.X.shape[1]
-    C0 = rng.uniform(-1.5, 1.5, (size, size)) * problem.coupling.box
-    lagrangian = one_block(OneFactor(problem), (C0 + C0.T) / 2)
+    C0 = rng.uniform(-1.5, 1.5, (size, size)) * problem.pair_penalty.half_width
+    lagrangian = one_block(FactorParametrization(problem), (C0 + C0.T) / 2)
     # Entries of C0 + sigma UU' inside the box and at both its ends.
     U, direction = 0.1 * rng.standard_normal((2, size, rank))
     slope = np.sum(lagrangian.point(U).gradient * direction)
@@ -48,19 +52,23 @@ def test_the_gradient_is_that_of_finite_differences(penalty, nu, rank):
 
 def test_the_lagrangian_is_the_maximum_over_the_multiplier():
     problem = direction_problem(as_data(gaussian()), 0.5, PENALTIES["both"])
-    lagrangian = one_block(OneFactor(problem))
+    lagrangian = one_block(FactorParametrization(problem))
     U = 0.1 * gaussian(5, 2)
     V, (best,) = U @ U.T, lagrangian.multiplier(U)
-    assert np.any(np.abs(best) == problem.coupling.box)
-    assert np.any(np.abs(best) < problem.coupling.box)
+    assert np.any(np.abs(best) == problem.pair_penalty.half_width)
+    assert np.any(np.abs(best) < problem.pair_penalty.half_width)
 
     def inner(C):
-        weights = np.where(problem.coupling.box > 0, lagrangian.multipliers[0].stiffness * problem.coupling.box, 1.0)
-        smooth = 1 - 2 * problem.gain(U) + np.sum((problem.A + np.diag(problem.c**2)) * V)
+        weights = np.where(
+            problem.pair_penalty.half_width > 0,
+            lagrangian.multipliers[0].stiffness * problem.pair_penalty.half_width,
+            1.0,
+        )
+        smooth = 1 - 2 * problem.mean_sqrt(U) + np.sum((problem.A + np.diag(problem.c**2)) * V)
         return smooth + np.sum(C * V) - np.sum(C**2 / weights) / 2
 
     assert lagrangian.point(U).value == pytest.approx(inner(best), rel=1e-12)
-    for other in np.random.default_rng(2).uniform(-1, 1, (50, 5, 5)) * problem.coupling.box:
+    for other in np.random.default_rng(2).uniform(-1, 1, (50, 5, 5)) * problem.pair_penalty.half_width:
         assert inner(other) < inner(best)
 
 
@@ -68,7 +76,7 @@ def test_a_row_of_score_zero_makes_no_nan():
     X = np.vstack([gaussian(), np.zeros((5, 4))])  # centred or not
     problem = direction_problem(X, 1.0, PENALTIES["l1"])
     for U in (gaussian(4, 2), np.eye(4)[:, :1], np.zeros((4, 1))):
-        at = one_block(OneFactor(problem)).point(U)
+        at = one_block(FactorParametrization(problem)).point(U)
         assert np.isfinite(at.value)
         assert np.all(np.isfinite(at.gradient))
 
@@ -78,11 +86,11 @@ def test_a_rank_that_is_too_small_grows_until_the_gap_is_closed(penalty):
     """The optimum has rank 3 here; from rank one the leading eigenvectors of the certificate must supply the rest."""
     problem = direction_problem(as_data(gaussian()), 1.0, PENALTIES[penalty])
     start = gaussian(4, 1, seed=3)
-    points = list(augmented_lagrangian.iterates(problem, 3000, start))
+    points = list(augmented_lagrangian.one_block_iterates(problem, 3000, start))
     ranks = [point.U.shape[1] for point in points]
     assert ranks[0] == 1
     assert max(ranks) > 2
-    assert min(bracket(problem, point.scaled, point.dual).gap for point in points) < 1e-5
+    assert min(bracket(problem, point.point, point.dual).gap for point in points) < 1e-5
 
 
 def correlated(n, d, rho, seed=1):
@@ -110,8 +118,8 @@ def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit, monkey
     problem = direction_problem(as_data(correlated(n, d, rho)), nu, Penalty.l1(lam))
     values, lower, upper, evaluate = [], 0.0, 1.0, Lagrangian.point
     monkeypatch.setattr(Lagrangian, "point", lambda *given: values.append(1) or evaluate(*given))
-    for iterate in augmented_lagrangian.iterates(problem, 5000):
-        bounds = iterate.bounds or bracket(problem, iterate.scaled, iterate.dual)
+    for iterate in augmented_lagrangian.one_block_iterates(problem, 5000):
+        bounds = iterate.bounds or bracket(problem, iterate.point, iterate.dual)
         lower, upper = max(lower, bounds.lower), min(upper, bounds.upper)
         if upper - lower <= 1e-5:
             break
@@ -121,26 +129,26 @@ def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit, monkey
 
 def test_the_rank_grows_only_after_certificates_without_progress(monkeypatch):
     problem = direction_problem(as_data(correlated(60, 20, 0.5)), 1.0, Penalty.l1(0.01))
-    gaps, grown, grow = [], [], augmented_lagrangian.with_violated_direction
+    gaps, grown, grow = [], [], augmented_lagrangian.append_violated_direction
 
     def noted(*given):
         grown.append(len(gaps))
         return grow(*given)
 
-    monkeypatch.setattr(augmented_lagrangian, "with_violated_direction", noted)
-    for point in augmented_lagrangian.iterates(problem, 700, gaussian(20, 3)):
+    monkeypatch.setattr(augmented_lagrangian, "append_violated_direction", noted)
+    for point in augmented_lagrangian.one_block_iterates(problem, 700, gaussian(20, 3)):
         gaps.append(point.bounds.gap)
     assert grown
     for end in grown:
-        start = end - ONE_BLOCK.rounds_to_grow
+        start = end - ONE_BLOCK.stall_rounds_to_grow
         assert min(gaps[start:end]) >= 0.99 * min(gaps[:start], default=np.inf)
 
 
 def test_columns_are_dropped_only_where_they_are_negligible():
     U = gaussian(6, 4)
-    assert rotation_to_fewer(U) is None
+    assert rank_reducing_rotation(U) is None
     wide = np.column_stack([U, U @ gaussian(4, 3, seed=1), 1e-9 * gaussian(6, 1, seed=2)])
-    fewer = wide @ rotation_to_fewer(wide)
+    fewer = wide @ rank_reducing_rotation(wide)
     assert fewer.shape == (6, 4)
     np.testing.assert_allclose(fewer @ fewer.T, wide @ wide.T, atol=1e-9)
 
@@ -149,23 +157,23 @@ def test_columns_are_dropped_only_where_they_are_negligible():
 @pytest.mark.parametrize("penalty", ["l1", "both"])
 def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     problem = direction_problem(as_data(correlated(60, 12, 0.5)), nu, PENALTIES[penalty])
-    exact = [it.bounds for it in augmented_lagrangian.iterates(problem, 2000)]
+    exact = [it.bounds for it in augmented_lagrangian.one_block_iterates(problem, 2000)]
     lower, upper = max(b.lower for b in exact), min(b.upper for b in exact)
     assert upper - lower <= 1e-6
-    lagrangian = one_block(OneFactor(problem))
-    at, _ = lagrangian.minimise(lagrangian.point(np.eye(len(problem.c)) / len(problem.c)), 15, Memory())
-    point, (C,) = problem.best_scale(at.U), lagrangian.multiplier(at.U)
+    lagrangian = one_block(FactorParametrization(problem))
+    at, _ = lagrangian.minimize(lagrangian.point(np.eye(len(problem.c)) / len(problem.c)), 15, Memory())
+    point, (C,) = problem.rescale(at.U), lagrangian.multiplier(at.U)
     polished, bounds = polish(problem, point, C)
-    plain = bracket(problem, point, Dual(C=C))
+    plain = bracket(problem, point, DualVariables(C=C))
     assert bounds.lower <= upper + 1e-12
     assert bounds.upper >= lower - 1e-12
     assert bounds.upper <= plain.upper
-    assert polished.value == bounds.upper == pytest.approx(problem.best_scale(polished.U).value, abs=1e-12)
-    moved = closer_to_feasible(problem, moment(problem.X.array(), 1 / np.sqrt(point.q)), C)
-    assert np.all(np.abs(moved) <= problem.coupling.box)
+    assert polished.value == bounds.upper == pytest.approx(problem.rescale(polished.U).value, abs=1e-12)
+    moved = alternate_projection(problem, weighted_gram(problem.X.array(), 1 / np.sqrt(point.q)), C)
+    assert np.all(np.abs(moved) <= problem.pair_penalty.half_width)
 
 
-def test_the_clock_is_looked_at_at_each_function_value_and_may_make_it_leave(monkeypatch):
+def test_the_deadline_is_checked_at_each_function_value_and_may_make_it_leave(monkeypatch):
     problem = direction_problem(as_data(gaussian()), 1.0, PENALTIES["l1"])
     calls = []
 
@@ -174,9 +182,9 @@ def test_the_clock_is_looked_at_at_each_function_value_and_may_make_it_leave(mon
         if len(calls) == 7:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(augmented_lagrangian.time_budget, "poll", poll)
+    monkeypatch.setattr(augmented_lagrangian.deadlines, "check_deadline", poll)
     with pytest.raises(KeyboardInterrupt):
-        list(augmented_lagrangian.iterates(problem, 1000))
+        list(augmented_lagrangian.one_block_iterates(problem, 1000))
     assert len(calls) == 7
 
 
@@ -194,12 +202,12 @@ def test_the_scaled_lagrangian_is_the_same_function_in_another_unknown():
     problem = direction_problem(as_data(gaussian()), 0.5, PENALTIES["both"])
     size = len(problem.c)
     rng = np.random.default_rng(3)
-    C0 = rng.uniform(-1.0, 1.0, (size, size)) * problem.coupling.box
+    C0 = rng.uniform(-1.0, 1.0, (size, size)) * problem.pair_penalty.half_width
     C0 = (C0 + C0.T) / 2
-    unknowns = ScaledFactor(problem, np.ones(size))
-    scaled, plain = one_block(unknowns, C0), one_block(OneFactor(problem), C0)
+    unknowns = PreconditionedParametrization(problem, np.ones(size))
+    scaled, plain = one_block(unknowns, C0), one_block(FactorParametrization(problem), C0)
     U = 0.1 * gaussian(size, 3)
-    Y = unknowns.unknown(U)
+    Y = unknowns.params_of(U)
     np.testing.assert_allclose(unknowns.factor(Y), U, atol=1e-14)
     at, expected = scaled.point(Y), plain.point(U)
     assert at.value == pytest.approx(expected.value, rel=1e-12)
@@ -207,17 +215,19 @@ def test_the_scaled_lagrangian_is_the_same_function_in_another_unknown():
     moved, there = scaled.update(at), plain.update(expected)
     assert moved.value == pytest.approx(there.value, rel=1e-12)
     np.testing.assert_allclose(moved.gradient, unknowns.T.T @ there.gradient, atol=1e-12)
-    wider = with_violated_direction(unknowns, Y, scaled.multiplier(Y)[0])
+    wider = append_violated_direction(unknowns, Y, scaled.multiplier(Y)[0])
     np.testing.assert_allclose(unknowns.factor(wider)[:, :3], U, atol=1e-13)
 
 
 def test_the_unknown_is_scaled_for_outlying_rows_and_for_no_usual_data():
     for X in (gaussian(), correlated(60, 12, 0.9), gaussian(5, 12)):
-        assert type(suitable_factor(direction_problem(as_data(X), 1.0, PENALTIES["l1"]))) is OneFactor
+        assert (
+            type(choose_parametrization(direction_problem(as_data(X), 1.0, PENALTIES["l1"]))) is FactorParametrization
+        )
     X = outlying()
     problem = direction_problem(as_data(X), 1.0, Penalty.l1(0.01))
-    assert type(suitable_factor(problem)) is ScaledFactor
-    assert type(suitable_factor(direction_problem(as_data(X), 1.0, Penalty()))) is OneFactor
+    assert type(choose_parametrization(problem)) is PreconditionedParametrization
+    assert type(choose_parametrization(direction_problem(as_data(X), 1.0, Penalty()))) is FactorParametrization
 
 
 @pytest.mark.parametrize(("n", "d", "rows"), [(12, 5, 1), (60, 20, 3), (40, 6, 2)])
@@ -234,10 +244,10 @@ def test_the_end_is_noticed_after_long_without_a_narrower_bracket_or_a_step():
     def after(taken, gaps):
         narrowing = StallDetector()
         iterates = (Iterate(np.zeros((1, 1)), 0, bounds=Bracket(0.5, 0.5 + gap)) for gap in gaps)
-        return next((k for k, iterate in enumerate(iterates, 1) if narrowing.ended(iterate, taken)), None)
+        return next((k for k, iterate in enumerate(iterates, 1) if narrowing.is_stalled(iterate, taken)), None)
 
     assert after(10, np.geomspace(0.1, 1e-9, 500)) is None
-    end = ONE_BLOCK.rounds_to_end
+    end = ONE_BLOCK.stall_rounds_to_end
     assert after(10, [0.1] * 200) == end + 1
     assert after(10, [0.1] * 40 + [0.01] * 200) == 40 + end + 1
-    assert after(0, np.geomspace(0.1, 1e-9, 500)) == 3 * ONE_BLOCK.rounds_to_grow
+    assert after(0, np.geomspace(0.1, 1e-9, 500)) == 3 * ONE_BLOCK.stall_rounds_to_grow

@@ -1,4 +1,4 @@
-"""Labels proved optimal: brute force agrees, every bound on the way holds, links are obeyed."""
+"""Labels proved optimal: brute force agrees, every bound on the way holds, constraints are obeyed."""
 
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -11,9 +11,9 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.links import Groups
+from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.solvers.branching import sparse_tree
-from diffrac_cvx.solvers.branching.search import cost_of_signs
+from diffrac_cvx.solvers.branching.branch_and_bound import branching_scores
 from diffrac_cvx.solvers.branching.sparse_tree import SparseTree
 from diffrac_cvx.solvers.branching.tree import Tree
 
@@ -36,23 +36,25 @@ def costs_of(X, nu, ridge, lam=0.0, w=None):
     return Y, best
 
 
-def obey(Y, links):
-    """Which of the labellings, rows of Y, obey the links."""
-    if links is None:
+def satisfies(Y, constraints):
+    """Which of the labellings, rows of Y, obey the constraints."""
+    if constraints is None:
         return np.ones(len(Y), dtype=bool)
-    groups = links.groups_of(Y.shape[1])
-    signs = groups.sign * Y
-    first = signs[:, [np.argmax(groups.owner == g) for g in range(groups.n_groups)]]
-    return np.all(signs == first[:, groups.owner], axis=1) & ((groups.known < 0) | (first[:, groups.known] == 1.0))
+    chunklets = constraints.chunklets_of(Y.shape[1])
+    signs = chunklets.sign * Y
+    first = signs[:, [np.argmax(chunklets.membership == g) for g in range(chunklets.n_chunklets)]]
+    return np.all(signs == first[:, chunklets.membership], axis=1) & (
+        (chunklets.labeled < 0) | (first[:, chunklets.labeled] == 1.0)
+    )
 
 
-def random_links(rng, n):
+def random_constraints(rng, n):
     y = rng.choice([-1, 1], n)
     pairs = rng.integers(0, n, (int(rng.integers(0, 4)), 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     alike = y[pairs[:, 0]] == y[pairs[:, 1]]
     labels = np.where(rng.random(n) < 0.3, y, 0) if rng.random() < 0.5 else None
-    return dc.Links(pairs[alike], pairs[~alike], labels)
+    return dc.Constraints(pairs[alike], pairs[~alike], labels)
 
 
 def instance(seed, *, l1):
@@ -63,32 +65,34 @@ def instance(seed, *, l1):
     lam = rng.choice([0.02, 0.1, 0.4]) * np.var(X, axis=0) if l1 else 0.0
     nu = float(rng.choice([1.0, 1.0, 0.6, 0.1]))
     w = rng.integers(1, 4, n).astype(float) if rng.integers(3) == 0 else None
-    return X, nu, ridge, lam, w, random_links(rng, n) if rng.integers(2) else None
+    return X, nu, ridge, lam, w, random_constraints(rng, n) if rng.integers(2) else None
 
 
 def check(seed, *, l1):
     """Hold labels, bounds and points that are certain against all labellings; return how many are certain."""
-    X, nu, ridge, lam, w, links = instance(seed, l1=l1)
-    within, tol = (0.0, 1e-3, 0.01, 0.1)[seed % 4], 1e-5 if l1 else 1e-6
+    X, nu, ridge, lam, w, constraints = instance(seed, l1=l1)
+    slack, tol = (0.0, 1e-3, 0.01, 0.1)[seed % 4], 1e-5 if l1 else 1e-6
     Y, costs = costs_of(X, nu, ridge, lam, w)
-    obeying = obey(Y, links)
-    best = float(costs[obeying].min())
-    found = dc.optimal_labels(X, nu, lam=lam, ridge=ridge, links=links, tol=tol, sample_weight=w, certain_within=within)
-    assert obey(found.labels[None], links).all()
-    assert max(found.lower, found.root) <= best + 1e-12
+    satisfied = satisfies(Y, constraints)
+    best = float(costs[satisfied].min())
+    found = dc.optimal_labels(
+        X, nu, lam=lam, ridge=ridge, constraints=constraints, tol=tol, sample_weight=w, persistency_slack=slack
+    )
+    assert satisfies(found.labels[None], constraints).all()
+    assert max(found.lower, found.root_bound) <= best + 1e-12
     assert found.upper >= best - 1e-12
     assert costs[np.all(found.labels == Y, axis=1)][0] == pytest.approx(found.upper, abs=1e-6 if l1 else 1e-8)
     assert found.status is dc.Status.OPTIMAL
     assert found.gap <= tol
-    near = Y[obeying & (costs <= found.upper + within - (1e-4 if l1 else 1e-9))] * found.labels
-    if links is None or links.groups_of(len(X)).known < 0:
-        near = near * near[:, [int(np.argmax(found.certain))]]
-    assert np.all(near[:, found.certain] == 1.0)
-    return int(found.certain.sum())
+    near = Y[satisfied & (costs <= found.upper + slack - (1e-4 if l1 else 1e-9))] * found.labels
+    if constraints is None or constraints.chunklets_of(len(X)).labeled < 0:
+        near = near * near[:, [int(np.argmax(found.persistent))]]
+    assert np.all(near[:, found.persistent] == 1.0)
+    return int(found.persistent.sum())
 
 
 @pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
-def test_brute_force_agrees_with_labels_bounds_and_points_that_are_certain(l1):
+def test_brute_force_agrees_with_labels_bounds_and_points_that_are_persistent(l1):
     assert sum(check(seed, l1=l1) > 1 for seed in range(24)) >= 4
 
 
@@ -105,17 +109,17 @@ def test_brute_force_agrees_on_hundreds_of_instances(first, l1):
 def test_brute_force_agrees_with_sixteen_points(seed):
     rng = np.random.default_rng([2017, 27, seed])
     n, nu, ridge = int(rng.integers(13, 17)), [1.0, 0.6, 0.2][seed], [0.1, 0.0, 0.3][seed]
-    X, w, links = rng.standard_normal((n, 3)), rng.integers(1, 4, n).astype(float), random_links(rng, n)
+    X, w, constraints = rng.standard_normal((n, 3)), rng.integers(1, 4, n).astype(float), random_constraints(rng, n)
     Y, costs = costs_of(X, nu, ridge, w=w)
-    best = float(costs[obey(Y, links)].min())
-    found = dc.optimal_labels(X, nu, ridge=ridge, links=links, tol=1e-7, sample_weight=w)
+    best = float(costs[satisfies(Y, constraints)].min())
+    found = dc.optimal_labels(X, nu, ridge=ridge, constraints=constraints, tol=1e-7, sample_weight=w)
     assert found.status is dc.Status.OPTIMAL
     assert found.lower <= best + 1e-12
     assert found.upper == pytest.approx(best, abs=1e-7)
-    assert obey(found.labels[None], links).all()
+    assert satisfies(found.labels[None], constraints).all()
 
 
-def test_labels_found_with_an_l1_part_are_those_of_the_columns_that_matter():
+def test_labels_found_with_an_l1_penalty_are_those_of_the_columns_that_matter():
     X, y, _ = dc.datasets.make_planted(40, 6, noise=0.2, sparsity=1, rng=0)
     found = dc.optimal_labels(X, lam=0.05 * np.var(X, axis=0), tol=1e-3, time_limit=60)
     assert found.status is dc.Status.OPTIMAL
@@ -127,26 +131,26 @@ def test_labels_are_found_that_alternation_misses_and_every_bound_on_the_way_hol
     found = dc.optimal_labels(X, tol=1e-5)
     assert found.status is dc.Status.OPTIMAL
     assert str(found).startswith("proved optimal: no labels cost less by more than the width of ")
-    assert f"after {found.nodes} relaxations" in str(found)
-    assert found.root < found.lower - 0.01
+    assert f"after {found.n_nodes} relaxations" in str(found)
+    assert found.root_bound < found.lower - 0.01
     lowers = [lower for _, lower, _ in found.history]
     assert all(lower <= found.upper for lower in lowers)
     assert lowers == sorted(lowers)
     relaxed = dc.low_rank(X, tol=1e-8)
-    assert found.root == pytest.approx(relaxed.lower, abs=1e-4)
+    assert found.root_bound == pytest.approx(relaxed.lower, abs=1e-4)
     assert dc.certify_labels(X, found.labels, found.lower).gap <= 1e-5
 
 
-def test_links_never_make_labels_cheaper_and_what_is_linked_to_the_best_labels_costs_the_same():
+def test_constraints_never_make_labels_cheaper_and_what_is_linked_to_the_best_labels_costs_the_same():
     X = dc.datasets.make_planted(40, 4, noise=0.4, rng=1).X
     free = dc.optimal_labels(X, ridge=0.1, tol=1e-7)
     known = np.where(np.arange(40) % 3 == 0, free.labels, 0)
-    held = dc.optimal_labels(X, ridge=0.1, tol=1e-7, links=dc.Links(labels=known))
+    held = dc.optimal_labels(X, ridge=0.1, tol=1e-7, constraints=dc.Constraints(labels=known))
     np.testing.assert_array_equal(held.labels[known != 0], known[known != 0])
     assert held.upper == pytest.approx(free.upper, abs=1e-7)
-    assert held.nodes <= free.nodes
+    assert held.n_nodes <= free.n_nodes
     turned = dc.optimal_labels(
-        X, ridge=0.1, tol=1e-7, links=dc.Links(labels=np.where(np.arange(40) == 0, -known, known))
+        X, ridge=0.1, tol=1e-7, constraints=dc.Constraints(labels=np.where(np.arange(40) == 0, -known, known))
     )
     assert turned.lower >= free.lower
 
@@ -160,7 +164,7 @@ def test_a_limit_gives_a_bracket_at_once_and_a_callback_ends_the_search():
     asked = dc.optimal_labels(X, callback=lambda bracket, nodes: calls.append((bracket, nodes)) or len(calls) > 2)
     assert asked.status is dc.Status.STOPPED
     assert [bracket.lower for bracket, _ in calls] == sorted(bracket.lower for bracket, _ in calls)
-    assert asked.nodes > stopped.nodes
+    assert asked.n_nodes > stopped.n_nodes
 
 
 @pytest.mark.parametrize(
@@ -169,7 +173,7 @@ def test_a_limit_gives_a_bracket_at_once_and_a_callback_ends_the_search():
         ({"tol": 0.0}, dc.ParameterError, "tol"),
         *(({"time_limit": limit}, dc.ParameterError, "time_limit") for limit in (float("nan"), -1.0, "a")),
         (
-            {"links": dc.Links(same=[(0, 1), (1, 2)], different=[(0, 2)])},
+            {"constraints": dc.Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])},
             dc.DataError,
             "contradict each other at points 0, 2, 1",
         ),
@@ -181,7 +185,7 @@ def test_what_cannot_be_searched_is_refused(options, error, words):
 
 
 def test_where_no_column_varies_all_labels_cost_one():
-    found = dc.optimal_labels(np.ones((5, 2)), links=dc.Links(different=[(0, 1)]))
+    found = dc.optimal_labels(np.ones((5, 2)), constraints=dc.Constraints(cannot_link=[(0, 1)]))
     assert found.status is dc.Status.OPTIMAL
     assert found.labels[0] == -found.labels[1]
     assert found.lower == 1.0
@@ -191,7 +195,7 @@ def test_where_no_column_varies_all_labels_cost_one():
 @pytest.mark.parametrize("labels", [[1, -1, 1, -1], [1, 1, 1, 1], [-1, 1, 1, -1]])
 def test_where_all_labels_are_known_they_are_the_answer(labels):
     X = np.random.default_rng(0).standard_normal((4, 2))
-    found = dc.optimal_labels(X, ridge=0.1, links=dc.Links(labels=labels))
+    found = dc.optimal_labels(X, ridge=0.1, constraints=dc.Constraints(labels=labels))
     assert found.labels.tolist() == labels
     Y, costs = costs_of(X, 1.0, 0.1)
     assert found.upper == pytest.approx(costs[np.all(labels == Y, axis=1)][0], abs=1e-9)
@@ -208,29 +212,29 @@ def test_a_point_of_weight_zero_changes_nothing():
     assert len(weighted.labels) == 12
 
 
-def test_nothing_is_certain_where_all_labels_cost_the_same_and_all_is_where_two_groups_are_far_apart():
+def test_nothing_is_persistent_where_all_labels_cost_the_same_and_all_is_where_two_groups_are_far_apart():
     noise = np.random.default_rng(0).standard_normal((12, 11))
-    assert dc.optimal_labels(noise, certain_within=1e-3).certain.sum() == 1
+    assert dc.optimal_labels(noise, persistency_slack=1e-3).persistent.sum() == 1
     X = np.repeat([-1.0, 1.0], 10)[:, None] + 0.01 * np.random.default_rng(0).standard_normal((20, 1))
-    assert dc.optimal_labels(X, certain_within=1e-2).certain.all()
+    assert dc.optimal_labels(X, persistency_slack=1e-2).persistent.all()
 
 
 @pytest.mark.parametrize(("n", "lam"), [(3000, 0.0), (300, 0.02)], ids=["ridge", "l1"])
-def test_the_limit_holds_for_points_that_are_certain_too(n, lam):
+def test_the_limit_holds_for_points_that_are_persistent_too(n, lam):
     X = dc.datasets.make_planted(n, 6, noise=0.1, rng=0).X
-    found = dc.optimal_labels(X, ridge=0.01, lam=lam, tol=0.3, time_limit=1.0, certain_within=1e-3)
+    found = dc.optimal_labels(X, ridge=0.01, lam=lam, tol=0.3, time_limit=1.0, persistency_slack=1e-3)
     assert found.seconds < 2.0
     assert found.status is dc.Status.TIME_LIMIT
     assert found.gap < 0.3
-    assert 1 <= found.certain.sum() < n
+    assert 1 <= found.persistent.sum() < n
 
 
 @pytest.mark.parametrize("kind", [Tree, SparseTree])
-def test_what_ends_the_search_for_points_that_are_certain_leaves_those_found_until_then(monkeypatch, kind):
+def test_what_ends_the_search_for_points_that_are_persistent_leaves_those_found_until_then(monkeypatch, kind):
     X = np.repeat([-1.0, 1.0], 40)[:, None] + 0.01 * np.random.default_rng(0).standard_normal((80, 1))
-    options = {"lam": 1e-3 if kind is SparseTree else 0.0, "tol": 0.1, "certain_within": 1e-2}
-    assert dc.optimal_labels(X, **options).certain.all()
-    calls, function = [], kind.bounds_beside
+    options = {"lam": 1e-3 if kind is SparseTree else 0.0, "tol": 0.1, "persistency_slack": 1e-2}
+    assert dc.optimal_labels(X, **options).persistent.all()
+    calls, function = [], kind.flip_bounds
 
     def third(*given):
         calls.append(given)
@@ -244,13 +248,13 @@ def test_what_ends_the_search_for_points_that_are_certain_leaves_those_found_unt
         return function(*given)
 
     calls.clear()
-    monkeypatch.setattr(kind, "bounds_beside", interrupted)
+    monkeypatch.setattr(kind, "flip_bounds", interrupted)
     for found in (stopped, dc.optimal_labels(X, **options)):
         assert found.status is dc.Status.STOPPED
         assert found.gap < 0.1
-        assert 1 < found.certain.sum() < 80
+        assert 1 < found.persistent.sum() < 80
     at_once = dc.optimal_labels(X, callback=lambda *_: True, **options | {"tol": 1e-16})
-    assert at_once.certain.sum() == 1
+    assert at_once.persistent.sum() == 1
 
 
 @pytest.mark.parametrize("tol", [1e-16, 1e-6])
@@ -259,13 +263,13 @@ def test_the_search_ends_where_rounding_hides_what_is_left(tol):
     X = rng.standard_normal((8, 2))
     for table in (rng.standard_normal((4, 2)), np.column_stack([X, X[:, 0] + 1e-7 * rng.standard_normal(8)])):
         found = dc.optimal_labels(table, tol=tol)
-        assert found.nodes < 2**10
+        assert found.n_nodes < 2**10
         best = costs_of(table, 1.0, 0.0)[1].min()
         assert found.lower <= best + 1e-12
         assert found.upper >= best - 1e-12
 
 
-@pytest.mark.parametrize("name", ["row_to_fix", "solve", "round", "keep"])
+@pytest.mark.parametrize("name", ["branching_rows", "solve", "round", "update_incumbent"])
 def test_an_interruption_leaves_a_valid_bracket_wherever_it_comes(monkeypatch, name):
     X = dc.datasets.make_planted(60, 5, noise=0.5, rng=0).X
     best = dc.optimal_labels(X, tol=1e-6)
@@ -302,12 +306,12 @@ def executor_of(kind):
 def test_an_executor_gives_equal_answers(kind, lam):
     X = dc.datasets.make_planted(24, 4, noise=0.4, rng=0).X
     tol = 1e-3 if lam else 1e-5
-    alone = dc.optimal_labels(X, lam=lam, tol=tol, certain_within=1e-3)
+    alone = dc.optimal_labels(X, lam=lam, tol=tol, persistency_slack=1e-3)
     with executor_of(kind) as executor:
-        found = dc.optimal_labels(X, lam=lam, tol=tol, executor=executor, certain_within=1e-3)
+        found = dc.optimal_labels(X, lam=lam, tol=tol, executor=executor, persistency_slack=1e-3)
         cut = dc.optimal_labels(X, lam=lam, tol=1e-9, executor=executor, time_limit=0.0)
     np.testing.assert_array_equal(found.labels, alone.labels)
-    np.testing.assert_array_equal(found.certain, alone.certain)
+    np.testing.assert_array_equal(found.persistent, alone.persistent)
     assert found.status is alone.status is dc.Status.OPTIMAL
     assert max(found.lower, alone.lower, cut.lower) <= min(found.upper, alone.upper, cut.upper)
 
@@ -315,7 +319,7 @@ def test_an_executor_gives_equal_answers(kind, lam):
 # Pieces
 
 
-def test_without_links_the_first_label_is_one_and_the_seconds_are_those_that_passed():
+def test_without_constraints_the_first_label_is_one_and_the_seconds_are_those_that_passed():
     started = time.perf_counter()
     found = dc.optimal_labels([[0.0], [9.0], [1.0], [8.0]], ridge=0.1)
     assert 0.0 < found.seconds <= time.perf_counter() - started
@@ -325,41 +329,47 @@ def test_without_links_the_first_label_is_one_and_the_seconds_are_those_that_pas
 def test_a_sign_costs_what_the_roots_of_the_two_rows_are_more_than_that_of_their_signed_sum():
     Z, a = np.random.default_rng(0).standard_normal((6, 3)), np.array([0.5, -1.0, 2.0])
     q, q_fixed = np.linalg.norm(Z, axis=1), float(np.linalg.norm(a))
-    together, apart = (q + q_fixed - np.linalg.norm(a + sign * Z, axis=1) for sign in (1.0, -1.0))
-    np.testing.assert_allclose(cost_of_signs(q, q_fixed, 2.0 * Z @ a), together * apart, rtol=1e-12)
+    sums, apart = (q + q_fixed - np.linalg.norm(a + sign * Z, axis=1) for sign in (1.0, -1.0))
+    np.testing.assert_allclose(branching_scores(q, q_fixed, 2.0 * Z @ a), sums * apart, rtol=1e-12)
 
 
 def test_the_nodes_taken_are_those_of_the_least_bounds_up_to_the_goal():
     X = as_data(np.random.default_rng(0).standard_normal((6, 2)))
-    groups = Groups(np.arange(6), np.ones(6), -1)
+    groups = Chunklets(np.arange(6), np.ones(6), -1)
     for most, taken in ((10, [0.1, 0.2, 0.3]), (2, [0.1, 0.2]), (1, [0.1])):
         tree = Tree(direction_problem(X, 1.0, dc.Penalty(ridge=0.1)), groups, 6, 1e-3)
         bounds = [0.1, 0.2, 0.3, 0.6, 0.7]
-        tree.best, tree.open = 0.5, [(bound, number) for number, bound in enumerate(bounds, 40)]
-        assert [bound for bound, _ in tree.take(most)] == taken
-        assert sorted(bound for bound, _ in tree.open) == bounds[len(taken) :]
+        tree.best, tree.open_nodes = 0.5, [(bound, number) for number, bound in enumerate(bounds, 40)]
+        assert [bound for bound, _ in tree.pop_nodes(most)] == taken
+        assert sorted(bound for bound, _ in tree.open_nodes) == bounds[len(taken) :]
 
 
-def test_a_point_is_certain_where_the_relaxation_with_its_other_label_costs_more_and_all_known_points_are():
+def test_a_point_is_persistent_where_the_relaxation_with_its_other_label_costs_more_and_all_known_points_are():
     y, near = np.tile([-1.0, 1.0], 4), 5e-4  # the relaxations are solved to 1e-4
     X, known = np.random.default_rng(0).standard_normal((8, 5)), np.zeros(8)
     X[:, 0] += 1.5 * y
     known[[0, 3]] = y[[0, 3]]
-    options, links = {"lam": 0.05, "ridge": 0.1}, dc.Links(labels=known)
-    best = dc.optimal_labels(X, links=links, tol=1e-3, **options)
+    options, constraints = {"lam": 0.05, "ridge": 0.1}, dc.Constraints(labels=known)
+    best = dc.optimal_labels(X, constraints=constraints, tol=1e-3, **options)
     others = [np.where(np.arange(8) == i, -best.labels, known) for i in range(8)]
-    costs = np.array([dc.low_rank(X, links=dc.Links(labels=other), tol=1e-5, **options).lower for other in others])
+    costs = np.array(
+        [dc.low_rank(X, constraints=dc.Constraints(labels=other), tol=1e-5, **options).lower for other in others]
+    )
     median = np.sort(costs[known == 0])[3]
-    found = dc.optimal_labels(X, links=links, tol=1e-3, certain_within=median - near - best.upper, **options)
-    assert found.certain[known != 0].all()
-    np.testing.assert_array_equal(found.certain[known == 0], costs[known == 0] >= median)
+    found = dc.optimal_labels(
+        X, constraints=constraints, tol=1e-3, persistency_slack=median - near - best.upper, **options
+    )
+    assert found.persistent[known != 0].all()
+    np.testing.assert_array_equal(found.persistent[known == 0], costs[known == 0] >= median)
 
 
 def test_a_node_has_the_time_that_is_left_and_hardly_any_after_the_deadline(monkeypatch):
     monkeypatch.setattr(sparse_tree, "low_rank", lambda *_, **limits: limits["time_limit"])
 
     def left(seconds):
-        return sparse_tree.solve_node(sparse_tree.Task(None, 1.0, dc.Penalty(), 1e-3, None, 0.5, time.time() + seconds))
+        return sparse_tree.solve_node(
+            sparse_tree.NodeTask(None, 1.0, dc.Penalty(), 1e-3, None, 0.5, time.time() + seconds)
+        )
 
     assert 4.0 < left(5.0) <= 5.0
     assert 0.0 < left(-5.0) <= 0.01

@@ -18,7 +18,7 @@ from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.problem.result import Bracket, Components
 from diffrac_cvx.solvers.factored import components, solver
 from diffrac_cvx.solvers.factored.components import lagrangian_of
-from diffrac_cvx.solvers.factored.unknowns import BlockFactors, Point
+from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -50,14 +50,14 @@ def lagrangian_at(seed, blocks=True):
     rng, split = np.random.default_rng(seed), instance(seed).split
     m = len(split.c)
     partition = random_partition(rng, m) if blocks else Partition(np.arange(m))
-    multipliers, point = random_multipliers(rng, split, partition), Point(*random_point(rng, split, partition))
+    multipliers, point = random_multipliers(rng, split, partition), BlockPoint(*random_point(rng, split, partition))
     return lagrangian_of(Blocks(split, partition), point, multipliers), point
 
 
 def boxes_of(lagrangian):
     """The boxes of the blocks' multipliers."""
-    blocks = lagrangian.unknowns.blocks
-    return [blocks.problem.coupling_of(block).box for block in blocks.partition.blocks]
+    blocks = lagrangian.parametrization.blocks
+    return [blocks.problem.pair_penalty_of(block).half_width for block in blocks.partition.blocks]
 
 
 @each_kind
@@ -73,7 +73,7 @@ def test_an_update_of_the_multipliers_is_an_evaluation_with_the_new_ones(seed):
     lagrangian, point = lagrangian_at(seed)
     C = lagrangian.multiplier(point.flat())
     found = lagrangian.update(lagrangian.point(point.flat()))
-    again = lagrangian_of(lagrangian.unknowns.blocks, point, C).point(point.flat())
+    again = lagrangian_of(lagrangian.parametrization.blocks, point, C).point(point.flat())
     for used, taken in zip(lagrangian.multipliers, C, strict=True):
         np.testing.assert_array_equal(used.matrix(used.relative), taken)
     assert found.value == pytest.approx(again.value, rel=1e-11)
@@ -88,8 +88,8 @@ def test_with_the_signs_for_multipliers_the_value_is_the_objective(seed):
         box * np.sign(U[: len(box)] @ U[: len(box)].T)
         for box, U in zip(boxes_of(lagrangian), point.factors, strict=True)
     ]
-    blocks = lagrangian.unknowns.blocks
-    lagrangian, unknowns = lagrangian_of(blocks, point, signs), BlockFactors(blocks, point)
+    blocks = lagrangian.parametrization.blocks
+    lagrangian, unknowns = lagrangian_of(blocks, point, signs), BlockParametrization(blocks, point)
     problem, split = blocks.problem.problem, blocks.problem
     V = dense(split.factor(blocks.partition, *point))
     V = V @ V.T
@@ -105,7 +105,7 @@ def test_with_the_signs_for_multipliers_the_value_is_the_objective(seed):
 @each_kind
 def test_the_metric_of_the_steps_is_symmetric_and_positive_definite(seed):
     lagrangian, point = lagrangian_at(seed)
-    metric, size = lagrangian.unknowns.metric(point.flat()), point.flat().size
+    metric, size = lagrangian.parametrization.metric(point.flat()), point.flat().size
     matrix = np.column_stack([metric(column) for column in np.eye(size)])
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-9 * np.abs(matrix).max())
     assert np.linalg.eigvalsh(matrix)[0] > 0.0
@@ -126,18 +126,18 @@ def test_the_bracket_is_that_without_components_and_every_optimal_v_is_zero_betw
     if result.components is None:
         return
     d = instance(seed).X.shape[1]
-    penalised = instance(seed).penalty.weights(d)[1] > 0.0
-    found, proved = result.components.found, result.components.proved
-    np.testing.assert_array_equal(found >= 0, penalised)
-    chosen = np.ix_(penalised, penalised)
+    penalized = instance(seed).penalty.weights(d)[1] > 0.0
+    found, proved = result.components.found, result.components.certified
+    np.testing.assert_array_equal(found >= 0, penalized)
+    chosen = np.ix_(penalized, penalized)
     V = result.V[:d, :d]
-    assert np.all(V[chosen][~pairs_of(found[penalised])] == 0.0)
+    assert np.all(V[chosen][~pairs_of(found[penalized])] == 0.0)
     assert is_sparse(result.G)
     np.testing.assert_allclose(V, dense(result.G @ result.G.T)[:d, :d])
     if proved is not None and best.gap <= 1e-8:
         other = best.V[:d, :d]
         size = np.sqrt(np.outer(np.diag(other), np.diag(other))) + 1e-2 * np.abs(other).max()
-        between = ~pairs_of(proved[penalised])
+        between = ~pairs_of(proved[penalized])
         assert np.all(np.abs(other[chosen][between]) <= 1e-3 * size[chosen][between])
 
 
@@ -149,9 +149,9 @@ def test_what_a_wide_gap_proves_separates_nothing_that_the_optimum_joins():
         assert exact.max() < 29
         for tol in np.geomspace(1e-6, 1e-2, 7):
             components = dc.low_rank(planted(), nu, dc.Penalty.l1(lam), tol=tol).components
-            if components.proved is not None:
-                assert np.all(pairs_of(components.proved)[pairs_of(exact)])
-                proved, separated = proved + 1, separated + components.proved.max()
+            if components.certified is not None:
+                assert np.all(pairs_of(components.certified)[pairs_of(exact)])
+                proved, separated = proved + 1, separated + components.certified.max()
     assert proved > 6
     assert separated > 6
 
@@ -232,7 +232,7 @@ def test_any_start_leads_to_the_same_bracket(nu):
 
 
 @pytest.mark.parametrize("solver", [dc.fista, dc.low_rank])
-def test_a_solution_by_components_starts_either_solver_and_is_recognised(solver):
+def test_a_solution_by_components_starts_either_solver_and_is_recognized(solver):
     X = planted(n=40, d=12)
     first = dc.low_rank(X, penalty=STRONG, tol=1e-6)
     assert is_sparse(first.G)
@@ -331,7 +331,7 @@ def test_what_would_not_fit_in_memory_is_refused_and_the_factor_of_a_matrix_is_t
 def test_one_block_that_would_not_fit_in_memory_is_left_with_the_bracket_so_far(monkeypatch):
     monkeypatch.setattr(solver, "available_memory", lambda: 1000.0)
     result = dc.low_rank(planted(), penalty=dc.Penalty.l1(1e-3), tol=1e-9)
-    assert result.status is dc.Status.MEMORY
+    assert result.status is dc.Status.OUT_OF_MEMORY
     assert "would not fit in memory" in str(result.status)
     assert_overlap(result, dc.low_rank(planted(), penalty=dc.Penalty.l1(1e-3), tol=1e-3, working_set=False))
     split = dc.low_rank(planted(), penalty=STRONG, tol=1e-5)
@@ -350,11 +350,11 @@ def test_a_path_of_lambda_is_its_separate_solutions():
 # Pairs
 
 
-def test_a_look_at_the_pairs_near_their_box_alone_leads_to_the_same_optimum(monkeypatch):
+def test_a_check_of_the_pairs_near_their_box_alone_leads_to_the_same_optimum(monkeypatch):
     """Where a look at all pairs is not cheap, only these are looked at between two of them."""
     X = planted(n=40, d=24, noise=0.6)
     whole = dc.low_rank(X, penalty=WEAK, tol=1e-6)
-    monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, cheap=0, close=1.0))
+    monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, cheap_size=0, screening_gap=1.0))
     near = dc.low_rank(X, penalty=WEAK, tol=1e-6)
     assert near.status is whole.status is dc.Status.OPTIMAL
     assert_overlap(near, whole)
@@ -365,20 +365,20 @@ def test_nothing_is_said_of_pairs_where_the_free_coordinates_cannot_be_eliminate
     problem = direction_problem(as_data(X), 1.0, WEAK)
     split = block_problem(problem)
     state = components.diagonal_start(split)
-    state.point, claim = BlockFactors(state.blocks, state.point).claim(state.point, state.C)
-    assert components.look_at_near(state, claim).lower is None  # there were none
-    found = components.look_at_pairs(state, claim, 1e-4).bound
+    state.point, claim = BlockParametrization(state.blocks, state.point).certificate(state.point, state.C)
+    assert components.check_near_pairs(state, claim).lower is None  # there were none
+    found = components.check_pairs(state, claim, 1e-4).bound
     assert found is not None
-    state.near = found.pairs
-    again = components.look_at_near(state, claim)
-    assert set(again.failing) <= set(found.pairs.j) | set(found.pairs.k)
+    state.near_pairs = found.pairs
+    again = components.check_near_pairs(state, claim)
+    assert set(again.violated_coordinates) <= set(found.pairs.j) | set(found.pairs.k)
     monkeypatch.setattr(components, "eliminate", lambda *arguments: None)
-    nothing = components.look_at_near(state, claim)
-    assert (nothing.lower, len(nothing.failing)) == (None, 0)
+    nothing = components.check_near_pairs(state, claim)
+    assert (nothing.lower, len(nothing.violated_coordinates)) == (None, 0)
 
 
 @pytest.mark.parametrize("quick", [0, 64])
-def test_steps_end_early_where_the_gap_is_small_enough_unless_a_look_at_it_takes_long(quick, monkeypatch):
-    monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, quick=quick))
+def test_steps_end_early_where_the_gap_is_small_enough_unless_a_check_of_it_takes_long(quick, monkeypatch):
+    monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, quick_size=quick))
     state = components.diagonal_start(block_problem(direction_problem(as_data(planted(d=8)), 1.0, WEAK)))
-    assert components.improve(state, 20, 1.0) == (10 if quick else 20)
+    assert components.take_lbfgs_steps(state, 20, 1.0) == (10 if quick else 20)

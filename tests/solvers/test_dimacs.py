@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.machine.time_budget import Clock
+from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.solvers import dimacs, reference
 from diffrac_cvx.solvers.dimacs import distance_outside
 from experiments.validate import cells as validate_cells
@@ -118,16 +118,16 @@ def test_closed_forms_fast_solvers_other_solvers_cones_and_missing_points_have_n
     assert dimacs.dimacs_errors("CLARABEL", given, nothing) is None
     assert dimacs.dimacs_errors("OTHER", given, nothing) is None
     dims = SimpleNamespace(zero=0, nonneg=0, soc=[], psd=[], exp=1, p3d=[])
-    assert not dimacs.are_known(dims)
+    assert not dimacs.are_supported(dims)
     dims.exp, dims.p3d = 0, [0.3]
-    assert not dimacs.are_known(dims)
+    assert not dimacs.are_supported(dims)
 
 
 def test_solving_with_the_errors_gives_what_cvxpy_gives_without(data):
     relaxation = dc.v_space(data)
     plain = relaxation.problem.solve(solver="CLARABEL", **reference.COMMON_OPTIONS["CLARABEL"](1e-8, None, None))
-    order = reference.Order("CLARABEL", tol=1e-8, max_iter=None, clock=Clock(None), verbose=False, options={})
-    ran = reference.run(relaxation.problem, order)
+    order = reference.SolveRequest("CLARABEL", tol=1e-8, max_iter=None, timer=Timer(None), verbose=False, options={})
+    ran = reference.run_solver(relaxation.problem, order)
     assert relaxation.problem.value == pytest.approx(plain, abs=1e-12)
     assert relaxation.problem.status == "optimal"
     assert ran.n_iter == relaxation.problem.solver_stats.num_iters > 0

@@ -119,7 +119,7 @@ def test_the_factor_of_the_labels_is_that_of_appendix_C2(case, nu):
 
 
 @pytest.mark.parametrize("penalty", ["l1", "both"])
-def test_the_multiplier_of_the_l1_part_comes_back_in_the_users_coordinates(penalty):
+def test_the_multiplier_of_the_l1_penalty_comes_back_in_the_users_coordinates(penalty):
     result = solved("low_rank", penalty=penalty)
     box = np.outer(*[np.append(PENALTIES[penalty].weights(4)[1], 0.0)] * 2)
     assert np.all(np.abs(result.C) <= box * (1 + 1e-12))
@@ -156,7 +156,7 @@ def test_memory_is_a_few_times_the_data(penalty):
 @pytest.mark.parametrize(
     ("solver", "X"), [("low_rank", CASES["tall"]), ("low_rank", MANY[:, :30]), ("accelerated", CASES["tall"])]
 )
-def test_a_start_at_the_solution_is_recognised(solver, X, penalty):
+def test_a_start_at_the_solution_is_recognized(solver, X, penalty):
     penalty = dc.Penalty(PENALTIES[penalty].a, np.resize(PENALTIES[penalty].c, X.shape[1]))
     cold = dc.low_rank(X, 0.5, penalty, tol=1e-6)
     warm = run(solver, X, 0.5, penalty, tol=1e-4 if solver == "low_rank" else 1e-3, start=cold)
@@ -237,7 +237,7 @@ def test_the_result_is_the_same_every_time(solver, X):
 
 
 @pytest.mark.parametrize("variant", ["accelerated", "published"])
-def test_the_l1_part_is_rescaled_until_eq_21_solves_eq_15(variant):
+def test_the_l1_penalty_is_rescaled_until_eq_21_solves_eq_15(variant):
     """With c = 1 the scale of c moves a lot: kept at its first value, the gap stays above 0.03."""
     result = dc.fista(CASES["tall"], 0.5, dc.Penalty(c=1.0), variant=variant, tol=2e-2, max_iter=3000)
     assert result.status is dc.Status.OPTIMAL
@@ -246,7 +246,7 @@ def test_the_l1_part_is_rescaled_until_eq_21_solves_eq_15(variant):
 @with_and_without_l1
 def test_a_given_epsilon_ends_the_published_variant_at_the_papers_own_rule(penalty):
     coarse, fine = (solved("published", nu=1.0, penalty=penalty, tol=1e-9, epsilon=eps) for eps in (1e-1, 1e-2))
-    assert coarse.status is fine.status is dc.Status.PUBLISHED
+    assert coarse.status is fine.status is dc.Status.SMOOTHED_GAP
     assert coarse.gap > fine.gap
     assert coarse.n_iter < fine.n_iter
     with pytest.raises(dc.ParameterError, match="variant='published'"):

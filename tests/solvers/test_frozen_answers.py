@@ -2,9 +2,9 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from frozen import KEPT, QUICK, TOL, answer, cases, solve
+from frozen import FROZEN_FILE, QUICK, TOL, answer, cases, solve
 
-KEPT_ANSWERS = json.loads(KEPT.read_text())
+KEPT_ANSWERS = json.loads(FROZEN_FILE.read_text())
 
 
 def is_slow(case):
@@ -23,14 +23,14 @@ def is_slow(case):
     "case", [pytest.param(case, id=case.name, marks=[pytest.mark.slow] * is_slow(case)) for case in cases()]
 )
 def test_answers_are_those_of_the_versions_before_in_no_more_steps(case):
-    kept = KEPT_ANSWERS[case.name]
+    frozen = KEPT_ANSWERS[case.name]
     found = SimpleNamespace(**answer(solve(case)))
-    assert found.status == kept["status"]
-    assert found.components == kept["components"]
-    assert found.n_iter <= 1.4 * kept["n_iter"] + 20
-    lower, upper = (float.fromhex(kept[end]) for end in ("lower", "upper"))
+    assert found.status == frozen["status"]
+    assert found.components == frozen["components"]
+    assert found.n_iter <= 1.4 * frozen["n_iter"] + 20
+    lower, upper = (float.fromhex(frozen[end]) for end in ("lower", "upper"))
     if upper - lower <= upper / 2:  # elsewhere little is proved, and other labels are as good
-        assert found.labels == kept["labels"]
+        assert found.labels == frozen["labels"]
     now = SimpleNamespace(lower=float.fromhex(found.lower), upper=float.fromhex(found.upper))
     assert now.lower <= upper
     assert lower <= now.upper

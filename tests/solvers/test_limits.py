@@ -11,7 +11,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx import paths
-from diffrac_cvx.machine import time_budget
+from diffrac_cvx.machine import deadlines
 from diffrac_cvx.solvers.stopping import Stopping
 
 pytestmark = [
@@ -89,7 +89,7 @@ def test_an_interrupt_while_a_point_is_computed_ends_the_solver():
     with pytest.raises(KeyboardInterrupt):
         dc.low_rank(split(300, 700), lam=1e-5, tol=1e-9, callback=interrupt)
     assert time.perf_counter() - started < 5.0
-    assert time_budget.current.get() is None
+    assert deadlines.current_deadline.get() is None
 
 
 # What a limit leaves is valid
@@ -160,7 +160,7 @@ def test_without_a_start_one_coordinate_is_found_however_short_the_limit(solver)
 
 
 @pytest.mark.parametrize("variant", ["accelerated", "published"])
-def test_the_set_up_of_many_rows_looks_at_the_clock(variant):
+def test_the_set_up_of_many_rows_checks_the_deadline(variant):
     X = np.random.default_rng(0).standard_normal((150_000, 20))
     started = time.perf_counter()
     found = dc.fista(X, lam=0.01, tol=1e-12, time_limit=0.1, variant=variant)
@@ -168,34 +168,34 @@ def test_the_set_up_of_many_rows_looks_at_the_clock(variant):
     assert found.status is dc.Status.TIME_LIMIT
 
 
-def test_the_set_up_of_many_columns_looks_at_the_clock(monkeypatch):
+def test_the_set_up_of_many_columns_checks_the_deadline(monkeypatch):
     """The clock is looked at before and between the long calls, so that none is begun when the time is up."""
     looks = []
     stopping = Stopping(1e-3, 10, 60.0)
     X = split(100, 1200)
     X = X - X.mean(axis=0)
-    with time_budget.spend(stopping.budget._replace(look=lambda: looks.append(time.perf_counter()))):
+    with deadlines.time_limited(stopping.deadline._replace(check=lambda: looks.append(time.perf_counter()))):
         for penalty in (RIDGE, BOTH):
             problem = direction_problem(X, 1.0, penalty)
-            problem.W, problem.A, problem.Z, problem.rounding  # noqa: B018
+            problem.W, problem.A, problem.Z, problem.whitening_error  # noqa: B018
     assert len(looks) > 10
     assert max(np.diff(looks)) < 2.0
 
 
 MODERATE = {"wide": (60, 1500), "square": (1200, 1000), "long": (100_000, 12)}
 LIMIT, SLACK = 1.0, 3.0
-KEPT = {
+LIMITED_CALLS = {
     "low_rank": lambda X, penalty: dc.low_rank(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
     "fista": lambda X, penalty: dc.fista(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
     "published": lambda X, p: dc.fista(X, 1.0, p, tol=1e-9, time_limit=LIMIT, variant="published"),
     "labels": lambda X, p: dc.MultiLabelDiffrac(2, a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT).fit(X),
     "choice": lambda X, _: dc.DiffracClusteringCV(time_limit=LIMIT, n_resamples=2).fit(X),
-    "path of nu": lambda X, p: paths.nu_path(X, [0.5, 1.0], p, tol=1e-12, total_time=LIMIT),
-    "path of lambda": lambda X, _: paths.lambda_path(X, [0.1, 0.01], ridge=0.3, tol=1e-12, total_time=LIMIT),
-    "comparison": lambda X, p: dc.compare(X, methods=["low_rank", "fista"], penalty=p, tol=1e-12, total_time=LIMIT),
+    "path of nu": lambda X, p: paths.nu_path(X, [0.5, 1.0], p, tol=1e-12, time_limit=LIMIT),
+    "path of lambda": lambda X, _: paths.lambda_path(X, [0.1, 0.01], ridge=0.3, tol=1e-12, time_limit=LIMIT),
+    "comparison": lambda X, p: dc.compare(X, methods=["low_rank", "fista"], penalty=p, tol=1e-12, time_limit=LIMIT),
 }
 CLUSTERINGS = ({}, {"n_clusters": 3}, {"n_clusters": 3, "strategy": "splits"}, {"refine": True})
-KEPT |= {
+LIMITED_CALLS |= {
     str(more): lambda X, p, more=more: dc.DiffracClustering(a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT, **more).fit(X)
     for more in CLUSTERINGS
 }
@@ -204,12 +204,12 @@ KEPT |= {
 @pytest.mark.slow
 @pytest.mark.parametrize("penalty", [RIDGE, dc.Penalty(lam=0.01, ridge=0.3)], ids=["ridge", "l1"])
 @pytest.mark.parametrize("size", MODERATE)
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", LIMITED_CALLS)
 def test_every_function_with_a_limit_of_a_second_keeps_it(name, size, penalty):
     X = split(*MODERATE[size])
     dc.DiffracClustering(time_limit=0.1).fit(X[:50, :5])  # what it imports is not counted
     started = time.perf_counter()
-    KEPT[name](X, penalty)
+    LIMITED_CALLS[name](X, penalty)
     assert time.perf_counter() - started < LIMIT + SLACK
 
 

@@ -12,10 +12,10 @@ from posed import direction_problem
 from rationals import fractions
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import outwards
-from diffrac_cvx.certificates.core_proof import Core
-from diffrac_cvx.certificates.outwards import look_outside
-from diffrac_cvx.solvers.factored import growing
+from diffrac_cvx.certificates import working_set as working_set_certificate
+from diffrac_cvx.certificates.working_set import check_kkt
+from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem
+from diffrac_cvx.solvers.factored import working_set
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
@@ -27,7 +27,7 @@ ROUNDED = 1e-9  # of the value of a V in double precision; an allowed V is never
 
 def solved(instance, *, by_cvxpy):
     """Results of the solvers, by name."""
-    X, nu, penalty, given = instance.X, instance.nu, instance.penalty, {"links": instance.links}
+    X, nu, penalty, given = instance.X, instance.nu, instance.penalty, {"constraints": instance.constraints}
     yield "low_rank", dc.low_rank(X, nu, penalty, tol=1e-5, time_limit=3.0, sample_weight=instance.w, **given)
     yield "fista", dc.fista(X, nu, penalty, tol=1e-2, max_iter=300, sample_weight=instance.w, **given)
     if by_cvxpy:
@@ -43,9 +43,9 @@ def check(instance, seed, *, by_cvxpy=True):
     """
     optimum, value = instance.solve()
     least, gaps = min(value, 1.0), {}
-    given = {"sample_weight": instance.w, "links": instance.links}
+    given = {"sample_weight": instance.w, "constraints": instance.constraints}
     for name, result in solved(instance, by_cvxpy=by_cvxpy):
-        assert result.contradiction is None, name
+        assert result.invalid_bound is None, name
         bounds = [result.bracket]
         if name in ("low_rank", "v_space"):
             given_back = result.V if by_cvxpy else result
@@ -83,23 +83,23 @@ def test_all_solvers_agree_with_the_judge_and_low_rank_nearly_always_solves_to_a
 
 
 @pytest.mark.parametrize("seeds", [(1, 8, 18, 19), pytest.param(range(60), marks=pytest.mark.slow)], ids=["few", "all"])
-def test_groups_are_solved_from_a_few_outwards_and_what_is_proved_outside_them_agrees_with_the_judge(
-    monkeypatch, seeds
-):
-    looks, whole = [], outwards.look_at_groups
+def test_groups_are_solved_on_a_working_set_and_what_is_proved_outside_them_agrees_with_the_judge(monkeypatch, seeds):
+    looks, whole = [], working_set_certificate.check_groups_kkt
 
     def watched(core, found):
         looks.append(whole(core, found))
         return looks[-1]
 
     monkeypatch.setattr(
-        growing, "OUTWARDS", replace(growing.OUTWARDS, least=10, first=4, least_new=2, most_of_groups=0.9)
+        working_set,
+        "WORKING_SET",
+        replace(working_set.WORKING_SET, min_features=10, initial_size=4, min_new=2, max_group_fraction=0.9),
     )
-    monkeypatch.setattr(outwards, "look_at_groups", watched)
+    monkeypatch.setattr(working_set_certificate, "check_groups_kkt", watched)
     for seed in seeds:
         check(draw_wide_instance(seed), seed, by_cvxpy=False)
-    assert sum(look.proved for look in looks) > len(seeds) / 2  # and where it is not, it is not claimed
-    assert not all(look.proved for look in looks)
+    assert sum(look.certified for look in looks) > len(seeds) / 2  # and where it is not, it is not claimed
+    assert not all(look.certified for look in looks)
 
 
 def least_t(problem, u, groups):
@@ -128,17 +128,17 @@ def proofs_of_groups(seed):
     free = np.flatnonzero(problem.c == 0.0)
     for size in range(len(groups)):
         chosen = np.union1d(free, np.concatenate([free, *groups[:size]])).astype(np.intp)
-        core = Core(problem, chosen, C[np.ix_(chosen, chosen)])
+        core = WorkingSetProblem(problem, chosen, C[np.ix_(chosen, chosen)])
         for t in least * (1.0 - np.array([0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-4, 1e-5])):
-            assert look_outside(core, u, float(np.mean(1.0 / u)), t).lower is None, (seed, size, t / least)
+            assert check_kkt(core, u, float(np.mean(1.0 / u)), t).lower is None, (seed, size, t / least)
         for t in least * (1.0 + np.array([1e-4, 1e-2, 0.1, 0.5])):
-            proved += look_outside(core, u, float(np.mean(1.0 / u)), t).lower is not None
+            proved += check_kkt(core, u, float(np.mean(1.0 / u)), t).lower is not None
     return proved
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("seeds", [range(16), pytest.param(range(200), marks=pytest.mark.slow)], ids=["few", "all"])
-def test_no_core_of_groups_proves_more_than_the_semidefinite_program(seeds):
+def test_no_working_set_of_groups_proves_more_than_the_semidefinite_program(seeds):
     assert sum(map(proofs_of_groups, seeds)) > 2 * len(seeds)
 
 
@@ -153,7 +153,7 @@ OFFSET = np.diag(np.arange(241) == 240).astype(float)
         pytest.param(OFFSET, None, id="start without groups", marks=pytest.mark.slow),
     ],
 )
-def test_a_core_of_the_offset_alone_takes_in_columns_or_a_group_of_any_size(start, groups):
+def test_a_working_set_of_the_offset_alone_takes_in_columns_or_a_group_of_any_size(start, groups):
     X = np.random.default_rng(0).standard_normal((12, 240))
     found = dc.low_rank(X, 0.6, dc.Penalty(lam=0.1, ridge=0.3, groups=groups), start=start, tol=0.2, time_limit=20.0)
     assert found.gap <= 0.2

@@ -22,13 +22,13 @@ def gaussian(n=20, d=4, seed=0):
 
 def dual_of(penalty, nu=0.5, accelerated=True):
     problem = direction_problem(as_data(gaussian()), nu, penalty)
-    return SmoothedDual(problem.X, problem.W, problem.coupling) if accelerated else published_dual(problem)
+    return SmoothedDual(problem.X, problem.W, problem.pair_penalty) if accelerated else published_dual(problem)
 
 
 def dual_point(dual, seed=1):
     """Return u > 0 and a symmetric C."""
     rng = np.random.default_rng(seed)
-    C = rng.standard_normal(dual.coupling.box.shape)
+    C = rng.standard_normal(dual.pair_penalty.half_width.shape)
     return rng.uniform(0.2, 3.0, len(dual.X)), (C + C.T) / 2
 
 
@@ -99,7 +99,7 @@ def test_the_curvature_bounds_hold_in_every_direction_and_are_sharp(penalty, acc
     """The smooth part is 1/eps-smooth in D, which is linear in (u, C): what is bounded is the square of that map."""
     dual = dual_of(penalty, accelerated=accelerated)
     n = len(dual.X)
-    zero_u, zero_C = np.zeros(n), np.zeros_like(dual.coupling.box)
+    zero_u, zero_C = np.zeros(n), np.zeros_like(dual.pair_penalty.half_width)
     units = np.random.default_rng(4).uniform(0.1, 10.0, n)
     squares = (dual.Z.array() @ dual.Z.array().T / (2 * n)) ** 2
     for scale in (np.ones(n), units):
@@ -127,5 +127,5 @@ def test_zero_rows_are_no_part_of_the_separable_part():
 def test_the_curvature_in_c_is_bounded_as_sharply_where_there_are_many_coordinates(penalty, accelerated, monkeypatch):
     dual = dual_of(penalty, accelerated=accelerated)
     exact = np.linalg.norm(dual.W, 2) ** 4
-    monkeypatch.setattr(smoothed_dual, "LARGE", 0)
+    monkeypatch.setattr(smoothed_dual, "LARGE_SIZE", 0)
     assert exact <= dual.curvature_C() <= 1.01 * exact

@@ -12,26 +12,30 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import Partition
 from diffrac_cvx.certificates.direction_bounds import certify_in_one_pass
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.chunks import add
+from diffrac_cvx.points.chunks import add_tuples
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.linear_algebra import moment
+from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.reading import as_rows
-from diffrac_cvx.points.streamed import StreamedRows, part_sums_at
-from diffrac_cvx.problem.direction_problem import best_alone
+from diffrac_cvx.points.streamed import StreamedRows, part_weighted_sums
+from diffrac_cvx.problem.direction_problem import best_single_feature
 from diffrac_cvx.problem.penalties.absolute import Absolute
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling
+from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling, working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
+    append_violated_direction,
     one_block,
-    with_violated_direction,
+)
+from diffrac_cvx.solvers.factored.parametrization import BlockPoint as BlockPoint
+from diffrac_cvx.solvers.factored.parametrization import (
+    FactorParametrization,
+    approximate_top_eigenvalue,
+    sizes_of_directions,
 )
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK, SAMPLES
-from diffrac_cvx.solvers.factored.unknowns import OneFactor, sizes_of_directions, top_energy
-from diffrac_cvx.solvers.factored.unknowns import Point as BlockPoint
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual
-from diffrac_cvx.solvers.stopping import Start
+from diffrac_cvx.solvers.stopping import WarmStart
 
 RNG = np.random.default_rng(50)
 PENALTY = dc.Penalty(a=0.1, c=np.array([0.3, 0.2, 0.4, 0.1, 0.5]))
@@ -113,7 +117,10 @@ def test_after_a_step_too_long_the_minimum_of_the_parabola_is_tried_and_no_less_
 
 
 def test_an_update_of_the_multiplier_is_an_evaluation_with_the_new_one():
-    lagrangian, U = one_block(OneFactor(problem_of())), 0.05 * np.random.default_rng(4).standard_normal((5, 2))
+    lagrangian, U = (
+        one_block(FactorParametrization(problem_of())),
+        0.05 * np.random.default_rng(4).standard_normal((5, 2)),
+    )
     at = lagrangian.point(U)
     moved = lagrangian.update(at)
     again = lagrangian.point(U)
@@ -131,31 +138,31 @@ def test_the_sizes_of_directions_are_those_of_least_squares_for_labels_at_random
 def test_steps_take_account_of_correlated_columns_and_only_of_these_and_few_rows_give_the_same_products():
     rng = np.random.default_rng(1)
     apart, penalty = rng.standard_normal((200, 6)), dc.Penalty(c=0.1, a=0.3)
-    assert OneFactor(direction_problem(as_data(apart), 1.0, penalty)).left is None
+    assert FactorParametrization(direction_problem(as_data(apart), 1.0, penalty)).left is None
     for X in (
         rng.standard_normal((200, 1)) + 0.1 * apart,
         rng.standard_normal((8, 1)) + 0.1 * rng.standard_normal((8, 40)),
     ):
-        unknowns = OneFactor(direction_problem(as_data(X), 1.0, penalty))
+        unknowns = FactorParametrization(direction_problem(as_data(X), 1.0, penalty))
         size = len(unknowns.B)
         np.testing.assert_allclose(unknowns.left(unknowns.B + np.eye(size)), np.eye(size), atol=1e-10)
         U, Z = rng.standard_normal((2, size, 3))
         np.testing.assert_allclose(unknowns.times_B(U), unknowns.B @ U, atol=1e-12)
         G = U.T @ U
-        expected = unknowns.left(Z @ np.linalg.inv(G / top_energy(G) + 1e-2 * np.eye(3)))
+        expected = unknowns.left(Z @ np.linalg.inv(G / approximate_top_eigenvalue(G) + 1e-2 * np.eye(3)))
         np.testing.assert_allclose(unknowns.metric(U)(Z), expected, rtol=1e-10)
 
 
 def test_an_escape_is_the_direction_in_which_the_certificate_is_violated_most():
     problem = problem_of()
-    unknowns, U = OneFactor(problem), 0.3 * np.eye(5, 1)
+    unknowns, U = FactorParametrization(problem), 0.3 * np.eye(5, 1)
     (C,) = one_block(unknowns).multiplier(U)
-    wider = with_violated_direction(unknowns, U, C)
+    wider = append_violated_direction(unknowns, U, C)
     new = wider[:, 1:]
     assert wider.shape == (5, 2)
     np.testing.assert_array_equal(wider[:, :1], U)
-    u = problem.inverse_roots(problem.X.energies(U))
-    violation = moment(problem.X.array(), u) - unknowns.B - C
+    u = problem.inverse_sqrt(problem.X.quadratic_forms(U))
+    violation = weighted_gram(problem.X.array(), u) - unknowns.B - C
     top = np.linalg.eigvalsh(violation)[-1]
     assert np.linalg.norm(new) == pytest.approx(1e-2 * np.linalg.norm(U), rel=1e-6)
     assert inner(new, violation @ new) == pytest.approx(top * inner(new, new), rel=1e-6)
@@ -172,18 +179,18 @@ def test_negligible_columns_of_a_block_are_dropped():
 
 
 def test_the_blocks_are_left_where_more_than_half_of_the_coordinates_are_in_one_of_them():
-    nothing = components.Look(None, None)
+    nothing = components.PairCheck(None, None)
     for sizes, giant in (((2, 1, 1, 1), False), ((2, 2), False), ((3, 1, 1), True), ((3, 1, 1, 1), False)):
         partition = Partition(np.repeat(np.arange(len(sizes)), sizes))
         state = SimpleNamespace(blocks=SimpleNamespace(partition=partition))
-        assert components.is_giant(state, nothing) is giant
+        assert components.has_giant_component(state, nothing) is giant
 
 
 def test_few_features_are_tried_first_where_there_are_many_a_ridge_and_a_start_on_a_quarter_of_them_at_most():
     def is_tried(d, ridge, on=None):
         penalty = dc.Penalty(a=np.where(np.arange(d) < ridge, 0.3, 0.0), c=0.1)
-        start = Start() if on is None else Start(np.eye(d, on))
-        return growing.is_worth_trying(problem_of(penalty=penalty, n=10, d=d), start)
+        start = WarmStart() if on is None else WarmStart(np.eye(d, on))
+        return working_set.is_working_set_applicable(problem_of(penalty=penalty, n=10, d=d), start)
 
     assert is_tried(200, ridge=200)
     assert is_tried(200, ridge=1)
@@ -199,10 +206,10 @@ def test_no_diagonal_v_has_an_objective_below_the_floor_and_one_attains_it_where
         if signs:
             X = np.random.default_rng(5).permuted(np.repeat([[1.0], [-1.0]], 20, axis=0) * np.ones(6), axis=0)
         problem = direction_problem(as_data(X), 1.0, dc.Penalty(a=0.3, c=0.2))
-        floor, best = growing.diagonal_floor(problem), best_alone(problem).value
+        floor, best = working_set.diagonal_lower_bound(problem), best_single_feature(problem).value
         for seed in range(20):
             weights = np.random.default_rng(seed).exponential(size=6) ** 4
-            assert problem.best_scale(np.diag(weights)).value >= floor - 1e-12
+            assert problem.rescale(np.diag(weights)).value >= floor - 1e-12
         assert floor == pytest.approx(best, rel=1e-9) if signs else floor < best
 
 
@@ -218,16 +225,16 @@ def test_rows_are_many_where_samples_of_twenty_entries_each_are_few_beside_them(
 
 def test_samples_grow_by_the_same_factor_up_to_half_of_the_rows():
     n, D = 100_000, 20
-    sizes = list(sampling.sample_sizes(n, D, is_coupled=False))
+    sizes = list(sampling.sample_sizes(n, D, has_l1=False))
     assert sizes[0] == 8 * D**2
     assert all(m <= n / 2 for m in sizes)
     assert sizes[1:] == [int(2.5 * m) for m in sizes[:-1]]
     assert 2.5 * sizes[-1] > n / 2
-    sparse = list(sampling.sample_sizes(n, D, is_coupled=True))
+    sparse = list(sampling.sample_sizes(n, D, has_l1=True))
     assert sparse[0] == max(3 * D**2, int(0.02 * n))
     assert all(m <= n / 2 for m in sparse)
-    assert next(sampling.sample_sizes(n, 40, is_coupled=True)) == 3 * 40**2
-    assert next(sampling.sample_sizes(n, 2, is_coupled=False)) == 2000
+    assert next(sampling.sample_sizes(n, 40, has_l1=True)) == 3 * 40**2
+    assert next(sampling.sample_sizes(n, 2, has_l1=False)) == 2000
 
 
 def test_sums_at_several_floors_are_those_of_all_rows_at_once():
@@ -237,8 +244,8 @@ def test_sums_at_several_floors_are_those_of_all_rows_at_once():
     floors = np.array([1e-3, 0.1, 0.5]) * q.mean()
     unit, none = np.ones(3), np.zeros(3)
     parts = [StreamedRows(part, none, none, unit) for part in (X[:12], X[12:])]
-    sums = [part_sums_at(part, U, floors) for part in parts]
-    moments, inverses, roots, squares = add(*sums)
+    sums = [part_weighted_sums(part, U, floors) for part in parts]
+    moments, inverses, roots, squares = add_tuples(*sums)
     assert (roots, squares) == (pytest.approx(np.sqrt(q).sum()), pytest.approx(q.sum()))
     for i, floor in enumerate(floors):
         expected = np.sqrt(np.maximum(q, floor))
@@ -249,41 +256,41 @@ def test_sums_at_several_floors_are_those_of_all_rows_at_once():
 def test_a_larger_sample_contains_the_smaller_ones():
     X = RNG.standard_normal((60, 5))
     problem = direction_problem(as_rows(X), 1.0, dc.Penalty(lam=0.1))
-    small, large = (sampling.take_sample(problem, m).array() for m in (10, 25))
+    small, large = (sampling.draw_sample(problem, m).array() for m in (10, 25))
     assert len(small) == 10
     assert {tuple(row) for row in small} < {tuple(row) for row in large} < {tuple(row) for row in problem.X.array()}
 
 
 def test_a_surrogate_is_solved_no_more_accurately_than_the_next_pass_can_show():
     last = SimpleNamespace(bounds=Bracket(0.1, 0.3))
-    assert sampling.wanted(None, 1e-6) == 1e-3
-    assert sampling.wanted(last, 1e-6) == pytest.approx(0.02)
-    assert sampling.wanted(last, 1.0) == 0.25
+    assert sampling.surrogate_tol(None, 1e-6) == 1e-3
+    assert sampling.surrogate_tol(last, 1e-6) == pytest.approx(0.02)
+    assert sampling.surrogate_tol(last, 1.0) == 0.25
 
 
-def test_a_point_is_split_where_no_component_has_half_of_the_penalised_coordinates():
+def test_a_point_is_split_where_no_component_has_half_of_the_penalized_coordinates():
     problem = problem_of()
-    assert sampling.is_split(problem, np.eye(5))
-    assert not sampling.is_split(problem, np.ones((5, 1)))
+    assert sampling.is_block_diagonal(problem, np.eye(5))
+    assert not sampling.is_block_diagonal(problem, np.ones((5, 1)))
     joined = np.eye(5)
     joined[1, 0] = 1.0
-    assert sampling.is_split(problem, joined)
+    assert sampling.is_block_diagonal(problem, joined)
     joined[2, 0] = 1.0
-    assert not sampling.is_split(problem, joined)
-    assert not sampling.is_split(problem_of(penalty=dc.Penalty(a=0.1)), np.eye(5))
+    assert not sampling.is_block_diagonal(problem, joined)
+    assert not sampling.is_block_diagonal(problem_of(penalty=dc.Penalty(a=0.1)), np.eye(5))
 
 
-def test_the_moment_of_a_pass_is_at_the_best_multiple_of_the_factor_whatever_its_scale():
+def test_the_weighted_gram_of_a_pass_is_at_the_best_multiple_of_the_factor_whatever_its_scale():
     X = np.random.default_rng(2).standard_normal((30, 5))
     X[4] = 0.0
     X[5:] -= X.sum(axis=0) / 25
     problem, dense = (direction_problem(data, 1.0, PENALTY) for data in (as_rows(X), as_data(X)))
     for scale in (1.0, 3.0):
         found = certify_in_one_pass(problem, scale * np.eye(5, 2), None)
-        best = dense.best_scale(np.eye(5, 2))
+        best = dense.rescale(np.eye(5, 2))
         assert found.point.value == pytest.approx(best.value)
         u = 1.0 / np.sqrt(np.maximum(best.q, found.floor))
-        np.testing.assert_allclose(found.M, moment(dense.X.array(), u), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.M, weighted_gram(dense.X.array(), u), rtol=1e-9, atol=1e-12)
         assert found.floor < 1e-9 * best.q.mean()
 
 
@@ -292,7 +299,7 @@ def test_a_factor_grows_by_small_columns_where_the_certificate_is_violated():
     problem = direction_problem(as_rows(X), 1.0, PENALTY)
     U = np.column_stack([np.eye(5)[:, 0], 1e-7 * np.eye(5)[:, 1]])
     found = certify_in_one_pass(problem, U, np.zeros((5, 5)))
-    wider = sampling.grow(problem, found)
+    wider = sampling.grow_factor(problem, found)
     violation = found.M - problem.A - np.diag(problem.c**2)
     growing = int(np.sum(np.linalg.eigvalsh(violation) > 0.0))
     new = wider[:, 1:]
@@ -301,13 +308,13 @@ def test_a_factor_grows_by_small_columns_where_the_certificate_is_violated():
     assert np.linalg.norm(new) == pytest.approx(1e-2 * np.linalg.norm(wider[:, :1]))
     assert all(column @ violation @ column > 0.0 for column in new.T)
     whole = found._replace(point=found.point._replace(U=np.eye(5)))
-    np.testing.assert_array_equal(np.abs(sampling.grow(problem, whole)), np.eye(5))
+    np.testing.assert_array_equal(np.abs(sampling.grow_factor(problem, whole)), np.eye(5))
 
 
 def test_the_surrogate_on_all_rows_is_the_problem_itself_and_none_has_a_direction_of_little_cost():
     X = np.random.default_rng(6).standard_normal((400, 4))
     problem = direction_problem(as_rows(np.column_stack([X, X[:, 0]])), 1.0, dc.Penalty(c=0.05))
-    whole = sampling.surrogate(problem, sampling.take_sample(problem, 400), None)
+    whole = sampling.surrogate(problem, sampling.draw_sample(problem, 400), None)
     np.testing.assert_allclose(whole.A, problem.A, atol=1e-12)
     rows = X.copy()
     rows[:, 2] *= 0.1
@@ -319,9 +326,9 @@ def test_the_surrogate_on_all_rows_is_the_problem_itself_and_none_has_a_directio
 
 @pytest.mark.parametrize("permuted", [0, 10_000])
 def test_no_row_is_twice_in_a_sample(permuted, monkeypatch):
-    monkeypatch.setattr(sampling, "SAMPLES", replace(SAMPLES, permuted=permuted))
+    monkeypatch.setattr(sampling, "SAMPLES", replace(SAMPLES, max_permuted_rows=permuted))
     X = RNG.standard_normal((60, 2))
-    sample = sampling.take_sample(direction_problem(as_rows(X), 1.0, dc.Penalty(lam=0.1)), 50).array()
+    sample = sampling.draw_sample(direction_problem(as_rows(X), 1.0, dc.Penalty(lam=0.1)), 50).array()
     assert len({tuple(row) for row in sample}) == 50
 
 
@@ -335,10 +342,10 @@ def test_the_iterations_said_are_the_steps_taken_on_samples_and_on_all_rows(pena
         return new
 
     monkeypatch.setattr(augmented_lagrangian, "take_step", counted)
-    for point in islice(sampling.iterates(direction_problem(as_rows(X), 1.0, penalty), 1e-6, 200), 2):
+    for point in islice(sampling.sampling_iterates(direction_problem(as_rows(X), 1.0, penalty), 1e-6, 200), 2):
         assert point.n_iter == sum(steps) > 0
     steps.clear()
-    for point in augmented_lagrangian.iterates(problem_of(penalty=penalty, n=100, d=30), 30):
+    for point in augmented_lagrangian.one_block_iterates(problem_of(penalty=penalty, n=100, d=30), 30):
         assert point.n_iter == sum(steps)
     assert sum(steps) == 30
 
@@ -349,24 +356,24 @@ def test_the_iterations_said_are_the_steps_taken_on_samples_and_on_all_rows(pena
 def test_the_first_point_is_that_of_any_multiple_of_the_start_however_many_coordinates(monkeypatch):
     problem = problem_of()
     U = np.random.default_rng(8).standard_normal((5, 2))
-    duals = [published.published_dual(problem), SmoothedDual(problem.X, problem.W, problem.coupling)]
+    duals = [published.published_dual(problem), SmoothedDual(problem.X, problem.W, problem.pair_penalty)]
     for dual in duals:
         inverse = np.linalg.inv(dual.W @ dual.W.T)
         scaled = U / np.trace(U.T @ inverse @ U) ** 0.5  # tr NV = 1
-        expected = problem.inverse_roots(problem.X.energies(scaled), 1e-4)
+        expected = problem.inverse_sqrt(problem.X.quadratic_forms(scaled), 1e-4)
         for large in (1000, 0):
-            monkeypatch.setattr(published, "LARGE", large)
+            monkeypatch.setattr(published, "LARGE_SIZE", large)
             for multiple in (1.0, 3.0):
                 u, scale = published.first_point(problem, dual, multiple * U)
                 np.testing.assert_allclose(u, expected, rtol=1e-9)
-                assert scale == pytest.approx(max(problem.gain(scaled) / 2, 0.05), rel=1e-9)
+                assert scale == pytest.approx(max(problem.mean_sqrt(scaled) / 2, 0.05), rel=1e-9)
 
 
 def test_where_no_step_is_needed_none_is_shortened():
     """In one dimension the dual is separable, and u = 1/|x| its optimum."""
     X = as_data(np.random.default_rng(9).standard_normal((30, 1)))
     problem = direction_problem(X, 1.0, dc.Penalty(a=0.1))
-    dual = SmoothedDual(problem.X, problem.W, problem.coupling)
+    dual = SmoothedDual(problem.X, problem.W, problem.pair_penalty)
     u = 1.0 / np.abs(dual.Z.array().ravel())
     stage = accelerated.Stage.at(dual, 1e-3, 1.0, u)
     ahead = stage.point(u, np.zeros((1, 1)))
@@ -379,9 +386,12 @@ def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon(mo
     problem, asked = problem_of(penalty=dc.Penalty(a=0.1)), []
 
     def points(own_rule: bool) -> list[int]:
-        return [point.n_iter for point in published.iterates(problem, 0.5, None, None, 150, own_rule=own_rule)]
+        return [
+            point.n_iter
+            for point in published.published_iterates(problem, 0.5, None, None, 150, stop_by_paper_rule=own_rule)
+        ]
 
-    monkeypatch.setattr(published, "poll", lambda: asked.append(None))
+    monkeypatch.setattr(published, "check_deadline", lambda: asked.append(None))
 
     assert points(own_rule=False) == [25, 50, 75, 100, 125, 150]
     assert len(asked) == 150

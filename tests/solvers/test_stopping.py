@@ -6,7 +6,7 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.solvers import Dual, Iterate, Stopping, solve_by_iterates
+from diffrac_cvx.solvers import DualVariables, Iterate, Stopping, solve_by_iterates
 
 L1 = dc.Penalty(c=0.2)
 
@@ -50,7 +50,7 @@ def test_a_bad_dual_gives_a_wide_bracket_and_never_a_wrong_one():
     X, optimum = gaussian(), dc.low_rank(gaussian(), 1.0, L1)
 
     def iterates(problem, start):
-        yield Iterate(np.eye(4), 1, Dual(u=np.full(30, 7.0), C=np.full((4, 4), 100.0)))
+        yield Iterate(np.eye(4), 1, DualVariables(u=np.full(30, 7.0), C=np.full((4, 4), 100.0)))
 
     found = solve_by_iterates(X, 1.0, L1, iterates, Stopping(1e-9, 10), "one point")
     assert found.status is dc.Status.STALLED
@@ -60,13 +60,13 @@ def test_a_bad_dual_gives_a_wide_bracket_and_never_a_wrong_one():
 
 @pytest.mark.parametrize(("d", "penalty"), [(4, dc.Penalty()), (4, L1), (30, L1)], ids=["no l1", "l1", "working set"])
 def test_no_factor_is_brought_to_its_best_scale_twice(d, penalty, monkeypatch):
-    scaled, best_scale = [], DirectionProblem.best_scale
+    scaled, best_scale = [], DirectionProblem.rescale
 
     def counted(problem, U):
         scaled.append((problem.X.shape, dense(U).tobytes()))
         return best_scale(problem, U)
 
-    monkeypatch.setattr(DirectionProblem, "best_scale", counted)
+    monkeypatch.setattr(DirectionProblem, "rescale", counted)
     result = dc.low_rank(gaussian(30, d), 0.5, penalty, tol=1e-6, max_iter=400)
     assert len(result.history) > 0
     # By components a point comes with its best scale, and nothing is scaled again.

@@ -15,12 +15,18 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import block_bounds
-from diffrac_cvx.certificates.core_proof import Core, eliminate_core, sums_of_core
-from diffrac_cvx.certificates.outwards import blended, dual_of, lassos, look_outside, multipliers_between
 from diffrac_cvx.certificates.search import candidate_weights
+from diffrac_cvx.certificates.working_set import (
+    best_dual,
+    check_kkt,
+    combine_with_trivial,
+    off_diagonal_multipliers,
+    solve_lassos,
+)
+from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem, eliminate_working_set, working_set_sums
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.problem.direction_problem import largest_penalty
-from diffrac_cvx.solvers.factored import growing
+from diffrac_cvx.problem.direction_problem import max_penalty
+from diffrac_cvx.solvers.factored import working_set
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
@@ -135,17 +141,19 @@ def wide_table(seed, n_range=(8, 20), d_range=(20, 40)):
 @pytest.fixture
 def small_cores(monkeypatch):
     """The solver from a few features outwards also for few columns, and how often a bound from the core was proved."""
-    monkeypatch.setattr(growing, "OUTWARDS", replace(growing.OUTWARDS, least=10, first=5, least_new=3))
-    monkeypatch.setattr(block_bounds, "WIDE", 10)
-    sizes, whole = [], growing.look_outside
+    monkeypatch.setattr(
+        working_set, "WORKING_SET", replace(working_set.WORKING_SET, min_features=10, initial_size=5, min_new=3)
+    )
+    monkeypatch.setattr(block_bounds, "WORKING_SET_MIN_SIZE", 10)
+    sizes, whole = [], working_set.check_kkt
 
     def watched(core, u, inverse_mean, t, spent):
         look = whole(core, u, inverse_mean, t, spent)
         if look.lower is not None:
-            sizes.append(len(core.chosen) / len(core.problem.c))
+            sizes.append(len(core.ws) / len(core.problem.c))
         return look
 
-    monkeypatch.setattr(growing, "look_outside", watched)
+    monkeypatch.setattr(working_set, "check_kkt", watched)
     return sizes
 
 
@@ -153,7 +161,7 @@ def hold_to_the_interior_point(seed, most_columns=40):
     """The bracket of one table holds CLARABEL's optimum, and no diagonal V or single feature is better."""
     table = wide_table(seed, d_range=(20, most_columns))
     result = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-4, time_limit=20.0, sample_weight=table.w)
-    assert result.contradiction is None, seed
+    assert result.invalid_bound is None, seed
     value, above = table.optimum()
     assert result.lower <= above + ROUNDING, seed
     assert result.lower - ACCURACY <= value <= result.upper + ACCURACY, seed
@@ -183,14 +191,14 @@ def test_brackets_of_wide_tables_hold_the_optimum_of_an_interior_point(small_cor
 
 def posed(table):
     """Problem (15) of a table, as the solvers have it."""
-    shares = None if table.w is None else table.p
+    weights = None if table.w is None else table.p
     X = table.X if table.w is None else table.X - table.p @ table.X
-    return direction_problem(as_data(X, warn=False) if table.w is None else X, table.nu, table.penalty, shares)
+    return direction_problem(as_data(X, warn=False) if table.w is None else X, table.nu, table.penalty, weights)
 
 
 def weights_of_rows(table, problem, u):
     """Weights of the rows, 0 for zero rows, and mean(1/u)."""
-    u = np.where(problem.zero_rows, 0.0, problem.from_user_weights(u))
+    u = np.where(problem.zero_rows, 0.0, problem.transform_weights(u))
     return u, float(np.mean(np.where(problem.zero_rows, 0.0, 1.0 / np.maximum(u, 1e-300))))
 
 
@@ -221,7 +229,7 @@ def hold_to_the_semidefinite_program(seed):
     u, inverse_mean = weights_of_rows(table, problem, random_weights(rng, table, seed % 3))
     if not np.isfinite(inverse_mean):
         return 0
-    points = problem.user_weights(u)
+    points = problem.inverse_transform_weights(u)
     least, Z = table.least_t(points / points.max())
     least *= points.max()
     ratio = problem.scale[: len(table.a)] * table.units[: len(table.a)]
@@ -231,20 +239,20 @@ def hold_to_the_semidefinite_program(seed):
         D = len(chosen)
         anything = 3.0 * np.outer(problem.c[chosen], problem.c[chosen]) * rng.standard_normal((D, D))
         for C in (best[np.ix_(chosen, chosen)], anything, 100.0 * best[np.ix_(chosen, chosen)]):
-            core = Core(problem, chosen, C)
+            core = WorkingSetProblem(problem, chosen, C)
             for t in least * (1.0 - np.array([0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 2e-6])):
-                assert look_outside(core, u, inverse_mean, t).lower is None, (seed, t)
+                assert check_kkt(core, u, inverse_mean, t).lower is None, (seed, t)
             for t in least * (1.0 + np.array([1e-5, 1e-2, 0.3])):
-                look = look_outside(core, u, inverse_mean, t)
+                look = check_kkt(core, u, inverse_mean, t)
                 proved += look.lower is not None
                 assert look.lower is None or look.lower <= 1.0 - t * inverse_mean
                 assert np.isfinite(look.directions).all()
-                assert not np.isin(look.needed, chosen).any()
+                assert not np.isin(look.entering, chosen).any()
     return proved
 
 
 @few_or_all(6, 300)
-def test_no_core_proves_more_than_the_semidefinite_program(seeds):
+def test_no_working_set_proves_more_than_the_semidefinite_program(seeds):
     proved = [hold_to_the_semidefinite_program(seed) for seed in seeds]
     assert np.count_nonzero(proved) > 0.6 * len(seeds)
     assert sum(proved) > 100
@@ -258,22 +266,22 @@ def hold_larger_penalties(seed):
     rng, size, gains = np.random.default_rng([2017, 35, seed]), len(problem.c), []
     chosen = np.arange(size)
     result = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-3, sample_weight=table.w, time_limit=10.0)
-    U = problem.from_result(result)
-    point = problem.best_scale(U.toarray() if scipy.sparse.issparse(U) else U)
-    C = problem.multiplier_of(result)
+    U = problem.transform_result(result)
+    point = problem.rescale(U.toarray() if scipy.sparse.issparse(U) else U)
+    C = problem.transform_multiplier(result)
     C = np.zeros((size, size)) if C is None else C.toarray() if scipy.sparse.issparse(C) else C
     for u, inverse_mean in candidate_weights(problem, point.q):
-        usual = blended(problem, u, inverse_mean, C)
+        usual = combine_with_trivial(problem, u, inverse_mean, C)
         for excess in (1e-3, 0.01, 0.1, 1.0, 5.0):
-            dual = blended(problem, u, inverse_mean, C, excess, point.value)
-            assert dual.spent >= excess * value * (1.0 - value) * (1.0 - 1e-6), seed
+            dual = combine_with_trivial(problem, u, inverse_mean, C, excess, point.value)
+            assert dual.slack_cost >= excess * value * (1.0 - value) * (1.0 - 1e-6), seed
             assert dual.lower <= above + ROUNDING, (seed, excess)
             gains.append(dual.lower - usual.lower)
             for core in (chosen, np.sort(rng.permutation(size)[: size // 2])):
                 free = np.union1d(core, np.flatnonzero(problem.c == 0.0))
-                within = Core(problem, free, dual.C[np.ix_(free, free)], excess)
+                within = WorkingSetProblem(problem, free, dual.C[np.ix_(free, free)], excess)
                 for tried in (dual.lower, above + 1e-4, above + 1e-2):
-                    lower = look_outside(within, *dual.at(tried)).lower
+                    lower = check_kkt(within, *dual.at_bound(tried)).lower
                     assert lower is None or lower <= above + ROUNDING, (seed, excess, tried)
     return max(gains, default=0.0)
 
@@ -289,11 +297,11 @@ def test_the_penalties_of_an_optimum_are_at_most_the_value_times_one_less_it():
         problem = posed(table)
         result = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-6, sample_weight=table.w)
         U = result.G.toarray() if scipy.sparse.issparse(result.G) else result.G
-        point = problem.best_scale(problem.from_user_factor(U))
-        assert 0.0 <= problem.cost(point.U, 0.0) <= largest_penalty(point.value) + 1e-9
+        point = problem.rescale(problem.transform_factor(U))
+        assert 0.0 <= problem.convex_term(point.U, 0.0) <= max_penalty(point.value) + 1e-9
 
 
-def test_a_multiplier_between_the_core_and_one_column_stays_in_its_box():
+def test_a_multiplier_between_the_working_set_and_one_column_stays_in_its_box():
     """One column beyond its box, or a core of one: arrays of one row, whose transpose is the same memory."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 7))
@@ -301,15 +309,15 @@ def test_a_multiplier_between_the_core_and_one_column_stays_in_its_box():
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(0.3, [0.1, 0.1, 0.1, 0.1, 0.1, 3.0, 0.1]))
     u, t = rng.uniform(0.2, 2.0, 12), 2.5
     for chosen in (np.arange(6), np.array([2]), np.array([0]), np.arange(3)):
-        core = Core(problem, chosen, np.zeros((len(chosen), len(chosen))))
-        sums = sums_of_core(core, u, t)
-        T = problem.X.array()[:, chosen].T @ (((u - t) / 12)[:, None] * problem.X.array()[:, core.rest])
-        tried = multipliers_between(core, sums)
+        core = WorkingSetProblem(problem, chosen, np.zeros((len(chosen), len(chosen))))
+        sums = working_set_sums(core, u, t)
+        T = problem.X.array()[:, chosen].T @ (((u - t) / 12)[:, None] * problem.X.array()[:, core.complement])
+        tried = off_diagonal_multipliers(core, sums)
         np.testing.assert_allclose(sums.T, T, atol=1e-12)
         for tC in (tried, 100.0 * tried, -tried):
-            found = eliminate_core(core, u, sums, tC)
-            assert np.all(np.abs(found.C) <= np.outer(problem.c[chosen], problem.c[core.rest]) * (1 + 1e-15))
-            np.testing.assert_allclose(found.L @ found.at.K, t * found.C - T, atol=1e-8)
+            found = eliminate_working_set(core, u, sums, tC)
+            assert np.all(np.abs(found.C) <= np.outer(problem.c[chosen], problem.c[core.complement]) * (1 + 1e-15))
+            np.testing.assert_allclose(found.L @ found.schur.K, t * found.C - T, atol=1e-8)
         assert np.any(np.abs(tried - T) > 1e-3)
 
 
@@ -351,15 +359,15 @@ def hold_to_fractions(seed, sizes):
     """The least number t, to the last bit, at which a core proves its bound is feasible in fractions."""
     rng, problem, u = unrelated_pairs(seed)
     D, inverse_mean, edges = len(problem.c), float(np.mean(1.0 / u)), 0
-    for size in (int(share * D) if share >= 0 else 1 for share in sizes):
+    for size in (int(fraction * D) if fraction >= 0 else 1 for fraction in sizes):
         chosen = np.sort(rng.permutation(D)[:size])
         exactly = (problem.X.array()[:, chosen].T @ (u[:, None] * problem.X.array()[:, chosen])) / len(u)
         C = np.sign(exactly) * np.outer(problem.c[chosen], problem.c[chosen])
 
         def proves(t, chosen=chosen, C=C, exactly=exactly):
             A = problem.X.array()[:, chosen].T @ problem.X.array()[:, chosen] / len(u)
-            core = Core(problem, chosen, np.where(np.abs(exactly / t - A) < np.abs(C), exactly / t - A, C))
-            return look_outside(core, u, inverse_mean, t).lower is not None
+            core = WorkingSetProblem(problem, chosen, np.where(np.abs(exactly / t - A) < np.abs(C), exactly / t - A, C))
+            return check_kkt(core, u, inverse_mean, t).lower is not None
 
         high = 4.0 * float(u.max())
         low = high / 1024.0
@@ -387,36 +395,36 @@ def test_weights_whose_products_underflow_leave_no_pair_out():
     X[:, 1] = X[:, 0]
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(0.3, 1e-160))
     u = rng.uniform(0.2, 2.0, 3000)
-    core = Core(problem, np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
-    A, M = problem.X.second_moment() + np.diag(problem.a**2), problem.X.moment(u)
+    core = WorkingSetProblem(problem, np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
+    A, M = problem.X.second_moment() + np.diag(problem.a**2), problem.X.weighted_gram(u)
     least = float(np.linalg.eigvals(np.linalg.solve(A, M)).real.max())
-    assert look_outside(core, u, float(np.mean(1.0 / u)), 0.98 * least).lower is None
+    assert check_kkt(core, u, float(np.mean(1.0 / u)), 0.98 * least).lower is None
 
 
 @pytest.mark.parametrize("size", [1e-100, 1e-165, 1e-170, 1e-310])
-@pytest.mark.parametrize("least", [10, 200], ids=["outwards", "components"])
+@pytest.mark.parametrize("least", [10, 200], ids=["working set", "components"])
 def test_brackets_with_tiny_weights_are_those_without(monkeypatch, size, least):
-    monkeypatch.setattr(growing, "OUTWARDS", replace(growing.OUTWARDS, least=least))
+    monkeypatch.setattr(working_set, "WORKING_SET", replace(working_set.WORKING_SET, min_features=least))
     rng = np.random.default_rng(3)
     X = np.zeros((12, 30))
     for column in X.T:
         column[rng.choice(12, 4, replace=False)] = [1.0, -1.0, 2.0, -2.0]
     found = dc.low_rank(X, penalty=dc.Penalty(0.3, size), tol=1e-4)
-    assert found.contradiction is None
+    assert found.invalid_bound is None
     ridge = dc.low_rank(X, penalty=dc.Penalty(0.3), tol=1e-6)
     assert found.lower <= ridge.upper + ROUNDING
     assert found.upper >= ridge.lower - ROUNDING
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_bound_without_l1_part_is_the_optimum_where_no_two_columns_share_a_row(seed):
+def test_the_bound_without_l1_penalty_is_the_optimum_where_no_two_columns_share_a_row(seed):
     """There V is diagonal, and the optimum is 1 - sum_j (mean |x_j|)^2 / (mean x_j^2 + a^2 + c^2)."""
     rng = np.random.default_rng([2017, 35, seed])
     X = np.kron(np.eye(12), rng.choice([-1.0, 1.0], (4, 1))) * rng.uniform(0.5, 2.0, 12)
     a, c = rng.uniform(0.0, 0.3, 12), rng.uniform(0.1, 0.5, 12)
     problem = direction_problem(X, 1.0, dc.Penalty(a, c))
     optimum = 1.0 - np.sum(np.mean(np.abs(X), axis=0) ** 2 / (np.mean(X**2, axis=0) + a**2 + c**2))
-    assert optimum - 0.1 * optimum <= growing.bound_without_l1(problem) <= optimum + ROUNDING
+    assert optimum - 0.1 * optimum <= working_set.bound_without_l1(problem) <= optimum + ROUNDING
 
 
 # Bad tables
@@ -448,7 +456,7 @@ def bad_tables():
 def test_a_short_time_leaves_a_valid_bracket_and_labels_to_read(name):
     X, weights = bad_tables()[name]
     result = dc.low_rank(X, **weights, tol=1e-3, time_limit=0.1)
-    assert result.contradiction is None
+    assert result.invalid_bound is None
     assert 0.0 <= result.lower <= result.upper <= 1.0 + ROUNDING
     assert result.seconds <= 1.5
     labels = dc.rounding.kmeans_centered(result.F)
@@ -460,14 +468,14 @@ def test_a_short_time_leaves_a_valid_bracket_and_labels_to_read(name):
     assert result.lower <= 1.0 - gains.max() + ROUNDING
 
 
-def test_a_row_that_is_zero_on_the_core_alone_keeps_its_weight():
+def test_a_row_that_is_zero_on_the_working_set_alone_keeps_its_weight():
     X = np.zeros((10, 6))
     X[:8, :3] = np.where(np.arange(8) % 2, 1.0, -1.0)[:, None] + 0.1 * np.random.default_rng(0).standard_normal((8, 3))
     X[:8] -= X[:8].mean(axis=0)
     X[8:, 3] = [1.0, -1.0]
     problem = direction_problem(X, 1.0, dc.Penalty(lam=0.1, ridge=0.3))
     small, U = problem.restrict(np.arange(3)), np.eye(3, 1)
-    dual = dual_of(problem, small, small.best_scale(U), lambda _: [np.zeros((3, 3))])
+    dual = best_dual(problem, small, small.rescale(U), lambda _: [np.zeros((3, 3))])
     assert small.zero_rows[8:].all()
     assert not problem.zero_rows.any()
     assert np.all(dual.u > 0.0)
@@ -480,7 +488,7 @@ def test_many_lassos_are_solved_as_one_by_one():
     P = X.T @ X / 40 + 0.1 * np.eye(60)
     T, box = 0.8 * rng.standard_normal((60, 300)), rng.uniform(0.5, 1.5, (60, 300))
     box[:, 0], box[:, 1] = 100.0, 1e-3  # no entry, and nearly all of them
-    Z = lassos(P, T, box)
+    Z = solve_lassos(P, T, box)
     assert not Z[:, 0].any()
     assert np.count_nonzero(Z[:, 1]) > 50
     values = 0.5 * np.sum(Z * (P @ Z), axis=0) - np.sum(Z * T, axis=0) + np.sum(box * np.abs(Z), axis=0)

@@ -13,11 +13,11 @@ from diffrac_cvx.problem.penalty import suggested_lam
 
 AUTO = "auto"
 NUS = (1.0, 0.5)  # that --nu auto chooses from
-SHARE = 0.7  # of the time limit, for the choice
-MOST_SECONDS = 60.0  # for the choice, where there is no limit
-MOST_CLUSTERS = 8  # that --clusters auto tries
-HALVES = 2  # of the points, on which the settings are compared
-HALVES_OF_COUNTS = 6  # on which numbers of clusters are compared
+CHOICE_TIME_FRACTION = 0.7  # of the time limit, for the choice
+MAX_CHOICE_SECONDS = 60.0  # for the choice, where there is no limit
+MAX_CLUSTERS = 8  # that --clusters auto tries
+N_RESAMPLES = 2  # of the points, on which the settings are compared
+N_RESAMPLES_OF_COUNTS = 6  # on which numbers of clusters are compared
 
 
 def number_or_auto(value: Any) -> Any:
@@ -43,39 +43,43 @@ def count_or_auto(value: Any) -> Any:
     return count
 
 
-def option(*names: str, says: str) -> Any:
+def auto_option(*names: str, help_text: str) -> Any:
     """Return an option that is a number or "auto"."""
-    return typer.Option(*names, parser=number_or_auto, metavar="NUMBER|auto", help=says)
+    return typer.Option(*names, parser=number_or_auto, metavar="NUMBER|auto", help=help_text)
 
 
-Clusters = Annotated[
+ClustersOrAuto = Annotated[
     Any,
     typer.Option("--clusters", parser=count_or_auto, metavar="NUMBER|auto", help="How many clusters."),
 ]
-Nu = Annotated[Any, option("--nu", says="How strongly equal sizes are preferred, from 0 to 1; start at 1.")]
-Ridge = Annotated[Any, option("--ridge", says="How strongly directions of large variance are preferred; start at 0.3.")]
-Lambda = Annotated[
+NuOrAuto = Annotated[
+    Any, auto_option("--nu", help_text="How strongly equal sizes are preferred, from 0 to 1; start at 1.")
+]
+RidgeOrAuto = Annotated[
+    Any, auto_option("--ridge", help_text="How strongly directions of large variance are preferred; start at 0.3.")
+]
+LambdaOrAuto = Annotated[
     Any,
-    option(
+    auto_option(
         "--lambda",
         "-l",
-        says="How strongly few features are preferred; 0 takes all. With auto the ridge is chosen too, if not given.",
+        help_text="How strongly few features are preferred; 0 takes all. With auto the ridge is chosen too, if not given.",
     ),
 ]
 
 
-def given(value: Any) -> float | None:
+def number_or_none(value: Any) -> float | None:
     """Return a number that was given; None where it was not, or is to be chosen."""
     return None if value == AUTO else value
 
 
-def refuse_labels(labels_count: int, *values: Any) -> None:
+def refuse_auto_labels(n_labels: int, *values: Any) -> None:
     """Raise where something is to be chosen and several labels are asked for."""
-    if labels_count > 1 and AUTO in values:
+    if n_labels > 1 and AUTO in values:
         raise ParameterError("auto chooses for clusters, not for labels that are one split in two each; give numbers")
 
 
-def suggest(n: int, d: int, ridge: float) -> list[str]:
+def suggest_lambda(n: int, d: int, ridge: float) -> list[str]:
     """Return a note that says which lambda to try where there are more columns than rows, or nothing."""
     lam = suggested_lam(n, d, ridge)
     if d <= n or lam == 0.0:
@@ -86,17 +90,17 @@ def suggest(n: int, d: int, ridge: float) -> list[str]:
     ]
 
 
-class Chosen(NamedTuple):
+class ChosenParameters(NamedTuple):
     """With what the points are clustered, and a sentence where some of it was chosen, else ""."""
 
     lam: float
     ridge: float
     nu: float
     n_clusters: int
-    says: str
+    message: str
 
 
-def choose(
+def choose_parameters(
     X: Array,
     lam: Any,
     ridge: Any,
@@ -106,38 +110,40 @@ def choose(
     seed: int,
     standardize: bool,
     seconds: float | None,
-    say: Callable[[str], object] | None = None,
+    callback: Callable[[str], object] | None = None,
     columns: Mapping[str, Any] | None = None,
-) -> Chosen:
+) -> ChosenParameters:
     """Return what was given as it is, and what is "auto" as `DiffracClusteringCV` chooses it without labels.
 
-    ``columns`` are its groups and known signs.  ``say`` is told what begins, "setting 3 of 9", and ends the search by a
+    ``columns`` are its groups and known signs.  ``callback`` is told what begins, "setting 3 of 9", and ends the search by a
     true return value.
     """
     given = {"lams": lam, "ridges": ridge, "nus": nu}
     if AUTO not in (*given.values(), n_clusters):
-        return Chosen(lam, ridge, nu, n_clusters, "")
+        return ChosenParameters(lam, ridge, nu, n_clusters, "")
     from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
 
     grid: dict[str, Any] = {name: (value,) for name, value in given.items() if value != AUTO}
     if nu == AUTO:
         grid["nus"] = NUS
     several = n_clusters == AUTO
-    grid["n_clusters"] = range(2, min(MOST_CLUSTERS, len(X) // 2) + 1) if several and len(X) > 5 else n_clusters
+    grid["n_clusters"] = range(2, min(MAX_CLUSTERS, len(X) // 2) + 1) if several and len(X) > 5 else n_clusters
     if several and len(X) <= 5:
         raise ParameterError(f"--clusters auto compares halves of the points, and {len(X)} are too few; give a number")
     model = DiffracClusteringCV(
-        **grid, n_resamples=HALVES_OF_COUNTS if several else HALVES, standardize=standardize, random_state=seed,
-        time_limit=MOST_SECONDS if seconds is None else SHARE * seconds, refit=False, verbose=0 if say is None else say,
+        **grid, n_resamples=N_RESAMPLES_OF_COUNTS if several else N_RESAMPLES, standardize=standardize, random_state=seed,
+        time_limit=MAX_CHOICE_SECONDS if seconds is None else CHOICE_TIME_FRACTION * seconds, refit=False, verbose=0 if callback is None else callback,
         **(columns or {}),
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of the table and of the solver are given with the answer
         model.fit(X)
-    return Chosen(model.lam_, model.ridge_, model.nu_, model.n_clusters_, sentence_of(model, AUTO in given.values()))
+    return ChosenParameters(
+        model.lam_, model.ridge_, model.nu_, model.n_clusters_, describe_choice(model, AUTO in given.values())
+    )
 
 
-def sentence_of(model: Any, weights: bool) -> str:
+def describe_choice(model: Any, weights_chosen: bool) -> str:
     """Return what was chosen, how, and what it was compared with."""
     table, i = model.cv_results_, model.best_index_
     solved, left = len(table["params"]), model.n_settings_ - len(table["params"])
@@ -145,8 +151,8 @@ def sentence_of(model: Any, weights: bool) -> str:
     at = f"lambda {model.lam_:.6g}, ridge {model.ridge_:g}, nu {model.nu_:g}"
     lines = []
     if len(set(table["param_n_clusters"])) > 1:
-        lines.append(count_sentence(table, model.n_clusters_))
-    if weights:
+        lines.append(describe_count(table, model.n_clusters_))
+    if weights_chosen:
         same = np.flatnonzero(table["param_n_clusters"] == model.n_clusters_)
         before, after = (table["separation"][j] for j in (same[0], i))
         if i == same[0]:
@@ -162,9 +168,9 @@ def sentence_of(model: Any, weights: bool) -> str:
     return ". ".join(lines)
 
 
-def count_sentence(table: dict[str, Any], chosen: int) -> str:
+def describe_count(table: dict[str, Any], chosen: int) -> str:
     """Return how well halves of the points find the clusters of each other, for each number of clusters."""
-    from diffrac_cvx.estimators.choice import STABLE, best_by_count
+    from diffrac_cvx.estimators.choice import MIN_STABILITY, best_by_count
 
     strengths = {
         count: table["prediction_strength"][i] for count, i in best_by_count(table, table["rank_score"]).items()
@@ -172,8 +178,8 @@ def count_sentence(table: dict[str, Any], chosen: int) -> str:
     known = {count: value for count, value in strengths.items() if np.isfinite(value)}
     if not known:
         return f"{chosen} clusters: the time did not suffice to compare numbers of clusters on halves of the points"
-    rule = f"of the numbers that halves of the points find alike ({STABLE:g} or more) it is the largest"
-    if max(known.values()) < STABLE:
-        rule = f"halves of the points find no number alike ({STABLE:g} or more), and this one comes nearest"
+    rule = f"of the numbers that halves of the points find alike ({MIN_STABILITY:g} or more) it is the largest"
+    if max(known.values()) < MIN_STABILITY:
+        rule = f"halves of the points find no number alike ({MIN_STABILITY:g} or more), and this one comes nearest"
     values = ", ".join(f"{count}: {value:.2f}" for count, value in known.items())
     return f"{chosen} clusters: {rule} ({values}); whether there is more than one is another question"

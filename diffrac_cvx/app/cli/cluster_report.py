@@ -7,18 +7,24 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.app import report as html
-from diffrac_cvx.app.cli.columns import Columns
-from diffrac_cvx.app.cli.data import Source
+from diffrac_cvx.app.cli.columns import ColumnOptions
+from diffrac_cvx.app.cli.constraints import ConstraintOptions
+from diffrac_cvx.app.cli.data import TableSource
 from diffrac_cvx.app.cli.features import FeatureTable
-from diffrac_cvx.app.cli.known import Given
-from diffrac_cvx.app.cli.words import answer_of, structure_of, truth_of, truth_table, warnings_of
-from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.app.cli.messages import (
+    describe_clusters,
+    describe_structure,
+    describe_true_labels,
+    describe_warnings,
+    true_label_table,
+)
+from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.datasets.tables import Table as Data
 from diffrac_cvx.machine.writing import write_text
-from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
+from diffrac_cvx.problem.formatting import FormattedBound, formatted_lower, formatted_upper, width_of
 
-MOST_FEATURES = 30  # rows of the table of coefficients
-MEANINGS = {  # of the findings that are numbers: the name of each and what it means
+MAX_FEATURES = 30  # rows of the table of coefficients
+NUMBER_MEANINGS = {  # of the findings that are numbers: the name of each and what it means
     "cost": ("cost",
         "How badly a weighted sum of the features explains the {what}, penalties included: 0 is best, 1 worst."),
     "lower_bound": ("proved lower bound",
@@ -29,7 +35,7 @@ MEANINGS = {  # of the findings that are numbers: the name of each and what it m
         "Of the least cost of the relaxation, the easier problem that was solved: the lower bound is below it."),
     "n_excluded": ("excluded columns",
         "Collinear or constant up to rounding, and without a penalty: the bounds are about the table without them."),
-    "adjusted_rand_index": ("adjusted Rand index",
+    "adjusted_rand_score": ("adjusted Rand index",
         "Agreement of true labels and clusters found: 1 is the same groups, about 0 is what chance gives."),
     "normalized_mutual_information": ("normalised mutual information",
         "Another measure of this agreement: 1 is the same groups, 0 is none."),
@@ -44,32 +50,32 @@ MEANINGS = {  # of the findings that are numbers: the name of each and what it m
 }  # fmt: skip
 
 
-def write_report(
+def write_cluster_report(
     path: Path,
-    source: Source,
+    source: TableSource,
     table: Data,
     model: Any,
     found: dict[str, Any],
-    columns: Columns,
-    given: Given | None = None,
-    listed: FeatureTable | None = None,
+    columns: ColumnOptions,
+    constraint_options: ConstraintOptions | None = None,
+    feature_table: FeatureTable | None = None,
 ) -> None:
     """Write the report of one clustering."""
     clusters = found["labels"].ndim == 1
     title = f"{'Clusters' if clusters else 'Labels'} found in {Path(source.file).name}"
     text = html.render(
         "cluster.html", title=title, file=source.file, n=found["n"], sizes=found["sizes"], clusters=clusters,
-        warnings=warnings_of(found), summary=structure_of(found) + answer_of(found) + truth_of(found)[:1],
+        warnings=describe_warnings(found), summary=describe_structure(found) + describe_clusters(found) + describe_true_labels(found)[:1],
         notes=found["notes"],
-        truth=truth_table(found) if "crosstab" in found else None, coefficients=coefficient_rows(found, listed),
-        more_features=max(found["d"] - MOST_FEATURES, 0), numbers=number_rows(found),
+        truth=true_label_table(found) if "contingency_matrix" in found else None, coefficients=coefficient_rows(found, feature_table),
+        more_features=max(found["d"] - MAX_FEATURES, 0), numbers=number_rows(found),
         pictures=label_pictures(table, model, clusters), proofs=proof_pictures(model),
-        groups=groups_table(found), program=program_of(source, model, columns, given, searched="relaxations" in found),
+        groups=groups_table(found), program=program_of(source, model, columns, constraint_options, by_search="relaxations" in found),
     )  # fmt: skip
     write_text(path, text)
 
 
-def coefficient_rows(found: dict[str, Any], listed: FeatureTable | None = None) -> list[dict[str, Any]]:
+def coefficient_rows(found: dict[str, Any], feature_table: FeatureTable | None = None) -> list[dict[str, Any]]:
     """Return the features by the size of their largest coefficient: scaled, in the units of the table, deviation.
 
     Where a table of the features is given: what each adds, and how often it is used, too.
@@ -78,41 +84,49 @@ def coefficient_rows(found: dict[str, Any], listed: FeatureTable | None = None) 
     names = sorted(scaled, key=lambda name: -max(map(abs, scaled[name])))
     raw, deviations = found["coefficients"], found["deviations"]
     more: dict[str, dict[str, float]] = {}
-    if listed is not None:
-        columns = {"gain": listed.gains} | ({} if listed.frequencies is None else {"frequency": listed.frequencies})
-        more = {name: {key: float(values[j]) for key, values in columns.items()} for j, name in enumerate(listed.names)}
+    if feature_table is not None:
+        columns = {"gain": feature_table.gains} | (
+            {} if feature_table.frequencies is None else {"frequency": feature_table.frequencies}
+        )
+        more = {
+            name: {key: float(values[j]) for key, values in columns.items()}
+            for j, name in enumerate(feature_table.names)
+        }
     return [
         {"name": name, "scaled": scaled[name], "raw": raw[name], "deviation": deviations[name][0], **more.get(name, {})}
-        for name in names[:MOST_FEATURES]
+        for name in names[:MAX_FEATURES]
     ]
 
 
 def number_rows(found: dict[str, Any]) -> list[tuple[str, Any, str]]:
     """Return the numbers of the findings, each with its name and what it means."""
     what = "split" if len(found["sizes"]) == 2 else "grouping"
-    known = {**found, **proved_cells(found)}
+    known = {**found, **certified_numbers(found)}
     return [
-        (title, known[key], says.format(what=what))
-        for key, (title, says) in MEANINGS.items()
+        (title, known[key], meaning.format(what=what))
+        for key, (title, meaning) in NUMBER_MEANINGS.items()
         if known.get(key) is not None and not (key == "upper_bound" and "relaxations" in found)
     ]
 
 
-def proved_cells(found: dict[str, Any]) -> dict[str, Proved]:
+def certified_numbers(found: dict[str, Any]) -> dict[str, FormattedBound]:
     """Return what is proved of the clusters, or of the labels, for a table."""
-    bounds = {"lower_bound": proved_lower(found["lower_bound"]), "upper_bound": proved_upper(found["upper_bound"])}
+    bounds = {
+        "lower_bound": formatted_lower(found["lower_bound"]),
+        "upper_bound": formatted_upper(found["upper_bound"]),
+    }
     if found["cost"] is None:
         return bounds
     gap = found["label_gap"]
     return {
-        "cost": proved_upper(found["cost"], gap),
-        "lower_bound": proved_lower(found["lower_bound"], gap),
-        "label_gap": proved_upper(gap),
-        "upper_bound": proved_upper(found["upper_bound"], width_of(found["lower_bound"], found["upper_bound"])),
+        "cost": formatted_upper(found["cost"], gap),
+        "lower_bound": formatted_lower(found["lower_bound"], gap),
+        "label_gap": formatted_upper(gap),
+        "upper_bound": formatted_upper(found["upper_bound"], width_of(found["lower_bound"], found["upper_bound"])),
     }
 
 
-def label_pictures(table: Data, model: Any, clusters: bool) -> Iterator[html.Picture]:
+def label_pictures(table: Data, model: Any, clusters: bool) -> Iterator[html.EncodedPicture]:
     """Yield the pictures of the labels: found, true where they are known, and the coefficients."""
     from diffrac_cvx.plotting import DirectionDisplay, ProjectionDisplay
 
@@ -120,66 +134,79 @@ def label_pictures(table: Data, model: Any, clusters: bool) -> Iterator[html.Pic
     for k in range(rows):
         which = "" if rows == 1 else f" of {'cluster' if clusters else 'label'} {k}"
         values = ProjectionDisplay.from_estimator(model, table.X, output=k)
-        yield html.picture(values, f"The points along the direction{which}, as found.")
+        yield html.encode_picture(values, f"The points along the direction{which}, as found.")
         if table.labels is not None:
             true = ProjectionDisplay.from_estimator(model, table.X, table.labels, output=k)
-            yield html.picture(true, "The same points with their true labels.")
+            yield html.encode_picture(true, "The same points with their true labels.")
         direction = DirectionDisplay.from_estimator(model, feature_names=list(table.names), output=k)
-        yield html.picture(direction, f"Coefficients{which}, per standard deviation.")
+        yield html.encode_picture(direction, f"Coefficients{which}, per standard deviation.")
 
 
-def proof_pictures(model: Any) -> Iterator[html.Picture]:
+def proof_pictures(model: Any) -> Iterator[html.EncodedPicture]:
     """Yield the pictures of what is proved."""
     from diffrac_cvx.plotting import BracketDisplay, SpectrumDisplay, StructureDisplay
 
-    if tests := [test for test in getattr(model, "structure_", ()) if test.null_values]:
-        yield html.picture(
+    if tests := [test for test in getattr(model, "structure_", ()) if test.null_distribution]:
+        yield html.encode_picture(
             StructureDisplay.from_tests(*tests),
             "Is there a structure? Each mark is a table without one, made of this; left of the line it splits as well.",
         )
     if len(model.result_.history) > 1:
         bounds = BracketDisplay.from_result(model.result_)
-        yield html.picture(bounds, "Proved bounds on the least cost: they close in as the search goes on.")
+        yield html.encode_picture(bounds, "Proved bounds on the least cost: they close in as the search goes on.")
     words = "Shares of the eigenvalues of the solution: one that is alone means that one split explains everything."
-    yield html.picture(SpectrumDisplay.from_result(model.result_), words)
+    yield html.encode_picture(SpectrumDisplay.from_result(model.result_), words)
 
 
-def groups_table(found: dict[str, Any]) -> Table | None:
+def groups_table(found: dict[str, Any]) -> ReportTable | None:
     """Return the groups of columns, the longest coefficients first, None where there are none."""
     if found["groups"] is None:
         return None
-    ranked = sorted(found["groups"].items(), key=lambda pair: -pair[1]["length"])[:MOST_FEATURES]
+    ranked = sorted(found["groups"].items(), key=lambda pair: -pair[1]["length"])[:MAX_FEATURES]
     rows = tuple((name, group["columns"], group["length"]) for name, group in ranked)
-    return Table(("group", "columns", "length of the coefficients per standard deviation"), rows)
+    return ReportTable(("group", "columns", "length of the coefficients per standard deviation"), rows)
 
 
-def program_of(source: Source, model: Any, columns: Columns, given: Given | None, *, searched: bool) -> str:
+def program_of(
+    source: TableSource,
+    model: Any,
+    columns: ColumnOptions,
+    constraint_options: ConstraintOptions | None,
+    *,
+    by_search: bool,
+) -> str:
     """Return the program that gives the same labels."""
     if model.groups is None:
-        return python_code(source.code(), model, given, searched=searched)
+        return python_code(source.code(), model, constraint_options, by_search=by_search)
     loading = source.code() if source.is_name else source.code(whole=True)
-    return python_code(f"{loading}\n{columns.code(source)}", model, given, searched=searched)
+    return python_code(f"{loading}\n{columns.code(source)}", model, constraint_options, by_search=by_search)
 
 
-def python_code(loading: str, model: Any, given: Given | None = None, *, searched: bool = False) -> str:
+def python_code(
+    loading: str, model: Any, constraint_options: ConstraintOptions | None = None, *, by_search: bool = False
+) -> str:
     """Return the program that gives the same labels; ``loading`` are the lines of Python that give X, and the groups.
 
     These are called ``groups`` there.
     """
-    usual = type(model)().get_params()
-    changed = {name: repr(value) for name, value in model.get_params().items() if value != usual[name]}
+    defaults = type(model)().get_params()
+    changed = {name: repr(value) for name, value in model.get_params().items() if value != defaults[name]}
     changed |= {"groups": "groups"} if "groups" in changed else {}
     parameters = ", ".join(f"{name}={text}" for name, text in sorted(changed.items()))
-    made = f"model = dc.{type(model).__name__}({parameters}).fit(X{'' if given is None else ', links=links'})"
-    if searched:
+    fit = f"model = dc.{type(model).__name__}({parameters}).fit(X{'' if constraint_options is None else ', constraints=constraints'})"
+    if by_search:
         scaled = "(X - X.mean(axis=0)) / X.std(axis=0)" if model.standardize else "X"
         lam = repr(model.lam) if model.groups is None else f"[{model.lam!r} * len(some) for some in groups.values()]"
         weights = f"lam={lam}, ridge={model.ridge!r}"
         known = [f"{name}={changed[name]}" for name in ("groups", "nonnegative") if name in changed]
         weights = f"penalty=dc.Penalty({', '.join([weights, *known])})" if known else weights
-        links = "" if given is None else ", links=links"
-        made = f"best = dc.optimal_labels({scaled}, nu={model.nu!r}, {weights}, tol={model.tol!r}{links})"
-    shown = "print((best.labels > 0).astype(int))" if searched else "print(model.labels_)"
-    lines = [loading, *([] if given is None else [given.code()]), made, shown]
-    imports = "import pandas\n\n" if given is not None and given.group is not None else ""
+        constraints_argument = "" if constraint_options is None else ", constraints=constraints"
+        fit = f"best = dc.optimal_labels({scaled}, nu={model.nu!r}, {weights}, tol={model.tol!r}{constraints_argument})"
+    shown = "print((best.labels > 0).astype(int))" if by_search else "print(model.labels_)"
+    lines = [loading, *([] if constraint_options is None else [constraint_options.code()]), fit, shown]
+    imports = (
+        "import pandas\n\n"
+        if constraint_options is not None and constraint_options.must_link_column is not None
+        else ""
+    )
     return "\n".join([f"{imports}import diffrac_cvx as dc", "", *lines, ""])

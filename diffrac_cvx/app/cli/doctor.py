@@ -37,10 +37,10 @@ def doctor(as_json: options.Json = False, quiet: options.Quiet = False) -> None:
     """Say what is installed, and test that it works; exits with 1 if something does not."""
     console = Console(as_json, quiet)
     findings = examine()
-    well = all(findings["checks"].values()) and all(findings["packages"].values())
+    all_passed = all(findings["checks"].values()) and all(findings["packages"].values())
     print_findings(findings, console)
-    console.say("all is well" if well else "something is wrong: see above")
-    console.end(findings, reserved=not well)
+    console.echo("all is well" if all_passed else "something is wrong: see above")
+    console.finish(findings, has_warnings=not all_passed)
 
 
 def examine() -> dict[str, Any]:
@@ -65,12 +65,12 @@ def self_test() -> dict[str, bool]:
     """Solve one small problem by both paths: the brackets must overlap, and the planted labels must be found."""
     planted = datasets.make_planted(80, 5, noise=0.1, rng=0)
     problem = (planted.X, 0.9, Penalty(c=0.05))
-    by = {solver: solve(v_space(*problem), solver, tol=1e-4) for solver in ("CLARABEL", "SCS")}
-    checks = {f"{solver} solves the reference problem": result.gap <= 1e-4 for solver, result in by.items()}
-    reference = by["CLARABEL"]
+    results = {solver: solve(v_space(*problem), solver, tol=1e-4) for solver in ("CLARABEL", "SCS")}
+    checks = {f"{solver} solves the reference problem": result.gap <= 1e-4 for solver, result in results.items()}
+    reference = results["CLARABEL"]
     for name, result in (("low_rank", low_rank(*problem, tol=1e-6)), ("fista", fista(*problem, tol=1e-3))):
-        meets = result.lower <= reference.upper + 1e-9 and reference.lower <= result.upper + 1e-9
-        checks[f"{name}'s bracket meets the reference's"] = bool(meets)
+        overlaps = result.lower <= reference.upper + 1e-9 and reference.lower <= result.upper + 1e-9
+        checks[f"{name}'s bracket meets the reference's"] = bool(overlaps)
         labels = rounding.kmeans_centered(result.F)
         checks[f"{name} finds the planted labels"] = metrics.clustering_error(planted.y, labels) == 0.0
     shipped = [name for name in datasets.names() if datasets.describe(name).shipped]
@@ -80,15 +80,15 @@ def self_test() -> dict[str, bool]:
 
 def print_findings(found: dict[str, Any], console: Console) -> None:
     """Print the findings for a person."""
-    console.say(f"Python {found['python']} at {sys.executable}, {found['platform']}, {found['cores']} cores")
+    console.echo(f"Python {found['python']} at {sys.executable}, {found['platform']}, {found['cores']} cores")
     for name, number in found["packages"].items():
-        console.say(f"  {name:16} {number or 'MISSING'}")
+        console.echo(f"  {name:16} {number or 'MISSING'}")
     for name, number in found["optional"].items():
-        console.say(f"  {name:16} {number or '-'}  (optional: {OPTIONAL[name]})")
-    console.say(f"solvers through CVXPY: {', '.join(found['solvers'])}")
+        console.echo(f"  {name:16} {number or '-'}  (optional: {OPTIONAL[name]})")
+    console.echo(f"solvers through CVXPY: {', '.join(found['solvers'])}")
     for pool in found["blas"]:
         name = f"{pool['library']} {pool['version'] or ''}"
-        console.say(f"BLAS: {name}, {pool['threads']} threads; the fast solvers use one")
-    console.say(f"DIFFRAC_DATA_HOME: {found['data_home'] or 'not set'}")
+        console.echo(f"BLAS: {name}, {pool['threads']} threads; the fast solvers use one")
+    console.echo(f"DIFFRAC_DATA_HOME: {found['data_home'] or 'not set'}")
     for check, passed in found["checks"].items():
-        console.say(f"[{'ok' if passed else 'FAILED'}] {check}")
+        console.echo(f"[{'ok' if passed else 'FAILED'}] {check}")

@@ -12,10 +12,10 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.points.checks import Array
 
-HALVES = 10  # of the points, on which the frequencies are counted
-SHARE = 0.5  # of the time left, for what each feature adds; the rest is for the frequencies
-MOST_SECONDS, MOST_FOR_REPORT = 60.0, 10.0  # for each of the two, where there is no limit
-Features = Annotated[
+N_FREQUENCY_RESAMPLES = 10  # of the points, on which the frequencies are counted
+GAINS_TIME_FRACTION = 0.5  # of the time left, for what each feature adds; the rest is for the frequencies
+MAX_SECONDS, MAX_SECONDS_FOR_REPORT = 60.0, 10.0  # for each of the two, where there is no limit
+FeaturesFile = Annotated[
     Path | None,
     typer.Option(help="Write the features, ranked, to this CSV file: weight, how often chosen, what each adds."),
 ]
@@ -50,33 +50,42 @@ class FeatureTable(NamedTuple):
         write_csv(path, ["feature", *named, *heads, *seldom, gain], rows)
 
 
-def refuse_labels(features: Path | None, labels_count: int) -> None:
+def refuse_feature_labels(features: Path | None, n_labels: int) -> None:
     """Raise where features of several labels are asked for."""
-    if features is not None and labels_count > 1:
+    if features is not None and n_labels > 1:
         raise ParameterError("--features is about clusters: leave --labels-count out")
 
 
 def feature_table(
-    table: Table, model: Any, *, halves: bool, seconds: float | None, seed: int, say: Callable[[str], object]
+    table: Table,
+    model: Any,
+    *,
+    with_frequencies: bool,
+    seconds: float | None,
+    seed: int,
+    callback: Callable[[str], object],
 ) -> FeatureTable:
-    """Return the table of a fitted `DiffracClustering`; with ``halves`` it says how often each feature is used."""
+    """Return the table of a fitted `DiffracClustering`; with ``with_frequencies`` it says how often each feature is used."""
     from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
     from diffrac_cvx.estimators.marginal_gains import marginal_gains
 
-    points, most = model._scale(table.X, warn=False).X, MOST_SECONDS if halves else MOST_FOR_REPORT
-    limit = most if seconds is None else min(SHARE * seconds, most)
+    points, max_seconds = (
+        model._scale(table.X, warn=False).X,
+        MAX_SECONDS if with_frequencies else MAX_SECONDS_FOR_REPORT,
+    )
+    limit = max_seconds if seconds is None else min(GAINS_TIME_FRACTION * seconds, max_seconds)
     groups = model._penalty.groups
-    say(f"leaving out one {'feature' if groups is None else 'group of columns'} after the other")
-    gains = marginal_gains(points, model.labels_, model._penalty, model.n_clusters, seconds=limit)
+    callback(f"leaving out one {'feature' if groups is None else 'group of columns'} after the other")
+    gains = marginal_gains(points, model.labels_, model._penalty, model.n_clusters, time_limit=limit)
     gains = gains if groups is None else gains[groups.labels]
     frequencies = None
-    if halves and model._penalty.is_coupled:
-        same: dict[str, Any] = {name: (getattr(model, name[:-1]),) for name in ("lams", "ridges", "nus")}
+    if with_frequencies and model._penalty.has_l1:
+        grid: dict[str, Any] = {name: (getattr(model, name[:-1]),) for name in ("lams", "ridges", "nus")}
         search = DiffracClusteringCV(
-            **same, n_clusters=model.n_clusters, n_resamples=HALVES, tol=model.tol, standardize=model.standardize,
-            random_state=seed, time_limit=limit, refit=False, verbose=say,
+            **grid, n_clusters=model.n_clusters, n_resamples=N_FREQUENCY_RESAMPLES, tol=model.tol, standardize=model.standardize,
+            random_state=seed, time_limit=limit, refit=False, verbose=callback,
             groups=model.groups, group_weights=model.group_weights, nonnegative=model.nonnegative,
         )  # fmt: skip
         frequencies = search.fit(table.X).selection_frequencies_
-    named = None if groups is None else tuple(groups.names[g] for g in groups.labels)
-    return FeatureTable(tuple(table.names), np.atleast_2d(model.scaled_coef_).T, gains, frequencies, named)
+    group_names = None if groups is None else tuple(groups.names[g] for g in groups.labels)
+    return FeatureTable(tuple(table.names), np.atleast_2d(model.scaled_coef_).T, gains, frequencies, group_names)

@@ -10,19 +10,19 @@ import typer
 
 from diffrac_cvx import paths
 from diffrac_cvx.app.cli import options
-from diffrac_cvx.app.cli.columns import Columns, GroupsOption, NonnegativeOption
-from diffrac_cvx.app.cli.console import Console, Watch
-from diffrac_cvx.app.cli.data import Source, with_option
-from diffrac_cvx.app.cli.path_report import summary_table, whole_table, write_report
+from diffrac_cvx.app.cli.columns import ColumnOptions, GroupsOption, NonnegativeOption
+from diffrac_cvx.app.cli.console import Console, ProgressReporter
+from diffrac_cvx.app.cli.data import TableSource, with_option
+from diffrac_cvx.app.cli.path_report import summary_table, whole_table, write_path_report
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.machine.writing import whole_file, write_csv
-from diffrac_cvx.paths import Path
+from diffrac_cvx.machine.writing import atomic_file, write_csv
+from diffrac_cvx.paths import RegularizationPath
 from diffrac_cvx.points.checks import Array, one_of
-from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.problem.named_columns import penalty_on_columns
 from diffrac_cvx.problem.penalty import Penalty
 
-PICTURES = (".png", ".pdf", ".svg")
+PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
 GRIDS: dict[str, Callable[[int], Array]] = {
     "lambda": lambda m: np.append(0.0, np.logspace(-4, 0, m - 1)),
     "nu": lambda m: np.append(np.logspace(-3, 0, m - 1), 0.5),
@@ -30,9 +30,9 @@ GRIDS: dict[str, Callable[[int], Array]] = {
 }
 
 
-@options.reads_a_table
+@options.with_table_options
 def path(
-    source: Source,
+    source: TableSource,
     over: Annotated[
         str, typer.Option(help="What varies: 'lambda', 'nu', or 'alpha' (how unequal the clusters are).")
     ] = "lambda",
@@ -46,14 +46,14 @@ def path(
     groups: GroupsOption = None,
     nonnegative: NonnegativeOption = None,
     tol: options.Tolerance = 1e-4,
-    time_limit: options.Seconds = None,
-    no_standardize: options.Raw = False,
+    time_limit: options.TimeLimit = None,
+    no_standardize: options.NoStandardize = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     out: Annotated[
         File | None, typer.Option("--out", "-o", help="Write all to a .csv file, or a picture .png, .pdf or .svg.")
     ] = None,
-    report: options.Report = None,
+    report: options.ReportFile = None,
 ) -> None:
     """Solve for several values of lambda, nu or alpha, to choose one: which features are used, and what it costs.
 
@@ -61,35 +61,35 @@ def path(
     """
     console = Console(as_json, quiet)
     refuse_what_varies(over, nu, (lam, c), (ridge, a))
-    columns = Columns.given(groups, nonnegative)
+    columns = ColumnOptions.given(groups, nonnegative)
     if over == "alpha" and (groups is not None or nonnegative):
         raise ParameterError("with --over alpha there is no penalty: leave out --groups and --nonnegative")
-    penalty = options.penalty_of(lam, c, ridge, a, options.RIDGE)
-    with Watch(console, time_limit) as watch:
+    penalty = options.penalty_from_options(lam, c, ridge, a, options.DEFAULT_RIDGE)
+    with ProgressReporter(console, time_limit) as progress:
         table = source.load()
-        X = table.X if no_standardize else standardise(table.X).X
+        X = table.X if no_standardize else standardize_columns(table.X).X
         grid = grid_of(over, points, value)
         coupled = over == "lambda" or (over == "nu" and bool(np.any(penalty.c)))
-        known = columns.read(table, coupled=coupled)
-        solutions = solve_path(over, X, grid, watch, known, nu=nu, penalty=penalty, y=table.y, tol=tol)
+        column_arguments = columns.read(table, has_l1=coupled)
+        solutions = solve_path(over, X, grid, progress, column_arguments, nu=nu, penalty=penalty, y=table.y, tol=tol)
         if out is not None:
-            watch.say("writing")
+            progress.update("writing")
             write_path(out, solutions, table.names)
-        empty, solved = all(solutions.reservations), len(solutions.parameter)
+        empty, solved = all(solutions.diagnostics), len(solutions.parameter)
         warnings = ["NO ANSWER: no value gives an answer, see the column 'reservation'."] if empty else []
-        why = "stopped" if watch.stopped else "the time was up"
+        why = "stopped" if progress.stopped else "the time was up"
         unfinished = [f"NOT FINISHED: {why} after {solved} of {len(grid)} values."] if solved < len(grid) else []
         if report is not None:
-            watch.say("writing the report")
-            write_report(report, source, table, solutions, [*warnings, *unfinished])
+            progress.update("writing the report")
+            write_path_report(report, source, table, solutions, [*warnings, *unfinished])
     for note in table.notes:
-        console.say(f"Note: {with_option(note)}.")
+        console.echo(f"Note: {with_option(note)}.")
     for line in [*warnings, summary_table(solutions).text(), *unfinished]:
-        console.say(line)
+        console.echo(line)
     exact = float(solutions.gap.max()) <= tol * 1.001 and solved == len(grid)
     whole = whole_table(solutions, table.names)
-    findings = {"file": source.file, "columns": whole.head, "rows": whole.rows}
-    console.end(findings, reserved=empty or not exact, stopped=watch.stopped, files=(out, report))
+    findings = {"file": source.file, "columns": whole.header, "rows": whole.rows}
+    console.finish(findings, has_warnings=empty or not exact, interrupted=progress.stopped, files=(out, report))
 
 
 def refuse_what_varies(over: str, nu: float, lams: Sequence[float | None], ridges: Sequence[float | None]) -> None:
@@ -111,27 +111,27 @@ def grid_of(over: str, points: int, values: Sequence[float] | None) -> Array:
 
 
 def solve_path(
-    over: str, X: Array, grid: Array, watch: Watch, columns: Mapping[str, Any], *, nu: float, penalty: Penalty,
+    over: str, X: Array, grid: Array, progress: ProgressReporter, columns: Mapping[str, Any], *, nu: float, penalty: Penalty,
     **limits: Any,
-) -> Path:  # fmt: skip
+) -> RegularizationPath:  # fmt: skip
     """Solve along a grid of nu, lambda or alpha, and say which value is at work; columns are groups and known signs."""
-    limits |= {"total_time": watch.left, "progress": lambda value: watch.begin(f"{over} = {value:.3g}")}
+    limits |= {"time_limit": progress.time_left, "on_parameter": lambda value: progress.begin(f"{over} = {value:.3g}")}
     if over == "alpha":
         return paths.alpha_path(X, grid, **limits)
-    limits["callback"] = watch.solver(over)
+    limits["callback"] = progress.solver_callback(over)
     if over == "nu":
         return paths.nu_path(X, grid, penalty_on_columns(penalty, d=X.shape[1], **columns), **limits)
     return paths.lambda_path(X, grid, nu=nu, ridge=penalty.ridge, **columns, **limits)
 
 
-def write_path(file: File, solutions: Path, names: Sequence[str]) -> None:
+def write_path(file: File, solutions: RegularizationPath, names: Sequence[str]) -> None:
     """Write a path as CSV, or as a picture where the name ends in .png, .pdf or .svg."""
-    if file.suffix in PICTURES:
+    if file.suffix in PICTURE_SUFFIXES:
         os.environ.setdefault("MPLBACKEND", "Agg")
         from diffrac_cvx.plotting import PathDisplay
 
-        with whole_file(file) as part:
+        with atomic_file(file) as part:
             PathDisplay(solutions, names).plot().figure_.savefig(part, bbox_inches="tight")
         return
     table = whole_table(solutions, names)
-    write_csv(file, table.head, table.rows)
+    write_csv(file, table.header, table.rows)

@@ -8,17 +8,17 @@ import typer
 
 from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import Console
-from diffrac_cvx.app.cli.data import Source, is_same_file, refuse_outputs, with_option
-from diffrac_cvx.app.labels import file_table, list_words
-from diffrac_cvx.datasets.alike import read_alike
+from diffrac_cvx.app.cli.data import TableSource, is_same_file, refuse_outputs, with_option
+from diffrac_cvx.app.labels import file_table, join_words
+from diffrac_cvx.datasets.schema import read_with_schema
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.estimators.saved import SavedScore, load_score, save_score
+from diffrac_cvx.estimators.persistence import SavedModel, load_model, save_model
 from diffrac_cvx.machine.writing import write_csv
-from diffrac_cvx.problem.proved_numbers import format_lower
-from diffrac_cvx.problem.result import say_excluded
+from diffrac_cvx.problem.formatting import format_lower
+from diffrac_cvx.problem.result import excluded_clause
 
-TITLES = ("label", "decision", "true")  # of the columns that `cluster` and `predict` write
+LABEL_COLUMNS = ("label", "decision", "true")  # of the columns that `cluster` and `predict` write
 
 
 def predict(
@@ -40,7 +40,7 @@ def predict(
     sheet: Annotated[str | None, typer.Option(help="Sheet of an Excel file.")] = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
-    out: options.Out = None,
+    out: options.OutFile = None,
 ) -> None:
     """Put the points of a new table in the clusters that were found in another one, by the score that was saved.
 
@@ -49,60 +49,67 @@ def predict(
     """
     console = Console(as_json, quiet)
     if out is not None:
-        refuse_outputs(Source(file), {"--out": out})
+        refuse_outputs(TableSource(file), {"--out": out})
         if is_same_file(out, model):
             raise ParameterError(f"--out {out} is the saved score, which it would replace: name another file")
-    score = load_score(model)
-    if score.form is None:
+    saved_model = load_model(model)
+    if saved_model.schema is None:
         raise DataError(
-            f"{model} has no names of columns: fit the estimator to a data frame, or give save_score the table that "
+            f"{model} has no names of columns: fit the estimator to a data frame, or give save_model the table that "
             "read_table returned"
         )
-    how = {"header": header, "separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
-    table = read_alike(file, score.form, missing=missing, **how)
-    labels, values = score.predict(table.X), score.decision_function(table.X)
+    read_options = {"header": header, "separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
+    table = read_with_schema(file, saved_model.schema, missing=missing, **read_options)
+    labels, values = saved_model.predict(table.X), saved_model.decision_function(table.X)
     if out is not None:
-        content = file_table(TITLES, table.rows, labels, values, None, table.points)
-        write_csv(out, content.head, content.rows)
-    for line in [*(f"Note: {with_option(note)}." for note in table.notes), *sentences(score, labels)]:
-        console.say(line)
+        content = file_table(LABEL_COLUMNS, table.rows, labels, values, None, table.points)
+        write_csv(out, content.header, content.rows)
+    for line in [*(f"Note: {with_option(note)}." for note in table.notes), *describe_prediction(saved_model, labels)]:
+        console.echo(line)
     if out is None:
-        console.say("Give --out FILE for the cluster of each row." if not score.several else "Give --out FILE for all.")
+        console.echo(
+            "Give --out FILE for the cluster of each row."
+            if not saved_model.is_multilabel
+            else "Give --out FILE for all."
+        )
     findings = {
-        "model": str(model), "file": file, "n": len(table.X), "notes": table.notes, "reservations": score.reservations,
+        "model": str(model), "file": file, "n": len(table.X), "notes": table.notes, "diagnostics": saved_model.diagnostics,
         "rows": table.rows, "labels": labels, "decision": values,
     }  # fmt: skip
-    console.end(findings, reserved=bool(score.reservations), files=(out,))
+    console.finish(findings, has_warnings=bool(saved_model.diagnostics), files=(out,))
 
 
-def sentences(score: SavedScore, labels: np.ndarray) -> list[str]:
+def describe_prediction(saved_model: SavedModel, labels: np.ndarray) -> list[str]:
     """Return what was found, for a person."""
     n = len(labels)
-    lines = [f"NO ANSWER: of the table that the score was found on: {reason}" for reason in score.reservations]
-    if score.several:
-        found = f"{labels.shape[1]} labels, with {list_words(labels.sum(axis=0))} of the {n} points."
+    lines = [f"NO ANSWER: of the table that the score was found on: {reason}" for reason in saved_model.diagnostics]
+    if saved_model.is_multilabel:
+        found = f"{labels.shape[1]} labels, with {join_words(labels.sum(axis=0))} of the {n} points."
     else:
-        names = range(score.n_clusters) if score.classes is None else score.classes.tolist()
+        names = range(saved_model.n_clusters) if saved_model.classes is None else saved_model.classes.tolist()
         counts = [
-            f"{np.sum(labels == name)} in {'class' if score.classes is not None else 'cluster'} {name}"
+            f"{np.sum(labels == name)} in {'class' if saved_model.classes is not None else 'cluster'} {name}"
             for name in names
         ]
-        found = f"{n} {'point' if n == 1 else 'points'}: {list_words(counts)}."
-    return [*lines, found, *proved_of(score)]
+        found = f"{n} {'point' if n == 1 else 'points'}: {join_words(counts)}."
+    return [*lines, found, *describe_bound(saved_model)]
 
 
-def proved_of(score: SavedScore) -> list[str]:
+def describe_bound(saved_model: SavedModel) -> list[str]:
     """Return what is proved, and of which points."""
-    if score.several or "lower_bound" not in score.proved:
+    if saved_model.is_multilabel or "lower_bound" not in saved_model.bounds:
         return []
-    least, what = format_lower(score.proved["lower_bound"]), "split" if score.n_clusters == 2 else "grouping"
-    least += say_excluded(int(score.proved.get("n_excluded", 0)))
+    least, what = (
+        format_lower(saved_model.bounds["lower_bound"]),
+        "split" if saved_model.n_clusters == 2 else "grouping",
+    )
+    least += excluded_clause(int(saved_model.bounds.get("n_excluded", 0)))
     return [f"Proved of the table that the score was found on, and not of this one: no {what} costs less than {least}."]
 
 
-def save_model(path: Path, model: Any, table: Table) -> list[str]:
+def save_fitted_model(path: Path, model: Any, table: Table) -> list[str]:
     """Write the score of a fitted model, and return a note where it puts some points elsewhere than the answer."""
-    save_score(model, path, table=table)
+    save_model(model, path, table=table)
     labels = np.asarray(model.labels_)
     moved = int(np.sum(np.any((model.predict(table.X) != labels).reshape(len(labels), -1), axis=1)))
     if not moved:

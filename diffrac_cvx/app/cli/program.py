@@ -12,14 +12,14 @@ import typer
 from diffrac_cvx.app.cli import datasets
 from diffrac_cvx.app.cli.cluster import cluster
 from diffrac_cvx.app.cli.compare import compare
-from diffrac_cvx.app.cli.console import INTERRUPTED, REFUSED
-from diffrac_cvx.app.cli.data import CONSTANT, commands, with_remedies
+from diffrac_cvx.app.cli.console import EXIT_ERROR, EXIT_INTERRUPTED
+from diffrac_cvx.app.cli.data import CONSTANT_WARNING, suggest_commands, with_remedies
 from diffrac_cvx.app.cli.doctor import doctor, version
 from diffrac_cvx.app.cli.path import path
 from diffrac_cvx.app.cli.predict import predict
 from diffrac_cvx.app.page.ports import require_port
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
-from diffrac_cvx.machine.writing import printable
+from diffrac_cvx.machine.writing import escape_control
 
 ABOUT = """Split the rows of a table in two groups along a direction of the data, or in K groups (cluster --clusters K).
 
@@ -36,7 +36,7 @@ def print_version(wanted: bool) -> None:
 
 
 @app.callback(help=ABOUT)
-def main(
+def root_options(
     version: Annotated[
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -56,19 +56,19 @@ def explore(
 
 for _command in (cluster, predict, compare, path, explore, doctor):
     app.command()(_command)
-app.add_typer(datasets.app, name="datasets")
+app.add_typer(datasets.datasets_app, name="datasets")
 
 
 def print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
     """Print what the package warns of as a sentence; constant columns are named by the notes on the table."""
-    if isinstance(message, DegenerateDataWarning) and not re.match(CONSTANT, str(message)):
-        print(f"note: {' '.join(printable(str(message)).split())}", file=sys.stderr)
+    if isinstance(message, DegenerateDataWarning) and not re.match(CONSTANT_WARNING, str(message)):
+        print(f"note: {' '.join(escape_control(str(message)).split())}", file=sys.stderr)
 
 
-def run(arguments: list[str] | None = None) -> int:
+def run_command_line(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    pasted: list[str] = []
+    suggestions: list[str] = []
     try:
         # Without arguments the commands are listed; else a mistake in them is an error like any other.
         with warnings.catch_warnings():
@@ -79,7 +79,7 @@ def run(arguments: list[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         message = f"this needs {error.name}, which is missing: pip install 'diffrac-cvx[app]'"
     except DataError as error:
-        message, pasted = with_remedies(error), commands(error, arguments)
+        message, suggestions = with_remedies(error), suggest_commands(error, arguments)
     except OSError as error:
         message = f"{error.filename or 'a file'} cannot be opened or written ({error.strerror or error})"
     except (ParameterError, ResourceError, ImportError) as error:
@@ -88,21 +88,21 @@ def run(arguments: list[str] | None = None) -> int:
         message = f"out of memory: {error}"
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's, of which some versions have a class of their own
             message = f"{error.format_message()} Try --help."
         else:  # a fault of this program; its user is not shown a traceback
             message = f"this should not happen, please report it: {type(error).__name__}: {error}"
-    print(f"error: {' '.join(printable(message).split())}", file=sys.stderr)
-    for command in pasted:
-        print(f"try: {printable(command)}", file=sys.stderr)
-    return REFUSED
+    print(f"error: {' '.join(escape_control(message).split())}", file=sys.stderr)
+    for command in suggestions:
+        print(f"try: {escape_control(command)}", file=sys.stderr)
+    return EXIT_ERROR
 
 
-def entry() -> None:
+def run_and_exit() -> None:
     """Run as a program."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # names of columns may be in letters that the terminal lacks
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run())
+    sys.exit(run_command_line())

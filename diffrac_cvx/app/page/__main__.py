@@ -10,12 +10,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from diffrac_cvx.app.page.computation import WAITING, take_worker
+from diffrac_cvx.app.page.computation import IDLE_WORKERS, take_worker
 from diffrac_cvx.app.page.ports import HOST, require_port
 from diffrac_cvx.errors import ParameterError
 
 PAGE = Path(__file__).with_name("notebook.py")
-MISSING = "the page needs marimo and pandas, which are not installed: pip install 'diffrac-cvx[explore]'"
+MISSING_PACKAGES = "the page needs marimo and pandas, which are not installed: pip install 'diffrac-cvx[explore]'"
 ENVIRONMENT = {"MPLBACKEND": "Agg", "MARIMO_SKIP_UPDATE_CHECK": "1"}  # no screen, no requests to the network
 
 
@@ -33,14 +33,14 @@ def main() -> None:
     options = parser.parse_args()
     try:
         if not all(map(find_spec, ("marimo", "pandas"))):
-            raise ImportError(MISSING)
+            raise ImportError(MISSING_PACKAGES)
         require_port(options.port)
     except (ImportError, ParameterError) as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
     os.environ.update(ENVIRONMENT)
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each message to a tab that was closed
-    WAITING.append(take_worker())
+    IDLE_WORKERS.append(take_worker())
     for module in ("diffrac_cvx.app.page.pictures", "matplotlib.pyplot"):
         import_module(module)  # pages run in this process, and do not wait for the import
     token = secrets.token_urlsafe(24)

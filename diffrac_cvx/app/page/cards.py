@@ -8,61 +8,70 @@ from typing import Any
 import marimo as mo
 import numpy as np
 
-from diffrac_cvx.app.page.answer import Answer, answer_of_search, doubts_html
 from diffrac_cvx.app.page.computation import STRUCTURE, Outcome, StatusLine
-from diffrac_cvx.app.page.controls import row
-from diffrac_cvx.app.page.data import Source, values_of
+from diffrac_cvx.app.page.controls import control_row
+from diffrac_cvx.app.page.data import PageSource, values_of
 from diffrac_cvx.app.page.naming import number_clusters
-from diffrac_cvx.app.page.pictures import DRAWING, Picture, draw_picture
+from diffrac_cvx.app.page.pictures import DRAWING_LOCK, ViewPicture, draw_picture
+from diffrac_cvx.app.page.summary import ClusterSummary, summarize_search, warnings_html
 from diffrac_cvx.app.page.tables import list_html, stacked_html
-from diffrac_cvx.comparison.structure import StructureTest, against_structure, worth_saying
-from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.comparison.structure import StructureTest, find_not_rejected, select_informative
+from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.plotting.canvas import style_of
-from diffrac_cvx.problem.proved_numbers import format_ends
-from diffrac_cvx.rounding.caveats import no_structure
+from diffrac_cvx.problem.formatting import format_ends
+from diffrac_cvx.rounding.diagnostics import no_structure
 
-MOST_VALUES = 24  # of a row that are shown
-ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of the bar of what is proved
-SYMBOLS = {"o": "●", "^": "▲", "s": "■", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}  # of matplotlib's marks
+MAX_VALUES = 24  # of a row that are shown
+BAR_ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of the bar of what is proved
+MARKER_SYMBOLS = {
+    "o": "●",
+    "^": "▲",
+    "s": "■",
+    "D": "◆",
+    "v": "▼",
+    "P": "✚",
+    "X": "✖",
+    "*": "★",
+}  # of matplotlib's marks
 
 
-def section(title: str, pictures: Iterable[Picture], above: str = "") -> Any:
+def section(title: str, pictures: Iterable[ViewPicture], above: str = "") -> Any:
     """Return a part of the page: its views under a heading."""
-    cards = "".join(card(picture) for picture in pictures)
+    cards = "".join(view_html(picture) for picture in pictures)
     return mo.Html(f'{mo.md(f"## {title}").text}{above}<div class="views">{cards}</div>')
 
 
-def hero(chooser: Any, found: Answer | None, outcome: Outcome | None, is_new: bool, prove: Any) -> str:
+def hero(chooser: Any, found: ClusterSummary | None, outcome: Outcome | None, is_new: bool, prove: Any) -> str:
     """Return the picture and the answer in words, greyed where points or preferences have changed since."""
     if found is None or outcome is None:
         return '<div class="hero"><p class="note">There is no solution yet.</p></div>'
-    says = found.sentences[1:] if found.sizes else found.sentences  # the sizes stand above
-    tests = structure_sentence(outcome.extras.get(STRUCTURE, ()), outcome.setting.has_links)
-    parts = [tests, found.doubts, keys(found), proof_bar(found.lower, found.cost), list_html(says)]
+    messages = found.sentences[1:] if found.sizes else found.sentences  # the sizes stand above
+    tests = structure_html(outcome.extras.get(STRUCTURE, ()), outcome.setting.has_constraints)
+    parts = [tests, found.warnings, legend_html(found), proof_bar(found.lower, found.cost), list_html(messages)]
     parts += ["" if found.groups is None else stacked_html(found.groups)]
     buttons = [prove] if outcome.setting.n_clusters == 2 else []
-    parts += ['<div class="buttons">', *map(format, [*buttons, *save_clusters(found)]), "</div>"]
+    parts += ['<div class="buttons">', *map(format, [*buttons, *download_buttons(found)]), "</div>"]
     words, plot = f'<div class="words answer">{"".join(parts)}</div>', "" if chooser is None else chooser
     return f'<div class="{"hero" if is_new else "hero old"}"><div class="picture">{plot}</div>{words}</div>'
 
 
-def structure_sentence(tests: Sequence[StructureTest] | str, has_links: bool = False) -> str:
+def structure_html(tests: Sequence[StructureTest] | str, has_constraints: bool = False) -> str:
     """Return what the tests of structure say, as HTML: a warning where `DiffracClustering` has one."""
     if isinstance(tests, str) or not tests:  # why there are none, or not yet
         return ""
-    against = against_structure(tests)
-    if against is not None and not has_links:
-        return doubts_html([no_structure(str(against))])
-    told = [test for test in worth_saying(tests) if test.null_values]
-    return f'<div class="structure">{escape(" ".join(map(str, told)))}</div>'
+    against = find_not_rejected(tests)
+    if against is not None and not has_constraints:
+        return warnings_html([no_structure(str(against))])
+    reported = [test for test in select_informative(tests) if test.null_distribution]
+    return f'<div class="structure">{escape(" ".join(map(str, reported)))}</div>'
 
 
-def keys(found: Answer) -> str:
+def legend_html(found: ClusterSummary) -> str:
     """Return the clusters with their colours, marks and sizes, as HTML."""
     marks = []
     for k, size in enumerate(found.sizes):
         style = style_of(k)
-        name = f"{SYMBOLS[style.marker]} <b>cluster {k}</b> {size} points"
+        name = f"{MARKER_SYMBOLS[style.marker]} <b>cluster {k}</b> {size} points"
         marks.append(f'<span style="color:{style.color}">{name}</span>')
     return f'<div class="keys">{"".join(marks)}</div>'
 
@@ -73,7 +82,7 @@ def proof_bar(lower: float, cost: float) -> str:
         return ""
     lower, cost = max(lower, 0.0), min(cost, 1.0)
     least, most = format_ends(lower, cost)
-    end = min(end for end in ENDS if end >= cost)
+    end = min(end for end in BAR_ENDS if end >= cost)
     widths = (100.0 * lower / end, 100.0 * max(cost - lower, 0.0) / end)
     return (
         f'<div class="proof" role="img" aria-label="no split costs less than {least}; this one costs {most}">'
@@ -84,7 +93,7 @@ def proof_bar(lower: float, cost: float) -> str:
     )
 
 
-def save_clusters(answer: Answer) -> list[Any]:
+def download_buttons(answer: ClusterSummary) -> list[Any]:
     """Return what saves the clusters, where there are some."""
     if not answer.clusters:
         return []
@@ -99,36 +108,38 @@ def status_line(line: StatusLine, kind: str = "status") -> str:
 
 
 def point_section(
-    source: Source, found: Answer, chosen: list[int], known: int, two: bool, buttons: Mapping[str, Any], text: Any,
+    source: PageSource, found: ClusterSummary, chosen: list[int], n_known: int, two: bool, buttons: Mapping[str, Any], text: Any,
     wrong: str,
 ) -> Any:  # fmt: skip
     """Return the row of the point that is chosen, and where it is said in which cluster it belongs."""
     assert found.data is not None
-    rows, says = (
+    rows, message = (
         found.data.rows,
         "Click a point to see its row; draw a box, or a lasso with the shift key, for several.",
     )
     table = ""
     if len(chosen) == 1:
-        says, table = f"Row {rows[chosen[0]]}", stacked_html(row_table(source, found, chosen[0]))
+        message, table = f"Row {rows[chosen[0]]}", stacked_html(row_table(source, found, chosen[0]))
     elif chosen:
-        says = f"{len(chosen)} points: {shorten(', '.join(map(str, rows[chosen])), 60)}"
-    parts = [f'<div class="chosen">{escape(says)}</div>', table]
+        message = f"{len(chosen)} points: {shorten(', '.join(map(str, rows[chosen])), 60)}"
+    parts = [f'<div class="chosen">{escape(message)}</div>', table]
     if two:
-        say = "Do you know where it belongs? The answer then respects it." if chosen else ""
-        counted = f" {known} known." if known else ""
+        question = "Do you know where it belongs? The answer then respects it." if chosen else ""
+        counted = f" {n_known} known." if n_known else ""
         press = "".join(map(format, buttons.values()))
-        parts += [f'<div class="buttons"><span class="note">{say}{counted}</span>{press}</div>']
-        parts += [f'<details class="more"><summary>Known clusters as text</summary>{row("marks", text)}</details>']
+        parts += [f'<div class="buttons"><span class="note">{question}{counted}</span>{press}</div>']
+        parts += [
+            f'<details class="more"><summary>Known clusters as text</summary>{control_row("marks", text)}</details>'
+        ]
         parts += [f'<div class="wrong">{escape(wrong)}</div>'] if wrong else []
     else:
-        kept = f" The {known} that are known are kept for two." if known else ""
-        parts.append(f'<p class="note">Points can be said to belong to a cluster only where there are two.{kept}</p>')
+        suffix = f" The {n_known} that are known are kept for two." if n_known else ""
+        parts.append(f'<p class="note">Points can be said to belong to a cluster only where there are two.{suffix}</p>')
     return mo.Html(f'<div class="point">{"".join(parts)}</div>')
 
 
-def row_table(source: Source, found: Answer, point: int) -> Table:
-    """Return the values of a point: its cluster and score, then those of the table, at most MOST_VALUES."""
+def row_table(source: PageSource, found: ClusterSummary, point: int) -> ReportTable:
+    """Return the values of a point: its cluster and score, then those of the table, at most MAX_VALUES."""
     assert found.data is not None
     cluster = int(number_clusters(found.labels)[point])
     values = {"cluster": str(cluster)}
@@ -136,41 +147,41 @@ def row_table(source: Source, found: Answer, point: int) -> Table:
         values["known group"] = str(found.data.labels[point])
     if found.scores.ndim == 1:
         values["score"] = f"{found.scores[point]:+.2f}"
-    told = [*values.items(), *values_of(source, found.data, point).items()]
-    names, entries = zip(*told[:MOST_VALUES], strict=True)
-    more = len(told) - MOST_VALUES
-    return Table((*names, *([f"{more} more"] if more > 0 else [])), ((*entries, *([""] if more > 0 else [])),))
+    shown = [*values.items(), *values_of(source, found.data, point).items()]
+    names, entries = zip(*shown[:MAX_VALUES], strict=True)
+    more = len(shown) - MAX_VALUES
+    return ReportTable((*names, *([f"{more} more"] if more > 0 else [])), ((*entries, *([""] if more > 0 else [])),))
 
 
-def chooser_of(draw: Callable[[], Any]) -> Any:
+def selection_plot(draw: Callable[[], Any]) -> Any:
     """Return a plot in which points can be chosen."""
-    with DRAWING:
+    with DRAWING_LOCK:
         return mo.ui.matplotlib(draw(), debounce=True)
 
 
-def search_section(line: StatusLine | None, outcome: Outcome | None, above: Answer | None) -> Any:
+def search_section(line: StatusLine | None, outcome: Outcome | None, above: ClusterSummary | None) -> Any:
     """Return the search for the best split, where it was asked for: how it goes on, and what it found."""
     parts: list[Any] = []
     if line is not None:
         bar = proof_bar(line.progress.lower, line.progress.upper) if line.progress else ""
         parts.append(mo.Html(f"{mo.md('## Is it the best?').text}{status_line(line, 'searching')}{bar}"))
-    found = None if outcome is None else answer_of_search(outcome, above)
+    found = None if outcome is None else summarize_search(outcome, above)
     if outcome is not None and found is not None:
-        shown = f"{keys(found) if found.sizes else ''}{proof_bar(found.lower, found.cost)}{found.html}"
-        parts += [mo.Html(f'<div class="best">{shown}</div>'), *save_clusters(found)]
+        shown = f"{legend_html(found) if found.sizes else ''}{proof_bar(found.lower, found.cost)}{found.html}"
+        parts += [mo.Html(f'<div class="best">{shown}</div>'), *download_buttons(found)]
         if found.data is not None:
-            parts.append(mo.Html(f'<div class="views">{card(draw_picture("search", outcome, "", ""))}</div>'))
+            parts.append(mo.Html(f'<div class="views">{view_html(draw_picture("search", outcome, "", ""))}</div>'))
     return mo.vstack(parts) if parts else None
 
 
-def card(picture: Picture) -> str:
+def view_html(picture: ViewPicture) -> str:
     """Return a view as HTML: what it shows, and a menu with what it is of, its files and its Python."""
     name, view = picture.view.name, picture.view
     kind = "view wide" if view.is_table or name == "duality" else "view"
     head = f'<div class="{kind}" data-view="{name}">{mo.md(f"### {view.title}").text}'
-    says = mo.md(view.says).text
-    if picture.says:
-        return f"{head}{says}{picture.html}</div>"
+    description = mo.md(view.description).text
+    if picture.message:
+        return f"{head}{description}{picture.html}</div>"
     files = [
         mo.download(lambda: picture.save("png"), filename=f"{name}.png", mimetype="image/png", label="PNG"),
         mo.download(lambda: picture.save("pdf"), filename=f"{name}.pdf", mimetype="application/pdf", label="PDF"),
@@ -179,7 +190,7 @@ def card(picture: Picture) -> str:
     text = mo.md(f"```python\n{picture.code}\n```").text
     menu = f'<div class="note">{escape(picture.caption)}</div>{mo.hstack(files, justify="start", wrap=True).text}{text}'
     folded = f'<details class="menu"><summary aria-label="save, or see the Python">⋯</summary>{menu}</details>'
-    return f"{head}{folded}{says}{picture.html}</div>"
+    return f"{head}{folded}{description}{picture.html}</div>"
 
 
 def data_summary(summary: str, wrong: str, columns: str = "") -> Any:

@@ -9,63 +9,63 @@ from typing import Any
 
 import numpy as np
 
-from diffrac_cvx.app.page.data import Data, Source
-from diffrac_cvx.app.page.solve_choice import Setting, Solve, plan_solves
+from diffrac_cvx.app.page.data import Data, PageSource
+from diffrac_cvx.app.page.solve_choice import PageSetting, Solve, plan_solves
 from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
-from diffrac_cvx.machine.processes import Answer, Call, StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import Call, CallResult, StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.problem.proved_numbers import format_ends
+from diffrac_cvx.problem.formatting import format_ends
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.solvers.branching import OptimalLabels, optimal_labels
 
-READABLE = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors whose message is meant for the user
-SOON = 0.5  # seconds in which there is a first answer, with what is proved by then
-PATIENCE = 0.8  # seconds that the page waits for it, and then shows what was before
-EVERY = 0.25  # seconds between two lines of progress
-BASELINES = ("k-means", "alternating")  # of `compare`
-PACKAGES = {"dc": import_module("diffrac_cvx"), "np": np}  # the names that expressions use
+USER_ERRORS = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors whose message is meant for the user
+FIRST_RESULT_SECONDS = 0.5  # seconds in which there is a first answer, with what is proved by then
+WAIT_SECONDS = 0.8  # seconds that the page waits for it, and then shows what was before
+STATUS_INTERVAL_SECONDS = 0.25  # seconds between two lines of progress
+BASELINE_METHODS = ("k-means", "alternating")  # of `compare`
+PACKAGE_NAMES = {"dc": import_module("diffrac_cvx"), "np": np}  # the names that expressions use
 EXTRAS = {  # what else is computed: the name of the answer, and the expression that computes it
-    "nu path": ("path", "dc.paths.nu_path(X, np.linspace(0, 1, 21), penalty, y=y{links}, tol=tol)"),
+    "nu path": ("path", "dc.paths.nu_path(X, np.linspace(0, 1, 21), penalty, y=y{constraints}, tol=tol)"),
     "lambda path": ("path",
-        "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y{links}{columns}, tol=tol)"),
+        "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y{constraints}{columns}, tol=tol)"),
     "duality": ("duality", "dc.paths.duality(X, np.linspace(0.02, 1, 25))"),
     "comparison": ("comparison",
-        "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha{links}, tol=tol)"),
+        "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha{constraints}, tol=tol)"),
 }  # fmt: skip
 CLUSTERS = "clusters"  # what is computed for more than two clusters
-MODEL = (
+MODEL_CODE = (
     "dc.DiffracClustering(n_clusters=n_clusters, strategy=strategy, nu=nu, lam=penalty.lam, ridge=penalty.ridge, "
     "tol=tol, standardize=False, random_state=0{columns}).fit(X)"
 )
 STRUCTURE = "structure"  # what is computed after every answer
-TESTS = (
-    "[dc.structure_test(X, nu=nu, penalty=penalty, null=null, n_draws=19, standardize=False, time_limit=0.75) "
+TESTS_CODE = (
+    "[dc.structure_test(X, nu=nu, penalty=penalty, null=null, n_resamples=19, standardize=False, time_limit=0.75) "
     "for null in (('columns', 'covariance') if X.shape[1] > 1 else ('covariance',))]"
 )
 SEARCH = "best split"  # what is computed when it is asked for
 SEARCH_SECONDS = 60.0
-BEST = f"dc.optimal_labels(X, nu, penalty{{links}}, tol=tol, time_limit={SEARCH_SECONDS:g})"
-COMPUTED = {
-    CLUSTERS: ("model", MODEL),
-    STRUCTURE: ("tests", TESTS),
-    SEARCH: ("found", BEST),
+SEARCH_CODE = f"dc.optimal_labels(X, nu, penalty{{constraints}}, tol=tol, time_limit={SEARCH_SECONDS:g})"
+COMPUTATIONS = {
+    CLUSTERS: ("model", MODEL_CODE),
+    STRUCTURE: ("tests", TESTS_CODE),
+    SEARCH: ("found", SEARCH_CODE),
     **EXTRAS,
 }  # all that is computed beside the solves
-WITHOUT_LINKS = ("duality",)  # what cannot take known clusters
-WAITING: list[Worker] = []  # started before there is a page, so that the first one need not wait for its imports
+UNCONSTRAINED = ("duality",)  # what cannot take known clusters
+IDLE_WORKERS: list[Worker] = []  # started before there is a page, so that the first one need not wait for its imports
 
 
 def take_worker() -> Worker:
     """Return a worker whose process has solved something, or soon will have: what that imports takes seconds."""
-    worker = WAITING.pop() if WAITING else Worker()
+    worker = IDLE_WORKERS.pop() if IDLE_WORKERS else Worker()
     threading.Thread(target=worker.call, args=(Call(warm_up),), daemon=True).start()
     return worker
 
 
 def warm_up() -> Any:
     """Return an estimator fitted to a few points: both processes have then imported what it needs."""
-    model = PACKAGES["dc"].DiffracClustering(n_clusters=3, random_state=0)
+    model = PACKAGE_NAMES["dc"].DiffracClustering(n_clusters=3, random_state=0)
     return model.fit(np.random.default_rng(0).standard_normal((12, 2)))
 
 
@@ -75,7 +75,7 @@ class Run:
 
     solve: Solve
     result: Result | None = None
-    says: str = ""
+    message: str = ""
     warnings: tuple[str, ...] = ()
     interrupted: bool = False
 
@@ -89,9 +89,9 @@ class Run:
 class Outcome:
     """What was asked, and all that was computed so far: the runs in order, and the rest by its name in COMPUTED."""
 
-    source: Source
+    source: PageSource
     data: Data
-    setting: Setting
+    setting: PageSetting
     runs: tuple[Run, ...] = ()
     extras: Mapping[str, Any] = field(default_factory=dict)  # a sentence in place of what failed
 
@@ -100,7 +100,7 @@ class Outcome:
         """The runs that have a result, by name."""
         return {run.name: run for run in self.runs if run.result is not None}
 
-    def run_called(self, name: str) -> Run | None:
+    def run_named(self, name: str) -> Run | None:
         """Return the run of this name if it has a result, else the first that has one."""
         return self.solved.get(name) or next(iter(self.solved.values()), None)
 
@@ -128,8 +128,8 @@ class StatusLine:
         return text if self.progress is None else f"{text}: {steps} {self.progress.iteration}, {found}"
 
 
-Ask = Callable[[], bool]  # whether to stop
-Tell = Callable[[StatusLine], object]
+StopCheck = Callable[[], bool]  # whether to stop
+StatusCallback = Callable[[StatusLine], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,111 +141,123 @@ class Job:
     calls: Mapping[str, Call] = field(default_factory=dict)
     seconds: float | None = None  # that a solver may take
 
-    def compute(self, worker: Worker, stopped: Ask, show: Callable[[Outcome], object], tell: Tell) -> Outcome:
-        """Compute one after the other until stopped; `show` the outcome after each, and `tell` the progress."""
-        outcome, reporter = self.outcome, Reporter(worker, stopped, tell, len(self.solves) + len(self.calls))
+    def compute(
+        self, worker: Worker, stopped: StopCheck, on_outcome: Callable[[Outcome], object], on_status: StatusCallback
+    ) -> Outcome:
+        """Compute one after the other until stopped; `on_outcome` the outcome after each, and `on_status` the progress."""
+        outcome, reporter = self.outcome, CallReporter(worker, stopped, on_status, len(self.solves) + len(self.calls))
         try:
             for solve in self.solves:
                 outcome = replace(outcome, runs=(*outcome.runs, run_solve(solve, reporter, self.seconds)))
-                show(outcome)
+                on_outcome(outcome)
                 if outcome.runs[-1].interrupted:
                     raise StoppedError
             for name, call in self.calls.items():
                 answer = reporter.call(name, call)
-                value = answer.value if answer.error is None else describe_error(answer.error)
+                value = answer.value if answer.error is None else error_message(answer.error)
                 outcome = replace(outcome, extras={**outcome.extras, name: value})
-                show(outcome)
+                on_outcome(outcome)
         except StoppedError:
-            reporter.tell_now(state="stopped")
+            reporter.report(state="stopped")
         else:
             finished = {"state": "done", "doing": "", "progress": None}
-            reporter.tell_now(**({"state": "stopped"} if stopped() else finished))
+            reporter.report(**({"state": "stopped"} if stopped() else finished))
         return outcome
 
 
-def plan_jobs(source: Source, data: Data, setting: Setting, wanted: Mapping[str, Sequence[str]] | None) -> list[Job]:
+def plan_jobs(
+    source: PageSource, data: Data, setting: PageSetting, requested: Mapping[str, Sequence[str]] | None
+) -> list[Job]:
     """Return what gives the answer, which has SOON; the test of structure; and what is computed after it.
 
-    `wanted` are the forms, solvers and extras for experts, None for the answer alone.
+    `requested` are the forms, solvers and extras for experts, None for the answer alone.
     """
-    forms, solvers = (("(15)",), ("low_rank",)) if wanted is None else (wanted["forms"], wanted["solvers"])
+    forms, solvers = (("(15)",), ("low_rank",)) if requested is None else (requested["forms"], requested["solvers"])
     solves = plan_solves(data, setting, forms, solvers)
-    calls = plan_extras(data, setting, solves, (STRUCTURE, *(() if wanted is None else wanted["extras"])))
+    calls = plan_extras(data, setting, solves, (STRUCTURE, *(() if requested is None else requested["extras"])))
     first, second = ({name: calls.pop(name) for name in (one,) if name in calls} for one in (CLUSTERS, STRUCTURE))
     count = int(bool(solves) and solves[0].method == "low_rank")
     outcome = Outcome(source, data, setting)
-    return [Job(outcome, solves[:count], first, SOON), Job(outcome, (), second), Job(outcome, solves[count:], calls)]
+    return [
+        Job(outcome, solves[:count], first, FIRST_RESULT_SECONDS),
+        Job(outcome, (), second),
+        Job(outcome, solves[count:], calls),
+    ]
 
 
 def compute_jobs(
-    jobs: Sequence[Job], workers: Sequence[Worker], stopped: Ask, show: Callable[[Outcome], object], tell: Tell,
-    answered: Callable[[], object],
+    jobs: Sequence[Job], workers: Sequence[Worker], stopped: StopCheck, on_outcome: Callable[[Outcome], object], on_status: StatusCallback,
+    on_first_result: Callable[[], object],
 ) -> None:  # fmt: skip
     """Compute one job after the other, all but the first in the second process; say when the first is done.
 
     A solve of the first job that ran out of time is done again, without a limit, before the last job.
     """
     first, *others, last = jobs
-    outcome = first.compute(workers[0], stopped, show, tell)
-    answered()
-    late = [run.solve for run in outcome.runs if run.result is not None and run.result.status is Status.TIME_LIMIT]
-    for job in (*others, replace(last, solves=[*late, *last.solves])):
+    outcome = first.compute(workers[0], stopped, on_outcome, on_status)
+    on_first_result()
+    timed_out = [run.solve for run in outcome.runs if run.result is not None and run.result.status is Status.TIME_LIMIT]
+    for job in (*others, replace(last, solves=[*timed_out, *last.solves])):
         if (job.solves or job.calls) and not stopped():
-            kept = () if job.solves and late else outcome.runs
-            outcome = replace(job, outcome=replace(outcome, runs=kept)).compute(workers[1], stopped, show, tell)
+            runs = () if job.solves and timed_out else outcome.runs
+            outcome = replace(job, outcome=replace(outcome, runs=runs)).compute(
+                workers[1], stopped, on_outcome, on_status
+            )
 
 
-class Reporter:
+class CallReporter:
     """Do calls in another process, and pass on lines of progress, at most one every EVERY seconds."""
 
-    def __init__(self, worker: Worker, stopped: Ask, tell: Tell, total: int) -> None:
-        self.worker, self.stopped, self.tell = worker, stopped, tell
+    def __init__(self, worker: Worker, stopped: StopCheck, on_status: StatusCallback, total: int) -> None:
+        self.worker, self.stopped, self.on_status = worker, stopped, on_status
         self.started, self.last = time.perf_counter(), 0.0
         self.line = StatusLine("", total=total, state="running")
 
-    def set(self, **values: Any) -> None:
+    def update(self, **values: Any) -> None:
         """Change the line."""
         self.line = replace(self.line, **values)
 
-    def tell_now(self, **values: Any) -> None:
+    def report(self, **values: Any) -> None:
         """Change the line and pass it on."""
         self.last = time.perf_counter() - self.started
-        self.set(seconds=self.last, **values)
-        self.tell(self.line)
+        self.update(seconds=self.last, **values)
+        self.on_status(self.line)
 
-    def call(self, name: str, call: Call) -> Answer:
+    def call(self, name: str, call: Call) -> CallResult:
         """Do a call; if its process ends, that error is the answer."""
-        self.set(doing=name, progress=None)
+        self.update(doing=name, progress=None)
         try:
-            answer = self.worker.call(call, stopped=self.poll, tell=lambda progress: self.set(progress=progress))
+            answer = self.worker.call(
+                call, stopped=self.check_stop, callback=lambda progress: self.update(progress=progress)
+            )
         except WorkerDiedError as error:
-            answer = Answer(error=error)
-        self.set(done=self.line.done + 1)
+            answer = CallResult(error=error)
+        self.update(done=self.line.done + 1)
         return answer
 
-    def poll(self) -> bool:
+    def check_stop(self) -> bool:
         """Whether to stop; called many times a second, so that it passes on the lines too."""
-        if time.perf_counter() - self.started - self.last >= EVERY:
-            self.tell_now()
+        if time.perf_counter() - self.started - self.last >= STATUS_INTERVAL_SECONDS:
+            self.report()
         return self.stopped()
 
 
-def run_solve(solve: Solve, reporter: Reporter, seconds: float | None = None) -> Run:
+def run_solve(solve: Solve, reporter: CallReporter, seconds: float | None = None) -> Run:
     """Do a solve; an error becomes a sentence."""
     if solve.call is None:
-        reporter.set(done=reporter.line.done + 1)
-        return Run(solve, says=solve.refusal)
+        reporter.update(done=reporter.line.done + 1)
+        return Run(solve, message=solve.refusal)
     call = solve.call
     if seconds is not None:
         call = replace(call, options={**call.options, "time_limit": seconds})
     try:
         answer = reporter.call(solve.name, call)
     except StoppedError:
-        last = reporter.line.progress
-        proved = "no bounds were proved by then" if last is None else f"proved by then: {describe_bracket(last)}"
-        return Run(solve, says=f"stopped before it had a solution; {proved}", interrupted=True)
-    says = "" if answer.error is None else describe_error(answer.error)
-    return Run(solve, answer.value, says, answer.warnings)
+        bounds = reporter.line.progress
+        proved = "no bounds were proved by then" if bounds is None else f"proved by then: {describe_bracket(bounds)}"
+        return Run(solve, message=f"stopped before it had a solution; {proved}", interrupted=True)
+    message = "" if answer.error is None else error_message(answer.error)
+    return Run(solve, answer.value, message, answer.warnings)
 
 
 def describe_bracket(progress: Progress) -> str:
@@ -254,59 +266,65 @@ def describe_bracket(progress: Progress) -> str:
     return f"least cost between {lower} and {upper}"
 
 
-def describe_error(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """Return an error as a sentence."""
-    return str(error) if isinstance(error, READABLE) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, USER_ERRORS) else f"{type(error).__name__}: {error}"
 
 
-def plan_extras(data: Data, setting: Setting, solves: Sequence[Solve], wanted: Sequence[str]) -> dict[str, Call]:
+def plan_extras(data: Data, setting: PageSetting, solves: Sequence[Solve], requested: Sequence[str]) -> dict[str, Call]:
     """Return the calls for those of EXTRAS that are wanted; the comparison is of these solves."""
-    names, asked = names_of(data, setting), list(wanted)
+    names, names_requested = namespace_of(data, setting), list(requested)
     if setting.n_clusters > 2:  # the comparison is one of splits in two
-        asked = [CLUSTERS, *(name for name in asked if name != "comparison")]
-    if setting.has_links:
-        asked = [name for name in asked if name not in WITHOUT_LINKS]
-    return {name: Call(evaluate, (expression_of(name, setting, solves), names)) for name in COMPUTED if name in asked}
+        names_requested = [CLUSTERS, *(name for name in names_requested if name != "comparison")]
+    if setting.has_constraints:
+        names_requested = [name for name in names_requested if name not in UNCONSTRAINED]
+    return {
+        name: Call(evaluate, (expression_of(name, setting, solves), names))
+        for name in COMPUTATIONS
+        if name in names_requested
+    }
 
 
-def plan_search(data: Data, setting: Setting) -> dict[str, Call]:
+def plan_search(data: Data, setting: PageSetting) -> dict[str, Call]:
     """Return the call that searches for the best split."""
-    return {SEARCH: Call(search_best, (data.X, setting), reports=True)}
+    return {SEARCH: Call(search_best, (data.X, setting), takes_callback=True)}
 
 
-def search_best(X: Array, setting: Setting, *, callback: Callable[[Progress], bool]) -> OptimalLabels:
+def search_best(X: Array, setting: PageSetting, *, callback: Callable[[Progress], bool]) -> OptimalLabels:
     """Search for the best split, and report the bounds not more often than they are shown."""
     start = last = time.perf_counter()
 
     def report(bounds: Bracket, nodes: int) -> bool:
         nonlocal last
         now = time.perf_counter()
-        if now - last < EVERY:
+        if now - last < STATUS_INTERVAL_SECONDS:
             return False
         last = now
         return callback(Progress(nodes, now - start, *bounds))
 
     limits: dict[str, Any] = {"tol": setting.tol, "time_limit": SEARCH_SECONDS, "callback": report}
-    return optimal_labels(X, setting.nu, setting.penalty, links=setting.links(len(X)), **limits)
+    return optimal_labels(X, setting.nu, setting.penalty, constraints=setting.constraints(len(X)), **limits)
 
 
-def expression_of(extra: str, setting: Setting, solves: Sequence[Solve]) -> str:
+def expression_of(extra: str, setting: PageSetting, solves: Sequence[Solve]) -> str:
     """Return the expression that computes one of COMPUTED; the comparison is of the solves that are not refused."""
     methods = [solve.method for solve in solves if solve.call is not None and solve.method in list_methods()]
     columns = setting.columns_option  # the model has lam of each group, the path multiplies it by their sizes
     columns += ", group_weights='size'" if setting.groups and extra != CLUSTERS else ""
-    return COMPUTED[extra][1].format(methods=[*methods, *BASELINES], links=setting.links_option, columns=columns)
+    return COMPUTATIONS[extra][1].format(
+        methods=[*methods, *BASELINE_METHODS], constraints=setting.constraints_option, columns=columns
+    )
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
     """Return the value of one of the expressions of COMPUTED."""
-    return eval(expression, {**PACKAGES, **names})
+    return eval(expression, {**PACKAGE_NAMES, **names})
 
 
-def names_of(data: Data, setting: Setting) -> dict[str, Any]:
+def namespace_of(data: Data, setting: PageSetting) -> dict[str, Any]:
     """Return what expressions may use, by name."""
     return {
         "X": data.X, "y": data.y, "names": data.names, "nu": setting.nu, "alpha": setting.alpha, "tol": setting.tol,
         "penalty": setting.penalty, "n_clusters": setting.n_clusters, "strategy": setting.strategy,
-        "groups": data.labels, "links": setting.links(len(data.X)),
+        "groups": data.labels, "constraints": setting.constraints(len(data.X)),
     }  # fmt: skip

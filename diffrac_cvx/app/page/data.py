@@ -13,9 +13,9 @@ from diffrac_cvx.datasets.tables import Table, read_frame
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array
 
-MOST_UPLOADED = 50_000_000  # bytes
-MOST_GROUPS = 12  # whose names and sizes are listed
-SIGNS = 'np.where(y > 0, "1", "-1")'  # as `two_groups`
+MAX_UPLOAD_BYTES = 50_000_000  # bytes
+MAX_LISTED_GROUPS = 12  # whose names and sizes are listed
+LABELS_CODE = 'np.where(y > 0, "1", "-1")'  # as `two_groups`
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +30,17 @@ class Data(Table):
         groups = [] if self.labels is None else zip(*np.unique(self.labels, return_counts=True), strict=True)
         sizes = [f"{name} ({count})" for name, count in groups]
         known = f"{len(sizes) or 'no'} known groups"
-        if 0 < len(sizes) <= MOST_GROUPS:
+        if 0 < len(sizes) <= MAX_LISTED_GROUPS:
             known += f": {', '.join(sizes)}"
         notes = " ".join(f"{note[0].upper()}{note[1:]}." for note in self.notes)
         return f"{self.title}: {len(self.X)} points, {len(self.names)} features, {known}. {notes}"
 
 
 @dataclass(frozen=True)
-class Planted:
+class PlantedSource:
     """Two clusters planted along a sparse direction; the parameters are those of `make_planted`."""
 
-    groups: ClassVar[str] = SIGNS  # the Python of the known groups, from what `code` defines
+    groups: ClassVar[str] = LABELS_CODE  # the Python of the known groups, from what `code` defines
     n: int = 150
     d: int = 10
     sparsity: int = 1
@@ -50,22 +50,22 @@ class Planted:
 
     def load(self) -> Data:
         """Return the planted data."""
-        made = datasets.make_planted(self.n, self.d, self.sparsity, self.imbalance, self.noise, rng=self.seed)
-        return two_groups(made.X, made.y, "made data")
+        planted = datasets.make_planted(self.n, self.d, self.sparsity, self.imbalance, self.noise, rng=self.seed)
+        return two_groups(planted.X, planted.y, "made data")
 
     def code(self) -> list[str]:
         """Return the lines of Python that define X, y (of a table perhaps None) and names."""
-        how = f"sparsity={self.sparsity}, imbalance={self.imbalance!r}, noise={self.noise!r}, rng={self.seed}"
-        return [f"X, y, v = dc.datasets.make_planted({self.n}, {self.d}, {how})", "names = None"]
+        options = f"sparsity={self.sparsity}, imbalance={self.imbalance!r}, noise={self.noise!r}, rng={self.seed}"
+        return [f"X, y, v = dc.datasets.make_planted({self.n}, {self.d}, {options})", "names = None"]
 
 
 @dataclass(frozen=True)
-class NamedSet:
+class NamedSource:
     """A data set by its name."""
 
-    groups: ClassVar[str] = SIGNS
+    groups: ClassVar[str] = LABELS_CODE
     name: str
-    scaling: str = "standardise"
+    scaling: str = "standardize"
 
     def load(self) -> Data:
         """Return the data set, or raise an error that says where its file was looked for."""
@@ -78,7 +78,7 @@ class NamedSet:
 
 
 @dataclass(frozen=True)
-class OwnTable:
+class UploadedSource:
     """A user's own table: its bytes, the name of its file, and how to read it."""
 
     groups: ClassVar[str] = "data.labels"
@@ -88,15 +88,15 @@ class OwnTable:
     drop: Sequence[str] = ()
     one_hot: Sequence[str] = ()
     missing: str = "error"
-    scaling: str = "standardise"
+    scaling: str = "standardize"
 
     def load(self) -> Data:
         """Return the table, or raise a `DataError` that names the row and the column."""
         if not self.file:
             raise DataError("choose a file with a table: one point a row, one feature a column")
         self.check_size()
-        how: dict[str, Any] = {"drop": self.drop, "one_hot": self.one_hot, "missing": self.missing}
-        table = datasets.read_table(self.content, self.label, **how, scaling=self.scaling, name=self.file)
+        options: dict[str, Any] = {"drop": self.drop, "one_hot": self.one_hot, "missing": self.missing}
+        table = datasets.read_table(self.content, self.label, **options, scaling=self.scaling, name=self.file)
         notes = table.notes
         if table.labels is not None and table.y is None:
             notes += (f"there are {len(table.classes)} known groups: as many clusters can be compared with them best",)
@@ -110,20 +110,20 @@ class OwnTable:
 
     def check_size(self) -> None:
         """Refuse a file that is larger than the page takes, whatever the browser has let through."""
-        if len(self.content) > MOST_UPLOADED:
-            sizes = f"has {len(self.content) / 1e6:.0f} MB and the page takes {MOST_UPLOADED // 10**6} MB"
+        if len(self.content) > MAX_UPLOAD_BYTES:
+            sizes = f"has {len(self.content) / 1e6:.0f} MB and the page takes {MAX_UPLOAD_BYTES // 10**6} MB"
             raise DataError(f"{self.file} {sizes}: diffrac_cvx.datasets.read_table reads it")
 
     def code(self) -> list[str]:
         """Return the lines that read the file and scale its columns."""
         name = PureWindowsPath(self.file).name
         columns = f"drop={list(self.drop)!r}, one_hot={list(self.one_hot)!r}"
-        how = f"{columns}, missing={self.missing!r}, scaling={self.scaling!r}"
-        line = f"data = dc.datasets.read_table({name!r}, {self.label!r}, {how})"
+        options = f"{columns}, missing={self.missing!r}, scaling={self.scaling!r}"
+        line = f"data = dc.datasets.read_table({name!r}, {self.label!r}, {options})"
         return [line, "X, y, names = data.X, data.y, data.names"]
 
 
-Source = Planted | NamedSet | OwnTable  # what the points are taken from
+PageSource = PlantedSource | NamedSource | UploadedSource  # what the points are taken from
 
 
 @lru_cache(maxsize=1)
@@ -132,9 +132,9 @@ def frame_of(content: bytes, file: str) -> Any:
     return read_frame(content, file)
 
 
-def values_of(source: Source, data: Data, point: int) -> dict[str, str]:
+def values_of(source: PageSource, data: Data, point: int) -> dict[str, str]:
     """Return what the table says of a point, by column, the features as they were before they were scaled."""
-    if isinstance(source, OwnTable):
+    if isinstance(source, UploadedSource):
         row = source.frame.iloc[int(data.rows[point])]
         return {str(name): str(value) for name, value in row.items()}
     return {name: f"{value:.4g}" for name, value in zip(data.names, data.X[point], strict=True)}

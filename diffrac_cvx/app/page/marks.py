@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from diffrac_cvx.app.page.answer import Answer
 from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.app.page.naming import number_clusters
+from diffrac_cvx.app.page.summary import ClusterSummary
 from diffrac_cvx.app.page.tables import principal_plane
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.plotting.canvas import apart_from_pyplot, axes_for, style_of
+from diffrac_cvx.plotting.canvas import axes_for, style_of, without_pyplot
 from diffrac_cvx.points.checks import Array
 
 Marks = tuple[tuple[int, int], ...]  # points in their order, with their labels, -1 or +1
-SIZE = (5.6, 4.3)  # inches, a hundred pixels each; a narrow page makes it smaller
-STEPS = 30  # of the power method
-FLAT = 1e-9  # variation beside the score, over all: less is none
-MOST_DRAWN = 5000  # points
-FEW = 1000  # points, which are drawn larger
-NEAR = 0.05  # of the width of the plot: a click that is farther from all points chooses none
+PLOT_SIZE = (5.6, 4.3)  # inches, a hundred pixels each; a narrow page makes it smaller
+POWER_STEPS = 30  # of the power method
+FLAT_VARIATION = 1e-9  # variation beside the score, over all: less is none
+MAX_DRAWN_POINTS = 5000  # points
+SMALL_PLOT_POINTS = 1000  # points, which are drawn larger
+CLICK_RADIUS = 0.05  # of the width of the plot: a click that is farther from all points chooses none
 
 
 def read_marks(text: str, data: Data) -> Marks:
@@ -51,7 +51,7 @@ def change_marks(marks: Marks, points: Iterable[int], label: int) -> Marks:
 
 
 @lru_cache(maxsize=2)
-def place_points(answer: Answer) -> Array:
+def place_points(answer: ClusterSummary) -> Array:
     """Return where each point is drawn, (n, 2): its score, and the direction of the largest variation beside it.
 
     Of several scores it is the plane in which these vary most.
@@ -61,33 +61,33 @@ def place_points(answer: Answer) -> Array:
         return principal_plane(answer.scores)
     X = answer.data.X - answer.data.X.mean(axis=0)
     score = answer.scores - answer.scores.mean()
-    beside = X - np.outer(score, X.T @ score) / max(float(score @ score), np.finfo(float).tiny)
+    residual = X - np.outer(score, X.T @ score) / max(float(score @ score), np.finfo(float).tiny)
     v = np.random.default_rng(0).standard_normal(X.shape[1])
-    for _ in range(STEPS):
-        v = beside.T @ (beside @ v)
+    for _ in range(POWER_STEPS):
+        v = residual.T @ (residual @ v)
         v /= max(float(np.linalg.norm(v)), np.finfo(float).tiny)
-    height = beside @ v * np.sign(v[np.argmax(np.abs(v))] or 1.0)
-    flat = np.ptp(height) <= FLAT * np.ptp(X)
+    height = residual @ v * np.sign(v[np.argmax(np.abs(v))] or 1.0)
+    flat = np.ptp(height) <= FLAT_VARIATION * np.ptp(X)
     return np.column_stack([answer.scores, answer.data.rows if flat else height])
 
 
 def drawn_points(n: int) -> np.ndarray:
-    """Return the points that are drawn, at most MOST_DRAWN."""
-    return np.unique(np.linspace(0, n - 1, min(n, MOST_DRAWN)).astype(np.int64))
+    """Return the points that are drawn, at most MAX_DRAWN_POINTS."""
+    return np.unique(np.linspace(0, n - 1, min(n, MAX_DRAWN_POINTS)).astype(np.int64))
 
 
-def draw_marks(answer: Answer, marks: Marks) -> Any:
+def draw_marks(answer: ClusterSummary, marks: Marks) -> Any:
     """Draw the points in the plane, with rings around those whose clusters are known."""
     assert answer.data is not None
     plane, clusters = place_points(answer), number_clusters(answer.labels)
     drawn = drawn_points(len(plane))
-    few = len(drawn) <= FEW
-    with apart_from_pyplot():
-        (ax,) = axes_for(None, size=SIZE)
+    is_small = len(drawn) <= SMALL_PLOT_POINTS
+    with without_pyplot():
+        (ax,) = axes_for(None, size=PLOT_SIZE)
     for k in np.unique(clusters).tolist():
         style, there = style_of(k), plane[drawn[clusters[drawn] == k]]
-        look: dict[str, Any] = {"color": style.color, "marker": style.marker, "linestyle": "none", "mew": 0.0}
-        ax.plot(*there.T, markersize=6.0 if few else 3.0, alpha=0.75 if few else 0.5, **look)
+        style_options: dict[str, Any] = {"color": style.color, "marker": style.marker, "linestyle": "none", "mew": 0.0}
+        ax.plot(*there.T, markersize=6.0 if is_small else 3.0, alpha=0.75 if is_small else 0.5, **style_options)
     points = [point for point, _ in marks]
     ring: dict[str, Any] = {"color": "k", "marker": "o", "markersize": 10.0, "markerfacecolor": "none"}
     if points:
@@ -100,15 +100,15 @@ def draw_marks(answer: Answer, marks: Marks) -> Any:
     return ax
 
 
-def points_in(selection: Any, answer: Answer, ax: Any) -> list[int]:
+def points_in(selection: Any, answer: ClusterSummary, ax: Any) -> list[int]:
     """Return the points in a box or a lasso; where there is none in a box, as after a click, the nearest point."""
     drawn = drawn_points(len(answer.labels))
     x, y = place_points(answer)[drawn].T
     inside = selection.get_mask(x, y)
     if not inside.any() and hasattr(selection, "x_min"):
         middle = (selection.x_min + selection.x_max) / 2, (selection.y_min + selection.y_max) / 2
-        across, up = ((at - centre) / np.ptp(limits) for at, centre, limits in
+        across, up = ((at - center) / np.ptp(limits) for at, center, limits in
                       zip((x, y), middle, (ax.get_xlim(), ax.get_ylim()), strict=True))  # fmt: skip
         distance = np.hypot(across, up)
-        inside[np.argmin(distance)] = distance.min() <= NEAR
+        inside[np.argmin(distance)] = distance.min() <= CLICK_RADIUS
     return [int(point) for point in drawn[inside]]

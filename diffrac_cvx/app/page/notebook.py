@@ -10,21 +10,21 @@ with app.setup:
 
     import marimo as mo
 
-    from diffrac_cvx.app.page import answer, cards, computation, controls, marks, pictures, tables
-    from diffrac_cvx.app.page.columns import guess_columns, tell_guesses
-    from diffrac_cvx.app.page.computation import READABLE, StatusLine
-    from diffrac_cvx.app.page.data import NamedSet, OwnTable, Planted
-    from diffrac_cvx.app.page.solve_choice import Setting
+    from diffrac_cvx.app.page import cards, computation, controls, marks, pictures, summary, tables
+    from diffrac_cvx.app.page.columns import describe_guesses, guess_columns
+    from diffrac_cvx.app.page.computation import USER_ERRORS, StatusLine
+    from diffrac_cvx.app.page.data import NamedSource, PlantedSource, UploadedSource
+    from diffrac_cvx.app.page.solve_choice import PageSetting
     from diffrac_cvx.app.page.views import arrange, views_for
     from diffrac_cvx.machine.processes import Worker
     from diffrac_cvx.plotting.canvas import pyplot
 
     PREFERRED = ("n_clusters", "nu", "lam", "ridge", "grouped", "nonnegative")
-    SECTIONS = ("labels", "solution", "paths", "comparison")  # the first is for all, the others for experts
+    VIEW_SECTIONS = ("labels", "solution", "paths", "comparison")  # the first is for all, the others for experts
 
     def empty_board(doing):
         found = dict.fromkeys(("outcome", "search_line", "search"))
-        return {"line": StatusLine(doing), **found, **{name: {} for name in SECTIONS}}
+        return {"line": StatusLine(doing), **found, **{name: {} for name in VIEW_SECTIONS}}
 
     def pass_on(board, shown, setters):
         for name, setter in setters.items():
@@ -61,8 +61,8 @@ def _():
 @app.cell
 def _(file, given):
     try:
-        guesses = guess_columns(OwnTable(file.contents(0), file.name(0)).frame) if file.value else {}
-    except READABLE:
+        guesses = guess_columns(UploadedSource(file.contents(0), file.name(0)).frame) if file.value else {}
+    except USER_ERRORS:
         guesses = {}  # the error is shown where the data are loaded
     own = controls.elements_of_table(given, guesses)
     return guesses, own
@@ -76,7 +76,7 @@ def _(automatic, experts, file, known, own, parameters, planted, rounding, run, 
     _others = {name: parameters.elements[name] for name in ("strategy", "tol", "alpha")}
     _switches = {"automatic": automatic, **({} if automatic.value else {"run": run}), "experts": experts}
     _methods = {**solving.elements, "rounding": rounding, **_others} if experts.value else {}
-    controls.panel(source, _inputs[source.value], _preferred, _switches, _methods)
+    controls.side_panel(source, _inputs[source.value], _preferred, _switches, _methods)
 
 
 @app.cell
@@ -86,32 +86,32 @@ def _(
     # Before a file is chosen again, what the address says of its columns is kept.
     try:
         _own = controls.table_options(own.value) if guesses else {}
-    except READABLE:
+    except USER_ERRORS:
         _own = {}  # the error is shown where the data are loaded
     _data = {"planted": planted.value, "known": known.value, "own table": _own}
     _ = look.value
     _state = {"source": source.value, "automatic": automatic.value, "rounding": rounding.value}
     _marks = remembered.get("marks", get_marks())
-    _state |= {"experts": experts.value, "marks": _marks if len(_marks) <= controls.MOST_WRITTEN else ""}
+    _state |= {"experts": experts.value, "marks": _marks if len(_marks) <= controls.MAX_MARKS_LENGTH else ""}
     _state |= {"run": remembered.get("run"), **_data[source.value], **parameters.value, **solving.value}
-    controls.write_address(_state, controls.USUAL)
+    controls.write_address(_state, controls.DEFAULTS)
 
 
 @app.cell
 def _(board, file, guesses, known, own, planted, source):
     try:
         if source.value == "planted":
-            where = Planted(**planted.value)
+            where = PlantedSource(**planted.value)
         elif source.value == "known":
-            where = NamedSet(**known.value)
+            where = NamedSource(**known.value)
         else:
             _read = controls.table_options(own.value)
-            where = OwnTable(file.contents(0) or b"", file.name(0) or "", **_read)
+            where = UploadedSource(file.contents(0) or b"", file.name(0) or "", **_read)
         data, wrong = where.load(), ""
-    except READABLE as error:
+    except USER_ERRORS as error:
         where, data, wrong = None, None, f"{error}{controls.hint(error)}"
         board.update(empty_board("nothing to compute"))  # pictures of other data would mislead
-    _says = tell_guesses(guesses, own.value["columns"]) if source.value == "own table" else ""
+    _says = describe_guesses(guesses, own.value["columns"]) if source.value == "own table" else ""
     _shown = cards.data_summary(data.summary if data else "", wrong, _says)
     mo.vstack([mo.md("# Groups in a table, with a proof"), _shown], gap=0.25)
     return data, where
@@ -142,7 +142,7 @@ def _(data, remembered):
 def _(data, get_marks):
     try:
         known_marks, wrong_marks = () if data is None else marks.read_marks(get_marks(), data), ""
-    except READABLE as error:
+    except USER_ERRORS as error:
         known_marks, wrong_marks = None, str(error)
     return known_marks, wrong_marks
 
@@ -150,9 +150,9 @@ def _(data, get_marks):
 @app.cell
 def _(data, known_marks, parameters):
     try:
-        _given = None if data is None or known_marks is None else Setting(**parameters.value, marks=known_marks)
+        _given = None if data is None or known_marks is None else PageSetting(**parameters.value, marks=known_marks)
         setting, _wrong = None if _given is None else _given.on_columns(data), ""
-    except READABLE as error:
+    except USER_ERRORS as error:
         setting, _wrong = None, str(error)
     cards.data_summary("", _wrong) if _wrong else None
     return (setting,)
@@ -218,7 +218,7 @@ def _(
             )
 
         start(work)
-        answered.wait(computation.PATIENCE)  # usually long enough, and what is below need not be drawn twice
+        answered.wait(computation.WAIT_SECONDS)  # usually long enough, and what is below need not be drawn twice
         pass_on(board, shown, setters)
 
     if asked is not None and (automatic.value or run.value):
@@ -263,7 +263,7 @@ def _():
 @app.cell
 def _(get_outcome, look, rounding, set_found, shown):
     outcome = get_outcome()
-    _found = None if outcome is None else answer.find_answer(outcome, look.value or "", rounding.value)
+    _found = None if outcome is None else summary.find_summary(outcome, look.value or "", rounding.value)
     if _found is not shown.get("found"):
         shown["found"] = _found
         set_found(_found)
@@ -274,7 +274,7 @@ def _(get_outcome, look, rounding, set_found, shown):
 def _(get_found):
     found = get_found()
     _there = found is not None and found.data is not None
-    chooser = cards.chooser_of(lambda: marks.draw_marks(found, found.marks)) if _there else None
+    chooser = cards.selection_plot(lambda: marks.draw_marks(found, found.marks)) if _there else None
     return chooser, found
 
 
@@ -332,10 +332,10 @@ def _(found, get_search, get_search_line, parameters):
 def _(board, experts, look, outcome, rounding):
     def draw(ended, _):  # in a thread, so that the page stays responsive
         k = outcome.setting.n_clusters
-        for section in SECTIONS:
+        for section in VIEW_SECTIONS:
             board[section] = arrange(board[section], section, k)
         for view in views_for(k):
-            if view.section == SECTIONS[0] or experts.value:
+            if view.section == VIEW_SECTIONS[0] or experts.value:
                 picture = pictures.draw_picture(view.name, outcome, look.value or "", rounding.value)
                 if ended():
                     return
@@ -354,7 +354,7 @@ def _(get_labels):
 @app.cell
 def _(experts, get_solution, look):
     mo.stop(not experts.value)
-    _look = f'<div class="look">{controls.row("run", look)}</div>'
+    _look = f'<div class="look">{controls.control_row("run", look)}</div>'
     cards.section("For experts: the solution, and what is proved", get_solution().values(), _look)
 
 

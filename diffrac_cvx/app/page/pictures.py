@@ -9,37 +9,37 @@ from io import BytesIO
 from threading import RLock
 from typing import Any
 
-from diffrac_cvx.app.page.answer import bounds_splits, names_of_many, round_result
 from diffrac_cvx.app.page.computation import (
     CLUSTERS,
-    COMPUTED,
-    PACKAGES,
-    WITHOUT_LINKS,
+    COMPUTATIONS,
+    PACKAGE_NAMES,
+    UNCONSTRAINED,
     Outcome,
     Run,
-    describe_error,
+    error_message,
     expression_of,
-    names_of,
+    namespace_of,
 )
 from diffrac_cvx.app.page.data import Data
-from diffrac_cvx.app.page.solve_choice import Setting
+from diffrac_cvx.app.page.solve_choice import PageSetting
+from diffrac_cvx.app.page.summary import bounds_objective, names_of_many, rounded_labels
 from diffrac_cvx.app.page.tables import stacked_html
 from diffrac_cvx.app.page.views import BY_NAME, View
 from diffrac_cvx.comparison import Comparison
-from diffrac_cvx.plotting.canvas import apart_from_pyplot
+from diffrac_cvx.plotting.canvas import without_pyplot
 from diffrac_cvx.problem.result import Status
 
-DRAWING = RLock()  # matplotlib is not safe to use from several threads
-ORIENTED = "labels = labels if labels[0] == {:g} else -labels  # which of the clusters is +1 is arbitrary"
-FINE = (Status.OPTIMAL, Status.CLOSED_FORM)  # which need no remark
+DRAWING_LOCK = RLock()  # matplotlib is not safe to use from several threads
+ORIENTATION_CODE = "labels = labels if labels[0] == {:g} else -labels  # which of the clusters is +1 is arbitrary"
+QUIET_STATUSES = (Status.OPTIMAL, Status.CLOSED_FORM)  # which need no remark
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class ViewPicture:
     """A view of an outcome: what it is drawn from and its Python, or a sentence that says why it is not drawn."""
 
     view: View
-    says: str = ""
+    message: str = ""
     lines: tuple[str, ...] = ()  # of Python, which make `figure`, a matplotlib figure, from the names
     names: Mapping[str, Any] = field(default_factory=dict)
     code: str = ""  # those lines after others that compute the names, as a file
@@ -47,45 +47,47 @@ class Picture:
 
     def execute(self) -> dict[str, Any]:
         """Execute the lines, and return all names that are then defined; `figure` is one of them."""
-        known = {**PACKAGES, **self.names}
-        exec("\n".join(self.lines), known)
-        return known
+        namespace = {**PACKAGE_NAMES, **self.names}
+        exec("\n".join(self.lines), namespace)
+        return namespace
 
     def save(self, kind: str, dpi: int = 200) -> bytes:
         """Return the figure as a file of a kind, "png" or "pdf"."""
         file = BytesIO()
-        with DRAWING, apart_from_pyplot():
+        with DRAWING_LOCK, without_pyplot():
             self.execute()["figure"].savefig(file, format=kind, dpi=dpi)
         return file.getvalue()
 
     @cached_property
     def html(self) -> str:
         """What is shown: the picture, inline, or the table."""
-        if self.says:
-            return f"<p>{escape(self.says)}</p>"
+        if self.message:
+            return f"<p>{escape(self.message)}</p>"
         if self.view.is_table:
-            with DRAWING, apart_from_pyplot():
+            with DRAWING_LOCK, without_pyplot():
                 return stacked_html(self.execute()["table"])
         # Inline: the server deletes a cell's files when the cell runs again, and the browser may still ask for them.
         png = self.save("png", dpi=110)
         return f'<img alt="{self.view.title}" src="data:image/png;base64,{b64encode(png).decode()}">'
 
 
-def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str = "kmeans_centered") -> Picture:
+def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str = "kmeans_centered") -> ViewPicture:
     """Return the picture of a view, not drawn yet: of one run, by default of the first that has a result, or of all."""
-    view, run = BY_NAME[name], outcome.run_called(run_name)
+    view, run = BY_NAME[name], outcome.run_named(run_name)
     extra = outcome.extras.get(view.of)
     if view.needs_groups and outcome.data.labels is None:
-        return Picture(view, "For these points no groups are known.")
-    if view.of in WITHOUT_LINKS and outcome.setting.has_links:
-        return Picture(view, "This cannot take known clusters of points: forget them to see it.")
-    if view.of in COMPUTED and (extra is None or isinstance(extra, str)):
-        return Picture(view, extra or "Not computed yet, or not asked for.")
-    if view.of not in COMPUTED and run is None:
-        return Picture(view, "There is no solution yet.")
-    runs = tuple(outcome.solved.values()) if view.of == "all" else () if run is None or view.of in COMPUTED else (run,)
-    bounds, links = run is not None and bounds_splits(run), outcome.setting.links_option
-    draw = tuple(line.format(bounds=bounds, links=links) for line in view.draw)
+        return ViewPicture(view, "For these points no groups are known.")
+    if view.of in UNCONSTRAINED and outcome.setting.has_constraints:
+        return ViewPicture(view, "This cannot take known clusters of points: forget them to see it.")
+    if view.of in COMPUTATIONS and (extra is None or isinstance(extra, str)):
+        return ViewPicture(view, extra or "Not computed yet, or not asked for.")
+    if view.of not in COMPUTATIONS and run is None:
+        return ViewPicture(view, "There is no solution yet.")
+    runs = (
+        tuple(outcome.solved.values()) if view.of == "all" else () if run is None or view.of in COMPUTATIONS else (run,)
+    )
+    bounds, constraints = run is not None and bounds_objective(run), outcome.setting.constraints_option
+    draw = tuple(line.format(bounds=bounds, constraints=constraints) for line in view.draw)
     code = write_code(view, draw, outcome, run, rounding)
     lines = (*view.imports, *draw)
     return cached_picture(view, lines, code, outcome.data, outcome.setting, runs, rounding, extra)
@@ -96,9 +98,9 @@ def write_code(view: View, draw: Sequence[str], outcome: Outcome, run: Run | Non
     if view.of == "all":
         solves = (f"    {run.name!r}: {run.solve.code}," for run in outcome.solved.values())
         compute = ["results = {", *solves, "}"]
-    elif view.of in COMPUTED:
+    elif view.of in COMPUTATIONS:
         expression = expression_of(view.of, outcome.setting, [run.solve for run in outcome.runs])
-        compute = [f"{COMPUTED[view.of][0]} = {expression}"]
+        compute = [f"{COMPUTATIONS[view.of][0]} = {expression}"]
         if view.of == CLUSTERS:
             order = names_of_many(outcome.data, outcome.extras[CLUSTERS]).tolist()
             compute += [f"order = np.array({order})  # the numbers of the clusters, as the page has them"]
@@ -106,9 +108,9 @@ def write_code(view: View, draw: Sequence[str], outcome: Outcome, run: Run | Non
         assert run is not None
         compute = [f"result = {run.solve.code}"]
         if any("labels" in line for line in draw):
-            compute += [f"labels = dc.rounding.{rounding}(result.F{outcome.setting.links_option})"]
-            found = round_result(run.result, rounding, outcome.data, outcome.setting)
-            compute += [] if outcome.setting.has_links else [ORIENTED.format(found[0])]
+            compute += [f"labels = dc.rounding.{rounding}(result.F{outcome.setting.constraints_option})"]
+            found = rounded_labels(run.result, rounding, outcome.data, outcome.setting)
+            compute += [] if outcome.setting.has_constraints else [ORIENTATION_CODE.format(found[0])]
     compute += [f"groups = {outcome.source.groups}"] if any("groups" in line for line in draw) else []
     lines = ["import diffrac_cvx as dc", *view.imports, "", *outcome.source.code(), *outcome.setting.code(), ""]
     lines += [*compute, "", *draw]
@@ -117,32 +119,32 @@ def write_code(view: View, draw: Sequence[str], outcome: Outcome, run: Run | Non
     return f"import numpy as np\n\n{text}" if "np." in text else text
 
 
-def draw_picture(name: str, outcome: Outcome, run_name: str, rounding: str) -> Picture:
+def draw_picture(name: str, outcome: Outcome, run_name: str, rounding: str) -> ViewPicture:
     """Return a picture that is drawn already; where that fails, a sentence takes its place."""
     picture = make_picture(name, outcome, run_name, rounding)
     try:
-        return picture if picture.html else Picture(picture.view, "There is nothing to show.")
+        return picture if picture.html else ViewPicture(picture.view, "There is nothing to show.")
     except Exception as error:  # the other views are still drawn
-        return Picture(picture.view, f"This view could not be drawn: {describe_error(error)}")
+        return ViewPicture(picture.view, f"This view could not be drawn: {error_message(error)}")
 
 
 @lru_cache(maxsize=32)
 def cached_picture(
-    view: View, lines: tuple[str, ...], code: str, data: Data, setting: Setting, runs: tuple[Run, ...], rounding: str,
+    view: View, lines: tuple[str, ...], code: str, data: Data, setting: PageSetting, runs: tuple[Run, ...], rounding: str,
     extra: Any,
-) -> Picture:  # fmt: skip
+) -> ViewPicture:  # fmt: skip
     """Return the same picture where nothing has changed; the key holds the objects that are drawn, not copies."""
-    names = {**names_of(data, setting), "results": {run.name: run.result for run in runs}}
-    if view.of in COMPUTED:
-        names[COMPUTED[view.of][0]] = extra
+    names = {**namespace_of(data, setting), "results": {run.name: run.result for run in runs}}
+    if view.of in COMPUTATIONS:
+        names[COMPUTATIONS[view.of][0]] = extra
     if view.of == CLUSTERS:
         names["order"] = names_of_many(data, extra)
     if view.of == "one":
         names["result"] = runs[0].result
-        names["labels"] = round_result(names["result"], rounding, data, setting)
+        names["labels"] = rounded_labels(names["result"], rounding, data, setting)
     of = f"{runs[0].name}: " if view.of == "one" else ""
     caption = f"{of}{data.title}, n = {len(data.X)}, d = {len(data.names)}, {setting}"
-    return Picture(view, lines=lines, names=names, code=code, caption=caption)
+    return ViewPicture(view, lines=lines, names=names, code=code, caption=caption)
 
 
 def list_remarks(outcome: Outcome) -> list[str]:
@@ -152,7 +154,7 @@ def list_remarks(outcome: Outcome) -> list[str]:
         remarks += [f"Disagreement: {sentence}" for sentence in comparison.disagreements]
         remarks += [] if comparison.disagreements else ["No disagreement beyond the proved gaps."]
         remarks += comparison.notes
-    remarks += [f"{run.name}: {run.says}" for run in outcome.runs if run.says]
+    remarks += [f"{run.name}: {run.message}" for run in outcome.runs if run.message]
     results = [(run.name, run.result) for run in outcome.runs if run.result is not None]
-    remarks += [f"{name}: {result.status}" for name, result in results if result.status not in FINE]
+    remarks += [f"{name}: {result.status}" for name, result in results if result.status not in QUIET_STATUSES]
     return remarks + list(dict.fromkeys(sentence for run in outcome.runs for sentence in run.warnings))

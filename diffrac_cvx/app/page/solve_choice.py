@@ -7,17 +7,17 @@ import numpy as np
 
 from diffrac_cvx import registry
 from diffrac_cvx.app.page.data import Data
-from diffrac_cvx.comparison import Task, relaxation_method
+from diffrac_cvx.comparison import ComparisonTask, relaxation_method
 from diffrac_cvx.datasets.groups import column_groups
 from diffrac_cvx.machine.processes import Call
-from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.problem.named_columns import find_nonnegative, penalty_on_columns
 from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.registry import MOST_ON_PAGE, RelaxationRecord
+from diffrac_cvx.registry import MAX_SIZE_ON_PAGE, RelaxationRecord
 
 
 @dataclass(frozen=True)
-class Setting:
+class PageSetting:
     """What is solved, in the words and with the defaults of `DiffracClustering`; alpha is the imbalance of (7)."""
 
     nu: float = 1.0
@@ -34,7 +34,7 @@ class Setting:
     signs: tuple[int, ...] = ()  # the numbers of those columns
     n_columns: int = 0  # how many columns there are, where groups or signs say something of them
 
-    def on_columns(self, data: Data) -> "Setting":
+    def on_columns(self, data: Data) -> "PageSetting":
         """Return the setting with the groups and the signs of the columns of data.
 
         Raises
@@ -56,23 +56,23 @@ class Setting:
         return groups + (", nonnegative=penalty.nonnegative" if self.signs else "")
 
     @property
-    def has_links(self) -> bool:
+    def has_constraints(self) -> bool:
         """Whether anything is known of points; labels of points are about two clusters."""
         return bool(self.marks) and self.n_clusters == 2
 
-    def links(self, n: int) -> Links | None:
+    def constraints(self, n: int) -> Constraints | None:
         """Return what is known of n points, None for nothing."""
-        if not self.has_links:
+        if not self.has_constraints:
             return None
-        known = np.zeros(n)
+        labels = np.zeros(n)
         for point, label in self.marks:
-            known[point] = label
-        return Links(labels=known)
+            labels[point] = label
+        return Constraints(labels=labels)
 
     @property
-    def links_option(self) -> str:
+    def constraints_option(self) -> str:
         """What calls are given in Python beside their other arguments."""
-        return ", links=links" if self.has_links else ""
+        return ", constraints=constraints" if self.has_constraints else ""
 
     @property
     def penalty(self) -> Penalty:
@@ -91,28 +91,28 @@ class Setting:
         return f"{weights}, {len(self.marks)} known" if self.marks else weights
 
     def code(self) -> list[str]:
-        """Return the lines that define nu, alpha, tol, penalty and, where they are needed, n_clusters and links."""
+        """Return the lines that define nu, alpha, tol, penalty and, where they are needed, n_clusters and constraints."""
         many = [] if self.n_clusters == 2 else [f"n_clusters, strategy = {self.n_clusters!r}, {self.strategy!r}"]
         return [
             f"nu, alpha, tol = {self.nu!r}, {self.alpha!r}, {self.tol!r}",
             *self.code_of_penalty(),
             *many,
-            *(self.code_of_links() if self.has_links else []),
+            *(self.code_of_constraints() if self.has_constraints else []),
         ]
 
     def code_of_penalty(self) -> list[str]:
         """Return the lines that define the penalty."""
-        lam, known = repr(self.lam), ""
+        lam, options = repr(self.lam), ""
         if self.groups:
-            lam, known = f"[{self.lam!r} * len(some) for some in together.values()]", ", groups=together"
-        known += f", nonnegative={list(self.signs)!r}" if self.signs else ""
+            lam, options = f"[{self.lam!r} * len(some) for some in together.values()]", ", groups=together"
+        options += f", nonnegative={list(self.signs)!r}" if self.signs else ""
         together = [f"together = dc.datasets.column_groups(data, {self.grouped!r})"] if self.groups else []
-        return [*together, f"penalty = dc.Penalty(lam={lam}, ridge={self.ridge!r}{known})"]
+        return [*together, f"penalty = dc.Penalty(lam={lam}, ridge={self.ridge!r}{options})"]
 
-    def code_of_links(self) -> list[str]:
-        """Return the lines that define links."""
+    def code_of_constraints(self) -> list[str]:
+        """Return the lines that define constraints."""
         points, labels = map(list, zip(*self.marks, strict=True))
-        return ["known = np.zeros(len(X))", f"known[{points}] = {labels}", "links = dc.Links(labels=known)"]
+        return ["known = np.zeros(len(X))", f"known[{points}] = {labels}", "constraints = dc.Constraints(labels=known)"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,60 +131,64 @@ def list_forms() -> dict[str, tuple[str, RelaxationRecord]]:
     return {record.equation: (name, record) for name, record in registry.RELAXATIONS.items()}
 
 
-def plan_solves(data: Data, setting: Setting, forms: Sequence[str], solvers: Sequence[str]) -> list[Solve]:
+def plan_solves(data: Data, setting: PageSetting, forms: Sequence[str], solvers: Sequence[str]) -> list[Solve]:
     """Return the solves of the chosen relaxations, keys of `list_forms`, by the chosen solvers, the fast ones first."""
     chosen = [form for form in list_forms() if form in forms]
     solves = [plan_fast(data, setting, by) for by in registry.fast_solvers() if by in solvers and "(15)" in forms]
     through_cvxpy = [solver for solver in registry.cvxpy_solvers() if solver in solvers]
     solves += [plan_reference(data, setting, form, solver) for form in chosen for solver in through_cvxpy]
     if not through_cvxpy:
-        says = f"is solved by {' or '.join(registry.cvxpy_solvers())}: choose one of them"
-        solves += [Solve(form, "", None, "", f"{form} {says}") for form in chosen if form != "(15)"]
+        reason = f"is solved by {' or '.join(registry.cvxpy_solvers())}: choose one of them"
+        solves += [Solve(form, "", None, "", f"{form} {reason}") for form in chosen if form != "(15)"]
     return solves
 
 
-def plan_fast(data: Data, setting: Setting, solver: str) -> Solve:
+def plan_fast(data: Data, setting: PageSetting, solver: str) -> Solve:
     """Return a solve of (15) without CVXPY."""
     record = registry.SOLVERS[solver]
-    refusal = registry.refuse_penalty(record.penalty, setting.penalty) or unasked(record.too_slow(*data.X.shape))
+    refusal = registry.explain_unsupported(record.penalty, setting.penalty) or unasked(record.too_slow(*data.X.shape))
     arguments = (data.X, setting.nu, setting.penalty)
-    known = {"links": setting.links(len(data.X))} if setting.has_links else {}
-    call = None if refusal else Call(record.run, arguments, {"tol": setting.tol, **known}, reports=True)
+    constraint_arguments = {"constraints": setting.constraints(len(data.X))} if setting.has_constraints else {}
+    call = (
+        None
+        if refusal
+        else Call(record.run, arguments, {"tol": setting.tol, **constraint_arguments}, takes_callback=True)
+    )
     options = "".join(f", {name}={value!r}" for name, value in record.options.items())
-    options += setting.links_option
+    options += setting.constraints_option
     code = f"dc.{getattr(record.function, '__name__', solver)}(X, nu=nu, penalty=penalty{options}, tol=tol)"
     return Solve(f"(15) {solver}", solver, call, code, refusal and f"{solver} cannot solve this: {refusal}")
 
 
-def plan_reference(data: Data, setting: Setting, form: str, solver: str) -> Solve:
+def plan_reference(data: Data, setting: PageSetting, form: str, solver: str) -> Solve:
     """Return a solve through CVXPY, or the reason why it is not offered."""
     name, record = list_forms()[form]
-    task = Task(
+    task = ComparisonTask(
         X=data.X, nu=setting.nu, penalty=setting.penalty, alpha=setting.alpha, tol=setting.tol,
-        links=setting.links(len(data.X)),
+        constraints=setting.constraints(len(data.X)),
     )  # fmt: skip
     refusal = reason_to_refuse(data, setting, record, solver)
-    taken = [name for name in record.takes if getattr(task, name) is not None]
-    texts = [f"{name}={name if hasattr(setting, name) else getattr(task, name)}" for name in taken]
+    parameters = [name for name in record.takes if getattr(task, name) is not None]
+    texts = [f"{name}={name if hasattr(setting, name) else getattr(task, name)}" for name in parameters]
     code = f'dc.solve(dc.{name}({", ".join(["X", *texts])}), "{solver}", tol=tol)'
     call = None if refusal else Call(relaxation_method(name, solver).run, (task,))
     return Solve(f"{form} {solver}", f"{name}/{solver}", call, code, refusal)
 
 
-def reason_to_refuse(data: Data, setting: Setting, record: RelaxationRecord, solver: str) -> str:
+def reason_to_refuse(data: Data, setting: PageSetting, record: RelaxationRecord, solver: str) -> str:
     """Return why a relaxation is not solved on the page, or nothing."""
     n, d = data.X.shape
     form, side = record.equation, record.side(n, d)
-    if record.has_points and n > MOST_ON_PAGE:
-        return f"{form} has a row for each point and takes at most {MOST_ON_PAGE} points here, not {n}"
+    if record.has_points and n > MAX_SIZE_ON_PAGE:
+        return f"{form} has a row for each point and takes at most {MAX_SIZE_ON_PAGE} points here, not {n}"
     if "penalty" in record.takes and "l1" not in record.penalty and setting.lam > 0.0:
         return f"{form} takes no sparse penalty: set lam to 0, or choose (11) or (15)"
-    if "penalty" in record.takes and (refused := registry.refuse_penalty(record.penalty, setting.penalty)):
+    if "penalty" in record.takes and (refused := registry.explain_unsupported(record.penalty, setting.penalty)):
         return f"{form} cannot be solved with this penalty: {refused}; choose (11) or (15)"
-    if setting.has_links and "links" not in record.takes:
+    if setting.has_constraints and "constraints" not in record.takes:
         return f"{form} cannot take known clusters of points: forget them, or choose (8), (11), (15) or (21)"
     by = registry.SOLVERS[solver]
-    most = min(by.most_rows_on_page, np.inf if record.has_points else MOST_ON_PAGE)
+    most = min(by.max_rows_on_page, np.inf if record.has_points else MAX_SIZE_ON_PAGE)
     if side > most:
         return f"{solver} takes a matrix of at most {most} rows here, and {form} has one of {side}"
     # The numbers of `compare`: a small matrix with a constraint for each of very many points is as slow as a large one.

@@ -14,7 +14,7 @@ class View:
     name: str  # that of its files
     section: str  # the part of the page it belongs to
     title: str
-    says: str  # what is seen, in plain words
+    description: str  # what is seen, in plain words
     draw: tuple[str, ...]  # the Python that draws it
     of: str = "one"  # "one" result, "all" results, or the name of another computation
     needs_groups: bool = False  # whether known groups are needed
@@ -29,23 +29,23 @@ class View:
     @property
     def is_table(self) -> bool:
         """Whether it is shown as a table, and is a picture only when it is saved."""
-        return self.draw[-1] == TABLE
+        return self.draw[-1] == TABLE_CODE
 
 
-TABLE = "figure = table_figure(table)"
-DIRECTION = "w = dc.certify_labels(X, labels, 0.0, nu=nu, penalty=penalty).v"
-SPLIT = "display = dc.plotting.ProjectionDisplay.from_labels(X, {}, w, kind={!r})"
-FIGURE = "figure = display.plot().figure_"
-PLANE = "plane = plane_of(model, X)"
-BRACKETS = "display = dc.plotting.BracketDisplay.from_result(*results.values(), names=list(results))"
-PATH = "display = dc.plotting.PathDisplay(path, names, X.std(axis=0))"  # coefficients per standard deviation
+TABLE_CODE = "figure = table_figure(table)"
+DIRECTION_CODE = "w = dc.certify_labels(X, labels, 0.0, nu=nu, penalty=penalty).v"
+SPLIT_CODE = "display = dc.plotting.ProjectionDisplay.from_labels(X, {}, w, kind={!r})"
+FIGURE_CODE = "figure = display.plot().figure_"
+PLANE_CODE = "plane = plane_of(model, X)"
+BRACKETS_CODE = "display = dc.plotting.BracketDisplay.from_result(*results.values(), names=list(results))"
+PATH_CODE = "display = dc.plotting.PathDisplay(path, names, X.std(axis=0))"  # coefficients per standard deviation
 
 VIEWS = (
     View(
         "direction", "labels", "What counts",
         "How much the score grows with one standard deviation of a feature.",
         (
-            DIRECTION,
+            DIRECTION_CODE,
             "display = dc.plotting.DirectionDisplay(w * X.std(axis=0), names, per_deviation=True)",
             'figure = display.plot(kind="bar" if X.shape[1] <= 20 else "stem").figure_',
         ),
@@ -54,62 +54,62 @@ VIEWS = (
     View(
         "projection", "labels", "How many points have which score",
         "The dashed line is where the scores split best in two.",
-        (DIRECTION, SPLIT.format("(labels > 0).astype(int)", "cluster"), FIGURE),
+        (DIRECTION_CODE, SPLIT_CODE.format("(labels > 0).astype(int)", "cluster"), FIGURE_CODE),
         clusters="two",
     ),
     View(
         "known_split", "labels", "The known groups on the same scores",
         "No method is given these.",
-        (DIRECTION, SPLIT.format("groups", "group"), FIGURE),
+        (DIRECTION_CODE, SPLIT_CODE.format("groups", "group"), FIGURE_CODE),
         needs_groups=True, clusters="two",
     ),
     View(
         "cluster_table", "labels", "What makes each cluster",
         "The features by which a score changes most when they grow by one standard deviation; a point is in the "
         "cluster of its largest score.",
-        ("table = cluster_table(model, X, names, order)", TABLE),
+        ("table = cluster_table(model, X, names, order)", TABLE_CODE),
         of="clusters", clusters="many", needs=("cluster_table", "table_figure"),
     ),
     View(
         "clusters_found", "labels", "The clusters",
         "The points in the plane in which the scores of the clusters vary most.",
-        (PLANE, "figure = plane_figure(plane, order[model.labels_], 'cluster')"),
+        (PLANE_CODE, "figure = plane_figure(plane, order[model.labels_], 'cluster')"),
         of="clusters", clusters="many", needs=("plane_figure", "plane_of"),
     ),
     View(
         "known_groups", "labels", "The known groups in the same plane",
         "No method is given these.",
-        (PLANE, "figure = plane_figure(plane, groups, 'group')"),
+        (PLANE_CODE, "figure = plane_figure(plane, groups, 'group')"),
         of="clusters", needs_groups=True, clusters="many", needs=("plane_figure", "plane_of"),
     ),
     View(
         "spectra", "solution", "One split, or a mixture of several",
         "Shares of the eigenvalues of the solution: one alone is one split, and the relaxation is exact.",
-        ("display = dc.plotting.SpectrumDisplay.from_result(result)", FIGURE),
+        ("display = dc.plotting.SpectrumDisplay.from_result(result)", FIGURE_CODE),
     ),
     View(
         "roundings", "solution", "Ways to read clusters from the solution",
         "Points in each cluster, the cost by Eq. (9), how much cheaper the best split can be at most, and the error "
         "against the known groups (0 the same, 1 unrelated). An asterisk marks the cheapest.",
-        ("table = rounding_table(X, result, y, nu, penalty, like=labels, bounds={bounds}{links})", TABLE),
+        ("table = rounding_table(X, result, y, nu, penalty, like=labels, bounds={bounds}{constraints})", TABLE_CODE),
         clusters="two", needs=("rounding_table", "table_figure"),
     ),
     View(
         "brackets", "solution", "The least cost, enclosed",
         "Proved bounds on the least cost, against time; those on one equation overlap.",
-        (BRACKETS, 'figure = display.plot(against="seconds").figure_'),
+        (BRACKETS_CODE, 'figure = display.plot(against="seconds").figure_'),
         of="all",
     ),
     View(
         "gaps", "solution", "Distance of the bounds",
         "Upper minus lower bound; a method stops when it is below the precision (tol).",
-        (BRACKETS, 'figure = display.plot(against="seconds", gap=True).figure_'),
+        (BRACKETS_CODE, 'figure = display.plot(against="seconds", gap=True).figure_'),
         of="all",
     ),
     View(
         "nu_path", "paths", "Other preferences for equal sizes (nu)",
         "Weights per standard deviation, cost and imbalance (0 for equal sizes) as nu grows, Eq. (14).",
-        (PATH, 'figure = display.plot(panels=["coefficients", "value", "imbalance"]).figure_'),
+        (PATH_CODE, 'figure = display.plot(panels=["coefficients", "value", "imbalance"]).figure_'),
         of="nu path",
     ),
     View(
@@ -117,7 +117,7 @@ VIEWS = (
         "From few features, left, to all: weights per standard deviation, cost, and the second eigenvalue over the "
         "first (0 for one split), Eq. (15).",
         (
-            PATH,
+            PATH_CODE,
             'first = "coefficients" if path.groups is None else "groups"',
             'figure = display.plot(panels=[first, "value", "eigenvalue_ratio"]).figure_',
         ),
@@ -127,25 +127,25 @@ VIEWS = (
         "duality", "paths", "Fixed and preferred sizes",
         "Left: the least cost q for a fixed imbalance alpha, Eq. (7). Right: for a preference nu, Eq. (8), the least "
         "of q + nu alpha. Without penalty; the band is proved.",
-        ("display = dc.plotting.DualityDisplay(duality)", FIGURE),
+        ("display = dc.plotting.DualityDisplay(duality)", FIGURE_CODE),
         of="duality",
     ),
     View(
         "comparison", "comparison", "All methods and two simple ones",
         "Values can be compared within one equation; (8), (11) and (15) are equal. The proved label gap says by how "
         "much the best split can be cheaper.",
-        ("table = comparison_table(comparison)", TABLE),
+        ("table = comparison_table(comparison)", TABLE_CODE),
         of="comparison", clusters="two", needs=("comparison_table", "table_figure"),
     ),
 )  # fmt: skip
-SEARCH = View(  # shown when the search was asked for
+SEARCH_VIEW = View(  # shown when the search was asked for
     "search", "best", "How the search closed",
     "The cost of the best split found so far and the proved lower bound on the cost of all splits, against time. The "
     "search is over when they meet within the precision (tol).",
-    ("display = dc.plotting.SearchDisplay.from_search(found)", FIGURE),
+    ("display = dc.plotting.SearchDisplay.from_search(found)", FIGURE_CODE),
     of="best split", clusters="two",
 )  # fmt: skip
-BY_NAME = {view.name: view for view in (*VIEWS, SEARCH)}
+BY_NAME = {view.name: view for view in (*VIEWS, SEARCH_VIEW)}
 
 
 def views_for(n_clusters: int) -> list[View]:

@@ -6,55 +6,55 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, scale_rows, sum_of_absolute_products
+from diffrac_cvx.points.factors import Factor, abs_gram_sum, scale_rows
 from diffrac_cvx.points.floating_point import round_up, sum_error
-from diffrac_cvx.problem.penalties.coupling import SIDE, Coupling, Expression, sizes_of
+from diffrac_cvx.problem.penalties.pair_penalty import INSIDE_BOX, Expression, PairPenalty, diagonal_scale
 
 
-class Absolute(Coupling):
+class Absolute(PairPenalty):
     """Weigh the absolute values of the entries of V."""
 
     is_box = True
 
     @cached_property
-    def box(self) -> Array:
+    def half_width(self) -> Array:
         """The largest C, (D, D): c_i c_j, not rounded up."""
-        box = np.outer(self.c, self.c) * SIDE
+        half_width = np.outer(self.c, self.c) * INSIDE_BOX
         if not self.diagonal:
-            np.fill_diagonal(box, 0.0)
-        return box
+            np.fill_diagonal(half_width, 0.0)
+        return half_width
 
-    def weighed(self, c: Array) -> "Absolute":
+    def with_weights(self, c: Array) -> "Absolute":
         return Absolute(c, diagonal=self.diagonal)
 
-    def project(self, C: Array) -> Array:
-        return np.asarray(np.clip(C, -self.box, self.box))
+    def project_safe(self, C: Array) -> Array:
+        return np.asarray(np.clip(C, -self.half_width, self.half_width))
 
-    def clip(self, C: Array) -> Array:
+    def project_inexact(self, C: Array) -> Array:
         if self.c.min(initial=1.0) == 1.0 == self.c.max(initial=1.0):  # relative to the weights: no box is made
-            np.clip(C, -SIDE, SIDE, out=C)
+            np.clip(C, -INSIDE_BOX, INSIDE_BOX, out=C)
             if not self.diagonal:
                 np.fill_diagonal(C, 0.0)
             return C
-        return np.asarray(np.clip(C, -self.box, self.box, out=C))
+        return np.asarray(np.clip(C, -self.half_width, self.half_width, out=C))
 
-    def attaining(self, V: Array, threshold: float, slack: Array) -> Array:
-        return np.where(np.abs(V) > threshold * sizes_of(V), self.box * np.sign(V), slack)
+    def subgradient(self, V: Array, threshold: float, slack: Array) -> Array:
+        return np.where(np.abs(V) > threshold * diagonal_scale(V), self.half_width * np.sign(V), slack)
 
-    def active(self, V: Array, C: Array) -> Array:
-        return np.where(np.abs(C) >= self.box * (1.0 - 1e-12), V, 0.0)
+    def zero_inactive(self, V: Array, C: Array) -> Array:
+        return np.where(np.abs(C) >= self.half_width * (1.0 - 1e-12), V, 0.0)
 
     def value(self, U: Factor) -> float:
-        return sum_of_absolute_products(scale_rows(U, self.c))
+        return abs_gram_sum(scale_rows(U, self.c))
 
-    def error_of_value(self, U: Factor) -> float:
+    def value_error_bound(self, U: Factor) -> float:
         # Entry jk is off by sum_error of |U_j||U_k|' at most, and sum_jk of that is a sum of squares over the columns.
         scaled: Any = abs(scale_rows(U, self.c))
         sums = np.asarray(scaled.sum(axis=0)).ravel()
         return round_up(sum_error(U.shape[0] + U.shape[1] + 8) * float(sums @ sums), U.shape[0] + 8)
 
-    def maximum(self, V: Array) -> float:
-        return float(np.sum(self.box * np.abs(V)))
+    def support_function(self, V: Array) -> float:
+        return float(np.sum(self.half_width * np.abs(V)))
 
     def expression(self, cp: Any, V: Any, scale: Any) -> Expression:
         bound = cp.Variable(V.shape, name="abs_V")

@@ -9,20 +9,22 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.points import Mask
-from diffrac_cvx.problem.penalties.coupling import Labels
+from diffrac_cvx.problem.penalties.pair_penalty import IndexArray
 
-FORMS = "give a label for each column, as ['a', 'a', 'b'], or the columns of each group, as {'a': [0, 1], 'b': [2]}"
-COLUMN = "columns are numbered from 0, and the offset is none of them"
+GROUP_FORMS_HINT = (
+    "give a label for each column, as ['a', 'a', 'b'], or the columns of each group, as {'a': [0, 1], 'b': [2]}"
+)
+COLUMN_HINT = "columns are numbered from 0, and the offset is none of them"
 
-Frozen = TypeVar("Frozen", bound=npt.NDArray[Any])
+AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])
 GroupsLike = npt.ArrayLike | Mapping[Any, Sequence[int]] | Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class FeatureGroups:
     """Groups of columns: the group of each column, numbered in the order of the names, and these."""
 
-    labels: Labels  # (d,)
+    labels: IndexArray  # (d,)
     names: tuple[str, ...]
 
     @property
@@ -31,7 +33,9 @@ class Groups:
         return np.bincount(self.labels, minlength=len(self.names))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Groups) and self.names == other.names and np.array_equal(self.labels, other.labels)
+        return (
+            isinstance(other, FeatureGroups) and self.names == other.names and np.array_equal(self.labels, other.labels)
+        )
 
     def __hash__(self) -> int:
         return hash((self.names, self.labels.tobytes()))
@@ -40,7 +44,7 @@ class Groups:
         return f"<{len(self.names)} groups of {len(self.labels)} columns>"
 
 
-def read_groups(groups: GroupsLike | Groups) -> Groups:
+def read_feature_groups(groups: GroupsLike | FeatureGroups) -> FeatureGroups:
     """Return groups from a label for each column, or from the columns of each group, with names or without.
 
     Raises
@@ -48,57 +52,64 @@ def read_groups(groups: GroupsLike | Groups) -> Groups:
     ParameterError
         If they overlap, miss a column, are empty, or hold what is no column.
     """
-    if isinstance(groups, Groups):
+    if isinstance(groups, FeatureGroups):
         return groups
     if isinstance(groups, Mapping):
-        return groups_of_lists(list(groups.values()), [str(name) for name in groups])
+        return groups_from_lists(list(groups.values()), [str(name) for name in groups])
     if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
-        raise ParameterError(f"groups = {groups!r} is no list; {FORMS}")
+        raise ParameterError(f"groups = {groups!r} is no list; {GROUP_FORMS_HINT}")
     items: list[Any] = list(groups)  # type: ignore[arg-type]
     if items and all(np.ndim(item) == 1 and not isinstance(item, str) for item in items):
-        return groups_of_lists(items, [f"group {g}" for g in range(len(items))])
+        return groups_from_lists(items, [f"group {g}" for g in range(len(items))])
     if not items or any(np.ndim(item) > 0 or item is None or item != item for item in items):
-        raise ParameterError(f"groups has {'no columns' if not items else 'an entry that is no label'}; {FORMS}")
+        raise ParameterError(
+            f"groups has {'no columns' if not items else 'an entry that is no label'}; {GROUP_FORMS_HINT}"
+        )
     names: dict[Any, int] = {}
     labels = np.array([names.setdefault(item, len(names)) for item in items], dtype=np.intp)
-    return Groups(frozen(labels), tuple(str(name) if isinstance(name, str) else f"group {name}" for name in names))
+    return FeatureGroups(
+        make_readonly(labels), tuple(str(name) if isinstance(name, str) else f"group {name}" for name in names)
+    )
 
 
-def groups_of_lists(lists: Sequence[Sequence[int]], names: Sequence[str]) -> Groups:
+def groups_from_lists(lists: Sequence[Sequence[int]], names: Sequence[str]) -> FeatureGroups:
     """Return groups from the columns of each."""
-    columns = [columns_of(some, f"group {name!r}") for some, name in zip(lists, names, strict=True)]
+    columns = [read_column_numbers(some, f"group {name!r}") for some, name in zip(lists, names, strict=True)]
     for some, name in zip(columns, names, strict=True):
         if not len(some):
             raise ParameterError(f"group {name!r} has no columns; leave it out")
     if not columns:
-        raise ParameterError(f"groups is empty; {FORMS}")
-    every = np.concatenate(columns)
-    found, counts = np.unique(every, return_counts=True)
-    last, few = int(found[-1]), np.arange(min(int(found[-1]), len(every) + 5) + 1)  # the first that are missing
-    for wrong, says in ((found[counts > 1], "more than one group"), (np.setdiff1d(few, found), "no group")):
+        raise ParameterError(f"groups is empty; {GROUP_FORMS_HINT}")
+    all_columns = np.concatenate(columns)
+    found, counts = np.unique(all_columns, return_counts=True)
+    last, expected = (
+        int(found[-1]),
+        np.arange(min(int(found[-1]), len(all_columns) + 5) + 1),
+    )  # the first that are missing
+    for wrong, where in ((found[counts > 1], "more than one group"), (np.setdiff1d(expected, found), "no group")):
         if len(wrong):
             listed = ", ".join(str(j) for j in wrong[:5]) + (", ..." if len(wrong) > 5 else "")
-            alone = f"a column that stands alone is a group of one, and the last column here is {last}"
-            what = "leave it in one of them" if "more" in says else alone
-            raise ParameterError(f"column {listed} is in {says}; {what}")
-    labels = np.empty(len(every), dtype=np.intp)
+            hint = f"a column that stands alone is a group of one, and the last column here is {last}"
+            remedy = "leave it in one of them" if "more" in where else hint
+            raise ParameterError(f"column {listed} is in {where}; {remedy}")
+    labels = np.empty(len(all_columns), dtype=np.intp)
     for g, some in enumerate(columns):
         labels[some] = g
-    return Groups(frozen(labels), tuple(names))
+    return FeatureGroups(make_readonly(labels), tuple(names))
 
 
-def columns_of(values: Any, what: str) -> Labels:
+def read_column_numbers(values: Any, what: str) -> IndexArray:
     """Return column numbers >= 0, or raise an error that names what is none."""
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and (array.dtype.kind not in "iuf" or np.any(array != np.floor(array)))):
-        raise ParameterError(f"{what} = {values!r} must be a list of column numbers; {COLUMN}")
+        raise ParameterError(f"{what} = {values!r} must be a list of column numbers; {COLUMN_HINT}")
     wrong = (array < 0) | (array >= 2.0**63)
     if wrong.any():
-        raise ParameterError(f"{what} has the column {array[wrong][0]!s}; {COLUMN}")
+        raise ParameterError(f"{what} has the column {array[wrong][0]!s}; {COLUMN_HINT}")
     return array.astype(np.intp)
 
 
-def read_nonnegative(nonnegative: Any) -> Labels | Mask | bool:
+def read_nonnegative(nonnegative: Any) -> IndexArray | Mask | bool:
     """Return what is known of signs: a mask, column numbers, or True for all columns.
 
     Raises
@@ -110,14 +121,14 @@ def read_nonnegative(nonnegative: Any) -> Labels | Mask | bool:
         return bool(nonnegative)
     array = np.asarray(nonnegative)
     if array.dtype.kind == "b" and array.ndim == 1:
-        return frozen(array.copy())
-    found = columns_of(nonnegative, "nonnegative")
+        return make_readonly(array.copy())
+    found = read_column_numbers(nonnegative, "nonnegative")
     if len(np.unique(found)) < len(found):
         raise ParameterError(f"nonnegative = {nonnegative!r} names a column twice")
-    return frozen(found)
+    return make_readonly(found)
 
 
-def mask_of(nonnegative: Labels | Mask | bool, d: int) -> Mask:
+def mask_of(nonnegative: IndexArray | Mask | bool, d: int) -> Mask:
     """Return which of d columns are known to be nonnegative.
 
     Raises
@@ -132,13 +143,13 @@ def mask_of(nonnegative: Labels | Mask | bool, d: int) -> Mask:
             raise ParameterError(f"nonnegative has {len(nonnegative)} entries for {d} features")
         return np.asarray(nonnegative, dtype=bool)
     if np.any(nonnegative >= d):
-        raise ParameterError(f"nonnegative names the column {nonnegative.max()} of {d} features; {COLUMN}")
+        raise ParameterError(f"nonnegative names the column {nonnegative.max()} of {d} features; {COLUMN_HINT}")
     mask = np.zeros(d, dtype=bool)
     mask[nonnegative] = True
     return mask
 
 
-def frozen(array: Frozen) -> Frozen:
+def make_readonly(array: AnyArray) -> AnyArray:
     """Return an array that cannot be written."""
     array.setflags(write=False)
     return array

@@ -14,30 +14,30 @@ import numpy as np
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, scale_rows
-from diffrac_cvx.points.floating_point import UNIT, round_up, sum_error
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import inverse_or_one, times
 from diffrac_cvx.points.points import Mask
-from diffrac_cvx.problem.penalties.coupling import SIDE, Coupling, Expression, Labels
+from diffrac_cvx.problem.penalties.pair_penalty import INSIDE_BOX, Expression, IndexArray, PairPenalty
 
-SMALL = 1e-9  # relative distance of a spectral norm from its bound, from which a block is taken to be at it
+ACTIVE_TOLERANCE = 1e-9  # relative distance of a spectral norm from its bound, from which a block is taken to be at it
 
 
-class Pair(NamedTuple):
+class BlockPairs(NamedTuple):
     """Blocks of one shape, and their places: groups of one size against groups of another."""
 
-    g: Labels  # (k,), the first groups
-    h: Labels  # (k,), the second ones
-    rows: Labels  # (k, p), coordinates of the first
-    columns: Labels  # (k, q), and of the second
-    side: Array  # (k,), w_g w_h
+    g: IndexArray  # (k,), the first groups
+    h: IndexArray  # (k,), the second ones
+    rows: IndexArray  # (k, p), coordinates of the first
+    columns: IndexArray  # (k, q), and of the second
+    bound: Array  # (k,), w_g w_h
 
-    def of(self, C: Array) -> Array:
+    def blocks_of(self, C: Array) -> Array:
         """Return these blocks of a matrix, (k, p, q)."""
         return np.asarray(C[self.rows[:, :, None], self.columns[:, None, :]])
 
-    def take(self, chosen: Mask) -> "Pair":
+    def take(self, mask: Mask) -> "BlockPairs":
         """Return some of these blocks."""
-        return Pair(self.g[chosen], self.h[chosen], self.rows[chosen], self.columns[chosen], self.side[chosen])
+        return BlockPairs(self.g[mask], self.h[mask], self.rows[mask], self.columns[mask], self.bound[mask])
 
     def put(self, C: Array, blocks: Array) -> None:
         """Write these blocks, and their mirror images."""
@@ -45,15 +45,15 @@ class Pair(NamedTuple):
         C[self.columns[:, :, None], self.rows[:, None, :]] = blocks.transpose(0, 2, 1)
 
 
-class GroupNorms(Coupling):
+class GroupNorms(PairPenalty):
     """Weigh the nuclear norms of the blocks of V between groups of coordinates; c is the same within a group."""
 
-    def __init__(self, c: Array, labels: Labels, *, diagonal: bool = False) -> None:
+    def __init__(self, c: Array, labels: IndexArray, *, diagonal: bool = False) -> None:
         super().__init__(c, diagonal=diagonal)
         self.labels = labels
 
     @cached_property
-    def groups(self) -> list[Labels]:
+    def groups(self) -> list[IndexArray]:
         """The coordinates by group."""
         order = np.argsort(self.labels, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(self.labels[order])) + 1)
@@ -64,117 +64,117 @@ class GroupNorms(Coupling):
         return np.array([self.c[group[0]] for group in self.groups])
 
     @cached_property
-    def by_size(self) -> list[Labels]:
+    def by_size(self) -> list[IndexArray]:
         """Which groups have one size, by size."""
         sizes = np.array([len(group) for group in self.groups])
         return [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[BlockPairs]:
         """The pairs of groups g < h, by the shape of their blocks."""
         found = []
         for i, some in enumerate(self.by_size):
             for others in self.by_size[i:]:
                 g, h = (index.ravel() for index in np.meshgrid(some, others, indexing="ij"))
-                apart = g < h if others is some else g != h
-                if apart.any():
-                    found.append(self.pair(g[apart], h[apart]))
+                mask = g < h if others is some else g != h
+                if mask.any():
+                    found.append(self.pair(g[mask], h[mask]))
         return found
 
     @cached_property
-    def on_diagonal(self) -> list[Pair]:
+    def diagonal_pairs(self) -> list[BlockPairs]:
         """Each group with itself, by size."""
         return [self.pair(some, some) for some in self.by_size]
 
-    def pair(self, g: Labels, h: Labels) -> Pair:
+    def pair(self, g: IndexArray, h: IndexArray) -> BlockPairs:
         """Return the blocks between groups, all of one shape."""
         rows, columns = (np.array([self.groups[k] for k in index]) for index in (g, h))
-        return Pair(g, h, rows, columns, self.weights[g] * self.weights[h])
+        return BlockPairs(g, h, rows, columns, self.weights[g] * self.weights[h])
 
-    def frobenius(self, C: Array) -> Array:
+    def frobenius_norms(self, C: Array) -> Array:
         """Return the Frobenius norms of all blocks, (G, G)."""
         return block_norms(C, self.groups)
 
-    def beyond(self, C: Array) -> Iterator[Pair]:
+    def violated(self, C: Array) -> Iterator[BlockPairs]:
         """Yield the pairs whose blocks may be beyond their bound: whose Frobenius norms are."""
-        norms = self.frobenius(C)
-        for pair in [*self.pairs, *(self.on_diagonal if self.diagonal else [])]:
-            chosen = norms[pair.g, pair.h] > pair.side * (1.0 - 1e-9)
-            if chosen.any():
-                yield pair if chosen.all() else pair.take(chosen)
+        norms = self.frobenius_norms(C)
+        for pair in [*self.pairs, *(self.diagonal_pairs if self.diagonal else [])]:
+            mask = norms[pair.g, pair.h] > pair.bound * (1.0 - 1e-9)
+            if mask.any():
+                yield pair if mask.all() else pair.take(mask)
 
-    def clear(self, C: Array) -> Array:
+    def zero_diagonal_blocks(self, C: Array) -> Array:
         """Set what is 0 in K to 0: the blocks on the diagonal, unless they count."""
         if not self.diagonal:
-            C *= self.apart
+            C *= self.different_group
         return C
 
     @cached_property
-    def apart(self) -> Array:
+    def different_group(self) -> Array:
         """1 between coordinates of different groups, (D, D)."""
         return np.asarray(self.labels[:, None] != self.labels, dtype=np.float64)
 
-    def weighed(self, c: Array) -> "GroupNorms":
+    def with_weights(self, c: Array) -> "GroupNorms":
         return GroupNorms(c, self.labels, diagonal=self.diagonal)
 
-    def project(self, C: Array) -> Array:
-        C = self.clear(np.array((C + C.T) / 2))
-        for pair in self.beyond(C):
-            pair.put(C, into_ball(pair.of(C), pair.side))
+    def project_safe(self, C: Array) -> Array:
+        C = self.zero_diagonal_blocks(np.array((C + C.T) / 2))
+        for pair in self.violated(C):
+            pair.put(C, project_spectral_ball(pair.blocks_of(C), pair.bound))
         return C
 
-    def clip(self, C: Array) -> Array:
-        self.clear(C)
-        for pair in self.beyond(C):
-            pair.put(C, clip_singular_values(pair.of(C), pair.side * SIDE))
+    def project_inexact(self, C: Array) -> Array:
+        self.zero_diagonal_blocks(C)
+        for pair in self.violated(C):
+            pair.put(C, clip_singular_values(pair.blocks_of(C), pair.bound * INSIDE_BOX))
         return C
 
-    def attaining(self, V: Array, threshold: float, slack: Array) -> Array:
+    def subgradient(self, V: Array, threshold: float, slack: Array) -> Array:
         roots = np.sqrt([max(float(np.trace(V[np.ix_(group, group)])), 1e-300) for group in self.groups])
         size = np.empty(len(V))
         for group, root, weight in zip(self.groups, roots, self.weights, strict=True):
             size[group] = weight / root
-        return self.project(slack + V * np.outer(size, size) / threshold)
+        return self.project_safe(slack + V * np.outer(size, size) / threshold)
 
-    def active(self, V: Array, C: Array) -> Array:
+    def zero_inactive(self, V: Array, C: Array) -> Array:
         V = V.copy()
         for pair in self.pairs:
-            inside = largest_singular_values(pair.of(C)) < pair.side * (1.0 - SMALL)
-            pair.put(V, np.where(inside[:, None, None], 0.0, pair.of(V)))
+            inside = largest_singular_values(pair.blocks_of(C)) < pair.bound * (1.0 - ACTIVE_TOLERANCE)
+            pair.put(V, np.where(inside[:, None, None], 0.0, pair.blocks_of(V)))
         return V
 
     def value(self, U: Factor) -> float:
-        return float(self.norms_of_blocks(scale_rows(U, self.c)).sum())
+        return float(self.nuclear_norms_of_blocks(scale_rows(U, self.c)).sum())
 
-    def norms_of_blocks(self, U: Factor) -> Array:
+    def nuclear_norms_of_blocks(self, U: Factor) -> Array:
         """Return the nuclear norms of the blocks of UU', (G, G)."""
         rows, found = dense(U), np.zeros((len(self.groups), len(self.groups)))
         norms = np.array([np.linalg.norm(rows[group]) for group in self.groups])
         if rows.shape[1] == 1:
             return np.outer(norms, norms)
-        live = np.flatnonzero(norms)
-        parts = [rows[self.groups[g]] for g in live]
+        nonzero = np.flatnonzero(norms)
+        parts = [rows[self.groups[g]] for g in nonzero]
         parts = [np.asarray(np.linalg.qr(part, mode="r")) if len(part) > part.shape[1] else part for part in parts]
         lengths = np.array([len(part) for part in parts])
-        for i, (g, part) in enumerate(zip(live, parts, strict=True)):
+        for i, (g, part) in enumerate(zip(nonzero, parts, strict=True)):
             for length in np.unique(lengths[i + 1 :]):
                 same = i + 1 + np.flatnonzero(lengths[i + 1 :] == length)
                 products = times(part, np.vstack([parts[k] for k in same]).T).reshape(len(part), len(same), -1)
-                found[g, live[same]] = found[live[same], g] = nuclear_norms(products.transpose(1, 0, 2))
+                found[g, nonzero[same]] = found[nonzero[same], g] = nuclear_norms(products.transpose(1, 0, 2))
         found[np.diag_indices(len(found))] = norms**2
         return found
 
-    def error_of_value(self, U: Factor) -> float:
+    def value_error_bound(self, U: Factor) -> float:
         rows, r = dense(scale_rows(U, self.c)), U.shape[1]
         norms = np.array([np.linalg.norm(rows[group]) for group in self.groups])
-        most = max((len(group) for group in self.groups), default=0)
+        largest = max((len(group) for group in self.groups), default=0)
         # A product, a factorisation by orthogonal columns and the singular values of a block are off by a few times
         # its size in rounding, relative to the norms of both factors; there are `most` singular values at most.
-        k = (most + 1.0) ** 0.5 * (r + 8) + (most + 1.0) ** 1.5 * 32
+        k = (largest + 1.0) ** 0.5 * (r + 8) + (largest + 1.0) ** 1.5 * 32
         return round_up(sum_error(k + len(norms)) * float(norms.sum()) ** 2, len(rows) + 8)
 
-    def maximum(self, V: Array) -> float:
-        total = 2.0 * sum(float(pair.side @ nuclear_norms(pair.of(V))) for pair in self.pairs)
+    def support_function(self, V: Array) -> float:
+        total = 2.0 * sum(float(pair.bound @ nuclear_norms(pair.blocks_of(V))) for pair in self.pairs)
         return total + float(self.c**2 @ np.diag(V)) if self.diagonal else total
 
     def expression(self, cp: Any, V: Any, scale: Any) -> Expression:
@@ -183,7 +183,7 @@ class GroupNorms(Coupling):
         larger = [group for group in self.groups if len(group) > 1]
         terms, constraints, places = [cp.sum(cp.multiply(self.c**2, cp.diag(V)))], [], []
 
-        def add(first: Labels, second: Labels, norm: Callable[[Any], Any]) -> None:
+        def add(first: IndexArray, second: IndexArray, norm: Callable[[Any], Any]) -> None:
             if self.c[first].any() and self.c[second].any():
                 block = cp.Variable((len(first), len(second)))
                 constraints.append(block == V[first, :][:, second])
@@ -192,7 +192,7 @@ class GroupNorms(Coupling):
 
         for i, group in enumerate(larger):
             w = float(self.c[group[0]])
-            add(singles, group, partial(norms_of_rows, cp, w * self.c[singles]))
+            add(singles, group, partial(weighted_norm_sum, cp, w * self.c[singles]))
             for other in larger[i + 1 :]:
                 add(group, other, partial(nuclear_norm, cp, w * float(self.c[other[0]])))
         if len(singles) > 1:
@@ -210,7 +210,7 @@ class GroupNorms(Coupling):
         return Expression(scale * cp.sum(cp.hstack(terms)), constraints, multiplier)
 
 
-def norms_of_rows(cp: Any, weights: Array, block: Any) -> Any:
+def weighted_norm_sum(cp: Any, weights: Array, block: Any) -> Any:
     """Return the weighed sum of the norms of the rows of a CVXPY matrix."""
     return weights @ cp.norm(block, 2, axis=1)
 
@@ -220,7 +220,7 @@ def nuclear_norm(cp: Any, weight: float, block: Any) -> Any:
     return weight * cp.normNuc(block)
 
 
-def block_norms(C: Array, groups: list[Labels]) -> Array:
+def block_norms(C: Array, groups: list[IndexArray]) -> Array:
     """Return the Frobenius norms of the blocks of a matrix, (G, G)."""
     order = np.concatenate(groups)
     starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
@@ -228,22 +228,22 @@ def block_norms(C: Array, groups: list[Labels]) -> Array:
     return np.asarray(np.sqrt(np.add.reduceat(np.add.reduceat(squares, starts, axis=0), starts, axis=1)))
 
 
-def clip_singular_values(blocks: Array, side: Array) -> Array:
+def clip_singular_values(blocks: Array, bound: Array) -> Array:
     """Return blocks, (k, p, q), with singular values above a side made equal to it, nearly; few of them are exact."""
     if blocks.shape[1] > blocks.shape[2]:
-        return clip_singular_values(blocks.transpose(0, 2, 1), side).transpose(0, 2, 1)
+        return clip_singular_values(blocks.transpose(0, 2, 1), bound).transpose(0, 2, 1)
     values, Q = np.linalg.eigh(blocks @ blocks.transpose(0, 2, 1))
     sizes = np.sqrt(np.maximum(values, 0.0))
-    shares = np.minimum(1.0, side[:, None] * inverse_or_one(sizes))
-    return np.asarray((Q * shares[:, None, :]) @ (Q.transpose(0, 2, 1) @ blocks))
+    factors = np.minimum(1.0, bound[:, None] * inverse_or_one(sizes))
+    return np.asarray((Q * factors[:, None, :]) @ (Q.transpose(0, 2, 1) @ blocks))
 
 
-def into_ball(blocks: Array, side: Array) -> Array:
+def project_spectral_ball(blocks: Array, bound: Array) -> Array:
     """Return nearly the nearest blocks, (k, p, q), of spectral norm at most a side, rounding counted."""
-    blocks = clip_singular_values(blocks, side * SIDE)
-    most = largest_singular_values(blocks)
-    inside = side * (SIDE - 4.0 * UNIT * min(blocks.shape[1:]) ** 0.5)  # the product is rounded
-    return np.asarray(blocks * np.where(most > inside, inside / np.maximum(most, 1e-300), 1.0)[:, None, None])
+    blocks = clip_singular_values(blocks, bound * INSIDE_BOX)
+    norms = largest_singular_values(blocks)
+    inside = bound * (INSIDE_BOX - 4.0 * UNIT_ROUNDOFF * min(blocks.shape[1:]) ** 0.5)  # the product is rounded
+    return np.asarray(blocks * np.where(norms > inside, inside / np.maximum(norms, 1e-300), 1.0)[:, None, None])
 
 
 def largest_singular_values(blocks: Array) -> Array:

@@ -9,54 +9,59 @@ import numpy as np
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
-from diffrac_cvx.points.floating_point import UNIT, sum_error
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, inverse_or_one, momentum, times
 from diffrac_cvx.points.points import Mask
 from diffrac_cvx.problem.penalties.absolute import Absolute
-from diffrac_cvx.problem.penalties.coupling import Coupling, Expression, sizes_of
+from diffrac_cvx.problem.penalties.pair_penalty import Expression, PairPenalty, diagonal_scale
 
-NEARLY = 1e-8  # of the norms of two rows, below which a negative product is taken for rounding
-ROUNDS, SETTLED = 300, 1e-12  # of projections on two sets in turn, and the relative change that ends them
+NEGATIVE_TOLERANCE = 1e-8  # of the norms of two rows, below which a negative product is taken for rounding
+MAX_SPLIT_STEPS, SPLIT_TOLERANCE = (
+    300,
+    1e-12,
+)  # of projections on two sets in turn, and the relative change that ends them
 
 
-class Signs(Coupling):
+class SignConstraints(PairPenalty):
     """Add V_jk >= 0 for the pairs of some coordinates to another penalty."""
 
-    def __init__(self, base: Coupling, nonnegative: Mask) -> None:
+    def __init__(self, base: PairPenalty, nonnegative: Mask) -> None:
         super().__init__(base.c, diagonal=base.diagonal)
         self.base, self.nonnegative, self.is_box = base, nonnegative, base.is_box
-        self.last: Array | None = None  # of the splits of C, where the next one starts
-        self.chosen = np.flatnonzero(nonnegative)
-        self.pairs = np.outer(nonnegative, nonnegative)
-        np.fill_diagonal(self.pairs, False)
+        self.warm_start: Array | None = None  # of the splits of C, where the next one starts
+        self.indices = np.flatnonzero(nonnegative)
+        self.pair_mask = np.outer(nonnegative, nonnegative)
+        np.fill_diagonal(self.pair_mask, False)
 
     @property
-    def reference(self) -> Array:
+    def reference_weights(self) -> Array:
         return np.where(self.nonnegative & (self.c == 0.0), 1.0, self.c)
 
     @property
-    def relative(self) -> "Signs":
-        return self.weighed(np.where(self.nonnegative & (self.c == 0.0), 0.0, 1.0))
+    def relative(self) -> "SignConstraints":
+        return self.with_weights(np.where(self.nonnegative & (self.c == 0.0), 0.0, 1.0))
 
-    def weighed(self, c: Array) -> "Signs":
-        return Signs(self.base.weighed(c), self.nonnegative)
+    def with_weights(self, c: Array) -> "SignConstraints":
+        return SignConstraints(self.base.with_weights(c), self.nonnegative)
 
     @property
-    def parts(self) -> list[Coupling]:
+    def parts(self) -> list[PairPenalty]:
         """Penalties with multipliers of their own, whose sum is C: one where that is a box."""
-        return [self] if self.is_box else [self.base, Signs(Absolute(np.zeros(len(self.c))), self.nonnegative)]
+        return (
+            [self] if self.is_box else [self.base, SignConstraints(Absolute(np.zeros(len(self.c))), self.nonnegative)]
+        )
 
-    def project(self, C: Array) -> Array:
-        rest = self.split(C)
-        inner = self.base.project(C - rest)
-        rest = self.negative(C - inner)
+    def project_safe(self, C: Array) -> Array:
+        nonpositive = self.split(C)
+        inner = self.base.project_safe(C - nonpositive)
+        nonpositive = self.negative_part(C - inner)
         # Rounding of the sum may not leave less than nothing to be taken off.
-        return np.asarray(inner + np.where(-rest > 8.0 * UNIT * np.abs(inner), rest, 0.0))
+        return np.asarray(inner + np.where(-nonpositive > 8.0 * UNIT_ROUNDOFF * np.abs(inner), nonpositive, 0.0))
 
-    def clip(self, C: Array) -> Array:
-        rest = self.split(C)
-        inner = self.base.clip(C - rest)
-        np.add(inner, self.negative(C - inner), out=C)
+    def project_inexact(self, C: Array) -> Array:
+        nonpositive = self.split(C)
+        inner = self.base.project_inexact(C - nonpositive)
+        np.add(inner, self.negative_part(C - inner), out=C)
         return C
 
     def split(self, C: Array) -> Array:
@@ -64,61 +69,63 @@ class Signs(Coupling):
 
         By accelerated projected gradient steps, from where the last split ended; a box needs none.
         """
-        rest = self.negative(C - self.base.clip(C.copy()))
+        nonpositive = self.negative_part(C - self.base.project_inexact(C.copy()))
         if self.is_box:
-            return rest
-        rest = rest if self.last is None else self.last
-        ahead, t, scale = rest, 1.0, float(np.abs(C).max(initial=0.0))
-        for _ in range(ROUNDS):
-            before = rest
-            rest = self.negative(C - self.base.clip(C - ahead))
-            step = rest - before
-            if float(np.abs(rest - ahead).max(initial=0.0)) <= SETTLED * scale:
+            return nonpositive
+        nonpositive = nonpositive if self.warm_start is None else self.warm_start
+        extrapolated, t, scale = nonpositive, 1.0, float(np.abs(C).max(initial=0.0))
+        for _ in range(MAX_SPLIT_STEPS):
+            previous = nonpositive
+            nonpositive = self.negative_part(C - self.base.project_inexact(C - extrapolated))
+            step = nonpositive - previous
+            if float(np.abs(nonpositive - extrapolated).max(initial=0.0)) <= SPLIT_TOLERANCE * scale:
                 break
-            t, weight = momentum(t) if np.vdot(rest - ahead, step) >= 0.0 else (1.0, 0.0)
-            ahead = rest + weight * step
-        self.last = rest
-        return rest
+            t, weight = momentum(t) if np.vdot(nonpositive - extrapolated, step) >= 0.0 else (1.0, 0.0)
+            extrapolated = nonpositive + weight * step
+        self.warm_start = nonpositive
+        return nonpositive
 
-    def negative(self, C: Array) -> Array:
+    def negative_part(self, C: Array) -> Array:
         """Return the negative part of the entries of the pairs, 0 elsewhere."""
-        return np.where(self.pairs, np.minimum(C, 0.0), 0.0)
+        return np.where(self.pair_mask, np.minimum(C, 0.0), 0.0)
 
-    def attaining(self, V: Array, threshold: float, slack: Array) -> Array:
-        above = self.pairs & (V <= threshold * sizes_of(V))
-        return self.project(np.where(above, slack, self.base.attaining(np.where(above, 0.0, V), threshold, slack)))
+    def subgradient(self, V: Array, threshold: float, slack: Array) -> Array:
+        above = self.pair_mask & (V <= threshold * diagonal_scale(V))
+        return self.project_safe(
+            np.where(above, slack, self.base.subgradient(np.where(above, 0.0, V), threshold, slack))
+        )
 
-    def active(self, V: Array, C: Array) -> Array:
-        inner = self.base.project(C)
-        kept = self.base.active(V, inner)
-        return np.where(self.pairs & ((C < inner) | (kept < 0.0)), 0.0, kept)
+    def zero_inactive(self, V: Array, C: Array) -> Array:
+        inner = self.base.project_safe(C)
+        thresholded = self.base.zero_inactive(V, inner)
+        return np.where(self.pair_mask & ((C < inner) | (thresholded < 0.0)), 0.0, thresholded)
 
     def value(self, U: Factor) -> float:
         return self.base.value(U)
 
-    def maximum(self, V: Array) -> float:
-        return self.base.maximum(V)
+    def support_function(self, V: Array) -> float:
+        return self.base.support_function(V)
 
-    def feasible(self, U: Factor) -> Factor:
+    def make_feasible(self, U: Factor) -> Factor:
         """Return a factor whose entries of the pairs are nonnegative, rounding counted, by little more of the diagonal.
 
         What is negative is added to both entries of a pair, and its size to the diagonal; one more column takes care of
         rounding.
         """
-        if self.is_allowed(U):
+        if self.is_feasible(U):
             return U
-        lacking, sizes = self.lacking(U)
-        if lacking > NEARLY:
+        deficit, sizes = self.deficit(U)
+        if deficit > NEGATIVE_TOLERANCE:
             U = self.without_negative(dense(U))
-            lacking, sizes = self.lacking(U)
+            deficit, sizes = self.deficit(U)
         column = np.zeros((U.shape[0], 1))
-        column[self.chosen, 0] = np.sqrt(lacking * (1.0 + 64.0 * UNIT)) * sizes
+        column[self.indices, 0] = np.sqrt(deficit * (1.0 + 64.0 * UNIT_ROUNDOFF)) * sizes
         return np.hstack([dense(U), column])
 
     def without_negative(self, U: Array) -> Array:
         """Return a factor of UU' + N + Diag(sum_k N_jk) >= 0, N the negative part of the pairs."""
         V = times(U, U.T)
-        N = -self.negative(V)
+        N = -self.negative_part(V)
         V += N
         V[np.diag_indices(len(V))] += N.sum(axis=0)
         scale = inverse_or_one(np.sqrt(np.diag(V)))
@@ -129,35 +136,35 @@ class Signs(Coupling):
         except np.linalg.LinAlgError:
             return U
 
-    def lacking(self, U: Factor) -> tuple[float, Array]:
+    def deficit(self, U: Factor) -> tuple[float, Array]:
         """Return by how much an entry of the pairs may be negative, over the norms of its rows, and these norms."""
-        rows = dense(U[self.chosen])
+        rows = dense(U[self.indices])
         sizes = np.sqrt(np.sum(rows**2, axis=1))
         unit = rows * inverse_or_one(sizes)[:, None]
         least = float(np.min(times(unit, unit.T), initial=0.0))
         return max(-least, 0.0) + 4.0 * sum_error(U.shape[1] + 8), sizes
 
-    def error_of_value(self, U: Factor) -> float:
-        return self.base.error_of_value(U) if self.is_allowed(U) else np.inf
+    def value_error_bound(self, U: Factor) -> float:
+        return self.base.value_error_bound(U) if self.is_feasible(U) else np.inf
 
-    def is_allowed(self, U: Factor) -> bool:
+    def is_feasible(self, U: Factor) -> bool:
         """Whether the entries of the pairs are proved to be nonnegative."""
-        rows = dense(U[self.chosen])
+        rows = dense(U[self.indices])
         if np.all(rows >= 0.0):
             return True
         sizes = np.sqrt(np.sum(rows**2, axis=1))
         return bool(np.all(times(rows, rows.T) >= sum_error(rows.shape[1] + 8) * np.outer(sizes, sizes)))
 
     def expression(self, cp: Any, V: Any, scale: Any) -> Expression:
-        known = V[self.chosen, :][:, self.chosen] >= 0
-        without = Expression(cp.Constant(0.0), [], self.zero)
-        base = self.base.expression(cp, V, scale) if self.c.any() else without
+        constraint = V[self.indices, :][:, self.indices] >= 0
+        zero = Expression(cp.Constant(0.0), [], self.zero)
+        base = self.base.expression(cp, V, scale) if self.c.any() else zero
 
         def multiplier() -> Array | None:
             C = base.multiplier()
-            if C is None or known.dual_value is None:
+            if C is None or constraint.dual_value is None:
                 return None
-            C[np.ix_(self.chosen, self.chosen)] -= np.asarray(known.dual_value)
+            C[np.ix_(self.indices, self.indices)] -= np.asarray(constraint.dual_value)
             return C
 
-        return Expression(base.value, [*base.constraints, known], multiplier)
+        return Expression(base.value, [*base.constraints, constraint], multiplier)

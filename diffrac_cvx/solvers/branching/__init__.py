@@ -1,4 +1,4 @@
-"""Branch and bound on links: labels that are proved optimal."""
+"""Branch and bound on constraints: labels that are proved optimal."""
 
 from diffrac_cvx.solvers.branching.optimal import OptimalLabels, optimal_labels
 

@@ -15,25 +15,29 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.proof import bounds_of_groups
+from diffrac_cvx.certificates.proof import grouped_bounds
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.links import Groups
+from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.solvers.branching.search import Search, cost_of_signs
+from diffrac_cvx.solvers.branching.branch_and_bound import BranchAndBound, branching_scores
 
-AT_ONCE = 32  # nodes that are solved together
-ENTRIES = 5e8  # products of rows, for nodes solved together, which take a fraction of a second
-APART = 4  # times as many are taken where an executor solves them, in parts of PART children
-PART = 16
-STEPS, ROOT_STEPS = 40, 400  # of the iteration, at most
-CHECKED = 3  # steps between looks at the bounds
-LENGTH = 1.5  # of a step, in units of the fixed-point step
-CLOSE = 0.15  # of what is missing to the goal, below which the gap of a node that cannot reach it is narrow enough
-SLIGHT = 1e-5  # change of a child's start
-FLOOR = 1e-9  # of the mean energy, below which u = 1/sqrt(q) does not grow
-STARTS, ALTERNATIONS, IMPROVED = 500, 8, 5  # roundings of the root, their alternations, those improved to the end
-PROMISING = 1e-3  # labels that cost this much more than the best are improved by single changes
+BATCH_SIZE = 32  # nodes that are solved together
+MAX_PRODUCT_ENTRIES = 5e8  # products of rows, for nodes solved together, which take a fraction of a second
+EXECUTOR_FACTOR = 4  # times as many are taken where an executor solves them, in parts of PART children
+TASK_SIZE = 16
+MAX_STEPS, MAX_ROOT_STEPS = 40, 400  # of the iteration, at most
+CHECK_INTERVAL = 3  # steps between looks at the bounds
+STEP_LENGTH = 1.5  # of a step, in units of the fixed-point step
+GAP_RATIO = 0.15  # of what is missing to the goal, below which the gap of a node that cannot reach it is narrow enough
+PERTURBATION = 1e-5  # change of a child's start
+QUADRATIC_FORM_FLOOR = 1e-9  # of the mean energy, below which u = 1/sqrt(q) does not grow
+ROOT_STARTS, ROOT_ALTERNATIONS, N_IMPROVED = (
+    500,
+    8,
+    5,
+)  # roundings of the root, their alternations, those improved to the end
+PROMISING_MARGIN = 1e-3  # labels that cost this much more than the best are improved by single changes
 
 
 class Node(NamedTuple):
@@ -47,14 +51,14 @@ class Node(NamedTuple):
     U: npt.NDArray[np.float32]
 
 
-class Solved(NamedTuple):
+class NodeSolutions(NamedTuple):
     """Relaxations of k nodes: proved lower bounds, and factors U."""
 
     lower: Array
     U: Array
 
 
-class Sums(NamedTuple):
+class NodeSums(NamedTuple):
     """Of k nodes: M = sum of u r r' at u = 1/sqrt(q), the sum of sqrt(q), and sqrt(q) of all rows and of a."""
 
     M: Array
@@ -63,54 +67,54 @@ class Sums(NamedTuple):
     q_fixed: Array
 
 
-class Rows:
+class RowProducts:
     """Rows r_g, shape (m, D), and sums over them for many nodes at a time: free (k, m) says which are not fixed."""
 
     def __init__(self, R: Array) -> None:
         self.R, self.size = R, R.shape[1]
         self.upper = np.triu_indices(self.size)
-        self.twice = np.where(self.upper[0] == self.upper[1], 1.0, 2.0)
-        entries = len(R) * len(self.twice)
+        self.multiplicity = np.where(self.upper[0] == self.upper[1], 1.0, 2.0)
+        entries = len(R) * len(self.multiplicity)
         require_memory(8.0 * entries, f"the products of {len(R)} rows in {self.size} dimensions", "take fewer columns")
         self.products = np.ascontiguousarray((R[:, self.upper[0]] * R[:, self.upper[1]]).T)
 
-    def __reduce__(self) -> tuple[type["Rows"], tuple[Array]]:
+    def __reduce__(self) -> tuple[type["RowProducts"], tuple[Array]]:
         """Travel without the products, which are quicker to make than to send."""
-        return Rows, (self.R,)
+        return RowProducts, (self.R,)
 
-    def energies(self, U: Array) -> Array:
+    def sqrt_quadratic_forms(self, U: Array) -> Array:
         """Return sqrt(r_g'UU'r_g), shape (k, m)."""
         V = U @ U.transpose(0, 2, 1)
-        q = (V[:, self.upper[0], self.upper[1]] * self.twice) @ self.products
+        q = (V[:, self.upper[0], self.upper[1]] * self.multiplicity) @ self.products
         return np.asarray(np.sqrt(np.maximum(q, 1e-300)))
 
-    def moments(self, u: Array) -> Array:
+    def weighted_grams(self, u: Array) -> Array:
         """Return sum_g u_g r_g r_g', shape (k, D, D)."""
         M = np.empty((len(u), self.size, self.size))
         M[:, self.upper[0], self.upper[1]] = M[:, self.upper[1], self.upper[0]] = u @ self.products.T
         return M
 
-    def sums(self, free: Array, a: Array, U: Array, floor: float = 0.0) -> Sums:
+    def sums(self, free: Array, a: Array, U: Array, floor: float = 0.0) -> NodeSums:
         """Return the sums of nodes at their factors; energies are kept above floor times their mean."""
-        q = self.energies(U)
+        q = self.sqrt_quadratic_forms(U)
         q_fixed = np.sqrt(np.maximum(np.sum(np.einsum("kd,kdr->kr", a, U) ** 2, axis=1), 1e-300))
         if floor:
             mean = ((free * q).sum(axis=1) + q_fixed) / (free.sum(axis=1) + 1.0)
             q, q_fixed = np.maximum(q, floor * mean[:, None]), np.maximum(q_fixed, floor * mean)
-        M = self.moments(free / q) + a[:, :, None] * (a / q_fixed[:, None])[:, None, :]
-        return Sums(M, (free * q).sum(axis=1) + q_fixed, q, q_fixed)
+        M = self.weighted_grams(free / q) + a[:, :, None] * (a / q_fixed[:, None])[:, None, :]
+        return NodeSums(M, (free * q).sum(axis=1) + q_fixed, q, q_fixed)
 
 
-class Tree(Search):
+class Tree(BranchAndBound):
     """The search without an l1 part.
 
     Parameters
     ----------
     problem : DirectionProblem
         The problem of the points without an l1 part.
-    groups : Groups
+    chunklets : Groups
         The groups of the points.
-    count : int
+    n_chunklets : int
         How many groups there are; some may have no points of positive weight.
     tol : float
         By how much the best labels may be beaten.
@@ -123,117 +127,120 @@ class Tree(Search):
     def __init__(
         self,
         problem: DirectionProblem,
-        groups: Groups,
-        count: int,
+        chunklets: Chunklets,
+        n_chunklets: int,
         tol: float,
         executor: Executor | None = None,
         *,
         is_varied: bool = True,
     ) -> None:
-        super().__init__(tol, count, executor)
+        super().__init__(tol, n_chunklets, executor)
         n = len(problem.X)
-        shares = np.full(n, 1.0 / n) if problem.counts is None else problem.counts / n
-        S = scipy.sparse.csr_array((groups.sign, (groups.owner, np.arange(n))), shape=(count, n))
-        self.problem, self.rows = problem, Rows(np.asarray(S @ problem.X.array()) / n)
-        self.shares = np.asarray(abs(S) @ shares)
+        weights = np.full(n, 1.0 / n) if problem.counts is None else problem.counts / n
+        S = scipy.sparse.csr_array((chunklets.sign, (chunklets.membership, np.arange(n))), shape=(n_chunklets, n))
+        self.problem, self.rows = problem, RowProducts(np.asarray(S @ problem.X.array()) / n)
+        self.weights = np.asarray(abs(S) @ weights)
         self.is_varied = is_varied
 
     @property
-    def bytes_of_node(self) -> float:
+    def node_bytes(self) -> float:
         return float(4 * self.rows.size**2 + 8 * self.rows.size + 400)
 
-    def begin(self) -> None:
+    def solve_root(self) -> None:
         """Solve the root: the sign of its heaviest row is free to choose."""
-        self.keep_labels(self.signs)
+        self.try_labels(self.signs)
         if self.rows.size == 0:  # all labels cost 1, if the data are constant, and not only up to rounding
-            self.root = self.closed = 0.0 if self.is_varied else 1.0
+            self.root_bound = self.closed_bound = 0.0 if self.is_varied else 1.0
             return
         R, rng = self.rows.R, np.random.default_rng(0)
         heaviest = int(np.argmax(np.sum(R**2, axis=1)))
         free, a = np.ones((1, len(R))), R[heaviest][None, :]
         free[0, heaviest] = 0.0
         start = 0.3 * rng.standard_normal((1, self.rows.size, self.rows.size))
-        solved = self.solve(free, a, start, np.inf, ROOT_STEPS)
-        count = IMPROVED if self.watch.is_over else STARTS
+        solved = self.solve(free, a, start, np.inf, MAX_ROOT_STEPS)
+        count = N_IMPROVED if self.timer.is_over else ROOT_STARTS
         y = np.where(rng.standard_normal((count, self.rows.size)) @ solved.U[0].T @ R.T >= 0.0, 1.0, -1.0)
-        for _ in range(ALTERNATIONS):
-            if self.watch.is_over:
+        for _ in range(ROOT_ALTERNATIONS):
+            if self.timer.is_over:
                 break
             y = np.where((y @ R) @ R.T >= 0.0, 1.0, -1.0)
-        for i in np.argsort(-np.sum((y @ R) ** 2, axis=1))[:IMPROVED]:
-            self.improve(y[i])
-        self.root = max(float(solved.lower[0]), 0.0)
+        for i in np.argsort(-np.sum((y @ R) ** 2, axis=1))[:N_IMPROVED]:
+            self.local_search(y[i])
+        self.root_bound = max(float(solved.lower[0]), 0.0)
         fixed, signs = np.array([heaviest], dtype=np.int32), np.ones(1, dtype=np.int8)
-        self.open = [Node(self.root, 0, fixed, signs, a[0], solved.U[0].astype(np.float32))]
-        self.nodes = 1
+        self.open_nodes = [Node(self.root_bound, 0, fixed, signs, a[0], solved.U[0].astype(np.float32))]
+        self.n_nodes = 1
 
     def branch(self) -> None:
-        chosen = self.take(AT_ONCE if self.executor is None else APART * AT_ONCE)
+        chosen = self.pop_nodes(BATCH_SIZE if self.executor is None else EXECUTOR_FACTOR * BATCH_SIZE)
         free = np.ones((len(chosen), len(self.rows.R)))
         for i, node in enumerate(chosen):
             free[i, node.fixed] = 0.0
         a, U = np.array([node.a for node in chosen]), np.array([node.U for node in chosen], dtype=np.float64)
-        row = np.repeat(self.row_to_fix(free, a, U), 2)
+        row = np.repeat(self.branching_rows(free, a, U), 2)
         sign = np.tile([1.0, -1.0], len(chosen))
         free, a, U = (np.repeat(part, 2, axis=0) for part in (free, a, U))
         free[np.arange(len(row)), row] = 0.0
         a += sign[:, None] * self.rows.R[row]
-        noise = np.random.default_rng(self.nodes).standard_normal(U.shape)
-        solved = self.solve(free, a, U * (1.0 + SLIGHT * noise), self.goal, STEPS)
-        self.nodes += len(row)
+        noise = np.random.default_rng(self.n_nodes).standard_normal(U.shape)
+        solved = self.solve(free, a, U * (1.0 + PERTURBATION * noise), self.cutoff, MAX_STEPS)
+        self.n_nodes += len(row)
         parents = [node for node in chosen for _ in range(2)]
         self.round(parents, row, sign, free, a, solved.U)
         for i, node in enumerate(parents):
             lower = max(float(solved.lower[i]), node.lower)
-            if lower >= self.goal or not free[i].any():  # what is fixed whole is as exact as rounding allows
-                self.closed = min(self.closed, lower)
+            if lower >= self.cutoff or not free[i].any():  # what is fixed whole is as exact as rounding allows
+                self.closed_bound = min(self.closed_bound, lower)
                 continue
             fixed, signs = np.append(node.fixed, np.int32(row[i])), np.append(node.signs, np.int8(sign[i]))
-            number = self.nodes + i
-            heapq.heappush(self.open, Node(lower, number, fixed, signs, a[i], solved.U[i].astype(np.float32)))
+            number = self.n_nodes + i
+            heapq.heappush(self.open_nodes, Node(lower, number, fixed, signs, a[i], solved.U[i].astype(np.float32)))
 
     @property
-    def at_once(self) -> int:
-        return max(min(AT_ONCE, int(ENTRIES / (self.rows.products.size + 1))), 1)
+    def batch_size(self) -> int:
+        return max(min(BATCH_SIZE, int(MAX_PRODUCT_ENTRIES / (self.rows.products.size + 1))), 1)
 
-    def reference(self, known: int) -> int:
-        return known if known >= 0 else int(np.argmax(np.sum(self.rows.R**2, axis=1)))
+    def reference(self, labeled: int) -> int:
+        return labeled if labeled >= 0 else int(np.argmax(np.sum(self.rows.R**2, axis=1)))
 
-    def bounds_beside(self, reference: int, groups: npt.NDArray[np.intp], goal: float) -> Array:
+    def flip_bounds(self, reference: int, chunklets: npt.NDArray[np.intp], cutoff: float) -> Array:
         R, D = self.rows.R, self.rows.size
         if D == 0:
-            return np.full(len(groups), self.root)
-        free = np.ones((len(groups), len(R)))
-        free[:, reference] = free[np.arange(len(groups)), groups] = 0.0
-        a = self.signs[reference] * R[reference] - self.signs[groups, None] * R[groups]
+            return np.full(len(chunklets), self.root_bound)
+        free = np.ones((len(chunklets), len(R)))
+        free[:, reference] = free[np.arange(len(chunklets)), chunklets] = 0.0
+        a = self.signs[reference] * R[reference] - self.signs[chunklets, None] * R[chunklets]
         start = 0.3 * np.random.default_rng(0).standard_normal((D, D))
-        return self.solve(free, a, np.broadcast_to(start, (len(groups), D, D)).copy(), goal, STEPS).lower
+        return self.solve(free, a, np.broadcast_to(start, (len(chunklets), D, D)).copy(), cutoff, MAX_STEPS).lower
 
-    def solve(self, free: Array, a: Array, U: Array, goal: float, steps: int) -> Solved:
+    def solve(self, free: Array, a: Array, U: Array, cutoff: float, steps: int) -> NodeSolutions:
         """Solve the relaxations of some nodes, until their bound reaches the goal or is about as good as it gets."""
-        ends, deadline = (goal, steps), self.watch.deadline
+        ends, deadline = (cutoff, steps), self.timer.deadline
         if self.executor is None:
-            kept = iterate(self.rows, free, a, U, *ends, deadline)
+            factors = solve_by_fixed_point(self.rows, free, a, U, *ends, deadline)
         else:
-            parts = [slice(at, at + PART) for at in range(0, len(U), PART)]
-            tasks = [self.executor.submit(iterate, self.rows, free[p], a[p], U[p], *ends, deadline) for p in parts]
-            kept = np.concatenate([task.result() for task in tasks])
-        return Solved(self.prove(free, a, kept), kept)
+            parts = [slice(at, at + TASK_SIZE) for at in range(0, len(U), TASK_SIZE)]
+            tasks = [
+                self.executor.submit(solve_by_fixed_point, self.rows, free[p], a[p], U[p], *ends, deadline)
+                for p in parts
+            ]
+            factors = np.concatenate([task.result() for task in tasks])
+        return NodeSolutions(self.certified_bounds(free, a, factors), factors)
 
-    def prove(self, free: Array, a: Array, U: Array) -> Array:
+    def certified_bounds(self, free: Array, a: Array, U: Array) -> Array:
         """Return proved lower bounds of nodes from their factors."""
-        found = self.rows.sums(free, a, U, FLOOR)
-        fixed = (1.0 - free) @ self.shares
-        top = np.maximum(np.max(free * self.shares / found.q, axis=1), fixed / found.q_fixed)
-        return bounds_of_groups(self.problem, found.M, found.total, top)
+        found = self.rows.sums(free, a, U, QUADRATIC_FORM_FLOOR)
+        fixed = (1.0 - free) @ self.weights
+        top = np.maximum(np.max(free * self.weights / found.q, axis=1), fixed / found.q_fixed)
+        return grouped_bounds(self.problem, found.M, found.total, top)
 
-    def row_to_fix(self, free: Array, a: Array, U: Array) -> npt.NDArray[np.intp]:
+    def branching_rows(self, free: Array, a: Array, U: Array) -> npt.NDArray[np.intp]:
         """Return the row of each node whose two signs cost most, as a product, where U stays as it is."""
-        q = self.rows.energies(U)
+        q = self.rows.sqrt_quadratic_forms(U)
         image = np.einsum("kdr,ker,ke->kd", U, U, a, optimize=True)
         q_fixed = np.sqrt(np.maximum(np.sum(image * a, axis=1), 0.0))[:, None]
         product = 2.0 * image @ self.rows.R.T
-        return np.asarray(np.argmax(np.where(free > 0.0, cost_of_signs(q, q_fixed, product), -np.inf), axis=1))
+        return np.asarray(np.argmax(np.where(free > 0.0, branching_scores(q, q_fixed, product), -np.inf), axis=1))
 
     def round(
         self, parents: list[Node], row: npt.NDArray[np.intp], sign: Array, free: Array, a: Array, U: Array
@@ -244,17 +251,17 @@ class Tree(Search):
         y = np.where(image @ R.T >= 0.0, 1.0, -1.0)
         for i in np.flatnonzero(free.sum(axis=1) == 0.0):  # nothing is left to choose
             y[i, parents[i].fixed], y[i, row[i]] = parents[i].signs, sign[i]
-            self.keep_labels(y[i])
+            self.try_labels(y[i])
         y = np.where((y @ R) @ R.T >= 0.0, 1.0, -1.0)
         costs = 1.0 - np.sum((y @ R) ** 2, axis=1)
         least = int(np.argmin(costs))
-        if costs[least] < self.best + PROMISING:
-            self.improve(y[least])
+        if costs[least] < self.best + PROMISING_MARGIN:
+            self.local_search(y[least])
 
-    def improve(self, y: Array) -> None:
+    def local_search(self, y: Array) -> None:
         """Keep labels of the groups after alternation, and then after changes of one label each, if they are better."""
         R = self.rows.R
-        while not self.watch.is_over:
+        while not self.timer.is_over:
             v = y @ R
             following = np.where(R @ v >= 0.0, 1.0, -1.0)
             w = following @ R
@@ -262,46 +269,48 @@ class Tree(Search):
                 break
             y = following
         squares = np.sum(R**2, axis=1)
-        while not self.watch.is_over:
-            gain = squares - y * (R @ v)
-            j = int(np.argmax(gain))
-            if not gain[j] > 1e-15:
+        while not self.timer.is_over:
+            improvement = squares - y * (R @ v)
+            j = int(np.argmax(improvement))
+            if not improvement[j] > 1e-15:
                 break
             y = y.copy()
             y[j] = -y[j]
             v = y @ R
-        self.keep_labels(y)
+        self.try_labels(y)
 
-    def keep_labels(self, y: Array) -> None:
+    def try_labels(self, y: Array) -> None:
         """Keep labels of the groups if they cost less than the best ones so far."""
-        self.keep(y, 1.0 - float(np.sum((y @ self.rows.R) ** 2)))
+        self.update_incumbent(y, 1.0 - float(np.sum((y @ self.rows.R) ** 2)))
 
 
-def iterate(rows: Rows, free: Array, a: Array, U: Array, goal: float, steps: int, deadline: float) -> Array:
+def solve_by_fixed_point(
+    rows: RowProducts, free: Array, a: Array, U: Array, cutoff: float, steps: int, deadline: float
+) -> Array:
     """Return factors of some nodes, until their bound reaches the goal or is about as good as it gets.
 
     The fixed-point step U -> M U, longer and with momentum that is dropped where the objective grows.
     """
-    best, lowest, kept = np.full(len(U), -np.inf), np.full(len(U), np.inf), U.copy()
+    best, lowest, best_U = np.full(len(U), -np.inf), np.full(len(U), np.inf), U.copy()
     live, last, ahead = np.arange(len(U)), U, U
     before, weight = np.full(len(U), np.inf), np.ones(len(U))
     for step in range(1, steps + 1):
         found = rows.sums(free[live], a[live], ahead)
         size = np.einsum("kdr,kdr->k", ahead, ahead)
         value = 1.0 - 2.0 * found.total + size
-        moved = ahead + LENGTH * (found.M @ ahead - ahead)
+        moved = ahead + STEP_LENGTH * (found.M @ ahead - ahead)
         worse = value > before
         weight = np.where(worse, 1.0, weight)
         following = (1.0 + np.sqrt(1.0 + 4.0 * weight**2)) / 2.0
         momentum = np.where(worse, 0.0, (weight - 1.0) / following)
         late = time.time() >= deadline
-        if step % CHECKED == 0 or step == steps or late:
+        if step % CHECK_INTERVAL == 0 or step == steps or late:
             bound = 1.0 - np.linalg.eigvalsh(found.M)[:, -1] * found.total
             better = bound > best[live]
-            best[live[better]], kept[live[better]] = bound[better], ahead[better]
+            best[live[better]], best_U[live[better]] = bound[better], ahead[better]
             lowest[live] = np.minimum(lowest[live], 1.0 - found.total**2 / size)
-            gap, missing = lowest[live] - best[live], goal - lowest[live]
-            done = (best[live] >= goal + 1e-12) | (gap < 1e-9) | (np.isfinite(goal) & (gap < CLOSE * missing))
+            gap, missing = lowest[live] - best[live], cutoff - lowest[live]
+            done = (best[live] >= cutoff + 1e-12) | (gap < 1e-9) | (np.isfinite(cutoff) & (gap < GAP_RATIO * missing))
             if late or done.all():
                 break
             on = ~done
@@ -311,4 +320,4 @@ def iterate(rows: Rows, free: Array, a: Array, U: Array, goal: float, steps: int
             )
         ahead, last = moved + momentum[:, None, None] * (moved - last), moved
         before, weight = value, np.where(worse, 1.0, following)
-    return kept
+    return best_U

@@ -5,15 +5,15 @@ from functools import partial
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import Dual, Tried, best_bound
-from diffrac_cvx.certificates.proof import in_dual_set
-from diffrac_cvx.certificates.search import candidate_weights, closer_to_feasible, fit_from
-from diffrac_cvx.machine import time_budget
-from diffrac_cvx.machine.time_budget import LeaveError, is_late
+from diffrac_cvx.certificates.direction_bounds import DualCandidates, DualVariables, best_bound
+from diffrac_cvx.certificates.proof import project_dual
+from diffrac_cvx.certificates.search import alternate_projection, candidate_weights, refine_dual
+from diffrac_cvx.machine import deadlines
+from diffrac_cvx.machine.deadlines import EarlyExitError, is_late
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import (
-    LARGE,
+    LARGE_SIZE,
     cholesky,
     eigh,
     extreme_eigenpairs,
@@ -21,12 +21,17 @@ from diffrac_cvx.points.linear_algebra import (
     psd_factor,
     times,
 )
-from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
-from diffrac_cvx.problem.penalties.coupling import Coupling
+from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
+from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
 from diffrac_cvx.problem.result import Bracket
+from diffrac_cvx.solvers.factored.parametrization import (
+    BlockParametrization,
+    FactorParametrization,
+    approximate_top_eigenvalue,
+    choose_parametrization,
+)
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
-from diffrac_cvx.solvers.factored.unknowns import BlockFactors, OneFactor, suitable_factor, top_energy
 from diffrac_cvx.solvers.stopping import Iterate
 
 
@@ -40,16 +45,16 @@ class Multiplier:
     """
 
     def __init__(
-        self, coupling: Coupling, C0: Array | None = None, units: Array | float = 1.0, *, capped: bool = True
+        self, pair_penalty: PairPenalty, C0: Array | None = None, units: Array | float = 1.0, *, capped: bool = True
     ) -> None:
-        c, self.coupling, self.set = coupling.reference, coupling, coupling.relative
+        c, self.pair_penalty, self.dual_set = pair_penalty.reference_weights, pair_penalty, pair_penalty.relative
         self.c, size = c[:, None], len(c)
         self.relative = np.zeros((size, size)) if C0 is None else C0 * inverse_or_one(self.c * c)
         units = np.broadcast_to(units, size)
         self.inverse_units = (1.0 / units)[:, None]
         scaled = c * units
         largest = float(np.prod(np.sort(scaled)[-2:])) if size > 1 else 0.0
-        stiffest = ONE_BLOCK.stiffest / max(largest, 1e-300) if capped else np.inf
+        stiffest = ONE_BLOCK.max_stiffness / max(largest, 1e-300) if capped else np.inf
         self.stiffness = min(ONE_BLOCK.stiffness * size, stiffest)
 
     def relative_at(self, U: Array) -> Array:
@@ -57,11 +62,11 @@ class Multiplier:
         scaled = U * (self.stiffness**0.5 * self.inverse_units)
         relative = times(scaled, scaled.T)
         relative += self.relative
-        return self.set.clip(relative)
+        return self.dual_set.project_inexact(relative)
 
     def matrix(self, relative: Array) -> Array:
         """Return C, in the dual set whatever rounding did."""
-        return self.coupling.project(relative * self.c * self.c.T)
+        return self.pair_penalty.project_safe(relative * self.c * self.c.T)
 
     def times(self, relative: Array, U: Array) -> Array:
         """Return C U."""
@@ -79,77 +84,79 @@ class Lagrangian:
     r"""Evaluate the augmented Lagrangian of (15) at a block diagonal V; one block is a list of one.
 
     It is 1 - 2 g(V) + tr VB, B = A + Diag(c)^2, and the sum over the blocks of the maximum of their `Multiplier`.
-    ``unknowns`` knows what V is, and the value and gradient of 1 - 2 g(V) + tr V(B + C) at the C U of a C that is held.
+    ``parametrization`` knows what V is, and the value and gradient of 1 - 2 g(V) + tr V(B + C) at the C U of a C that is held.
     """
 
-    def __init__(self, unknowns: OneFactor | BlockFactors, multipliers: list[Multiplier]) -> None:
-        self.unknowns, self.multipliers = unknowns, multipliers
+    def __init__(
+        self, parametrization: FactorParametrization | BlockParametrization, multipliers: list[Multiplier]
+    ) -> None:
+        self.parametrization, self.multipliers = parametrization, multipliers
         self.latest: Array | None = None  # the last unknown that a step led to
 
-    def at(self, unknown: Array) -> list[tuple[Multiplier, Array, Array]]:
+    def block_maximizers(self, params: Array) -> list[tuple[Multiplier, Array, Array]]:
         """Return the multiplier, the factor and the maximiser of each block."""
         if not self.multipliers:
             return []
-        factors = self.unknowns.factors(unknown)
+        factors = self.parametrization.factors(params)
         return [(one, U, one.relative_at(U)) for one, U in zip(self.multipliers, factors, strict=True)]
 
-    def multiplier(self, unknown: Array) -> list[Array]:
+    def multiplier(self, params: Array) -> list[Array]:
         """Return the maximisers C."""
-        return [one.matrix(relative) for one, _, relative in self.at(unknown)]
+        return [one.matrix(relative) for one, _, relative in self.block_maximizers(params)]
 
-    def point(self, unknown: Array) -> Point:
+    def point(self, params: Array) -> Point:
         """Return the unknown with the value and the gradient there."""
-        blocks = self.at(unknown)
-        value, gradient = self.unknowns.value_and_gradient(unknown, [one.times(C, U) for one, U, C in blocks])
-        return Point(unknown, value - sum(one.distance(C) for one, _, C in blocks), gradient)
+        blocks = self.block_maximizers(params)
+        value, gradient = self.parametrization.value_and_gradient(params, [one.times(C, U) for one, U, C in blocks])
+        return Point(params, value - sum(one.distance(C) for one, _, C in blocks), gradient)
 
     def update(self, at: Point) -> Point:
         """Take the maximisers at a point for the multipliers; return its value and gradient: no product with X."""
         value, changes = at.value, []
-        for one, U, old in self.at(at.U):
+        for one, U, old in self.block_maximizers(at.U):
             before, one.relative = one.distance(old), old
             new = one.relative_at(U)
             changes.append(one.times(new - old, U))
             value += inner(U, changes[-1]) - one.distance(new) + before
-        return Point(at.U, value, at.gradient + self.unknowns.slope(changes)) if changes else at
+        return Point(at.U, value, at.gradient + self.parametrization.multiplier_gradient(changes)) if changes else at
 
-    def minimise(self, at: Point, steps: int, memory: Memory) -> tuple[Point, int]:
+    def minimize(self, at: Point, steps: int, memory: Memory) -> tuple[Point, int]:
         """Return the point after at most so many L-BFGS steps, and how many there were."""
-        metric = self.unknowns.metric(at.U)
+        metric = self.parametrization.metric(at.U)
 
-        def function(unknown: Array) -> Point:
-            time_budget.poll()
-            return self.point(unknown)
+        def function(params: Array) -> Point:
+            deadlines.check_deadline()
+            return self.point(params)
 
-        for taken in range(steps):
+        for n_steps in range(steps):
             new = take_step(function, at, memory, metric)
             if new is None:
                 memory.pairs.clear()
-                return at, taken
+                return at, n_steps
             at, self.latest = new, new.U
         return at, steps
 
 
-def one_block(unknowns: OneFactor, C0: Array | None = None, *, capped: bool = True) -> Lagrangian:
+def one_block(parametrization: FactorParametrization, C0: Array | None = None, *, capped: bool = True) -> Lagrangian:
     """Return the Lagrangian of V = UU'."""
-    problem, units = unknowns.problem, unknowns.units
-    coupled = problem.is_coupled
-    return Lagrangian(unknowns, [Multiplier(problem.coupling, C0, units, capped=capped)] if coupled else [])
+    problem, units = parametrization.problem, parametrization.units
+    has_l1 = problem.has_l1
+    return Lagrangian(parametrization, [Multiplier(problem.pair_penalty, C0, units, capped=capped)] if has_l1 else [])
 
 
-def with_violated_direction(unknowns: OneFactor, unknown: Array, C: Array | float) -> Array:
+def append_violated_direction(parametrization: FactorParametrization, params: Array, C: Array | float) -> Array:
     """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
-    problem, U = unknowns.problem, unknowns.factor(unknown)
-    M = problem.X.moment(problem.inverse_roots(problem.X.energies(U)))
+    problem, U = parametrization.problem, parametrization.factor(params)
+    M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - (problem.A + np.diag(problem.c**2)) - C
-    _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE else np.linalg.eigh(S)
-    return unknowns.unknown(np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]]))
+    _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE_SIZE else np.linalg.eigh(S)
+    return parametrization.params_of(np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]]))
 
 
-def rotation_to_fewer(U: Array, rtol: float = ONE_BLOCK.negligible) -> Array | None:
+def rank_reducing_rotation(U: Array, rtol: float = ONE_BLOCK.column_rtol) -> Array | None:
     """Return Q, with orthonormal columns, such that U Q has no negligible column; None if U has none."""
     G = times(U.T, U)
-    limit = rtol * top_energy(G)
+    limit = rtol * approximate_top_eigenvalue(G)
     try:
         cholesky(G - limit * np.eye(len(G)))
         return None
@@ -160,7 +167,7 @@ def rotation_to_fewer(U: Array, rtol: float = ONE_BLOCK.negligible) -> Array | N
         return None if keep.all() else np.asarray(Q[:, keep][:, ::-1])
 
 
-def spread_start(problem: DirectionProblem) -> Array:
+def full_rank_start(problem: DirectionProblem) -> Array:
     """Return a full-rank start without a preferred direction; a little noise, so that it is not a symmetric point."""
     size = problem.X.shape[1]
     noise: Array = np.random.default_rng(0).standard_normal((size, size))
@@ -168,49 +175,54 @@ def spread_start(problem: DirectionProblem) -> Array:
     return start
 
 
-def iterates(
+def one_block_iterates(
     problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
 ) -> Iterator[Iterate]:
     """Yield a point and its multiplier every few rounds, for so many L-BFGS steps, whose memory is kept throughout."""
-    unknowns, memory = suitable_factor(problem), Memory()
-    lagrangian = one_block(unknowns, C)
-    start = dense(problem.best_scale(unknowns.factor(spread_start(problem)) if U is None else U).U)
-    at = lagrangian.point(unknowns.unknown(start) if start.any() else spread_start(problem))
+    parametrization, memory = choose_parametrization(problem), Memory()
+    lagrangian = one_block(parametrization, C)
+    start = dense(problem.rescale(parametrization.factor(full_rank_start(problem)) if U is None else U).U)
+    at = lagrangian.point(parametrization.params_of(start) if start.any() else full_rank_start(problem))
     lagrangian.latest = at.U
     done, best, since, saved = 0, np.inf, 0, 0.0
-    progress = StallDetector()
+    stall = StallDetector()
     while done < max_iter:
-        advance, steps = lagrangian.minimise, max(ONE_BLOCK.steps_without_l1, done // 4)
-        if problem.is_coupled:
-            advance = partial(follow_multiplier, lagrangian)
+        advance, steps = lagrangian.minimize, max(ONE_BLOCK.steps_without_l1, done // 4)
+        if problem.has_l1:
+            advance = partial(run_multiplier_method, lagrangian)
             steps = (ONE_BLOCK.rounds + done // 100) * ONE_BLOCK.steps_of_a_multiplier
         try:
-            at, taken = advance(at, min(steps, max_iter - done), memory)
-        except LeaveError:
-            with time_budget.spend(None):
-                last = problem.best_scale(unknowns.factor(lagrangian.latest))
-            yield Iterate(last.U, done, Dual(), last)  # there is no time for its certificate
+            at, n_steps = advance(at, min(steps, max_iter - done), memory)
+        except EarlyExitError:
+            with deadlines.time_limited(None):
+                last = problem.rescale(parametrization.factor(lagrangian.latest))
+            yield Iterate(last.U, done, DualVariables(), last)  # there is no time for its certificate
             raise
-        done += max(taken, 1)
-        Q = rotation_to_fewer(at.U)
+        done += max(n_steps, 1)
+        Q = rank_reducing_rotation(at.U)
         if Q is not None:
             memory.rotate(Q)
             at = lagrangian.point(at.U @ Q)
-        saved += taken * at.U.shape[1] / len(at.U)
-        fitted = saved >= ONE_BLOCK.steps_to_fit and len(at.U) <= LARGE
+        saved += n_steps * at.U.shape[1] / len(at.U)
+        fitted = saved >= ONE_BLOCK.steps_to_fit and len(at.U) <= LARGE_SIZE
         saved = 0.0 if fitted else saved
         found = lagrangian.multiplier(at.U)
-        iterate = proposal(problem, unknowns.factor(at.U), found[0] if found else None, done, fitted=fitted)
+        iterate = propose_iterate(
+            problem, parametrization.factor(at.U), found[0] if found else None, done, fitted=fitted
+        )
         yield iterate
-        if progress.ended(iterate, taken):
+        if stall.is_stalled(iterate, n_steps):
             return
         at = lagrangian.update(at)
         # The gap narrows long after the value has settled.
         missing = iterate.bounds.gap if iterate.bounds else at.value
         since = 0 if missing < best - 1e-3 * abs(best) else since + 1
         best = min(best, missing)
-        if since >= ONE_BLOCK.rounds_to_grow and at.U.shape[1] < len(at.U):
-            at, since = lagrangian.point(with_violated_direction(unknowns, at.U, sum(lagrangian.multiplier(at.U)))), 0
+        if since >= ONE_BLOCK.stall_rounds_to_grow and at.U.shape[1] < len(at.U):
+            at, since = (
+                lagrangian.point(append_violated_direction(parametrization, at.U, sum(lagrangian.multiplier(at.U)))),
+                0,
+            )
             memory = Memory()
 
 
@@ -220,76 +232,80 @@ class StallDetector:
     def __init__(self) -> None:
         self.lower, self.upper, self.gap, self.since, self.idle = 0.0, 1.0, np.inf, 0, 0
 
-    def ended(self, iterate: Iterate, taken: int) -> bool:
+    def is_stalled(self, iterate: Iterate, n_steps: int) -> bool:
         """Whether the bracket has not become narrower by a thousandth, or no step was possible, for long."""
-        self.idle = 0 if taken else self.idle + 1
+        self.idle = 0 if n_steps else self.idle + 1
         if iterate.bounds is not None:
             self.lower, self.upper = max(self.lower, iterate.bounds.lower), min(self.upper, iterate.bounds.upper)
             narrower = self.upper - self.lower < (1.0 - 1e-3) * self.gap
             self.gap, self.since = (self.upper - self.lower, 0) if narrower else (self.gap, self.since + 1)
-        return self.since >= ONE_BLOCK.rounds_to_end or self.idle >= 3 * ONE_BLOCK.rounds_to_grow
+        return self.since >= ONE_BLOCK.stall_rounds_to_end or self.idle >= 3 * ONE_BLOCK.stall_rounds_to_grow
 
 
-def follow_multiplier(
-    lagrangian: Lagrangian, at: Point, steps: int, memory: Memory, is_enough: Callable[[Array], bool] | None = None
+def run_multiplier_method(
+    lagrangian: Lagrangian, at: Point, steps: int, memory: Memory, is_converged: Callable[[Array], bool] | None = None
 ) -> tuple[Point, int]:
     """Return the point after at most so many steps, with the multiplier updated every few, and how many there were."""
     done = 0
     while True:
-        at, taken = lagrangian.minimise(at, min(ONE_BLOCK.steps_of_a_multiplier, steps - done), memory)
-        done += taken
-        if done >= steps or taken == 0 or (is_enough is not None and is_enough(at.U)):
+        at, n_steps = lagrangian.minimize(at, min(ONE_BLOCK.steps_of_a_multiplier, steps - done), memory)
+        done += n_steps
+        if done >= steps or n_steps == 0 or (is_converged is not None and is_converged(at.U)):
             return at, done
         at = lagrangian.update(at)
 
 
-def proposal(problem: DirectionProblem, U: Array, C: Array | None, done: int, *, fitted: bool = False) -> Iterate:
+def propose_iterate(
+    problem: DirectionProblem, U: Array, C: Array | None, done: int, *, fitted: bool = False
+) -> Iterate:
     """Return what is proposed at U: where there is an l1 part, with a bracket that is narrower than U's alone."""
-    if problem.X.in_passes:  # certified by whoever asked, in one pass
-        return Iterate(U, done, Dual(C=C))
-    point = problem.best_scale(U)
+    if problem.X.is_streamed:  # certified by whoever asked, in one pass
+        return Iterate(U, done, DualVariables(C=C))
+    point = problem.rescale(U)
     if C is None:
-        return Iterate(U, done, Dual(), point)
+        return Iterate(U, done, DualVariables(), point)
     polished, bounds = polish(problem, point, C, fitted=fitted)
-    return Iterate(U, done, Dual(u=problem.inverse_roots(point.q), C=C), polished, bounds)
+    return Iterate(U, done, DualVariables(u=problem.inverse_sqrt(point.q), C=C), polished, bounds)
 
 
-def polish(problem: DirectionProblem, point: Scaled, C: Array, *, fitted: bool = False) -> tuple[Scaled, Bracket]:
+def polish(
+    problem: DirectionProblem, point: PrimalPoint, C: Array, *, fitted: bool = False
+) -> tuple[PrimalPoint, Bracket]:
     """Return the better of a point and its thresholded form, and the bracket, for the multiplier C at the point.
 
     The bound uses the energies of the point given: C belongs to them, and not to those of the thresholded one.  Where
     the multiplier is fitted, that takes an eigendecomposition a step.
     """
     U = dense(point.U)
-    thresholded = without_inactive(problem, U, C)
+    thresholded = threshold_inactive(problem, U, C)
     better = thresholded if thresholded.value < point.value else point
-    C = in_dual_set(problem, C)
+    C = project_dual(problem, C)
 
     def multipliers(u: Array) -> Iterator[Array]:
         yield C
-        M = problem.X.moment(u)
-        yield closer_to_feasible(problem, M, C)
+        M = problem.X.weighted_gram(u)
+        yield alternate_projection(problem, M, C)
         if fitted:
-            yield fit_from(problem, M, times(U, U.T), C, ONE_BLOCK.fitting_steps)
+            yield refine_dual(problem, M, times(U, U.T), C, ONE_BLOCK.fitting_steps)
 
     weights = candidate_weights(problem, point.q)
-    lower = best_bound(problem, (Tried(u, inverse_mean, multipliers(u)) for u, inverse_mean in weights))
+    lower = best_bound(problem, (DualCandidates(u, inverse_mean, multipliers(u)) for u, inverse_mean in weights))
     return better, Bracket(lower, float(better.value))
 
 
-def without_inactive(problem: DirectionProblem, U: Array, C: Array) -> Scaled:
+def threshold_inactive(problem: DirectionProblem, U: Array, C: Array) -> PrimalPoint:
     """Return the point with V_ij = 0 where C_ij is strictly inside its box, projected on V >= 0 where it has to be.
 
     At an optimum V_ij is 0 there; before, what is left of it costs c_i c_j |V_ij|, much more than it gains.
     """
     V = times(U, U.T)
-    V = problem.coupling.active(V, C)
+    V = problem.pair_penalty.zero_inactive(V, C)
     scale = inverse_or_one(np.sqrt(np.diag(V)))
     correlations = V * np.outer(scale, scale)
     try:
         factor = cholesky(correlations) / scale[:, None]
     except np.linalg.LinAlgError:
-        if len(V) > LARGE and is_late(10.0 * float(len(V)) ** 3):
-            return problem.best_scale(U)
+        if len(V) > LARGE_SIZE and is_late(10.0 * float(len(V)) ** 3):
+            return problem.rescale(U)
         factor = psd_factor(V, rtol=1e-14)
-    return problem.best_scale(factor)
+    return problem.rescale(factor)

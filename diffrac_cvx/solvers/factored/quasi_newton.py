@@ -9,8 +9,8 @@ import numpy as np
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 
-NOISE = 1e-13  # of a function value, relative to 1 + |value|: below it, slopes decide
-FLAT = 1e-23  # decrease that a step promises, relative to 1 + |value|, below which gradients are rounding
+VALUE_NOISE = 1e-13  # of a function value, relative to 1 + |value|: below it, slopes decide
+MIN_DECREASE = 1e-23  # decrease that a step promises, relative to 1 + |value|, below which gradients are rounding
 
 Metric = Callable[[Array], Array]
 
@@ -75,13 +75,13 @@ def take_step(function: Callable[[Array], Point], at: Point, memory: Memory, met
         memory.pairs.clear()
         D = -metric(at.gradient)
         slope = inner(D, at.gradient)
-    if not slope < -FLAT * (1.0 + abs(at.value)):
+    if not slope < -MIN_DECREASE * (1.0 + abs(at.value)):
         return None
     length = 1.0 if memory.pairs else min(1.0, 0.3 * (inner(at.U, at.U) / inner(D, D)) ** 0.5)
     for _ in range(ONE_BLOCK.backtracks):
         new = function(at.U + length * D)
         change = new.value - at.value
-        hidden = change <= NOISE * (1.0 + abs(at.value)) and inner(D, new.gradient) <= -0.8 * slope
+        hidden = change <= VALUE_NOISE * (1.0 + abs(at.value)) and inner(D, new.gradient) <= -0.8 * slope
         if change <= 1e-4 * length * slope or hidden:
             memory.add(new.U - at.U, new.gradient - at.gradient)
             return new

@@ -7,20 +7,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.machine.memory import available_memory
-from diffrac_cvx.machine.time_budget import LeaveError
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.linear_algebra import psd_factor, times
-from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.problem.direction_problem import COPIES, DirectionProblem, problem_by_rows
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.problem.direction_problem import SOLVER_COPIES, DirectionProblem, problem_by_rows
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling
-from diffrac_cvx.solvers.factored.tuning import OUTWARDS
-from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
+from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling, working_set
+from diffrac_cvx.solvers.factored.tuning import WORKING_SET
+from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, WarmStart, solve_by_iterates
 
-MATRICES = 16  # of the size of V, that the solver holds where V is one block
+LOW_RANK_MATRICES = 16  # of the size of V, that the solver holds where V is one block
 
 
 def low_rank(
@@ -38,7 +38,7 @@ def low_rank(
     working_set: bool = True,
     sample_weight: npt.ArrayLike | None = None,
     rtol: float = 0.0,
-    links: Links | None = None,
+    constraints: Constraints | None = None,
 ) -> Result:
     r"""Solve problem (15) to a proved gap: by components where V has some, else as one block, V = UU'.
 
@@ -95,9 +95,9 @@ def low_rank(
         All means are weighted, that by which X is centred too.  A point of weight 0 has a row in ``result.F``.
     rtol : float
         Proved gap, relative to the upper bound, at which to stop as well; in [0, 1].
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points of an array: which belong together or apart, and labels.  A group of linked points
-        is one row of the problem, so that links cost nothing; rows of ``result.F`` that are linked are equal, or
+        is one row of the problem, so that constraints cost nothing; rows of ``result.F`` that are linked are equal, or
         opposite.
 
     Returns
@@ -114,11 +114,11 @@ def low_rank(
     ResourceError
         If a few copies of X, or without l1 part a factorisation of it, would not fit in memory: before they are made.
     """
-    penalty = penalty_of(penalty, lam, ridge)
+    penalty = resolve_penalty(penalty, lam, ridge)
     stopping = Stopping(tol, max_iter, time_limit, callback, rtol=rtol)
 
-    def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
-        return take_turns(Turn(problem, first, stopping, working_set))
+    def iterates(problem: DirectionProblem, warm_start: WarmStart) -> Iterator[Iterate]:
+        return run_strategies(SolverState(problem, warm_start, stopping, working_set))
 
     with in_range():
         return solve_by_iterates(
@@ -130,19 +130,19 @@ def low_rank(
             "low_rank",
             start=start,
             sample_weight=sample_weight,
-            links=links,
+            constraints=constraints,
             are_many=sampling.many_rows,
-            by_columns=penalty.is_coupled,
+            by_columns=penalty.has_l1,
         )
 
 
-class Turn(NamedTuple):
+class SolverState(NamedTuple):
     """What a way of solving starts from; the problem is in the form that the way before left it."""
 
     problem: DirectionProblem
-    first: Start
+    warm_start: WarmStart
     stopping: Stopping
-    by_parts: bool  # whether a few coordinates, or components, may be solved for first
+    use_working_set: bool  # whether a few coordinates, or components, may be solved for first
     done: int = 0  # iterations of the ways before
     end: Iterate | None = None  # the last point of the way before
 
@@ -152,120 +152,124 @@ class Turn(NamedTuple):
         return self.stopping.max_iter - self.done
 
 
-Way = Generator[Iterate, None, Turn | None]  # the turn after it; None where nothing is left to be tried
+Strategy = Generator[Iterate, None, SolverState | None]  # the turn after it; None where nothing is left to be tried
 
 
-def take_turns(turn: Turn) -> Iterator[Iterate]:
+def run_strategies(state: SolverState) -> Iterator[Iterate]:
     """Yield the points of the ways of solving that apply, one after the other."""
-    following: Turn | None = turn
-    for way in (by_samples, outwards, by_components, as_one_block):
+    following: SolverState | None = state
+    for strategy in (solve_by_sampling, solve_by_working_set, solve_by_blocks, solve_as_one_block):
         if following is not None:
-            following = yield from way(following)
+            following = yield from strategy(following)
 
 
-def follow(turn: Turn, points: Iterable[Iterate]) -> Generator[Iterate, None, Turn]:
+def track_iterations(state: SolverState, points: Iterable[Iterate]) -> Generator[Iterate, None, SolverState]:
     """Yield points with the iterations before them, and return the turn after them."""
-    after = turn._replace(end=None)
+    after = state._replace(end=None)
     for point in points:
-        after = after._replace(done=turn.done + point.n_iter, end=point)
+        after = after._replace(done=state.done + point.n_iter, end=point)
         yield point._replace(n_iter=after.done)
     return after
 
 
-def by_samples(turn: Turn) -> Way:
+def solve_by_sampling(state: SolverState) -> Strategy:
     """Solve on samples of rows that are read in passes; then, if they fit in memory, as any others."""
-    problem, stopping = turn.problem, turn.stopping
-    if not problem.X.in_passes:
-        return turn
-    to_the_end = not problem.X.fits(2.0 * COPIES, available_memory())
-    U, C = turn.first.as_dense
-    points = sampling.iterates(problem, stopping.tol, turn.steps, U, C, to_the_end)
-    after = yield from follow(turn, points)
-    if not problem.is_coupled or to_the_end:
+    problem, stopping = state.problem, state.stopping
+    if not problem.X.is_streamed:
+        return state
+    until_converged = not problem.X.fits(2.0 * SOLVER_COPIES, available_memory())
+    U, C = state.warm_start.as_dense
+    points = sampling.sampling_iterates(problem, stopping.tol, state.steps, U, C, until_converged)
+    after = yield from track_iterations(state, points)
+    if not problem.has_l1 or until_converged:
         return None
-    first, last = turn.first, after.end
+    warm_start, last = state.warm_start, after.end
     if last is not None and last.dual is not None:
-        first = Start() if sampling.is_split(problem, last.U) else Start(last.U, last.dual.C)
-    return after._replace(problem=replace(problem, X=problem.X.in_columns()), first=first, end=None)
+        warm_start = WarmStart() if sampling.is_block_diagonal(problem, last.U) else WarmStart(last.U, last.dual.C)
+    return after._replace(problem=replace(problem, X=problem.X.in_columns()), warm_start=warm_start, end=None)
 
 
-def outwards(turn: Turn, *, always: bool = False) -> Way:
+def solve_by_working_set(state: SolverState, *, force: bool = False) -> Strategy:
     """Solve from a few features outwards, unless a diagonal V may be better."""
-    if not may_grow(turn):
-        return turn
-    points = growing.iterates(turn.problem, turn.stopping, turn.steps, turn.first, always=always)
-    after = yield from follow(turn, points)
-    if not turn.problem.structure.is_plain:
+    if not may_use_working_set(state):
+        return state
+    points = working_set.working_set_iterates(state.problem, state.stopping, state.steps, state.warm_start, force=force)
+    after = yield from track_iterations(state, points)
+    if not state.problem.structure.is_elementwise:
         return after
-    return None if always or after.done > turn.done else turn
+    return None if force or after.done > state.done else state
 
 
-def may_grow(turn: Turn) -> bool:
+def may_use_working_set(state: SolverState) -> bool:
     """Whether a few features are tried."""
-    return turn.by_parts and turn.problem.is_coupled and growing.is_worth_trying(turn.problem, turn.first)
+    return (
+        state.use_working_set
+        and state.problem.has_l1
+        and working_set.is_working_set_applicable(state.problem, state.warm_start)
+    )
 
 
-def by_components(turn: Turn) -> Way:
+def solve_by_blocks(state: SolverState) -> Strategy:
     """Solve by components from a diagonal V; from a few features after all, where that proves nothing for long."""
-    problem, stopping = turn.problem, turn.stopping
-    if not (turn.by_parts and problem.is_coupled and components.is_worth_trying(problem, turn.first)):
-        return turn
-    grows = may_grow(turn)
-    points = components.iterates(problem, stopping.tol, turn.steps, turn.first)
-    after = yield from follow(turn, until_in_vain(points) if grows else points)
-    if grows and after.end is not None and is_in_vain(after.end):
-        return (yield from outwards(turn._replace(done=after.done), always=True))
+    problem, stopping = state.problem, state.stopping
+    if not (state.use_working_set and problem.has_l1 and components.is_blockwise_applicable(problem, state.warm_start)):
+        return state
+    try_working_set = may_use_working_set(state)
+    points = components.block_iterates(problem, stopping.tol, state.steps, state.warm_start)
+    after = yield from track_iterations(state, until_stalled(points) if try_working_set else points)
+    if try_working_set and after.end is not None and is_stalled(after.end):
+        return (yield from solve_by_working_set(state._replace(done=after.done), force=True))
     return after
 
 
-def until_in_vain(points: Iterator[Iterate]) -> Iterator[Iterate]:
+def until_stalled(points: Iterator[Iterate]) -> Iterator[Iterate]:
     """Yield points up to the first that proves nothing after many steps."""
     for point in points:
         yield point
-        if is_in_vain(point):
+        if is_stalled(point):
             return
 
 
-def is_in_vain(point: Iterate) -> bool:
+def is_stalled(point: Iterate) -> bool:
     """Whether nothing is proved after many steps."""
-    return point.n_iter >= OUTWARDS.steps_in_vain and point.bounds is not None and point.bounds.lower <= 0.0
+    return point.n_iter >= WORKING_SET.stall_steps and point.bounds is not None and point.bounds.lower <= 0.0
 
 
-def as_one_block(turn: Turn) -> Way:
+def solve_as_one_block(state: SolverState) -> Strategy:
     """Solve for V as one block: by passes, or on all coordinates; it goes on from where the components ended."""
-    problem, first, stopping, end = turn.problem, turn.first, turn.stopping, turn.end
-    if (not turn.by_parts or not problem.is_coupled) and problem.X.in_memory:
-        yield from follow(turn, iterates_on_all(problem, first, turn))
+    problem, warm_start, stopping, end = state.problem, state.warm_start, state.stopping, state.end
+    if (not state.use_working_set or not problem.has_l1) and problem.X.in_memory:
+        yield from track_iterations(state, full_iterates(problem, warm_start, state))
         return None
     size = problem.X.shape[1]
-    if MATRICES * 8.0 * size**2 > available_memory():
-        raise LeaveError(Status.MEMORY)
+    if LOW_RANK_MATRICES * 8.0 * size**2 > available_memory():
+        raise EarlyExitError(Status.OUT_OF_MEMORY)
     if not problem.X.in_memory:
-        U, C = (first if end is None else Start(end.U)).as_dense
+        U, C = (warm_start if end is None else WarmStart(end.U)).as_dense
         rows = problem_by_rows(problem)
-        points = sampling.iterates(rows, stopping.tol, turn.steps, U, C, to_the_end=True)
-    elif end is not None and end.scaled is not None:
-        points = iterates_on_all(problem, Start(end.U, multiplier_at(problem, end.scaled.q)), turn)
+        points = sampling.sampling_iterates(rows, stopping.tol, state.steps, U, C, until_converged=True)
+    elif end is not None and end.point is not None:
+        points = full_iterates(problem, WarmStart(end.U, multiplier_at(problem, end.point.q)), state)
     else:
-        points = iterates_on_all(problem, first, turn)
-    yield from follow(turn, points)
+        points = full_iterates(problem, warm_start, state)
+    yield from track_iterations(state, points)
     return None
 
 
-def iterates_on_all(problem: DirectionProblem, first: Start, turn: Turn) -> Iterator[Iterate]:
+def full_iterates(problem: DirectionProblem, warm_start: WarmStart, state: SolverState) -> Iterator[Iterate]:
     """Yield points of the problem on all coordinates."""
-    given, C = first.as_dense
-    U = None if given is None else with_small_entries(given)
-    return augmented_lagrangian.iterates(problem, turn.steps, U, C)
+    factor, C = warm_start.as_dense
+    U = None if factor is None else with_full_rank(factor)
+    return augmented_lagrangian.one_block_iterates(problem, state.steps, U, C)
 
 
 def multiplier_at(problem: DirectionProblem, q: Array) -> Array:
     """Return M - A, clipped to the box, at energies q: the multiplier where V is 0 off its diagonal."""
-    excess = problem.X.moment(problem.inverse_roots(q)) - problem.A
-    return problem.coupling.project(excess)
+    excess = problem.X.weighted_gram(problem.inverse_sqrt(q)) - problem.A
+    return problem.pair_penalty.project_safe(excess)
 
 
-def with_small_entries(U: Array) -> Array:
+def with_full_rank(U: Array) -> Array:
     """Return U with a small part of full rank, so that every coordinate can enter."""
     small = 1e-2 * np.sqrt(np.sum(U**2)) / len(U)
     wide = np.column_stack([U, small * np.eye(len(U))])

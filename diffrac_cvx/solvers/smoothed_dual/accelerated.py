@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
-from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import momentum, psd_factor
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.penalties.coupling import Coupling
+from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import first_point, theta
 from diffrac_cvx.solvers.stopping import Iterate
@@ -22,14 +22,14 @@ from diffrac_cvx.solvers.stopping import Iterate
 class Stages:
     """The numbers that steer the stages; none of them can make a bracket false."""
 
-    least_first_eps: float = 1e-3  # eps of the first stage is the tolerance on the gap, within these
-    most_first_eps: float = 1e-2
+    min_first_eps: float = 1e-3  # eps of the first stage is the tolerance on the gap, within these
+    max_first_eps: float = 1e-2
     last_eps: float = 1e-9
     shrink: float = 0.3  # eps from one stage to the next
     end: float = 0.3  # a stage ends when its smoothed gap is below this times eps
     steps: int = 20  # between certificates
-    most_doublings: int = 100  # of the curvatures, in a step
-    easing: float = 0.85  # of the curvatures after a step
+    max_doublings: int = 100  # of the curvatures, in a step
+    curvature_decay: float = 0.85  # of the curvatures after a step
 
 
 STAGES = Stages()
@@ -75,10 +75,10 @@ class Stage:
     def step(self, ahead: DualPoint, here: Smoothed, factor: float) -> tuple[DualPoint, float, float]:
         """Return the proximal step from an extrapolated point, its smooth value, and the factor that it took."""
         grad_C = self.scale * here.grad_C
-        for _ in range(STAGES.most_doublings):
+        for _ in range(STAGES.max_doublings):
             step_u, step_C = 1 / (factor * self.curvature_u), 1 / (factor * self.curvature_C)
             u = prox_inverse(ahead.u - step_u * here.grad_u, step_u, len(ahead.u))
-            C = self.dual.coupling.clip(ahead.C - step_C * grad_C)
+            C = self.dual.pair_penalty.project_inexact(ahead.C - step_C * grad_C)
             new = self.point(u, C)
             value = softmax_value(new.D, self.eps)
             du, dC = u - ahead.u, C - ahead.C
@@ -95,8 +95,8 @@ class Stage:
     def gap(self, new: DualPoint, value: float, here: Smoothed) -> float:
         """Duality gap of the smoothed problem, entropy included."""
         entropy = -np.sum(here.spectrum * np.log(here.spectrum))
-        gain = np.mean(np.sqrt(2 * len(new.u) * here.grad_u))  # grad_u holds q / (2n)
-        primal = gain - self.scale * self.dual.l1(here.U) + self.eps * entropy
+        mean_sqrt = np.mean(np.sqrt(2 * len(new.u) * here.grad_u))  # grad_u holds q / (2n)
+        primal = mean_sqrt - self.scale * self.dual.l1(here.U) + self.eps * entropy
         return float(self.dual.separable_part(new.u) + value - primal)
 
 
@@ -111,28 +111,28 @@ class StageState(NamedTuple):
     finished: bool
 
 
-def iterates(
+def accelerated_iterates(
     problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int, tol: float
 ) -> Iterator[Iterate]:
     """Yield points on the way to a gap of tol: within stages, at their ends, and extrapolated from these to eps = 0."""
-    dual = SmoothedDual(problem.X, problem.W, problem.coupling)
+    dual = SmoothedDual(problem.X, problem.W, problem.pair_penalty)
     u, scale = first_point(problem, dual, U)
-    eps = float(np.clip(tol, STAGES.least_first_eps, STAGES.most_first_eps))
+    eps = float(np.clip(tol, STAGES.min_first_eps, STAGES.max_first_eps))
     if U is not None:
-        eps = float(np.clip(bracket_any(problem, problem.best_scale(U)).gap, 1e-5, STAGES.most_first_eps))
+        eps = float(np.clip(bracket_any(problem, problem.rescale(U)).gap, 1e-5, STAGES.max_first_eps))
     stage = Stage.at(dual, eps, scale, u)
-    start = stage.point(u, dual.coupling.zero() if C is None else C)
+    start = stage.point(u, dual.pair_penalty.zero() if C is None else C)
     end = StageState(eps=eps, dual=start, U=dual.W, factor=0.1 / eps, n_iter=0, finished=False)
     ends: list[StageState] = []
     while eps > STAGES.last_eps and end.n_iter < max_iter:
         for step in run_stage(stage, end, max_iter):
-            yield Iterate(step.U, step.n_iter, Dual(step.dual.u, step.dual.C))
+            yield Iterate(step.U, step.n_iter, DualVariables(step.dual.u, step.dual.C))
         end = step
         ends.append(end)
         for order in (2, 3):
             if end.finished and len(ends) >= order:
-                yield extrapolate(ends[-order:], dual.coupling)
-        scale = theta(problem, dual, end.U, scale) if problem.is_coupled else scale
+                yield extrapolate(ends[-order:], dual.pair_penalty)
+        scale = theta(problem, dual, end.U, scale) if problem.has_l1 else scale
         eps *= STAGES.shrink
         stage = Stage.at(dual, eps, scale, end.dual.u)
         end = end._replace(eps=eps, factor=end.factor / STAGES.shrink, dual=stage.point(end.dual.u, end.dual.C))
@@ -143,7 +143,7 @@ def run_stage(stage: Stage, start: StageState, max_iter: int) -> Iterator[StageS
     last = ahead = start.dual
     done, factor, t = start.n_iter, start.factor, 1.0
     while True:
-        poll()
+        check_deadline()
         here = stage.dual.smooth_part(ahead.D, stage.eps)
         new, value, factor = stage.step(ahead, here, factor)
         done += 1
@@ -156,16 +156,18 @@ def run_stage(stage: Stage, start: StageState, max_iter: int) -> Iterator[StageS
             t = 1.0  # a restart: the momentum would increase the objective
         t, weight = momentum(t)
         ahead = DualPoint(*(a + weight * (a - b) for a, b in zip(new, last, strict=True)))  # D is linear in (u, C)
-        last, factor = new, factor * STAGES.easing
+        last, factor = new, factor * STAGES.curvature_decay
 
 
-def extrapolate(ends: Sequence[StageState], coupling: Coupling) -> Iterate:
+def extrapolate(ends: Sequence[StageState], pair_penalty: PairPenalty) -> Iterate:
     """Return the value at eps = 0 of the polynomial in eps through the last ends of stages (Richardson)."""
     weights = [float(np.prod([-b.eps / (a.eps - b.eps) for b in ends if b is not a])) for a in ends]
-    u, C, V = np.zeros_like(ends[0].dual.u), coupling.zero(), coupling.zero()
+    u, C, V = np.zeros_like(ends[0].dual.u), pair_penalty.zero(), pair_penalty.zero()
     for weight, end in zip(weights, ends, strict=True):
         u += weight * end.dual.u
         C += weight * end.dual.C
         V += weight * (end.U @ end.U.T)
     last = ends[-1]
-    return Iterate(psd_factor(V), last.n_iter, Dual(np.maximum(u, 0.2 * last.dual.u), coupling.clip(C)))
+    return Iterate(
+        psd_factor(V), last.n_iter, DualVariables(np.maximum(u, 0.2 * last.dual.u), pair_penalty.project_inexact(C))
+    )

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.search import top_eigenvalue
-from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import LARGE, eigh, psd_factor, row_products, times
+from diffrac_cvx.points.linear_algebra import LARGE_SIZE, eigh, psd_factor, row_products, times
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.problem.penalties.coupling import Coupling
+from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
 
 
 class Smoothed(NamedTuple):
@@ -35,7 +35,7 @@ class SmoothedDual:
 
     X: Points  # (n, D)
     W: Array  # (D, r), W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 when accelerated
-    coupling: Coupling  # the set of C; zero on the diagonal where Diag(c)^2 is in the normaliser
+    pair_penalty: PairPenalty  # the set of C; zero on the diagonal where Diag(c)^2 is in the normaliser
 
     @cached_property
     def Z(self) -> Points:
@@ -43,16 +43,16 @@ class SmoothedDual:
         return self.X.in_basis(self.W)
 
     @cached_property
-    def used(self) -> npt.NDArray[np.bool_]:
+    def nonzero_rows(self) -> npt.NDArray[np.bool_]:
         return ~self.Z.zero_rows()
 
     def separable_part(self, u: Array) -> float:
         """Return mean(1/u)/2 over the rows that are not zero: the others have an infinite optimal u."""
-        return float(np.sum(1.0 / u[self.used])) / (2 * len(u))
+        return float(np.sum(1.0 / u[self.nonzero_rows])) / (2 * len(u))
 
     def matrix(self, u: Array, C: Array) -> Array:
         """Return D = W'(X' Diag(u) X / (2n) - C) W, linear in (u, C)."""
-        D = self.Z.moment(u) / 2
+        D = self.Z.weighted_gram(u) / 2
         return D - times(self.W.T, times(C, self.W)) if C.any() else D
 
     def smooth_part(self, D: Array, eps: float) -> Smoothed:
@@ -61,7 +61,7 @@ class SmoothedDual:
         U = times(self.W, root)
         return Smoothed(
             value=value,
-            grad_u=self.Z.energies(root) / (2 * len(self.Z)),
+            grad_u=self.Z.quadratic_forms(root) / (2 * len(self.Z)),
             grad_C=-times(U, U.T),  # the paper's appendix drops this minus
             U=U,
             spectrum=np.sum(root**2, axis=0),
@@ -69,7 +69,7 @@ class SmoothedDual:
 
     def l1(self, U: Array) -> float:
         """Return the most that tr CUU' is, the l1 part."""
-        return self.coupling.maximum(times(U, U.T))
+        return self.pair_penalty.support_function(times(U, U.T))
 
     def curvature_u(self, steps: int = 30, units: Array | None = None) -> float:
         """Bound lambda_max(B'B o B'B), B = W'X' / sqrt(2n): the curvature of eps phi_eps in u, or in u / units.
@@ -80,7 +80,7 @@ class SmoothedDual:
         w, bound = np.ones(len(self.Z)), np.inf
         image_of = self.image_of(units)
         for _ in range(steps):
-            poll()
+            check_deadline()
             image = image_of(w)
             live = image > 0
             if not live.any():
@@ -96,11 +96,11 @@ class SmoothedDual:
         if self.Z.in_memory:
             Z = self.Z.array() if units is None else np.sqrt(units)[:, None] * self.Z.array()
             return lambda w: row_products(times(Z, times(Z.T, w[:, None] * Z)), Z) / (4 * n**2)
-        return lambda w: scale * self.Z.energies(psd_factor(self.Z.moment(scale * w))) / (4 * n)
+        return lambda w: scale * self.Z.quadratic_forms(psd_factor(self.Z.weighted_gram(scale * w))) / (4 * n)
 
     def curvature_C(self) -> float:
         """Bound the curvature of eps phi_eps in C: lambda_max(W W')^2."""
-        if len(self.W) <= LARGE:
+        if len(self.W) <= LARGE_SIZE:
             return float(np.linalg.norm(self.W, 2)) ** 4
         return (top_eigenvalue(times(self.W, self.W.T)) * (1.0 + 1e-3)) ** 2
 
@@ -111,7 +111,7 @@ class SmoothedDual:
 
 def softmax_value(D: Array, eps: float) -> float:
     """Return eps log tr exp(D / eps), from eigenvalues alone."""
-    poll(3.0 * float(len(D)) ** 3 if len(D) > LARGE else 0.0)
+    check_deadline(3.0 * float(len(D)) ** 3 if len(D) > LARGE_SIZE else 0.0)
     theta = np.linalg.eigvalsh(D)
     return float(theta[-1] + eps * np.log(np.exp((theta - theta[-1]) / eps).sum()))
 

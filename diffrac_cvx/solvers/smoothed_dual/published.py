@@ -4,27 +4,27 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import LARGE, momentum, range_whitener, whitener_of_gram
+from diffrac_cvx.points.linear_algebra import LARGE_SIZE, momentum, range_whitener, whitener_of_gram
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse
 from diffrac_cvx.solvers.stopping import Iterate
 
 CHECK_EVERY = 25
-SETTLED = 0.02  # relative change of the l1 scale below which (21) is taken to be (15)
+SCALE_RTOL = 0.02  # relative change of the l1 scale below which (21) is taken to be (15)
 
 
 def published_dual(problem: DirectionProblem) -> SmoothedDual:
     """Return the dual of (21) as printed, tr AV = 1; where A is singular and c > 0, A + Diag(c)^2 takes its place."""
     W = whitener_of_gram(problem.A) if problem.is_large else None
     if W is None and problem.is_large and len(problem.X) < len(problem.c) and not problem.a.all():
-        return SmoothedDual(problem.X, problem.W, problem.coupling)  # A is singular
+        return SmoothedDual(problem.X, problem.W, problem.pair_penalty)  # A is singular
     W = range_whitener(problem.R) if W is None else W
-    if problem.is_coupled and W.shape[1] < len(W):
-        return SmoothedDual(problem.X, problem.W, problem.coupling)
-    return SmoothedDual(problem.X, W, problem.structure.coupling(problem.c, diagonal=True))
+    if problem.has_l1 and W.shape[1] < len(W):
+        return SmoothedDual(problem.X, problem.W, problem.pair_penalty)
+    return SmoothedDual(problem.X, W, problem.structure.pair_penalty(problem.c, diagonal=True))
 
 
 def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) -> tuple[Array, float]:
@@ -34,19 +34,19 @@ def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) 
         U = dual.W / max(dual.W.shape[1], 1) ** 0.5
     elif problem.basis is not None:
         size = float(np.sum(U**2))
-    elif len(U) > LARGE:
-        c = problem.c if not dual.coupling.diagonal else np.zeros(len(U))
-        size = float(np.mean(problem.X.energies(U)) + np.sum((problem.a**2 + c**2) @ U**2))
+    elif len(U) > LARGE_SIZE:
+        c = problem.c if not dual.pair_penalty.diagonal else np.zeros(len(U))
+        size = float(np.mean(problem.X.quadratic_forms(U)) + np.sum((problem.a**2 + c**2) @ U**2))
     else:
         size = float(np.sum(np.linalg.lstsq(dual.W, U)[0] ** 2))
     U = U / max(size, 1e-300) ** 0.5
-    q = problem.X.energies(U)
-    return problem.inverse_roots(q, 1e-4), theta(problem, dual, U, 0.0)
+    q = problem.X.quadratic_forms(U)
+    return problem.inverse_sqrt(q, 1e-4), theta(problem, dual, U, 0.0)
 
 
 def theta(problem: DirectionProblem, dual: SmoothedDual, U: Array, scale: float) -> float:
     """Return theta = g/2 - scale * l1: where it reproduces the scale, (21) with its l1 part so scaled solves (15)."""
-    return max(problem.gain(U) / 2 - scale * dual.l1(U), 0.05)
+    return max(problem.mean_sqrt(U) / 2 - scale * dual.l1(U), 0.05)
 
 
 def relaxed_gap(
@@ -54,11 +54,11 @@ def relaxed_gap(
 ) -> float:
     """Return the duality gap of (21) with its l1 part scaled, at the dual point (u, C) with matrix D and a V."""
     upper = dual.separable_part(u) + np.linalg.eigvalsh(D)[-1]
-    return float(upper - (problem.gain(point.U) - scale * dual.l1(point.U)))
+    return float(upper - (problem.mean_sqrt(point.U) - scale * dual.l1(point.U)))
 
 
-def iterates(
-    problem: DirectionProblem, eps: float, U: Array | None, C: Array | None, max_iter: int, *, own_rule: bool
+def published_iterates(
+    problem: DirectionProblem, eps: float, U: Array | None, C: Array | None, max_iter: int, *, stop_by_paper_rule: bool
 ) -> Iterator[Iterate]:
     """Yield a point every few iterations; once (21) is solved to eps log d, rescale its l1 part and continue.
 
@@ -69,24 +69,24 @@ def iterates(
     step = 1.0 / dual.lipschitz(eps)
     target = eps * max(np.log(r), 1.0)  # eps log d is 0 when d = 1
     u, scale = first_point(problem, dual, U)
-    C = dual.coupling.zero() if C is None else scale * dual.coupling.clip(C.copy())
+    C = dual.pair_penalty.zero() if C is None else scale * dual.pair_penalty.project_inexact(C.copy())
     ahead, t = (u, C), 1.0
     for done in range(1, max_iter + 1):
-        poll()
+        check_deadline()
         point = dual.smooth_part(dual.matrix(*ahead), eps)
         new_u = prox_inverse(ahead[0] - step * point.grad_u, step, n)
-        new_C = scale * dual.coupling.clip((ahead[1] - step * point.grad_C) / scale)
+        new_C = scale * dual.pair_penalty.project_inexact((ahead[1] - step * point.grad_C) / scale)
         t, weight = momentum(t)
         ahead = (new_u + weight * (new_u - u), new_C + weight * (new_C - C))
         u, C = new_u, new_C
         if done % CHECK_EVERY and done < max_iter:
             continue
-        yield Iterate(point.U, done, Dual(u, C / scale))
+        yield Iterate(point.U, done, DualVariables(u, C / scale))
         if relaxed_gap(problem, dual, u, dual.matrix(u, C), point, scale) <= target:
-            new_scale = theta(problem, dual, point.U, scale) if problem.is_coupled else scale
-            if own_rule and abs(new_scale - scale) <= SETTLED * scale:
+            new_scale = theta(problem, dual, point.U, scale) if problem.has_l1 else scale
+            if stop_by_paper_rule and abs(new_scale - scale) <= SCALE_RTOL * scale:
                 return
-            if not problem.is_coupled:
+            if not problem.has_l1:
                 continue
             C, scale = C * (new_scale / scale), new_scale
             ahead, t = (u, C), 1.0

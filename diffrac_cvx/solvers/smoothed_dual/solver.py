@@ -5,20 +5,20 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_bounds import Dual
+from diffrac_cvx.certificates.direction_bounds import DualVariables
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import one_of, positive
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.factors import is_sparse
-from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
-from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
+from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, WarmStart, solve_by_iterates
 
-MATRICES = 16  # of the size of V, that it holds
+FISTA_MATRICES = 16  # of the size of V, that it holds
 
 
 def fista(
@@ -36,7 +36,7 @@ def fista(
     callback: Callback | None = None,
     start: Result | npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
-    links: Links | None = None,
+    constraints: Constraints | None = None,
 ) -> Result:
     r"""Solve problem (15) by FISTA on the smoothed dual of (21), NumPy only, O(nd^2 + d^3) an iteration.
 
@@ -77,7 +77,7 @@ def fista(
     sample_weight : (n,) array, optional
         Weights of the points of an array, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as
         none.
-    links : Links, optional
+    constraints : Constraints, optional
         What is known of some points: which belong together or apart, and labels; see `low_rank`.
 
     Returns
@@ -91,7 +91,7 @@ def fista(
     ResourceError
         If matrices of the size of V would not fit in memory: before they are made.
     """
-    penalty = penalty_of(penalty, lam, ridge)
+    penalty = resolve_penalty(penalty, lam, ridge)
     one_of(variant, "variant", ("accelerated", "published"))
     if epsilon is not None and variant != "published":
         raise ParameterError("epsilon is set by the accelerated variant itself; pass it with variant='published'")
@@ -99,19 +99,21 @@ def fista(
         positive(epsilon, "epsilon")
     stopping = Stopping(tol, max_iter, time_limit, callback)
 
-    def iterates(problem: DirectionProblem, start: Start) -> Iterator[Iterate]:
+    def iterates(problem: DirectionProblem, start: WarmStart) -> Iterator[Iterate]:
         size = problem.X.shape[1]
-        require_memory(MATRICES * 8.0 * size**2, f"fista in {size} features", "use low_rank")
+        require_memory(FISTA_MATRICES * 8.0 * size**2, f"fista in {size} features", "use low_rank")
         U, C = start.as_dense
         if U is not None and is_sparse(start.U):
-            yield Iterate(U, 0, Dual(C=C))
+            yield Iterate(U, 0, DualVariables(C=C))
         if variant == "accelerated":
-            yield from accelerated.iterates(problem, U, C, stopping.max_iter, tol)
+            yield from accelerated.accelerated_iterates(problem, U, C, stopping.max_iter, tol)
             return
         eps = tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
-        yield from published.iterates(problem, eps, U, C, stopping.max_iter, own_rule=epsilon is not None)
+        yield from published.published_iterates(
+            problem, eps, U, C, stopping.max_iter, stop_by_paper_rule=epsilon is not None
+        )
 
-    exhausted = Status.PUBLISHED if variant == "published" else Status.STALLED
+    exhausted = Status.SMOOTHED_GAP if variant == "published" else Status.STALLED
     name = f"fista ({variant})"
     with in_range():
         return solve_by_iterates(
@@ -124,5 +126,5 @@ def fista(
             start=start,
             exhausted=exhausted,
             sample_weight=sample_weight,
-            links=links,
+            constraints=constraints,
         )

@@ -1,0 +1,150 @@
+"""Lower bounds held against what is found in the user's units, by code that shares nothing with their proofs.
+
+A lower bound on the relaxation bounds Eq. (9) too, at any labels and any direction.  So rounded labels with a direction
+fitted to them, neither of which needs to be the best, show a bound to be false if they cost less.
+"""
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import scipy.sparse.linalg
+
+from diffrac_cvx.certificates.values import certified_labels_value, certified_value
+from diffrac_cvx.errors import InvalidBoundError
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.linear_algebra import inverse_or_one, with_ridge_rows
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.ranges import is_out_of_range
+from diffrac_cvx.problem.penalties.structure import PenaltyWeights
+from diffrac_cvx.problem.penalty import Penalty, weights_of
+
+POWER_ITERATIONS = 20  # to the leading vector of Y
+DENSE_LSTSQ_SIZE = 1e6  # (n + d) d^2 up to which least squares are solved directly
+LSMR_STEPS = 30  # of LSMR, elsewhere; three at least
+MAX_ENTRIES_READ = 1.2e8  # of X that these steps read, so that they take about a second in all
+REWEIGHTING_STEPS = 4  # in which the l1 part is replaced by a ridge
+
+
+def require_consistent(lower: float, objective: float, what: str) -> None:
+    """Raise InvalidBoundError, with both numbers, where something costs less than a lower bound on its cost."""
+    if lower > objective:
+        raise InvalidBoundError(
+            f"{what} cost at most {objective!r}, less than the lower bound {lower!r}: it is not one for these data, nu, "
+            "penalty and weights; if columns are excluded (n_excluded), it is that of the table without them",
+            lower=lower,
+            objective=objective,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RoundingBound:
+    """Eq. (9) in the user's units: what is needed to find labels that cost little."""
+
+    X: Points  # (n, d), centred
+    nu: float
+    penalty: Penalty
+
+    def or_trivial(self, G: Factor) -> tuple[Factor, float]:
+        """Return V = GG' with an upper bound of its value; or V = 0, of value 1, where it is not below that.
+
+        Where signs are known, V is an allowed one nearby.  Where coordinates differ by the whole range of double
+        precision, the rows of G may be large and cancel.
+        """
+        d = self.X.shape[1]
+        structure = weights_of(self.penalty, d).structure
+        if structure.nonnegative is not None:
+            structure = structure if G.shape[0] == d else structure.with_offset()
+            G = structure.pair_penalty(np.zeros(G.shape[0])).make_feasible(G)
+        value = certified_value(self.X, self.nu, self.penalty, G)
+        return (G, value) if value <= 1.0 else (np.zeros((G.shape[0], 1)), 1.0)  # V = 0 for NaN too
+
+    def upper_bound(self, F: Array | None, G: Factor | None) -> float:
+        """Return an upper bound of the optimum of Eq. (9), from Y = FF' or V = GG': the cost of rounded labels.
+
+        It is infinite where rows are read by parts, whose coordinates leave nothing out, and where numbers leave the
+        range of double precision.
+        """
+        F = None if F is None or len(F) != len(self.X) else F  # points of weight 0 have rows of F too
+        if self.X.is_streamed or (F is None and G is None):
+            return np.inf
+        try:
+            y = self.round_labels(F, G)
+            return np.inf if y is None else self.objective(y)
+        except (ArithmeticError, ValueError) as error:
+            if not is_out_of_range(error):
+                raise
+            return np.inf
+
+    def round_labels(self, F: Array | None, G: Factor | None) -> Array | None:
+        """Return the signs of the leading vector of Y or XVX' about its mean; None where there is no such vector."""
+        y = np.random.default_rng(0).standard_normal(len(self.X))
+        for _ in range(POWER_ITERATIONS):
+            image = F @ (F.T @ y) if F is not None else self.apply(cast(Factor, G), y)
+            size = float(np.linalg.norm(image))
+            if not 0.0 < size < np.inf:
+                return None
+            y = image / size
+        scores = y - self.X.mean_of(y)
+        if self.X.chunklets is not None:
+            weights = np.ones(len(y)) if self.X.counts is None else self.X.counts
+            scores = self.X.chunklets.expand(self.X.chunklets.signed_sums(scores * weights))
+        return np.where(scores >= 0.0, 1.0, -1.0)
+
+    def apply(self, G: Factor, y: Array) -> Array:
+        """Return X V X'y for V = GG', the offset's row last where it has one."""
+        d = self.X.shape[1]
+        offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
+        weights = np.asarray(G[:d].T @ (self.X.rmatvec(y) * len(y))) + offset * y.sum()
+        return np.asarray(self.X @ np.asarray(G[:d] @ weights) + float(offset @ weights))
+
+    def objective(self, y: Array) -> float:
+        """Return an upper bound of the cost of labels, at a direction that is nearly the best."""
+        weights = weights_of(self.penalty, self.X.shape[1])
+        nonnegative = weights.structure.nonnegative
+        v = self.fit_direction(y - self.X.mean_of(y), weights)
+        if nonnegative is None:
+            return certified_labels_value(self.X, y, v, self.nu, weights)
+        parts = (np.where(nonnegative, np.maximum(sign * v, 0.0), sign * v) for sign in (1.0, -1.0))
+        return min(
+            certified_labels_value(self.X, sign * y, w, self.nu, weights)
+            for sign, w in zip((1.0, -1.0), parts, strict=True)
+        )
+
+    def fit_direction(self, target: Array, weights: PenaltyWeights) -> Array:
+        """Return about argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups.
+
+        The l1 part is the least of sum c_i^2 v_i^2 / e_i over e >= 0 of sum 1, at e_i in proportion to c_i |v_i|.
+        """
+        a, c, labels = weights.a, weights.c, weights.structure.labels
+        scale = inverse_or_one(np.sqrt(self.X.mean_squares() + a**2 + c**2))
+        if not c.any():
+            return self.solve_least_squares(target, scale, a)
+        start = np.abs(self.X.rmatvec(target)) * scale**2
+        v = start if start.any() else np.ones(len(start))
+        for _ in range(REWEIGHTING_STEPS):
+            e = c * np.abs(v if labels is None else np.sqrt(np.bincount(labels, v**2))[labels])
+            e = np.maximum(e / max(float(e.sum()), 1e-300), 1e-12)
+            v = self.solve_least_squares(target, scale, np.sqrt(a**2 + c**2 / e))
+        return v
+
+    def solve_least_squares(self, target: Array, scale: Array, ridge: Array) -> Array:
+        """Return about argmin over v of |target - X v|^2/n + sum ridge_i^2 v_i^2, with columns at norm one."""
+        n, d = self.X.shape
+        units = inverse_or_one(np.sqrt(1.0 / scale**2 + ridge**2))
+        X, counts = self.X.weighted_rows(), self.X.counts
+        target = target * n**-0.5 if counts is None else target * np.sqrt(counts / n)
+        if X.in_memory and (n + d) * d**2 <= DENSE_LSTSQ_SIZE:
+            stacked = with_ridge_rows(X.array() * (units * n**-0.5), ridge * units)
+            found = np.linalg.lstsq(stacked, np.append(target, np.zeros(len(stacked) - n)))[0]
+            return np.asarray(found * units)
+        system = scipy.sparse.linalg.LinearOperator(
+            (n + d, d),
+            matvec=lambda v: np.append((X @ (units * v.ravel())) * n**-0.5, ridge * units * v.ravel()),
+            rmatvec=lambda y: units * (X.rmatvec(y.ravel()[:n]) * n**0.5 + ridge * y.ravel()[n:]),
+            dtype=np.float64,
+        )
+        steps = max(3, min(LSMR_STEPS, int(MAX_ENTRIES_READ / (n * d))))
+        found = scipy.sparse.linalg.lsmr(system, np.append(target, np.zeros(d)), maxiter=steps)[0]
+        return np.asarray(found * units)

@@ -1,0 +1,420 @@
+"""Lower bounds for (15) from any sparse factor outwards: duals on a core of coordinates, and looks from it.
+
+At an optimum the ridge and the l1 part together are at most v (1 - v), v its value.  So the value is at least that of
+the problem with both times 1 + e, less e v (1 - v): a multiplier that is not quite feasible costs less than a larger t.
+
+Of the multipliers C between the core and a coordinate outside it, those in the box t c_j c_k with the least e'P^-1 e,
+e = t C - T, are known from a lasso with the matrix P: e = -Pz at the minimum of z'Pz/2 - z'T + t c_j sum_k c_k |z_k|.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from diffrac_cvx.certificates.block_problem import IntegerArray
+from diffrac_cvx.certificates.block_proof import Pairs
+from diffrac_cvx.certificates.direction_bounds import lower_bound
+from diffrac_cvx.certificates.group_kkt import check_groups_kkt
+from diffrac_cvx.certificates.proof import bound_at, inflation_cost, project_dual
+from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
+from diffrac_cvx.certificates.search import (
+    alternate_projection,
+    best_combination_by_rows,
+    candidate_weights,
+    refine_dual,
+)
+from diffrac_cvx.certificates.working_set_proof import (
+    Elimination,
+    WorkingSetProblem,
+    WorkingSetSums,
+    eliminate_working_set,
+    excess_matrix,
+    is_difference_positive,
+    working_set_sums,
+)
+from diffrac_cvx.machine.deadlines import check_deadline
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.factors import Sparse, dense
+from diffrac_cvx.points.linear_algebra import lanczos, times
+from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
+
+INFLATION_PER_GAP, MAX_INFLATION_GAP = (
+    7.0,
+    0.03,
+)  # penalties are made larger by a multiple of the gap on the core, where it is small
+RELATIVE_GAPS = (0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7)  # relative gaps at which a bound is tried
+NEGLIGIBLE_ENTRY = (
+    1e-4  # of the largest diagonal entry of V, and of an entry to its diagonal, below which it may be meant as 0
+)
+SIGN_THRESHOLD = 1e-3  # of an entry of V to its diagonal, above which its sign is where a multiplier starts
+REFINEMENT_STEPS, MAX_REFINED_SIZE = (
+    60,
+    500,
+)  # steps in which a multiplier is fitted, and coordinates of a core up to which it is
+MAX_EXPANSIONS, SUFFICIENT_GAP = (
+    6,
+    0.0125,
+)  # of coordinates to the core, and the relative gap at which there are no more
+MAX_PAIRS_PER_COORDINATE = 40  # beyond their box, for each coordinate: with more the bound fails anyway
+MAX_FACTORIZED_ROWS = 3000  # rows that are not diagonally dominant
+MAX_NONPOSITIVE = 20  # coordinates that alone make the bound fail, beyond which no others are looked for
+MAX_DENSE_ROWS, EIGENVALUE_RTOL = (
+    200,
+    1e-2,
+)  # rows of S up to which all eigenvectors are found, and accuracy of eigenvalues beyond
+MAX_DIRECTIONS = 12  # directions that are named where the bound fails
+MIN_DIRECTION_WEIGHT = (
+    1e-3  # weight of a coordinate in violated directions, to the largest, below which it is not named
+)
+LASSO_ROUNDS = 6  # of lassos: of coordinate descent on some entries, and of a look for those that are missing
+ENTRIES_PER_ROUND = 16  # entries for each lasso in a round, those that are furthest beyond their box
+LASSO_SWEEPS = 10  # of coordinate descent in a round
+SWEEP_TOLERANCE = 1e-3  # change of a sweep, to the largest entry, below which it ends
+VIOLATION_TOLERANCE = 1e-2  # by how much, to the side of its box, an entry has to be beyond it
+MAX_GRAM_ENTRIES = 2**22  # of the blocks of the matrix that are held at once
+LASSO_BATCH = 256  # lassos, ordered by how many entries they have, whose blocks are of one size
+
+
+class KktCheck(NamedTuple):
+    """What a look from the core outwards found."""
+
+    lower: float | None  # the bound, where it is proved
+    entering: IntegerArray  # (k,), coordinates whose joining the core may prove it, those needed most first
+    directions: Array  # (D, v), directions in which S is negative, of all coordinates
+    C: Array  # (w + k, k), the multiplier that was tried between the core, then these coordinates, and these
+
+
+class WorkingSetDual(NamedTuple):
+    """Weights of the rows, the mean of their inverses, and a multiplier, with the least t at which they hold.
+
+    They hold where the penalties are times 1 + excess; what is spent on that comes off the bound.
+    """
+
+    u: Array
+    inverse_mean: float
+    C: Array
+    t: float
+    inflation: float = 0.0
+    slack_cost: float = 0.0
+
+    @property
+    def lower(self) -> float:
+        """The bound on the core, but for rounding."""
+        return 1.0 - self.t * self.inverse_mean - self.slack_cost
+
+    def at_bound(self, lower: float) -> tuple[Array, float, float, float]:
+        """Return the weights, the mean, the t at which this bound is proved, and what is spent."""
+        return self.u, self.inverse_mean, (1.0 - lower - self.slack_cost) / self.inverse_mean, self.slack_cost
+
+
+def best_dual(
+    problem: DirectionProblem,
+    restricted: DirectionProblem,
+    point: PrimalPoint,
+    candidates: Callable[[Array], Iterable[Array]],
+) -> WorkingSetDual:
+    """Return the weights and the multiplier on a core that promise the largest bound, of those read off energies.
+
+    The candidates for the multiplier come from M = X' Diag(u) X / n.  A row that is zero on the core alone has its
+    weight, for it is one of the problem on all coordinates.
+    """
+    found = [
+        combine_with_trivial(restricted, u, inverse_mean, C)
+        for u, inverse_mean in candidate_weights(problem, point.q)
+        for C in candidates(restricted.X.weighted_gram(u))
+    ]
+    best = max(found, key=lambda dual: dual.lower)
+    gap = point.value - best.lower
+    if not 0.0 < gap < MAX_INFLATION_GAP:
+        return best
+    other = combine_with_trivial(restricted, best.u, best.inverse_mean, best.C, INFLATION_PER_GAP * gap, point.value)
+    return max(best, other, key=lambda dual: dual.lower)
+
+
+def combine_with_trivial(
+    restricted: DirectionProblem, u: Array, inverse_mean: float, C: Array, inflation: float = 0.0, upper: float = 1.0
+) -> WorkingSetDual:
+    """Return the dual on a core with the share of a multiplier, and the t, that are best there."""
+    inflated = restricted.with_inflated_penalty(inflation)
+    rows = restricted.X.array() * (u / len(u))[:, None] ** 0.5
+    found = best_combination_by_rows(rows, inflated.A + np.diag(inflated.c**2), C, 1.0 + inflation)
+    return WorkingSetDual(u, inverse_mean, found.weight * C, found.t, inflation, inflation_cost(inflation, upper))
+
+
+def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Sparse | None = None) -> float:
+    """Return the best bound found from a sparse factor outwards, at a few relative gaps; 0 where there is none.
+
+    The core is where the factor is not faint, or the multiplier not zero, and what joins them where a look fails.
+    """
+    rows = scipy.sparse.csr_array(point.U)
+    diagonal_entries = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    in_ws = (diagonal_entries > NEGLIGIBLE_ENTRY * diagonal_entries.max()) | (problem.c == 0.0)
+    if C is not None:
+        in_ws |= abs(scipy.sparse.csr_array(C)).sum(axis=1) > 0.0
+    in_ws = problem.structure.complete_groups(in_ws)
+    ws = np.flatnonzero(in_ws)
+    C_ws = None if C is None else dense(scipy.sparse.csr_array(C)[ws][:, ws])
+    lower = bound_at_equal_weights(without_l1(problem))
+    for expansion in range(MAX_EXPANSIONS):
+        refined = C is None or expansion > 0
+        dual = dual_on_working_set(problem, point, ws, dense(rows[ws]), C_ws, refine=refined)
+        working_set = WorkingSetProblem(problem, ws, dual.C, dual.inflation)
+        relative_gaps = [
+            relative_gap for relative_gap in RELATIVE_GAPS if lower < point.value * (1.0 - relative_gap) <= dual.lower
+        ]
+        failed: KktCheck | None = None
+        for share in relative_gaps:
+            check = check_kkt(working_set, *dual.at_bound(point.value * (1.0 - share)))
+            if check.lower is not None:
+                lower = max(lower, check.lower)
+                break
+            failed = check if failed is None else failed
+        n_entering = 0 if failed is None else len(failed.entering)
+        near = lower >= (1.0 - SUFFICIENT_GAP) * point.value
+        if failed is None or near or not 0 < n_entering <= MAX_REFINED_SIZE - len(ws):
+            break
+        ws, C_ws, _ = expand_working_set(problem, ws, dual.C, failed.entering, dual.u, failed)
+    return max(lower, 0.0)
+
+
+def dual_on_working_set(
+    problem: DirectionProblem, point: PrimalPoint, ws: IntegerArray, U: Array, C_given: Array | None, *, refine: bool
+) -> WorkingSetDual:
+    """Return the best dual on a core: with the multiplier given, closer to feasible, or one fitted from it or V."""
+    restricted = problem.restrict(ws)
+
+    def candidates(M: Array) -> Iterator[Array]:
+        V = times(U, U.T)
+        if C_given is not None:
+            start = project_dual(restricted, C_given)
+            yield start
+            yield alternate_projection(restricted, M, start)
+        else:
+            start = restricted.pair_penalty.subgradient(V, SIGN_THRESHOLD, project_dual(restricted, M - restricted.A))
+        if refine:
+            yield refine_dual(restricted, M, V, start, REFINEMENT_STEPS)
+
+    return best_dual(problem, restricted, point, candidates)
+
+
+def expand_working_set(
+    problem: DirectionProblem, ws: IntegerArray, C: Array, new: IntegerArray, u: Array, check: KktCheck
+) -> tuple[IntegerArray, Array, IntegerArray]:
+    """Return a core with new coordinates, increasing, its multiplier, and the order it is in of the old, then the new.
+
+    The new multipliers are those of the look that named them, or what makes S least at the weights u.
+    """
+    both, n_old = np.concatenate([ws, new]), len(ws)
+    order = np.argsort(both, kind="stable")
+    data, c = array_points(problem.X.in_columns().dense_columns(both)), problem.c[both]
+    A = array_points(problem.Y.in_columns().dense_columns(both)).second_moment()
+    larger = problem.structure.restrict(both).pair_penalty(c).project_safe(data.weighted_gram(u) - A)
+    larger[:n_old, :n_old] = C
+    positions = n_old + np.flatnonzero(np.isin(new, check.entering))
+    if len(positions):
+        named = n_old + np.array([np.flatnonzero(check.entering == j)[0] for j in both[positions]])
+        old = np.arange(n_old)
+        larger[np.ix_(np.append(old, positions), positions)] = check.C[np.ix_(np.append(old, named), named - n_old)]
+        larger[positions, :n_old] = larger[:n_old, positions].T
+    return both[order], larger[np.ix_(order, order)], order
+
+
+def bound_at_equal_weights(problem: DirectionProblem) -> float:
+    """Return the lower bound of a problem without an l1 part at u = 1: above 0 with a ridge on all columns."""
+    u = np.where(problem.zero_rows, 0.0, 1.0)
+    return lower_bound(problem, u, problem.mean_inverse(np.ones(len(u))), None)
+
+
+def check_kkt(
+    working_set: WorkingSetProblem, u: Array, inverse_mean: float, t: float, slack_cost: float = 0.0
+) -> KktCheck:
+    """Try to prove 1 - t mean(1/u) as a bound, from the core outwards; say what is missing where it fails.
+
+    On the core M <= t (A + C + Diag(c)^2) should hold, or nothing is found.  `slack_cost` comes off the bound, where the
+    core's penalties are larger.
+    """
+    nothing = empty_check(working_set.problem)
+    sums = working_set_sums(working_set, u, t)
+    elimination = (
+        None
+        if sums is None
+        else eliminate_working_set(working_set, u, sums, off_diagonal_multipliers(working_set, sums))
+    )
+    if elimination is None:
+        return nothing
+    if working_set.problem.structure.labels is not None:
+        group_check = check_groups_kkt(working_set, elimination)
+        if group_check.certified:
+            return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
+        return failed_check(working_set, elimination, group_check.entering, group_check.violated)
+    nonpositive = np.flatnonzero(~(elimination.diagonal > elimination.error))  # what is no number is lacking
+    nonpositive = nonpositive[np.argsort(elimination.diagonal[nonpositive], kind="stable")]
+    m = len(working_set.complement)
+    if len(nonpositive) > MAX_NONPOSITIVE:
+        return failed_check(working_set, elimination, nonpositive, unit_vectors(m, nonpositive[:MAX_DIRECTIONS]))
+    try:
+        pairs = screen_pairs(elimination.schur, np.arange(m), 1.0, max_pairs=MAX_PAIRS_PER_COORDINATE * max(m, 1)).pairs
+    except TooManyPairsError:
+        order = np.argsort(elimination.diagonal, kind="stable")[: m // 4 + 1]
+        return failed_check(working_set, elimination, order, unit_vectors(m, order[:MAX_DIRECTIONS]))
+    others = pairs.take(np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive)))
+    violated = violated_directions(
+        np.where(elimination.diagonal > elimination.error, elimination.diagonal - elimination.error, 1.0), others
+    )
+    if violated is None and not len(nonpositive):
+        return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
+    violated = np.zeros((m, 0)) if violated is None else violated
+    weight = np.sum(violated**2, axis=1)
+    order = np.argsort(-weight, kind="stable")
+    heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
+    return failed_check(
+        working_set,
+        elimination,
+        np.append(nonpositive, heavy),
+        np.hstack([unit_vectors(m, nonpositive[:MAX_DIRECTIONS]), violated]),
+    )
+
+
+def empty_check(problem: DirectionProblem) -> KktCheck:
+    """Return a look that proves nothing and names nothing."""
+    return KktCheck(None, np.zeros(0, dtype=np.intp), np.zeros((len(problem.c), 0)), np.zeros((0, 0)))
+
+
+def failed_check(
+    working_set: WorkingSetProblem, elimination: Elimination, entering: IntegerArray, violated: Array
+) -> KktCheck:
+    """Return what a failed look names: coordinates outside, and directions of all with the best part on the core."""
+    entering = working_set.problem.structure.restrict(working_set.complement).first_groups(
+        entering, max(MAX_NONPOSITIVE, len(working_set.ws))
+    )
+    directions = np.zeros((len(working_set.problem.c), violated.shape[1]))
+    directions[working_set.complement] = violated
+    inner = elimination.schur.K @ violated
+    directions[working_set.ws] = -scipy.linalg.solve_triangular(
+        elimination.L, inner, lower=True, trans="T", check_finite=False
+    )
+    data, K, t = (
+        working_set.outside.rows.X.dense_columns(entering),
+        elimination.schur.K[:, entering],
+        elimination.schur.t,
+    )
+    pair_penalty = working_set.problem.structure.restrict(working_set.complement[entering]).pair_penalty(
+        working_set.outside.c[entering]
+    )
+    C_entering = pair_penalty.project_safe((data.T @ (data * elimination.schur.gram_weights[:, None]) + K.T @ K) / t)
+    return KktCheck(
+        None, working_set.complement[entering], directions, np.vstack([elimination.C[:, entering], C_entering])
+    )
+
+
+def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSums) -> Array:
+    """Return t C between the core and the others, about what leaves the most of S: T where it is in the dual set."""
+    t, P, T = sums.t, sums.P, sums.T
+    violated = working_set.off_diagonal.violated_columns(T, t)
+    if not len(violated):
+        return T
+    some, tC = np.ascontiguousarray(T[:, violated]), T.copy()
+    if working_set.off_diagonal.is_elementwise:
+        tC[:, violated] = some - P @ solve_lassos(
+            P, some, np.ascontiguousarray(working_set.off_diagonal.bound(t)[:, violated])
+        )
+    else:
+        tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(P, some, t)
+    return tC
+
+
+def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
+    """Return directions in which Diag(diagonal) less the pairs' excess is negative; None if it is proved positive.
+
+    Where neither is found, the coordinates of the least dominant rows are named.
+    """
+    m = len(diagonal)
+    E = excess_matrix(pairs, m)
+    rows = np.asarray(abs(E).sum(axis=1)).ravel()
+    if is_difference_positive(diagonal, E, np.zeros(m, dtype=bool)):
+        return None
+    if m <= MAX_DENSE_ROWS:
+        values, vectors = np.linalg.eigh(np.diag(diagonal) - E.toarray())
+    else:
+        values, vectors = lanczos(lambda x: diagonal * x - E @ x, m, MAX_DIRECTIONS, "SA", EIGENVALUE_RTOL)
+    if np.any(values < 0.0):
+        return np.asarray(vectors[:, : min(MAX_DIRECTIONS, int(np.sum(values < 0.0)))])
+    weak = ~(diagonal > 2.0 * rows)
+    if int(weak.sum()) > MAX_FACTORIZED_ROWS:
+        weak = ~(diagonal > rows)
+    if int(weak.sum()) <= MAX_FACTORIZED_ROWS and is_difference_positive(diagonal, E, weak):
+        return None
+    weak_rows = np.flatnonzero(weak)
+    return unit_vectors(m, weak_rows[np.argsort((diagonal - rows)[weak_rows])[:MAX_DIRECTIONS]])
+
+
+def unit_vectors(size: int, positions: IntegerArray) -> Array:
+    """Return the unit vectors of these coordinates, a column each."""
+    vectors = np.zeros((size, len(positions)))
+    vectors[positions, np.arange(len(positions))] = 1.0
+    return vectors
+
+
+def solve_lassos(P: Array, T: Array, half_width: Array) -> Array:
+    """Return about the minima of z'Pz/2 - z'T_j + sum_k box_kj |z_k|, P positive definite, a column for each j."""
+    w, m = T.shape
+    Z, residual, half_widths = (
+        np.zeros((m, w)),
+        np.array(T.T, order="C"),
+        np.ascontiguousarray(half_width.T),
+    )  # T is kept
+    unsolved = np.arange(m)
+    for _ in range(LASSO_ROUNDS):
+        violated = (np.abs(residual[unsolved]) > (1.0 + VIOLATION_TOLERANCE) * half_widths[unsolved]) & (
+            Z[unsolved] == 0.0
+        )
+        unsolved = unsolved[violated.any(axis=1)]
+        counts = np.count_nonzero(Z[unsolved], axis=1)
+        unsolved = unsolved[np.argsort(counts, kind="stable")]
+        counts.sort()
+        start = 0
+        while start < len(unsolved):
+            check_deadline()
+            size = min(w, int(counts[min(start + LASSO_BATCH, len(unsolved)) - 1]) + ENTRIES_PER_ROUND)
+            batch = unsolved[start : start + min(LASSO_BATCH, max(1, MAX_GRAM_ENTRIES // size**2))]
+            start += len(batch)
+            positions = most_violated_entries(residual[batch], Z[batch], half_widths[batch], size)
+            before, after = coordinate_descent(P, positions, residual[batch], Z[batch], half_widths[batch])
+            ends = np.arange(len(batch) + 1) * size
+            change = scipy.sparse.csr_array(((after - before).ravel(), positions.ravel(), ends), shape=(len(batch), w))
+            residual[batch] -= change @ P
+            rows = Z[batch]
+            np.put_along_axis(rows, positions, after, axis=1)
+            Z[batch] = rows
+    return np.asarray(Z.T)
+
+
+def most_violated_entries(residual: Array, Z: Array, half_widths: Array, size: int) -> IntegerArray:
+    """Return so many places for each lasso: of all entries that are not 0, then of those furthest beyond their box."""
+    score = np.abs(residual) - half_widths
+    score[Z != 0.0] = np.inf
+    return np.argpartition(-score, size - 1, axis=1)[:, :size]
+
+
+def coordinate_descent(
+    P: Array, positions: IntegerArray, residual: Array, Z: Array, half_widths: Array
+) -> tuple[Array, Array]:
+    """Return the entries at these places before and after coordinate descent on them, for all lassos at once."""
+    blocks, diagonal = P[positions[:, :, None], positions[:, None, :]], np.diag(P)[positions]
+    r, before, b = (np.take_along_axis(rows, positions, axis=1) for rows in (residual, Z, half_widths))
+    z = before.copy()
+    for _ in range(LASSO_SWEEPS):
+        change = 0.0
+        for k in range(positions.shape[1]):
+            gradient = r[:, k] + diagonal[:, k] * z[:, k]
+            step = np.sign(gradient) * np.maximum(np.abs(gradient) - b[:, k], 0.0) / diagonal[:, k] - z[:, k]
+            z[:, k] += step
+            r -= step[:, None] * blocks[:, k]
+            change = max(change, float(np.abs(step).max(initial=0.0)))
+        if change <= SWEEP_TOLERANCE * float(np.abs(z).max(initial=0.0)):
+            break
+    return before, z

@@ -1,0 +1,306 @@
+"""What V is in the unknown of the steps: one factor, a scaled one, or the factors of blocks; and (15) at a fixed C."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
+from diffrac_cvx.machine import deadlines
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import (
+    LARGE_SIZE,
+    cholesky,
+    inverse_of_positive,
+    inverse_or_one,
+    row_products,
+    times,
+)
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.solvers.factored.quasi_newton import Metric, inner
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
+
+
+class FactorParametrization:
+    """V = UU' on all coordinates; the unknown is U, and V has entries of the size of the products of the units."""
+
+    def __init__(self, problem: DirectionProblem) -> None:
+        self.problem, self.units, self.B = problem, np.ones(len(problem.c)), problem.A + np.diag(problem.c**2)
+        # Correlated columns: steps in the metric B + 1, in which the curvature along them varies less.
+        self.left: Metric | None = None
+        if np.sum(self.B**2) > ONE_BLOCK.correlation_threshold * np.trace(self.B):
+            self.left = inverse_of_B_and_one(problem, self.B)
+
+    def factor(self, params: Array) -> Array:
+        return params
+
+    def params_of(self, U: Array) -> Array:
+        return U
+
+    def factors(self, params: Array) -> list[Array]:
+        return [self.factor(params)]
+
+    def value_and_gradient(self, params: Array, products: list[Array]) -> tuple[float, Array]:
+        """Return the value and the gradient in U."""
+        n = len(self.problem.X)
+        total, gradient = self.problem.X.sqrt_sum_and_gradient(params)
+        KU = self.times_B(params)
+        for CU in products:
+            KU = KU + CU
+        return float(1 - 2 * (total / n) + inner(params, KU)), 2 * KU - (2 / n) * gradient
+
+    def times_B(self, U: Array) -> Array:
+        """Return B U; by X where there are few rows."""
+        problem, rows = self.problem, self.problem.Y
+        if not has_few_rows(problem):
+            return times(self.B, U)
+        return rows.rmatvec(rows @ U) + (problem.a**2 + problem.c**2)[:, None] * U
+
+    def multiplier_gradient(self, products: list[Array]) -> Array:
+        """Return 2 C U."""
+        return 2 * products[0]
+
+    def metric(self, params: Array) -> Metric:
+        """Return the map Z -> (B + 1)^-1 Z (U'U + shrinkage)^-1, the first guess of the inverse of the Hessian."""
+        G = times(params.T, params)
+        shrinkage = ONE_BLOCK.shrinkage if self.problem.has_l1 else ONE_BLOCK.shrinkage_without_l1
+        left, right = self.left, shrunk_inverse(G, approximate_top_eigenvalue(G), shrinkage)
+        return (lambda Z: times(Z, right)) if left is None else (lambda Z: left(times(Z, right)))
+
+
+class PreconditionedParametrization(FactorParametrization):
+    """The same in the unknown T^-1 U, where the data ask for a V of other size than the columns' variances do.
+
+    A few outlying rows have nearly all of the variance.  Where V can avoid them, it is as large as the other rows ask
+    for, and nearly orthogonal to the outlying ones.  T'(B + Diag(units)^-2) T = I: in the unknown the cost is a sum of
+    squares in which nothing large cancels, and its curvature is about one in all directions.
+    """
+
+    def __init__(self, problem: DirectionProblem, units: Array) -> None:
+        self.problem, self.units, self.left = problem, units, None
+        root = np.vstack([problem.R, np.diag(problem.c)])
+        deadlines.check_deadline(40.0 * float(len(units)) ** 3 if len(units) > LARGE_SIZE else 0.0)
+        _, singular, right = np.linalg.svd(np.vstack([root, np.diag(1.0 / units)]), full_matrices=False)
+        self.T, self.inverse_T = right.T / singular, singular[:, None] * right
+        self.Z, self.root = problem.X.in_basis(self.T), root @ self.T
+
+    def factor(self, params: Array) -> Array:
+        return np.asarray(self.T @ params)
+
+    def params_of(self, U: Array) -> Array:
+        return np.asarray(self.inverse_T @ U)
+
+    def value_and_gradient(self, params: Array, products: list[Array]) -> tuple[float, Array]:
+        """Return the value at U = TY, and its gradient in Y."""
+        n, RY = len(self.Z), self.root @ params
+        total, gradient = self.Z.sqrt_sum_and_gradient(params)
+        value = 1 - 2 * total / n + inner(RY, RY) + inner(self.factor(params), products[0])
+        return float(value), 2 * (self.root.T @ RY + self.T.T @ products[0]) - (2 / n) * gradient
+
+    def multiplier_gradient(self, products: list[Array]) -> Array:
+        """Return 2 T' C U."""
+        return np.asarray(self.T.T @ super().multiplier_gradient(products))
+
+
+class BlockPoint(NamedTuple):
+    """A block diagonal V."""
+
+    weights: Array  # (m1,), of the single coordinates, a column of the factor each
+    intercepts: Array  # (m1, f), the same on the unpenalised coordinates
+    free_factor: Array  # (f, f), factor of what V has on the unpenalised coordinates alone
+    factors: list[Array]  # (s + f, r) each, those of the blocks
+
+    @property
+    def parts(self) -> list[Array]:
+        return [self.weights, self.intercepts, self.free_factor, *self.factors]
+
+    def times(self, multiple: float) -> "BlockPoint":
+        """Return the point with V times the square of a multiple."""
+        return from_parts([part * multiple for part in self.parts])
+
+    def flat(self) -> Array:
+        return np.concatenate([part.ravel() for part in self.parts])
+
+    def like(self, entries: Array) -> "BlockPoint":
+        """Return a point of the same shapes from its entries."""
+        pieces, start = [], 0
+        for part in self.parts:
+            pieces.append(entries[start : start + part.size].reshape(part.shape))
+            start += part.size
+        return from_parts(pieces)
+
+
+def from_parts(parts: list[Array]) -> BlockPoint:
+    return BlockPoint(parts[0], parts[1], parts[2], parts[3:])
+
+
+class BlockParametrization:
+    """V block diagonal; the unknown has all entries of a `Point`, and single coordinates have no multiplier."""
+
+    def __init__(self, blocks: Blocks, shape: BlockPoint) -> None:
+        self.blocks, self.problem, self.shape = blocks, blocks.problem, shape
+        self.singles, self.sizes = blocks.partition.singles, [len(block) for block in blocks.partition.blocks]
+        self.diagonal, self.cross = self.problem.diagonal[self.singles], self.problem.cross[self.singles]
+
+    def quadratic_forms(self, point: BlockPoint, products: list[Array]) -> Array:
+        """Return q from the point and the products of the blocks' data with their factors."""
+        weights, intercepts, F = point.weights, point.intercepts, self.problem.F
+        q = self.problem.squares @ self.expand(weights**2)
+        if F.shape[1]:
+            q += 2 * row_products(F, self.problem.X @ self.expand(weights[:, None] * intercepts))
+            q += row_products(F @ (intercepts.T @ intercepts + point.free_factor @ point.free_factor.T), F)
+        for XU in products:
+            q += row_products(XU, XU)
+        return np.asarray(np.maximum(q, 0.0))
+
+    def expand(self, values: Array) -> Array:
+        """Return values of the single coordinates as values of all, 0 in the blocks."""
+        full = np.zeros((self.problem.X.shape[1], *values.shape[1:]))
+        full[self.singles] = values
+        return full
+
+    def products(self, point: BlockPoint) -> list[Array]:
+        """Return the products of the blocks' data with their factors, (n, r) each."""
+        return [data @ U for data, U in zip(self.blocks.data, point.factors, strict=True)]
+
+    def factors(self, params: Array) -> list[Array]:
+        """Return the factors of the blocks on their own coordinates."""
+        return [U[:s] for U, s in zip(self.shape.like(params).factors, self.sizes, strict=True)]
+
+    def value_and_gradient(self, params: Array, products: list[Array]) -> tuple[float, Array]:
+        """Return the value and the gradient in all entries."""
+        point = self.shape.like(params)
+        data_products = self.products(point)
+        roots = np.sqrt(self.quadratic_forms(point, data_products))
+        u = np.where(roots > 0.0, inverse_or_one(roots), 0.0)
+        value, pieces = self.single_part(point, u)
+        value += 1.0 - 2.0 * float(roots.mean())
+        for i, (U, XU, CU) in enumerate(zip(point.factors, data_products, products, strict=True)):
+            KU = times(self.blocks.right[i], U)
+            KU[: len(CU)] += CU
+            value += inner(U, KU)
+            pieces.append((2 * KU - 2 * self.blocks.data[i].rmatvec(u[:, None] * XU)).ravel())
+        return value, np.concatenate(pieces)
+
+    def single_part(self, point: BlockPoint, u: Array) -> tuple[float, list[Array]]:
+        """Return the part of tr VB outside the blocks, and the slopes in weights, intercepts and rest, each flat."""
+        weights, intercepts, free_factor, _ = point
+        F = self.problem.F
+        slope = 2 * weights * (self.diagonal - self.problem.weighted_squares(u)[self.singles])
+        if not F.shape[1]:
+            return self.single_cost(point), [slope, intercepts.ravel(), free_factor.ravel()]
+        uF = u[:, None] * F
+        between, MF = self.cross - self.problem.X.rmatvec(uF)[self.singles], F.T @ uF / len(F)
+        slope += 2 * row_products(between, intercepts)
+        slopes = 2 * (weights[:, None] * between + intercepts - intercepts @ MF)
+        return self.single_cost(point), [slope, slopes.ravel(), 2 * (free_factor - MF @ free_factor).ravel()]
+
+    def single_cost(self, point: BlockPoint) -> float:
+        """Return the part of tr VB outside the blocks."""
+        weights, intercepts, free_factor, _ = point
+        between = np.sum(weights * row_products(self.cross, intercepts))
+        return float(np.sum(self.diagonal * weights**2) + np.sum(intercepts**2) + np.sum(free_factor**2) + 2 * between)
+
+    def multiplier_gradient(self, products: list[Array]) -> Array:
+        """Return 2 C U on the blocks, 0 elsewhere."""
+        gradient = from_parts([np.zeros_like(part) for part in self.shape.parts])
+        for U, CU in zip(gradient.factors, products, strict=True):
+            U[: len(CU)] = 2 * CU
+        return gradient.flat()
+
+    def metric(self, params: Array) -> Metric:
+        """Return the map Z -> Z (U'U + shrinkage)^-1 on the penalised coordinates, block by block, as for one block."""
+        point = self.shape.like(params)
+        grams = [times(U.T, U) for U in point.factors]
+        top = max(float(np.max(point.weights**2, initial=1e-300)), *(approximate_top_eigenvalue(G) for G in grams), 0.0)
+        single = 1.0 / (point.weights**2 / top + ONE_BLOCK.shrinkage_of_blocks)
+        rights = [shrunk_inverse(G, top, ONE_BLOCK.shrinkage_of_blocks) for G in grams]
+
+        def apply(Z: Array) -> Array:
+            parts = self.shape.like(Z)
+            factors = [
+                np.vstack([times(part[:s], right), part[s:]])
+                for part, right, s in zip(parts.factors, rights, self.sizes, strict=True)
+            ]
+            return BlockPoint(parts.weights * single, parts.intercepts, parts.free_factor, factors).flat()
+
+        return apply
+
+    def cost(self, point: BlockPoint) -> float:
+        """Return tr VA + sum_ij c_i c_j |V_ij|."""
+        total = self.single_cost(point)
+        for U, right, block in zip(point.factors, self.blocks.right, self.blocks.partition.blocks, strict=True):
+            V = times(U[: len(block)], U[: len(block)].T)
+            total += inner(U, times(right, U)) + self.problem.pair_penalty_of(block).support_function(V)
+        return total
+
+    def best_scale(self, point: BlockPoint) -> tuple[BlockPoint, float, Array]:
+        """Return the best multiple of a point, its objective in (15), and q."""
+        q = self.quadratic_forms(point, self.products(point))
+        mean_sqrt, cost = float(np.mean(np.sqrt(q))), self.cost(point)
+        if mean_sqrt == 0.0 or cost == 0.0:
+            return point, 1.0, q
+        return point.times(mean_sqrt / cost), max(1.0 - mean_sqrt**2 / cost, 0.0), q * (mean_sqrt / cost) ** 2
+
+    def certificate(self, point: BlockPoint, C: list[Array]) -> tuple[BlockPoint, BlockCertificate]:
+        """Return a point at its best scale, and the ratios that bound the block diagonal problem from below."""
+        point, value, q = self.best_scale(point)
+        return point, BlockCertificate(self.blocks.ratios(q, C), q, value)
+
+
+def choose_parametrization(problem: DirectionProblem) -> FactorParametrization:
+    """Return the unknown that suits the data.
+
+    The size of V is judged by that of the directions of least squares for labels at random, B^-1 X'X B^-1 / n.
+    """
+    if not problem.has_l1 or problem.X.is_streamed:
+        return FactorParametrization(problem)
+    units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
+    usual = units.max() < min(ONE_BLOCK.max_scale, ONE_BLOCK.max_scale_ratio * units.min())
+    return FactorParametrization(problem) if usual else PreconditionedParametrization(problem, units)
+
+
+def sizes_of_directions(problem: DirectionProblem) -> Array:
+    """Return the diagonal of B^+ A B^+, B = A + Diag(c)^2."""
+    if problem.is_large:
+        inverse = times(problem.W, problem.W.T)
+        return np.maximum(np.diag(inverse) - np.square(inverse) @ problem.c**2, 0.0)
+    B = problem.A + np.diag(problem.c**2)
+    directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
+    return row_products(directions, directions)
+
+
+def shrunk_inverse(G: Array, top: float, shrinkage: float) -> Array:
+    """Return (G / top + shrinkage)^-1.
+
+    Along a direction with a small part in UU', the value depends on that part's square: scaled so, it changes as fast
+    as along the others (Tong, Ma, Chi, JMLR 2021).
+    """
+    return inverse_of_positive(G / top + shrinkage * np.eye(len(G)))
+
+
+def approximate_top_eigenvalue(G: Array) -> float:
+    """Return nearly the largest eigenvalue of G = U'U, by power steps; it is at least the largest diagonal entry."""
+    z = G[:, np.argmax(np.diag(G))]
+    for _ in range(8):
+        z = G @ (z / max(float(np.linalg.norm(z)), 1e-300))
+    return max(float(np.linalg.norm(z)), float(np.diag(G).max()), 1e-300)
+
+
+def has_few_rows(problem: DirectionProblem) -> bool:
+    """Whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X cost less than those with A."""
+    from_rows = problem.Y.in_memory and problem.root is None and problem.basis is None
+    return from_rows and 4 * len(problem.Y) <= len(problem.c)
+
+
+def inverse_of_B_and_one(problem: DirectionProblem, B: Array) -> Metric:
+    """Return the map Z -> (B + 1)^-1 Z, B = X'X/n + Diag(a)^2 + Diag(c)^2; by X where there are few rows (Woodbury)."""
+    if not has_few_rows(problem):
+        inverse = inverse_of_positive(B + np.eye(len(B)))
+        return lambda Z: times(inverse, Z)
+    diagonal = (problem.a**2 + problem.c**2 + 1.0)[:, None]
+    rows = problem.Y.array() / len(problem.Y) ** 0.5
+    scaled = rows / diagonal.T
+    L = cholesky(np.eye(len(rows)) + times(scaled, rows.T))
+    F = scipy.linalg.solve_triangular(L, scaled, lower=True, check_finite=False)
+    return lambda Z: Z / diagonal - times(F.T, times(F, Z))

@@ -1,0 +1,342 @@
+"""Solve a sparse problem from a few features outwards, where V is 0 on most: for many more columns than rows.
+
+The problem on a few features is solved first.  Those join that the certificate finds to be violated: features that
+would enter alone, then, by a look at all pairs, features and directions in which S is negative.  Features that are dead
+leave again while the value falls.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from diffrac_cvx.certificates.block_problem import IntegerArray
+from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket
+from diffrac_cvx.certificates.search import alternate_projection, refine_dual
+from diffrac_cvx.certificates.working_set import (
+    KktCheck,
+    WorkingSetDual,
+    best_dual,
+    bound_at_equal_weights,
+    check_kkt,
+    empty_check,
+    expand_working_set,
+)
+from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.factors import dense, diagonal
+from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric, times
+from diffrac_cvx.problem.direction_problem import (
+    DirectionProblem,
+    PrimalPoint,
+    best_single_feature,
+    univariate_gains,
+    without_l1,
+)
+from diffrac_cvx.problem.penalties.pair_penalty import IndexArray
+from diffrac_cvx.problem.result import Bracket
+from diffrac_cvx.solvers.factored import augmented_lagrangian
+from diffrac_cvx.solvers.factored.augmented_lagrangian import (
+    one_block,
+    rank_reducing_rotation,
+    run_multiplier_method,
+    threshold_inactive,
+)
+from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
+from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.factored.tuning import WORKING_SET
+from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+
+
+@dataclass
+class WorkingSet:
+    """The features there are, increasing, the factor on them, and its multiplier."""
+
+    ws: IntegerArray
+    U: Array
+    C: Array
+
+
+class WorkingSetSolution(NamedTuple):
+    """The factor and the multiplier on the core, the point made of them, its dual, the gap there, and the steps."""
+
+    U: Array
+    C: Array
+    point: PrimalPoint
+    dual: WorkingSetDual
+    gap: float
+    steps: int
+
+
+def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
+    """Whether a solution from a few features outwards is tried: there has to be a ridge, or V is often diagonal."""
+    n, D = problem.X.shape
+    has_ridge, free = bool(np.any(problem.a[problem.c > 0.0])), int(np.sum(problem.c == 0.0))
+    fits = (
+        problem.structure.nonnegative is None
+        and free <= WORKING_SET.max_free
+        and D >= WORKING_SET.min_features
+        and n * D <= WORKING_SET.max_entries
+    )
+    return has_ridge and fits and (warm_start.U is None or 4 * int(np.sum(diagonal(warm_start.U) > 0.0)) <= D)
+
+
+def working_set_iterates(
+    problem: DirectionProblem, stopping: Stopping, max_iter: int, warm_start: WarmStart, *, force: bool = False
+) -> Iterator[Iterate]:
+    """Yield points with proved brackets on all features; end where a diagonal V may be better, or nothing is gained.
+
+    With groups they end where most are needed, too.
+
+    No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2): where the first features do
+    no better, that is left to the solver that starts there, unless it has been tried.
+    """
+    if not problem.X.in_memory:
+        problem = replace(problem, X=array_points(problem.X.array()))
+    size = len(problem.c)
+    state = initial_working_set(problem) if warm_start.U is None else warm_working_set(problem, warm_start)
+    floor = diagonal_lower_bound(problem)
+    done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, WORKING_SET.first_gap, WORKING_SET.target
+    while done < max_iter:
+        steps = WORKING_SET.first_steps if done == 0 and warm_start.U is None else max_iter - done
+        found = solve_working_set(problem, state, target, steps)
+        if done == 0:
+            start, goal = best_single_feature(problem), max(stopping.tol, WORKING_SET.first_target * found.point.value)
+            prefer_diagonal = (
+                problem.structure.is_elementwise and found.point.value >= floor and warm_start.U is None and not force
+            )
+            lower = 0.0 if prefer_diagonal and len(problem.X) >= size else bound_without_l1(problem)
+            bounds = Bracket(lower, start.value)
+            yield Iterate(start.U, 0, DualVariables(), start, bounds)
+            if prefer_diagonal:
+                return
+        done += found.steps
+        state = WorkingSet(state.ws, found.U, found.C)
+        point, dual = expand_point(problem, state.ws, found.point), expand_dual(state.ws, found.dual, size)
+        bounds = Bracket(bounds.lower, min(bounds.upper, point.value))
+        yield Iterate(point.U, done, dual, point, bounds)
+        new = single_feature_violations(problem, state.ws, dense(found.point.U))
+        max_new = max(WORKING_SET.min_new, int(WORKING_SET.new_fraction * len(state.ws)))
+        check, before, checked = empty_check(problem), goal, 2 * len(new) < max_new
+        if checked:
+            core = WorkingSetProblem(problem, state.ws, found.dual.C, found.dual.inflation)
+            tol = max(stopping.tol, stopping.rtol * bounds.upper)
+            check, goal = tighten_bound(core, found, bounds, goal, tol)
+            bounds = Bracket(max(bounds.lower, check.lower or 0.0), bounds.upper)
+            yield Iterate(point.U, done, dual, point, bounds)
+            new = np.concatenate([new, check.entering[~np.isin(check.entering, new)]])
+        # Where nothing is violated, what is missing is accuracy on the core.
+        fraction = WORKING_SET.target if len(new) or goal < before else fraction / 3.0
+        is_small = problem.structure.is_elementwise or len(state.ws) + len(new) <= WORKING_SET.max_group_fraction * size
+        if fraction < WORKING_SET.min_fraction or not is_small:
+            return
+        target = max(target / 3.0, fraction * goal)
+        if not checked:
+            state = drop_inactive_features(problem, state)
+        state = grow_working_set(problem, state, problem.structure.first_groups(new, max_new), found.dual.u, check)
+
+
+def diagonal_lower_bound(problem: DirectionProblem) -> float:
+    """Return a number that the objective of no diagonal V is below, with an offset beside it or not.
+
+    The offset is orthogonal to the centred columns; other columns without an l1 weight are not, and then it is 0.
+    """
+    others = int(np.sum(problem.c == 0.0)) - int(problem.has_offset)
+    squares = problem.Y.mean_squares()
+    costs = squares + problem.a**2 + problem.c**2
+    return float(1.0 - np.max(squares / np.maximum(costs, 1e-300))) if others == 0 else 0.0
+
+
+def select_initial_features(problem: DirectionProblem, size: int) -> IntegerArray:
+    """Return the coordinates that are best when used alone, by g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
+    free = np.flatnonzero(problem.c == 0.0)
+    order = np.argsort(-problem.structure.group_sums(univariate_gains(problem)), kind="stable")
+    others = problem.structure.first_groups(order[problem.c[order] > 0.0], max(size - len(free), 0))
+    return np.sort(np.concatenate([free, others]))
+
+
+def initial_working_set(problem: DirectionProblem) -> WorkingSet:
+    """Return the features that split best alone, and all without an l1 weight, with a factor at random."""
+    ws = select_initial_features(problem, WORKING_SET.initial_size + int(np.sum(problem.c == 0.0)))
+    w, r = len(ws), 2 * WORKING_SET.spare_rank
+    return WorkingSet(ws, np.random.default_rng(0).standard_normal((w, r)) / (w * r) ** 0.5, np.zeros((w, w)))
+
+
+def warm_working_set(problem: DirectionProblem, warm_start: WarmStart) -> WorkingSet:
+    """Return the features on which a warm start is not faint, with its factor and multiplier; the first, if none."""
+    start_factor = scipy.sparse.csr_array(warm_start.U if warm_start.U is not None else np.zeros((len(problem.c), 1)))
+    squared_norms = np.asarray(start_factor.multiply(start_factor).sum(axis=1)).ravel()
+    ws = np.flatnonzero(
+        problem.structure.complete_groups(
+            (squared_norms > WORKING_SET.warm_start_rtol * squared_norms.max()) | (problem.c == 0.0)
+        )
+    )
+    if not problem.c[ws].any():
+        return initial_working_set(problem)
+    U = dense(start_factor[ws])
+    C = np.zeros((len(ws), len(ws)))
+    if warm_start.C is not None:
+        C = dense(scipy.sparse.csr_array(warm_start.C)[ws][:, ws])
+    state = WorkingSet(ws, U, problem.restrict(ws).pair_penalty.project_safe(symmetric(C)))
+    return grow_working_set(problem, state, np.zeros(0, dtype=np.intp), np.ones(len(problem.X)), empty_check(problem))
+
+
+def bound_without_l1(problem: DirectionProblem) -> float:
+    """Return the lower bound of the problem with the l1 part's diagonal as ridge: |V|_1 >= tr V; O(n^2 D)."""
+    ridge = without_l1(problem)
+    lower, r = max(bound_at_equal_weights(ridge), 0.0), ridge.X.shape[1]
+    start = np.random.default_rng(0).standard_normal((r, min(r, WORKING_SET.spare_rank))) / max(r, 1)
+    for iterate in islice(
+        augmented_lagrangian.one_block_iterates(ridge, WORKING_SET.rough_points * 100, start), WORKING_SET.rough_points
+    ):
+        found = bracket(ridge, iterate.point or ridge.rescale(iterate.U))
+        lower = max(lower, found.lower)
+        if found.gap <= WORKING_SET.rough_gap * found.upper:
+            break
+    return lower
+
+
+def solve_working_set(problem: DirectionProblem, state: WorkingSet, target: float, max_iter: int) -> WorkingSetSolution:
+    """Return the solution on the core up to a gap, or what there is after the most steps of a round."""
+    small = problem.restrict(state.ws)
+    lagrangian, memory = one_block(FactorParametrization(small), state.C, capped=False), Memory()
+    start = dense(small.rescale(state.U).U)
+    at, done = lagrangian.point(start if start.any() else state.U), 0
+    while True:
+        at, n_steps = run_multiplier_method(
+            lagrangian, at, min(max(WORKING_SET.first_steps, done // 2), max_iter - done), memory
+        )
+        done += max(n_steps, 1)
+        C = next(iter(lagrangian.multiplier(at.U)), np.zeros((len(small.c), len(small.c))))  # none without an l1 weight
+        found = certify_solution(problem, small, at.U, C, done)
+        if found.gap <= target or done >= min(max_iter, WORKING_SET.max_steps):
+            return found
+        at = lagrangian.update(at)
+        Q = rank_reducing_rotation(at.U, WORKING_SET.column_rtol)
+        if Q is not None:
+            memory.rotate(Q)
+            at = lagrangian.point(at.U @ Q)
+
+
+def certify_solution(
+    problem: DirectionProblem, small: DirectionProblem, U: Array, C: Array, steps: int
+) -> WorkingSetSolution:
+    """Return a factor and its multiplier with the better of its two points and the best dual near them."""
+    point = small.rescale(U)
+    thresholded = threshold_inactive(small, dense(point.U), C)
+
+    def candidates(M: Array) -> Iterator[Array]:
+        yield alternate_projection(small, M, C)
+        if not problem.structure.is_elementwise:  # the multipliers of blocks settle slowly
+            yield refine_dual(small, M, times(dense(point.U), dense(point.U).T), C, WORKING_SET.fitting_steps)
+
+    dual = best_dual(problem, small, point, candidates)
+    best = thresholded if thresholded.value < point.value else point
+    return WorkingSetSolution(U, C, best, dual, best.value - dual.lower, steps)
+
+
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
+def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Array) -> IntegerArray:
+    """Return the features outside the core that would enter alone, the most violated first; O(n D r).
+
+    A feature j stays outside only if |G_j U z| <= c_j sum_k c_k |(U z)_k| for all z; leading directions z are tried.
+    So does a group, with norms in place of absolute values.
+    """
+    structure = problem.structure
+    XU, YU = problem.X.array()[:, ws] @ U, problem.Y.array()[:, ws] @ U
+    roots = np.sqrt(row_products(XU, XU))
+    u = 1.0 / np.maximum(roots, 1e-6 * max(float(roots.mean()), 1e-300))
+    Z = np.linalg.svd(U, full_matrices=False)[2].T
+    UZ = U @ Z
+    sizes = np.abs(UZ) if structure.labels is None else norms_in_groups(UZ, structure.labels[ws])
+    limit = problem.c[ws] @ sizes
+    active = limit > 1e-3 * limit.max(initial=0.0)
+    Z = Z[:, active]
+    gradient = np.abs(problem.X.rmatvec((u[:, None] * XU) @ Z) - problem.Y.rmatvec(YU @ Z)) / limit[active]
+    if structure.labels is not None and active.any():
+        gradient = np.sqrt(np.column_stack([structure.group_sums(column**2) for column in gradient.T])).reshape(
+            len(gradient), -1
+        )
+    excess = gradient.max(axis=1, initial=0.0) / np.maximum(problem.c, 1e-300)
+    excess[ws] = 0.0
+    order = np.argsort(-excess, kind="stable")
+    return order[: int(np.sum(excess > WORKING_SET.violation_ratio))]
+
+
+def norms_in_groups(Z: Array, labels: IndexArray) -> Array:
+    """Return the norm of each column's part in each group, at the group's first coordinate; 0 at the others."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    found = np.zeros_like(Z)
+    squares = np.zeros((len(first), Z.shape[1]))
+    np.add.at(squares, inverse, Z**2)
+    found[first] = np.sqrt(squares)
+    return found
+
+
+def tighten_bound(
+    core: WorkingSetProblem, found: WorkingSetSolution, bounds: Bracket, goal: float, tol: float
+) -> tuple[KktCheck, float]:
+    """Try to prove a gap from the core outwards, and smaller ones down to the tolerance where it is proved.
+
+    Where the core is not solved so far, the gap that it admits is tried.  Returns what the last look found, with the
+    best bound, and the gap that is to be proved next.
+    """
+    check, lower = empty_check(core.problem), bounds.lower
+    while True:
+        goal = min(goal, max(tol, (bounds.upper - lower) / WORKING_SET.gap_reduction))
+        tried = max(goal, found.gap / WORKING_SET.target)
+        worth = WORKING_SET.max_attempted_fraction * (bounds.upper - lower)
+        if tried > worth and tried > goal:
+            return check._replace(lower=lower), goal
+        check = check_kkt(core, *found.dual.at_bound(bounds.upper - WORKING_SET.attempted_fraction * tried))
+        if check.lower is None:
+            is_small = len(check.entering) <= WORKING_SET.new_fraction * len(core.ws)
+            return check._replace(lower=lower), goal if is_small else min(WORKING_SET.gap_backoff * tried, worth)
+        lower = max(lower, check.lower)
+        if tried <= tol:
+            return check, goal
+        goal = max(tol, tried / WORKING_SET.gap_reduction)
+
+
+def drop_inactive_features(problem: DirectionProblem, state: WorkingSet) -> WorkingSet:
+    """Return the state without the features that are dead: later on, their multipliers matter."""
+    squared_norms = problem.structure.restrict(state.ws).group_sums(np.sum(state.U**2, axis=1))
+    keep = (squared_norms > WORKING_SET.inactive_rtol * squared_norms.max(initial=0.0)) | (problem.c[state.ws] == 0.0)
+    return WorkingSet(state.ws[keep], state.U[keep], state.C[np.ix_(keep, keep)])
+
+
+def grow_working_set(
+    problem: DirectionProblem, state: WorkingSet, new: IntegerArray, u: Array, check: KktCheck
+) -> WorkingSet:
+    """Return the state with new features, with small entries of V."""
+    ws, C, order = expand_working_set(problem, state.ws, state.C, new, u, check)
+    w, n_old = len(ws), len(state.ws)
+    U = principal_columns(state.U, rtol=WORKING_SET.column_rtol)
+    size = float(np.linalg.norm(U))
+    directions = check.directions[np.append(state.ws, new)]
+    directions *= WORKING_SET.direction_scale * size / np.maximum(np.linalg.norm(directions, axis=0), 1e-300)
+    r = U.shape[1] + directions.shape[1] + WORKING_SET.spare_rank
+    wide = np.random.default_rng(0).standard_normal((w, r)) * (WORKING_SET.random_entry_scale * size / (w * r) ** 0.5)
+    wide[:n_old, : U.shape[1]] += U
+    wide[:, U.shape[1] : U.shape[1] + directions.shape[1]] += directions
+    return WorkingSet(ws, wide[order], C)
+
+
+def expand_point(problem: DirectionProblem, ws: IntegerArray, point: PrimalPoint) -> PrimalPoint:
+    """Return a point of some features as one of all, its factor sparse."""
+    U = dense(point.U)
+    some = U.any(axis=1)
+    rows, r = ws[some], U.shape[1]
+    triples = (U[some].ravel(), (np.repeat(rows, r), np.tile(np.arange(r), len(rows))))
+    return PrimalPoint(scipy.sparse.csc_array(triples, shape=(len(problem.c), r)), point.value, point.q)
+
+
+def expand_dual(ws: IntegerArray, dual: WorkingSetDual, size: int) -> DualVariables:
+    """Return the multiplier of a core as one of all coordinates, 0 outside, sparse."""
+    w = len(ws)
+    place = (np.repeat(ws, w), np.tile(ws, w))
+    return DualVariables(u=dual.u, C=scipy.sparse.csr_array((dual.C.ravel(), place), shape=(size, size)))

@@ -1,0 +1,122 @@
+"""The program with what is known of some rows, and with the search for the best split."""
+
+import csv
+import json
+from html import unescape
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+
+ROWS = 60
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Two groups of thirty rows, the names of nine of them, and two rows of each patient."""
+    rng = np.random.default_rng(0)
+    y = np.arange(ROWS) % 2
+    X = rng.standard_normal((ROWS, 3))
+    X[:, 0] += 2.2 * y
+    names = [["well", "sick"][k] if i < 9 else "" for i, k in enumerate(y)]
+    lines = [f"{a:.4f},{b:.4f},{c:.4f},{names[i]},p{i % 2}{i // 4}" for i, (a, b, c) in enumerate(X)]
+    (tmp_path / "rows.csv").write_text("\n".join(["height,girth,age,group,patient", *lines, ""]))
+    return str(tmp_path / "rows.csv")
+
+
+def test_a_report_says_that_no_split_that_respects_what_is_known_is_cheaper(table, command, tmp_path):
+    report, out = tmp_path / "report.html", tmp_path / "labels.csv"
+    arguments = (
+        "--known",
+        "group",
+        "--group",
+        "patient",
+        "--prove",
+        "--no-structure",
+        "--report",
+        report,
+        "--out",
+        out,
+    )
+    status, printed, _ = command("cluster", table, *arguments)
+    assert status == 0
+    assert "Proved: no split that respects what you know costs less, up to" in printed
+    assert "cluster 0 is that of sick and cluster 1 is that of well" in printed
+    text = report.read_text()
+    assert "no split that respects what you know costs less" in text
+    assert "of the relaxation, the easier problem" not in text
+    start = text.index("import pandas")
+    namespace = {}
+    exec(unescape(text[start : text.index("</pre>", start)]), namespace)
+    rows = list(csv.DictReader(out.open()))
+    labels = np.array([int(row["label"]) for row in rows])
+    np.testing.assert_array_equal(namespace["best"].labels > 0, labels == 1)
+    assert all(labels[i] == 1 - i % 2 for i in range(9))
+    decisions = np.array([float(row["decision"]) for row in rows])
+    free = [i for i in range(12, ROWS) if i % 4 < 2]
+    assert all((labels[i] == 1) == (decisions[i] + decisions[i + 2] > 0) for i in free)
+    assert all(labels[i] == labels[i + 2] for i in range(0, ROWS, 4))
+
+
+def test_what_is_proved_is_what_optimal_labels_proves(table, command):
+    options = ("--drop", "group", "--drop", "patient", "--prove", "--tol", 1e-4, "--json", "--no-structure")
+    status, printed, _ = command("cluster", table, *options)
+    found = json.loads(printed)
+    X = dc.datasets.read_table(table, drop=("group", "patient"), scaling="standardize").X
+    best = dc.optimal_labels(X, ridge=0.3, tol=1e-4)
+    assert status == 0
+    assert found["finished"]
+    assert not found["constraints"]
+    assert found["relaxations"] == best.n_nodes
+    assert found["lower_bound"] <= found["upper_bound"] == found["cost"]
+    assert max(found["lower_bound"], best.lower) <= min(found["cost"], best.upper) + 1e-12
+    assert abs(np.sum(2.0 * np.array(found["labels"]) - 1.0)) == abs(best.labels.sum())
+
+
+def test_a_limit_of_time_leaves_by_how_much_a_split_could_be_cheaper(command, tmp_path):
+    path = tmp_path / "noise.csv"
+    np.savetxt(path, np.random.default_rng(0).standard_normal((150, 8)), delimiter=",")
+    status, printed, _ = command("cluster", path, "--prove", "--no-structure", "--time-limit", 0.5, "--apart", "0,1")
+    assert status == 1
+    assert "NOT FINISHED: the time limit was reached" in printed
+    assert "no split that respects what you know costs less than" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--apart 0,200", "there is no row 200; rows are counted from 0, up to 59"),
+        ("--together 0", "give two numbers of rows, such as --together 0,5"),
+        ("--together 0,x", "give two numbers of rows"),
+        ("--together 0,2 --apart 2,0", "contradict each other at points 0, 2"),
+        ("--apart 3,3", "has not its own label"),
+        ("--known nothing", "there is no column 'nothing' to set aside"),
+        ("--known patient", "labels names 30 classes"),
+        ("--prove --clusters 3", "--prove is about two clusters"),
+        ("--prove --labels-count 2", "are about clusters"),
+        ("--apart 0,1 --clusters 3", "are about two clusters"),
+    ],
+)
+def test_what_cannot_be_known_is_refused_in_words(table, command, arguments, message):
+    columns_left = [name for name in ("group", "patient") if name not in arguments]
+    dropped = [part for name in columns_left for part in ("--drop", name)]
+    status, _, error = command("cluster", table, *dropped, *arguments.split())
+    assert status == 2
+    assert message in " ".join(error.split())
+
+
+def test_a_column_without_an_entry_and_a_data_set_have_nothing_known(command, tmp_path):
+    path = tmp_path / "empty.csv"
+    path.write_text("a,b,group\n1,2,\n2,1,\n3,5,\n")
+    assert "is empty: fill it in for some rows" in " ".join(command("cluster", path, "--known", "group")[2].split())
+    assert "has no column 'y'" in " ".join(command("cluster", "heart", "--known", "y")[2].split())
+
+
+def test_rows_that_belong_together_are_together_in_more_than_two_clusters(table, command):
+    options = ("cluster", table, "--drop", "group", "--group", "patient", "--clusters", 3)
+    status, printed, _ = command(*options, "--json")
+    labels = json.loads(printed)["labels"]
+    assert status in (0, 1)
+    assert all(labels[i] == labels[i + 2] for i in range(0, ROWS, 4))
+    assert "grouping that respects what you know" in command(*options)[1]

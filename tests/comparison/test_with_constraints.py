@@ -1,0 +1,149 @@
+"""What is known of some points holds wherever it is given: roundings, search, paths, comparisons, certificates."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.rounding import ROUNDINGS, apply_constraints, goemans_williamson, refine
+
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+
+X, TRUTH, _ = dc.datasets.make_planted(60, 4, noise=0.8, rng=3)
+KNOWN = np.where(np.arange(60) < 6, -TRUTH, 0.0)  # wrong on purpose: what is known is not what the data say
+CONSTRAINTS = {
+    "pairs": dc.Constraints(must_link=[(0, 1), (1, 2), (10, 11)], cannot_link=[(2, 3), (20, 21), (21, 22)]),
+    "known": dc.Constraints(labels=KNOWN),
+    "both": dc.Constraints(must_link=[(7, 8), (8, 0)], cannot_link=[(8, 9)], labels=KNOWN),
+    "groups": dc.Constraints(groups=np.arange(60) // 5),
+}
+each_constraints = pytest.mark.parametrize("constraints", CONSTRAINTS.values(), ids=CONSTRAINTS)
+
+
+def require_satisfied(labels, constraints, *, either=False):
+    """Labels obey constraints; known labels too, or all of them reversed where either orientation is right."""
+    assert set(np.unique(labels)) <= {-1.0, 1.0}
+    chunklets = constraints.chunklets_of(len(labels))
+    signs = labels * chunklets.sign
+    for g in range(chunklets.n_chunklets):
+        assert abs(signs[chunklets.membership == g].sum()) == np.sum(chunklets.membership == g)
+    if chunklets.labeled >= 0 and not either:
+        assert np.all(signs[chunklets.membership == chunklets.labeled] == 1.0)
+
+
+@each_constraints
+@pytest.mark.parametrize("name", [*ROUNDINGS, "goemans_williamson"])
+def test_a_rounding_satisfies_constraints_whatever_the_factor(name, constraints):
+    rounding = ROUNDINGS.get(name, partial(goemans_williamson, rng=0))
+    for F in (
+        dc.low_rank(X, constraints=constraints).F,
+        dc.low_rank(X).F,
+        np.random.default_rng(0).standard_normal((60, 3)),
+    ):
+        require_satisfied(rounding(F, constraints=constraints), constraints)
+
+
+def test_a_rounding_of_what_satisfies_constraints_is_the_rounding_without_them():
+    constraints = dc.Constraints(labels=np.where(np.arange(60) < 4, TRUTH, 0.0))
+    F = dc.low_rank(X, constraints=constraints).F
+    for rounding in ROUNDINGS.values():
+        y = rounding(F)
+        if set(y[:4] * TRUTH[:4]) in ({1.0}, {-1.0}):
+            assert abs(rounding(F, constraints=constraints) @ y) >= 50.0
+
+
+@each_constraints
+def test_local_search_satisfies_constraints_and_is_no_worse_than_its_start(constraints):
+    require_satisfied(dc.baselines.alternating_optimization(X, rng=0, constraints=constraints), constraints)
+    y = apply_constraints(TRUTH, constraints)
+    require_satisfied(refine(X, y, constraints=constraints), constraints)
+    before, after = (
+        dc.certify_labels(X, labels, 0.0, constraints=constraints).objective
+        for labels in (y, refine(X, y, constraints=constraints))
+    )
+    assert after <= before + 1e-9
+
+
+def test_the_majority_of_linked_points_decides():
+    constraints = dc.Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(3, 4)])
+    np.testing.assert_array_equal(apply_constraints([1, 1, -1, 1, -1], constraints), [1, 1, 1, 1, -1])
+    np.testing.assert_array_equal(apply_constraints([0.1, 0.1, -1.0, 1.0, 2.0], constraints), [-1, -1, -1, -1, 1])
+    np.testing.assert_array_equal(
+        apply_constraints([0.1, 0.1, -1.0, 1, -1], constraints, np.array([0.4, 0.4, 0.05, 0.1, 0.05])), [1, 1, 1, 1, -1]
+    )
+    np.testing.assert_array_equal(apply_constraints([1.0, -1.0], None), [1, -1])
+
+
+@each_constraints
+@pytest.mark.parametrize("path", ["nu_path", "lambda_path"])
+def test_paths_are_those_of_single_solves_with_constraints(path, constraints):
+    grid = [0.05, 0.6]
+    found = (
+        getattr(dc.paths, path)(X, grid, ridge=0.1, constraints=constraints, y=TRUTH)
+        if path == "lambda_path"
+        else dc.paths.nu_path(X, grid, dc.Penalty(ridge=0.1), constraints=constraints, y=TRUTH)
+    )
+    for k, parameter in enumerate(grid):
+        given = {"lam": parameter} if path == "lambda_path" else {"nu": parameter}
+        one = dc.low_rank(X, ridge=0.1, constraints=constraints, **given)
+        assert found.lower[k] <= one.upper
+        assert one.lower <= found.upper[k]
+    assert np.all(found.error >= 0.0)
+
+
+@pytest.mark.parametrize("constraints", [CONSTRAINTS["pairs"], CONSTRAINTS["both"]], ids=["pairs", "both"])
+def test_methods_agree_with_constraints_and_their_labels_satisfy_them(constraints):
+    small = X[:30]
+    inside = dc.Constraints(
+        constraints.must_link[constraints.must_link.max(axis=1) < 30],
+        constraints.cannot_link[constraints.cannot_link.max(axis=1) < 30],
+    )
+    found = dc.compare(small, TRUTH[:30], ridge=0.1, constraints=inside, tol=1e-3)
+    assert not found.disagreements
+    assert {"low_rank", "fista", "v_space/CLARABEL", "lifted/CLARABEL", "penalized_nu/CLARABEL", "alternating"} <= set(
+        found.labels
+    )
+    assert "k-means" not in found.labels
+    assert any("takes no constraints" in note for note in found.notes)
+    for labels in found.labels.values():
+        require_satisfied(labels, inside)
+
+
+def test_labels_that_violate_constraints_are_refused_by_their_certificate():
+    constraints = dc.Constraints(must_link=[(0, 1)])
+    y = np.where(np.arange(60) == 0, 1.0, -1.0)
+    with pytest.raises(dc.DataError, match="do not obey the constraints, as that of point 1"):
+        dc.certify_labels(X, y, 0.0, constraints=constraints)
+    known = dc.Constraints(labels=KNOWN)
+    either = (
+        dc.certify_labels(X, sign * apply_constraints(TRUTH, known), 0.0, constraints=known).objective
+        for sign in (1.0, -1.0)
+    )
+    assert len(set(either)) == 1
+    lower = dc.low_rank(X, constraints=known)
+    assert dc.certify_labels(X, apply_constraints(TRUTH, known), lower, constraints=known).gap >= 0.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda constraints: dc.rounding.kmeans_centered(X, constraints=constraints),
+        lambda constraints: dc.rounding.refine(X, TRUTH, constraints=constraints),
+        lambda constraints: dc.baselines.alternating_optimization(X, rng=0, constraints=constraints),
+        lambda constraints: dc.paths.nu_path(X, [1.0], constraints=constraints),
+        lambda constraints: dc.compare(X, constraints=constraints),
+        lambda constraints: dc.certify_labels(X, TRUTH, 0.0, constraints=constraints),
+        lambda constraints: dc.certify_y(X, X, constraints=constraints),
+        lambda constraints: dc.fista(X, constraints=constraints),
+        lambda constraints: dc.v_space(X, constraints=constraints),
+        lambda constraints: dc.lifted(X, constraints=constraints),
+        lambda constraints: dc.penalized_nu(X, constraints=constraints),
+        lambda constraints: dc.v_space_normalized(X, constraints=constraints),
+    ],
+)  # fmt: skip
+def test_constraints_that_do_not_fit_are_an_error_everywhere(call):
+    with pytest.raises(dc.DataError, match="names point 60"):
+        call(dc.Constraints(must_link=[(0, 60)]))
+    with pytest.raises(dc.DataError, match="contradict each other at points"):
+        call(dc.Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)]))

@@ -1,0 +1,78 @@
+"""What is known of points: the groups that constraints make, and what contradicts itself."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+
+
+def test_the_labels_that_groups_allow_are_those_that_satisfy_the_constraints():
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 8))
+        y = rng.choice([-1, 1], n)
+        pairs = rng.integers(0, n, (int(rng.integers(0, 6)), 2))
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        alike = y[pairs[:, 0]] == y[pairs[:, 1]]
+        known = np.where(rng.random(n) < 0.3, y, 0) if rng.integers(2) else None
+        numbers = np.where(y == 1, rng.integers(-1, 2, n), -1) if rng.integers(2) else None
+        chunklets = dc.Constraints(pairs[alike], pairs[~alike], known, numbers).chunklets_of(n)
+        found = {
+            tuple(chunklets.labels_from_signs(np.array(signs)))
+            for signs in product((-1.0, 1.0), repeat=chunklets.n_chunklets)
+        }
+        expected = set()
+        for tried in product((-1.0, 1.0), repeat=n):
+            z = np.array(tried)
+            holds = np.array_equal(z[pairs[:, 0]] == z[pairs[:, 1]], alike)
+            holds &= known is None or bool(np.all(z[known != 0] == known[known != 0]))
+            holds &= numbers is None or all(len(set(z[numbers == g])) <= 1 for g in (0, 1))
+            if holds:
+                expected.add(tried)
+        assert found == expected
+
+
+def test_labels_may_be_names():
+    chunklets = dc.Constraints(labels=["yes", None, "no", float("nan")]).chunklets_of(4)
+    np.testing.assert_array_equal(chunklets.labels_from_signs(np.ones(3)), [1.0, 1.0, -1.0, 1.0])
+    assert dc.Constraints(labels=["yes", None, "no"]).classes == ("no", "yes")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}, "contradict each other at points 0, 2, 1"),
+        ({"labels": [1, 0, 0, -1], "must_link": [(0, 1), (1, 3)]}, "contradict each other at points 0, 3, 1"),
+        ({"groups": [0, 0, 1, 1], "cannot_link": [(3, 2)]}, "contradict each other at points 2, 3"),
+        ({"cannot_link": [(1, 1)]}, "point 1 has not its own label"),
+        ({"must_link": [(0, 9)]}, "names point 9; the 4 points are counted from 0 to 3"),
+        ({"must_link": [(-1, 2)]}, "names point -1"),
+        ({"must_link": [(0.5, 1)]}, "pairs .i, j. of whole numbers"),
+        ({"must_link": [(0, 1, 2)]}, "pairs .i, j. of whole numbers"),
+        ({"labels": ["a", "b", "c", None]}, "3 classes, a, b, c"),
+        ({"labels": [0, 1, 2, 0]}, "it may hold -1, .1, and 0"),
+        ({"labels": [True, False, True, False]}, "labels is a mask"),
+        ({"labels": [[1, -1]]}, "one entry for each point"),
+        ({"labels": [1, -1]}, "labels has 2 entries for 4 points"),
+        ({"groups": [0, 1]}, "groups has 2 entries for 4 points"),
+        ({"groups": [0.5, 1, 2, 3]}, "one whole number for each point"),
+    ],
+)
+def test_what_is_no_set_of_constraints_is_said(given, words):
+    with pytest.raises(dc.DataError, match=words):
+        dc.Constraints(**given).chunklets_of(4)
+
+
+def test_a_pair_of_a_point_with_itself_and_a_pair_twice_say_nothing_more():
+    chunklets = dc.Constraints(must_link=[(1, 1), (0, 2), (2, 0)]).chunklets_of(3)
+    np.testing.assert_array_equal(chunklets.membership, [0, 1, 0])
+
+
+def test_points_none_of_which_has_a_known_label_are_in_no_chunklet_of_known_labels():
+    chunklets = dc.Constraints(must_link=[(0, 1), (2, 3)], labels=[-1, 0, 0, 0, 0]).chunklets_of(5)
+    apart = chunklets.subset(np.array([False, False, True, True, True]))
+    assert apart.labeled == -1
+    np.testing.assert_array_equal(apart.labels_from_signs(np.array([1.0, -1.0])), [1.0, 1.0, -1.0])
+    assert chunklets.subset(np.array([False, True, True, False, False])).labeled == 0

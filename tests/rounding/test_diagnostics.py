@@ -1,0 +1,184 @@
+"""A split that says nothing about the data says so first, with what to change."""
+
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.rounding.diagnostics import find_diagnostics, one_column
+
+NOISE = np.random.default_rng(0).standard_normal((60, 30))
+SMALL = NOISE[:, :5]
+OUTLIER = np.vstack([[100.0, 100.0, 100.0, 100.0, 100.0], SMALL])
+
+
+def kinds_of(X: np.ndarray, **parameters: float) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+        model = dc.DiffracClustering(**parameters).fit(X)
+    return [reservation.code for reservation in model.diagnostics_]
+
+
+@pytest.mark.parametrize(
+    ("X", "parameters", "kinds"),
+    [
+        (np.ones((5, 2)), {}, ["constant"]),
+        (SMALL, {"nu": 0.0}, ["no preference", "one cluster"]),
+        (SMALL, {"nu": 0.1, "ridge": 1e6}, ["one cluster"]),
+        (SMALL, {"lam": 1e6}, ["no gain"]),
+        (NOISE, {"ridge": 0.0}, ["too few points"]),
+        (np.hstack([NOISE, NOISE**3]), {"ridge": 0.0}, ["too few points"]),
+        (OUTLIER, {}, ["few points"]),
+        (SMALL, {}, []),
+        (NOISE, {}, []),
+        (dc.datasets.make_planted(100, 5, rng=0).X, {"ridge": 0.0}, ["one column"]),
+        (dc.datasets.make_planted(100, 5, noise=0.1, rng=0).X, {"ridge": 0.0}, []),
+        (dc.datasets.make_planted(60, 20, 2, rng=0).X, {"ridge": 0.0, "lam": 0.02}, []),
+    ],
+)
+def test_each_case_is_named(X, parameters, kinds):
+    assert kinds_of(X, **parameters) == kinds
+
+
+def test_it_is_a_warning_that_says_what_to_change():
+    with pytest.warns(dc.DegenerateDataWarning, match=r"penalty is so large.*smaller"):
+        dc.DiffracClustering(lam=1e6).fit(SMALL)
+
+
+def test_coefficients_on_one_scale_do_not_depend_on_units():
+    X = dc.datasets.make_planted(80, 4, noise=0.2, rng=1).X
+    units = np.array([1e-3, 1.0, 10.0, 1e4])
+    first, second = dc.DiffracClustering().fit(X), dc.DiffracClustering().fit(X * units)
+    np.testing.assert_allclose(first.scaled_coef_, second.scaled_coef_, rtol=1e-6)
+    np.testing.assert_allclose(first.scaled_coef_, first.coef_ * X.std(axis=0))
+    assert np.max(first.scaled_coef_) == np.max(np.abs(first.scaled_coef_))
+
+
+# One column alone
+
+CITY = np.random.default_rng(1).integers(0, 4, 200)
+HOT = (CITY[:, None] == np.arange(4)).astype(float)
+OTHERS = np.random.default_rng(2).standard_normal((200, 3))
+BOTH = np.column_stack([OTHERS, HOT])
+UNITS = [1e-3, 5.0, 1.0, 0.1, 7.0, 1.0, 1e3]
+
+
+@pytest.mark.parametrize("units", [np.ones(7), np.array(UNITS)])
+@pytest.mark.parametrize(
+    ("labels", "column"),
+    [
+        (CITY == 2, "column 5 "),
+        (np.where(CITY == 2, "no", "yes"), "column 5 "),
+        (CITY > 1, "group of columns, 3 to 6 "),
+        (CITY, "group of columns, 3 to 6 "),
+        (CITY == np.append(2, CITY[1:]), None),
+        (OTHERS[:, 0] > 0, None),
+        (np.maximum(CITY, 2 * (OTHERS[:, 0] > 0)), None),
+        (np.zeros(200), None),
+    ],
+)
+def test_labels_that_are_one_column_or_one_group_are_found_in_any_units(labels, column, units):
+    found = one_column(BOTH * units + 0.1, labels)
+    if column is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.code == "one column"
+        assert column in found.message
+
+
+def test_a_few_points_that_differ_are_no_difference_and_more_are():
+    binary = np.column_stack([OTHERS[:, :1], HOT[:, :1]])
+    labels = HOT[:, 0].copy()
+    labels[np.flatnonzero(labels == 0)[:1]] = 1.0
+    large = np.vstack([binary] * 5)
+    assert one_column(large, np.concatenate([labels, *[HOT[:, 0]] * 4])) is not None
+    labels[np.flatnonzero(labels == 0)[:5]] = 1.0
+    assert one_column(binary, labels) is None
+
+
+def test_columns_that_overlap_thresholds_and_the_only_column_are_no_diagnostic():
+    overlapping = np.zeros((60, 4))
+    for j, (start, end) in enumerate([(0, 20), (20, 40), (30, 50)]):
+        overlapping[start:end, j] = 1.0
+    overlapping[:, 3] = np.arange(60)
+    assert one_column(overlapping, np.argmax(overlapping[:, :3], axis=1)) is None
+    gap = np.concatenate([np.random.default_rng(0).normal(-9, 1, 50), np.random.default_rng(1).normal(9, 1, 50)])
+    X = np.column_stack([gap, OTHERS[:100]])
+    assert one_column(X, gap > 0) is None
+    assert kinds_of(X) == []
+    assert one_column(HOT[:, :1], HOT[:, 0]) is None
+    assert one_column(np.eye(20), np.arange(20) % 2) is None  # categories of few points
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+@pytest.mark.parametrize(
+    "labels", [{"n_clusters": 2}, {"n_clusters": 2, "ridge": 0.0}, {"n_clusters": 4}, {"n_clusters": 4, "lam": 1e-3}]
+)
+def test_an_estimator_names_the_column_that_it_splits_along(labels):
+    names = ["x", "y", "z", "Bern", "Basel", "Genf", "Chur"]
+    with pytest.warns(dc.DegenerateDataWarning, match=r"'(Bern|Basel|Genf|Chur)'.* and no more"):
+        model = dc.DiffracClustering(**labels).fit(pd.DataFrame(BOTH, columns=names))
+    assert [found.code for found in model.diagnostics_] == ["one column"]
+
+
+def test_constant_columns_of_a_data_frame_are_named():
+    frame = pd.DataFrame(OTHERS, columns=["x", "y", "z"]).assign(age=3.0, unit=0.1)
+    with pytest.warns(dc.DegenerateDataWarning, match="columns 'age', 'unit' of X are constant"):
+        dc.DiffracClustering().fit(frame)
+    with pytest.warns(dc.DegenerateDataWarning, match="column 'age' of X is constant"):
+        dc.DiffracClustering().fit(frame.drop(columns="unit"))
+
+
+def test_the_search_for_one_column_is_quick_in_wide_and_in_long_tables():
+    rng, start = np.random.default_rng(0), time.perf_counter()
+    for n, d in ((63, 4000), (15_000, 100)):
+        for X in (rng.standard_normal((n, d)), (rng.random((n, d)) < 0.1).astype(float)):
+            assert one_column(X, rng.integers(0, 2, n)) is None
+    assert time.perf_counter() - start < 5.0  # 0.2 s on one core
+
+
+def solved(lower: float, upper: float, n: int) -> Result:
+    fields = {"F": np.ones((n, 1)), "status": Status.OPTIMAL, "n_iter": 1, "seconds": 0.0, "solver": ""}
+    return Result(value=upper, lower=lower, upper=upper, **fields)
+
+
+def test_labels_that_cost_no_less_than_coin_flips_are_said_to_unless_points_are_weighted():
+    X = np.random.default_rng(1).standard_normal((30, 60))
+    X, labels = X - X.mean(axis=0), np.tile([0, 1], 15)
+    penalty, bracket = dc.Penalty(ridge=0.1), solved(0.05, 0.06, 30)
+    found = find_diagnostics(X, labels, bracket, nu=1.0, penalty=penalty, objective=0.06)
+    assert [one.code for one in found] == ["coin flips"]
+    weighted = find_diagnostics(
+        X, labels, bracket, nu=1.0, penalty=penalty, objective=0.06, sample_weight=np.full(30, 1 / 30)
+    )
+    assert weighted == ()
+
+
+@pytest.mark.parametrize(
+    ("penalty", "smaller"),
+    [
+        (dc.Penalty(), False),
+        (dc.Penalty(ridge=1.0), True),
+        (dc.Penalty(ridge=[0.0, 1.0]), True),
+        (dc.Penalty(lam=[0.0, 1.0]), True),
+        (dc.Penalty(nonnegative=[0]), True),
+    ],
+)
+def test_of_one_cluster_a_smaller_penalty_is_advised_where_any_column_has_one(penalty, smaller):
+    X = SMALL[:, :2] - SMALL[:, :2].mean(axis=0)
+    (found,) = find_diagnostics(X, np.zeros(60), solved(0.1, 0.2, 60), nu=0.3, penalty=penalty)
+    assert found.code == "one cluster"
+    assert ("lambda or the ridge smaller" in found.remedy) == smaller
+
+
+@pytest.mark.parametrize(("n", "kinds"), [(2, ["too few points"]), (3, [])])
+def test_two_numbers_are_always_split_perfectly_and_three_are_only_where_two_are_equal(n, kinds):
+    X = np.array([[1.0], [0.0], [0.0]])[:n]
+    X, labels = X - X.mean(), np.array([1, 0, 0])[:n]
+    found = find_diagnostics(X, labels, solved(0.0, 0.0, n), nu=1.0, penalty=dc.Penalty())
+    assert [one.code for one in found if one.code != "few points"] == kinds

@@ -1,0 +1,280 @@
+"""Relaxations with constraints: label space, direction space and low_rank agree, and every bracket is valid."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from oracles import solve_pair_penalty
+from posed import linked_points
+from rationals import fractions, is_semidefinite
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.label_bounds import min_eigenvalue
+from diffrac_cvx.certificates.label_proof import projection_of
+from diffrac_cvx.points.constraints import Chunklets
+from diffrac_cvx.points.dense import DensePoints, array_points
+from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
+from diffrac_cvx.points.proved_sums import RoundedFactor
+from diffrac_cvx.problem.direction_problem import direction_problem, with_chunklet_error
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
+    pytest.mark.filterwarnings("ignore:Solution may be inaccurate"),
+]
+
+
+def some_links(rng, n):
+    """Links that some labels obey, and these labels."""
+    y = rng.choice([-1, 1], n)
+    pairs = rng.integers(0, n, (int(rng.integers(1, n)), 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    alike = y[pairs[:, 0]] == y[pairs[:, 1]]
+    known = np.where(rng.random(n) < 0.25, y, 0) if rng.integers(2) else None
+    return dc.Constraints(pairs[alike], pairs[~alike], known)
+
+
+def instance(seed, *, l1):
+    rng = np.random.default_rng([2017, 25, seed])
+    n, d = int(rng.integers(6, 14)), int(rng.integers(2, 5))
+    X = rng.standard_normal((n, d)) @ np.diag(10.0 ** rng.uniform(-1, 1, d)) + rng.standard_normal(d)
+    nu = float(rng.choice([1.0, 1.0, 0.6, 0.0]))
+    ridge = rng.choice([0.0, 0.05, 0.3]) * np.var(X, axis=0)
+    lam = rng.choice([0.02, 0.1, 0.3]) * np.var(X, axis=0) if l1 else np.zeros(d)
+    w = rng.integers(1, 5, n).astype(float) if rng.integers(3) == 0 else None
+    return X, nu, ridge, lam, w, some_links(rng, n)
+
+
+def check(seed, *, l1):
+    """Hold every bound on an instance against the judge's optimum, whose rows are signed sums of linked points."""
+    X, nu, ridge, lam, w, constraints = instance(seed, l1=l1)
+    chunklets, penalty = constraints.chunklets_of(len(X)), dc.Penalty(lam=lam, ridge=ridge)
+    point_weights = None if w is None else w / w.sum()
+    singles = [[j] for j in range(X.shape[1])]
+    optimum, _ = solve_pair_penalty(
+        X, nu, ridge, singles, lam, point_weights=point_weights, membership=chunklets.membership, sign=chunklets.sign
+    )
+    given = {"sample_weight": w, "constraints": constraints}
+    result = dc.low_rank(X, nu, penalty, tol=1e-7, **given)
+    found = [(result, 1e-4), (dc.certify_v(X, result, nu, penalty, **given), 1e-3)]
+    found.append((dc.certify_v(X, result.V, nu, penalty, **given), 1.0))
+    found += [(other, 2e-3) for other in posed_otherwise(X, nu, penalty, w, constraints)]
+    if not l1 and w is None:
+        found.append((dc.certify_y(X, result.F, nu, penalty=penalty, constraints=constraints), 1e-3))
+    alike = chunklets.membership[:, None] == chunklets.membership
+    for one, gap in found:
+        assert one.lower - 2e-6 <= optimum <= one.upper + 2e-6
+        assert one.upper - one.lower < gap
+        if isinstance(one, dc.Result):
+            inner = one.F @ one.F.T
+            np.testing.assert_allclose(inner[alike], np.outer(chunklets.sign, chunklets.sign)[alike], atol=1e-12)
+
+
+def posed_otherwise(X, nu, penalty, w, constraints):
+    """The same by the builders through CLARABEL, and by fista."""
+    yield dc.solve(dc.v_space(X, nu, penalty, sample_weight=w, constraints=constraints), "CLARABEL", tol=1e-5)
+    yield dc.fista(X, nu, penalty, tol=1e-3, sample_weight=w, constraints=constraints)
+    if w is None:
+        yield dc.solve(dc.lifted(X, nu, penalty, constraints=constraints), "CLARABEL", tol=1e-5)
+    if w is None and not penalty.has_l1:
+        yield dc.solve(dc.penalized_nu(X, nu, penalty, constraints=constraints), "CLARABEL", tol=1e-5)
+
+
+@pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
+@pytest.mark.parametrize("seed", range(6))
+def test_all_solvers_agree_where_points_are_linked(seed, l1):
+    check(seed, l1=l1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
+@pytest.mark.parametrize("first", range(6, 106, 20))
+def test_all_solvers_agree_where_points_are_linked_on_two_hundred_instances(first, l1):
+    for seed in range(first, first + 20):
+        check(seed, l1=l1)
+
+
+def test_constraints_never_lower_the_value_and_the_bound_is_one_of_the_labels_that_satisfy_them():
+    X = dc.datasets.make_planted(30, 4, noise=0.4, rng=0).X
+    best = dc.optimal_labels(X, ridge=0.1, tol=1e-7)
+    known = np.where(np.arange(30) < 6, best.labels, 0)
+    free, linked = (
+        dc.low_rank(X, ridge=0.1, tol=1e-8, constraints=constraints)
+        for constraints in (None, dc.Constraints(labels=known))
+    )
+    assert linked.upper >= free.lower
+    assert linked.lower <= best.upper
+    assert linked.upper > free.upper + 1e-4
+    wrong = dc.low_rank(
+        X, ridge=0.1, tol=1e-8, constraints=dc.Constraints(cannot_link=[(0, 1)] if known[0] == known[1] else [(0, 2)])
+    )
+    assert wrong.invalid_bound is None
+
+
+def test_sums_of_points_that_are_nothing_but_rounding_prove_nothing_false():
+    """Equal points that are held apart: their rows are zero up to the rounding of their centring."""
+    rng = np.random.default_rng(3)
+    X = np.repeat(rng.standard_normal((6, 3)) * 1e3 + 1e6, 2, axis=0)
+    constraints = dc.Constraints(cannot_link=[(i, i + 1) for i in range(0, 12, 2)])
+    for settings in ({"ridge": 1.0}, {"ridge": 1.0, "nu": 0.5}, {"lam": 10.0, "ridge": 1.0}):
+        result = dc.low_rank(X, constraints=constraints, tol=1e-8, **settings)
+        assert result.upper == 1.0
+        assert result.lower <= 1.0  # every labelling splits each pair: nothing is explained, and the cost is 1
+
+
+def test_points_of_weight_zero_follow_what_they_are_linked_with():
+    X = np.random.default_rng(0).standard_normal((10, 2))
+    w = np.append(np.ones(8), [0.0, 0.0])
+    result = dc.low_rank(
+        X, ridge=0.1, sample_weight=w, constraints=dc.Constraints(cannot_link=[(0, 8)], must_link=[(1, 2)])
+    )
+    np.testing.assert_allclose(result.F[8], -result.F[0], atol=1e-14)
+    alone = dc.low_rank(X[:8], ridge=0.1, constraints=dc.Constraints(must_link=[(1, 2)]))
+    assert result.upper == pytest.approx(alone.upper, abs=1e-9)
+
+
+def test_constraints_that_do_not_fit_the_table_are_refused():
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    with pytest.raises(dc.DataError, match="names point 9"):
+        dc.low_rank(X, constraints=dc.Constraints(must_link=[(0, 9)]))
+    with pytest.raises(dc.DataError, match="labels has 3 entries for 6 points"):
+        dc.certify_v(X, np.eye(2), constraints=dc.Constraints(labels=[1, 0, -1]))
+
+
+def exact_sqrt_sum(x, chunklets):
+    """sum_g |sum_i s_i x_i| as a fraction."""
+    sums = [Fraction(0)] * chunklets.n_chunklets
+    for value, membership, sign in zip(x, chunklets.membership, chunklets.sign, strict=True):
+        sums[membership] += int(sign) * value
+    return sum(map(abs, sums))
+
+
+def exact_optimum(x, ridge, chunklets):
+    """1 - (sum_g |sum_i s_i x_i| / n)^2 / (x'x / n + ridge) for one centred column, as a fraction."""
+    x = [Fraction(float(value)) for value in x]
+    n, mean = len(x), sum(x) / len(x)
+    x = [value - mean for value in x]
+    return 1 - (exact_sqrt_sum(x, chunklets) / n) ** 2 / (sum(value**2 for value in x) / n + Fraction(ridge))
+
+
+def test_the_rounding_of_sums_that_cancel_is_counted():
+    """One column, points in groups that nearly cancel: the optimum is a fraction that both bounds are held to."""
+    for seed in range(150):
+        rng = np.random.default_rng([2017, 26, seed])
+        k, pairs = int(rng.integers(1, 20)), int(rng.integers(1, 6))
+        x = rng.standard_normal((pairs, k)) * 10.0 ** rng.uniform(0, 6)
+        close = x * (1.0 + 10.0 ** -rng.uniform(6, 16) * rng.standard_normal((pairs, k)))
+        X = np.concatenate([x, close], axis=1).ravel()[:, None] + rng.choice([0.0, 1e3])
+        numbers = np.repeat(np.arange(pairs), 2 * k)
+        sign = np.tile(np.repeat([1, -1], k), pairs)
+        same = [
+            (i, j)
+            for g in range(pairs)
+            for s in (1, -1)
+            for i, j in pairwise(np.flatnonzero((numbers == g) & (sign == s)))
+        ]
+        constraints = dc.Constraints(same, [(int(2 * k * g), int(2 * k * g + k)) for g in range(pairs)])
+        ridge = float(rng.choice([0.0, 1e-12, 1.0])) * float(np.var(X))
+        found = dc.low_rank(X, ridge=ridge, constraints=constraints, tol=1e-12, max_iter=50)
+        exact = exact_optimum(X[:, 0], ridge, constraints.chunklets_of(len(X)))
+        assert Fraction(found.lower) <= exact <= Fraction(found.upper)
+
+
+def constraints_in_turn(n, k):
+    """Points in groups of k, every other one with the opposite sign."""
+    points = np.arange(n)
+    inside = [(i, i + 2) for i in points[:-2] if i // k == (i + 2) // k]
+    return dc.Constraints(inside, [(i, i + 1) for i in range(0, n, k)])
+
+
+def test_what_sums_of_points_may_be_off_is_in_what_the_data_are_off():
+    rng = np.random.default_rng(0)
+    X, constraints = rng.standard_normal((400, 2)), constraints_in_turn(400, 40)
+    X -= X.mean(axis=0)
+    penalty = dc.Penalty(lam=0.1)
+    linked, free = (direction_problem(linked_points(X, given), 1.0, penalty) for given in (constraints, None))
+    exact = np.array([[Fraction(value) for value in row] for row in linked.gram.array().tolist()], dtype=object)
+    chunklets = linked.chunklets
+    sums = np.zeros((chunklets.n_chunklets, 2), dtype=object)
+    np.add.at(sums, chunklets.membership, exact * chunklets.sign[:, None].astype(int))
+    off = (linked.X.array() - (sums * Fraction(chunklets.n_chunklets, 400)).astype(float)) / np.sqrt(linked.counts)[
+        :, None
+    ]
+    size = float(np.sqrt(np.mean(np.sum(off**2, axis=1))))
+    alone = with_chunklet_error(
+        WhiteningErrorBounds(0.0, 0.0), linked.max_chunklet_size, linked.gram.array(), np.eye(2)
+    ).data_error
+    assert 0.0 < size <= alone <= 1e4 * size
+    assert linked.whitening_error.data_error >= free.whitening_error.data_error + with_chunklet_error(
+        WhiteningErrorBounds(0.0, 0.0), linked.max_chunklet_size, linked.gram.array(), linked.W
+    ).data_error * (1.0 - 1e-12)
+    assert linked.largest_weight(1.0 / linked.counts) >= 1.0
+    assert block_problem(linked).n_terms >= 400 + 40
+
+
+def test_the_mean_sqrt_of_linked_points_is_never_above_the_exact_one():
+    """Points that nearly cancel in groups, one column of mean 0: the gain is a fraction."""
+    closest = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        half = np.repeat(rng.integers(1, 2**20, 10), 20) * 2.0**-10 * (1.0 + 2.0**-40 * rng.integers(0, 2**10, 200))
+        x = np.concatenate([half, -half])[:, None]
+        chunklets = constraints_in_turn(400, 20).chunklets_of(400)
+        factor = RoundedFactor(np.array([[1.0 / 3.0]]), np.zeros(1), np.array([2.0**-9]), 2.0**9 / 3.0, 400)
+        sqrt_sum, quadratic_form = DensePoints(x, None, chunklets).sum_bounds(factor)
+        scaled = [Fraction(value) * Fraction(1.0 / 3.0) for value in x[:, 0]]
+        exact = exact_sqrt_sum(scaled, chunklets)
+        assert Fraction(sqrt_sum) <= exact
+        assert Fraction(quadratic_form) >= sum(value**2 for value in scaled) * (1 - Fraction(1, 10**13))
+        closest.append(float(exact - Fraction(sqrt_sum)) / float(sum(map(abs, scaled))))
+    assert max(closest) < 1e-11
+
+
+def test_the_least_eigenvalue_on_sums_of_points_is_not_below_what_is_said_in_rationals():
+    for seed in range(30):
+        rng = np.random.default_rng([5, seed])
+        membership = np.sort(np.append(np.arange(4), rng.integers(0, 4, 8)))
+        chunklets = Chunklets(membership, rng.choice([-1.0, 1.0], 12), -1)
+        q, sizes, ones = (
+            chunklets.signed_sums(rng.standard_normal((12, 2))),
+            chunklets.sums(np.ones(12)),
+            chunklets.signed_sums(np.ones(12)),
+        )
+        D, weight = rng.uniform(0, 4, 4), float(rng.choice([-12.0, 12.0, 0.0]))
+        found = Fraction(min_eigenvalue(D, q, weight, ones, sizes))
+        exact = np.diag(fractions(sizes) * (fractions(D) - found)) - fractions(q) @ fractions(q).T
+        exact = exact - Fraction(weight / 12) * np.outer(fractions(ones), fractions(ones))
+        assert found <= 0
+        assert is_semidefinite(exact)
+        if found < -1e-9:
+            assert not is_semidefinite(exact + found / 50 * np.diag(fractions(sizes)))
+
+
+def test_the_rounding_of_sums_of_a_projection_is_in_what_it_is_off():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    X = X - X.mean(axis=0)
+    chunklets = Chunklets(np.repeat(np.arange(4), 10), np.ones(40), -1)
+    alone, summed = projection_of(array_points(X)), projection_of(array_points(X, None, chunklets))
+    assert 2.0 * sum_error(10) * np.sum(alone.Q**2) <= summed.error - alone.error <= 8.0 * sum_error(20) * 3.1
+
+
+def test_an_imbalance_is_not_fixed_where_points_are_linked():
+    with pytest.raises(dc.ParameterError, match="leave one of them out"):
+        dc.certify_y(np.eye(4), np.ones((4, 1)), alpha=0.0, constraints=dc.Constraints(must_link=[(0, 1)]))
+
+
+@pytest.mark.parametrize("nu", [0.0, 0.5])
+@pytest.mark.parametrize("varied", [True, False])
+def test_all_in_one_cluster_is_no_answer_where_points_differ(nu, varied):
+    """Without constraints Y = 11' is optimal at nu = 0, or where nothing varies; it is not feasible here."""
+    X, constraints = (
+        np.random.default_rng(0).standard_normal((40, 5)) * varied,
+        dc.Constraints(cannot_link=[(0, 1), (2, 3)]),
+    )
+    best = dc.optimal_labels(X, nu, ridge=0.1, constraints=constraints, time_limit=3)
+    for solver in (dc.low_rank, dc.fista):
+        found = solver(X, nu, ridge=0.1, constraints=constraints)
+        assert found.lower <= best.upper
+        assert found.upper > 0.1
+        assert found.F[0] @ found.F[1] == pytest.approx(-1.0)

@@ -1,23 +1,23 @@
-"""What goes wrong, by name: the data, a parameter, the size of the problem, a proof, or a cluster."""
+"""Exceptions and warnings."""
 
 
 class DataError(ValueError):
-    """The data cannot be used as given; the message names the entry and the remedy.
+    """The data cannot be used as given; the message names the offending entry and the remedy.
 
     Attributes
     ----------
     column : str or None
-        The column of a table that it is about.
+        Name of the offending column of a table.
     row : int or None
-        The row, the first row of data being 0.
+        Offending row; the first row of data is 0.
     remedies : tuple of str
-        What would help, as parameters of `datasets.read_table`: "label", "one_hot" or "drop" of that column, "missing",
-        "transpose".
+        Parameters of `datasets.read_table` that resolve the error: "label", "one_hot" or "drop" for this column,
+        "missing", "transpose".
     columns : tuple of pairs of str
-        All columns that it is about, each with what would help: "label", "one_hot" or "drop".
+        All offending columns, each with its remedy: "label", "one_hot" or "drop".
     bracket : tuple of two floats, or None
-        The bounds proved until then, where the data changed or could not be read any more while a solver ran: of the
-        data as they were when they were read first.
+        Bounds certified before the data changed, or became unreadable, during a solve.  They are valid for the data
+        as first read.
     """
 
     def __init__(
@@ -39,18 +39,18 @@ class ParameterError(ValueError):
 
 
 class ResourceError(MemoryError):
-    """The problem would not fit in memory; the message says which formulation would."""
+    """The problem does not fit in memory; the message names a remedy, such as a smaller formulation."""
 
 
 class InvalidBoundError(RuntimeError):
-    """Something costs less than a lower bound on its cost: the bound is not valid.
+    """An objective value is below its lower bound, so that the bound is invalid.
 
     Attributes
     ----------
     lower : float
-        The bound.
+        Lower bound.
     objective : float
-        The cost, not below the exact one.
+        Objective value, rounded up.
     """
 
     def __init__(self, message: str, lower: float = float("nan"), objective: float = float("nan")) -> None:
@@ -62,12 +62,12 @@ class InvalidBoundError(RuntimeError):
 
 
 class ClusterConnectionError(RuntimeError):
-    """A cluster was lost before the data were read; the message says what is proved until then.
+    """The connection to a dask cluster was lost while data were read; the message gives the bounds certified so far.
 
     Attributes
     ----------
     bracket : tuple of two floats, or None
-        The bounds proved until then.
+        Bounds certified before the connection was lost.
     """
 
     def __init__(self, message: str, bracket: tuple[float, float] | None = None) -> None:
@@ -79,4 +79,4 @@ class ClusterConnectionError(RuntimeError):
 
 
 class DegenerateDataWarning(UserWarning):
-    """The data are degenerate (for example, a constant column): the answer is right but may not be what was meant."""
+    """The data are degenerate (for example, a constant column): the result is valid but may not be the intended one."""

@@ -1,6 +1,6 @@
-"""Measures of labels, and of a matrix given by a factor.
+"""Metrics of labels, and of a matrix F F' given by its factor F.
 
-A function of a factor F measures the matrix F F'.  For a positive semidefinite V, pass ``linalg.psd_factor(V)``.
+For a positive semidefinite V, pass ``points.linear_algebra.psd_factor(V)`` as F.
 """
 
 from typing import Any, NamedTuple
@@ -20,14 +20,14 @@ from diffrac_cvx.points.linear_algebra import (
 )
 
 FULL_FACTOR_SVD_SIZE = (
-    200  # rows or columns of a factor from which on two eigenvalues are computed, and not all singular values
+    200  # rows or columns of a factor; above it, only two eigenvalues are computed instead of all singular values
 )
 
 
 def clustering_error(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
-    """Return 1 - (y'y_hat/n)^2: 0 if and only if the clusters are the same, whatever their names.
+    """Return 1 - (y_true'y_pred/n)^2: 0 if and only if the two partitions are equal.
 
-    Source: section 7.1.  The error of a constant y_hat is 1 - imbalance(y).
+    Source: section 7.1.  The error of a constant y_pred is 1 - imbalance(y_true).
 
     Parameters
     ----------
@@ -37,30 +37,30 @@ def clustering_error(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
     Raises
     ------
     DataError
-        If there are other labels, or the lengths differ.
+        If a label is not -1 or +1, or the lengths differ.
     """
     y_true = as_labels(y_true)
-    return 1.0 - float(np.mean(y_true * as_labels(y_pred, len(y_true), "y_hat"))) ** 2
+    return 1.0 - float(np.mean(y_true * as_labels(y_pred, len(y_true), "y_pred"))) ** 2
 
 
 def imbalance(y: npt.ArrayLike) -> float:
-    """Return alpha = (1'y/n)^2: 0 for two clusters of the same size, 1 for a single cluster."""
+    """Return alpha = (1'y/n)^2: 0 for two clusters of equal size, 1 for a single cluster."""
     return float(np.mean(as_labels(y))) ** 2
 
 
 def factor_imbalance(F: Array | FactorTable) -> float:
-    """Return 1'Y1/n^2 of Y = F F', in [0, 1], F (n, r) with unit rows: if Y = yy', the imbalance of y."""
+    """Return 1'Y1/n^2 in [0, 1] for Y = F F', F (n, r) with unit rows; it is the imbalance of y if Y = yy'."""
     mean = F.rmatvec(np.ones(len(F))) / len(F) if isinstance(F, FactorTable) else F.mean(axis=0)
     return min(float(np.sum(mean**2)), 1.0)
 
 
 class ContingencyMatrix(NamedTuple):
-    """How many points of each true class are in each cluster found.
+    """Contingency matrix of true classes and predicted clusters.
 
     Attributes
     ----------
     counts : (K, k) array of int
-        Points of class i in cluster j.
+        Number of points of class i in cluster j.
     true, found : tuple
         Names of the classes and of the clusters, sorted.
     """
@@ -71,12 +71,12 @@ class ContingencyMatrix(NamedTuple):
 
 
 def contingency_matrix(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> ContingencyMatrix:
-    """Count the points of each true class in each cluster found, for any number of classes and clusters.
+    """Return the contingency matrix of any number of true classes and predicted clusters.
 
     Parameters
     ----------
     labels_true, labels_pred : (n,) array
-        Numbers or names.
+        Labels, as numbers or names.
 
     Raises
     ------
@@ -85,9 +85,11 @@ def contingency_matrix(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -
     """
     one, other = np.asarray(labels_true), np.asarray(labels_pred)
     if one.ndim != 1 or one.shape != other.shape:
-        raise DataError(f"true has shape {one.shape} and found {other.shape}; pass one name for each point in both")
+        raise DataError(
+            f"labels_true has shape {one.shape}, labels_pred {other.shape}. Pass 1-d arrays of equal length."
+        )
     if len(one) == 0:
-        raise DataError("true and found are empty")
+        raise DataError("labels_true and labels_pred are empty. Pass at least one label.")
     (classes, i), (clusters, j) = (np.unique(part, return_inverse=True) for part in (one, other))
     counts = np.zeros((len(classes), len(clusters)), dtype=np.int64)
     np.add.at(counts, (i, j), 1)
@@ -95,14 +97,14 @@ def contingency_matrix(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -
 
 
 def adjusted_rand_score(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> float:
-    """Return how well clusters agree with classes, for any number of both: 1 if they are the same, about 0 by chance.
+    """Return the adjusted Rand index: 1 if clusters and classes are equal, about 0 for random clusters.
 
-    The share of the pairs of points on which they agree, less what is expected of random clusters of the same sizes,
-    over the most that this can be.
+    It is the Rand index (the fraction of pairs of points on which two partitions agree) minus its expected value for
+    random partitions with the same cluster sizes, relative to the maximum of this difference.
 
     Source: L. Hubert and P. Arabie, Comparing partitions, Journal of Classification 2, 1985.
 
-    Parameters and errors are those of crosstab.
+    Parameters and errors are those of `contingency_matrix`.
     """
     counts = contingency_matrix(labels_true, labels_pred).counts.astype(np.float64)
     n = counts.sum()
@@ -129,7 +131,7 @@ def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
     X : (n, d) array
         Data; centred here.
     y : (n,) array
-        Labels in {-1, +1}; if all are equal the correlation is 0.
+        Labels in {-1, +1}; if all are equal, the correlation is 0.
 
     Raises
     ------
@@ -143,18 +145,18 @@ def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
 def separation(G: Array | FactorTable, y: Array, sample_weight: Array | None = None) -> float:
     r"""Return :math:`\|G^\top \Pi_n y\|_2^2 / \|\Pi_n y\|_2^2`, and 0 if all labels are equal.
 
-    It is the part of the variance of the rows of G that two clusters explain: 2-means on these rows maximises it.
+    It is the between-cluster sum of squares of the rows of G, which 2-means on these rows maximises.
 
     Source: Appendix A.
 
     Parameters
     ----------
     G : (n, r) array
-        Points, one a row; any number of columns, none included.
+        Points as rows; r may be 0.
     y : (n,) array
         Labels in {-1, +1}.
     sample_weight : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+        Normalised weights of the points, positive, with sum 1; equal weights by default.
     """
     centered = scale_by_sqrt_weights(y - mean_of(y, sample_weight), sample_weight)
     variation = float(centered @ centered)
@@ -215,13 +217,13 @@ def _relative_eigenvalues(F: npt.ArrayLike) -> Array:
 
 
 def label_subspace_overlap(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> float:
-    r"""Return how much the spans of the true and of the found labels have in common.
+    r"""Return the overlap of the spans of the true and predicted labels.
 
     .. math::
         \mathrm{tr}(\Phi_{Y_{true}} \Phi_{Y_k}), \qquad \Phi_Y = Y (Y^\top Y)^{+} Y^\top
 
-    It is at most the smaller of the two ranks, and equal to it if one span contains the other.  The labels are used as
-    they are; centre both to leave the constant vector out.
+    It is at most the smaller of the two ranks, with equality if one span contains the other.  The labels are not
+    centred; centre both to exclude the constant vector.
 
     Source: section 7.2, Figure 5.
 
@@ -240,7 +242,7 @@ def label_subspace_overlap(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> floa
 
 
 def label_correlations(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> Array:
-    r"""Return the absolute correlations between found and true labels, (k, K), in [0, 1].
+    r"""Return the absolute correlations between predicted and true labels, (k, K), in [0, 1].
 
     .. math::
         |\hat y_i^\top \Pi_n y_j| / (\|\Pi_n \hat y_i\|_2 \|\Pi_n y_j\|_2)
@@ -249,14 +251,14 @@ def label_correlations(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> Array:
 
     Source: section 7.2, Figure 6.
 
-    Parameters and errors are those of label_subspace_overlap.
+    Parameters and errors are those of `label_subspace_overlap`.
     """
     true, found = _as_labels_of_equal_length(Y_true, Y_pred)
     return np.minimum(np.abs(standardize_columns(found).X.T @ standardize_columns(true).X) / len(true), 1.0)
 
 
 def _as_labels_of_equal_length(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> tuple[Array, Array]:
-    true, found = as_matrix(Y_true, "Y_true"), as_matrix(Y_pred, "Y_hat")
+    true, found = as_matrix(Y_true, "Y_true"), as_matrix(Y_pred, "Y_pred")
     if len(true) != len(found):
-        raise DataError(f"Y_hat has {len(found)} rows, but Y_true has {len(true)}")
+        raise DataError(f"Y_pred has {len(found)} rows, but Y_true has {len(true)}")
     return true, found

@@ -1,4 +1,4 @@
-"""Types that signatures of the package use, for those who write beside it."""
+"""Public types for annotations in code that uses the package."""
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor

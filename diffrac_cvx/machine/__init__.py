@@ -1,1 +1,1 @@
-"""The machine: time, memory, threads, processes and files."""
+"""System resources: time, memory, threads, processes and files."""

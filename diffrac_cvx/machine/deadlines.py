@@ -1,8 +1,8 @@
-"""The time that a call has left: whatever computes for long asks here whether to go on, wherever it is called from.
+"""Deadlines: long computations check here whether to continue, independently of their caller.
 
-Nothing of ours computes in a thread that a caller could leave behind: where the time is up, the computation itself
-leaves.  So no single call of the libraries may take much longer than a second, or it is only begun where the time left
-is enough for it.
+No computation runs in a thread that a caller could abandon; after the deadline, the computation itself returns.
+Therefore a single library call must not take much longer than a second, unless it starts only if the remaining time
+suffices.
 """
 
 import time
@@ -13,15 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-FLOPS_PER_SECOND = (
-    2e9  # floating-point operations a second that a decomposition makes at least, on a machine that is busy
-)
-MIN_SECONDS = 0.01  # seconds that a solver gets where none are left
-MAX_OVERRUN_SECONDS = 1.0  # seconds that a limit may be exceeded by
+FLOPS_PER_SECOND = 2e9  # lower bound on the speed of a decomposition on a busy machine
+MIN_SECONDS = 0.01  # seconds that a solver receives after the deadline
+MAX_OVERRUN_SECONDS = 1.0  # seconds by which a limit may be exceeded
 
 
 class EarlyExitError(Exception):
-    """Raised inside a computation that has to leave, with the reason, a ``result.Status``."""
+    """Raised inside a computation that has to stop, with the reason, a ``result.Status``."""
 
     def __init__(self, status: Any) -> None:
         super().__init__(str(status))
@@ -29,11 +27,11 @@ class EarlyExitError(Exception):
 
 
 class Deadline(NamedTuple):
-    """What a computation has left; without ``check`` nothing is raised, and what can end early does, with an answer."""
+    """Deadline of a computation; without ``check`` nothing is raised, and computations may return an early result."""
 
-    remaining: Callable[[], float]  # seconds, infinite without a limit
-    check: Callable[[], None] | None = None  # raises EarlyExitError where the computation has to leave
-    abort: Callable[[], None] | None = None  # raises EarlyExitError because the time does not suffice
+    remaining: Callable[[], float]  # returns the seconds left, infinite without a limit
+    check: Callable[[], None] | None = None  # raises EarlyExitError if the computation has to stop
+    abort: Callable[[], None] | None = None  # raises EarlyExitError because the remaining time is too short
 
 
 current_deadline: ContextVar[Deadline | None] = ContextVar("time budget", default=None)
@@ -41,7 +39,7 @@ current_deadline: ContextVar[Deadline | None] = ContextVar("time budget", defaul
 
 @contextmanager
 def time_limited(deadline: Deadline | None) -> Iterator[None]:
-    """Let what is computed inside look at a budget of time; None lets it take the time that it needs."""
+    """Set the deadline of computations in this context; None removes any limit."""
     token = current_deadline.set(deadline)
     try:
         yield
@@ -50,7 +48,7 @@ def time_limited(deadline: Deadline | None) -> Iterator[None]:
 
 
 def deadline_after(seconds: float | None) -> Deadline | None:
-    """Return the budget of a call that has so many seconds in all: nothing is raised, what can end early does."""
+    """Return the deadline after a number of seconds, within the current one; computations may return early results."""
     if seconds is None:
         return current_deadline.get()
     timer, outer = Timer(seconds), current_deadline.get()
@@ -58,7 +56,7 @@ def deadline_after(seconds: float | None) -> Deadline | None:
 
 
 class Timer:
-    """Seconds since it was made, and those left of a limit, by a clock that all processes of a machine share."""
+    """Timer of elapsed and remaining seconds, based on a clock that all processes of a machine share."""
 
     def __init__(self, limit: float | None) -> None:
         self.start, self.limit = time.monotonic(), np.inf if limit is None else limit
@@ -69,12 +67,12 @@ class Timer:
 
     @property
     def remaining(self) -> float:
-        """Seconds left, infinite without a limit; negative after it."""
+        """Seconds left: infinite without a limit, negative after the limit."""
         return self.limit - self.elapsed
 
     @property
     def time_left(self) -> float | None:
-        """Seconds left, None without a limit; never 0, which solvers refuse."""
+        """Seconds left, None without a limit; never 0, which solvers reject."""
         return self.split(1)
 
     @property
@@ -83,23 +81,23 @@ class Timer:
 
     @property
     def deadline(self) -> Deadline | None:
-        """What is computed under it looks at."""
+        """Deadline for computations under this timer."""
         return deadline_after(self.time_left)
 
     def split(self, parts: int) -> float | None:
-        """Return an equal share of the seconds left for each of some parts, None without a limit; never 0."""
+        """Return the seconds left divided by the number of parts, None without a limit; never 0."""
         return None if np.isinf(self.limit) else max(self.remaining / parts, MIN_SECONDS)
 
 
 def seconds_left() -> float | None:
-    """Return the seconds left, None without a limit; never 0, which solvers refuse."""
+    """Return the seconds left, None without a limit; never 0, which solvers reject."""
     deadline = current_deadline.get()
     left = np.inf if deadline is None else deadline.remaining()
     return None if np.isinf(left) else max(left, MIN_SECONDS)
 
 
 def check_deadline(operations: float = 0.0) -> None:
-    """Raise EarlyExitError where the time is up, or where one call of so many operations would end long after it."""
+    """Raise EarlyExitError after the deadline, or if a call of so many operations would end well after it."""
     deadline = current_deadline.get()
     if deadline is None or deadline.check is None:
         return
@@ -109,7 +107,7 @@ def check_deadline(operations: float = 0.0) -> None:
 
 
 def is_late(operations: float = 0.0) -> bool:
-    """Whether the time is up, or would be long before one call of so many operations ends; nothing is raised."""
+    """Return whether the deadline has passed, or a call of so many operations would end well after it."""
     deadline = current_deadline.get()
     return deadline is not None and operations / FLOPS_PER_SECOND >= deadline.remaining() + (
         MAX_OVERRUN_SECONDS if operations else 0.0

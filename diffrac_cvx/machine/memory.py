@@ -1,4 +1,4 @@
-"""Memory: how much is free on the machine, how much a problem may take, how much this process has."""
+"""Memory: available memory, checks of memory requirements, and the memory of this process."""
 
 import contextlib
 import os
@@ -12,16 +12,16 @@ CLEAR_REFS = "/proc/self/clear_refs"
 
 
 def require_memory(bytes_needed: float, what: str, remedy: str, limit: float | None = None) -> None:
-    """Raise ResourceError if so many bytes exceed the limit, in bytes, by default the free memory of the machine."""
+    """Raise ResourceError if `bytes_needed` exceeds the limit in bytes, by default the available memory."""
     available = available_memory() if limit is None else limit
     if bytes_needed > available:
         raise ResourceError(
-            f"{what} needs about {bytes_needed / 1e9:.3g} GB and {available / 1e9:.3g} GB are available; {remedy}"
+            f"{what} needs about {bytes_needed / 1e9:.3g} GB, but only {available / 1e9:.3g} GB are available; {remedy}"
         )
 
 
 def available_memory() -> float:
-    """Return the free memory of the machine in bytes, or the rest of the control group's limit if that is less."""
+    """Return the available memory of the machine in bytes, or what remains of the control group's limit, if less."""
     free = 4e9
     with contextlib.suppress(AttributeError, OSError, ValueError):
         free = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -34,10 +34,10 @@ def available_memory() -> float:
 
 
 def resident_memory(which: str, process: int | None = None) -> float:
-    """Return the memory of this process in bytes, now ("VmRSS") or at its peak ("VmHWM"); only Linux reports both.
+    """Return the memory of this process in bytes, current ("VmRSS") or peak ("VmHWM"); only Linux reports both.
 
-    Elsewhere both are the peak of getrusage, which on Linux starts from that of the parent process.  Of another
-    process, named by its number, NaN is returned where Linux does not say.
+    Elsewhere both are the peak of getrusage, which on Linux starts from that of the parent process.  For another
+    process, given by its ID, the result is NaN if Linux does not report it.
     """
     path = f"/proc/{'self' if process is None else process}/status"
     with contextlib.suppress(OSError, StopIteration, ValueError), open(path) as lines:
@@ -53,7 +53,7 @@ def resident_memory(which: str, process: int | None = None) -> float:
 
 
 def reset_peak_memory() -> float:
-    """Forget the peak of this process's memory, where the system can, and return its memory now, in bytes."""
+    """Reset the peak memory of this process, if the system supports it, and return the current memory in bytes."""
     with contextlib.suppress(OSError), open(CLEAR_REFS, "w") as file:
         file.write("5")
     return resident_memory("VmRSS")

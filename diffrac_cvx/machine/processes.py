@@ -1,10 +1,10 @@
-"""Calls in another process, which can be stopped and limited in time and memory; its end does not end the caller.
+"""Calls in a separate process, which can be stopped and limited in time and memory without affecting the caller.
 
-The pools of concurrent.futures and multiprocessing cannot end one running call without breaking the pool, and their
-"spawn" imports the caller's script again, which needs a guard in every script.
+The pools of concurrent.futures and multiprocessing cannot terminate one running call without breaking the pool, and
+their "spawn" imports the caller's script again, which needs a guard in every script.
 
-A worker's process reads pickled calls from its standard input and writes pickled messages to what was its standard
-output; what solvers print goes to its standard error.
+A worker process reads pickled calls from its standard input and writes pickled messages to its original standard
+output; output printed by solvers is redirected to its standard error.
 """
 
 import contextlib
@@ -25,39 +25,37 @@ import numpy as np
 
 from diffrac_cvx.machine.memory import reset_peak_memory, resident_memory
 
-CALLBACK_STOP_SECONDS = 2.0  # seconds that a solver has to stop by its callback and return its point,
-STOP_SECONDS = 0.7  # and that a call without one has to end by itself: a new process takes longer to start
+CALLBACK_STOP_SECONDS = 2.0  # seconds for a solver to stop by its callback and return its solution,
+STOP_SECONDS = 0.7  # and for a call without callback to end; starting a new process takes longer
 POLL_SECONDS = 0.05
-IDLE_TIMEOUT = 1800.0  # seconds without a call after which a process ends by itself
+IDLE_TIMEOUT = 1800.0  # seconds without a call after which a process exits
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-WORKER_PROGRAM = (  # only the caller handles Ctrl-C, so the process ignores it from its start
+WORKER_PROGRAM = (  # only the caller handles Ctrl-C; the process ignores it from the start
     "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
     "from diffrac_cvx.machine.processes import main; main()"
 )
 
 
-CHILD_MEMORY = {
-    "largest": 0.0
-}  # growth of memory in other processes, of the calls made from this one since it was set to 0
+CHILD_MEMORY = {"largest": 0.0}  # largest memory growth of a child process since the last reset
 
 
 class StoppedError(Exception):
-    """The call was ended because it was asked to stop, and has no answer."""
+    """The call was stopped on request before it returned a result."""
 
 
 class OutOfTimeError(Exception):
-    """The call took more than its seconds."""
+    """The call exceeded its time limit."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"stopped after {seconds:g} s")
 
 
 class WorkerDiedError(Exception):
-    """The process ended during a call, as it may when memory does not suffice."""
+    """The process died during a call, for example out of memory."""
 
     def __init__(self, exit_code: int) -> None:
-        self.exit_code = exit_code  # negative where a signal ended it,
-        self.signal = ""  # which has this name
+        self.exit_code = exit_code  # negative if a signal ended it,
+        self.signal = ""  # with this name
         with contextlib.suppress(ValueError):
             self.signal = signal.Signals(-exit_code).name
         super().__init__(f"the process died: {self.signal or f'exit code {exit_code}'}")
@@ -65,7 +63,7 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """A function of a module and what it is called with; `takes_callback` if it takes a `callback` that can stop it."""
+    """Call of an importable function with its arguments; `takes_callback` if a `callback` parameter can stop it."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
@@ -75,10 +73,9 @@ class Call:
 
 @dataclass(frozen=True)
 class CallResult:
-    """What the call returned or raised, what it warned of, and the growth of resident memory, NaN where unknown.
+    """Return value or exception of a call, its warnings, and the growth of resident memory in bytes, NaN if unknown.
 
-    To the growth of its process the largest of those is added that it has let work for it, as `solve` does where there
-    is a limit of time.
+    The growth includes the largest growth of a child process of the call, such as `solve` starts with a time limit.
     """
 
     value: Any = None
@@ -88,17 +85,17 @@ class CallResult:
 
 
 class CallStarted(NamedTuple):
-    """Says that a call begins."""
+    """Message that a call has started."""
 
 
 class ProgressReport(NamedTuple):
-    """What a call's callback was passed."""
+    """Message with the argument of a call's callback."""
 
     progress: Any
 
 
 class StopRequest(NamedTuple):
-    """Asks the running call to stop by its callback."""
+    """Request to stop the running call by its callback."""
 
 
 Message = CallStarted | ProgressReport | CallResult
@@ -109,21 +106,21 @@ def never_stop() -> bool:
 
 
 class Worker:
-    """One process for calls, one after the other; it starts when first needed, and again after it has ended.
+    """Process for sequential calls, which starts when first needed and restarts after it has ended.
 
-    It may take ``memory_limit`` bytes of address space, its libraries included.
+    Its address space, including libraries, is limited to ``memory_limit`` bytes.
     """
 
     def __init__(self, memory_limit: float | None = None) -> None:
         self.memory_limit = memory_limit
         self.process: subprocess.Popen[bytes] | None = None
-        self.memory_before = np.nan  # its memory when the call began, in bytes
+        self.memory_before = np.nan  # memory of the process at the start of the call, in bytes
         self.messages: queue.Queue[Message | None] = queue.Queue()
         self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self.lock = threading.Lock()
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start the process unless it runs, and return it; it imports while the caller does other things."""
+        """Start the process unless it is running, and return it without waiting for its imports."""
         if self.process is None or self.process.poll() is not None:
             self.messages = queue.Queue()
             limit = [] if self.memory_limit is None else [str(int(self.memory_limit))]
@@ -148,38 +145,38 @@ class Worker:
         callback: Callable[[Any], object] = lambda _: None,
         seconds: float | None = None,
     ) -> CallResult:
-        """Do a call there and wait for its answer.
+        """Run a call in the process and return its result.
 
         Parameters
         ----------
         call : Call
-            What to do.
+            Function and arguments.
         stopped : callable
-            Asked many times a second whether to stop.
+            Polled many times per second; the call is stopped when it returns True.
         callback : callable
-            Is passed what the call's callback is passed.
+            Receives every argument passed to the callback of the call.
         seconds : float, optional
-            What the call may take, the start of the process not counted.
+            Time limit of the call in seconds, without the start of the process.
 
         Raises
         ------
         StoppedError, OutOfTimeError, WorkerDiedError
-            If it was stopped and has no answer to give, took too long, or ended its process.
+            If the call was stopped without a result, exceeded its time limit, or ended the process.
         """
         try:
             content = pickle.dumps(call)
-        except Exception as error:  # pickle raises errors of many kinds
+        except Exception as error:  # pickle raises various exceptions
             return CallResult(error=TypeError(f"the call cannot be sent to another process: {error}"))
         with self.lock:
             if stopped():
                 raise StoppedError
             process, self.memory_before = self.start(), np.nan
             try:
-                self.outbox.put(content)  # without waiting for the process to read: it may still be starting
+                self.outbox.put(content)  # without waiting: the process may still be starting
                 answer = self.wait(
                     CALLBACK_STOP_SECONDS if call.takes_callback else STOP_SECONDS, stopped, callback, seconds
                 )
-            except BaseException:  # a late answer must not be taken for that of the next call
+            except BaseException:  # a late result must not be mistaken for that of the next call
                 record_child_memory(resident_memory("VmHWM", process.pid) - self.memory_before)
                 self.close()
                 raise
@@ -189,8 +186,8 @@ class Worker:
     def wait(
         self, grace: float, stopped: Callable[[], bool], callback: Callable[[Any], object], seconds: float | None
     ) -> CallResult:
-        """Wait for the answer to the call that was sent, which has `grace` seconds to end once it is asked to."""
-        limit, kill_time = np.inf, np.inf  # times at which it is out of time, and at which a stop is enforced
+        """Return the result of the call that was sent; after a stop request, it has `grace` seconds to end."""
+        limit, kill_time = np.inf, np.inf  # times at which the call exceeds its limit, and at which a stop is enforced
         while True:
             with contextlib.suppress(queue.Empty):
                 message = self.messages.get(timeout=POLL_SECONDS)
@@ -216,7 +213,7 @@ class Worker:
                 self.outbox.put(pickle.dumps(StopRequest()))
 
     def close(self) -> None:
-        """Kill the process, whatever it does."""
+        """Kill the process."""
         if self.process is not None:
             self.outbox.put(None)
             self.process.kill()
@@ -224,27 +221,27 @@ class Worker:
 
 
 def record_child_memory(growth: float) -> None:
-    """Take note of the growth of another process's memory, NaN where it is not known."""
+    """Record the memory growth of a child process, NaN if unknown."""
     CHILD_MEMORY["largest"] = float(np.fmax(CHILD_MEMORY["largest"], growth))
 
 
 def write_message(stream: IO[bytes], content: bytes) -> None:
-    """Write a pickled message, itself as one pickle of bytes: after one that cannot be read, the next still can."""
+    """Write a pickled message inside a pickle of bytes, so that one that cannot be loaded does not block the next."""
     pickle.dump(content, stream)
     stream.flush()
 
 
 def read_message(stream: IO[bytes]) -> Any:
-    """Return the next message; one that cannot be read is an answer that says so."""
+    """Return the next message, or a `CallResult` with an error if it cannot be unpickled."""
     content = pickle.load(stream)
     try:
         return pickle.loads(content)
-    except Exception as error:  # pickle raises errors of many kinds
-        return CallResult(error=TypeError(f"what was sent from another process cannot be read: {error}"))
+    except Exception as error:  # pickle raises various exceptions
+        return CallResult(error=TypeError(f"the message from another process cannot be read: {error}"))
 
 
 def receive_messages(process: subprocess.Popen[bytes], messages: queue.Queue[Message | None]) -> None:
-    """Pass on the messages of the process, and None when it has ended."""
+    """Forward the messages of the process, and None when it has ended."""
     assert process.stdout is not None
     try:
         while True:
@@ -254,7 +251,7 @@ def receive_messages(process: subprocess.Popen[bytes], messages: queue.Queue[Mes
 
 
 def send_messages(process: subprocess.Popen[bytes], outbox: "queue.SimpleQueue[bytes | None]") -> None:
-    """Write what is sent to the process until it ends, which `receive_messages` reports, or nothing more is to be sent."""
+    """Write outgoing messages to the process until it ends, which `receive_messages` reports, or None is received."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
         while (content := outbox.get()) is not None:
@@ -263,11 +260,11 @@ def send_messages(process: subprocess.Popen[bytes], outbox: "queue.SimpleQueue[b
         process.stdin.close()
 
 
-# In the other process
+# In the worker process
 
 
 def perform(call: Call, report: Callable[[Any], object], stopped: Callable[[], bool]) -> CallResult:
-    """Do a call; its errors are part of the answer."""
+    """Run a call and return its result, which includes any exception."""
 
     def callback(progress: Any) -> bool:
         report(progress)
@@ -279,22 +276,22 @@ def perform(call: Call, report: Callable[[Any], object], stopped: Callable[[], b
         warnings.simplefilter("always", UserWarning)
         try:
             answer = CallResult(call.function(*call.arguments, **options))
-        except Exception as error:  # whatever it is, the caller reports it
+        except Exception as error:  # the caller reports any exception
             answer = CallResult(error=error)
     texts = tuple(dict.fromkeys(str(warning.message) for warning in caught if warning.category is not RuntimeWarning))
     return replace(answer, warnings=texts, peak=resident_memory("VmHWM") - memory_before + CHILD_MEMORY["largest"])
 
 
 def pack_message(message: Message) -> bytes:
-    """Return the pickle of a message; what cannot be pickled becomes an error that says so."""
+    """Return the pickle of a message, or of a `CallResult` with an error if it cannot be pickled."""
     try:
         return pickle.dumps(message)
     except Exception as error:
-        return pickle.dumps(CallResult(error=TypeError(f"the answer cannot be sent to another process: {error}")))
+        return pickle.dumps(CallResult(error=TypeError(f"the result cannot be sent to another process: {error}")))
 
 
 def serve(source: IO[bytes], sink: IO[bytes]) -> None:
-    """Perform the calls that come in, one after the other, until the source ends or nothing comes for a while."""
+    """Perform incoming calls sequentially until the source ends or is idle for `IDLE_TIMEOUT` seconds."""
     calls: queue.Queue[Call | CallResult] = queue.Queue()
     stopping = threading.Event()
 
@@ -307,7 +304,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
                 else:
                     calls.put(message)
         except (EOFError, OSError, pickle.UnpicklingError):
-            pass  # the caller has ended, perhaps in the middle of a message, so nobody reads the answer
+            pass  # the caller has ended, perhaps in the middle of a message; no one reads the result
         finally:
             os._exit(0)
 
@@ -334,9 +331,9 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
 
 
 def main() -> None:
-    """Serve as the process of a worker; the argument, if there is one, is its limit of address space in bytes."""
+    """Run as a worker process; the optional command-line argument is the address space limit in bytes."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a solver prints must not be mixed with the answers
+    os.dup2(2, 1)  # output printed by solvers must not mix with the messages
     if sys.argv[1:]:
         import resource
 

@@ -1,4 +1,4 @@
-"""How many threads the linear algebra has."""
+"""Number of threads of the linear algebra libraries."""
 
 from contextlib import AbstractContextManager
 from functools import cache
@@ -8,16 +8,16 @@ from threadpoolctl import ThreadpoolController
 
 @cache
 def controller() -> ThreadpoolController:
-    """Return the controller of the libraries loaded by now; finding them takes milliseconds."""
+    """Return the controller of the loaded libraries; finding them takes milliseconds."""
     return ThreadpoolController()
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Limit the linear algebra to one thread inside."""
+    """Return a context in which the linear algebra uses one thread."""
     limiter: AbstractContextManager[object] = controller().limit(limits=1, user_api="blas")
     return limiter
 
 
 def allowed_threads() -> int:
-    """Return how many threads the linear algebra may use: its own limit, such as that of OPENBLAS_NUM_THREADS."""
+    """Return the number of threads the linear algebra may use, as limited for example by OPENBLAS_NUM_THREADS."""
     return max((blas.num_threads for blas in controller().select(user_api="blas").lib_controllers), default=1)

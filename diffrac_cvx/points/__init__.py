@@ -1,1 +1,1 @@
-"""What a table is, however it is stored: checked, centred, its sums, and what rounding may change of them."""
+"""Data matrices in every storage format: validation, centring, sums over rows, and bounds on their rounding errors."""

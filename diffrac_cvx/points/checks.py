@@ -1,4 +1,4 @@
-"""Checks of what users pass in: they return a copy, or raise an error that says what to do instead."""
+"""Validation of user input: each check returns a copy, or raises an error that names the value and a remedy."""
 
 import difflib
 import math
@@ -17,7 +17,7 @@ from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 Array = npt.NDArray[np.float64]
 ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
-MIN_RELATIVE_WEIGHT = 1e-100  # of the largest weight: squares of what is smaller leave the range of doubles
+MIN_RELATIVE_WEIGHT = 1e-100  # of the largest weight: the squares of smaller weights leave the range of doubles
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
@@ -28,31 +28,31 @@ def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
 
 
 def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
-    """Return a matrix-like input as a real (n, d) array, which may have infinite entries; a numeric one as it is."""
+    """Return a matrix-like input as a real (n, d) array, not copied if numeric; entries may be infinite or NaN."""
     if hasattr(X, "toarray"):
-        raise DataError(f"{name} is a sparse matrix; pass {name}.toarray()")
+        raise DataError(f"{name} is a sparse matrix. Pass {name}.toarray().")
     if hasattr(X, "dask"):
-        raise DataError(f"{name} is a dask array, which has no place here; pass {name}.compute() if it fits in memory")
+        raise DataError(f"{name} is a dask array: unsupported here. Pass {name}.compute() if it fits in memory.")
     require_file(X, name)
     if np.ma.is_masked(X):
-        raise DataError(f"{name} is a masked array; drop or impute the masked entries")
+        raise DataError(f"{name} is a masked array. Drop or impute the masked entries.")
     try:
         raw = np.asarray(X)
     except ValueError as error:
-        raise DataError(f"{name} is not a table, its rows differ in length ({error}); pass a 2-d array") from None
+        raise DataError(f"{name} has rows of different lengths ({error}). Pass a 2-d array.") from None
     if raw.dtype.kind == "c":
-        raise DataError(f"{name} is complex; pass its real part, or real and imaginary parts as columns")
-    require_table(raw, name, "biufO", f" (one feature: {name}.reshape(-1, 1))")
+        raise DataError(f"{name} is complex. Pass its real part, or the real and imaginary parts as separate columns.")
+    require_table(raw, name, "biufO", f", or {name}.reshape(-1, 1) for a single feature")
     try:
         return raw.astype(np.float64) if raw.dtype.kind == "O" else raw
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(
-            f"{name} holds entries that are not real numbers ({error}); encode them as numbers first"
+            f"{name} contains entries that are not real numbers ({error}). Encode them as numbers."
         ) from None
 
 
 def as_sparse_table(X: Any) -> Any:
-    """Return a sparse matrix by rows, without duplicates or explicit zeros; the user's is not changed."""
+    """Return a sparse matrix in CSR format, without duplicates or explicit zeros; the input is not modified."""
     require_table(X)
     table = scipy.sparse.csr_array(X)
     if not table.has_canonical_format or (table.data == 0).any():
@@ -63,20 +63,20 @@ def as_sparse_table(X: Any) -> Any:
 
 
 def require_table(X: Any, name: str = "X", kinds: str = "biuf", remedy: str = "") -> None:
-    """Raise DataError where something is no table of real numbers, or has no entries."""
+    """Raise DataError if X is not a non-empty 2-d array of real numbers."""
     if X.dtype.kind not in kinds:
-        raise DataError(f"{name} has entries of type {X.dtype}; encode them as numbers first")
+        raise DataError(f"{name} has entries of type {X.dtype}. Encode them as numbers.")
     if X.ndim != 2:
-        raise DataError(f"{name} has shape {X.shape}; pass a 2-d array{remedy}")
+        raise DataError(f"{name} has shape {X.shape}. Pass a 2-d array{remedy}.")
     if 0 in X.shape:
-        raise DataError(f"{name} is empty, its shape is {X.shape}; at least two rows and one column are needed")
+        raise DataError(f"{name} is empty: it has shape {X.shape}. Pass at least two rows and one column.")
 
 
 def require_file(table: Any, name: str = "X") -> Any:
-    """Return a table; raise DataError where it is, or views, a memory map longer than its file.
+    """Return the table; raise DataError if it is, or is a view of, a memory map longer than its file.
 
-    To read it would give zeros, or end the process.  So would a file that is cut off between this look and the reading,
-    which therefore follows at once, a block of rows at a time.
+    Reading such a map gives zeros, or ends the process.  A file truncated between this check and the reading has the
+    same effect; therefore each block of rows is read immediately after a check.
     """
     file: Any = table
     while isinstance(file, np.ndarray) and getattr(file, "_mmap", None) is None:
@@ -85,13 +85,11 @@ def require_file(table: Any, name: str = "X") -> Any:
         return table
     needed = file.offset - file.offset % mmap.ALLOCATIONGRANULARITY + len(file._mmap)
     try:
-        size = file._mmap.size()  # of the file itself, whatever its name stands for now
+        size = file._mmap.size()  # of the open file, even if its name now refers to another one
     except (OSError, ValueError):
         return table
     if size < needed:
-        raise DataError(
-            f"{name} is a map of {file.filename}, which has {size} bytes where {needed} are needed: it was cut off"
-        )
+        raise DataError(f"{name} is a memory map of {file.filename}, which was truncated to {size} of {needed} bytes")
     return table
 
 
@@ -103,54 +101,54 @@ def require_finite(matrix: Array, name: str) -> None:
 
 
 def not_finite_error(name: str, value: float, index: tuple[int, ...], count: int) -> DataError:
-    """Return the error that names the first of so many entries that are NaN or infinite."""
+    """Return the error that names the first of `count` entries that are NaN or infinite."""
     where = ("row {}, column {}" if len(index) == 2 else "entry {}").format(*index)
     more = f" (and {count - 1} more)" if count > 1 else ""
-    return DataError(f"{name} is {value} at {where}{more}, counting from 0; drop or impute such entries")
+    return DataError(f"{name} is {value} at {where}{more}, counting from 0. Drop or impute these entries.")
 
 
 @dataclass(frozen=True, eq=False)
 class PointWeights:
-    """Weights of n points, of which m have a positive one."""
+    """Sample weights of n points, m of which have a positive weight."""
 
-    mask: npt.NDArray[np.bool_]  # the points of positive weight, (n,)
-    normalized: Array | None  # p_i = w_i / sum w of these points, (m,); None where all are equal
+    mask: npt.NDArray[np.bool_]  # (n,), the points of positive weight
+    normalized: Array | None  # (m,), p_i = w_i / sum(w) of these points; None if all are equal
 
     @property
     def has_zeros(self) -> bool:
-        """Whether points are left out."""
+        """Whether some weights are zero."""
         return not self.mask.all()
 
 
 def as_weights(sample_weight: npt.ArrayLike | None, n: int, min_positive: int = 2) -> PointWeights | None:
-    """Return checked weights of n points, at least so many positive; None where there are none, or all are equal."""
+    """Return validated weights of n points, at least `min_positive` of them positive; None if absent or all equal."""
     if sample_weight is None:
         return None
     raw = np.asarray(sample_weight)
     if raw.dtype.kind not in "biufO":
-        raise DataError(f"sample_weight has entries of type {raw.dtype}; weights must be real numbers")
+        raise DataError(f"sample_weight has entries of type {raw.dtype}. Pass real numbers.")
     try:
         w = raw.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"sample_weight holds entries that are not real numbers ({error})") from None
+        raise DataError(f"sample_weight contains entries that are not real numbers ({error})") from None
     if w.ndim != 1:
-        raise DataError(f"sample_weight has shape {w.shape}; pass a 1-d array, one weight for each of the {n} points")
+        raise DataError(f"sample_weight has shape {w.shape}. Pass a 1-d array of {n} weights, one per point.")
     if len(w) != n:
-        raise DataError(f"sample_weight has {len(w)} weights for {n} points")
+        raise DataError(f"sample_weight has {len(w)} weights for {n} points. Pass one weight per point.")
     require_finite(w, "sample_weight")
     if np.any(w < 0.0):
         i = int(np.argmax(w < 0.0))
         raise DataError(
-            f"sample_weight is {format_exact(w[i])} at entry {i}, counting from 0; weights must not be negative"
+            f"sample_weight is {format_exact(w[i])} at entry {i}, counting from 0. Weights must not be negative."
         )
     mask = w > 0.0
     if mask.sum() < min_positive:
         many = f"{mask.sum()} positive among {n} entries" if mask.any() else "only zeros"
-        raise DataError(f"sample_weight has {many}; at least {min_positive} points need a positive weight")
+        raise DataError(f"sample_weight has {many}. At least {min_positive} points need a positive weight.")
     if np.any(w[mask] < MIN_RELATIVE_WEIGHT * w.max()):
         tiny = format_indices(mask & (w < MIN_RELATIVE_WEIGHT * w.max()))
         raise DataError(
-            f"sample_weight is below {MIN_RELATIVE_WEIGHT:g} of its largest entry at {tiny}; set such weights to 0"
+            f"sample_weight is below {MIN_RELATIVE_WEIGHT:g} times its largest entry at {tiny}. Set these weights to 0."
         )
     positive = w[mask]
     if positive.min() == positive.max():
@@ -160,12 +158,12 @@ def as_weights(sample_weight: npt.ArrayLike | None, n: int, min_positive: int = 
 
 
 def weights_for(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> PointWeights | None:
-    """Return checked weights of the rows of a table; None where there are none, or all are equal."""
+    """Return validated weights of the rows of a table; None if absent or all equal."""
     return None if sample_weight is None else as_weights(sample_weight, len(as_table(X)))
 
 
 def all_positive_weights(weights: Array | None) -> PointWeights | None:
-    """Return the weights of points that all have a positive one, from their shares."""
+    """Return the weights of points that are all positive, from the normalised weights."""
     return None if weights is None else PointWeights(np.ones(len(weights), dtype=bool), weights)
 
 
@@ -175,9 +173,9 @@ def rows_with_weight(X: ArrayT, weights: PointWeights | None) -> ArrayT:
 
 
 def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool = True, depth: int = 4) -> Array:
-    """Return the (n, d) data matrix of `centered_data`, n >= 2, for methods that state no bounds.
+    """Return the (n, d) data matrix of `centered_data`, n >= 2, for methods without certified bounds.
 
-    Columns that vary by no more than the rounding of their mean become zero: they must not be taken for features.
+    Columns that vary by no more than the rounding of their mean are set to zero: they must not act as features.
     """
     data, mean = centered_data(X, weights, warn=warn, depth=depth + 1)
     rows = data if weights is None else data[weights.mask]
@@ -186,7 +184,7 @@ def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool
 
 
 class Centered(NamedTuple):
-    """Columns of mean zero, (n, d), and the means that were subtracted, (d,)."""
+    """Centred data, (n, d), and the column means that were subtracted, (d,)."""
 
     data: Array
     mean: Array
@@ -200,19 +198,18 @@ def centered_data(
     warn: bool = True,
     depth: int = 4,
 ) -> Centered:
-    """Return the (n, d) data matrix, centred, n >= 2: each column is exact up to rounding of its own variation.
+    """Return the centred (n, d) data matrix, n >= 2: the error of a column is proportional to its own variation.
 
-    If points have weights, the mean is weighted; points of weight 0 are centred by it too.  From columns that were
-    centred before, what was subtracted then is given as ``means``.  Warnings point at the user's line, ``depth`` calls
-    up.
+    With sample weights the mean is weighted; points of weight 0 are centred by the same mean.  For columns that were
+    centred before, ``means`` is what was then subtracted.  Warnings point at the user's line, ``depth`` calls up.
     """
     data = as_matrix(X)
     require_two_points(len(data))
     require_moderate_scale(np.abs(data).max(axis=0))
     rows, mean = data if weights is None else data[weights.mask], np.zeros(data.shape[1]) + means
     constant = rows.min(axis=0) == rows.max(axis=0)
-    # A difference is rounded in proportion to itself, and it is exact for a column far from zero, so that only the
-    # mean has to be found again: the third one is that of numbers as small as the variation of the column.
+    # The rounding error of a difference is proportional to the difference, and a column far from zero is subtracted
+    # exactly.  So only the mean is recomputed: the third one averages numbers as small as the variation of the column.
     for _ in range(3):
         shift = rows.mean(axis=0) if weights is None or weights.normalized is None else weights.normalized @ rows
         data -= shift
@@ -224,34 +221,34 @@ def centered_data(
 
 
 def require_two_points(n: int) -> None:
-    """Raise DataError where there are fewer than two points."""
+    """Raise DataError if there are fewer than two points."""
     if n < 2:
-        raise DataError("X has one row; clustering needs at least two points")
+        raise DataError("X has one row. Clustering needs at least two points.")
 
 
 def require_moderate_scale(largest: Array, names: Sequence[object] | None = None) -> None:
-    """Raise DataError where the squares of a column, given its largest absolute value, leave the range of doubles."""
+    """Raise DataError if the squares of a column, given its largest absolute value, leave the range of doubles."""
     extreme = (largest > 1e100) | ((largest < 1e-100) & (largest > 0))
     if extreme.any():
         which = format_indices(extreme, names=names)
-        raise DataError(f"columns {which} of X have entries beyond 1e-100..1e100; rescale them")
+        raise DataError(f"columns {which} of X have magnitudes outside [1e-100, 1e100]. Rescale them.")
 
 
 def rounding_floor(mean: Array, n: int) -> Array:
-    """Return the standard deviations up to which columns of n entries vary as the rounding of their entries may."""
+    """Return the standard deviations that rounding alone can give to columns of n entries with these means."""
     return np.asarray(8 * n**0.5 * np.finfo(float).eps * np.abs(mean))
 
 
 def warn_constant(
     constant: npt.NDArray[np.bool_], warn: bool, depth: int, names: Sequence[object] | None = None
 ) -> None:
-    """Warn about constant columns, by their names where these are known, at the user's line, ``depth`` calls up."""
+    """Warn about constant columns, by name if names are given, at the user's line, ``depth`` calls up."""
     if constant.all():
-        warn_degenerate("every column of X is constant, up to rounding: there is nothing to cluster on", warn, depth)
+        warn_degenerate("every column of X is constant up to rounding: there is nothing to cluster", warn, depth)
     elif constant.any():
         one = constant.sum() == 1
         which = f"{'column' if one else 'columns'} {format_indices(constant, names=names)} of X"
-        does = "is constant, up to rounding, and carries" if one else "are constant, up to rounding, and carry"
+        does = "is constant up to rounding and carries" if one else "are constant up to rounding and carry"
         warn_degenerate(f"{which} {does} no information", warn, depth)
 
 
@@ -262,7 +259,7 @@ def warn_degenerate(message: str, warn: bool = True, depth: int = 4) -> None:
 
 
 def format_indices(mask: npt.NDArray[np.bool_], limit: int = 5, names: Sequence[object] | None = None) -> str:
-    """Return the first few indices at which a mask is true, or the names there, as text."""
+    """Return the first few indices at which a mask is true, or their names, as text."""
     found = np.flatnonzero(mask)
     if names is not None:
         return ", ".join(repr(str(names[j])) for j in found[:limit]) + (", ..." if len(found) > limit else "")
@@ -273,32 +270,32 @@ def as_labels(y: npt.ArrayLike, n: int | None = None, name: str = "y") -> Array:
     """Return a float64 (n,) copy of labels in {-1, +1}."""
     raw = np.asarray(y)
     if raw.ndim != 1:
-        raise DataError(f"{name} has shape {raw.shape}; pass a 1-d array of labels")
+        raise DataError(f"{name} has shape {raw.shape}. Pass a 1-d array of labels.")
     if n is not None and len(raw) != n:
-        raise DataError(f"{name} has {len(raw)} labels for {n} points")
+        raise DataError(f"{name} has {len(raw)} labels for {n} points. Pass one label per point.")
     if raw.dtype.kind not in "biuf" or not np.isin(raw, (-1, 1)).all():
-        raise DataError(f"{name} must hold only -1 and +1; map the two classes to them first")
+        raise DataError(f"{name} must contain only -1 and +1. Map the two classes to these values.")
     if len(raw) == 0:
-        raise DataError(f"{name} is empty")
+        raise DataError(f"{name} is empty. Pass at least one label.")
     return raw.astype(np.float64)
 
 
 def as_clusters(labels: npt.ArrayLike, n: int, n_clusters: int | None = None) -> tuple[npt.NDArray[np.int64], int]:
-    """Return an int64 (n,) copy of labels in 0, ..., K - 1, and K: n_clusters, or the least that there can be."""
+    """Return an int64 (n,) copy of labels in 0, ..., K - 1, and K: n_clusters, or by default the smallest possible."""
     raw = np.asarray(labels)
     if raw.ndim != 1 or len(raw) != n:
-        raise DataError(f"labels has shape {raw.shape}; pass one whole number for each of the {n} points")
+        raise DataError(f"labels has shape {raw.shape}. Pass one integer for each of the {n} points.")
     if raw.dtype.kind not in "biu" or (raw.size and raw.min() < 0):
-        raise DataError("labels must hold whole numbers from 0 on; np.unique(labels, return_inverse=True)[1] are such")
+        raise DataError("labels must contain integers from 0 on. Pass np.unique(labels, return_inverse=True)[1].")
     min_clusters = max(int(raw.max()) + 1, 2)
     K = min_clusters if n_clusters is None else positive_int(n_clusters, "n_clusters")
     if min_clusters > K:
         raise ParameterError(
-            f"n_clusters = {K} must be at least {min_clusters}, for labels up to {min_clusters - 1}, and at least 2"
+            f"n_clusters = {K} must be at least {min_clusters}, to allow labels up to {min_clusters - 1}"
         )
     if K > max(n, 2):
-        numbered = "np.unique(labels, return_inverse=True)[1] numbers those there are"
-        raise ParameterError(f"{K} clusters are more than the {n} points; {numbered}")
+        numbered = "Number them consecutively by np.unique(labels, return_inverse=True)[1]."
+        raise ParameterError(f"{K} clusters for only {n} points. {numbered}")
     return raw.astype(np.int64), K
 
 
@@ -312,7 +309,7 @@ def as_scalar(value: Any, name: str) -> float:
 
 
 def format_exact(number: float) -> str:
-    """Return a number with as many digits as tell it from every other one, 2 and not 2.0."""
+    """Return a number with enough digits to identify it exactly, integers without a decimal point."""
     short = f"{number:g}"
     return short if float(short) == number else repr(float(number))
 
@@ -341,33 +338,33 @@ def nonnegative(value: Any, name: str) -> float:
 def positive_int(value: Any, name: str) -> int:
     number = as_scalar(value, name)
     if number != int(number) or number < 1:
-        raise ParameterError(f"{name} = {value!r} must be a whole number, at least 1")
+        raise ParameterError(f"{name} = {value!r} must be a positive integer")
     return int(number)
 
 
 def one_of(value: Any, name: str, choices: Mapping[str, Any] | tuple[str, ...]) -> str:
-    """Return a value that must be one of a few names."""
+    """Return the value if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ParameterError(f"{name} = {value!r} is not one of {', '.join(choices)}{did_you_mean(value, choices)}")
     return value
 
 
 def did_you_mean(value: object, choices: Iterable[object]) -> str:
-    """Return the end of a message that names the choice most like a value, or nothing where none is like it."""
+    """Return the end of a message that suggests the choice closest to a value, or "" if none is close."""
     known = {str(choice).lower(): str(choice) for choice in choices}
     near = difflib.get_close_matches(str(value).strip().lower(), known, 1)
     return f"; did you mean {known[near[0]]!r}?" if near else ""
 
 
 def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
-    """Return the generator itself, or a new one from a seed, a whole number >= 0."""
+    """Return the generator itself, or a new one from a seed (a non-negative integer)."""
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng(as_seed(rng, "rng", "a numpy.random.Generator or "))
 
 
 def as_seed(value: Any, name: str, alternative: str = "") -> int:
-    """Return a seed, a whole number >= 0; the alternative is what else is accepted, for the message of the error."""
+    """Return a seed, a non-negative integer; `alternative` describes other accepted values in the error message."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
-        raise ParameterError(f"{name} = {value!r} must be {alternative}a seed, a whole number >= 0")
+        raise ParameterError(f"{name} = {value!r} must be {alternative}a seed (a non-negative integer)")
     return int(value)

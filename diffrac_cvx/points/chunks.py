@@ -1,4 +1,4 @@
-"""Tables in chunks: dask arrays, read chunk by chunk here, or by the workers of a cluster, which send sums."""
+"""Chunked tables: dask arrays, read chunk by chunk locally, or on the workers of a cluster, which return sums."""
 
 import sys
 import threading
@@ -18,11 +18,11 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array, require_table
 
 DOUBLE_EPS = float(np.finfo(float).eps)
-SUM_BLOCK_ROWS = 2000  # rows of a chunk that are added at a time
-CLUSTER_POLL_SECONDS = 0.2  # seconds between looks at the cluster
-SCHEDULER_TIMEOUT = 20.0  # seconds for which the scheduler may be out of reach
-DASK_MISSING = "a dask array needs dask: pip install 'diffrac-cvx[scale]'"
-N_READERS = 2  # chunks that are read at the same time where there is no cluster
+SUM_BLOCK_ROWS = 2000  # rows of a chunk that are summed at a time
+CLUSTER_POLL_SECONDS = 0.2  # seconds between checks of the cluster
+SCHEDULER_TIMEOUT = 20.0  # seconds for which the scheduler may be unreachable
+DASK_MISSING = "X is a dask array, but dask is not installed. Run pip install 'diffrac-cvx[scale]'."
+N_READERS = 2  # chunks that are read concurrently without a cluster
 
 CONNECTION_ERRORS = {
     "KilledWorker",
@@ -36,30 +36,30 @@ Indices = npt.NDArray[np.intp]
 
 
 def is_chunked(X: object) -> bool:
-    """Whether something is a collection of dask; dask is not imported for the answer."""
+    """Return whether X is a dask collection, without importing dask."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
 
 
 class ChunkChecksum(NamedTuple):
-    """Weighted sums of the columns of a chunk, and the norms of the columns.
+    """Checksum of a chunk: random weighted sums and norms of its columns.
 
-    A chunk is computed whenever it is read, perhaps on another machine: it is the same where the sums differ by no more
-    than rounding in the type of its entries.  A column of norm s that changes by a vector of norm t > 32 eps s, in
-    whatever places and signs, is seen but for a chance of about (32 eps s/t)^3.
+    A chunk is recomputed whenever it is read, perhaps on another machine; it is unchanged if the sums differ by no more
+    than rounding in the type of its entries.  A change of a column of norm s by a vector of norm t > 32 eps s, with any
+    pattern of places and signs, is missed with probability about (32 eps s/t)^3.
     """
 
-    sums: Array  # over its rows, with three random weights for each, (3, d)
-    norms: Array  # (d,), to which the rounding of the sums is in proportion
-    eps: float  # the distance of 1 to the next number of the type
+    sums: Array  # (3, d), sums over the rows with three random weights each
+    norms: Array  # (d,), the rounding errors of the sums are proportional to them
+    eps: float  # machine epsilon of the type
 
     def matches(self, table: Any) -> bool:
-        """Whether a chunk that was read again is the same."""
+        """Return whether a chunk that was read again is unchanged."""
         difference = np.abs(checksum_sums(table) - self.sums)
         return bool(np.all(difference <= max(32.0 * self.eps, 256.0 * DOUBLE_EPS) * self.norms))
 
 
 def checksum_chunk(table: Any) -> ChunkChecksum:
-    """Return what tells whether a chunk is the same when it is read again."""
+    """Return the checksum that detects changes of a chunk when it is read again."""
     if hasattr(table, "toarray"):
         squares = table.astype(np.float64).power(2).sum(axis=0)
     else:
@@ -72,9 +72,9 @@ def checksum_chunk(table: Any) -> ChunkChecksum:
 
 
 def checksum_sums(table: Any) -> Array:
-    """Return three sums of each column, with weights from -1 to 1 that are random, and the same on any machine.
+    """Return three sums of each column with random weights in [-1, 1] that are the same on all machines.
 
-    Weights in a pattern, such as sin(1), sin(2), ..., nearly repeat: rows 710 apart could change places unseen.
+    Regular weights such as sin(1), sin(2), ... nearly repeat: swapped rows 710 apart would not be detected.
     """
     n, d = table.shape
     weights: Array = np.random.PCG64(2017).random_raw(3 * n).reshape(3, n) / 2.0**63 - 1.0
@@ -88,13 +88,13 @@ def checksum_sums(table: Any) -> Array:
 
 def changed_rows_error(first: int, stop: int) -> DataError:
     return DataError(
-        f"X changed while it was read: rows {first} to {stop - 1} are not what they were when they were read first; "
-        "keep it as it is until all is computed"
+        f"X changed while it was being read: rows {first} to {stop - 1} differ from the first pass; "
+        "do not modify X until the solver returns"
     )
 
 
 class ChunkSpec(NamedTuple):
-    """The first row of a chunk, its shape, and what it was when it was read first, where it was."""
+    """First row and shape of a chunk, and its checksum from the first pass, or None before it."""
 
     first: int
     shape: tuple[int, int]
@@ -103,11 +103,11 @@ class ChunkSpec(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """A dask array in chunks of whole rows."""
+    """Dask array in chunks of complete rows."""
 
-    array: Any  # (n, d); it must give the same entries, up to rounding, whenever it is computed
-    bounds: list[tuple[int, int]]  # where the chunks begin and end
-    checksums: tuple[ChunkChecksum, ...] = ()  # what the chunks were when they were read first; empty until they are
+    array: Any  # (n, d); each evaluation must give the same entries up to rounding
+    bounds: list[tuple[int, int]]  # first row of each chunk, and one past its last
+    checksums: tuple[ChunkChecksum, ...] = ()  # of the chunks in the first pass; empty before it
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -116,25 +116,25 @@ class Chunks:
 
     @cached_property
     def blocks(self) -> list[Any]:
-        """The chunks, not read yet."""
+        """Chunks as delayed objects."""
         return list(self.array.to_delayed().ravel())
 
     def spec(self, number: int) -> ChunkSpec:
-        """Return where a chunk is, and what it has to be."""
+        """Return the position, shape and checksum of a chunk."""
         i, j = self.bounds[number]
         return ChunkSpec(i, (j - i, self.shape[1]), self.checksums[number] if self.checksums else None)
 
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks.
 
-        A chunk that workers hold is read there: else the scheduler would send it to whoever is idle.
+        A chunk that a worker holds is read there; otherwise the scheduler would send it to any idle worker.
         """
         import distributed
         from dask.base import annotate
         from dask.delayed import delayed
 
         shared, run = delayed(common, traverse=False), delayed(run_on_chunk, pure=False)
-        held = distributed.futures_of(self.array)  # by a cluster that keeps the array
+        held = distributed.futures_of(self.array)  # by a cluster on which the array is persisted
         holders = dict(translate_errors(lambda: current_client().who_has(held))) if held else {}
         found = []
         for number, block in enumerate(self.blocks):
@@ -145,14 +145,14 @@ class Chunks:
         return found
 
     def map_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
-        """Return ``function(chunk, common, own)`` for all chunks, in their order."""
+        """Return ``function(chunk, common, own)`` for all chunks, in order."""
         client = current_client()
         if client is not None:
             return wait_for(client, client.compute(self.tasks(function, common, own)))
         return list(self.read_locally(function, common, own))
 
     def sum_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Return the sum of the tuples that `map_parts` gives; on a cluster the workers add, in pairs of pairs."""
+        """Return the sum of the tuples that `map_parts` returns; the workers of a cluster sum them pairwise."""
         client = current_client()
         if client is not None:
             from dask.delayed import delayed
@@ -166,19 +166,19 @@ class Chunks:
         return reduce(add_tuples, self.read_locally(function, common, own))
 
     def take(self, indices: Indices) -> Any:
-        """Return the chosen rows, which increase, as an array."""
+        """Return the rows at increasing indices as an array."""
         ends = np.searchsorted(indices, [j for _, j in self.bounds])
         starts = np.concatenate([[0], ends[:-1]])
         own = [(indices[a:b] - i,) for a, b, (i, _) in zip(starts, ends, self.bounds, strict=True)]
         return concatenate_rows(self.map_parts(take_rows, None, own))
 
     def read_locally(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> Iterator[Any]:
-        """Yield ``function(chunk, common, own)`` for all chunks, in their order; a few are in memory at a time."""
+        """Yield ``function(chunk, common, own)`` for all chunks, in order, with few chunks in memory at a time."""
         stopped = threading.Event()
 
         def run(number: int) -> Any:
             if stopped.is_set():
-                raise ClusterConnectionError("the reading was stopped")
+                raise ClusterConnectionError("reading was stopped")
             chunk = translate_errors(lambda: self.blocks[number].compute(scheduler="synchronous"))
             return run_on_chunk(chunk, self.spec(number), function, common, own[number])
 
@@ -192,11 +192,11 @@ class Chunks:
                 yield task.result()
         finally:
             stopped.set()
-            pool.shutdown(wait=False, cancel_futures=True)  # a chunk that takes long does not hold who leaves
+            pool.shutdown(wait=False, cancel_futures=True)  # do not wait for a slow chunk
 
 
 def known_shape(X: Any) -> Any:
-    """Return a table as it is, but a dask collection as an array whose shape is known, read where it has to be."""
+    """Return the table unchanged, or a dask collection as an array of known shape, read only if necessary."""
     if not is_chunked(X):
         return X
     try:
@@ -204,11 +204,11 @@ def known_shape(X: Any) -> Any:
     except ImportError:
         raise ParameterError(DASK_MISSING) from None
     if not isinstance(X, da.Array) and not hasattr(type(X), "to_dask_array"):
-        raise DataError(f"X is a dask {type(X).__name__}; pass a dask array, such as dask.array.from_delayed gives")
+        raise DataError(f"X is a dask {type(X).__name__}. Pass a dask array, for example from dask.array.from_delayed.")
     array = X if isinstance(X, da.Array) else X.to_dask_array()
     require_table(array)
     if np.isnan(array.shape[1]):
-        raise DataError("X has an unknown number of columns; give the chunks their width")
+        raise DataError("X has an unknown number of columns. Specify the number of columns of its chunks.")
     if np.isnan(array.shape[0]):
         array = translate_errors(array.compute_chunk_sizes)
         require_table(array)
@@ -216,7 +216,7 @@ def known_shape(X: Any) -> Any:
 
 
 def as_chunks(X: Any) -> Chunks:
-    """Return a dask array or data frame as chunks of whole rows."""
+    """Return a dask array or data frame as chunks of complete rows."""
     array = known_shape(X)
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
@@ -228,15 +228,15 @@ def as_chunks(X: Any) -> Chunks:
 
 
 def run_on_chunk(chunk: Any, spec: ChunkSpec, function: Callable[..., Any], common: Any, own: tuple[Any, ...]) -> Any:
-    """Return what a function gives of a chunk, after a look at its shape, and whether it is what it was."""
+    """Return the value of a function at a chunk, after checks of its shape, its type and its checksum."""
     first, shape, checksum = spec
     if np.ma.is_masked(chunk):
-        raise DataError(f"the chunk of X from row {first} on has masked entries; drop or impute them")
+        raise DataError(f"the chunk of X from row {first} on has masked entries; drop or impute these entries")
     table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
     if table.shape != shape:
         raise DataError(
-            f"the chunk of X from row {first} on has shape {table.shape} in place of {shape}; "
-            "make the chunks as the array says that they are"
+            f"the chunk of X from row {first} on has shape {table.shape} instead of {shape}; "
+            "make its shape equal to that declared by the dask array"
         )
     if table.dtype.kind not in "biuf":
         raise DataError(f"the chunk of X from row {first} on has entries of type {table.dtype}; encode them as numbers")
@@ -250,7 +250,7 @@ def take_rows(table: Any, common: None, own: tuple[Indices]) -> Any:  # noqa: AR
 
 
 def concatenate_rows(parts: list[Any]) -> Any:
-    """Return parts one below the other; a single one as it is."""
+    """Return the parts stacked vertically; a single part is not copied."""
     if len(parts) == 1:
         return parts[0]
     if any(scipy.sparse.issparse(part) for part in parts):
@@ -262,11 +262,11 @@ def add_tuples(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ..
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
-# The cluster
+# Communication with the cluster
 
 
 def current_client() -> Any:
-    """Return the client of dask's cluster that is in use, or None where there is none."""
+    """Return the client of the active dask cluster, or None without a cluster."""
     if "distributed" not in sys.modules:
         return None
     from distributed import get_client
@@ -278,17 +278,17 @@ def current_client() -> Any:
 
 
 def wait_for(client: Any, futures: list[Any]) -> list[Any]:
-    """Return the results of futures; look at the limits and at the cluster while they are made."""
+    """Return the results of the futures; check the deadline and the cluster while waiting."""
     try:
         silent = 0.0
         while not finished(futures):
             check_deadline()
-            # The client asks for news of the workers in the background.
+            # The client updates its information on the workers in the background.
             workers = client.status == "running" and client.scheduler_info(n_workers=-1)["workers"]
             silent = 0.0 if workers else silent + CLUSTER_POLL_SECONDS
             if silent > SCHEDULER_TIMEOUT or client.status == "closed":
                 address = getattr(client.scheduler, "address", "an unknown address")
-                raise ClusterConnectionError(f"the scheduler at {address}, or all of its workers, are lost")
+                raise ClusterConnectionError(f"connection lost to the scheduler at {address} or to all of its workers")
         return list(translate_errors(lambda: client.gather(futures)))
     finally:
         for future in futures:
@@ -296,7 +296,7 @@ def wait_for(client: Any, futures: list[Any]) -> list[Any]:
 
 
 def finished(futures: list[Any]) -> bool:
-    """Return whether futures are finished, or have failed, within a moment."""
+    """Wait briefly, and return whether all futures have finished or failed; translate errors of the cluster."""
     from distributed import wait
 
     try:
@@ -309,7 +309,7 @@ def finished(futures: list[Any]) -> bool:
 
 
 def translate_errors(function: Callable[[], Any]) -> Any:
-    """Return what a function gives; errors of dask, of files and of users' functions become those of this package."""
+    """Return the result of a function; translate errors of dask, of files and of user functions."""
     try:
         return function()
     except (DataError, ClusterConnectionError, ResourceError):
@@ -319,11 +319,11 @@ def translate_errors(function: Callable[[], Any]) -> Any:
 
 
 def translated_error(error: Exception) -> Exception:
-    """Return the error of this package that says what an error in reading data does."""
+    """Return the exception of this package that corresponds to an error during reading."""
     names = {kind.__name__ for kind in type(error).__mro__}
     message = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if names & CONNECTION_ERRORS:
-        return ClusterConnectionError(f"the cluster did not finish: {message}")
+        return ClusterConnectionError(f"the cluster did not finish the computation: {message}")
     if isinstance(error, MemoryError):
         return ResourceError(f"a chunk of X does not fit in memory: {message}; make the chunks smaller")
     if isinstance(error, OSError | EOFError):

@@ -1,4 +1,4 @@
-"""What users know of some points: pairs that belong together or apart, labels, groups with one label each."""
+"""Constraints on the labels of points: must-link and cannot-link pairs, known labels, and groups of equal labels."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from diffrac_cvx.points.checks import Array
 
 IndexPair = tuple[int, int]
 Indices = npt.NDArray[np.intp]
-UNKNOWN_LABEL = 0.0  # label of a point of which nothing is known
+UNKNOWN_LABEL = 0.0  # label of an unlabelled point
 
 
 class Chunklets(NamedTuple):
-    """Points in groups with one free sign each."""
+    """Chunklets: sets of points whose labels are fixed up to one common sign."""
 
-    membership: Indices  # (n,), the group of each point, numbered from 0 by first point
-    sign: Array  # (n,), its sign in the group, +1 or -1: that of its known label, or +1 for the group's first point
-    labeled: int  # the group of the points whose labels are known; -1 without any
+    membership: Indices  # (n,), chunklet of each point, numbered from 0 in the order of their first points
+    sign: Array  # (n,), sign of each point in its chunklet: its known label, or relative to the first point (+1)
+    labeled: int  # chunklet of the points with known labels; -1 if there are none
 
     @property
     def n_chunklets(self) -> int:
@@ -30,36 +30,36 @@ class Chunklets(NamedTuple):
 
     @property
     def max_size(self) -> int:
-        """How many points the largest group has."""
+        """Number of points in the largest chunklet."""
         return int(np.bincount(self.membership, minlength=1).max())
 
     def signed_sums(self, values: Array) -> Array:
-        """Return the signed sums over the points of each group of values of the points, shape (groups, ...)."""
+        """Return the signed sum of the points' values in each chunklet, shape (n_chunklets, ...)."""
         n = len(self.membership)
         S = scipy.sparse.csr_array((self.sign, (self.membership, np.arange(n))), shape=(self.n_chunklets, n))
         return np.asarray(S @ values)
 
     def sums(self, values: Array) -> Array:
-        """Return the sums over the points of each group of values of the points, without signs, shape (groups,)."""
+        """Return the unsigned sum of the points' values in each chunklet, shape (n_chunklets,)."""
         return np.bincount(self.membership, weights=values, minlength=self.n_chunklets).astype(np.float64)
 
     def expand(self, values: Array) -> Array:
-        """Return values of the groups for their points, with the points' signs, shape (n, ...)."""
+        """Return the value of each point's chunklet times the sign of the point, shape (n, ...)."""
         sign = self.sign if values.ndim == 1 else self.sign[:, None]
         return np.asarray(values[self.membership] * sign)
 
     def subset(self, mask: npt.NDArray[np.bool_]) -> "Chunklets":
-        """Return the groups of some points, numbered anew."""
+        """Return the chunklets of a subset of the points, renumbered."""
         _, first, membership = np.unique(self.membership[mask], return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))
         labeled = np.flatnonzero(self.membership[mask] == self.labeled)
         return Chunklets(rank[membership], self.sign[mask], int(rank[membership[labeled[0]]]) if len(labeled) else -1)
 
     def propagate(self, values: Array, known: Array, mask: npt.NDArray[np.bool_]) -> Array:
-        """Return rows for all points: those kept as they are known, and of what is linked with them; else as given."""
+        """Return a copy of the values, (n, k), with known rows inserted and propagated, with signs, to chunklets."""
         values = values.copy()
         values[mask] = known
-        place = np.full(self.n_chunklets, -1)  # of a point kept in each group
+        place = np.full(self.n_chunklets, -1)  # index of a point with known values in each chunklet
         place[self.membership[mask]] = np.flatnonzero(mask)
         at = place[self.membership]
         linked = at >= 0
@@ -67,49 +67,49 @@ class Chunklets(NamedTuple):
         return values
 
     def means(self, values: Array, weights: Array | None = None) -> tuple[Array, Array]:
-        """Return the means over the points of each group, without signs, (groups, ...), and the groups' shares."""
+        """Return the unsigned means over each chunklet, (n_chunklets, ...), and the total weights of the chunklets."""
         p = np.full(len(values), 1.0 / len(values)) if weights is None else weights
         S = scipy.sparse.csr_array((p, (self.membership, np.arange(len(p)))), shape=(self.n_chunklets, len(p)))
         sizes = self.sums(p)
         return np.asarray(S @ values) / (sizes if values.ndim == 1 else sizes[:, None]), sizes
 
     def assign_labels(self, values: Array, weights: Array | None = None) -> Array:
-        """Return labels that obey the constraints: a group has the sign of the sum of its values, unless that is known."""
+        """Return labels that satisfy the constraints: unlabelled chunklets take the signs of their signed sums."""
         signs = np.where(self.signed_sums(values if weights is None else weights * values) > 0.0, 1.0, -1.0)
         if self.labeled >= 0:
             signs[self.labeled] = 1.0
         return self.labels_from_signs(signs)
 
     def labels_from_signs(self, signs: Array) -> Array:
-        """Return the labels of the points, shape (n,), from a sign for each group; known labels are as they are."""
+        """Return the labels, shape (n,), from one sign per chunklet, oriented so that known labels are unchanged."""
         flip = signs[self.labeled] if self.labeled >= 0 else 1.0
         return np.asarray(self.sign * signs[self.membership] * flip)
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Constraints:
-    r"""Hold what is known of some points.
+    r"""Hard constraints on the labels of some points.
 
-    In Eq. (9) the points that constraints connect, :math:`y_i = s_{ij} y_j`, have one free sign together; so have all points
-    whose labels are known.  For given v the best sign of such a group g gives :math:`|\sum_{i \in g} s_i x_i^\top v|`:
-    a group is one row, the signed sum of its points, and nothing else changes.
+    In Eq. (9), points connected by constraints :math:`y_i = s_{ij} y_j` form a chunklet with one free sign; all points
+    with known labels share a chunklet.  For given v, the best sign of chunklet g gives :math:`|\sum_{i \in g} s_i
+    x_i^\top v|`: the signed sum of its points replaces them as one row, and the rest of the problem is unchanged.
 
-    Source: Eq. (9) with equalities between labels; not in the paper.
+    Source: Eq. (9) with equality constraints between labels; not in the paper.
 
     Parameters
     ----------
     must_link, cannot_link : iterable of pairs (i, j)
-        Points that have the same label, and points that have not, counted from 0.
+        Pairs of points with equal labels, and pairs with different labels.  Points are numbered from 0.
     labels : (n,) array, optional
-        Known labels: -1 or +1, and 0 where nothing is known; or two names, the first in order being -1, and None or
-        NaN where nothing is known.
+        Known labels: -1 or +1, and 0 for unlabelled points; or names of at most two classes, and None or NaN for
+        unlabelled points.  Of two names, the first in sorted order is -1.
     groups : (n,) array of int, optional
-        Points with the same number have the same label, as the rows of one patient have; -1 for points on their own.
+        Group of each point.  All points of a group, such as the rows of one patient, have equal labels; -1: no group.
 
     Raises
     ------
     DataError
-        If a pair is no pair of points, a point is said to differ from itself, or there are labels of three classes.
+        If an argument is malformed, `cannot_link` pairs a point with itself, or `labels` has more than two classes.
 
     Examples
     --------
@@ -138,25 +138,25 @@ class Constraints:
         object.__setattr__(self, "classes", classes)
         for i, j in self.cannot_link:
             if i == j:
-                raise DataError(f"cannot_link says that point {i} has not its own label; take that pair away")
+                raise DataError(f"cannot_link pairs point {i} with itself. Remove this pair.")
 
     def chunklets_of(self, n: int) -> Chunklets:
-        """Return the groups that the constraints make of n points.
+        """Return the chunklets that the constraints define on n points.
 
         Raises
         ------
         DataError
-            If a point is not among them, or the constraints contradict each other; the message names the points in between.
+            If an array does not have n entries, a point is out of range, or constraints contradict each other.
         """
         for name, size in (("labels", self.labels), ("groups", self.groups)):
             if size is not None and len(size) != n:
-                raise DataError(f"{name} has {len(size)} entries for {n} points")
+                raise DataError(f"{name} has {len(size)} entries for {n} points. Pass one entry per point.")
         for name, pairs in (("must_link", self.must_link), ("cannot_link", self.cannot_link)):
             outside = pairs[(pairs < 0) | (pairs >= n)]
             if len(outside):
-                raise DataError(f"{name} names point {outside[0]}; the {n} points are counted from 0 to {n - 1}")
+                raise DataError(f"{name} contains point {outside[0]}. The {n} points are numbered from 0 to {n - 1}.")
         first, second, sign = self.edges(n)
-        # Each point is there twice, with either sign; a virtual one, n, has the label +1.
+        # Each point has two nodes, one for each sign; the virtual point n has the label +1.
         double = n + 1
         ends = np.concatenate([second, second + double])
         ends = np.where(np.tile(sign, 2) > 0, ends, (ends + double) % (2 * double))
@@ -177,7 +177,7 @@ class Constraints:
         return Chunklets(rank[membership[:n]], signs[:n], int(known))
 
     def edges(self, n: int) -> tuple[Indices, Indices, Array]:
-        """Return the constraints as pairs with signs; a known label links its point with point n, whose label is +1."""
+        """Return the constraints as signed pairs; a known label connects its point to the virtual point n, label +1."""
         parts: list[tuple[Indices, Indices, float | Array]] = [
             (self.must_link[:, 0], self.must_link[:, 1], 1.0),
             (self.cannot_link[:, 0], self.cannot_link[:, 1], -1.0),
@@ -194,60 +194,60 @@ class Constraints:
 
 
 def require_satisfied(labels: Array, constraints: Constraints) -> None:
-    """Raise DataError, naming a point, where neither labels nor their opposites obey constraints."""
+    """Raise DataError, naming a point, if neither the labels nor their negatives satisfy the constraints."""
     chunklets = constraints.chunklets_of(len(labels))
     first = np.unique(chunklets.membership, return_index=True)[1]
     satisfying = chunklets.sign * (labels[first] * chunklets.sign[first])[chunklets.membership]
     wrong = np.flatnonzero(satisfying != labels)
     if len(wrong):
         raise DataError(
-            f"the labels do not obey the constraints, as that of point {wrong[0]}; rounding.obey mends them"
+            f"the labels violate the constraints at point {wrong[0]}. Enforce them with rounding.apply_constraints."
         )
 
 
 def contradiction_message(graph: scipy.sparse.csr_array, point: int, size: int) -> str:
-    """Return what is wrong where a point is linked with its own opposite: the points on the way between them."""
+    """Return the message for contradictory constraints: it names the points on a path from a node to its negation."""
     _, predecessors = breadth_first_order(graph, point, directed=False)
     path = [(point + size) % (2 * size)]
     while path[-1] != point:
         path.append(int(predecessors[path[-1]]))
     points = list(dict.fromkeys(node % size for node in path if node % size != size - 1))
     names = ", ".join(map(str, points[:12])) + (", ..." if len(points) > 12 else "")
-    return f"the constraints contradict each other at points {names}: these cannot all hold"
+    return f"the constraints contradict each other at points {names}. Remove a constraint on one of these points."
 
 
 def read_pairs(pairs: Iterable[IndexPair], name: str) -> Indices:
-    """Return pairs of points, shape (k, 2)."""
+    """Return pairs of points as indices, shape (k, 2)."""
     given = np.asarray(list(pairs) if not isinstance(pairs, np.ndarray) else pairs)
     if given.size == 0:
         return np.zeros((0, 2), dtype=np.intp)
     if given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):
-        raise DataError(f"{name} has to be pairs (i, j) of whole numbers, points counted from 0")
+        raise DataError(f"{name} must contain pairs (i, j) of integers. Number the points from 0.")
     return given.astype(np.intp)
 
 
 def read_row_groups(groups: npt.ArrayLike) -> Indices:
     given = np.asarray(groups)
     if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-        raise DataError("groups has to be one whole number for each point, -1 for a point on its own")
+        raise DataError("groups must contain one integer per point. Use -1 for a point without a group.")
     return given.astype(np.intp)
 
 
 def read_labels(labels: npt.ArrayLike) -> tuple[Array, tuple[object, object]]:
-    """Return known labels as -1, 0 and +1, and the two classes."""
+    """Return the labels as -1, +1, and 0 for unlabelled points, and the two classes."""
     given = np.asarray(labels)
     if given.ndim != 1:
-        raise DataError(f"labels has shape {given.shape}; it has to be one entry for each point")
+        raise DataError(f"labels has shape {given.shape}. Pass a 1-d array with one entry per point.")
     if given.dtype == bool:
-        raise DataError("labels is a mask; give -1 and +1 for what is known, and 0 elsewhere")
+        raise DataError("labels is a boolean mask. Pass -1 and +1 for known labels, and 0 for unlabelled points.")
     if np.issubdtype(given.dtype, np.number):
         known = np.where(np.isnan(given.astype(float)), UNKNOWN_LABEL, given.astype(float))
         if not set(np.unique(known)) <= {-1.0, 0.0, 1.0}:
-            raise DataError(f"labels holds {np.unique(known)[:5].tolist()}; it may hold -1, +1, and 0 where unknown")
+            raise DataError(f"labels contains {np.unique(known)[:5].tolist()}. Use only -1, +1 and 0 (unlabelled).")
         return known, (-1, 1)
     missing = np.array([value is None or value != value for value in given.tolist()])
     names = sorted({str(value) for value in given[~missing].tolist()})
     if len(names) > 2:
-        raise DataError(f"labels names {len(names)} classes, {', '.join(names[:5])}; constraints are between two")
+        raise DataError(f"labels contains {len(names)} classes: {', '.join(names[:5])}. Use at most two classes.")
     classes = (names[0] if len(names) == 2 else None, names[-1] if names else None)
     return np.where(missing, UNKNOWN_LABEL, np.where(given.astype(str) == classes[1], 1.0, -1.0)), classes

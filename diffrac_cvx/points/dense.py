@@ -1,4 +1,4 @@
-"""Points in an array."""
+"""Points stored as a dense array."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -14,7 +14,7 @@ from diffrac_cvx.points.proved_sums import RoundedFactor, chunklet_sum_bounds, r
 
 
 class DensePoints(ColumnPoints):
-    """The rows of an (n, D) array, as they are, not copied; they may have shares, (n,), in all means, and constraints."""
+    """Rows of an (n, D) array, not copied, with optional normalised weights, (n,), for all means, and chunklets."""
 
     in_memory = True
 
@@ -39,7 +39,7 @@ class DensePoints(ColumnPoints):
     def row_blocks(self) -> Iterator[Array]:
         return row_blocks(self.table)
 
-    # Other forms of it
+    # Transformations
 
     def array(self) -> Array:
         return self.table
@@ -58,11 +58,11 @@ class DensePoints(ColumnPoints):
         return self.with_table(times(self.table, basis))
 
     def columns(self, indexer: Indexer) -> Self:
-        """Return some of the columns; a range of them is a view."""
+        """Return a subset of the columns, as a view if the indexer is a slice."""
         return self.with_table(self.table[:, indexer])
 
     def rows(self, indexer: Indexer) -> Self:
-        """Return some of the rows, with equal shares."""
+        """Return a subset of the rows, with equal weights."""
         return type(self)(self.table[indexer])
 
     def hstack(self, F: Array) -> Self:
@@ -122,7 +122,7 @@ class DensePoints(ColumnPoints):
         ]
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    # Sums with their error
+    # Sums with error bounds
 
     def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
         if self.chunklets is None:
@@ -134,19 +134,19 @@ class DensePoints(ColumnPoints):
         )
 
     def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:  # noqa: ARG002
-        """Return the sums themselves: all terms are positive."""
+        """Return the sums themselves: no term is negative."""
         return squares
 
 
 def array_points(table: Array, weights: Array | None = None, chunklets: Chunklets | None = None) -> ColumnPoints:
-    """Return the rows of an array, (n, D), as points, not copied; they may have shares, (n,) of sum 1, and constraints."""
+    """Return the rows of an (n, D) array as points, not copied, with optional weights, (n,) of sum 1, and chunklets."""
     return DensePoints(table, weights, chunklets)
 
 
 def weighted_points(
     centered: Centered, weights: PointWeights | None = None, constraints: Constraints | None = None
 ) -> ColumnPoints:
-    """Return the points of positive weight of centred data, with their shares and constraints."""
+    """Return the points of positive weight of centred data, with their normalised weights and chunklets."""
     data, chunklets = centered.data, None
     if constraints is not None:
         chunklets = constraints.chunklets_of(len(data))

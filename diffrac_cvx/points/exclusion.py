@@ -1,8 +1,8 @@
-"""Which columns are excluded: those without a penalty that rounding does not tell from a combination of the others.
+"""Exclusion of unpenalised columns that are, up to rounding, linear combinations of the others.
 
-Nothing penalises a large coefficient of such a column, so that its rounding alone could decide on the optimum.  The
-decision is made here, once, and everything that is stated afterwards is about the table without these columns.  A
-column with a penalty is never excluded.
+Nothing penalises a large coefficient of such a column, so rounding alone could determine the optimum.  Columns are
+excluded here, once, and all later results and bounds refer to the table without them.  A penalised column is never
+excluded.
 """
 
 from typing import Any, TypeVar
@@ -16,20 +16,20 @@ from diffrac_cvx.points.linear_algebra import EPS, LARGE_SIZE, times, whitener_o
 from diffrac_cvx.points.points import Excluded, Indices, Mask, Points
 
 PointsKind = TypeVar("PointsKind", bound=Points)
-COLLINEARITY_FACTOR = 8.0  # times the larger size and the precision: what of a column of norm one is rounding
+COLLINEARITY_FACTOR = 8.0  # times max(n, f) and eps: below it, the residual of a column of norm one is rounding
 
 
 def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
-    """Return centred points whose columns are zero if they are not penalised, (d,) booleans, and not independent.
+    """Return centred points with zeros in the columns that are neither penalised, (d,) booleans, nor independent.
 
-    A column is excluded if, in units in which it has norm one, less is left of it than rounding may leave once the
-    others are subtracted; a column far from zero is measured by the rounding of its entries.  The columns are chosen by
-    a QR factorisation with pivots, O(n f^2) for f columns without a penalty.  `Points.excluded` says which they are.
+    A column is excluded if, scaled to norm one, its residual after projection on the others does not exceed rounding
+    errors; for a column far from zero, these are the rounding errors of its entries.  A QR factorisation with pivoting
+    selects the columns in O(n f^2) for f unpenalised columns.  `Points.excluded` lists them.
     """
     free = np.zeros(0, dtype=np.intp) if penalized.all() else np.flatnonzero(points.used_columns() & ~penalized)
     if len(free) == 0:
         return points
-    if points.is_streamed:  # collinear ones need the rows in memory; who sums over passes refuses them
+    if points.is_streamed:  # detecting collinearity needs the rows in memory; streamed solvers reject collinear columns
         found = np.flatnonzero(is_rounding_noise(points) & ~penalized)
         return exclude_columns(points, make_excluded(points.shape[1], found)) if len(found) else points
     deviations = np.sqrt(points.mean_squares()[free])
@@ -48,20 +48,20 @@ def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
 
 
 def is_rounding_noise(points: Points) -> Mask:
-    """Return which columns vary, but by no more than the rounding of their entries may."""
+    """Return the mask of columns that vary, but by no more than the rounding of their entries."""
     deviations = np.sqrt(points.mean_squares())
     return np.asarray((deviations > 0.0) & (deviations <= rounding_floor(points.means, len(points))))
 
 
 def are_clearly_independent(F: Array) -> bool:
-    """Whether a Gram matrix shows that many columns are far from collinear, in less time than a factorisation takes."""
+    """Return whether the Gram matrix shows that many columns are far from collinear; faster than a QR factorisation."""
     return LARGE_SIZE // 2 < F.shape[1] <= len(F) and whitener_of_gram(times(F.T, F)) is not None
 
 
 def make_excluded(
     d: int, columns: Indices, independent: Indices | None = None, combination: Array | None = None
 ) -> Excluded:
-    """Return the exclusion of columns that are combinations, (r, e), of those kept, or constant up to rounding."""
+    """Return the exclusion of columns that are combinations, (r, e), of others, or constant up to rounding."""
     keep = np.ones(d)
     keep[columns] = 0.0
     F: Any = scipy.sparse.diags_array(keep, format="csr")
@@ -72,7 +72,7 @@ def make_excluded(
 
 
 def exclude_columns(points: PointsKind, excluded: Excluded | None) -> PointsKind:
-    """Return the points with zeros in the excluded columns, beside those that were excluded before."""
+    """Return the points with zeros in the excluded columns, in addition to those excluded before."""
     if excluded is None:
         return points
     factors, previous = np.ones(points.shape[1]), points.excluded

@@ -1,4 +1,4 @@
-"""Factors U of V = UU', dense or sparse: a sparse one has a few nonzeros a column, as where V is block diagonal."""
+"""Dense and sparse factors U of V = UU'; sparse ones have few nonzeros per column, as for a block-diagonal V."""
 
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 Sparse = scipy.sparse.csc_array | scipy.sparse.csr_array
 Factor = Array | Sparse
 
-MAX_ROTATED_COLUMNS = 800  # columns: to make more of them orthogonal takes seconds
-GRAM_BLOCK_ROWS = 512  # of UU' that are made at a time
+MAX_ROTATED_COLUMNS = 800  # columns; orthogonalising more of them takes seconds
+GRAM_BLOCK_ROWS = 512  # rows of UU' that are formed at a time
 
 
 def is_sparse(U: object) -> "TypeIs[Sparse]":
@@ -46,7 +46,7 @@ def squared_norm(U: Factor) -> float:
 
 
 def diagonal(U: Factor) -> Array:
-    """Return the diagonal of UU', without a matrix of that size."""
+    """Return the diagonal of UU' without forming UU'."""
     return np.asarray(U.multiply(U).sum(axis=1) if is_sparse(U) else np.sum(np.square(U), axis=1)).ravel()
 
 
@@ -58,7 +58,7 @@ def products(X: Array, U: Factor) -> Array:
 
 
 def abs_gram_sum(U: Factor) -> float:
-    """Return sum_ij |UU'|_ij, without a matrix of that size."""
+    """Return sum_ij |UU'|_ij without forming a dense UU'."""
     if is_sparse(U):
         return float(abs(U @ U.T).sum())
     U = U[U.any(axis=1)]
@@ -70,7 +70,7 @@ def abs_gram_sum(U: Factor) -> float:
 
 
 def abs_gram_matvec(U: Factor, w: Array) -> Array:
-    """Return |UU'| w with the absolute values of the entries, without a matrix of that size."""
+    """Return |UU'| w, with entrywise absolute values, without forming a dense UU'."""
     if is_sparse(U):
         return np.asarray(abs(U @ U.T) @ w)
     return np.concatenate(
@@ -79,9 +79,9 @@ def abs_gram_matvec(U: Factor, w: Array) -> Array:
 
 
 def order_columns(U: Factor, rtol: float = 0.0) -> Factor:
-    """Return a factor of the same UU', its columns by decreasing norm; orthogonal if it is dense and not large.
+    """Return a factor of the same UU' with columns in order of decreasing norm; orthogonal if dense and not large.
 
-    Columns whose squared norm is below rtol times the largest are dropped (one is always kept).
+    Columns whose squared norm is below rtol times the largest are dropped, except the first.
     """
     if not is_sparse(U) and min(U.shape) <= MAX_ROTATED_COLUMNS:
         return principal_columns(U, rtol)
@@ -91,14 +91,14 @@ def order_columns(U: Factor, rtol: float = 0.0) -> Factor:
 
 
 def outer_product(G: Factor) -> Array:
-    """Return GG' as a dense array, after a look at the memory."""
+    """Return GG' as a dense array; raise ResourceError if it does not fit in memory."""
     size = G.shape[0]
     require_memory(8.0 * size**2, f"a dense {size} x {size} matrix", "use the factor G of the result, V = GG'")
     return np.asarray((G @ G.T).toarray() if is_sparse(G) else G @ G.T)
 
 
 def eigenvalues(G: Factor) -> Array:
-    """Return the eigenvalues of GG', largest first, those of its blocks where G is sparse; zeros may be left out."""
+    """Return the eigenvalues of GG', largest first, computed by blocks if G is sparse; zeros may be omitted."""
     if not is_sparse(G):
         return np.asarray(np.linalg.svd(G, compute_uv=False) ** 2)
     rows = scipy.sparse.csr_array(G)

@@ -1,9 +1,9 @@
-"""What the rounding of double precision can change: bounds on sums, and positive semidefinite matrices by Cholesky.
+"""Rounding errors in double precision: bounds for sums, and verification of semidefiniteness by Cholesky.
 
-The standard model: a sum of k products is computed up to sum_error(k) times the sum of their absolute values, in any
-order (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1).  A Cholesky factorisation that
-succeeds on a computed matrix proves it positive semidefinite up to sum_error(k + 1) times its trace (Rump, Verification
-of positive definiteness, BIT 46, 2006); underflow is left out, for the entries are scaled.
+Standard model: the error of a computed sum of k products, in any order, is at most sum_error(k) times the sum of their
+absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1).  If the Cholesky
+factorisation of a computed matrix succeeds, the matrix is positive semidefinite up to sum_error(k + 1) times its trace
+(Rump, Verification of positive definiteness, BIT 46, 2006).  Underflow is neglected because the entries are scaled.
 """
 
 from typing import NamedTuple
@@ -17,28 +17,28 @@ UNIT_ROUNDOFF = 2.0**-53
 
 
 class WhiteningErrorBounds(NamedTuple):
-    """How exact whitened coordinates are."""
+    """Error bounds of whitened coordinates."""
 
-    data_error: float  # bound on the Frobenius norm of what the computed data are off, over sqrt(n)
+    data_error: float  # bound on the Frobenius norm of the error of the computed data, over sqrt(n)
     right_error: float  # bound on the spectral norm of W'(A + Diag(c)^2)W - I
 
 
 def sum_error(k: float) -> float:
-    """Return the bound on the relative error of a sum of k products."""
+    """Return the bound k u / (1 - k u) on the relative error of a sum of k products."""
     return k * UNIT_ROUNDOFF / (1.0 - k * UNIT_ROUNDOFF)
 
 
 def round_up(x: float, k: float = 4) -> float:
-    """Return a number that is not smaller than x, for a nonnegative x that was computed by k operations."""
+    """Return an upper bound on the exact value of a nonnegative x that was computed by k operations."""
     return x * (1.0 + sum_error(k + 2))
 
 
 def whitening_error_bounds(X: Array, W: Array, Z: Array, diagonal: Array, outside: float = 0.0) -> WhiteningErrorBounds:
-    """Return how far computed whitened data Z are from X W, and W'(X'X/n + Diag(diagonal))W from the identity.
+    """Return bounds on the distances of computed data Z from X W, and of W'(X'X/n + Diag(diagonal))W from the identity.
 
-    X may be off by the rounding of its centring: each entry by a few units in its last place, each column by that of
-    its mean.  What the data have outside the span of W counts as off too: there the right side is at least the ridge,
-    in whose metric it is measured.
+    X may have rounding errors from its centring: a few units in the last place of each entry, and the error of the mean
+    of each column.  The part of the data outside the span of W counts as an error too: there the right-hand side is at
+    least the ridge, in whose metric this part is measured.
     """
     n, D = X.shape
     size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
@@ -51,12 +51,12 @@ def whitening_error_bounds(X: Array, W: Array, Z: Array, diagonal: Array, outsid
 
 
 def outside_norm_bound(whitening: RidgeWhitener, n: int) -> float:
-    """Return a bound on what n centred rows have outside the span of their whitener, over sqrt(n)."""
+    """Return a bound on the norm of the part of n centred rows outside the span of their whitener, over sqrt(n)."""
     return round_up(
         whitening.outside + sum_error(len(whitening.W) + n + 16) * n**0.5 * whitening.size, len(whitening.W) + n
     )
 
 
 def accumulation_length(n: int) -> int:
-    """Return how many terms the sums over n rows have in a row, which are summed by blocks."""
+    """Return the number of successive additions in a blockwise sum over n rows."""
     return min(n, BLOCK_ROWS) + n // BLOCK_ROWS + 1

@@ -1,4 +1,4 @@
-"""The factor F of Y = FF' where n is large: its rows are made, or read, by blocks, and never kept all at once."""
+"""Factors F of Y = FF' for large n: their rows are computed, or read, in blocks and never stored all at once."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property, partial
@@ -12,12 +12,12 @@ from diffrac_cvx.points.factors import Factor, dense, order_columns
 from diffrac_cvx.points.linear_algebra import inverse_or_one, lanczos, unit_rows
 from diffrac_cvx.points.points import ColumnPoints, Points
 
-FULL_EIGH_SIZE = 400  # columns from which on a few eigenvectors are computed, and not all
-FACTOR_REMEDY = "the roundings take F without making it: pass them the result's `factor`"
+FULL_EIGH_SIZE = 400  # columns; above it, only the leading eigenvectors are computed
+FACTOR_REMEDY = "pass the result's `factor` to the rounding functions, which do not form F"
 
 
 class FactorTable(ABC):
-    """A factor F, (n, r), of which sums over the rows and products with small matrices can be had, in all its forms."""
+    """Factor F, (n, r), accessible through sums over its rows and products with small matrices."""
 
     shape: tuple[int, int]
 
@@ -40,12 +40,12 @@ class FactorTable(ABC):
         """Return F'y, shape (r,)."""
 
     def __call__(self) -> Array:
-        """Return F as an array, where it fits in memory."""
+        """Return F as an array; raise ResourceError if it does not fit in memory."""
         require_memory(8.0 * 2 * len(self) * self.shape[1], f"a factor of {self.shape[1]} columns", FACTOR_REMEDY)
         return self.times(np.eye(self.shape[1]))
 
     def leading(self, k: int, *, centered: bool = False) -> tuple[Array, Array]:
-        """Return the k largest eigenvalues of F'F/n, or of the rows less their mean, and their vectors, (k, r)."""
+        """Return the k largest eigenvalues of F'F/n, or of the covariance of the rows, and their vectors, (k, r)."""
         values, vectors = np.linalg.eigh(self.gram - np.outer(self.mean, self.mean) if centered else self.gram)
         return values[::-1][:k], np.asarray(vectors[:, ::-1][:, :k].T)
 
@@ -61,10 +61,10 @@ class FactorTable(ABC):
 
 
 class StoredFactor(FactorTable):
-    """A factor in a table that is read by parts."""
+    """Factor stored in a streamed table."""
 
     def __init__(self, rows: Points) -> None:
-        # The rows are centred when they are read: what is taken off is added again.
+        # The rows are centred when they are read, so their means are added again.
         self.rows, self.means, self.shape = rows, rows.means, rows.shape
 
     def mean_and_gram(self) -> tuple[Array, Array]:
@@ -78,9 +78,9 @@ class StoredFactor(FactorTable):
 
 
 class LabelsFactor(FactorTable):
-    """The rows of X U at unit norm: the optimal labels' factor for V = UU' (appendix C.2).
+    """Rows of X U scaled to unit norm: the factor of the optimal labels' matrix for V = UU' (appendix C.2).
 
-    X has the coordinates of U.  One thread reads it again, after the solver has returned: it must not have changed.
+    X has the coordinates of U.  One thread reads it again after the solver has returned; X must not have changed.
     """
 
     def __init__(self, X: Points, U: Factor) -> None:
@@ -103,12 +103,12 @@ class LabelsFactor(FactorTable):
 
 
 class SparseLabelsFactor(FactorTable):
-    """The same of sparse columns and a sparse factor, of maybe thousands of columns: X U is sparse but for a row."""
+    """Unit-norm rows of X U for sparse columns and a sparse factor, so that X U is sparse plus a constant row."""
 
     def __init__(self, XU: ColumnPoints) -> None:
         self.XU, self.shape = XU, XU.shape
         norms = np.sqrt(np.maximum(XU.squares() @ np.ones(self.shape[1]), 0.0))
-        self.zero = norms == 0.0  # such a row is the first unit vector
+        self.zero = norms == 0.0  # such rows become the first unit vector
         self.inverse = np.where(self.zero, 0.0, inverse_or_one(norms))
 
     def __call__(self) -> Array:
@@ -129,7 +129,7 @@ class SparseLabelsFactor(FactorTable):
         return self.rmatvec(np.ones(len(self))) / len(self), gram / len(self)
 
     def leading(self, k: int, *, centered: bool = False) -> tuple[Array, Array]:
-        """Return the k largest eigenvalues of F'F/n and their vectors, (k, r), by Lanczos steps where r is large."""
+        """Return the k largest eigenvalues of F'F/n and their vectors, (k, r), by the Lanczos method if r is large."""
         r = self.shape[1]
         if r <= FULL_EIGH_SIZE:
             return super().leading(k, centered=centered)
@@ -144,7 +144,7 @@ class SparseLabelsFactor(FactorTable):
 
 
 def sums_of_unit_rows(XU: Array) -> tuple[Array, Array]:
-    """Return the sum of the rows at unit norm, and that of their squares and products."""
+    """Return the sum and the Gram matrix of the rows scaled to unit norm."""
     F = unit_rows(XU)
     return F.sum(axis=0), F.T @ F
 

@@ -1,4 +1,4 @@
-"""Linear algebra that the rest of the package uses."""
+"""Linear algebra shared by the whole package."""
 
 import contextlib
 import math
@@ -15,22 +15,22 @@ from diffrac_cvx.machine.deadlines import check_deadline, is_late
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, rounding_floor
 
-BLOCK_ROWS = 2000  # rows at a time, so that what is computed from them stays in the cache
-RANK_FACTOR = 8.0  # times the size and the precision: singular values below, over the largest, are zero
-SMALL_RIDGE = 1e-4  # a_j, over the norm of its column and itself, below which it is small
-MAX_UNCOMPRESSED_COLUMNS = 1000  # columns with a small ridge that are never too many to stay as they are
-End = Literal["LA", "SA"]  # the largest eigenvalues, or the smallest
-GESVD_SIZE = 100  # columns up to which singular vectors are computed by the method that never fails
-LARGE_SIZE = 1000  # rows of a square matrix from which on a decomposition of it takes a second or more
-MAX_PRODUCT_FLOPS = 2e9  # in one product
-ROUGH_RTOL = 1e-3  # relative error of singular values where the time is up
-N_PRINCIPAL = 60  # eigenvectors that are computed where there is no time for all
-MIN_RCOND = 1e-5  # inverse of the condition number from which on a Cholesky factor whitens
+BLOCK_ROWS = 2000  # rows of a block, so that its intermediate results stay in the cache
+RANK_FACTOR = 8.0  # times the size and eps: relative singular values below are zero
+SMALL_RIDGE = 1e-4  # a_j relative to the norm of its column and itself; below it, the ridge is small
+MAX_UNCOMPRESSED_COLUMNS = 1000  # up to this number of rows and columns with a small ridge, these stay uncompressed
+End = Literal["LA", "SA"]  # largest or smallest eigenvalues
+GESVD_SIZE = 100  # columns up to which the driver gesvd, which does not fail, computes singular vectors
+LARGE_SIZE = 1000  # rows of a square matrix; above it, a decomposition takes a second or more
+MAX_PRODUCT_FLOPS = 2e9  # of one matrix product
+ROUGH_RTOL = 1e-3  # relative error of singular values after the deadline
+N_PRINCIPAL = 60  # eigenvectors that are computed if there is no time for all
+MIN_RCOND = 1e-5  # inverse condition number above which a Cholesky factor is used for whitening
 EPS = float(np.finfo(float).eps)
 
 
 def row_blocks(X: Array) -> Iterator[Array]:
-    """Yield a matrix by blocks of rows: no copy of its size is made, and the clock is looked at."""
+    """Yield a matrix in blocks of rows, without a copy, and check the deadline before each."""
     for start in range(0, len(X), BLOCK_ROWS):
         check_deadline()
         yield X[start : start + BLOCK_ROWS]
@@ -45,7 +45,7 @@ def weighted_gram(X: Array, u: Array) -> Array:
 
 
 def row_products(X: Array, Y: Array) -> Array:
-    """Return x_i'y_i for all rows, shape (n,)."""
+    """Return x_i'y_i of all rows, shape (n,)."""
     return np.asarray(np.einsum("ij,ij->i", X, Y))
 
 
@@ -54,7 +54,7 @@ def symmetric(M: Array) -> Array:
 
 
 def times(A: Array, B: Array) -> Array:
-    """Return A B, by blocks of rows where it takes long."""
+    """Return A B, in blocks of rows if the product is large."""
     size = max(int(MAX_PRODUCT_FLOPS / (2.0 * A.shape[1] * max(B.shape[1], 1) + 1.0)), 16)
     if len(A) <= size or scipy.sparse.issparse(B):
         check_deadline()
@@ -67,11 +67,11 @@ def times(A: Array, B: Array) -> Array:
 
 
 def psd_factor(M: Array, rtol: float = 0.0) -> Array:
-    """Return U with U U' the projection of M on the cone of positive semidefinite matrices.
+    """Return U with U U' the projection of M onto the cone of positive semidefinite matrices.
 
-    Columns come by decreasing eigenvalue; those below rtol times the largest are dropped (one is always kept).  Of a
-    large matrix that is in the cone the columns are those of a Cholesky factor; of one that is not they are principal
-    ones only, where the time does not suffice.
+    Columns are in order of decreasing eigenvalue; those below rtol times the largest are dropped, except the first.  If
+    M is large and positive semidefinite, U is a Cholesky factor; if it is large and indefinite, U has only the
+    principal columns when time is short.
     """
     if len(M) > LARGE_SIZE:
         U = pivoted_factor(M)
@@ -89,7 +89,7 @@ def psd_factor(M: Array, rtol: float = 0.0) -> Array:
 
 
 def pivoted_factor(M: Array) -> Array | None:
-    """Return U with U U' = M up to rounding, for a positive semidefinite matrix of rank up to half of its size."""
+    """Return U with U U' = M up to rounding if M is positive semidefinite of rank at most half its size; else None."""
     max_diagonal = max(float(np.diag(M).max()), 0.0)
     residual, columns = np.diag(M).copy(), np.zeros((len(M), 0))
     while columns.shape[1] <= len(M) // 2:
@@ -99,7 +99,7 @@ def pivoted_factor(M: Array) -> Array | None:
             blocks = zip(row_blocks(M), row_blocks(columns), strict=True)
             error = max(float(np.abs(block - some @ columns.T).max()) for block, some in blocks)
             return columns if error <= 8 * len(M) * EPS * max_diagonal and columns.shape[1] else None
-        # A few pivots at a time, by their own block: products of matrices are quicker than those of vectors.
+        # Several pivots at a time, by the factor of their block: matrix products are faster than vector products.
         pivots = np.argsort(-residual, kind="stable")[: max(8, columns.shape[1] // 4)]
         corner = M[np.ix_(pivots, pivots)] - columns[pivots] @ columns[pivots].T
         values, vectors = np.linalg.eigh(symmetric(corner))
@@ -113,7 +113,7 @@ def pivoted_factor(M: Array) -> Array | None:
 
 
 def eigh(M: Array) -> tuple[Array, Array]:
-    """Return eigenvalues, increasing, and eigenvectors; one call, begun only where there is the time for it."""
+    """Return eigenvalues, increasing, and eigenvectors in one call, which starts only if the time suffices."""
     if len(M) > LARGE_SIZE:
         check_deadline(10.0 * float(len(M)) ** 3)
     values, vectors = np.linalg.eigh(M)
@@ -121,12 +121,12 @@ def eigh(M: Array) -> tuple[Array, Array]:
 
 
 def extreme_eigenpairs(M: Array, k: int, which: End = "LA", tol: float = 0.0) -> tuple[Array, Array]:
-    """Return about k eigenvalues of a symmetric matrix, increasing, and vectors, by Lanczos steps: O(size^2) each."""
+    """Return about k eigenpairs of a symmetric matrix, increasing, by the Lanczos method, O(size^2) per step."""
     return lanczos(lambda x: M @ x, len(M), k, which, tol)
 
 
 def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, tol: float) -> tuple[Array, Array]:
-    """Return eigenpairs of a symmetric map by Lanczos steps; what has converged where not all of them do."""
+    """Return k eigenpairs of a symmetric operator by the Lanczos method, or those that have converged."""
 
     def checked_product(x: Array) -> Array:
         check_deadline()
@@ -138,7 +138,7 @@ def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, to
         values, vectors = scipy.sparse.linalg.eigsh(operator, k=min(k, size - 1), which=which, v0=start, tol=tol)
     except scipy.sparse.linalg.ArpackNoConvergence as failure:
         values, vectors = np.asarray(failure.eigenvalues, float), np.asarray(failure.eigenvectors, float)
-    except scipy.sparse.linalg.ArpackError:  # of a zero matrix, all vectors are eigenvectors
+    except scipy.sparse.linalg.ArpackError:  # zero matrix: all vectors are eigenvectors
         values, vectors = np.zeros(0), np.zeros((size, 0))
     if not len(values):
         unit = start / np.linalg.norm(start)
@@ -148,7 +148,7 @@ def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, to
 
 
 def cholesky(M: Array) -> Array:
-    """Return lower triangular L with L L' = M, by blocks where it takes long; LinAlgError if M is not definite."""
+    """Return lower triangular L with L L' = M, in blocks if M is large; raise LinAlgError if M is not definite."""
     check_deadline()
     if len(M) <= 2 * LARGE_SIZE:
         return np.asarray(np.linalg.cholesky(M))
@@ -170,7 +170,7 @@ def cholesky(M: Array) -> Array:
 
 
 def inverse_triangular(L: Array) -> Array:
-    """Return the inverse of a lower triangular matrix, by blocks of columns where it takes long."""
+    """Return the inverse of a lower triangular matrix, in blocks of columns if it is large."""
     inverse = np.zeros_like(L)
     for start in range(0, len(L), LARGE_SIZE):
         check_deadline()
@@ -181,7 +181,7 @@ def inverse_triangular(L: Array) -> Array:
 
 
 def inverse_of_positive(M: Array) -> Array:
-    """Return the inverse of a positive definite matrix, by its Cholesky factor where it is large."""
+    """Return the inverse of a positive definite matrix, from its Cholesky factor if it is large."""
     if len(M) <= LARGE_SIZE:
         return np.asarray(scipy.linalg.inv(M, check_finite=False))
     root = inverse_triangular(cholesky(M))
@@ -189,9 +189,9 @@ def inverse_of_positive(M: Array) -> Array:
 
 
 def principal_columns(U: Array, rtol: float = 0.0) -> Array:
-    """Rotate a factor so that its columns are orthogonal, largest first; the product U U' is unchanged.
+    """Return a factor with the same U U' and orthogonal columns, largest first.
 
-    Columns whose squared norm is below rtol times the largest are dropped (one is always kept).
+    Columns whose squared norm is below rtol times the largest are dropped, except the first.
     """
     if U.size == 0:
         return np.zeros((len(U), 1))
@@ -205,7 +205,7 @@ def left_singular(U: Array) -> tuple[Array, Array]:
     """Return the left singular vectors and the singular values, largest first."""
     check_deadline(20.0 * max(U.shape) * float(min(U.shape)) ** 2 if min(U.shape) > LARGE_SIZE else 0.0)
     if min(U.shape) > GESVD_SIZE:
-        # By divide and conquer, 20 times quicker at 1500 columns, and without the interpreter's lock.
+        # Divide and conquer (gesdd): 20 times faster at 1500 columns, and it releases the interpreter lock.
         with contextlib.suppress(np.linalg.LinAlgError):
             left, singular, _ = np.linalg.svd(U, full_matrices=False)
             return left, singular
@@ -214,33 +214,33 @@ def left_singular(U: Array) -> tuple[Array, Array]:
 
 
 def leading_right_vectors(F: Array, k: int) -> Array:
-    """Return the leading right singular vectors of a large matrix as k rows, by Lanczos steps; 0 of a zero matrix."""
+    """Return the k leading right singular vectors of a large matrix as rows, by the Lanczos method; 0 if F = 0."""
     n, r = F.shape
     tol = ROUGH_RTOL if is_late() else 0.0
     if n >= r:
         vectors = lanczos(lambda x: F.T @ (F @ x), r, k, "LA", tol)[1]
     else:
         vectors = F.T @ lanczos(lambda x: F @ (F.T @ x), n, k, "LA", tol)[1]
-    basis = np.linalg.qr(vectors)[0]  # of fewer than k directions those left over are not orthogonal
+    basis = np.linalg.qr(vectors)[0]  # if the rank is below k, the remaining vectors are not orthogonal
     found = np.linalg.svd(F @ basis, full_matrices=False)[2] @ basis.T
     return np.vstack([found, np.zeros((k - len(found), r))])
 
 
 def triangular_root(M: Array) -> Array:
-    """Return upper triangular R with R'R = M'M, shape (d, d) even where M has fewer rows than columns."""
+    """Return upper triangular R with R'R = M'M, shape (d, d) even if M has fewer rows than columns."""
     d = M.shape[1]
     square = np.zeros((d, d))
-    if M.size:  # of a matrix without columns SciPy makes a square Q
+    if M.size:  # SciPy returns a square Q for a matrix without columns
         (R,) = scipy.linalg.qr(M, mode="r", overwrite_a=False, check_finite=False)
         square[: min(len(R), d)] = R[:d]
     return square
 
 
 def whitener(M: Array) -> Array:
-    """Return W, shape (D, r), with (M W)'(M W) = I: r columns of M are not zero, and all of them count.
+    """Return W, shape (D, r), with (M W)'(M W) = I and r the number of nonzero columns of M, all of which are used.
 
-    M should have columns of comparable norm.  Where it is large and well conditioned, W is the inverse of a Cholesky
-    factor.  Where it is so ill conditioned that W is rounding, the bounds on the rounding of W are large too.
+    M should have columns of comparable norm.  If M is large and well conditioned, W is the inverse of a Cholesky
+    factor.  If M is so ill conditioned that rounding dominates W, the error bounds of W are large too.
     """
     W = whitener_by_cholesky(M)
     if W is not None:
@@ -253,7 +253,7 @@ def whitener(M: Array) -> Array:
 
 
 def range_whitener(M: Array) -> Array:
-    """Return W, shape (D, r), with (M W)'(M W) = I and r the numerical rank of M, of columns of comparable norm."""
+    """Return W, shape (D, r), with (M W)'(M W) = I, for M of numerical rank r with columns of comparable norm."""
     W = whitener_by_cholesky(M)
     if W is not None:
         return W
@@ -264,19 +264,19 @@ def range_whitener(M: Array) -> Array:
 
 
 def expand_rows(rows: Array, mask: Any) -> Array:
-    """Return a matrix with the rows given where a mask is true, and zeros elsewhere."""
+    """Return a matrix with the given rows where the mask is true, and zeros elsewhere."""
     expanded = np.zeros((len(mask), rows.shape[1]))
     expanded[mask] = rows
     return expanded
 
 
 def whitener_by_cholesky(M: Array) -> Array | None:
-    """Return square W with (M W)'(M W) = I; None where M is small, so that it saves nothing, or ill conditioned."""
+    """Return square W with (M W)'(M W) = I; None if M is ill conditioned, or too small for a saving."""
     return whitener_of_gram(times(M.T, M)) if LARGE_SIZE // 2 < M.shape[1] <= len(M) else None
 
 
 def whitener_of_gram(B: Array) -> Array | None:
-    """Return upper triangular W with W'BW = I, from a Cholesky factor; None where B is not well conditioned."""
+    """Return upper triangular W with W'BW = I from a Cholesky factor; None if B is not well conditioned."""
     try:
         L = cholesky(B)
     except np.linalg.LinAlgError:
@@ -286,7 +286,7 @@ def whitener_of_gram(B: Array) -> Array | None:
 
 
 def is_above_rounding(singular: Array, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """Return which singular values, largest first, of a matrix of this shape are not zero up to rounding."""
+    """Return the mask of singular values of a matrix of this shape that exceed rounding errors."""
     return np.asarray(singular > RANK_FACTOR * max(shape) * EPS * max(singular.max(initial=0.0), np.finfo(float).tiny))
 
 
@@ -297,24 +297,24 @@ def right_singular(M: Array) -> tuple[Array, Array]:
 
 
 class RidgeWhitener(NamedTuple):
-    """W, shape (D, r), with W'(X'X + Diag(a)^2)W = I.
+    """Whitener W, shape (D, r), with W'(X'X + Diag(a)^2)W = I.
 
-    What the data, as computed, have outside its span along directions with a ridge is measured in the metric of the
-    ridge; it is infinite where nothing is known of it, and known up to a rounding of the data's own norm there.
+    The part of the computed data outside the span of W, along directions with a ridge, is measured in the metric of the
+    ridge.  Its norm is infinite if unknown, and otherwise exact up to rounding errors relative to `size`.
     """
 
     W: Array
-    outside: float = 0.0  # norm of what is outside
-    size: float = 0.0  # norm of the data in this metric, where it was used
+    outside: float = 0.0  # norm of the part outside
+    size: float = 0.0  # norm of the data in this metric, if it was used
 
 
 def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
-    """Return W, shape (D, r), with W'(X'X + Diag(a)^2)W = I, for columns X_j, a_j of norm about one.
+    """Return W, shape (D, r), with W'(X'X + Diag(a)^2)W = I, for columns (X_j, a_j) of norm about one.
 
-    With fewer rows than columns and a ridge on every column, X V X' and the cost of V are those of its part in the span
-    of (X'X + Diag(a)^2)^-1 X', of as many dimensions as there are rows; the rest of V only costs.  The columns whose
-    ridge is not small are compressed to that many; those with a very small one, in the metric of which the others would
-    be rounding, stay as they are, where they are few.
+    With n rows, fewer than columns, and a ridge on every column, X V X' depends only on the part of V in the span of
+    (X'X + Diag(a)^2)^-1 X', of dimension n; the rest of V only adds cost.  Columns whose ridge is not small are
+    compressed to n dimensions.  Columns with a very small ridge, in whose metric the others would be lost to rounding,
+    stay uncompressed if they are few.
     """
     n, D = X.shape
     uncompressed = a < SMALL_RIDGE
@@ -324,20 +324,20 @@ def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
         return compressing_whitener(X, a, uncompressed)
     rows = n + np.count_nonzero(a)
     require_memory(
-        8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "give c > 0, or fewer features"
+        8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "set c > 0, or use fewer features"
     )
     return whitener_with_ridge_rows(X, a)
 
 
 def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
-    """Return `whitener_with_ridge`, without compression; a direction whose ridge rounding hides is lost."""
+    """Return `whitener_with_ridge` without compression; directions whose ridge is below rounding are lost."""
     M = with_ridge_rows(X, a)
     W = range_whitener(M)
     return RidgeWhitener(W, 0.0 if W.shape[1] == np.count_nonzero(M.any(axis=0)) else np.inf)
 
 
 def compressing_whitener(X: Array, a: Array, uncompressed: npt.NDArray[np.bool_]) -> RidgeWhitener:
-    """Return `whitener_with_ridge`, the columns that are not heavy compressed: more than rows, a ridge on each."""
+    """Return `whitener_with_ridge` with the masked columns uncompressed; the others, all with a ridge, exceed n."""
     compressed, others = np.flatnonzero(~uncompressed), np.flatnonzero(uncompressed)
     T = X[:, compressed] / a[compressed]
     span, singular = left_singular(T.T)
@@ -357,7 +357,7 @@ def compressing_whitener(X: Array, a: Array, uncompressed: npt.NDArray[np.bool_]
 
 
 def with_ridge_rows(X: Array, a: Array) -> Array:
-    """Return X with the rows of Diag(a) that are not zero below it: M with M'M = X'X + Diag(a)^2."""
+    """Return M with M'M = X'X + Diag(a)^2: X above the nonzero rows of Diag(a)."""
     ridge = np.flatnonzero(a)
     rows = np.zeros((len(ridge), X.shape[1]))
     rows[np.arange(len(ridge)), ridge] = a[ridge]
@@ -376,7 +376,7 @@ def unit_rows(F: Array) -> Array:
 def column_basis(X: Array, ridge: Array | None = None) -> Array:
     """Return Q, shape (n, r), with Q Q' = X (X'X + n Diag(ridge)^2)^+ X'; orthonormal columns without a ridge.
 
-    For methods that state no bounds: directions that are zero up to rounding are not in it.
+    For methods without certified bounds: directions that are zero up to rounding are omitted.
     """
     n, d = X.shape
     ridge = np.zeros(d) if ridge is None else ridge
@@ -386,7 +386,7 @@ def column_basis(X: Array, ridge: Array | None = None) -> Array:
 
 
 class Whitened(NamedTuple):
-    """Data in units that make columns comparable, their ridge, and W with W'(X'X/n + Diag(ridge)^2)W = I."""
+    """Data with comparable columns, their ridge, and W with W'(X'X/n + Diag(ridge)^2)W = I."""
 
     X: Array
     ridge: Array
@@ -394,7 +394,7 @@ class Whitened(NamedTuple):
 
 
 def scale_to_whiten(X: Array, ridge: Array | None = None) -> Whitened:
-    """Return scaled columns and what whitens them: the product X W does not depend on units, its accuracy does."""
+    """Return scaled columns and their whitener; the scaling affects only the accuracy of X W, not its value."""
     n, d = X.shape
     ridge = np.zeros(d) if ridge is None else ridge
     scale = units_of(X, ridge)
@@ -403,7 +403,7 @@ def scale_to_whiten(X: Array, ridge: Array | None = None) -> Whitened:
 
 
 def units_of(X: Array, ridge: Array) -> Array:
-    """Return powers of two that bring columns with their ridge to norm about one."""
+    """Return powers of two that scale columns, including their ridge, to norm about one."""
     return power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + ridge**2)))
 
 
@@ -413,22 +413,22 @@ def inverse_or_one(x: Array) -> Array:
 
 
 def power_of_two(x: Array) -> Array:
-    """Return the powers of two next to positive numbers: columns times these are not rounded."""
+    """Return the powers of two nearest to positive numbers; multiplication by them is exact."""
     return np.asarray(np.exp2(np.round(np.log2(x))))
 
 
 def mean_of(values: Array, weights: Array | None) -> Array:
-    """Return sum_i p_i values_i, over the first axis; the plain mean where the shares are None."""
+    """Return sum_i p_i values_i over the first axis; the unweighted mean if the weights are None."""
     return np.asarray(values.mean(axis=0) if weights is None else weights @ values)
 
 
 def weighted_count(mask: npt.NDArray[np.bool_], weights: Array | None) -> float:
-    """Return m times the shares of the points where a mask is true: their number, where all weights are equal."""
+    """Return m times the total weight of the points where a mask is true: their number if all weights are equal."""
     return float(mask.sum() if weights is None else len(mask) * (weights @ mask))
 
 
 def scale_by_sqrt_weights(X: Array, weights: Array | None) -> Array:
-    """Return the rows times s_i = sqrt(m p_i), in whose squares means are weighted; X where the shares are None."""
+    """Return the rows times sqrt(m p_i), so that means of their squares are weighted; X if the weights are None."""
     if weights is None:
         return X
     s = np.sqrt(len(weights) * weights)
@@ -436,12 +436,12 @@ def scale_by_sqrt_weights(X: Array, weights: Array | None) -> Array:
 
 
 def renormalize_weights(weights: Array | None, chosen: npt.NDArray[Any]) -> Array | None:
-    """Return the shares of some points, by a mask or their numbers, of the total of these."""
+    """Return the weights of a subset of the points, given by a mask or indices, normalised to sum 1."""
     return None if weights is None else weights[chosen] / math.fsum(weights[chosen])
 
 
 class Standardized(NamedTuple):
-    """Columns of mean 0 and variance 1, X = (what was given - mean) * unit, each shape (d,) but X (n, d)."""
+    """Standardised columns X = (input - mean) * unit, (n, d), and their means and factors, each (d,)."""
 
     X: Array
     mean: Array
@@ -449,7 +449,7 @@ class Standardized(NamedTuple):
 
 
 def standardize_columns(X: Array) -> Standardized:
-    """Centre the columns and scale them to unit variance; columns constant up to rounding become 0, their unit is 1."""
+    """Return centred columns of unit variance; columns that are constant up to rounding become 0, with unit 1."""
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     centered = np.where(deviation <= rounding_floor(mean, len(X)), 0.0, X - mean)
     unit = inverse_or_one(np.sqrt(np.mean(centered**2, axis=0)))
@@ -457,6 +457,6 @@ def standardize_columns(X: Array) -> Standardized:
 
 
 def momentum(t: float) -> tuple[float, float]:
-    """Return the next term of Nesterov's sequence and the weight of the extrapolation."""
+    """Return the next term of Nesterov's sequence and the extrapolation weight."""
     following = (1 + (1 + 4 * t**2) ** 0.5) / 2
     return following, (t - 1) / following

@@ -1,7 +1,7 @@
-"""What a matrix of points is, however it is stored: its sums, and what rounding may change of them.
+"""Interface of a matrix of points in any storage format: sums over rows, and bounds on their rounding errors.
 
-Nothing outside this folder asks how a table is stored.  A form of storage is one file with one class; what its methods
-give is said here, and there only what is particular to it.
+Code outside this folder does not depend on the storage format.  Each format is one file with one class.  The methods
+are documented here; the classes document only their special properties.
 """
 
 from abc import ABC, abstractmethod
@@ -31,43 +31,43 @@ from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bloc
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.signedinteger[Any]]
 Indexer = Indices | Mask | slice
-LazyFactor = Array | Callable[[], Array]  # a factor of the labels' matrix, or what makes it
+LazyFactor = Array | Callable[[], Array]  # factor of the labels' matrix, or a function that computes it
 Values = TypeVar("Values", bound=npt.NDArray[Any])
 
 
 class Excluded(NamedTuple):
-    """Columns that were set to zero, and how a matrix of directions does without them, see `exclude`."""
+    """Columns that `exclude` set to zero, and the elimination of these columns from a matrix of directions."""
 
     columns: Indices  # (e,)
-    elimination: Any  # (d, d) sparse matrix: the rows of a factor of V for the points without these columns
+    elimination: Any  # (d, d) sparse matrix that maps a factor of V to the factor for points without these columns
 
     def eliminate(self, G: Factor) -> Factor:
-        """Return the factor with which the points have the same products, (d, r), or (d + 1, r) with the offset."""
+        """Return a factor, (d, r) or with offset (d + 1, r), of equal products with X, without the excluded columns."""
         F = self.elimination
         F = F if F.shape[0] == G.shape[0] else scipy.sparse.block_diag([F, 1.0], format="csr")
         return cast(Factor, F @ G)
 
 
 class Points(ABC):
-    """Hold an (n, D) matrix X of points, its columns centred, and sum over its rows."""
+    """Matrix X of points, (n, D), with centred columns, and sums over its rows."""
 
-    in_memory = False  # whether `array` costs nothing
-    is_streamed = False  # whether each sum reads a table again, so that what has n numbers is neither kept nor sent
-    is_local = True  # whether this process can hold it: not where the rows are in the chunks of a dask array
-    weights: Array | None = None  # p_i of the points in all means, (n,), of sum 1; None where all are equal
-    chunklets: Chunklets | None = None  # which points are linked, so that `counted` adds them up
-    rows_read: int = 0  # until now, where each sum reads a table again
+    in_memory = False  # whether `array` needs no computation
+    is_streamed = False  # whether each sum reads the table again; arrays of n numbers are then neither stored nor sent
+    is_local = True  # whether this process can hold the rows; False for the chunks of a dask array
+    weights: Array | None = None  # (n,), normalised weights p_i in all means, with sum 1; None if all are equal
+    chunklets: Chunklets | None = None  # chunklets of constrained points, which `problem_rows` sums
+    rows_read: int = 0  # rows read so far, if each sum reads the table again
 
-    excluded: Excluded | None = None  # which columns were set to zero, see `exclude`
+    excluded: Excluded | None = None  # columns set to zero by `exclude`
 
     @property
     def n_excluded(self) -> int:
-        """How many columns were set to zero, see `exclude`: what is stated is about the points without them."""
+        """Number of columns set to zero by `exclude`; all results refer to the points without them."""
         return 0 if self.excluded is None else len(self.excluded.columns)
 
     @property
     def means(self) -> Array:
-        """What was subtracted from the columns to centre them, in their units, shape (D,); 0 where it is not known."""
+        """Column means that were subtracted, in the units of the columns, shape (D,); 0 if unknown."""
         return np.zeros(self.shape[1])
 
     @property
@@ -78,71 +78,71 @@ class Points(ABC):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def fits(self, copies: float, available: float) -> bool:  # noqa: ARG002  # for what is read by parts
-        """Whether so many copies of it as an array take no more than so many bytes, where it can be held at all."""
+    def fits(self, copies: float, available: float) -> bool:  # noqa: ARG002  # used by streamed points
+        """Return whether the given number of dense copies fits in the available bytes; always True in memory."""
         return True
 
     @abstractmethod
     def row_blocks(self) -> Iterator[Array]:
-        """Yield the rows, a block at a time; what is not said otherwise below is computed from them."""
+        """Yield the rows in blocks; by default, all other results are computed from these blocks."""
 
-    # Other forms of it
+    # Transformations
 
     @abstractmethod
     def array(self) -> Array:
-        """Return the matrix as an array: where it is one it is not copied, elsewhere it has to fit in memory."""
+        """Return the matrix as an array, not copied if it is stored as one; otherwise it has to fit in memory."""
 
     def by_rows(self) -> "Points":
-        """Return it in the form in which products with a dense matrix are quick."""
+        """Return the points in the format with fast products with dense matrices."""
         return self
 
     @abstractmethod
     def in_columns(self) -> "ColumnPoints":
-        """Return it in a form of which columns can be chosen."""
+        """Return the points in a format that supports column selection."""
 
     @abstractmethod
     def scaled(self, factors: Array) -> Self:
-        """Return the columns times factors, shape (D,)."""
+        """Return the points with columns multiplied by factors, shape (D,)."""
 
     def with_excluded(self, excluded: Excluded | None) -> Self:
-        """Return it with the mark that these columns, which are zero, were excluded."""
+        """Return the points with a record of the excluded columns, which are already zero."""
         self.excluded = excluded
         return self
 
     @abstractmethod
     def with_offset(self) -> Self:
-        """Return it with a last column of ones."""
+        """Return the points with an additional last column of ones."""
 
     @abstractmethod
     def in_basis(self, basis: Array) -> "Points":
-        """Return the matrix times a basis, shape (D, r)."""
+        """Return the matrix multiplied by a basis, shape (D, r)."""
 
     @property
     def counts(self) -> Array | None:
-        """n times the shares of the points, shape (n,); None where all are equal."""
+        """Normalised weights times n, shape (n,); None if all are equal."""
         return None if self.weights is None else len(self) * self.weights
 
     @property
     def row_counts(self) -> Array | None:
-        """What the points, or the groups of linked ones, are multiplied by in `counted`; None where all are 1."""
+        """Factors of the points, or of the chunklets, in `problem_rows`; None if all are 1."""
         return self.counts
 
     def weighted_rows(self) -> "Points":
-        """Return the points times roots of their counts, with equal shares: means of their squares are weighted."""
+        """Return the points times roots of their counts, with equal weights: means of squares are weighted means."""
         return self
 
     def problem_rows(self) -> "Points":
-        """Return the points times their counts, linked ones as a signed sum, with equal shares: for means of norms."""
+        """Return the rows for means of norms, with equal weights: points times counts, signed sums over chunklets."""
         return self
 
     # Sums over rows, with equal weights
 
     def stack_products(self, function: Callable[..., Array], U: Factor, *aligned: Array) -> Array:
-        """Return ``function(block, *aligned)`` of the blocks of rows of X U, one below the other."""
+        """Return ``function(block, *aligned)`` of the row blocks of X U, stacked."""
         return stack_blocks((products(block, U) for block in self.row_blocks()), len(self), function, *aligned)
 
     def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
-        """Return the sums of the tuples ``function(block, *aligned)`` of the blocks of rows of X U."""
+        """Return the sums of the tuples ``function(block, *aligned)`` over the row blocks of X U."""
         return add_blocks((products(block, U) for block in self.row_blocks()), function, *aligned)
 
     def __matmul__(self, U: Factor) -> Array:
@@ -150,12 +150,12 @@ class Points(ABC):
         return stack_blocks(self.row_blocks(), len(self), lambda block: np.asarray(block @ U))
 
     def rmatvec(self, Y: Array) -> Array:
-        """Return X'Y/n for Y with an entry or a row for each row, shape (D,) or (D, k)."""
+        """Return X'Y/n for Y of shape (n,) or (n, k), shape (D,) or (D, k)."""
         (total,) = add_blocks(self.row_blocks(), products_of_rows, Y)
         return np.asarray(total / len(self))
 
     def quadratic_forms(self, U: Factor) -> Array:
-        """Return q_i = x_i'UU'x_i, shape (n,), without a matrix of n rows and columns."""
+        """Return q_i = x_i'UU'x_i, shape (n,), without forming an (n, n) matrix."""
         return self.stack_products(squared_norms, U)
 
     def mean_sqrt_and_mean(self, U: Factor) -> tuple[float, float]:
@@ -178,37 +178,37 @@ class Points(ABC):
         return self.weighted_gram(np.ones(len(self)))
 
     def mean_squares(self) -> Array:
-        """Return the means of the squared entries of the columns, weighted where points have shares, shape (D,)."""
+        """Return the (weighted) means of the squared entries of the columns, shape (D,)."""
         (total,) = add_blocks(self.row_blocks(), lambda block: (np.sum(block**2, axis=0),))
         return np.asarray(total / len(self))
 
     def zero_rows(self) -> Mask:
-        """Return which rows are zero, shape (n,): they count in the means and nowhere else."""
+        """Return the mask of zero rows, shape (n,): they contribute only to the number of rows in means."""
         return stack_blocks(self.row_blocks(), len(self), lambda block: ~block.any(axis=1))
 
     def used_columns(self) -> Mask:
-        """Return which columns have an entry that is not zero, shape (D,)."""
+        """Return the mask of columns with a nonzero entry, shape (D,)."""
         return np.asarray(np.any([block.any(axis=0) for block in self.row_blocks()], axis=0))
 
     def any(self) -> bool:
-        """Whether any entry is not zero."""
+        """Return whether any entry is nonzero."""
         return bool(self.used_columns().any())
 
     def labels_factor(self, U: Factor) -> LazyFactor:
-        """Return the rows of X U at unit norm, with Y = FF' optimal for V = UU' (appendix C.2), or what makes them."""
+        """Return F, or a function that computes it: the unit rows of X U; Y = FF' is optimal for V = UU' (App. C.2)."""
         return unit_rows(self @ order_columns(U, rtol=1e-16))
 
     @property
     def accumulation_length(self) -> int:
-        """How many terms the sums over all rows have in a row: they are made by blocks."""
+        """Number of successive additions in a sum over all rows, which is computed in blocks."""
         return min(len(self), BLOCK_ROWS) + len(self) // BLOCK_ROWS
 
     def mean_of(self, values: Array) -> Array:
-        """Return the mean of values of the points over the first axis, weighted where points have shares."""
+        """Return the (weighted) mean of the points' values over the first axis."""
         return mean_of(values, self.weights)
 
     def weighted_sums(self, U: Array, floors: Array) -> "WeightedSums":
-        """Return what a pass over all rows gives at a factor, for u = 1/sqrt(max(q, floor)) at several floors."""
+        """Return the sums of one pass over all rows for a factor, with u = 1/sqrt(max(q, floor)) for several floors."""
         q, zero = self.quadratic_forms(U), self.zero_rows()
         grams, inverse_sums = [], []
         for floor in floors:
@@ -219,34 +219,34 @@ class Points(ABC):
         return WeightedSums(np.stack(grams), np.array(inverse_sums), float(np.sum(np.sqrt(q))), float(np.sum(q)))
 
     def take(self, indices: Indices) -> Array:
-        """Return the rows chosen, in increasing order, as an array."""
+        """Return the rows at increasing indices as an array."""
         return self.in_columns().rows(indices).array()
 
-    # Sums with their error, for the exactly centred data
+    # Sums with error bounds, for the exactly centred data
 
     def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
-        """Return n times a lower bound of the mean of sqrt(q_i), and n times an upper bound of that of q_i.
+        """Return n times a lower bound on the mean of sqrt(q_i), and n times an upper bound on the mean of q_i.
 
-        What `accumulation_length` additions round is not in it.
+        The rounding errors of `accumulation_length` additions are not included.
         """
         counts = () if self.counts is None else (self.counts,)
         sqrt_sum, total = add_blocks(self.row_blocks(), partial(block_sum_bounds, factor), *counts)
         return sqrt_sum, total
 
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
-        """Return an upper bound of the mean of (target_i - x_i'v)^2, but for what `accumulation_length` additions round."""
+        """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
         norms = stack_blocks(self.row_blocks(), len(self), partial(row_norms, units=direction.units))
         return float(self.mean_of(residual_bounds(self @ direction.v, norms, target, direction)))
 
     def column_scales(self) -> Array:
-        """Return powers of two, shape (D,), that bring the columns to norm about one."""
+        """Return powers of two, shape (D,), that scale the columns to norm about one."""
         return power_of_two(inverse_or_one(np.sqrt(self.mean_squares())))
 
 
 class WeightedSums(NamedTuple):
-    """Sums over rows, for u = 1/sqrt(max(q, floor)) at several floors: X'Diag(u)X and 1/u; and of sqrt(q), and q.
+    """Sums over rows: X'Diag(u)X and 1/u for u = 1/sqrt(max(q, floor)) and several floors, sqrt(q), and q.
 
-    Rows of zeros have 1/u = 0: X'Diag(u)X does not depend on their u.
+    Zero rows count as 1/u = 0, because X'Diag(u)X does not depend on their u.
     """
 
     grams: Array
@@ -256,22 +256,22 @@ class WeightedSums(NamedTuple):
 
 
 class ColumnPoints(Points):
-    """Points in memory, of which columns can be chosen, and which have products of pairs of columns."""
+    """Points in memory that support column selection and products of pairs of columns."""
 
     @abstractmethod
     def columns(self, indexer: Indexer) -> Self:
-        """Return some of the columns."""
+        """Return a subset of the columns."""
 
     def dense_columns(self, indexer: Indexer) -> Array:
         return self.columns(indexer).array()
 
     @abstractmethod
     def rows(self, indexer: Indexer) -> Self:
-        """Return some of the rows."""
+        """Return a subset of the rows."""
 
     @abstractmethod
     def hstack(self, F: Array) -> "ColumnPoints":
-        """Return it with the columns of an array to the right."""
+        """Return the points with the columns of an array appended."""
 
     @abstractmethod
     def squares(self) -> "ColumnPoints":
@@ -291,21 +291,21 @@ class ColumnPoints(Points):
 
     @abstractmethod
     def mean_abs(self) -> Array:
-        """Return the means of the absolute values of the columns' entries, shape (D,)."""
+        """Return the column means of the absolute values of the entries, shape (D,)."""
 
     @abstractmethod
     def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:
-        """Return a bound on the sums of the absolute values of what is added in sum_i weights_i x_ij^2.
+        """Return bounds on the sums of the absolute values of the terms added in sum_i weights_i x_ij^2.
 
-        Given are these sums of the columns chosen, and the sum of the weights.
+        `squares` are these sums for the indexed columns, and `weight` is the sum of the weights.
         """
 
 
-# Of rows that come a block at a time; the functions of a block are importable by the workers of a cluster
+# Functions of blocks of rows, which the workers of a cluster can import
 
 
 def zip_aligned(blocks: Iterable[Array], aligned: tuple[Array, ...]) -> Iterator[tuple[Array, ...]]:
-    """Yield each block of rows with the entries, for its rows, of arrays that have one for each row."""
+    """Yield each block of rows with the corresponding entries of arrays aligned with the rows."""
     start = 0
     for block in blocks:
         yield block, *(values[start : start + len(block)] for values in aligned)
@@ -313,7 +313,7 @@ def zip_aligned(blocks: Iterable[Array], aligned: tuple[Array, ...]) -> Iterator
 
 
 def stack_blocks(blocks: Iterable[Array], n: int, function: Callable[..., Values], *aligned: Array) -> Values:
-    """Return ``function(block, *aligned)`` of all blocks, of n rows, one below the other."""
+    """Return ``function(block, *aligned)`` of all blocks, of n rows in total, stacked."""
     stacked, start = np.empty(0), 0
     for given in zip_aligned(blocks, aligned):
         found = function(*given)
@@ -325,7 +325,7 @@ def stack_blocks(blocks: Iterable[Array], n: int, function: Callable[..., Values
 
 
 def add_blocks(blocks: Iterable[Array], function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-    """Return the sums of the tuples ``function(block, *aligned)`` of all blocks; there is at least one."""
+    """Return the sums of the tuples ``function(block, *aligned)`` over all blocks, at least one."""
     sums: list[Any] = []
     for given in zip_aligned(blocks, aligned):
         found = function(*given)
@@ -340,18 +340,18 @@ def squared_norms(block: Array) -> Array:
 
 
 def are_zero(used: npt.NDArray[np.bool_], block: Array) -> npt.NDArray[np.bool_]:
-    """Return which rows are zero in the columns in use."""
+    """Return the mask of rows that are zero in the used columns."""
     return np.asarray(~block[:, used].any(axis=1))
 
 
 def norms_and_squares(block: Array) -> tuple[float, float]:
-    """Return the sums of the norms of the rows, and of their squares."""
+    """Return the sum of the norms of the rows, and the sum of their squares."""
     squares = squared_norms(block)
     return float(np.sqrt(squares).sum()), float(squares.sum())
 
 
 def squares_and_sum(block: Array) -> tuple[Array, Array]:
-    """Return the sums of x_i x_i' and of x_i."""
+    """Return the sum of x_i x_i' and the sum of x_i."""
     return block.T @ block, block.sum(axis=0)
 
 
@@ -369,6 +369,6 @@ def sqrt_sum_and_gradient(U: Array, block: Array) -> tuple[float, Array]:
     """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U."""
     XU = times(block, U)
     roots = np.sqrt(row_products(XU, XU))
-    # At x_i'U = 0 the root has no gradient; 0 is in the limit of its subgradients along symmetric directions.
+    # At x_i'U = 0 the norm is not differentiable in U; 0 is one of its subgradients.
     XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
     return float(roots.sum()), times(block.T, XU)

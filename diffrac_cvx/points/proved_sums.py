@@ -1,8 +1,8 @@
-"""Products of rows with a factor or a direction, and what rounding and centring may change of them.
+"""Bounds on sums over rows of products with a factor or a direction, including all rounding errors.
 
-A product with a row is off by the rounding of a sum of as many terms as there are columns, and the centring of X by
-that of the means: both are bounded by the norm of the row, columns in units that make them comparable, times that of
-the factor.
+The errors of a product with a row are the rounding of a sum with one term per column, and the error of the centring of
+X, which is that of the means.  Both are bounded by the norm of the row, with columns in comparable units, times the
+norm of the factor.
 """
 
 from typing import NamedTuple
@@ -16,25 +16,25 @@ from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
 
 
 class RoundedFactor(NamedTuple):
-    """A factor of V in the user's units, and what the rounding of its products with rows depends on."""
+    """Factor of V in the user's units, and the quantities that determine the rounding errors of its products."""
 
-    features: Factor  # its rows of the features, (d, r)
-    offset: Array  # that of the offset, (r,)
-    units: Array  # of the columns, (d,), that make them comparable
-    norm: float  # of the factor in these units
+    features: Factor  # (d, r), rows of the features
+    offset: Array  # (r,), row of the offset
+    units: Array  # (d,), factors that make the columns comparable
+    norm: float  # norm of the factor in these units
     n: int  # number of points
 
     def errors(self, norms: Array) -> Array:
-        """Return what products with rows of these norms may be off, in the Euclidean norm."""
+        """Return bounds on the Euclidean norms of the errors of products with rows of these norms."""
         d, r = self.features.shape
         centering = 4.0 * sum_error(self.n) * self.norm * len(self.units) ** 0.5
         return np.asarray(sum_error(d + r + 8) * (norms + 1.0) * self.norm + centering)
 
 
 class RoundedDirection(NamedTuple):
-    """A direction v, the units of the columns, its norm in them, the number of points, and how targets are rounded.
+    """Direction v, the units of the columns, its norm in these units, and the number of points.
 
-    Targets are off by so many roundings of numbers of size one.
+    The error of a target is at most `target_roundings` roundings of a number of size one.
     """
 
     v: Array
@@ -45,12 +45,12 @@ class RoundedDirection(NamedTuple):
 
 
 def row_norms(X: Array, units: Array) -> Array:
-    """Return the norms of rows, columns times units."""
+    """Return the norms of rows whose columns are multiplied by the units."""
     return np.asarray(np.sqrt(np.sum((X * units) ** 2, axis=1)))
 
 
 def row_bounds(XG: Array, norms: Array, factor: RoundedFactor) -> tuple[Array, Array]:
-    """Return lower bounds of sqrt(q_i) and upper bounds of q_i, from products with the features, and the norms."""
+    """Return lower bounds on sqrt(q_i) and upper bounds on q_i from products with the features and row norms."""
     r = factor.features.shape[1]
     length = np.sqrt(np.sum((XG + factor.offset) ** 2, axis=1))
     off = factor.errors(norms)
@@ -59,7 +59,7 @@ def row_bounds(XG: Array, norms: Array, factor: RoundedFactor) -> tuple[Array, A
 
 
 def block_sum_bounds(factor: RoundedFactor, block: Array, counts: Array | float = 1.0) -> tuple[float, float]:
-    """Return a lower bound of the sum of sqrt(q), and an upper bound of that of q, over rows that may have counts."""
+    """Return a lower bound on the sum of sqrt(q_i) and an upper bound on that of q_i over rows with optional counts."""
     roots, q_upper = row_bounds(np.asarray(block @ factor.features), row_norms(block, factor.units), factor)
     return float(np.sum(roots * counts)), float(np.sum(q_upper * counts))
 
@@ -67,9 +67,9 @@ def block_sum_bounds(factor: RoundedFactor, block: Array, counts: Array | float 
 def chunklet_sum_bounds(
     XG: Array, norms: Array, factor: RoundedFactor, counts: Array, chunklets: Chunklets
 ) -> tuple[float, float]:
-    """Return the bounds of `block_sum_bounds` where linked points are one row: the root is that of their signed sum.
+    """Return the bounds of `block_sum_bounds` with one row per chunklet: the norm of its signed sum replaces sqrt(q_i).
 
-    A sum of k rows is off by what they are, and by sum_error(k) times their lengths.
+    The error of a sum of k rows is at most the sum of their errors, plus sum_error(k) times their lengths.
     """
     r, k = factor.features.shape[1], chunklets.max_size
     q_upper = row_bounds(XG, norms, factor)[1]
@@ -83,7 +83,7 @@ def chunklet_sum_bounds(
 
 
 def residual_bounds(products: Array, norms: Array, target: Array, direction: RoundedDirection) -> Array:
-    """Return upper bounds of (target_i - x_i'v)^2, shape (n,), from the products x_i'v and the norms of the rows."""
+    """Return upper bounds on (target_i - x_i'v)^2, shape (n,), from the products x_i'v and the norms of the rows."""
     d = len(direction.v)
     off = (sum_error(d + 16) * norms + 4.0 * sum_error(direction.n) * d**0.5) * direction.norm
     residual = np.abs(target - products)
@@ -91,6 +91,6 @@ def residual_bounds(products: Array, norms: Array, target: Array, direction: Rou
 
 
 def block_residual_bound(direction: RoundedDirection, block: Array, target: Array) -> tuple[float]:
-    """Return the sum of `misfits` of rows."""
+    """Return the sum of `residual_bounds` over the rows of a block."""
     found = residual_bounds(block @ direction.v, row_norms(block, direction.units), target, direction)
     return (float(np.sum(found)),)

@@ -1,4 +1,4 @@
-"""Numbers that leave the range of double precision: how libraries say so, and how this package does."""
+"""Overflow of double precision: detection in errors of libraries, and the error that this package raises."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,14 +8,14 @@ import numpy as np
 from diffrac_cvx.errors import DataError
 
 OUT_OF_RANGE = (
-    "numbers leave the range of double precision on the way: bring the columns of X, the penalties and V nearer to 1"
+    "the computation left the range of double precision. Rescale the columns of X, the penalties and V towards 1."
 )
 
 
 def is_out_of_range(error: Exception) -> bool:
-    """Whether an error of a library says that a number became infinite, or was none."""
+    """Return whether a library error reports an infinite number or NaN."""
     if isinstance(error, np.linalg.LinAlgError):
-        return "dimension" not in str(error)  # a matrix of another shape is an error of whoever calls
+        return "dimension" not in str(error)  # a wrong shape is an error of the caller
     if isinstance(error, OverflowError | FloatingPointError):
         return True
     return type(error) is ValueError and "infs or NaNs" in str(error)  # from scipy.linalg
@@ -23,7 +23,7 @@ def is_out_of_range(error: Exception) -> bool:
 
 @contextmanager
 def in_range() -> Iterator[None]:
-    """Say in words where numbers leave the range of double precision inside."""
+    """Raise DataError if a number leaves the range of double precision in this context."""
     try:
         yield
     except (ArithmeticError, ValueError) as error:

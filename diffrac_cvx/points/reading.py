@@ -1,4 +1,4 @@
-"""From what users pass to points: checked, centred, with the weights they have."""
+"""Conversion of user input to points: validated, centred and weighted."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,19 +37,19 @@ from diffrac_cvx.points.streamed import StreamedRows, checksum_block, uncentered
 
 
 class Sample(NamedTuple):
-    """Points of positive weight, and all points."""
+    """Points of positive weight, all points, and their weights."""
 
-    X: Points  # (m, d), centred by their weighted mean, with their shares and constraints
-    X_all: Points  # (n, d), those of weight 0 too
-    weights: PointWeights | None  # of all points
+    X: Points  # (m, d), centred by their weighted mean, with normalised weights and chunklets
+    X_all: Points  # (n, d), including those of weight 0
+    weights: PointWeights | None  # weights of all points
 
     @property
     def n_all(self) -> int:
-        """How many points there are with those of weight 0."""
+        """Number of points, including those of weight 0."""
         return len(self.X_all)
 
     def with_weight(self, values: ArrayT) -> ArrayT:
-        """Return the values of the points of positive weight, from those of all."""
+        """Return the values of the points of positive weight, given those of all points."""
         return rows_with_weight(values, self.weights)
 
 
@@ -63,10 +63,10 @@ def read_points(
     warn: bool = False,
     depth: int = 4,
 ) -> Sample:
-    """Return the points of positive weight of a table, checked and centred.
+    """Return the points of positive weight of a table, validated and centred.
 
-    With weights or constraints it is an array; a sparse matrix or a dask array with constraints is made one.  Any other table is
-    read by `as_points`: by rows where its n points of d features ``are_many``, else by columns, if so asked.
+    With weights or constraints they are stored as an array, to which sparse matrices and dask arrays with constraints
+    are converted.  Any other table is read by `as_points`: by rows if ``are_many(n, d)``, else by columns on request.
     """
     weights = weights_for(X, sample_weight)
     if weights is None and constraints is None:
@@ -88,16 +88,16 @@ def as_points(
     warn: bool = True,
     depth: int = 4,
 ) -> Points:
-    """Return data, checked and centred: an array as a copy, others as `StreamedRows` or, sparse, as `SparseColumns`.
+    """Return validated, centred data: arrays as a copy, others as `StreamedRows` or, if sparse, as `SparseColumns`.
 
-    X is an (n, d) array, memory map, sparse matrix or dask array, or what this function returned.  With `by_rows` an
-    array or a memory map is read by parts too, and not copied; with `by_columns` a sparse matrix is kept by columns.
-    Constant columns are warned of at the user's line, ``depth`` calls up.
+    X is an (n, d) array, memory map, sparse matrix, dask array, or a result of this function.  With `by_rows`, arrays
+    and memory maps are streamed too, without a copy; with `by_columns`, a sparse matrix is stored by columns.  Warnings
+    about constant columns point at the user's line, ``depth`` calls up.
     """
     if isinstance(X, SparseColumns) and not by_columns:
         return rows_of(X, X.used_columns().astype(np.float64))
     is_unweighted = isinstance(X, DensePoints) and X.weights is None and X.chunklets is None
-    if is_unweighted and by_rows:  # its array is read as a table of many rows
+    if is_unweighted and by_rows:  # stream its array
         X, warn = X.array(), False
     if isinstance(X, Points):
         return X
@@ -111,7 +111,7 @@ def as_points(
 
 
 def gram_of_products(X: Points, G: Factor) -> Array:
-    """Return (X G)'(X G)/n, shape (r, r), without X G as a whole where X is read by parts."""
+    """Return (X G)'(X G)/n, shape (r, r), without forming X G if X is streamed."""
     if X.is_streamed:
         return np.asarray(G.T @ X.second_moment() @ G)
     XG = X @ G
@@ -119,13 +119,13 @@ def gram_of_products(X: Points, G: Factor) -> Array:
 
 
 def rank_of(X: Points) -> int:
-    """Return the numerical rank of X, centred."""
+    """Return the numerical rank of centred points X."""
     if X.in_memory:
         table = X.array()
         n, d = X.shape
         if (
             min(n, d) > LARGE_SIZE // 2
-        ):  # where there is no doubt, a Gram matrix says so: n points have n - 1 differences
+        ):  # a well-conditioned Gram matrix certifies full rank; n points have n - 1 differences
             rows = table[1:] - table[0] if n <= d else table
             if whitener_of_gram(times(rows, rows.T) if n <= d else times(rows.T, rows)) is not None:
                 return int(min(n - 1, d))
@@ -134,11 +134,11 @@ def rank_of(X: Points) -> int:
     return int(np.sum(values > max(len(X), len(values)) * EPS * max(values[-1], 0.0)))
 
 
-# Tables that are read by parts
+# Streamed tables
 
 
 class Summary(NamedTuple):
-    """The smallest and largest entries of columns, their sums, and what the table was: marks of its blocks or chunk."""
+    """Column minima, maxima and sums, checksums of the blocks or of the chunk, and the entries that are not finite."""
 
     smallest: Array
     largest: Array
@@ -146,7 +146,7 @@ class Summary(NamedTuple):
     checksums: Any
     nonfinite: list[
         tuple[int, int, float, int]
-    ]  # row, column and value of a block's first entry not finite; and how many
+    ]  # of each block: row, column and value of the first entry that is not finite, and their number
 
 
 def part_summary(part: StreamedRows) -> Summary:
@@ -170,10 +170,10 @@ def chunk_summary(part: StreamedRows) -> Summary:
 
 
 def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4) -> StreamedRows:
-    """Return a table of many rows, checked and centred as by `as_data`; it is read twice.
+    """Return a table as streamed rows, validated and centred as by `as_data`, in two passes.
 
-    A numeric array is not copied, whatever its type; a sparse matrix is brought to rows, without duplicates.  What is
-    read later is compared with what was read first.
+    A numeric array of any type is not copied; a sparse matrix is converted to CSR, without duplicates.  Checksums of
+    the first pass are compared with those of later passes.
     """
     if is_chunked(X):
         table: Any = as_chunks(X)
@@ -182,7 +182,7 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     else:
         table = as_table(X)
         if isinstance(X, np.memmap) and table.dtype == X.dtype:
-            table = X  # which knows its file
+            table = X  # the memory map knows its file
     n = table.shape[0]
     require_two_points(n)
     rows = uncentered(table, threads)
@@ -207,32 +207,32 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
         )
     gram, residual_mean = (found / n for found in rows.add(StreamedRows.centered_blocks, squares_and_sum))
     gram = gram - np.outer(residual_mean, residual_mean)
-    # What is left is mostly the rounding of the mean; where it cannot be seen, it is not subtracted again.
+    # The residual mean is mostly the rounding error of the mean; it is not subtracted if it is negligible.
     residual_mean = np.where(np.abs(residual_mean) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, residual_mean)
     constant = smallest == largest
     warn_constant(np.sqrt(np.diag(gram)) <= rounding_floor(rows.mean + residual_mean, n), warn, depth + 1)
     return replace(rows, residual_mean=residual_mean, units=np.where(constant, 0.0, 1.0), gram=gram)
 
 
-# Tables as they are
+# Uncentred tables
 
 
 def stored_factor(F: Any) -> FactorTable | None:
-    """Return a factor that is in the chunks of a dask array as what reads it by parts; None elsewhere."""
+    """Return a streamed factor if F is a dask array; otherwise None."""
     return StoredFactor(as_rows(F, warn=False)) if is_chunked(F) else None
 
 
 def table_array(X: Any) -> Array:
-    """Return a table as an array of doubles, where it fits in memory."""
+    """Return a table as an array of doubles; raise ResourceError if it does not fit in memory."""
     n, d = X.shape
-    require_memory(8.0 * 2 * n * d, f"a table of {n} points and {d} features", "take two clusters, or fewer points")
+    require_memory(8.0 * 2 * n * d, f"a table of {n} points and {d} features", "use two clusters or fewer points")
     if is_chunked(X):
         return uncentered(as_rows(X, warn=False).table).array()
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
 def table_times(X: Any, W: Array) -> Array:
-    """Return X W of a table that may be read by parts, shape (n,) or (n, k)."""
+    """Return X W, shape (n,) or (n, k), for a table that may be streamed."""
     if is_chunked(X):
         return uncentered(as_chunks(X)) @ W
     if isinstance(X, np.memmap):

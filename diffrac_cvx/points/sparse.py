@@ -1,4 +1,4 @@
-"""Sparse tables of many columns: centred and scaled without being made dense, as a sparse matrix plus a row."""
+"""Sparse tables with many columns, centred and scaled without becoming dense: a sparse matrix plus a constant row."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -26,18 +26,18 @@ from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, LazyFactor
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, residual_bounds, row_bounds
 from diffrac_cvx.points.streamed import StreamedRows
 
-PAIRS_PER_BLOCK = 4000  # of columns that are multiplied at a time
+PAIRS_PER_BLOCK = 4000  # pairs of columns that are multiplied at a time
 
 
 class SparseColumns(ColumnPoints):
-    """The (n, d) matrix S + 1 r': a sparse matrix, and a row that is added to each of its rows.
+    """Matrix S + 1 r', (n, d): a sparse matrix S, and a row r that is added to each of its rows.
 
-    Centred columns, their powers, and columns of constants have this form.  S is kept by columns; `mean` is what was
-    subtracted from the user's columns, -r by default.
+    Centred columns, their powers, and constant columns have this form.  S is stored by columns; `mean` contains the
+    means subtracted from the user's columns, by default -r.
     """
 
     def __init__(self, S: Sparse, r: Array, mean: Array | None = None) -> None:
-        self.S: Any = scipy.sparse.csc_array(S)  # SciPy's types of what is chosen of it are too narrow
+        self.S: Any = scipy.sparse.csc_array(S)  # SciPy's types for indexing are too narrow
         self.r, self.mean = r, -r if mean is None else mean
 
     @property
@@ -54,10 +54,10 @@ class SparseColumns(ColumnPoints):
 
     @property
     def row_at_entries(self) -> Array:
-        """The row at each entry that is stored."""
+        """Value of the row r at each stored entry."""
         return np.asarray(self.r[np.repeat(np.arange(self.shape[1]), np.diff(self.S.indptr))])
 
-    # Other forms of it
+    # Transformations
 
     def array(self) -> Array:
         return np.asarray(self.S.toarray() + self.r)
@@ -72,7 +72,7 @@ class SparseColumns(ColumnPoints):
         return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors, self.mean * factors)
 
     def with_offset(self) -> Self:
-        """Return it with a last column of ones, which takes no memory."""
+        """Return the points with an additional last column of ones, which needs no memory."""
         S = scipy.sparse.hstack([self.S, scipy.sparse.csc_array((len(self), 1))], format="csc")
         return type(self)(S, np.append(self.r, 1.0))
 
@@ -86,7 +86,7 @@ class SparseColumns(ColumnPoints):
         return type(self)(self.sparse_rows[indexer], self.r)
 
     def hstack(self, F: Array) -> Self:
-        """Return it with the columns of an array to the right; constant ones take no memory."""
+        """Return the points with the columns of an array appended; constant columns need no memory."""
         constant = np.ptp(F, axis=0) == 0.0 if F.shape[1] else np.zeros(0, dtype=bool)
         S = scipy.sparse.hstack([self.S, scipy.sparse.csc_array(np.where(constant, 0.0, F))], format="csc")
         return type(self)(S, np.append(self.r, np.where(constant, F[0], 0.0)))
@@ -107,13 +107,13 @@ class SparseColumns(ColumnPoints):
         return np.asarray(self.S.T @ Y + np.multiply.outer(self.r, Y.sum(axis=0))) / len(self)
 
     def quadratic_forms(self, U: Factor) -> Array:
-        """Return q_i = x_i'UU'x_i; of a sparse factor the products are sparse too, but for one row."""
+        """Return q_i = x_i'UU'x_i; for a sparse factor, the products are sparse plus one constant row."""
         if not is_sparse(U):
             return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in self.sparse_blocks())])
         return np.maximum(self.times_sparse(U).squares() @ np.ones(U.shape[1]), 0.0)
 
     def times_sparse(self, U: Factor, offset: Array | float = 0.0) -> "SparseColumns":
-        """Return X U plus an offset (r,) in each row, for a sparse factor."""
+        """Return X U plus an offset, (r,), in each row for a sparse factor."""
         return SparseColumns(self.S @ U, self.r @ U + offset)
 
     def row_blocks(self) -> Iterator[Array]:
@@ -129,7 +129,7 @@ class SparseColumns(ColumnPoints):
         return self.gram(u) / len(self)
 
     def mean_squares(self) -> Array:
-        """Return the means of the squared entries, as a sum of positive numbers."""
+        """Return the means of the squared entries, without cancellation."""
         return self.mean_of_entries(np.square)
 
     def mean_abs(self) -> Array:
@@ -145,7 +145,7 @@ class SparseColumns(ColumnPoints):
         at, values, stored = self.row_at_entries, self.S.copy(), self.S.copy()
         values.data = (self.S.data + at != 0.0).astype(np.float64)
         stored.data = (at != 0.0).astype(np.float64)
-        missing = stored.sum(axis=1) < np.count_nonzero(self.r)  # an entry that is not stored is that of the row
+        missing = stored.sum(axis=1) < np.count_nonzero(self.r)  # entries that are not stored equal those of r
         return np.asarray(~(missing | (values.sum(axis=1) > 0.0)))
 
     def used_columns(self) -> Mask:
@@ -178,14 +178,14 @@ class SparseColumns(ColumnPoints):
             parts.append(found + self.r[second] * (sums[first] + weights.sum() * self.r[first]))
         return np.concatenate(parts)
 
-    # Sums with their error
+    # Sums with error bounds
 
     def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:
-        """Return the bound for a sparse matrix and its row, multiplied out: (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2."""
+        """Return the bound for the expanded square of S + 1 r': (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2."""
         return np.asarray(2.0 * squares + 8.0 * weight * self.r[indexer] ** 2)
 
     def row_norms(self, units: Array) -> Array:
-        """Return upper bounds of the norms of the rows, columns times units: of their sparse part and the row."""
+        """Return upper bounds on |s| + |r|, the norms of the sparse rows plus that of r, columns times units."""
         squares = np.maximum(self.squares() @ units**2, 0.0)
         return np.asarray(np.sqrt(squares) + 3.0 * np.linalg.norm(self.r * units))  # |s| + |r| <= |s + r| + 2 |r|
 
@@ -202,11 +202,10 @@ class SparseColumns(ColumnPoints):
         return sqrt_sum, total
 
     def quadratic_form_bounds(self, factor: RoundedFactor) -> tuple[Array, Array]:
-        """Return lower and upper bounds of q_i, for a sparse factor, without a dense product.
+        """Return lower and upper bounds on q_i for a sparse factor, without a dense product.
 
-        The rows of X G are a sparse matrix and one row r: q_i is the sum of (s + r)^2 - r^2 over the entries of the
-        former, plus |r|^2, and is off by rounding in proportion to |s + r|^2 + 2 |r|^2, beside what the products
-        themselves are.
+        X G is a sparse matrix plus one row r: q_i is the sum of (s + r)^2 - r^2 over the stored entries, plus |r|^2.
+        Its rounding error is proportional to |s + r|^2 + 2 |r|^2, in addition to the errors of the products themselves.
         """
         r = factor.features.shape[1]
         XG = self.times_sparse(factor.features, factor.offset)
@@ -221,7 +220,7 @@ class SparseColumns(ColumnPoints):
 
 
 def is_constant(table: Any) -> Mask:
-    """Return which columns of a sparse matrix, by columns, hold one value alone, stored or not."""
+    """Return the mask of columns of a CSC matrix with a single distinct value, counting zeros that are not stored."""
     n, d = table.shape
     counts = np.diff(table.indptr)
     columns, high = np.repeat(np.arange(d), counts), np.where(counts < n, 0.0, -np.inf)
@@ -232,7 +231,7 @@ def is_constant(table: Any) -> Mask:
 
 
 def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseColumns:
-    """Return a sparse matrix, checked and centred as by `as_data`; it is not made dense."""
+    """Return a sparse matrix, validated and centred as by `as_data`, without making it dense."""
     table = scipy.sparse.csc_array(as_sparse_table(X), dtype=np.float64)
     n, d = table.shape
     require_two_points(n)
@@ -250,8 +249,8 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
     residual_mean = np.zeros(d)
     np.add.at(residual_mean, columns, table.data - mean[columns])
     residual_mean = (residual_mean - (n - counts) * mean) / n
-    # A column without zeros may be far from them: it is centred itself.  The mean of any other is at most n**0.5 times
-    # its standard deviation, so that little is lost where a row is added.
+    # A column without zeros may be far from zero, so its entries are centred directly.  The mean of any other column is
+    # at most n**0.5 times its standard deviation, so that adding a row loses little accuracy.
     full = counts == n
     at = full[columns]
     table.data[at] = (table.data[at] - mean[columns[at]]) - residual_mean[columns[at]]
@@ -269,9 +268,9 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
 
 
 def rows_of(X: SparseColumns, units: Array) -> StreamedRows:
-    """Return sparse columns as rows that are read by parts, with their second moments.
+    """Return sparse columns as streamed rows with their second moments.
 
-    These are summed by blocks of rows, for the rounding of sparse products is not that which `StreamedRows` counts on.
+    The moments are summed over blocks of rows, because `StreamedRows` does not account for rounding in sparse products.
     """
     rows = StreamedRows(X.sparse_rows, mean=-X.r, residual_mean=np.zeros(X.shape[1]), units=units)
     return replace(rows, gram=replace(rows, units=np.ones(X.shape[1])).second_moment())

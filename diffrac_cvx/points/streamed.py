@@ -1,4 +1,4 @@
-"""Many rows: a table as it is, centred and scaled block by block when it is read, without a copy of its size."""
+"""Streamed tables with many rows: each block is centred and scaled when it is read, without a copy of the table."""
 
 import mmap
 import threading
@@ -41,14 +41,14 @@ from diffrac_cvx.points.points import (
 from diffrac_cvx.points.points import LazyFactor as LazyFactor
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, block_residual_bound, block_sum_bounds
 
-CLOCK_POLL_SECONDS = 0.2  # seconds between looks at the clock while other threads read
-CHECKSUM_WORDS, CHECKSUM_PRIME = 512, 509  # of eight bytes, that are added in a row, and whose remainders are added
-ROWS_PER_PICK = 1000  # rows of a memory map that are picked at a time: each brings some pages of its own
-MAX_BLOCK_ENTRIES = 2_000_000  # of a block, where the table has many columns
+CLOCK_POLL_SECONDS = 0.2  # seconds between checks of the deadline while other threads read
+CHECKSUM_WORDS, CHECKSUM_PRIME = 512, 509  # words of eight bytes: summed in runs, and by residue classes
+ROWS_PER_PICK = 1000  # rows of a memory map that are selected at a time: each loads several pages
+MAX_BLOCK_ENTRIES = 2_000_000  # entries of a block, if the table has many columns
 
 
 class RowCounter:
-    """Count the rows that are read, by several threads."""
+    """Thread-safe counter of the rows that were read."""
 
     def __init__(self) -> None:
         self.rows, self.lock = 0, threading.Lock()
@@ -58,35 +58,33 @@ class RowCounter:
             self.rows += rows
 
     def __reduce__(self) -> tuple[type["RowCounter"], tuple[()]]:
-        return RowCounter, ()  # whoever gets a copy counts its own
+        return RowCounter, ()  # each copy counts its own rows
 
 
-BlockReader = Callable[["StreamedRows"], Iterator[Array]]  # which rows of a part, by blocks
+BlockReader = Callable[["StreamedRows"], Iterator[Array]]  # yields rows of a part, in blocks
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedRows(Points):
-    """Hold the (n, D) matrix [(table - mean - rest) * units, offset] @ basis as the table and the change of it.
+    """Matrix [(table - mean - residual_mean) * units, offset] @ basis, (n, D), stored as table and transformation.
 
-    What is computed of all rows is computed by parts, `map_parts` and `sum_parts`: by threads where the table is an
-    array, a memory map or a sparse matrix, by dask where it is a dask array, on the workers of a cluster where there is
-    one.  The table is an (n, d) array, memory map, sparse array (by rows), or `Chunks`, as the user gave it; whoever
-    reads it after it has changed gets an error.
+    `map_parts` and `sum_parts` compute results over all rows by parts: with threads for an array, a memory map or a
+    sparse matrix; with dask for a dask array, on the workers of a cluster if there is one.  The table is the user's
+    (n, d) array, memory map, sparse array (CSR), or `Chunks`; reading it after it has changed raises DataError.
     """
 
     table: Any
-    mean: Array  # of the columns, (d,)
-    residual_mean: Array  # the mean of what is left after it is subtracted
-    units: Array  # factors of the centred columns, (d,); 0 for constant columns
-    offset: float = 0.0  # entry of a last column of constants; 0 where there is no such column
-    basis: Array | None = None  # (d or d + 1, D), change of coordinates; None for the identity
-    gram: Array | None = None  # (d, d), mean of the squares and products of the centred columns, where it is known
-    threads: int = 1  # how many may read the rows at the same time
-    row_counter: RowCounter = field(default_factory=RowCounter)  # how many rows were read
-    # From the first rows of the blocks to what `mark` gave of them when they were read first; empty where it is not
-    # known, and for chunks, which know it themselves.
+    mean: Array  # (d,), of the columns
+    residual_mean: Array  # (d,), mean of the columns after this subtraction
+    units: Array  # (d,), factors of the centred columns; 0 for constant columns
+    offset: float = 0.0  # value of a constant last column; 0 without such a column
+    basis: Array | None = None  # (d or d + 1, D), basis of new coordinates; None for the identity
+    gram: Array | None = None  # (d, d), second moments of the centred columns, if known
+    threads: int = 1  # number of threads that read the rows concurrently
+    row_counter: RowCounter = field(default_factory=RowCounter)
+    # Checksums of blocks in the first pass, by their first rows; empty before it, and for `Chunks` (with their own).
     checksums: dict[int, int] = field(default_factory=dict)
-    first: int = 0  # where the first row is in the whole, of which this may be a part
+    first: int = 0  # index of the first row in the complete table, of which this may be a part
     excluded: Excluded | None = None
 
     is_streamed = True
@@ -110,17 +108,17 @@ class StreamedRows(Points):
         return self.row_counter.rows
 
     def fits(self, copies: float, available: float) -> bool:
-        """Whether the rows are here, not sparse, and so many copies of them take no more than so many bytes."""
+        """Return whether the rows are local and dense, and the given number of copies fits in the available bytes."""
         n, D = self.shape
         return self.is_local and not scipy.sparse.issparse(self.table) and 8.0 * copies * n * D <= available
 
     # Parts
 
     def map_parts(self, function: Callable[..., Any], *aligned: Array) -> list[Any]:
-        """Return ``function(part, *aligned)`` for all parts of the rows, in their order.
+        """Return ``function(part, *aligned)`` for all parts of the rows, in order.
 
-        The function is importable by the workers of a cluster; a part is `StreamedRows` of a table in memory.  Arrays
-        that are aligned have an entry for each row; those of the part are passed.
+        The workers of a cluster must be able to import the function; a part is `StreamedRows` of a table in memory.
+        Aligned arrays have one entry per row; the function receives those of the part.
         """
         slices = self.split_aligned(aligned)
         if isinstance(self.table, Chunks):
@@ -131,7 +129,7 @@ class StreamedRows(Points):
         if len(parts) == 1:
             return [function(self, *aligned)]
         with ThreadPoolExecutor(len(parts)) as pool:
-            tasks = [  # each with the caller's budget of time
+            tasks = [  # each with the caller's deadline
                 pool.submit(copy_context().run, function, part, *own) for part, own in zip(parts, slices, strict=True)
             ]
             while wait(tasks, timeout=CLOCK_POLL_SECONDS).not_done:
@@ -139,7 +137,7 @@ class StreamedRows(Points):
             return [task.result() for task in tasks]
 
     def sum_parts(self, function: Callable[..., Any], *aligned: Array) -> Any:
-        """Return the sum of the tuples of numbers or arrays that `map_parts` gives; it is made where the rows are."""
+        """Return the sum of the tuples of numbers or arrays that `map_parts` returns, computed where the rows are."""
         if isinstance(self.table, Chunks):
             found = self.table.sum_parts(run_part, (function, self.without_table), self.split_aligned(aligned))
             self.row_counter.add(len(self))
@@ -147,22 +145,22 @@ class StreamedRows(Points):
         return reduce(add_tuples, self.map_parts(function, *aligned))
 
     def stack(self, rows: BlockReader, function: Callable[..., Values], *aligned: Array) -> Values:
-        """Return ``function(block, *aligned)`` of the blocks of all parts, one below the other."""
+        """Return ``function(block, *aligned)`` of the blocks of all parts, stacked."""
         return cast(Values, concatenate_rows(self.map_parts(partial(stack_part, rows, function), *aligned)))
 
     def add(self, rows: BlockReader, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-        """Return the sums of the tuples ``function(block, *aligned)`` of the blocks of all parts."""
+        """Return the sums of the tuples ``function(block, *aligned)`` over the blocks of all parts."""
         return tuple(self.sum_parts(partial(add_part, rows, function), *aligned))
 
     @property
     def without_table(self) -> "StreamedRows":
-        """What a worker needs to know beside its rows."""
-        return replace(self, table=None, gram=None, threads=1, row_counter=RowCounter())  # who asks counts the rows
+        """Transformation that a worker needs in addition to its rows."""
+        return replace(self, table=None, gram=None, threads=1, row_counter=RowCounter())  # the caller counts the rows
 
     def bounds(self) -> list[tuple[int, int]]:
-        """Return where the parts begin and end: the chunks, or about as many parts as threads, of whole blocks.
+        """Return the row ranges of the parts: the chunks, or about one part of complete blocks per thread.
 
-        So the blocks are the same with any number of threads.
+        The blocks are therefore the same for any number of threads.
         """
         if isinstance(self.table, Chunks):
             return self.table.bounds
@@ -170,11 +168,11 @@ class StreamedRows(Points):
         return [(i, min(i + size, len(self))) for i in range(0, len(self), size)]
 
     def split_aligned(self, aligned: tuple[Array, ...]) -> list[tuple[Array, ...]]:
-        """Return the entries for the rows of each part."""
+        """Return the entries of aligned arrays for each part."""
         return [tuple(values[i:j] for values in aligned) for i, j in self.bounds()]
 
     def parts(self) -> list["StreamedRows"]:
-        """Return the rows in as many parts as there are threads."""
+        """Return the parts, about one per thread."""
         if len(self.bounds()) == 1:
             return [self]
         return [replace(self, table=self.table[i:j], threads=1, first=self.first + i) for i, j in self.bounds()]
@@ -182,9 +180,9 @@ class StreamedRows(Points):
     # Blocks of a part, whose table is in memory or a memory map
 
     def raw_blocks(self) -> Iterator[tuple[int, Any]]:
-        """Yield the blocks of rows as they are in the table, copied, after the first row of each; one is overwritten.
+        """Yield the first row and an unmodified copy of each block of the table; the next block overwrites it.
 
-        What is copied is compared with what was read first, so that all that is computed is of the same data.
+        The checksum of each copy is compared with that of the first pass, so that all results refer to the same data.
         """
         n, d = self.table.shape
         size = self.block
@@ -206,9 +204,9 @@ class StreamedRows(Points):
             release_pages(self.table, start, start + len(block))
 
     def centered_blocks(self) -> Iterator[Array]:
-        """Yield the centred columns and, where there is an offset, ones, by blocks of rows; a block is overwritten.
+        """Yield the centred columns, and ones if there is an offset, in blocks; the next block overwrites the last.
 
-        The matrix is these times ``transform``.
+        The matrix is the product of these columns with ``transform``.
         """
         n, d = self.table.shape
         buffer = np.ones((min(self.block, n), d + int(self.offset > 0.0)))
@@ -216,7 +214,7 @@ class StreamedRows(Points):
         for _, given in self.raw_blocks():
             block = buffer[: len(given)]
             features = block[:, :d]
-            features[...] = given  # nearly twice as quick, of single precision, as the difference of two types
+            features[...] = given  # for single precision nearly twice as fast as a subtraction with mixed types
             features -= self.mean
             if again:
                 features -= self.residual_mean
@@ -224,17 +222,17 @@ class StreamedRows(Points):
 
     @property
     def block(self) -> int:
-        """How many rows a block has: what is computed from it stays in the cache, or at least is not large."""
+        """Number of rows of a block, such that its intermediate results stay in the cache or are at least not large."""
         return int(min(BLOCK_ROWS, max(MAX_BLOCK_ENTRIES // max(self.table.shape[1], 1), 16)))
 
     @property
     def accumulation_length(self) -> int:
-        """How many terms the sums over all rows have in a row: they are made by blocks, and by parts."""
+        """Number of successive additions in a sum over all rows, which is computed by blocks and by parts."""
         return min(len(self), self.block) + len(self) // self.block + len(self.bounds()) + 1
 
     @property
     def transform(self) -> Array:
-        """From centred columns to the matrix, shape (d or d + 1, D)."""
+        """Map from the centred columns to the matrix, shape (d or d + 1, D)."""
         factors = np.append(self.units, self.offset) if self.offset > 0.0 else self.units
         return np.diag(factors) if self.basis is None else factors[:, None] * self.basis
 
@@ -244,7 +242,7 @@ class StreamedRows(Points):
             scaled = block * factors
             yield scaled if self.basis is None else scaled @ self.basis
 
-    # What is computed of all rows
+    # Results over all rows
 
     def take(self, indices: Indices) -> Array:
         if isinstance(self.table, Chunks):
@@ -256,14 +254,14 @@ class StreamedRows(Points):
 
     def in_columns(self) -> ColumnPoints:
         table = self.array()
-        if self.basis is None and not self.offset:  # the means of the blocks are rounded as numbers of their size are
+        if self.basis is None and not self.offset:  # the subtracted means are rounded relative to their size
             table -= table.mean(axis=0)
         made = DensePoints(table, means=self.means)
         made.excluded = self.excluded
         return made
 
     def scaled(self, factors: Array) -> Self:
-        """Return the columns times factors, without computing them."""
+        """Return the points with columns multiplied by factors, without reading them."""
         if self.basis is not None:
             return replace(self, basis=self.basis * factors)
         units, offset = self.units * factors[: len(self.units)], self.offset
@@ -280,7 +278,7 @@ class StreamedRows(Points):
 
     @property
     def in_centered_coordinates(self) -> "StreamedRows":
-        """The rows in their centred columns, and ones."""
+        """Rows in the coordinates of the centred columns, and the column of ones."""
         return replace(self, basis=None, units=np.ones_like(self.units), gram=None)
 
     def stack_products(self, function: Callable[..., Array], U: Factor, *aligned: Array) -> Array:
@@ -294,7 +292,7 @@ class StreamedRows(Points):
         )
 
     def add_centered(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-        """Return the sums of the tuples ``function(block, *aligned)`` of the blocks of centred rows."""
+        """Return the sums of the tuples ``function(block, *aligned)`` over the blocks of centred rows."""
         return self.in_centered_coordinates.add(StreamedRows.centered_blocks, function, *aligned)
 
     def __matmul__(self, U: Factor) -> Array:
@@ -302,7 +300,7 @@ class StreamedRows(Points):
         return found[:, 0] if U.ndim == 1 else found
 
     def mean_sqrt_and_mean(self, U: Factor) -> tuple[float, float]:
-        """Return the means of sqrt(q_i) and of q_i, q_i = x_i'UU'x_i: what travels does not depend on n."""
+        """Return the means of sqrt(q_i) and of q_i, q_i = x_i'UU'x_i, with communication independent of n."""
         sqrt_sum, square_sum = self.add_products(norms_and_squares, U)
         return float(sqrt_sum) / len(self), float(square_sum) / len(self)
 
@@ -327,17 +325,17 @@ class StreamedRows(Points):
         return np.asarray(self.transform.T @ total) / len(self)
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
-        """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U; a change of coordinates is cheaper for U than for X."""
+        """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U; U is transformed instead of X, which is cheaper."""
         T = self.transform
         total, gradient = self.add_centered(partial(sqrt_sum_and_gradient, T @ U))
         return total, np.asarray(T.T @ gradient)
 
     def weighted_sums(self, U: Array, floors: Array) -> WeightedSums:
-        """Return what one pass over all rows gives.
+        """Return the sums of one pass over all rows.
 
-        Parts of the rows are read by threads of their own, each with products of one thread: that is quicker by nearly
-        the number of threads, where products of several threads gain little on blocks that fit the cache, and lose very
-        much where another process has the core.
+        Each part of the rows is read by its own thread with single-threaded products, for a speed-up of nearly the
+        number of threads.  Multi-threaded products gain little on blocks that fit in the cache, and lose much if other
+        processes occupy a core.
         """
         T = self.transform
         sums = WeightedSums(
@@ -360,7 +358,7 @@ class StreamedRows(Points):
         return float(total) / len(self)
 
     def zero_rows(self) -> Mask:
-        """Return which rows are zero, shape (n,), in the columns that are not constant."""
+        """Return the mask of rows that are zero in all columns that are not constant, shape (n,)."""
         if self.offset > 0.0:
             return np.zeros(len(self), dtype=bool)
         return self.in_centered_coordinates.stack(StreamedRows.centered_blocks, partial(are_zero, self.units > 0.0))
@@ -373,23 +371,23 @@ class StreamedRows(Points):
 
 
 def uncentered(table: Any, threads: int = 1) -> StreamedRows:
-    """Return the rows of a table as they are."""
+    """Return the rows of a table without centring or scaling."""
     d = table.shape[1]
     return StreamedRows(table, mean=np.zeros(d), residual_mean=np.zeros(d), units=np.ones(d), threads=threads)
 
 
-# Of a part; the functions are importable by the workers of a cluster
+# Functions of parts, which the workers of a cluster can import
 
 
 def run_part(table: Any, task: tuple[Callable[..., Any], StreamedRows], aligned: tuple[Array, ...]) -> Any:
-    """Return what a function gives of a part, on a worker; the linear algebra has one thread."""
+    """Return the value of a function at a part, on a worker, with single-threaded linear algebra."""
     function, frame = task
     with one_thread():
         return function(replace(frame, table=table), *aligned)
 
 
 def centered_products(T: Array, part: StreamedRows) -> Iterator[Array]:
-    """Yield the centred rows times T, by blocks."""
+    """Yield the centred rows times T, in blocks."""
     return (block @ T for block in part.centered_blocks())
 
 
@@ -402,7 +400,7 @@ def add_part(rows: BlockReader, function: Callable[..., Any], part: StreamedRows
 
 
 def part_weighted_sums(part: StreamedRows, TU: Array, floors: Array) -> WeightedSums:
-    """Return the sums over the centred rows of a part; rows with small energies, a few, are added for each floor."""
+    """Return the sums over the centred rows of a part; the few rows with small q_i are added for each floor."""
     size, small_at = len(TU), floors[-1]
     grams, inverse_sums, sqrt_sum, square_sum = np.zeros((len(floors), size, size)), np.zeros(len(floors)), 0.0, 0.0
     for block in part.centered_blocks():
@@ -427,11 +425,11 @@ def part_weighted_sums(part: StreamedRows, TU: Array, floors: Array) -> Weighted
 
 
 def checksum_block(block: np.ndarray) -> int:
-    """Return a number that is another one where entries of a block change, or their places.
+    """Return a checksum that detects changed or moved entries of a block.
 
-    Words of eight bytes are added as whole numbers modulo 2^64, exact on any machine: those that are neighbours, and
-    those at the same place modulo a prime number.  What changes no sum of either kind changes four entries or more in
-    a way that fits both, which no accident does.
+    Words of eight bytes are added as integers modulo 2^64, exactly on all machines: runs of neighbours, and words at
+    equal positions modulo a prime.  A change that preserves all sums of both kinds alters at least four entries in a
+    consistent way, which does not happen by accident.
     """
     content = np.ascontiguousarray(block).reshape(-1).view(np.uint8)
     count = len(content) // 8
@@ -446,7 +444,7 @@ def checksum_block(block: np.ndarray) -> int:
 
 
 def pick_rows(table: Any, indices: Indices) -> Any:
-    """Return the rows chosen, in increasing order; of a memory map a few pages at a time."""
+    """Return the rows at increasing indices; those of a memory map are read a few pages at a time."""
     if not isinstance(table, np.memmap):
         return table[indices]
     pieces = []
@@ -459,10 +457,9 @@ def pick_rows(table: Any, indices: Indices) -> Any:
 
 
 def release_pages(table: Any, start: int, stop: int) -> None:
-    """Let go of the pages of rows of a memory map that were read: they would count as this process's memory.
+    """Release the pages of rows of a memory map that were read, which would count as memory of this process.
 
-    They stay in the system's cache of the file while it has room.  Of a map that is copied when it is written to
-    nothing is let go.
+    They stay in the file cache of the system while it has room.  Pages of a copy-on-write map are not released.
     """
     pages = getattr(table, "_mmap", None)
     if pages is None or not hasattr(mmap, "MADV_DONTNEED") or table.mode == "c" or not table.flags.c_contiguous:

@@ -120,7 +120,7 @@ def test_the_option_that_helps_follows_a_note(on_table):
         (["heart", "--solver", "lowrank"], "did you mean 'low_rank'?"),
         (["heart", "--drop", "x1"], "the data set heart is read as it is: --drop is for files"),
         (["heart", "--label", "x1"], "--label is for files"),
-        (["my table.csv", "--top-variance", "0"], "top_variance = 0 must be a whole number, at least 1"),
+        (["my table.csv", "--top-variance", "0"], "top_variance = 0 must be a positive integer"),
         (["my table.csv", "--clusters", "3", "--labels-count", "2"], "not both"),
         (["my table.csv", "--clusters", "1"], "1 clusters: ask for 2 or more"),
         (["my table.csv", "--clusters", "1000"], "n_clusters = 1000 is more than the"),

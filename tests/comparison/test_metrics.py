@@ -88,7 +88,7 @@ def test_the_imbalance_of_a_factor_is_that_of_its_product_and_at_most_one():
 
 @pytest.mark.parametrize("y_hat", [[1, -1], [1, 0, 1, 1, 1, 1], [[1, 1]], ["a"] * 6, [1, 1, 1, 1, 1, np.nan]])
 def test_labels_of_another_length_or_value_are_refused(y_hat):
-    with pytest.raises(DataError, match="y_hat"):
+    with pytest.raises(DataError, match="y_pred"):
         metrics.clustering_error(Y, y_hat)
 
 

@@ -113,7 +113,7 @@ def test_methods_agree_with_constraints_and_their_labels_satisfy_them(constraint
 def test_labels_that_violate_constraints_are_refused_by_their_certificate():
     constraints = dc.Constraints(must_link=[(0, 1)])
     y = np.where(np.arange(60) == 0, 1.0, -1.0)
-    with pytest.raises(dc.DataError, match="do not obey the constraints, as that of point 1"):
+    with pytest.raises(dc.DataError, match="violate the constraints at point 1"):
         dc.certify_labels(X, y, 0.0, constraints=constraints)
     known = dc.Constraints(labels=KNOWN)
     either = (
@@ -143,7 +143,7 @@ def test_labels_that_violate_constraints_are_refused_by_their_certificate():
     ],
 )  # fmt: skip
 def test_constraints_that_do_not_fit_are_an_error_everywhere(call):
-    with pytest.raises(dc.DataError, match="names point 60"):
+    with pytest.raises(dc.DataError, match="contains point 60"):
         call(dc.Constraints(must_link=[(0, 60)]))
     with pytest.raises(dc.DataError, match="contradict each other at points"):
         call(dc.Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)]))

@@ -172,7 +172,7 @@ def test_points_that_belong_together_weigh_as_many_as_they_are():
     ("parameters", "constraints", "message"),
     [
         ({}, [(0, 1)], "constraints is a list"),
-        ({}, dc.Constraints(must_link=[(0, 500)]), "names point 500"),
+        ({}, dc.Constraints(must_link=[(0, 500)]), "contains point 500"),
         ({}, dc.Constraints(must_link=[(0, 1)], cannot_link=[(1, 0)]), "contradict"),
         ({"solver": "SCS"}, dc.Constraints(must_link=[(0, 1)]), "takes no constraints"),
         ({"n_clusters": 3}, dc.Constraints(cannot_link=[(0, 1)]), "about two clusters"),

@@ -239,7 +239,7 @@ def test_a_column_that_is_constant_up_to_rounding_is_not_blown_up_to_a_feature(p
 
 
 def test_entries_whose_squares_overflow_are_refused(planted):
-    with pytest.raises(dc.DataError, match="rescale"):
+    with pytest.raises(dc.DataError, match="Rescale"):
         dc.DiffracClustering().fit(planted.X * 1e300)
 
 

@@ -197,7 +197,7 @@ def test_fista_whose_matrices_do_not_fit_is_refused_before_it_starts():
     [
         (OutOfTimeError(23.0), "killed after 23 s without an answer"),
         (MemoryError(), "out of memory at 8 GB"),
-        (dc.ResourceError("it needs 30 GB and 8 GB are available; take low_rank"), "not run: it needs 30 GB"),
+        (dc.ResourceError("it needs 30 GB, but only 8 GB are available; take low_rank"), "not run: it needs 30 GB"),
         (WorkerDiedError(-9), "the process died: SIGKILL"),
         (np.linalg.LinAlgError("no convergence"), "failed: LinAlgError: no convergence"),
     ],

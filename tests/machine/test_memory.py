@@ -1,4 +1,4 @@
-"""What is known of the memory, where the system says it and where it does not."""
+"""Memory information on systems that report it and on others."""
 
 import builtins
 import io
@@ -17,7 +17,7 @@ GROUP = {"/sys/fs/cgroup/memory.current": "400000000\n"}
 
 @pytest.fixture
 def system(monkeypatch):
-    """A function that lets these files, and no others, be what the system says."""
+    """Function that replaces the files of the system by the given ones."""
 
     def set_files(files):
         def read(path, *arguments, **options):
@@ -59,9 +59,9 @@ def test_where_the_system_does_not_say_it_is_all_the_memory_there_is_and_else_fo
 def test_more_than_there_is_is_refused_with_both_numbers_and_what_to_do_instead(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 2e9)
     memory.require_memory(2e9, "this", "less")
-    with pytest.raises(ResourceError, match=r"this needs about 3 GB and 2 GB are available; take less"):
+    with pytest.raises(ResourceError, match=r"this needs about 3 GB, but only 2 GB are available; take less"):
         memory.require_memory(3e9, "this", "take less")
-    with pytest.raises(ResourceError, match=r"2 GB and 1 GB"):
+    with pytest.raises(ResourceError, match=r"2 GB, but only 1 GB"):
         memory.require_memory(2e9, "this", "less", limit=1e9)
 
 

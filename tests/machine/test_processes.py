@@ -1,4 +1,4 @@
-"""Work in another process: what comes back, and how it is ended."""
+"""Calls in another process: their results and termination."""
 
 import contextlib
 import io
@@ -26,7 +26,7 @@ MEGA = 1e6
 
 @pytest.fixture(scope="module")
 def worker():
-    """A process that some tests end: it starts again with the next call."""
+    """Process that some tests end; it restarts with the next call."""
     worker = Worker()
     worker.start()
     yield worker
@@ -46,7 +46,7 @@ def fill(megabytes):
 
 
 def fill_elsewhere(megabytes, filled=None):
-    """Fill memory in a process that this one starts; where a file is named, it is stopped once it has made it."""
+    """Fill memory in a child process; if a file is given, stop the child once it has created the file."""
     other = Worker()
     with contextlib.closing(other), contextlib.suppress(StoppedError):
         call = Call(fill, (megabytes,)) if filled is None else Call(fill_and_wait, (megabytes, filled))
@@ -67,7 +67,7 @@ def print_much():
 
 
 class NotReadable:
-    """Pickled without complaint, and never read again."""
+    """Object that can be pickled, but not unpickled."""
 
     def __reduce__(self):
         return int, ("no number",)
@@ -163,7 +163,7 @@ def test_a_process_that_ended_before_the_call_is_an_error_like_any_other(monkeyp
     process.kill()
     process.wait()
     with monkeypatch.context() as patch:
-        patch.setattr(process, "poll", lambda: None)  # it ended a moment after it was asked
+        patch.setattr(process, "poll", lambda: None)  # it ends just after the poll
         with pytest.raises(WorkerDiedError):
             worker.call(Call(abs, (-3,)))
     assert works(worker)
@@ -238,7 +238,7 @@ def test_a_process_whose_caller_has_ended_ends_too_also_in_the_middle_of_a_messa
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-# The other process's part, done in this one
+# The worker's part, run in this process
 
 
 def warn_and_add(one, two, callback=None):

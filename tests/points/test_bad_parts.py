@@ -1,4 +1,4 @@
-"""Tables by parts that cannot be read: an error in words, soon; never a wrong answer, and the limits are kept."""
+"""Unreadable streamed tables raise clear errors promptly, never give a wrong result, and respect the limits."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def chunked(points):
 
 
 def loaded(load):
-    """Three chunks, each given by a function of its first row, that are said to be (20, 4) doubles."""
+    """Return three chunks declared as (20, 4) doubles, each loaded by a function of its first row."""
     return da.concatenate([da.from_delayed(dask.delayed(load)(i), (20, D), float) for i in range(0, N, 20)])
 
 
@@ -91,11 +91,11 @@ BAD = {
     "nan": (lambda _: chunked(with_entry(np.nan)), "nan at row 45, column 2.*impute"),
     "inf": (lambda _: chunked(with_entry(np.inf)), "inf at row 45, column 2"),
     "two nans": (lambda _: chunked(np.where(X > 1.5, np.nan, X)), r"nan at row 0, column 0 \(and \d+ more\)"),
-    "too large": (lambda _: chunked(with_entry(1e200)), r"columns \[2\].*rescale"),
-    "a narrow chunk": (lambda _: after_20(lambda part: part[:, :3]), r"from row 20 on has shape \(20, 3\) in place of"),
-    "a low chunk": (lambda _: after_20(lambda part: part[1:]), r"from row 20 on has shape \(19, 4\) in place of"),
-    "a flat chunk": (lambda _: after_20(lambda part: part[:, 0]), r"from row 20 on has shape \(20,\) in place of"),
-    "no chunk": (lambda _: after_20(lambda part: None), r"from row 20 on has shape \(\) in place of"),
+    "too large": (lambda _: chunked(with_entry(1e200)), r"columns \[2\].*Rescale"),
+    "a narrow chunk": (lambda _: after_20(lambda part: part[:, :3]), r"from row 20 on has shape \(20, 3\) instead of"),
+    "a low chunk": (lambda _: after_20(lambda part: part[1:]), r"from row 20 on has shape \(19, 4\) instead of"),
+    "a flat chunk": (lambda _: after_20(lambda part: part[:, 0]), r"from row 20 on has shape \(20,\) instead of"),
+    "no chunk": (lambda _: after_20(lambda part: None), r"from row 20 on has shape \(\) instead of"),
     "a chunk of strings": (
         lambda _: after_20(lambda part: part.astype(str)),
         "from row 20 on has entries of type <U32",
@@ -109,11 +109,11 @@ BAD = {
     "one dimension": (lambda _: da.from_array(X[:, 0], chunks=20), r"shape \(60,\).*2-d"),
     "three dimensions": (lambda _: da.from_array(X[None], chunks=(1, 20, D)), r"shape \(1, 60, 4\).*2-d"),
     "complex": (lambda _: chunked(X * 1j), "complex128"),
-    "strings": (lambda _: chunked(X.astype(str)), "<U.*encode"),
-    "no array": (lambda _: dask.delayed(X), "X is a dask Delayed.*pass a dask array"),
+    "strings": (lambda _: chunked(X.astype(str)), "<U.*Encode"),
+    "no array": (lambda _: dask.delayed(X), "X is a dask Delayed.*Pass a dask array"),
     "a missing file": (missing_file, r"X cannot be read: .*part0\.npy"),
     "a short file": (short_file, "X cannot be read: ValueError: mmap length is greater than file size"),
-    "a map of a file that was cut off": (cut_map, r"X\.npy, which has 500 bytes where 2048 are needed"),
+    "a map of a file that was cut off": (cut_map, r"X\.npy, which was truncated to 500 of 2048 bytes"),
     "a broken store": (lost_chunk, "X cannot be read"),
     "no permission": (
         lambda _: raise_error(PermissionError(13, "Permission denied", "/data/7")),
@@ -128,13 +128,13 @@ BAD = {
         "ZeroDivisionError: division",
     ),
     "nan in a map": (lambda folder: as_map(with_entry(np.nan), folder), "nan at row 45, column 2|contains NaN"),
-    "too large in a map": (lambda folder: as_map(with_entry(1e120), folder), r"columns \[2\].*rescale"),
+    "too large in a map": (lambda folder: as_map(with_entry(1e120), folder), r"columns \[2\].*Rescale"),
     "a sparse nan": (lambda _: scipy.sparse.csr_array(with_entry(np.nan)), "nan at row 45, column 2|contains NaN"),
     "a sparse inf": (
         lambda _: scipy.sparse.csc_array(with_entry(-np.inf)),
         "-inf at row 45, column 2|contains infinity",
     ),
-    "a sparse number too large": (lambda _: scipy.sparse.coo_array(with_entry(1e200)), r"columns \[2\].*rescale"),
+    "a sparse number too large": (lambda _: scipy.sparse.coo_array(with_entry(1e200)), r"columns \[2\].*Rescale"),
     "a sparse complex": (lambda _: scipy.sparse.csr_array(X * 1j), "complex128|Complex data"),
     "a sparse row": (lambda _: scipy.sparse.csr_array(X[:1]), "one row|1 sample"),
     "no sparse rows": (lambda _: scipy.sparse.csr_array((0, D)), r"empty.*\(0, 4\)|0 sample"),
@@ -179,7 +179,7 @@ def test_a_chunk_that_differs_when_it_is_read_again_is_found_out_by_the_factor()
 state = {"shift": 0.0}
 
 
-# Sparse tables whose columns are odd
+# Sparse tables with degenerate columns
 
 
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -207,7 +207,7 @@ def test_constant_columns_change_no_bound(kind):
 
 
 def slow(seconds, n=30_000, parts=30, wait=time.sleep):
-    """Chunks that take their time, of which the user is told nothing."""
+    """Return a table of chunks that load slowly."""
     points = np.random.default_rng(0).standard_normal((n, D))
     size = n // parts
 
@@ -230,7 +230,7 @@ def test_a_limit_of_a_second_is_kept_while_a_table_is_read(seconds, parts):
         result = dc.low_rank(slow(seconds, parts=parts, wait=ended.wait), time_limit=1.0)
         assert time.perf_counter() - started < 15.0
     finally:
-        ended.set()  # else the thread that reads would be waited for
+        ended.set()  # otherwise the test would wait for the reading thread
     assert result.status is dc.Status.TIME_LIMIT
     assert 0.0 <= result.lower <= result.upper <= 1.0
 
@@ -254,7 +254,7 @@ def test_a_callback_stops_a_solve_by_parts(monkeypatch):
 def test_ctrl_c_leaves_the_reading_at_once():
     ended = threading.Event()
     timer = threading.Timer(0.6, signal.raise_signal, (signal.SIGINT,))
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes of a shell ignore it
     timer.start()
     started = time.perf_counter()
     try:
@@ -300,5 +300,5 @@ def test_without_dask_all_but_its_arrays_works_and_these_say_what_to_install():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [str(dc.Status.OPTIMAL), "(40,)"] + 4 * [
-        "a dask array needs dask: pip install 'diffrac-cvx[scale]'"
+        "X is a dask array, but dask is not installed. Run pip install 'diffrac-cvx[scale]'."
     ]

@@ -1,4 +1,4 @@
-"""Data that change while they are read: an error in words with what was proved until then, never a wrong bracket."""
+"""Data that change during reading raise an error with the bounds certified so far, and never give wrong bounds."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ from diffrac_cvx.points.chunks import checksum_chunk
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import checksum_block
 
-pytestmark = pytest.mark.usefixtures("sample_small_tables")  # so that they are read by parts
+pytestmark = pytest.mark.usefixtures("sample_small_tables")  # so that tables are streamed
 
 N, D = 2400, 4
 RIDGE = 0.1
@@ -58,7 +58,7 @@ CHANGES = {
 
 
 def solve_while(table, change, **options):
-    """Solve, and change the table when the first bracket is known."""
+    """Solve, and change the table after the first certified bounds."""
     done = []
 
     def callback(progress):
@@ -72,7 +72,7 @@ def solve_while(table, change, **options):
 def test_a_table_that_changes_during_a_solve_is_an_error_with_what_was_proved_of_it_before(
     tmp_path, optimum, make, change
 ):
-    with pytest.raises(dc.DataError, match=r"X changed while it was read: rows \d+ to \d+.*proved until then") as error:
+    with pytest.raises(dc.DataError, match=r"X changed .* rows \d+ to \d+.*proved until then") as error:
         solve_while(make(tmp_path), change)
     lower, upper = error.value.bracket
     assert 0.0 < lower <= optimum.upper
@@ -80,7 +80,7 @@ def test_a_table_that_changes_during_a_solve_is_an_error_with_what_was_proved_of
 
 
 def counted_chunks(change, height=600):
-    """Chunks that are given by a function of their rows, and of how often they were read before."""
+    """Return chunks that depend on their rows and on how often they were read before."""
     reads = dict.fromkeys(range(0, N, height), 0)
 
     def load(first):
@@ -102,7 +102,7 @@ def nan_late(part, reads):
 
 CHUNKS = {
     "differ at each read": (lambda part, reads: part * (1.0 + 0.1 * reads), "changed", False),
-    "become NaN": (nan_late, "X changed while it was read: rows 0 to 599", True),
+    "become NaN": (nan_late, "X changed while it was being read: rows 0 to 599", True),
     "change places": (lambda part, reads: part[::-1] if reads > 4 else part, "changed", True),
     "cannot be read any more": (raise_late, "the disk is gone", True),
 }
@@ -147,7 +147,7 @@ def test_data_that_change_while_they_are_centered_prove_nothing(tmp_path):
 
     def poll():
         calls.append(1)
-        if len(calls) == -(-N // 2000) + 1:  # after the first reading
+        if len(calls) == -(-N // 2000) + 1:  # after the first pass
             table[-1, 0] += 1.0
 
     with pytest.raises(dc.DataError, match="changed"), deadlines.time_limited(deadlines.Deadline(lambda: np.inf, poll)):
@@ -161,7 +161,7 @@ def test_a_change_is_seen_with_any_number_of_threads(threads):
     rows.second_moment()
     np.testing.assert_allclose(rows.array(), table - table.mean(axis=0), atol=1e-12)
     table[-1, 1] += 1e-12
-    with pytest.raises(dc.DataError, match=r"rows \d+ to 7199 are not"):
+    with pytest.raises(dc.DataError, match=r"rows \d+ to 7199 differ"):
         rows.array()
 
 
@@ -196,7 +196,7 @@ def test_a_map_that_is_cut_off_ends_no_process(tmp_path, call):
         capture_output=True, text=True, timeout=100, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    assert "which has 500 bytes" in ran.stdout
+    assert "truncated to 500 of" in ran.stdout
 
 
 def test_a_map_whose_name_stands_for_another_file_is_read_as_it_was(tmp_path):
@@ -220,7 +220,7 @@ def test_a_mark_sees_every_entry(shape, dtype):
 
 
 def exchange(table, one, other):
-    """Return a copy in which what is at two places has changed places."""
+    """Return a copy with two entries or rows exchanged."""
     changed = table.copy()
     changed[one], changed[other] = table[other], table[one]
     return changed

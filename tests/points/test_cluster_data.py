@@ -1,4 +1,4 @@
-"""Tables on a cluster of processes: the answers of one process, what travels, and what is lost with a process."""
+"""Tables on a cluster: results equal those of one process, communication is small, and lost processes are handled."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ def make_data(n=N):
 
 
 def from_file(path, n=N, parts=PARTS):
-    """A table of chunks that each worker reads from a file."""
+    """Return a table of chunks that the workers read from a file."""
     size = n // parts
     table = dask.delayed(np.load)(str(path), mmap_mode="r")
     return da.concatenate([da.from_delayed(table[i : i + size], (size, D), float) for i in range(0, n, size)])
@@ -58,7 +58,7 @@ def table(points, tmp_path_factory):
 
 @contextlib.contextmanager
 def cluster(workers, **options):
-    """A cluster of processes here, with its client."""
+    """Local cluster of processes, with its client."""
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, **options) as made,
         Client(made) as client,
@@ -84,7 +84,7 @@ def start(*arguments):
 
 @pytest.fixture
 def processes(tmp_path):
-    """A scheduler and two workers, as processes that can be killed; their client is the one in use."""
+    """Scheduler and two workers as processes that can be killed; their client is active."""
     where = tmp_path / "scheduler.json"
     scheduler = start("distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(where))
     options = ("--scheduler-file", str(where), "--nthreads", "1", "--no-nanny", "--no-dashboard")
@@ -103,7 +103,7 @@ def processes(tmp_path):
 
 
 def once(act, after=0):
-    """A callback that acts once, when something is proved, and what it remembers of when."""
+    """Callback that acts once, after the first certified bounds, and records when."""
     acted = []
 
     def callback(progress):
@@ -184,13 +184,15 @@ def test_what_travels_in_a_pass_does_not_grow_with_the_number_of_rows(four, tmp_
         passes.append((sum(sent), sum(received)))
         sent.clear(), received.clear()
         result = dc.low_rank(given, 0.6, dc.Penalty(ridge=0.1), tol=1e-6)
-        solves.append(sum(sent) + sum(received) - max(received))  # less the rows of the sample, as many at every n
+        solves.append(
+            sum(sent) + sum(received) - max(received)
+        )  # without the rows of the sample, whose number is independent of n
         assert result.gap <= 1e-6
-    assert passes[0][0] == pytest.approx(passes[1][0], abs=100)  # the numbers of rows are in it
+    assert passes[0][0] == pytest.approx(passes[1][0], abs=100)  # the messages contain the number of rows
     assert passes[0][1] == pytest.approx(passes[1][1], abs=100)
     assert sum(passes[1]) < 20_000 < N * D * 8 / 20
-    assert solves[1] <= 3 * solves[0]  # by the number of passes
-    assert solves[1] < 8 * N  # less than a byte for each row
+    assert solves[1] <= 3 * solves[0]  # at most proportional to the number of passes
+    assert solves[1] < 8 * N  # less than one byte per row
 
 
 @pytest.mark.slow
@@ -212,7 +214,7 @@ def test_what_is_lost_is_said_with_what_is_proved_until_then(processes, points, 
     optimum = dc.low_rank(points, lam=0.02, tol=1e-6)
     killed = [scheduler] if lost_are == "the scheduler" else workers
     callback, acted = once(lambda: [process.kill() for process in killed])
-    words = "all of its workers, are lost; " if lost_are == "all workers" else ""
+    words = "to all of its workers; " if lost_are == "all workers" else ""
     with pytest.raises(
         dc.ClusterConnectionError, match=words + r"proved until then: the optimum lies in \[0\."
     ) as lost:
@@ -243,7 +245,7 @@ def test_a_limit_and_ctrl_c_are_kept_while_workers_read(four, table):
     assert time.perf_counter() - started < 10.0  # eight chunks of five seconds on four workers
 
 
-# The workers do not have this module: functions of it travel by value.
+# The workers cannot import this module, so its functions are pickled by value.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
@@ -253,7 +255,7 @@ def slowly(block):
 
 
 def bad(table, value):
-    """The table with another entry in row 5000."""
+    """Return the table with a changed entry in row 5000."""
     row = np.zeros((N, 1))
     row[5000] = value
     return table + da.from_array(row, chunks=(N // PARTS, 1))
@@ -264,7 +266,7 @@ def test_errors_of_workers_are_in_words(four, table):
     with pytest.raises(dc.DataError, match="X is nan at row 5000, column 0"):
         dc.low_rank(bad(table, np.nan))
     low = da.concatenate([table, da.from_delayed(dask.delayed(np.zeros)((3, D)), (5, D), float)])
-    with pytest.raises(dc.DataError, match=r"chunk of X from row 12000 on has shape \(3, 6\) in place of \(5, 6\)"):
+    with pytest.raises(dc.DataError, match=r"chunk of X from row 12000 on has shape \(3, 6\) instead of \(5, 6\)"):
         dc.low_rank(low)
     missing = da.from_delayed(dask.delayed(np.load)("/no/such/file.npy"), (5, D), float)
     with pytest.raises(dc.DataError, match=r"X cannot be read: .*file\.npy"):
@@ -302,7 +304,7 @@ def test_a_worker_without_memory_is_said_to_be_lost():
         (
             type("KilledWorker", (Exception,), {})("part 3"),
             dc.ClusterConnectionError,
-            "the cluster did not finish: part 3",
+            "the cluster did not finish the computation: part 3",
         ),
         (MemoryError("3 TiB"), dc.ResourceError, "make the chunks smaller"),
         (EOFError(""), dc.DataError, "X cannot be read: EOFError"),

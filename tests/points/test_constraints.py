@@ -1,4 +1,4 @@
-"""What is known of points: the groups that constraints make, and what contradicts itself."""
+"""Constraints: their chunklets, contradictions and invalid input."""
 
 from itertools import product
 
@@ -46,18 +46,18 @@ def test_labels_may_be_names():
         ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}, "contradict each other at points 0, 2, 1"),
         ({"labels": [1, 0, 0, -1], "must_link": [(0, 1), (1, 3)]}, "contradict each other at points 0, 3, 1"),
         ({"groups": [0, 0, 1, 1], "cannot_link": [(3, 2)]}, "contradict each other at points 2, 3"),
-        ({"cannot_link": [(1, 1)]}, "point 1 has not its own label"),
-        ({"must_link": [(0, 9)]}, "names point 9; the 4 points are counted from 0 to 3"),
-        ({"must_link": [(-1, 2)]}, "names point -1"),
-        ({"must_link": [(0.5, 1)]}, "pairs .i, j. of whole numbers"),
-        ({"must_link": [(0, 1, 2)]}, "pairs .i, j. of whole numbers"),
-        ({"labels": ["a", "b", "c", None]}, "3 classes, a, b, c"),
-        ({"labels": [0, 1, 2, 0]}, "it may hold -1, .1, and 0"),
-        ({"labels": [True, False, True, False]}, "labels is a mask"),
-        ({"labels": [[1, -1]]}, "one entry for each point"),
+        ({"cannot_link": [(1, 1)]}, "cannot_link pairs point 1 with itself"),
+        ({"must_link": [(0, 9)]}, "contains point 9. The 4 points are numbered from 0 to 3"),
+        ({"must_link": [(-1, 2)]}, "contains point -1"),
+        ({"must_link": [(0.5, 1)]}, "pairs .i, j. of integers"),
+        ({"must_link": [(0, 1, 2)]}, "pairs .i, j. of integers"),
+        ({"labels": ["a", "b", "c", None]}, "3 classes: a, b, c"),
+        ({"labels": [0, 1, 2, 0]}, "Use only -1, .1 and 0"),
+        ({"labels": [True, False, True, False]}, "labels is a boolean mask"),
+        ({"labels": [[1, -1]]}, "one entry per point"),
         ({"labels": [1, -1]}, "labels has 2 entries for 4 points"),
         ({"groups": [0, 1]}, "groups has 2 entries for 4 points"),
-        ({"groups": [0.5, 1, 2, 3]}, "one whole number for each point"),
+        ({"groups": [0.5, 1, 2, 3]}, "one integer per point"),
     ],
 )
 def test_what_is_no_set_of_constraints_is_said(given, words):

@@ -1,7 +1,7 @@
-"""Columns that rounding does not tell from others are excluded in one place, and every record of a bound says so.
+"""Columns that are collinear up to rounding are excluded in one place, and every record of a bound reports this.
 
-Labels are held against exact least squares over the rationals: a lower bound that exceeds their cost is false, unless
-its record says that a column is excluded.
+Labels are compared with exact least squares over the rationals: a lower bound above their objective is invalid, unless
+its record reports an excluded column.
 """
 
 import ast
@@ -35,7 +35,7 @@ SETTINGS = {
 
 
 def exact_cost(X, y):
-    """The least cost of labels over directions in the columns of X, which are independent, without a penalty."""
+    """Return the least objective of labels over directions in the independent columns of X, without a penalty."""
     Z, target = centered(X), fractions(y) - sum(fractions(y)) / len(y)
     rows = [[*(Z[:, i] @ Z[:, j] for j in range(Z.shape[1])), Z[:, i] @ target] for i in range(Z.shape[1])]
     for i in range(len(rows)):
@@ -49,12 +49,12 @@ def exact_cost(X, y):
 
 
 def least_cost(X):
-    """An upper bound of the optimum at nu = 1: all labels, with directions in the first two columns alone."""
+    """Return an upper bound on the optimum at nu = 1: all labels, with directions in the first two columns only."""
     return min(exact_cost(X[:, :2], np.array([1.0, *rest])) for rest in product([-1.0, 1.0], repeat=len(X) - 1))
 
 
 def claims(X, penalty):
-    """Every public statement of a lower bound for a table, by the function that makes it."""
+    """Return all public records of a lower bound for a table, by function."""
     found = {"low_rank": dc.low_rank(X, 1.0, penalty, tol=1e-7, max_iter=100)}
     if not penalty.has_l1:
         found["fista"] = dc.fista(X, 1.0, penalty, max_iter=100)
@@ -72,13 +72,13 @@ def claims(X, penalty):
 
 
 def near(scale, d, rng):
-    """A table whose second column is the first one and a small part of another."""
+    """Return a table whose second column is the first one plus a small multiple of another."""
     x, e = rng.standard_normal((2, N))
     return np.column_stack([x, x + scale * e, rng.standard_normal((N, d - 2))])
 
 
 def false_claims(X, penalty):
-    """The names of lower bounds above the cost of labels, of records that exclude nothing."""
+    """Return the names of records without exclusions whose lower bound exceeds the objective of the labels."""
     least = least_cost(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,7 +96,7 @@ def test_no_bound_is_false_on_either_side_of_the_threshold_unless_its_record_exc
         X = near(scale, 4, rng)
         assert not false_claims(X, SETTINGS[setting](4)), scale
         excluded.add(direction_problem(weighted_points(centered_data(X)), 1.0, SETTINGS[setting](4)).n_excluded)
-    assert excluded == {0, 1}  # the walk crosses the threshold
+    assert excluded == {0, 1}  # the values cross the threshold
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_columns_that_vary_as_their_rounding_are_excluded_if_nothing_penalizes_t
     noisy = 0.3 + np.spacing(0.3) * (np.arange(40) % 3 == 0)
     X = np.column_stack([noisy, np.random.default_rng(0).standard_normal(40)])
     for form in (X, scipy.sparse.csr_array(X)):
-        with pytest.warns(dc.DegenerateDataWarning, match=r"\[0\] of X is constant, up to rounding"):
+        with pytest.warns(dc.DegenerateDataWarning, match=r"\[0\] of X is constant up to rounding"):
             found = dc.low_rank(form)
         assert found.n_excluded == 1
         assert found.upper == pytest.approx(dc.low_rank(X[:, 1:]).upper, abs=1e-9)

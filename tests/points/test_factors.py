@@ -1,4 +1,4 @@
-"""Factors of V: every function gives the same for a dense and for a sparse one."""
+"""Factors of V: every function gives equal results for dense and sparse factors."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""Every public function and estimator gives for a table in any form what it gives for the array, or says what to pass.
+"""Every public function and estimator gives the same result for all table formats, or an error with a remedy.
 
-None touches the global state of NumPy's random numbers.
+None changes NumPy's global random state.
 """
 
 import inspect
@@ -51,7 +51,7 @@ MATRICES = {
     "result of sparse columns": dc.low_rank(scipy.sparse.csr_array(X), lam=0.1),
 }
 PENALTIES = {"none": dc.Penalty(), "ridge": dc.Penalty(ridge=0.1), "l1": dc.Penalty(lam=0.1)}
-# What they need beside the table.
+# Other required arguments.
 NEEDED = {
     "y": LABELS,
     "labels": (LABELS > 0.0).astype(int),
@@ -69,8 +69,8 @@ OPTIONS = {
     "select_sparse_kmeans": {"n_init": 1},
     "gaussian_mixture": {"n_init": 1},
 }
-UNFIT = {"lattice"}  # which refuses data with noise
-TABLES_READ = {  # the functions that read a table by parts; the others need it whole
+UNFIT = {"lattice"}  # which rejects noisy data
+TABLES_READ = {  # functions that stream a table; the others need it in memory
     "certify_clusters", "certify_labels", "certify_v", "find_components", "fista", "lambda_path", "leading_direction",
     "low_rank", "nu_path", "optimal_labels", "structure_test", "duality",
 }  # fmt: skip
@@ -86,7 +86,7 @@ ESTIMATORS = {
 
 
 def functions_of(first):
-    """The public functions whose first parameter has this name, by name."""
+    """Return the public functions whose first parameter has this name, by name."""
     found = {}
     for module in (dc, dc.baselines, dc.paths, dc.plotting, dc.rounding, dc.metrics):
         names = getattr(module, "__all__", None) or [n for n, f in vars(module).items() if is_own(f, module)]
@@ -102,9 +102,9 @@ def is_own(function, module):
 
 
 FUNCTIONS, ROUNDINGS = functions_of("X"), functions_of("F")
-# Of forms in memory those that a function can take wrongly before it has read them as numbers.
+# Formats in memory that a function could misread before it converts them to numbers.
 QUICK = ("tuples", "data frame of Int64", "int8", "matrix", "read-only", "memory map", "csc", "dask")
-COSTLY = {  # by CVXPY, or by many draws
+COSTLY = {  # with CVXPY, or with many resamples
     "alpha_path", "constrained_alpha", "correlation", "duality", "gaussian_mixture", "ifpca", "lifted", "multiclass",
     "penalized_nu", "select_ifpca", "select_sparse_component", "select_sparse_kmeans", "sparse_component", "v_space",
     "v_space_normalized",
@@ -137,7 +137,7 @@ def call(name, table):
 
 
 def returns_or_says(function, *arguments, **options):
-    """What a function returns, or None where it raises an error of the package."""
+    """Return the result of a function, or None if it raises an error of the package."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -147,7 +147,7 @@ def returns_or_says(function, *arguments, **options):
 
 
 def numbers(answer):
-    """The numbers of an answer, as arrays, but for those of a clock."""
+    """Return the numbers of a result as arrays, except run times."""
     if isinstance(answer, dc.Relaxation):
         answer = dc.solve(answer, "CLARABEL")
     if isinstance(answer, dc.Result):
@@ -174,8 +174,8 @@ def of_array(name):
 
 @pytest.fixture(autouse=True)
 def _global_state_stays():
-    """NumPy's global state of random numbers after a test is that before."""
-    before = np.random.get_state()  # noqa: NPY002  # it is what is looked at
+    """Check that a test does not change NumPy's global random state."""
+    before = np.random.get_state()  # noqa: NPY002  # the state under test
     yield
     for one, other in zip(np.random.get_state(), before, strict=True):  # noqa: NPY002
         np.testing.assert_array_equal(one, other)
@@ -240,7 +240,7 @@ def test_a_solver_starts_from_a_matrix_of_any_form_or_refuses_it_in_words(form, 
 @each_form_and(ESTIMATORS)
 def test_an_estimator_finds_in_a_form_what_it_finds_in_the_array_or_says_what_to_pass(form, name):
     if form.name == "matrix":
-        return  # scikit-learn refuses one
+        return  # scikit-learn rejects it
     table, (expected, model) = form(X), [ESTIMATORS[name]() for _ in range(2)]
     assert returns_or_says(expected.fit, X) is not None
     if returns_or_says(model.fit, table) is None:
@@ -261,12 +261,12 @@ def test_names_of_a_data_frame_are_kept_and_given_back():
         assert output.columns.tolist() == [f"{type(model).__name__.lower()}{j}" for j in range(columns)]
 
 
-# NumPy's global state
+# NumPy's global random state
 
 
 def test_an_estimator_without_a_seed_depends_on_the_global_state():
     before = np.random.get_state()  # noqa: NPY002
-    np.random.seed(0)  # noqa: NPY002  # this is what users do
+    np.random.seed(0)  # noqa: NPY002  # as users do
     first = choose_seed(None)
     assert choose_seed(None) == first
     np.random.seed(1)  # noqa: NPY002
@@ -289,10 +289,10 @@ def test_a_rounding_leaves_the_global_state(name):
     returns_or_says(function, np.random.default_rng(0).standard_normal((N, 4)), **options)
 
 
-# Tables that are read by parts, on samples where there are many rows
+# Streamed tables, sampled if they have many rows
 
 ROWS, COLUMNS = 300, 6
-TOL = 1e-8  # both values lie in a bracket of this width around the optimum, and so do both lower bounds
+TOL = 1e-8  # both values and both lower bounds differ from the optimum by at most this
 READ = ("memory map", "csr", "coo", "dask")
 every_kind = each_form(*READ)
 WEIGHTS = PENALTIES | {
@@ -314,7 +314,7 @@ every_case = quick_or_slow(
 
 
 def make_data(n=ROWS, d=COLUMNS, seed=0):
-    """A table half of which is zero, with two clusters along its first column and one of 0 and 1."""
+    """Return a table with half of its entries zero, two clusters along its first column, and a binary column."""
     rng = np.random.default_rng([n, d, seed])
     points = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
     points[:, 0] = np.sign(rng.standard_normal(n)) + 0.3 * rng.standard_normal(n)
@@ -340,7 +340,7 @@ def assert_same_bracket(found, expected, tol=TOL):
 
 
 def proofs(table, best, known):
-    """Numbers of what is proved and known of a solution, each with how far it may be off."""
+    """Return the certified numbers of a solution, each with its tolerance."""
     labels = dc.certify_labels(table, SPLIT, best, **known)
     clusters = dc.certify_clusters(table, THIRDS, best, **known)
     for V in (best.V, best):
@@ -580,7 +580,7 @@ def test_a_verbose_estimator_says_how_many_rows_it_reads_in_a_second(sample_smal
     rows = [line.rows for line in model.result_.history]
     assert lines[-1].rows == rows[-1] >= 5 * ROWS
     assert rows == sorted(rows)
-    assert rows[0] >= 3 * ROWS  # two to check and centre the table, and one at the first point
+    assert rows[0] >= 3 * ROWS  # two passes to validate and centre the table, one at the first point
     assert all(count % ROWS == 0 for count in rows)
     ProgressPrinter()(lines[-1]._replace(seconds=2.0).with_counts(5000, 0))
     assert capsys.readouterr().err.endswith(", 2.5e+03 rows a second\n")

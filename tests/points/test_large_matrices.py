@@ -1,4 +1,4 @@
-"""What is computed of large matrices, by blocks and by Lanczos steps, proves what the whole decompositions prove."""
+"""Blockwise and Lanczos computations for large matrices certify the same bounds as complete decompositions."""
 
 import importlib
 import pkgutil
@@ -62,7 +62,7 @@ def test_a_factorization_by_blocks_that_succeeds_proves_as_much_as_one_of_lapack
         if decided[-1]:
             moved = S + sum_error(size + 1) / (1 - sum_error(size + 1)) * np.trace(S) * np.eye(size)
             assert is_semidefinite(fractions(moved))
-    assert len(set(decided)) == 2  # both happen
+    assert len(set(decided)) == 2  # both cases occur
 
 
 @pytest.mark.parametrize("size", [4, 7, 10])

@@ -12,7 +12,7 @@ RNG = np.random.default_rng(31)
 
 @pytest.fixture(params=[4, 100], ids=["several blocks", "one block"])
 def rows(request, monkeypatch):
-    """Eleven rows of three columns, read a few at a time or all at once."""
+    """Eleven rows of three columns, read in small blocks or all at once."""
     monkeypatch.setattr("diffrac_cvx.points.linear_algebra.BLOCK_ROWS", request.param)
     return RNG.standard_normal((11, 3))
 
@@ -29,7 +29,7 @@ def test_the_factor_of_a_symmetric_matrix_is_that_of_its_positive_part_largest_f
     Q = np.linalg.qr(RNG.standard_normal((4, 4)))[0]
     M = scale * (Q * [3.0, 2.0, 1e-3, -1.0]) @ Q.T
     skew = np.triu(np.ones((4, 4)), 1)
-    U = linalg.psd_factor(M + scale * (skew - skew.T))  # the part that is not symmetric is left out
+    U = linalg.psd_factor(M + scale * (skew - skew.T))  # the antisymmetric part is discarded
     np.testing.assert_allclose(U @ U.T, scale * (Q[:, :3] * [3.0, 2.0, 1e-3]) @ Q[:, :3].T, atol=1e-13 * scale)
     np.testing.assert_allclose(np.sum(U**2, axis=0), scale * np.array([3.0, 2.0, 1e-3]), rtol=1e-10)
     assert linalg.psd_factor(M, rtol=0.5).shape == (4, 2)
@@ -78,7 +78,7 @@ def test_a_direction_that_varies_more_than_rounding_counts_in_the_rank():
     M = np.linalg.qr(RNG.standard_normal((40, 2)))[0]
     assert linalg.range_whitener(M * [1.0, 1e-12]).shape == (2, 2)
     assert linalg.range_whitener(M * [1.0, 1e-14]).shape == (2, 1)
-    assert linalg.whitener(M * [1.0, 1e-14]).shape == (2, 2)  # where a proof needs them all
+    assert linalg.whitener(M * [1.0, 1e-14]).shape == (2, 2)  # a certificate needs all of them
 
 
 def test_rows_at_unit_norm_and_a_zero_row_the_first_unit_vector():

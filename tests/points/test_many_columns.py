@@ -1,4 +1,4 @@
-"""Columns beyond the first block of 512, and components where unpenalised columns take part in all of them."""
+"""Columns beyond the first block of 512, and components with unpenalised columns, which belong to all of them."""
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ from diffrac_cvx.certificates.block_screening import screen_components
 from diffrac_cvx.certificates.screening import factored_radius, gap_safe_weights, screen_pairs
 from diffrac_cvx.points.checks import as_data
 
-MANY_COLUMNS = 600  # columns, more than are multiplied at a time
+MANY_COLUMNS = 600  # more columns than are multiplied at a time
 
 
 def similar_columns(m, pairs, n=60, seed=0):
-    """Independent columns, but for pairs (j, k) where k is nearly j."""
+    """Return independent columns except for pairs (j, k) in which column k nearly equals column j."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, m))
     for j, k in pairs:
@@ -25,7 +25,7 @@ def similar_columns(m, pairs, n=60, seed=0):
 
 
 def groups(labels):
-    """The groups of two or more."""
+    """Return the components with at least two members."""
     return {tuple(np.flatnonzero(labels == label)) for label in np.unique(labels) if np.sum(labels == label) > 1}
 
 
@@ -70,7 +70,7 @@ def test_a_distance_to_the_optimum_joins_pairs_beyond_the_first_block_of_columns
     split = block_problem(direction_problem(similar_columns(MANY_COLUMNS, [], n=400), 1.0, dc.Penalty(c=0.75)))
     at = eliminate(split, np.full(400, 2.0), 1.0)
     near = np.zeros(MANY_COLUMNS)
-    near[[530, 590]] = 0.8  # their pair alone may reach its box
+    near[[530, 590]] = 0.8  # only this pair may reach its bound
     found = screen_pairs(at, np.arange(MANY_COLUMNS), 0.9, factored_radius((near / split.c)[None]))
     G = np.abs(screening.gram_block(at, slice(0, MANY_COLUMNS), slice(0, MANY_COLUMNS)))
     np.fill_diagonal(G, 0.0)
@@ -84,7 +84,7 @@ def test_a_distance_to_the_optimum_joins_pairs_beyond_the_first_block_of_columns
 
 
 def elimination_error(problem, weights, j, k):
-    """|G_jk| and how far it may be from the optimum, from the formulas: a Schur complement, both parts of it off."""
+    """Return |G_jk|, a Schur complement, and from the formulas a bound on its distance from that of the optimum."""
     X, n, free = problem.X.array(), len(problem.X.array()), np.flatnonzero(problem.c == 0.0)
     u, w, gap = weights
     basis = block_problem(problem).basis  # coordinates of the free columns in which A is the identity on them
@@ -107,7 +107,7 @@ def elimination_error(problem, weights, j, k):
 
 
 def problem_with_free_columns(nu, weight=1.0):
-    """Three penalised columns, one that is not and, at nu < 1, the offset, none of unit scale."""
+    """Three penalised columns, an unpenalised one and, at nu < 1, the offset, none of unit scale."""
     rng = np.random.default_rng(4)
     X = rng.standard_normal((50, 4)) @ (np.eye(4) + 0.4 * rng.standard_normal((4, 4)))
     X[:, 3] *= 1.4
@@ -116,7 +116,7 @@ def problem_with_free_columns(nu, weight=1.0):
 
 
 def first_gap(count, problem, q):
-    """The least gap at which there are no more than so many components, by halving."""
+    """Return by bisection the smallest gap with at most so many components."""
     low, high = 1e-10, 1.0
     while high > low * (1.0 + 1e-12):
         gap = (low * high) ** 0.5
@@ -153,7 +153,7 @@ def test_all_features_are_joined_where_the_unpenalized_columns_cannot_be_elimina
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_weights_that_a_gap_allows_take_a_pair_further_than_is_said(seed):
-    """u* with mean (r - r*)^2 / r* = gap, in random and in the worst directions."""
+    """Try u* with mean (r - r*)^2 / r* = gap in random and in worst-case directions."""
     rng, problem = np.random.default_rng(seed), problem_with_free_columns(0.4)
     q = 1.0 / rng.uniform(0.8, 1.2, 50) ** 2
     r, gap = np.sqrt(q), 1e-4

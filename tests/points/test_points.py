@@ -1,4 +1,4 @@
-"""What every form of points has to give: the sums of the array that it stands for."""
+"""Every storage format of points gives the sums of the equivalent array."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ TABLE[7] = 0.0
 M = TABLE - TABLE.mean(axis=0)
 BASIS = np.random.default_rng(1).standard_normal((D + 1, 3))
 U, Y, u = RNG.standard_normal((D, 3)), RNG.standard_normal((N, 2)), RNG.uniform(0.5, 2.0, N)
-READ = {  # how a table in a form is read
+READ = {  # how a table in each format is read
     "array": {},
     "array read by parts": {"by_rows": True},
     "memory map": {"by_rows": True},
@@ -44,7 +44,7 @@ each_way = pytest.mark.parametrize("way", READ)
 
 @pytest.fixture
 def points_of(way, tmp_path):
-    """A function that reads an array in one of the forms, in one of the ways."""
+    """Function that reads an array in one of the formats, in one of the ways."""
     form = Form(way.removesuffix(" read by parts").removesuffix(" by columns"), tmp_path)
     return lambda table, **options: as_points(form(table), **READ[way], **options)
 

@@ -1,4 +1,4 @@
-"""What rounding may change of sums over points is counted, in rationals, where it is nearly as large as it may be."""
+"""Bounds on sums include all rounding errors: compared with rational arithmetic in nearly worst cases."""
 
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ from diffrac_cvx.points.proved_sums import (
     row_norms,
 )
 
-LARGE = 2.0**40  # a unit in which a column is small: what is off in proportion to the unit is nothing
+LARGE = 2.0**40  # a unit in which a column is small: errors proportional to the unit are negligible
 
 
 def one_group(n):
@@ -25,7 +25,7 @@ def one_group(n):
 
 
 def sqrt_sum_of(x, factor, counts=None, chunklets=None):
-    """The lower bound of the gain of one column."""
+    """Return the lower bound on the sum of sqrt(q_i) of one column."""
     table, n = x[:, None], len(x)
     counts, chunklets = np.ones(n) if counts is None else counts, one_group(n) if chunklets is None else chunklets
     return chunklet_sum_bounds(table @ factor.features, row_norms(table, factor.units), factor, counts, chunklets)[0]
@@ -36,7 +36,7 @@ def one_column(g=1.0, offset=0.0, unit=LARGE, n=1):
 
 
 def test_the_sum_of_linked_rows_that_loses_most_counts_its_length_times_their_sizes():
-    """After one each row takes off less than half a unit: the computed sum is one, and the exact one is below."""
+    """After a 1, each row subtracts less than half a unit: the computed sum is 1, the exact sum is smaller."""
     x = np.full(4000, -0.99 * UNIT_ROUNDOFF / 2)
     x[0] = 1.0
     assert one_group(4000).signed_sums(x[:, None]) == 1.0
@@ -46,7 +46,7 @@ def test_the_sum_of_linked_rows_that_loses_most_counts_its_length_times_their_si
 
 @pytest.mark.parametrize("unit", [LARGE, 1.0])
 def test_linked_rows_that_cancel_count_what_each_product_is_off(unit):
-    """1/3 times a row is rounded, and of two rows that cancel nothing is left but that."""
+    """1/3 times a row is rounded; of two rows that cancel, only the rounding error remains."""
     above = [x for x in np.arange(1.0, 400.0) if Fraction(x * (1 / 3)) > Fraction(x) * Fraction(1 / 3)]
     below = [x for x in np.arange(1.0, 400.0) if Fraction(x * (1 / 3)) < Fraction(x) * Fraction(1 / 3)]
     wrong = 0
@@ -59,7 +59,7 @@ def test_linked_rows_that_cancel_count_what_each_product_is_off(unit):
 
 
 def test_the_root_of_linked_rows_counts_each_of_its_terms(monkeypatch):
-    """With a coarse unit: products, centring and the sum of the rows, by their counts, and the root of their sum."""
+    """With a coarse unit: errors of the products, centring, weighted sum of the rows, and root of their sum."""
     monkeypatch.setattr(rounding, "UNIT_ROUNDOFF", 2.0**-30)
     rng, n, r, k, d = np.random.default_rng(0), 40, 300, 20, 3
     table, G, counts = rng.standard_normal((n, d)), rng.standard_normal((d, r)), rng.uniform(0.5, 2.0, n)
@@ -84,7 +84,7 @@ def test_linked_rows_of_which_rounding_hides_the_sum_have_a_root_of_zero():
 
 
 def test_a_residual_bound_counts_the_rounding_of_its_target_in_proportion_to_what_is_left():
-    """Targets are off by so many units of one and of the difference, which is rounded."""
+    """Errors of the targets are multiples of the unit of 1 and of the rounded difference."""
     found = residual_bounds(
         np.array([-1e6]), np.zeros(1), np.array([1.0]), RoundedDirection(np.zeros(1), np.ones(1), 0.0, 1)
     )

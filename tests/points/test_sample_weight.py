@@ -1,4 +1,4 @@
-"""Weights of the points: whole weights are repeated rows, weight 0 is no row, and only their proportions count."""
+"""Sample weights: integer weights act as repeated rows, weight 0 as no row, and only proportions matter."""
 
 from functools import partial
 
@@ -57,7 +57,7 @@ ROUNDINGS = [*dc.rounding.ROUNDINGS, "goemans_williamson"]
 
 
 def drawn(n=20, d=4, seed=0, whole=True):
-    """Two clusters that overlap, and weights 0 to 4, or fractions of these."""
+    """Return two overlapping clusters, and weights 0 to 4 or fractions of these."""
     rng = np.random.default_rng([2017, seed])
     X = rng.standard_normal((n, d)) + 1.5 * np.sign(rng.standard_normal(n))[:, None] * np.eye(d)[0]
     w = rng.permutation(np.arange(n) % 5).astype(float)
@@ -69,7 +69,7 @@ def repeated(X, w):
 
 
 def weighted_objective(X, w, V, nu, a, c):
-    """Eq. (15) with weights from its formula; V with the offset last where nu < 1."""
+    """Return Eq. (15) with weights, from its formula; the offset is the last coordinate of V if nu < 1."""
     p = w / w.sum()
     X, a, c = augmented(X - p @ X, nu, a, c)
     q = np.einsum("ij,jk,ik->i", X, V, X)
@@ -77,7 +77,7 @@ def weighted_objective(X, w, V, nu, a, c):
 
 
 def assert_meet(*results):
-    """Proved brackets on one optimum have a point in common."""
+    """Check that certified bounds on the same optimum overlap."""
     assert max(found.lower for found in results) <= min(found.upper for found in results) + 1e-12
 
 
@@ -112,7 +112,7 @@ def test_the_reference_reads_the_weights_of_the_rows_off_its_multipliers():
     V = terms.V.value[:3, :3]
     q = np.einsum("ij,jk,ik->i", coordinates.rows, V, coordinates.rows)
     np.testing.assert_allclose(terms.weights(), 1 / np.sqrt(q), rtol=1e-4)
-    assert dc.v_space(X, sample_weight=w).size.points == len(X)  # where the solver fails, all have a row in F
+    assert dc.v_space(X, sample_weight=w).size.points == len(X)  # if the solver fails, all points have a row in F
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -227,7 +227,7 @@ def test_a_small_weight_is_no_small_quadratic_form(monkeypatch):
     tried, ratios_at = [], Blocks.ratios_at
     monkeypatch.setattr(Blocks, "ratios_at", lambda self, *at: tried.append(at[0]) or ratios_at(self, *at))
     Blocks(split, Partition(np.arange(3))).ratios(q, [])
-    assert len(tried) == 1  # no floor under the energies
+    assert len(tried) == 1  # no floor under q
     np.testing.assert_allclose(tried[0], u)
 
 
@@ -262,7 +262,7 @@ def test_answers_in_closed_form_have_a_row_for_every_point(nu, penalty):
         np.testing.assert_array_equal(result.F, np.ones((len(X), 1)))
 
 
-# What is proved
+# Certificates
 
 
 @pytest.mark.parametrize(("nu", "penalty"), [(1.0, "none"), (0.3, "both")])
@@ -316,7 +316,7 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed, we
     assert gap >= np.mean((r - best) ** 2 / best) - 1e-6
     u, weights, proved = gap_safe_weights(point.q, point.value - bracket(problem, point).lower)
     np.testing.assert_allclose(u, 1 / r)
-    least = 1 / (weights * r**2)  # of the optimal roots
+    least = 1 / (weights * r**2)  # lower bound on the optimal roots
     assert np.all(least <= best * (1 + 1e-3))
     np.testing.assert_allclose((r - least) ** 2 / least, proved * len(X), rtol=1e-6)
     off = np.abs(problem.X.array().T @ ((u - 1 / best)[:, None] * problem.X.array())) / len(X)
@@ -324,11 +324,11 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed, we
     assert np.all(off <= np.sqrt(proved * (squares.T @ (weights[:, None] * squares)) / len(X)) + 1e-6)
 
 
-# The pieces of the solvers, roundings and measures
+# Parts of the solvers, roundings and metrics
 
 
 def lagrangian_at(unknowns, U):
-    """Value, slope and direction that is added, in the coordinates of the factor."""
+    """Return the value, slope and added direction in the coordinates of the factor."""
     Y, lagrangian = unknowns.params_of(U), one_block(unknowns)
     _, value, slope = lagrangian.point(Y)
     if isinstance(unknowns, PreconditionedParametrization):  # its coordinates have either sign
@@ -338,7 +338,7 @@ def lagrangian_at(unknowns, U):
 
 
 def pieces(P, clusters):
-    """What is computed from points with shares, by name."""
+    """Yield results computed from weighted points, by name."""
     rng = np.random.default_rng(0)
     U, units = rng.standard_normal((6, 3)), rng.uniform(1.0, 40.0, 6)
     whole, part = (direction_problem(P, nu, dc.Penalty(lam=0.05, ridge=0.1)) for nu in (1.0, 0.6))
@@ -590,23 +590,23 @@ def test_the_choice_of_parameters_takes_weights():
     np.testing.assert_allclose(table["consensus"], pairwise_adjusted_rand(signs, w[w > 0] / w.sum())[0, 1])
 
 
-# What is refused
+# Invalid weights
 
 
 BAD = {
-    "negative": (lambda w: -w, r"sample_weight is -\d at entry \d+, counting from 0; weights must not be negative"),
+    "negative": (lambda w: -w, r"sample_weight is -\d at entry \d+, counting from 0. Weights must not be negative"),
     "NaN": (lambda w: np.where(w > 3, np.nan, w), "sample_weight is nan at entry"),
     "infinite": (lambda w: np.where(w > 3, np.inf, w), "sample_weight is inf at entry"),
     "too short": (lambda w: w[1:], "sample_weight has 19 weights for 20 points"),
-    "a column": (lambda w: w[:, None], r"sample_weight has shape \(20, 1\); pass a 1-d array"),
-    "a number": (lambda w: 1.0, r"sample_weight has shape \(\); pass a 1-d array"),
-    "all zero": (lambda w: 0 * w, "sample_weight has only zeros; at least 2 points need a positive weight"),
+    "a column": (lambda w: w[:, None], r"sample_weight has shape \(20, 1\). Pass a 1-d array"),
+    "a number": (lambda w: 1.0, r"sample_weight has shape \(\). Pass a 1-d array"),
+    "all zero": (lambda w: 0 * w, "sample_weight has only zeros. At least 2 points need a positive weight"),
     "one positive": (lambda w: np.eye(len(w))[3], "sample_weight has 1 positive among 20 entries"),
     "words": (lambda w: w.astype(str), "sample_weight has entries of type <U"),
     "objects": (lambda w: np.array(["much", *w[1:]], dtype=object), "entries that are not real numbers"),
     "too far apart": (
         lambda w: np.where(w > 3, 1e-120, w),
-        r"below 1e-100 of its largest entry at \[.*set such .* to 0",
+        r"below 1e-100 times its largest entry at \[.*Set these weights to 0",
     ),
 }
 
@@ -627,7 +627,7 @@ def test_weights_that_cannot_be_used_are_refused_in_words(kind):
 
 def test_more_clusters_need_more_points_of_positive_weight():
     X = drawn()[0]
-    with pytest.raises(dc.DataError, match="2 positive among 20 entries; at least 3 points"):
+    with pytest.raises(dc.DataError, match=r"2 positive among 20 entries\. At least 3 points"):
         dc.DiffracClustering(n_clusters=3).fit(X, sample_weight=np.arange(20) < 2)
 
 

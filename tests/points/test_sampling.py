@@ -1,4 +1,4 @@
-"""Many rows: read block by block without a copy, solved on samples, certified on all of them."""
+"""Tables with many rows: streamed without a copy, solved on samples, certified on all rows."""
 
 import pickle
 import tracemalloc

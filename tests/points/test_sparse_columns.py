@@ -1,4 +1,4 @@
-"""Sparse columns and the row that centres them: the sums of their array, and bounds that count their rounding."""
+"""Sparse columns with a centring row: sums equal those of the array, and bounds include their rounding errors."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -23,13 +23,13 @@ every_nu = pytest.mark.parametrize("nu", [1.0, 0.6])
 
 
 def without_small_entries(n=300, d=6):
-    """A table whose entries are 0 or larger than a half."""
+    """Return a table whose entries are 0 or exceed 0.5."""
     X = np.random.default_rng([n, d, 0]).standard_normal((n, d))
     return np.where(np.abs(X) > 0.5, X, 0.0)
 
 
 def shifted(n=40, d=5, size=1.0, seed=0):
-    """A sparse matrix plus a row whose entries are of a size, one of them zero, and the same as an array."""
+    """Return a sparse matrix plus a row of given size, with one zero entry, and the equivalent array."""
     rng = np.random.default_rng([n, d, seed])
     S = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.4)
     r = size * rng.standard_normal(d)
@@ -83,7 +83,7 @@ def test_a_sparse_matrix_and_a_row_do_what_their_array_does(size):
 
 @pytest.mark.parametrize("ratio", [-8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 5.0])
 def test_sums_of_sparse_columns_count_their_entries_and_the_row_apart(ratio):
-    """The sum of |s| and |r|, of which the entry s + r may have little left."""
+    """Sum of |s| and |r|, which may be much larger than the entry s + r."""
     r = np.array([0.5, -2.0, 1.0])
     S = np.array([[ratio, ratio, 0.0], [0.0, ratio, ratio], [ratio, 0.0, ratio], [0.0, 0.0, 0.0]]) * r
     X, apart = SparseColumns(scipy.sparse.csc_array(S), r), np.abs(S) + np.abs(r)
@@ -96,7 +96,7 @@ def test_sums_of_sparse_columns_count_their_entries_and_the_row_apart(ratio):
 
 
 def test_quadratic_forms_of_sparse_rows_count_what_they_are_made_of_each_where_the_others_are_nothing(monkeypatch):
-    """In a coarse unit: the entries' squares, the row's, which are added and taken off again, and the products."""
+    """In a coarse unit: squares of the entries, those of the row, which are added and subtracted, and the products."""
     monkeypatch.setattr(floating_point, "UNIT_ROUNDOFF", 2.0**-30)
     d, n, G = 50, 4, scipy.sparse.eye_array(50, format="csc")
 
@@ -132,7 +132,7 @@ def test_entries_that_the_row_cancels_are_zeros():
 
 
 def far_from_zero(n=40, d=4):
-    """A sparse table one column of which is 2000 +- 10 in every row and another 2000 in half of them."""
+    """Return a sparse table with a column of 2000 +- 10 and one that is 2000 in half of the rows."""
     rng = np.random.default_rng(3)
     points = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
     points[:, 0] = 2000.0 + 10.0 * rng.standard_normal(n)
@@ -146,7 +146,7 @@ def test_sparse_columns_are_centered_as_the_array_is():
     found = as_sparse_columns(scipy.sparse.csr_array(points))
     for mean, taken in zip(exact, found.mean, strict=True):
         assert abs(Fraction(taken) - mean) <= Fraction(2) ** -52 * max(abs(mean), 1)
-    assert found.r[0] == 0.0  # there are no zeros in that column: it is centred itself
+    assert found.r[0] == 0.0  # a column without zeros is centred directly
     deviation = points.std(axis=0)
     np.testing.assert_allclose(found.array() / deviation, as_data(points) / deviation, atol=1e-14)
     assert rank_of(found) == rank_of(as_rows(points)) == 4
@@ -196,7 +196,7 @@ def test_an_upper_bound_of_rows_that_forgets_rounding_is_found_out(monkeypatch):
 
 
 def test_rows_of_sparse_columns_have_weighted_grams_that_are_summed_by_blocks():
-    """What `StreamedRows` proves counts on the rounding of such sums, which is not that of sparse products."""
+    """The bounds of `StreamedRows` assume the rounding of blockwise sums, not that of sparse products."""
     columns = as_sparse_columns(scipy.sparse.csr_array(without_small_entries()))
     rows = as_points(columns)
     np.testing.assert_array_equal(rows.gram, replace(rows, gram=None, units=np.ones(6)).second_moment())
@@ -204,7 +204,7 @@ def test_rows_of_sparse_columns_have_weighted_grams_that_are_summed_by_blocks():
 
 @every_nu
 def test_a_sparse_column_with_one_zero_is_bounded_as_the_array(nu):
-    """Its mean is n**0.5 times its standard deviation, which is what rounding is in proportion to."""
+    """The mean is n**0.5 times the standard deviation, to which rounding errors are proportional."""
     table = without_small_entries()
     table[:, 1] = 1.0
     table[7, 1] = 0.0

@@ -60,7 +60,7 @@ def many(**parameters):
 FAULTS = {
     # builders
     "a class alone": (lambda: dc.multiclass(X, 1), PARAMETER, "k = 1 must be at least 2"),
-    "half a class": (lambda: dc.multiclass(X, 2.5), PARAMETER, "k = 2.5 must be a whole number"),
+    "half a class": (lambda: dc.multiclass(X, 2.5), PARAMETER, "k = 2.5 must be a positive integer"),
     "no direction": (lambda: dc.v_space_normalized(np.ones((5, 2))), PARAMETER, "constant.*nu < 1"),
     "a parameter that is none": (lambda: dc.v_space(X).at(mu=1.0), PARAMETER, "'mu'.*nu, penalty_scale"),
     "a parameter just out of range": (lambda: dc.low_rank(X, 1.0 + 2.0**-52), PARAMETER, "nu = 1.0000000000000002 is"),
@@ -146,11 +146,11 @@ FAULTS = {
     "a table of values": (lambda: dc.rounding.kmeans_1d(X), DATA, r"values has shape \(8, 3\)"),
     "no rounds": (lambda: dc.rounding.refine(X, Y, max_iter=0), PARAMETER, "max_iter = 0"),
     # metrics
-    "labels of other points": (lambda: dc.metrics.clustering_error(Y, Y[:5]), DATA, "y_hat has 5 labels for 8"),
+    "labels of other points": (lambda: dc.metrics.clustering_error(Y, Y[:5]), DATA, "y_pred has 5 labels for 8"),
     "text for labels": (lambda: dc.metrics.clustering_error(["a", "b"], [1, -1]), DATA, r"only -1 and \+1"),
     "no labels": (lambda: dc.metrics.imbalance([]), DATA, "y is empty"),
     "a threshold above 1": (lambda: dc.metrics.numerical_rank(F, 2.0), PARAMETER, "rtol = 2"),
-    "labels of another table": (lambda: dc.metrics.label_correlations(X, X[:3]), DATA, "Y_hat has 3 rows.*8"),
+    "labels of another table": (lambda: dc.metrics.label_correlations(X, X[:3]), DATA, "Y_pred has 3 rows.*8"),
     "a direction of another table": (lambda: leading_direction(X, np.eye(7)), DATA, r"V has shape \(7, 7\)"),
     # estimators
     "an estimator's solver": (estimator(solver="magic"), PARAMETER, "solver = 'magic'.*low_rank"),

@@ -195,7 +195,7 @@ def test_a_failed_solver_leaves_the_trivial_bracket(noisy, monkeypatch):
 @pytest.mark.parametrize("name", ["penalized_nu", "constrained_alpha", "lifted", "v_space", "v_space_normalized"])
 def test_a_problem_above_the_memory_limit_is_refused_with_the_name_of_another_form(noisy, name):
     with pytest.raises(
-        ResourceError, match=f"{name} with SCS needs about .* GB and 0.01 GB are available; use .*low_rank"
+        ResourceError, match=f"{name} with SCS needs about .* GB, but only 0.01 GB are available; use .*low_rank"
     ):
         dc.solve(RELAXATIONS[name](noisy), "SCS", memory_limit=0.01)
 

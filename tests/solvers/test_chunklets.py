@@ -136,7 +136,7 @@ def test_points_of_weight_zero_follow_what_they_are_linked_with():
 
 def test_constraints_that_do_not_fit_the_table_are_refused():
     X = np.random.default_rng(0).standard_normal((6, 2))
-    with pytest.raises(dc.DataError, match="names point 9"):
+    with pytest.raises(dc.DataError, match="contains point 9"):
         dc.low_rank(X, constraints=dc.Constraints(must_link=[(0, 9)]))
     with pytest.raises(dc.DataError, match="labels has 3 entries for 6 points"):
         dc.certify_v(X, np.eye(2), constraints=dc.Constraints(labels=[1, 0, -1]))

@@ -1,14 +1,13 @@
-"""Methods without a relaxation, to compare with: from data to labels in {-1, +1}, the first point at +1.
+"""Baseline methods without a relaxation; each maps data to labels in {-1, +1}, with the first point at +1.
 
-Those of the paper are alternating optimisation, 2-means on whitened data and 2-means on each column.  The others are
-later: CURE, a spectral method and lattice reduction; and 2-means and a mixture of Gaussians on standardised columns.
-For wide tables, many more columns than rows, there are sparse k-means, influential-features PCA, spectral clustering,
-principal components, sparse ones and two-valued ones, all on standardised columns.  Those that choose columns have a
-second function, `select_sparse_kmeans`, `select_ifpca` and `select_sparse_component`, that returns a `Selection`: the
-same labels, and the columns.
+From the paper: alternating optimisation, 2-means on whitened data, and 2-means on each column.  More recent: CURE, a
+spectral method and lattice reduction.  On standardised columns: 2-means and a Gaussian mixture; for wide tables, also
+sparse k-means, influential-features PCA, spectral clustering, and principal, sparse and two-valued components.  Three
+methods that select columns have a variant that returns a `Selection` of the same labels and the selected columns:
+`select_sparse_kmeans`, `select_ifpca` and `select_sparse_component`.
 
-Those up to lattice reduction, but for `best_single_column`, depend on the data up to an invertible affine map only, as
-the relaxation without a penalty does; the others on the data up to shifts and units of the columns.
+The methods up to lattice reduction, except `best_single_column`, are invariant under invertible affine maps of the
+data, like the relaxation without a penalty; the others are invariant under shifts and rescaling of the columns.
 """
 
 from diffrac_cvx.baselines.lattice_labels import lattice

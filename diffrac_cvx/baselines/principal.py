@@ -1,4 +1,4 @@
-"""2-means along the first principal component of standardised columns: of all, of few, or of those far from normal."""
+"""2-means along the first principal component of standardised columns: plain, sparse, or of non-normal columns."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,10 @@ from diffrac_cvx.points.linear_algebra import is_above_rounding, standardize_col
 from diffrac_cvx.rounding.two_clusters import kmeans_1d
 
 CV_FOLDS = 5
-LOADINGS_MAX_ITER = 20  # of turns
+LOADINGS_MAX_ITER = 20  # alternations
 LOADINGS_TOL = 1e-5  # change of the loadings, of norm 1
-NULL_COLUMNS = 100_000  # columns of normal numbers that p-values are taken from
-NULL_BLOCK_SIZE = 10_000  # of them at a time
+NULL_COLUMNS = 100_000  # simulated normal columns for the p-values
+NULL_BLOCK_SIZE = 10_000  # columns simulated at a time
 
 
 def first_component(X: npt.ArrayLike) -> Array:
@@ -25,12 +25,12 @@ def first_component(X: npt.ArrayLike) -> Array:
     Parameters
     ----------
     X : (n, d) array
-        Data; brought to unit variance here.
+        Data; columns are standardised internally.
 
     Raises
     ------
     DataError
-        If X cannot be used as given.
+        If X is invalid.
     """
     data = standardize_columns(as_data(X)).X
     return kmeans_1d(leading_scores(data, 1)[:, 0]) if data.any() else np.ones(len(data))
@@ -40,15 +40,15 @@ def sparse_component(X: npt.ArrayLike, *, bound: float | None = None, rng: np.ra
     r"""Return the labels of exact 2-means of a sparse principal component, columns at unit variance, the first at +1.
 
     The penalised matrix decomposition of rank one maximises :math:`u^\top X v` over :math:`\|u\|_2 \le 1`,
-    :math:`\|v\|_2 \le 1` and :math:`\|v\|_1 \le s` by turns, from the first singular vectors.
+    :math:`\|v\|_2 \le 1` and :math:`\|v\|_1 \le s` by alternation, from the first singular vectors.
 
-    If the bound is None, it is the one of ten between 1.2 and :math:`0.9 \sqrt d` with the least error of five-fold
-    cross-validation: a fifth of the entries is left out, set to the mean 0, and predicted by the decomposition of the
-    others.  O(n d) a turn.
+    If the bound is None, five-fold cross-validation selects one of ten between 1.2 and :math:`0.9 \sqrt d`: a fifth of
+    the entries is held out, set to the mean 0, and predicted by the decomposition of the others.  O(n d) per
+    alternation.
 
     Source: Witten, Tibshirani and Hastie, "A penalized matrix decomposition", Biostatistics 2009, sections 2.3 and 3.2.
 
-    Parameters, without restarts, and errors are those of sparse_kmeans; the bound s is on the loadings v.
+    Parameters, except n_init, and errors are those of sparse_kmeans; the bound s is on the l1 norm of the loadings v.
     """
     return _select_sparse(standardize_columns(as_data(X)).X, bound, rng).labels
 
@@ -56,7 +56,7 @@ def sparse_component(X: npt.ArrayLike, *, bound: float | None = None, rng: np.ra
 def select_sparse_component(
     X: npt.ArrayLike, *, bound: float | None = None, rng: np.random.Generator | int
 ) -> Selection:
-    """Return the labels of 2-means of a sparse principal component and the columns with a loading.
+    """Return the labels of 2-means of a sparse principal component and the columns with nonzero loadings.
 
     Parameters and errors are those of sparse_component.
     """
@@ -74,7 +74,7 @@ def _select_sparse(data: Array, bound: float | None, rng: np.random.Generator | 
 
 
 def leading_scores(data: Array, count: int) -> Array:
-    """Return the first left singular vectors, (n, count), fewer where the rank of the data, not 0, is less."""
+    """Return the first left singular vectors, (n, count), or fewer if the rank of the data, not 0, is lower."""
     U, values, _ = scipy.linalg.svd(data, full_matrices=False)
     return np.asarray(U[:, is_above_rounding(values, data.shape)][:, :count])
 
@@ -86,7 +86,7 @@ def leading_loadings(data: Array) -> Array:
 
 
 def sparse_loadings(data: Array, bound: float, v: Array) -> Array:
-    """Return the loadings v, (d,), of the penalised matrix decomposition of rank one, from given ones."""
+    """Return the loadings v, (d,), of the penalised matrix decomposition of rank one, starting from given loadings."""
     for _ in range(LOADINGS_MAX_ITER):
         before, v = v, sparse_weights(data.T @ (data @ v), bound)
         if np.linalg.norm(v - before) <= LOADINGS_TOL:
@@ -95,7 +95,7 @@ def sparse_loadings(data: Array, bound: float, v: Array) -> Array:
 
 
 def _cross_validate(data: Array, random: np.random.Generator) -> float:
-    """Return the bound of the grid whose decomposition best predicts entries that are left out."""
+    """Return the bound of the grid whose decomposition best predicts held-out entries."""
     bounds = grid_of_bounds(data.shape[1])
     fold = random.integers(CV_FOLDS, size=data.shape)
     errors = np.zeros(len(bounds))
@@ -108,7 +108,7 @@ def _cross_validate(data: Array, random: np.random.Generator) -> float:
 
 
 def _error_of(seen: Array, unseen: Array, left_out: Array, v: Array) -> float:
-    """Return the squared error of the rank-one approximation of the entries seen at those left out, less a constant."""
+    """Return the squared error of the rank-one approximation at the held-out entries, minus a constant."""
     scores = seen @ v
     return float(scores**2 @ (left_out @ v**2) - 2 * scores @ (unseen @ v))
 
@@ -116,17 +116,17 @@ def _error_of(seen: Array, unseen: Array, left_out: Array, v: Array) -> float:
 def ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Generator | int) -> Array:
     r"""Return the labels of influential-features PCA, the first point at +1.
 
-    Each standardised column has the Kolmogorov-Smirnov distance of its values to the normal distribution as its score,
-    times :math:`\sqrt n`.  The scores are brought to the mean and variance that they have where all columns are normal
-    ("Efron's null correction"); p-values are those under that null, simulated.  With
-    :math:`\pi_{(1)} \le \dots \le \pi_{(d)}` the columns kept are the first j with the largest higher criticism
+    The score of a standardised column is :math:`\sqrt n` times the Kolmogorov-Smirnov distance of its values to the
+    normal distribution.  The scores are shifted and scaled to their mean and variance under the null that all columns
+    are normal ("Efron's null correction"); the p-values come from a simulation of this null.  With
+    :math:`\pi_{(1)} \le \dots \le \pi_{(d)}`, the selected columns are the first j with the largest higher criticism
 
     .. math::
         \mathrm{HC}_j = \frac{\sqrt d\, (j/d - \pi_{(j)})}{\sqrt{\max(\sqrt n\, (j/d - \pi_{(j)}), 0) + j/d}}
 
-    among those j up to d/2 with :math:`\pi_{(j)} > \log(d)/d`; half of the columns, if there is none.  The labels are
-    those of 2-means of the first left singular vector of the columns kept, its entries cut off at
-    :math:`\pm \log(d)/\sqrt n`.  O(n d), and about a second for the null.
+    among the j up to d/2 with :math:`\pi_{(j)} > \log(d)/d`, or half of the columns if there is none.  The labels are
+    those of 2-means of the first left singular vector of the selected columns, with entries clipped at
+    :math:`\pm \log(d)/\sqrt n`.  O(n d), plus about a second for the null.
 
     Source: Jin and Wang, "Influential features PCA for high dimensional clustering", Annals of Statistics 2016, with
     K = 2.
@@ -134,22 +134,22 @@ def ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Gener
     Parameters
     ----------
     X : (n, d) array
-        Data; brought to unit variance here.
+        Data; columns are standardised internally.
     features : int, optional
-        Number of columns to keep, those of the largest scores, instead of higher criticism.
-    rng : Generator or int
-        Of the simulated null, or its seed.
+        Number of columns to select, those of largest score; by default, higher criticism determines it.
+    rng : numpy.random.Generator or int
+        Random generator of the simulated null, or its seed.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     """
     return _select_influential(standardize_columns(as_data(X)).X, features, rng).labels
 
 
 def select_ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Generator | int) -> Selection:
-    """Return the labels of influential-features PCA and the columns kept.
+    """Return the labels of influential-features PCA and the selected columns.
 
     Parameters and errors are those of ifpca.
     """
@@ -162,7 +162,7 @@ def _select_influential(data: Array, features: int | None, rng: np.random.Genera
     d = len(varying)
     count = None if features is None else positive_int(features, "features")
     if count is not None and count > data.shape[1]:
-        raise ParameterError(f"features = {count} is more than the {data.shape[1]} columns of X")
+        raise ParameterError(f"features = {count} exceeds the {data.shape[1]} columns of X; choose a smaller number")
     if d == 0:  # all points are equal
         return Selection(np.ones(n), varying)
     scores = normal_distance(data[:, varying])
@@ -175,7 +175,7 @@ def _select_influential(data: Array, features: int | None, rng: np.random.Genera
 
 
 def normal_distance(columns: Array) -> Array:
-    """Return sqrt(n) times the Kolmogorov-Smirnov distance of each standardised column to the normal, (d,)."""
+    """Return sqrt(n) times the Kolmogorov-Smirnov distance of each column to the standard normal, (d,)."""
     n = len(columns)
     expected = scipy.special.ndtr(np.sort(columns, axis=0))
     ranks = np.arange(n)[:, None] / n
@@ -183,7 +183,7 @@ def normal_distance(columns: Array) -> Array:
 
 
 def null_p_values(scores: Array, n: int, random: np.random.Generator) -> Array:
-    """Return the p-values of scores, brought to the mean and variance of scores of normal columns, (d,)."""
+    """Return the p-values of scores, (d,), after scaling to the mean and variance of scores of normal columns."""
     blocks = (
         standardize_columns(random.standard_normal((n, NULL_BLOCK_SIZE))).X
         for _ in range(NULL_COLUMNS // NULL_BLOCK_SIZE)
@@ -195,7 +195,7 @@ def null_p_values(scores: Array, n: int, random: np.random.Generator) -> Array:
 
 
 def higher_criticism(p_values: Array, n: int) -> int:
-    """Return how many of the sorted p-values, (d,), of columns of n points are kept; at least one."""
+    """Return the number of columns to select, at least one, from their sorted p-values, (d,), and n points."""
     d = len(p_values)
     fraction = np.arange(1, d + 1) / d
     excess = fraction - p_values

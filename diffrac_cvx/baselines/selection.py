@@ -1,4 +1,4 @@
-"""What a method that chooses columns found, and the weights of the columns that such methods share."""
+"""Result of methods that select columns, and their common column weights."""
 
 from typing import NamedTuple
 
@@ -10,9 +10,9 @@ from diffrac_cvx.points.checks import Array, as_scalar, format_exact
 
 
 class Selection(NamedTuple):
-    """Labels (n,) in {-1, +1}, the first at +1, and the columns (k,) they are found from, the largest weight first.
+    """Labels (n,) in {-1, +1}, the first at +1, and selected columns (k,), sorted by decreasing weight.
 
-    Columns are counted from 0.
+    Column numbers start at 0.
     """
 
     labels: Array
@@ -20,16 +20,16 @@ class Selection(NamedTuple):
 
 
 def ranked_columns(weights: Array) -> npt.NDArray[np.intp]:
-    """Return the columns with a nonzero weight, that of the largest absolute value first."""
+    """Return the columns with nonzero weights, sorted by decreasing absolute weight."""
     order = np.argsort(-np.abs(weights), kind="stable")
     return order[: np.count_nonzero(weights)]
 
 
 def sparse_weights(a: Array, bound: float) -> Array:
-    r"""Maximise a'w over w with :math:`\|w\|_2 \le 1` and :math:`\|w\|_1 \le` bound: a soft-thresholded, of norm 1.
+    r"""Return the w that maximises a'w under :math:`\|w\|_2 \le 1` and :math:`\|w\|_1 \le` bound.
 
-    The threshold is 0 if that is feasible, else it makes the l1 norm equal to the bound.  Where several entries share
-    the largest absolute value and are too many for the bound, w is spread over them.
+    It is a, soft-thresholded and scaled to norm 1.  The threshold is 0 if that is feasible; otherwise the l1 norm
+    equals the bound.  If too many entries share the largest absolute value, w is spread over them.
 
     Source: Witten, Tibshirani and Hastie, Biostatistics 2009, lemma 2.2.
     """
@@ -44,10 +44,10 @@ def sparse_weights(a: Array, bound: float) -> Array:
 
 
 def threshold_for(size: Array, bound: float) -> float:
-    """Return the threshold at which what is left of entries >= 0 has, at norm 1, an l1 norm equal to the bound.
+    """Return the threshold t at which entries >= 0, soft-thresholded and scaled to norm 1, have l1 norm bound.
 
-    Above the threshold are the largest m, the fewest whose l1 norm exceeds the bound when the next one is taken off
-    them.  With their mean and variance the equation m (mean - t) = bound sqrt(m (variance + (mean - t)^2)) gives t.
+    Above it are the m largest entries, with the smallest m whose l1 norm exceeds the bound at a threshold equal to the
+    next entry.  With their mean and variance, m (mean - t) = bound sqrt(m (variance + (mean - t)^2)) gives t.
     """
     ordered = -np.sort(-size)
     following = np.append(ordered[1:], 0.0)
@@ -68,11 +68,11 @@ def as_bound(bound: float) -> float:
     """Return a bound on the l1 norm of a vector of norm 1, at least 1, as a float."""
     value = as_scalar(bound, "bound")
     if value < 1.0:
-        raise ParameterError(f"bound = {format_exact(value)} must be at least 1, which is a single column")
+        raise ParameterError(f"bound = {format_exact(value)} must be at least 1 (a single column)")
     return value
 
 
 def l1_of_unit(w: Array) -> float:
-    """Return the l1 norm of w scaled to norm 1; 0 of a zero vector."""
+    """Return the l1 norm of w scaled to norm 1; 0 for a zero vector."""
     norm = float(np.linalg.norm(w))
     return float(np.abs(w).sum()) / norm if norm > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""Local search for labels of large squared correlation, Eq. (2): over all directions, or over single columns."""
+"""Local search for labels of large squared correlation, Eq. (2), over all directions or single columns."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -23,31 +23,32 @@ def alternating_optimization(
     time_limit: float | None = None,
     constraints: Constraints | None = None,
 ) -> Array:
-    """Return the labels of largest squared correlation among the runs of alternating_runs, the first point at +1.
+    """Return the labels of largest squared correlation in several alternating runs, the first point at +1.
 
     Source: Eq. (2), section 2.1.
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
     n_init : int
-        Number of runs.
+        Number of runs; default 10.
     rng : numpy.random.Generator or int
-        Generator, or its seed.
+        Random generator of the initial labels, or its seed.
     max_iter : int
-        Most rounds of alternation in a run.
+        Maximum number of alternations per run; default 100.
     time_limit : float, optional
-        Seconds after which no further run is started.
+        Time in seconds after which no new run starts.
     constraints : Constraints, optional
-        What is known of some points, which the labels of every round obey; known labels are as they are.
+        Must-link and cannot-link constraints and known labels, satisfied in every alternation.  Known labels keep their
+        sign, instead of the first point at +1.
 
     Raises
     ------
     DataError
-        If X cannot be used as given.
+        If X is invalid.
     ParameterError
-        If restarts, rng, max_iter or time_limit is not valid.
+        If n_init, rng, max_iter or time_limit is invalid.
     """
     started = time.perf_counter()
     Q = column_basis(as_data(X))
@@ -60,7 +61,7 @@ def alternating_runs(
     """Return the labels of each run of alternating optimisation, from random labels to a fixed point.
 
     Given y, the direction is w = (X'X)^+ X'y; given w, y is the exact 2-means of X w.  A basis of the columns of X is
-    computed once, O(n d^2); a round is O(n d + n log n).
+    computed once, O(n d^2); an alternation is O(n d + n log n).
 
     Source: section 2.1, "Algorithm".  Table 1 of the paper averages over ten runs.
 
@@ -79,9 +80,9 @@ def kmeans_whitened(
 ) -> Array:
     """Return the labels of 2-means on whitened data, the best of several runs of Lloyd's algorithm, the first at +1.
 
-    The distortion that 2-means minimises there is least where the squared correlation of Eq. (2) is largest: the
-    objective is that of alternating_optimization, the local search is another one.  Each run starts from the centres of
-    k-means++ and has max_iter rounds.  The data are whitened once, O(n d^2); a round is O(n d).
+    On whitened data, the distortion of 2-means is smallest where the squared correlation of Eq. (2) is largest: this is
+    another local search for the objective of alternating_optimization.  Each run starts from k-means++ centres and has
+    max_iter iterations.  The data are whitened once, O(n d^2); an iteration is O(n d).
 
     Source: section 2.1 and Figure 4.
 
@@ -93,7 +94,7 @@ def kmeans_whitened(
     random = as_generator(rng)
     if Q.shape[1] == 0:  # all points are equal
         return np.ones(len(Q))
-    # With two centres no round leaves a cluster empty: the mean of a cluster is nearer to its own centre.
+    # With two centres no iteration empties a cluster: the mean of a cluster is nearer to its own centre.
     runs = (scipy.cluster.vq.kmeans2(Q, 2, max_iter, minit="++", rng=random)[1] for _ in range(n_init))
     return _best_until_deadline(Q, (np.where(found == found[0], 1.0, -1.0) for found in runs), time_limit, started)
 
@@ -102,20 +103,20 @@ def best_single_column(X: npt.ArrayLike) -> Array:
     r"""Return the labels of exact 2-means on the column that two clusters explain best, the first point at +1.
 
     The labels of column j maximise the squared correlation :math:`(y^\top x_j)^2 / (\|\Pi_n y\|_2^2 \|x_j\|_2^2)`, so
-    the best of them solve Eq. (2) over all y and all w with one nonzero entry.  Among equally good columns the first is
-    taken; a constant column explains nothing.  O(n d log n).
+    the best of them solve Eq. (2) over all y and all w with one nonzero entry.  The first of equally good columns is
+    used; a constant column has a squared correlation of 0.  O(n d log n).
 
     Source: section 5.2, "1-sparse".
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
 
     Raises
     ------
     DataError
-        If X cannot be used as given.
+        If X is invalid.
     """
     columns = as_data(X).T
     found = [kmeans_1d(column) for column in columns]
@@ -135,7 +136,7 @@ def _run_alternations(
 
 
 def _best_until_deadline(Q: Array, runs: Iterable[Array], time_limit: float | None, started: float) -> Array:
-    """Return the best labels of the runs, at least one, that end until so many seconds after `started`."""
+    """Return the best labels of the runs, at least one; no run starts later than time_limit after `started`."""
     limit = np.inf if time_limit is None else positive(time_limit, "time_limit")
     found = []
     for y in runs:

@@ -1,4 +1,4 @@
-"""What most people would try first, on columns at unit variance: 2-means, two Gaussians, spectral clustering."""
+"""Standard methods on columns at unit variance: 2-means, Gaussian mixture, spectral clustering."""
 
 import warnings
 from typing import Any
@@ -10,30 +10,30 @@ import scipy
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
 from diffrac_cvx.points.linear_algebra import standardize_columns
 
-LLOYD_MAX_ITER = 100  # of one run
-FULL_COVARIANCE_RATIO = 5  # points for each feature, above which the Gaussians have full covariances
-N_NEIGHBORS = 10  # of each point, itself among them, in the graph of spectral clustering
+LLOYD_MAX_ITER = 100  # per run
+FULL_COVARIANCE_RATIO = 5  # points per feature from which the Gaussians have full covariances
+N_NEIGHBORS = 10  # of each point, itself included, in the graph of spectral clustering
 
 
 def kmeans_standardized(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int) -> Array:
     """Return the labels of 2-means on columns at unit variance, the best of several runs, the first point at +1.
 
-    Each run starts from the centres of k-means++ and has a hundred rounds of Lloyd's algorithm; the best run has the
-    least sum of squared distances to the centres.  A round is O(n d).
+    Each run starts from k-means++ centres and has 100 iterations of Lloyd's algorithm; the best run has the smallest
+    sum of squared distances to the centres.  An iteration is O(n d).
 
     Parameters
     ----------
     X : (n, d) array
-        Data; brought to unit variance here.
+        Data; columns are standardised internally.
     n_init : int
-        Number of runs.
-    rng : Generator or int
-        Of the starts, or its seed.
+        Number of runs; default 10.
+    rng : numpy.random.Generator or int
+        Random generator of the starts, or its seed.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     """
     data = standardize_columns(as_data(X)).X
     n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
@@ -47,17 +47,17 @@ def kmeans_standardized(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Ge
 def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Generator | int) -> Array:
     """Return the labels of a mixture of two Gaussians on columns at unit variance, the first point at +1.
 
-    By scikit-learn, the likeliest of several runs.  The Gaussians have full covariances where there are at least five
-    points for each feature, O(n d^2) a round, and diagonal ones, O(n d), where there are fewer.
+    It uses scikit-learn, with the largest likelihood of several runs.  The covariances are full if there are at least
+    five points per feature, O(n d^2) per iteration, otherwise diagonal, O(n d).
 
-    Parameters and errors are those of kmeans_standardized, and ImportError where scikit-learn is not installed.
+    Parameters and errors are those of kmeans_standardized, plus ImportError if scikit-learn is not installed.
     """
     data = standardize_columns(as_data(X)).X
     n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
     try:
         from sklearn.mixture import GaussianMixture
     except ImportError:
-        raise ImportError("it needs scikit-learn: pip install 'diffrac-cvx[app]'") from None
+        raise ImportError("This baseline requires scikit-learn: pip install 'diffrac-cvx[app]'") from None
     if not data.any():  # all points are equal
         return np.ones(len(data))
     covariances, seed = (
@@ -65,36 +65,35 @@ def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Genera
         int(random.integers(2**31)),
     )
     mixture = GaussianMixture(2, covariance_type=covariances, n_init=n_init, random_state=seed)
-    return _fit_quietly(mixture, data)  # a run of a hundred rounds is taken as it is
+    return _fit_quietly(mixture, data)  # runs that do not converge in 100 iterations are accepted
 
 
 def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
-    """Return the labels of spectral clustering of the nearest neighbours, columns at unit variance, the first at +1.
+    """Return the labels of spectral clustering on nearest neighbours, columns at unit variance, the first at +1.
 
-    By scikit-learn: two clusters from the normalised Laplacian of the graph that joins each point to its ten nearest.
-    O(n^2 d).
+    It uses scikit-learn: two clusters from the normalised Laplacian of the ten-nearest-neighbour graph.  O(n^2 d).
 
     Source: Ng, Jordan and Weiss, "On spectral clustering", NIPS 2001; von Luxburg, "A tutorial on spectral
     clustering", 2007, for the graph.
 
-    Parameters, without restarts, and errors are those of gaussian_mixture; rng is that of the starts of k-means.
+    Parameters, except n_init, and errors are those of gaussian_mixture; rng is for the starts of k-means.
     """
     data, random = standardize_columns(as_data(X)).X, as_generator(rng)
     try:
         from sklearn.cluster import SpectralClustering
     except ImportError:
-        raise ImportError("it needs scikit-learn: pip install 'diffrac-cvx[app]'") from None
+        raise ImportError("This baseline requires scikit-learn: pip install 'diffrac-cvx[app]'") from None
     if not data.any():  # all points are equal
         return np.ones(len(data))
-    if len(data) == 2:  # no graph to speak of
+    if len(data) == 2:  # too few points for a graph
         return np.array([1.0, -1.0])
     graph = {"affinity": "nearest_neighbors", "n_neighbors": min(N_NEIGHBORS, len(data) - 1)}
     clustering = SpectralClustering(2, **graph, random_state=int(random.integers(2**31)))
-    return _fit_quietly(clustering, data)  # a graph of several parts is taken as it is
+    return _fit_quietly(clustering, data)  # disconnected graphs are accepted
 
 
 def _fit_quietly(estimator: Any, data: Array) -> Array:
-    """Return the labels of scikit-learn's estimator, whose warnings are no errors here."""
+    """Return the labels of a scikit-learn estimator, without its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = estimator.fit_predict(data)

@@ -1,4 +1,4 @@
-"""Two values along a direction: of whitened data (CURE, the kurtosis), or of principal components."""
+"""Projection pursuit for two-valued directions: of whitened data (CURE, kurtosis) or of principal components."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -14,9 +14,9 @@ from diffrac_cvx.rounding.two_clusters import kmeans_1d, kmeans_centered
 from diffrac_cvx.solvers.factored.solver import low_rank
 
 RANDOM_STARTS = 20  # of the search for a direction
-RELAXATION_TOL = 1e-3  # proved, of the relaxation
+RELAXATION_TOL = 1e-3  # certified gap of the relaxation
 RELAXATION_MAX_ITER = 2000  # of the relaxation
-QUARTIC_END, LINEAR_START = 2.0, 4.0  # a and b of the loss: quartic up to a, linear from b = 2a on
+QUARTIC_END, LINEAR_START = 2.0, 4.0  # a and b of the loss: quartic up to a, linear from b = 2a
 
 
 def two_valued_component(
@@ -24,16 +24,17 @@ def two_valued_component(
 ) -> Array:
     r"""Return the labels of exact 2-means along a two-valued component, columns at unit variance, the first at +1.
 
-    The scores of the first principal components are brought to unit variance.  What is taken is
+    The scores of the first principal components are scaled to unit variance.  The criterion selects
 
-    - ``"kurtosis"``: the component of least kurtosis, which is 1 for two equally frequent values and 3 for a Gaussian;
-    - ``"dip"``: the component of the largest dip, the distance to the unimodal distributions;
-    - ``"pursuit"``: the linear combination of least kurtosis, the best local optimum from each component and from
+    - ``"kurtosis"``: the component of smallest kurtosis, which is 1 for two equally frequent values and 3 for a
+      Gaussian;
+    - ``"dip"``: the component of largest dip, the distance to the unimodal distributions;
+    - ``"pursuit"``: the linear combination of smallest kurtosis, the best local optimum from each component and from
       twenty random directions;
-    - ``"diffrac"``: the relaxation without an l1 penalty on these scores, `low_rank`, rounded by
+    - ``"diffrac"``: the labels of the relaxation of these scores without an l1 penalty, from `low_rank` and
       `rounding.kmeans_centered`.
 
-    O(n d min(n, d)), and less than a second for the choice.
+    O(n d min(n, d)), plus less than a second for the selection.
 
     Source: Pena and Prieto, "Cluster identification using projections", JASA 2001, for the kurtosis; Hartigan and
     Hartigan, Annals of Statistics 1985, for the dip.
@@ -41,18 +42,18 @@ def two_valued_component(
     Parameters
     ----------
     X : (n, d) array
-        Data; brought to unit variance here.
+        Data; columns are standardised internally.
     criterion : {"kurtosis", "dip", "pursuit", "diffrac"}
-        What is taken for a sign of two values.
+        Criterion for two values; default "kurtosis".
     components : int
-        Number of components to search: at most n/2, for along n - 1 of them every labelling is a direction.
-    rng : Generator or int
-        Of the random directions, or its seed.
+        Number of components to search; default 20.  At most n/2 are used: with n - 1, every labelling is a direction.
+    rng : numpy.random.Generator or int
+        Random generator of the directions, or its seed.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     """
     data = standardize_columns(as_data(X)).X
     search = PURSUIT_CRITERIA[one_of(criterion, "criterion", PURSUIT_CRITERIA)]
@@ -83,7 +84,7 @@ PURSUIT_CRITERIA: dict[str, Callable[[Array, np.random.Generator], Array]] = {
 
 
 def kurtosis_along(v: Array, Z: Array) -> tuple[float, Array]:
-    """Return the kurtosis of whitened points, (n, r), along a direction of any length, (r,), and its gradient."""
+    """Return the kurtosis of whitened points, (n, r), along a direction, (r,), of any length, and its gradient."""
     length = float(np.linalg.norm(v))
     u = v / length
     scores = Z @ u
@@ -92,12 +93,11 @@ def kurtosis_along(v: Array, Z: Array) -> tuple[float, Array]:
 
 
 def dip(values: Array) -> float:
-    r"""Return the least distance, :math:`\sup_t |F_n(t) - G(t)|`, of the sample's distribution to a unimodal one, G.
+    r"""Return Hartigan's dip: the smallest :math:`\sup_t |F_n(t) - G(t)|` over the unimodal distributions G.
 
-    It is between 1/(2n) and 1/4, which is that of two values with half of the points each; for points that are all
-    equal it is set to 1/(2n).  An interval that holds the mode shrinks for as long as the greatest convex minorant and
-    the least concave majorant of the empirical distribution on it are further apart than what its ends cost.  O(n) a
-    round, after sorting.
+    It lies between 1/(2n) and 1/4, the dip of two equally frequent values; if all points are equal, it is 1/(2n).  An
+    interval that contains the mode shrinks while the greatest convex minorant and the least concave majorant of the
+    empirical distribution on it differ by more than the dip outside it.  O(n) per iteration, after sorting.
 
     Source: Hartigan and Hartigan, "The dip test of unimodality", Annals of Statistics 1985, section 3.
     """
@@ -110,7 +110,7 @@ def dip(values: Array) -> float:
         left, right, gap = _widest_gap(minorant, _Hull(majorant.vertices, -majorant.heights))
         if gap <= twice:
             break
-        before = top[low:left] - minorant.heights[low:left]  # the mode may have a step of its own
+        before = top[low:left] - minorant.heights[low:left]  # G may have a jump at the mode
         after = -majorant.heights[right + 1 : high + 1] - bottom[right + 1 : high + 1]
         twice = max([twice, *before, *after])
         if (left, right) == (low, high):
@@ -125,7 +125,7 @@ class _Hull(NamedTuple):
 
 
 def _minorant(x: Array, f: Array, low: int, high: int) -> _Hull:
-    """Return the greatest convex function below f at the points low to high; its slopes are f's, made isotonic."""
+    """Return the greatest convex minorant of f at the points low to high; its slopes are the isotonic fit of f's."""
     widths = np.diff(x[low : high + 1])
     slopes = scipy.optimize.isotonic_regression(np.diff(f[low : high + 1]) / widths, weights=widths).x
     vertices = low + np.concatenate([[0], np.flatnonzero(np.diff(slopes)) + 1, [len(slopes)]])
@@ -133,7 +133,7 @@ def _minorant(x: Array, f: Array, low: int, high: int) -> _Hull:
 
 
 def _widest_gap(minorant: _Hull, majorant: _Hull) -> tuple[int, int, float]:
-    """Return the vertices, one of each, around the largest difference at a vertex, and that difference."""
+    """Return the vertices, one of each hull, around the largest difference at a vertex, and that difference."""
     below, above = minorant.vertices, majorant.vertices
     difference = majorant.heights - minorant.heights
     i, j = below[np.argmax(difference[below])], above[np.argmax(difference[above])]
@@ -143,24 +143,25 @@ def _widest_gap(minorant: _Hull, majorant: _Hull) -> tuple[int, int, float]:
 
 
 def cure(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int, max_iter: int = 500) -> Array:
-    r"""Return the signs of the affine function of least loss, the best of several runs, the first point at +1.
+    r"""Return the signs of the affine function of smallest loss in several runs, the first point at +1.
 
-    The loss has two wells, at 1 and -1, and the mean is penalised so that the clusters are balanced:
+    The loss has two wells, at 1 and -1, and a penalty on the mean balances the clusters:
 
     .. math::
         \min_{\alpha, \beta}\ \tfrac1n \sum_i f(\alpha + \beta^\top x_i)
         + \tfrac12 (\alpha + \beta^\top \bar x)^2, \qquad f(t) = (t^2 - 1)^2 / 4 \text{ for } |t| \le a,
 
-    and f goes on linearly from b = 2a, through a cubic that keeps f'' continuous.  The problem is not convex.  Each run
-    starts from a random direction, of unit variance on the data, and is minimised by L-BFGS; the authors use perturbed
-    gradient descent from one start.  Where the noise is Gaussian the expected loss has no descent of second order from
-    directions without the signal, and many starts may be needed; noise of larger kurtosis is easier.  The data are
-    whitened once, O(n d^2); a step is O(n d).
+    and f is linear from b = 2a, with a cubic in between that keeps f'' continuous.  The problem is not convex.  Each
+    run starts from a random direction, of unit variance on the data, and uses L-BFGS; the authors use perturbed
+    gradient descent from one start.  With Gaussian noise, the expected loss has no second-order descent from directions
+    without the signal, so that many starts may be needed; noise of larger kurtosis is easier.  The data are whitened
+    once, O(n d^2); a step is O(n d).
 
     Source: Wang, Yan and Diaz, "Efficient clustering for stretched mixtures: landscape and optimality", NeurIPS 2020,
     with a = 2.
 
-    Parameters, without a time limit, and errors are those of alternating_optimization; max_iter is the most steps.
+    Parameters, except time_limit and constraints, and errors are those of alternating_optimization; max_iter limits the
+    L-BFGS steps.
     """
     Q = column_basis(as_data(X))
     n_init, max_iter = positive_int(n_init, "n_init"), positive_int(max_iter, "max_iter")
@@ -169,7 +170,7 @@ def cure(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int, 
     if r == 0:  # all points are equal
         return np.ones(n)
     Z = np.column_stack([np.ones(n), n**0.5 * Q])
-    # A random vector of R^n projected on the data: the start does not depend on the basis that whitens them.
+    # Projected random vectors of R^n: the starts do not depend on the basis that whitens the data.
     starts = (Q.T @ random.standard_normal(n) for _ in range(n_init))
     runs = (
         scipy.optimize.minimize(
@@ -184,20 +185,20 @@ def cure(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int, 
 def spectral_kurtosis(X: npt.ArrayLike) -> Array:
     r"""Return the 2-means labels of whitened data along an eigenvector of their fourth moments, the first point at +1.
 
-    With whitened data z_i, of mean 0 and covariance I in r dimensions, it is the eigenvector of the smallest eigenvalue
-    of
+    For whitened data z_i, with mean 0 and covariance I in r dimensions, it is the eigenvector of the smallest
+    eigenvalue of
 
     .. math::
         M = \tfrac1n \sum_i (\|z_i\|_2^2 - r - 2)\, z_i z_i^\top .
 
-    M is 0 in expectation where z is Gaussian, and :math:`(\kappa - 3) u u^\top` where it is Gaussian but for one
+    The expectation of M is 0 if z is Gaussian, and :math:`(\kappa - 3) u u^\top` if z is Gaussian except for one
     independent coordinate along u, of kurtosis :math:`\kappa`.  Two clusters of equal sizes have :math:`\kappa` near 1;
-    where the smaller one has less than .21 of the points, :math:`\kappa > 3` and the method fails.  O(n d^2).
+    if the smaller one has less than 21 % of the points, :math:`\kappa > 3` and the method fails.  O(n d^2).
 
     Source: the matrix is that of Hopkins, Schramm, Shi and Steurer, STOC 2016, for a planted vector in a subspace, as
     analysed by Mao and Wein, "Optimal spectral recovery of a planted vector in a subspace", 2021; Davis, Diaz and Wang,
-    "Clustering a mixture of Gaussians with unknown covariance", 2021, cluster by a spectral method with O(d^2) samples,
-    too.  Here it is the eigenvector alone: `rounding.refine` improves the labels.
+    "Clustering a mixture of Gaussians with unknown covariance", 2021, also cluster by a spectral method with O(d^2)
+    samples.  This function uses the eigenvector only; `rounding.refine` improves the labels.
 
     Parameters and errors are those of best_single_column.
     """
@@ -211,7 +212,7 @@ def spectral_kurtosis(X: npt.ArrayLike) -> Array:
 
 
 def loss(coefficients: Array, Z: Array) -> tuple[float, Array]:
-    """Return the loss and its gradient; the first column of Z, (n, r + 1), is of ones and the others have mean 0."""
+    """Return the loss and its gradient; the first column of Z, (n, r + 1), is all ones and the others have mean 0."""
     values, slopes = double_well(Z @ coefficients)
     gradient = Z.T @ slopes / len(Z)
     gradient[0] += coefficients[0]
@@ -219,7 +220,7 @@ def loss(coefficients: Array, Z: Array) -> tuple[float, Array]:
 
 
 def double_well(t: Array) -> tuple[Array, Array]:
-    """Return f and f' at each number: (t^2 - 1)^2/4 up to |t| = a, linear from b on, twice differentiable."""
+    """Return f and f' at each t: (t^2 - 1)^2/4 up to |t| = a, linear from |t| = b, twice differentiable."""
     a, width = QUARTIC_END, LINEAR_START - QUARTIC_END
     slope, curvature = a**3 - a, 3 * a**2 - 1
     size = np.abs(t)

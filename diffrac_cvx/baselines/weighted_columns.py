@@ -1,4 +1,4 @@
-"""Sparse k-means of Witten and Tibshirani: 2-means with a weight for each column, most of them 0."""
+"""Sparse k-means of Witten and Tibshirani: 2-means with sparse column weights."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from diffrac_cvx.points.linear_algebra import psd_factor, standardize_columns
 
 N_ALTERNATIONS = 6
 WEIGHTS_RTOL = 1e-4  # relative change of the weights
-N_PERMUTATIONS = 10  # tables, for the gap statistic
-KMEANS_MAX_ITER = 100  # of 2-means with given weights
+N_PERMUTATIONS = 10  # permuted tables for the gap statistic
+KMEANS_MAX_ITER = 100  # of 2-means with fixed weights
 
 
 def sparse_kmeans(
@@ -20,20 +20,20 @@ def sparse_kmeans(
 ) -> Array:
     r"""Return the labels of sparse 2-means on columns at unit variance, the first point at +1.
 
-    It maximises over labels and weights
+    It maximises over labels y and weights w
 
     .. math::
         \sum_j w_j b_j(y) \quad \text{subject to} \quad \|w\|_2 \le 1,\ \|w\|_1 \le s,\ w \ge 0,
 
-    with b_j the sum of squares of column j between the two clusters.  Given w it is 2-means of columns times
-    :math:`\sqrt{w_j}`; given y, w is b soft-thresholded, at norm 1.  Six alternations from each start, and the best end
-    is taken.  Half of the starts are local optima of 2-means on all columns, half are random labels; and what was found
-    with the next smaller bound of those tried.  The authors start from the best 2-means on all columns alone, which
-    says little where most columns tell nothing.
+    with b_j the between-cluster sum of squares of column j.  Given w, it is 2-means of the columns times
+    :math:`\sqrt{w_j}`; given y, w is b soft-thresholded and scaled to norm 1.  The best result of six alternations from
+    each start is used.  Half of the starts are local optima of 2-means on all columns, half are random labels, and one
+    more is the result for the next smaller bound.  The authors start only from the best 2-means on all columns, which
+    is a poor start if most columns are irrelevant.
 
     If the bound is None, it is the one of ten between 1.2 and :math:`0.9 \sqrt d` with the largest gap statistic,
-    :math:`\log O(X, s) - \tfrac1B \sum_b \log O(X_b, s)`, with O the optimum and each of the B = 10 tables
-    :math:`X_b` the data with the entries of each column permuted.  O(n d) an alternation.
+    :math:`\log O(X, s) - \tfrac1B \sum_b \log O(X_b, s)`, with O the optimum and :math:`X_b` one of B = 10 tables with
+    the entries of each column permuted.  O(n d) per alternation.
 
     Source: Witten and Tibshirani, "A framework for feature selection in clustering", JASA 2010, section 3; the grid and
     the number of alternations are those of the authors' R package sparcl, which permutes 25 tables.
@@ -41,18 +41,18 @@ def sparse_kmeans(
     Parameters
     ----------
     X : (n, d) array
-        Data; brought to unit variance here.
+        Data; columns are standardised internally.
     bound : float, optional
-        On the l1 norm of the weights, s, at least 1: about the square root of the number of columns to keep.
+        Bound s on the l1 norm of the weights, at least 1: about the square root of the number of columns to select.
     n_init : int
-        Number of starts, for each bound and table.
-    rng : Generator or int
-        Of the starts and permutations, or its seed.
+        Number of starts for each bound and table; default 10.
+    rng : numpy.random.Generator or int
+        Random generator of the starts and permutations, or its seed.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     """
     return _select(standardize_columns(as_data(X)).X, bound, n_init, rng).labels
 
@@ -60,7 +60,7 @@ def sparse_kmeans(
 def select_sparse_kmeans(
     X: npt.ArrayLike, *, bound: float | None = None, n_init: int = 10, rng: np.random.Generator | int
 ) -> Selection:
-    """Return the labels of sparse 2-means and the columns of positive weight.
+    """Return the labels of sparse 2-means and the columns with positive weights.
 
     Parameters and errors are those of sparse_kmeans.
     """
@@ -85,7 +85,7 @@ def _select(data: Array, bound: float | None, n_init: int, rng: np.random.Genera
 
 
 def _best_by_gap(data: Array, n_init: int, random: np.random.Generator) -> _Weighted:
-    """Return what was found with the bound of largest gap statistic."""
+    """Return the solution for the bound with the largest gap statistic."""
     bounds = grid_of_bounds(data.shape[1])
     found = _optima(data, bounds, n_init, random)
     tables = (random.permuted(data, axis=0) for _ in range(N_PERMUTATIONS))
@@ -95,19 +95,19 @@ def _best_by_gap(data: Array, n_init: int, random: np.random.Generator) -> _Weig
 
 
 def _optima(data: Array, bounds: Array, n_init: int, random: np.random.Generator) -> list[_Weighted]:
-    """Return for each bound, in increasing order, the best of what alternation reaches from several starts."""
+    """Return the best solution from several starts for each of the increasing bounds."""
     starts = _starts(data, n_init, random)
     found: list[_Weighted] = []
-    for bound in bounds:  # what one finds is a start for the next, whose optimum is no less
+    for bound in bounds:  # each solution is a start for the next bound, whose optimum is at least as large
         ends = [_alternate(data, y, bound) for y in [*starts, *(end.y for end in found[-1:])]]
         found.append(max(ends, key=lambda end: end.explained))
     return found
 
 
 def _starts(data: Array, count: int, random: np.random.Generator) -> list[Array]:
-    """Return labels in turn: a local optimum of 2-means, and random ones of two clusters as equal as can be."""
+    """Return, alternately, labels at a local optimum of 2-means and random balanced labels."""
     n, d = data.shape
-    points = data if d <= n else psd_factor(data @ data.T)  # with the same distances
+    points = data if d <= n else psd_factor(data @ data.T)  # same distances
     return [
         np.where(random.permutation(n) < n // 2, 1.0, -1.0) if i % 2 else _random_kmeans(points, random)
         for i in range(count)
@@ -115,14 +115,14 @@ def _starts(data: Array, count: int, random: np.random.Generator) -> list[Array]
 
 
 def _random_kmeans(points: Array, random: np.random.Generator) -> Array:
-    """Return the labels of 2-means from two random points that differ."""
+    """Return the labels of 2-means started from two random distinct points."""
     shuffled = random.permutation(points)
     other = np.argmax(np.linalg.norm(shuffled - shuffled[0], axis=1) > 1e-6)
     return _lloyd(points, np.ones(points.shape[1]), shuffled[0], shuffled[other])
 
 
 def _alternate(data: Array, y: Array, bound: float) -> _Weighted:
-    """Return the labels and weights that alternation reaches from labels."""
+    """Return the labels and weights after alternation from initial labels."""
     weights = sparse_weights(_between(data, y), bound)
     for _ in range(N_ALTERNATIONS - 1):
         y = _lloyd(data, weights, *_means(data, y))
@@ -133,7 +133,7 @@ def _alternate(data: Array, y: Array, bound: float) -> _Weighted:
 
 
 def _means(data: Array, y: Array) -> tuple[Array, Array]:
-    """Return the means of the points at +1 and of those at -1; the columns are centred."""
+    """Return the means of the points labelled +1 and -1; the columns are centred."""
     plus = (y > 0.0).astype(float)
     k = plus.sum()
     total = plus @ data
@@ -141,15 +141,15 @@ def _means(data: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _between(data: Array, y: Array) -> Array:
-    """Return the sum of squares of each centred column between the clusters, (d,)."""
+    """Return the between-cluster sum of squares of each centred column, (d,)."""
     plus, minus = _means(data, y)
     return np.asarray(np.count_nonzero(y > 0) * plus**2 + np.count_nonzero(y < 0) * minus**2)
 
 
 def _lloyd(data: Array, weights: Array, plus: Array, minus: Array) -> Array:
-    """Return the labels of 2-means with weights of the columns, from two different centres."""
+    """Return the labels of 2-means with column weights, started from two distinct centres."""
     y = np.zeros(len(data))
-    for _ in range(KMEANS_MAX_ITER):  # none leaves a cluster empty: the mean of a cluster is nearer to its own centre
+    for _ in range(KMEANS_MAX_ITER):  # none empties a cluster: the mean of a cluster is nearer to its own centre
         direction, middle = weights * (plus - minus), (plus + minus) / 2
         before, y = y, np.where(data @ direction >= middle @ direction, 1.0, -1.0)
         if np.array_equal(y, before):

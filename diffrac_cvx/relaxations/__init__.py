@@ -1,4 +1,4 @@
-"""CVXPY builders, one file per relaxation, and the record that they return."""
+"""CVXPY builders, one module per relaxation, and the `Relaxation` that they return."""
 
 from diffrac_cvx.relaxations.classes import multiclass
 from diffrac_cvx.relaxations.direction_alone import v_space

@@ -1,4 +1,4 @@
-"""The multi-class relaxation of Bach and Harchaoui (DIFFRAC), for comparison.  An n x n variable."""
+"""Multi-class relaxation of Bach and Harchaoui (DIFFRAC), for comparison; n x n variable."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,32 +15,32 @@ from diffrac_cvx.relaxations.relaxation import Relaxation, Solution, matrix_of, 
 
 
 def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
-    r"""Relax the partitions into k classes, Y = yy' with y the n x k indicators, and penalise the imbalance.
+    r"""Return the relaxation for k classes, Y = yy' with n x k indicators y, with the imbalance penalised.
 
     .. math::
         \min_{\mathrm{diag}(Y) = 1,\ Y \succeq 11^\top / k}
         \tfrac1n \mathrm{tr}\, Y (\Pi_n - X (X^\top X)^{+} X^\top) + \tfrac{\nu}{n^2} 1^\top Y 1
 
-    With Y = 11'/k + (1 - 1/k) S this is Eq. (8) in S: the value is nu/k + (1 - 1/k) times that of `penalized_nu`, and
-    the solutions correspond, whatever k is.  So the number of classes enters through the rounding alone: k-means on the
+    With Y = 11'/k + (1 - 1/k) S this is Eq. (8) in S: its value is nu/k + (1 - 1/k) times that of `penalized_nu`, and
+    the solutions correspond for every k.  The number of classes thus matters only for the rounding, by k-means on the
     rows of F.
 
-    Source: section 4, the set C_K, whose last inequality is printed in the reverse sense.  Without the penalty
-    Y = 11' is optimal.
+    Source: section 4, the set C_K, whose last inequality is printed in the wrong direction.  Without the imbalance
+    penalty, Y = 11' is optimal.
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
     k : int
         Number of classes, at least 2.
     nu : float
-        Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.
+        Weight of the imbalance penalty, in [0, 1]; default 1.  Change it later with ``at(nu=...)``.
 
     Raises
     ------
     DataError, ParameterError
-        If X is not usable, k is not a whole number >= 2 or nu is outside [0, 1].
+        If X is invalid, k is not an integer >= 2 or nu is outside [0, 1].
     ResourceError
         If an n x n matrix would not fit in memory.
     """
@@ -59,7 +59,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     def solution_of(S: Array, nu: float) -> Solution:
         lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bracket_nu(H, S, nu))
         F = np.column_stack([np.full(n, k**-0.5), (1 - 1 / k) ** 0.5 * S])
-        upper = min(upper, 1.0)  # of one class
+        upper = min(upper, 1.0)  # the value of a single class
         return Solution(F=F, value=upper, bracket=Bracket(lower, upper, H.n_excluded))
 
     def read() -> Solution:

@@ -1,4 +1,4 @@
-"""The relaxation in the matrix of directions V: (12), (14), (15), (20).  A d x d variable."""
+"""Relaxation in the matrix of directions V: (12), (14), (15), (20); d x d variable."""
 
 import numpy as np
 import numpy.typing as npt
@@ -23,36 +23,37 @@ def v_space(
     sample_weight: npt.ArrayLike | None = None,
     constraints: Constraints | None = None,
 ) -> Relaxation:
-    r"""Relax in the matrix of directions, where l1 penalties are convex and the size does not grow with n.
+    r"""Return the relaxation in the matrix of directions V, in which l1 penalties are convex.
 
     .. math::
         \min_{V \succeq 0}\ 1 - \tfrac2n \sum_i \sqrt{x_i^\top V x_i} + \tfrac1n \mathrm{tr}\, X^\top X V + \Gamma(V)
 
-    For nu < 1 the data are augmented by a column of ones with ridge weight sqrt(nu / (1 - nu)).
+    The d x d variable does not grow with n.  For nu < 1 a column of ones with ridge weight sqrt(nu / (1 - nu)) is added
+    to the data.
 
     Source: Eq. (12), (14), (15), (20), sections 2.4 and 3.
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
     nu : float
-        Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.
+        Weight of the imbalance penalty, in [0, 1]; default 1.  Change it later with ``at(nu=...)``.
     penalty : Penalty
-        Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
+        Ridge weights a and l1 weights c; none by default.  Scale Gamma later with ``at(penalty_scale=...)``.
     lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+        Weights of the squared l1 norm and of the ridge, short for ``penalty=Penalty(lam=lam, ridge=ridge)``.
     sample_weight : (n,) array, optional
-        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
+        Non-negative weights of the points, on any scale: weight 2 duplicates a point, weight 0 ignores it.
     constraints : Constraints, optional
-        What is known of some points: a group of linked ones is one row, the signed sum of its points.
+        Must-link and cannot-link constraints and known labels; linked points form one row, their signed sum.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     ResourceError
-        If the problem's data would not fit in memory.
+        If the problem data would not fit in memory.
     """
     import cvxpy as cp
 

@@ -1,4 +1,4 @@
-"""The relaxation in the matrix of directions at unit size: (21).  A d x d variable."""
+"""Relaxation in the matrix of directions at unit size: (21); d x d variable."""
 
 import numpy as np
 import numpy.typing as npt
@@ -25,34 +25,35 @@ def v_space_normalized(
     ridge: Weight = None,
     constraints: Constraints | None = None,
 ) -> Relaxation:
-    r"""Relax in the matrix of directions at unit size, the form that the paper's algorithm smooths.
+    r"""Return the relaxation in the matrix of directions V with tr AV = 1, the form smoothed by the paper's algorithm.
 
     .. math::
         \min_{V \succeq 0,\ \mathrm{tr}\, A V = 1}\ - \tfrac1n \sum_i \sqrt{x_i^\top V x_i} + \sum_{ij} c_i c_j |V_{ij}|
 
-    with A = X'X/n + Diag(a)^2.  Equal to `v_space` only when c = 0, where its value is -sqrt(1 - that one's).
+    with A = X'X/n + Diag(a)^2.  It is equivalent to `v_space` only if c = 0; its value is then -sqrt(1 - w), with w the
+    value of `v_space`.
 
     Source: Eq. (21), section 6.1.
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
     nu : float
-        Weight of the imbalance, in (0, 1]; a CVXPY parameter, ``at(nu=...)``.
+        Weight of the imbalance penalty, in (0, 1]; default 1.  Change it later with ``at(nu=...)``.
     penalty : Penalty
-        Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
+        Ridge weights a and l1 weights c; none by default.  Scale Gamma later with ``at(penalty_scale=...)``.
     lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+        Weights of the squared l1 norm and of the ridge, short for ``penalty=Penalty(lam=lam, ridge=ridge)``.
     constraints : Constraints, optional
-        What is known of some points: a group of linked ones is one row, the signed sum of its points.
+        Must-link and cannot-link constraints and known labels; linked points form one row, their signed sum.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; X without any variation leaves no V with tr AV = 1 at nu = 1.
+        If an input is invalid, or nu is 1 and all columns are constant, so that tr AV = 1 is infeasible.
     ResourceError
-        If the problem's data would not fit in memory.
+        If the problem data would not fit in memory.
     """
     import cvxpy as cp
 
@@ -61,7 +62,7 @@ def v_space_normalized(
     points = without_collinear(points, penalty)
     space.require_direction_memory(points, "v_space_normalized")
     if nu == 1.0 and not points.any():
-        raise ParameterError("every column of X is constant, so that tr AV = 1 cannot hold at nu = 1; take nu < 1")
+        raise ParameterError("nu = 1 requires a varying column, but every column of X is constant; choose nu < 1")
     coordinates = space.scaled_coordinates(points, penalty)
     terms = space.direction_terms(coordinates, nu)
 

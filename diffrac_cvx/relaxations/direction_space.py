@@ -1,4 +1,4 @@
-"""What the relaxations in the matrix of directions V share: g(V), tr VA, the l1 part, and scaled coordinates."""
+"""Common terms of the relaxations in the matrix of directions V: g(V), tr VA, l1 term, and scaled coordinates."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ V_SPACE_ALTERNATIVE = "use the fast solvers low_rank and fista, whose memory is 
 
 
 class Coordinates(NamedTuple):
-    """Coordinates in which the solver works: V = L V_s L', a ridge matrix, l1 weights, and sums over the points.
+    """Solver coordinates, V = L V_s L', with the rows, ridge matrix and l1 penalty in these coordinates.
 
-    Linked points are one row, their signed sum.  The rows, (N, D), and the entries of the offset's column that belong
-    to them, (N,), are at N times the points' shares, so that g(V) is a plain mean whatever the weights.
+    Linked points form one row, their signed sum.  The rows, (N, D), and their entries of the offset column, (N,), are
+    multiplied by N times the normalised weights of the points, so that g(V) is an unweighted mean.
     """
 
     L: Array
@@ -43,11 +43,11 @@ class Coordinates(NamedTuple):
     ones: Array
     square: Array  # mean of x_i x_i', (D, D)
     ridge: Array
-    pair_penalty: PairPenalty | None  # None where V is whitened
+    pair_penalty: PairPenalty | None  # None if the coordinates are whitened
 
 
 class Terms(NamedTuple):
-    """The terms of the V-space problems as CVXPY expressions, their constraints and their parameters."""
+    """Terms of the V-space problems as CVXPY expressions, with their constraints and parameters."""
 
     V: cp.Variable
     mean_sqrt: cp.Expression
@@ -59,17 +59,17 @@ class Terms(NamedTuple):
 
     @property
     def constraints(self) -> list[cp.Constraint]:
-        """The constraints that define the terms."""
+        """Constraints that define the terms."""
         return [self.roots, *self.l1.constraints]
 
     def weights(self) -> Array | None:
-        """Return u of the rows as the solver returns it: the multipliers of q_i in roots_i <= sqrt(q_i), times N."""
+        """Return the solver's u of the rows: N times the multipliers of q_i in roots_i <= sqrt(q_i)."""
         values = self.roots.dual_value
         return None if values is None else np.abs(np.ravel(values[0])) * np.size(values[0])
 
 
 def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
-    """Scale the columns to unit norm; without an l1 part, whiten them, so that only their span matters."""
+    """Return coordinates with columns of unit norm; without an l1 penalty, whitened ones: only the span matters."""
     n, d = points.shape
     X = points.weighted_rows().array()
     a, c, structure = weights_of(penalty, d)
@@ -85,9 +85,9 @@ def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
 
 
 def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
-    """Return g(V), tr VA and the l1 part for the data augmented by the column sqrt(1 - nu) with ridge nu.
+    """Return g(V), tr VA and the l1 term for the data augmented by the column sqrt(1 - nu) with ridge nu.
 
-    That column is the 1 of Eq. (14) with a = sqrt(nu / (1 - nu)), scaled so that nu = 1 needs no limit.
+    This is the column of ones of Eq. (14) with a = sqrt(nu / (1 - nu)), scaled so that nu = 1 needs no limit.
     """
     import cvxpy as cp
     from cvxpy.expressions.constants.callback_param import CallbackParam
@@ -100,7 +100,7 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     quadratic_forms = cp.sum(cp.multiply(X @ W, X), axis=1)
     quadratic_forms += 2 * root * cp.multiply(ones, X @ cross) + (1 - weight) * ones**2 * offset
     sqrt_forms = cp.Variable(N, name="roots")
-    roots = cp.PowCone3D(quadratic_forms, np.ones(N), sqrt_forms, 0.5)  # its multiplier is u of the certificate
+    roots = cp.PowCone3D(quadratic_forms, np.ones(N), sqrt_forms, 0.5)  # its multiplier gives u of the certificate
     mean_sqrt = cp.sum(sqrt_forms) / N
     square = cp.sum(cp.multiply(coordinates.square, W))
     quadratic = square + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
@@ -109,12 +109,12 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
 
 
 def sqrt_one_minus_nu(nu: cp.Parameter) -> float:
-    """Return sqrt(1 - nu); a function with a name, so that the problem can be sent to another process."""
+    """Return sqrt(1 - nu); a named function, so that the problem can be pickled for a subprocess."""
     return float((1.0 - value_of(nu)) ** 0.5)
 
 
 def l1_penalty(V: cp.Expression, pair_penalty: PairPenalty | None, scale: cp.Parameter) -> Expression:
-    """Return scale times the penalty on pairs, as sum_ij c_i c_j |V_ij|."""
+    """Return scale times the pair penalty, such as sum_ij c_i c_j |V_ij|; 0 if there is none."""
     import cvxpy as cp
 
     return (
@@ -127,7 +127,7 @@ def l1_penalty(V: cp.Expression, pair_penalty: PairPenalty | None, scale: cp.Par
 def solver_dual(
     problem: DirectionProblem, coordinates: Coordinates, l1: Expression, u: Array | None = None
 ) -> DualVariables:
-    """Return the solver's multipliers in the coordinates of the certificate, u of its rows."""
+    """Return the solver's multipliers, and u of its rows, in the coordinates of the certificate."""
     if u is not None and not (np.all(np.isfinite(u)) and np.all(u > 0)):
         u = None
     C = l1.multiplier()
@@ -141,21 +141,21 @@ def solver_dual(
 
 
 class Posed(NamedTuple):
-    """Problem (15) at the values that the parameters have now, for the certificate."""
+    """Problem (15) at the current parameter values, for the certificate."""
 
-    rounding_bound: RoundingBound  # the points of positive weight, centred, and the values
+    rounding_bound: RoundingBound  # centred points of positive weight, and parameter values
     problem: DirectionProblem
 
 
 def pose(points: Points, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter) -> Posed:
-    """Return the problem at the values that the parameters have now."""
+    """Return problem (15) at the current parameter values."""
     penalty = penalty.times(value_of(scale))
     points = without_collinear(points, penalty)  # at a scale of 0 nothing is penalised
     return Posed(RoundingBound(points, value_of(nu), penalty), direction_problem(points, value_of(nu), penalty))
 
 
 def read_directions(posed: Posed, V: Array, dual: DualVariables) -> Solution:
-    """Read a V in the user's coordinates, at its best scale, certified for (15)."""
+    """Return the certified solution of (15) for a V in the user's coordinates, optimally scaled."""
     rounding_bound, problem = posed
     point = problem.rescale(problem.transform_matrix(V))
     G, upper = rounding_bound.or_trivial(problem.inverse_transform(point.U))
@@ -165,26 +165,26 @@ def read_directions(posed: Posed, V: Array, dual: DualVariables) -> Solution:
 
 
 def user_matrix(terms: Terms, L: Array) -> Array:
-    """Return the positive semidefinite part of a solver's V in the user's coordinates, the offset last when nu < 1."""
+    """Return the positive semidefinite part of a solver's V in the user's coordinates, the offset last if nu < 1."""
     U, nu = psd_factor(matrix_of(terms.V)), value_of(terms.nu)
     G = L @ U[:-1] if nu == 1.0 else np.vstack([L @ U[:-1], (1.0 - nu) ** 0.5 * U[-1]])
     return np.asarray(G @ G.T)
 
 
 def read_offset_only(X: Points, nu: float) -> Solution | None:
-    """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
+    """Return the closed-form solution at nu = 0 or without features: offset only, Y = 11', value nu; otherwise None."""
     G = offset_solution(X, nu)
     upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
     return None if G is None else Solution(F=np.ones((len(X), 1)), G=G, value=upper, bracket=Bracket(nu, upper))
 
 
 def direction_size(coordinates: Coordinates) -> Size:
-    """Return the size of a V-space problem: each of n rows holds all the entries of V."""
+    """Return the size of a V-space problem, in which each of n rows contains all entries of V."""
     n, D = coordinates.rows.shape
     return Size(points=n, side=D + 1, nonzeros=n * (D + 1) * (D + 2) // 2, instead=V_SPACE_ALTERNATIVE)
 
 
 def require_direction_memory(X: Points, name: str) -> None:
-    """Refuse to build coefficients, n d^2 / 2 of them, that would not fit in memory."""
+    """Raise ResourceError if the n d^2 / 2 coefficients would not fit in memory."""
     n, d = X.shape
     require_memory(100.0 * n * d * d / 2, f"{name} with n = {n}, d = {d}", V_SPACE_ALTERNATIVE)

@@ -1,4 +1,4 @@
-"""The relaxation in the matrix of labels Y with the imbalance fixed: (7).  An n x n variable."""
+"""Relaxation in the matrix of labels Y with fixed imbalance: (7); n x n variable."""
 
 import numpy.typing as npt
 import scipy
@@ -13,7 +13,7 @@ from diffrac_cvx.relaxations.relaxation import Relaxation, Solution, matrix_of, 
 
 
 def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
-    r"""Fix the imbalance of the clusters.
+    r"""Return the relaxation in the matrix of labels Y with the imbalance of the clusters fixed.
 
     .. math::
         \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}\ \tfrac1n \mathrm{tr}\, Y (\Pi_n - X (X^\top X)^{+} X^\top)
@@ -24,15 +24,15 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
     alpha : float
-        Imbalance (1'y/n)^2 of the clusters, in [0, 1]; a CVXPY parameter, ``at(alpha=...)``.  At 0 the problem has no
-        interior point and `solve` uses its reduction to the complement of 1; at 1 the answer is Y = 11'.
+        Imbalance (1'y/n)^2 of the clusters, in [0, 1].  Change it later with ``at(alpha=...)``.  At 0 the problem has
+        no interior point, and `solve` restricts it to the complement of 1; at 1 the solution is Y = 11'.
 
     Raises
     ------
     DataError, ParameterError
-        If X is not usable or alpha is outside [0, 1].
+        If X is invalid or alpha is outside [0, 1].
     ResourceError
         If an n x n matrix would not fit in memory.
     """
@@ -61,9 +61,9 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
 
 
 def constrained_balanced(H: label_proof.Projection, alpha: float) -> Relaxation:
-    """Return (7) at alpha = 0, where Y1 = 0, in the face Y = N W N' with the columns of N a basis of 1's complement.
+    """Return (7) at alpha = 0, where Y1 = 0, on the face Y = N W N'; the columns of N span the complement of 1.
 
-    What is read is a point and a bracket of (7) at alpha, which is 0 or nearly.
+    Its solution is read as a point of (7) at alpha, which is 0 or nearly 0, with bounds.
     """
     import cvxpy as cp
 
@@ -82,7 +82,7 @@ def constrained_balanced(H: label_proof.Projection, alpha: float) -> Relaxation:
 
 
 def read_at_imbalance(H: label_proof.Projection, F: Array, alpha: float, mu: Array | None) -> Solution:
-    """Read a factor of a solution of (7) as its nearest feasible point."""
+    """Return the certified solution of (7) at the feasible point nearest to a factor."""
     F = label_bounds.with_imbalance(F, alpha)
     bounds = Bracket(*label_bounds.bracket_alpha(H, F, alpha, mu), H.n_excluded)
     return Solution(F=F, value=bounds.upper, bracket=bounds)

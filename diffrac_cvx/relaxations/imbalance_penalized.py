@@ -1,4 +1,4 @@
-"""The relaxation in the matrix of labels Y with the imbalance penalised: (8), (16).  An n x n variable."""
+"""Relaxation in the matrix of labels Y with penalised imbalance: (8), (16); n x n variable."""
 
 import numpy.typing as npt
 
@@ -23,7 +23,7 @@ def penalized_nu(
     ridge: Weight = None,
     constraints: Constraints | None = None,
 ) -> Relaxation:
-    r"""Penalise the imbalance of the clusters instead of fixing it.
+    r"""Return the relaxation in the matrix of labels Y with the imbalance of the clusters penalised.
 
     .. math::
         \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}
@@ -35,21 +35,21 @@ def penalized_nu(
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
     nu : float
-        Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.  At 0 the all-ones Y is optimal, and
-        `solve` returns it, unless points are linked.
+        Weight of the imbalance penalty, in [0, 1]; default 1.  Change it later with ``at(nu=...)``.  At 0 the all-ones
+        Y is optimal, and `solve` returns it, unless points are linked.
     penalty : Penalty
-        A ridge a; an l1 part needs `lifted` or `v_space`.
+        Ridge weights a; use `lifted` or `v_space` for an l1 penalty.  No penalty by default.
     ridge : float or (d,) array, optional
-        Weight of the ridge, instead of a penalty: ``Penalty(ridge=ridge)``.
+        Weight of the ridge, short for ``penalty=Penalty(ridge=ridge)``.
     constraints : Constraints, optional
-        What is known of some points, Y_ij = 1 or -1: the variable has a row for a group of linked ones.
+        Must-link and cannot-link constraints and known labels, Y_ij = 1 or -1; linked points share one row of Y.
 
     Raises
     ------
     DataError, ParameterError
-        If X is not usable, nu is outside [0, 1] or the penalty has an l1 part.
+        If X is invalid, nu is outside [0, 1] or the penalty has an l1 term.
     ResourceError
         If an n x n matrix would not fit in memory.
     """

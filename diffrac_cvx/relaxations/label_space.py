@@ -1,4 +1,4 @@
-"""What the relaxations in the matrix of labels Y share: tr Y (Pi - X X^+)/n, and the multiplier of diag Y = 1."""
+"""Common terms of the relaxations in the matrix of labels Y: tr Y (Pi - X X^+)/n and the multiplier of diag Y = 1."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LABEL_SPACE_ALTERNATIVE = "use v_space, whose variable is d x d, or the fast sol
 
 
 def label_residual(Y: cp.Expression, H: Projection) -> cp.Expression:
-    """Return tr Y (Pi - QQ') / n, with QQ' the projection on the columns of X; Y has a row for a group of points."""
+    """Return tr Y (Pi - QQ') / n, with QQ' the projection on the columns of X; Y has one row per chunklet."""
     import cvxpy as cp
 
     Q, ones, sizes = H.sums
@@ -38,13 +38,13 @@ def imbalance_expression(Y: cp.Expression, H: Projection) -> cp.Expression:
 
 
 def diagonal_multiplier(unit: cp.Constraint) -> Array | None:
-    """Return mu of the constraint diag Y = 1 as the solver returns it, or None (CVXPY's sign is the opposite)."""
+    """Return the solver's multiplier mu of diag Y = 1 (CVXPY's sign is opposite), or None if it has none."""
     value = unit.dual_value
     return None if value is None or not np.all(np.isfinite(value)) else -np.ravel(value)
 
 
 def read_all_ones(n: int) -> Solution:
-    """Return the reading of Y = 11', which is optimal with value 0 where the imbalance has weight 0."""
+    """Return the solution Y = 11', which is optimal with value 0 if the imbalance is not penalised."""
     return Solution(F=np.ones((n, 1)), value=0.0, bracket=Bracket(0.0, 0.0))
 
 
@@ -54,5 +54,5 @@ def label_size(n: int) -> Size:
 
 
 def require_label_memory(n: int, name: str) -> None:
-    """Refuse to build dense n x n data that would not fit in memory."""
+    """Raise ResourceError if dense n x n data would not fit in memory."""
     require_memory(10 * 8.0 * n * n, f"{name} with n = {n}", LABEL_SPACE_ALTERNATIVE)

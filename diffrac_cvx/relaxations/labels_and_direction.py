@@ -1,4 +1,4 @@
-"""The relaxation in labels and directions at once: (11).  An (n + d) x (n + d) variable."""
+"""Joint relaxation in labels and directions: (11); (n + d) x (n + d) variable."""
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ def lifted(
     ridge: Weight = None,
     constraints: Constraints | None = None,
 ) -> Relaxation:
-    r"""Relax labels and direction together; eliminating either side gives the other formulations.
+    r"""Return the joint relaxation in labels Y and directions V; eliminating either gives the other formulations.
 
     .. math::
         \min\ \tfrac1n \mathrm{tr}\, \Pi_n Y - \tfrac2n \mathrm{tr}\, P^\top X + \tfrac1n \mathrm{tr}\, X^\top X V
@@ -37,20 +37,20 @@ def lifted(
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
     nu : float
-        Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.
+        Weight of the imbalance penalty, in [0, 1]; default 1.  Change it later with ``at(nu=...)``.
     penalty : Penalty
-        Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
+        Ridge weights a and l1 weights c; none by default.  Scale Gamma later with ``at(penalty_scale=...)``.
     lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+        Weights of the squared l1 norm and of the ridge, short for ``penalty=Penalty(lam=lam, ridge=ridge)``.
     constraints : Constraints, optional
-        What is known of some points: a group of linked ones has one row of Y and of P.
+        Must-link and cannot-link constraints and known labels; linked points share one row of Y and of P.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     ResourceError
         If an (n + d) x (n + d) matrix would not fit in memory.
     """
@@ -80,7 +80,7 @@ def lifted(
 
     def read() -> Solution:
         posed, mu = space.pose(points, weight, penalty, scale), diagonal_multiplier(unit)
-        # Eliminating Y from the dual leaves the certificate of V-space with these weights of the rows.
+        # Eliminating Y from the dual gives the V-space certificate with these weights u of the rows.
         u = None if mu is None else inverse_or_one(N * sizes / n - N * mu)
         dual = space.solver_dual(posed.problem, coordinates, l1, u)
         augmented = augmented_directions(matrix_of(block), coordinates.L, ones / N, value_of(weight))
@@ -97,9 +97,9 @@ def lifted(
 
 
 def augmented_directions(block: Array, L: Array, means: Array, nu: float) -> Array:
-    """Return the V of the augmented problem (14): the offset is b = (1 - nu) 1'y/n, its products those of Y and P.
+    """Return the V of the augmented problem (14), with the offset b = (1 - nu) 1'y/n and its products from Y and P.
 
-    1'y/n is the product of ``means`` with the signs of the rows of Y.
+    The mean 1'y/n is the product of ``means`` with the signs of the rows of Y.
     """
     U, N = psd_factor(block), len(means)
     rows = L @ U[N:]

@@ -1,4 +1,4 @@
-"""What a builder returns: a plain CVXPY problem, and a function that reads and certifies its solved variable."""
+"""Result of a builder: a plain CVXPY problem with a function that reads and certifies its solution."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ UNIT_INTERVAL = Bracket(0.0, 1.0)
 
 
 class Solution(NamedTuple):
-    """A solution in the form that all relaxations share.
+    """Certified solution, in the same form for all relaxations.
 
     Attributes
     ----------
     F, G : (n, r) array; (d, r) array, (d + 1, r) with the offset last, or None
-        Y = FF' and V = GG'.
+        Factors of Y = FF' and V = GG'; G is None for relaxations in Y alone.
     value : float
-        The objective.
+        Objective value.
     bracket : Bracket
-        What is proved about the optimum, and how many columns are excluded.
+        Certified bounds on the optimum, with the number of excluded columns.
     rounding_bound : RoundingBound or None
-        The problem of labels that the lower bound bounds too, to hold it against labels.
+        Label problem that the lower bound also bounds, to check the bound against rounded labels.
     instance : Instance or None
-        What was solved, where it is problem (15), for `Result.gradient`.
+        Instance of problem (15) that was solved, if it was that problem; used by `Result.gradient`.
     """
 
     F: Array
@@ -47,34 +47,34 @@ class Solution(NamedTuple):
 
 
 class Size(NamedTuple):
-    """What the memory depends on: points, side of the semidefinite cone, nonzeros of the other rows."""
+    """Size of a problem, for its memory: points, side of the semidefinite cone, nonzeros of the other rows."""
 
     points: int
     side: int
     nonzeros: int
-    instead: str  # what to use when it is too large
+    instead: str  # advice if the problem is too large
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """A convex relaxation, ready for `solve` or for any use of its CVXPY problem.
+    """Convex relaxation as a CVXPY problem, ready for `solve`.
 
     Attributes
     ----------
     name, equation : str
-        The builder and the paper's equation.
+        Name of the builder and equation of the paper.
     problem : cvxpy.Problem
-        The problem, in coordinates scaled for the solver; its value is that of the equation.
+        Problem in coordinates scaled for the solver; its value is that of the equation.
     read : callable
-        Reads the solved variable as a ``Reading``, in the user's coordinates, certified.
+        Function that returns the solved variable as a certified `Solution` in the user's coordinates.
     parameters : mapping of str to cvxpy.Parameter
-        The parameters that may be changed without compiling again; see `at`.
+        Parameters that can be changed without recompilation; see `at`.
     size : Size
-        Decides the default solver and the estimate of the memory.
+        Problem size, which determines the default solver and the memory estimate.
     trivial : Bracket
         Bounds on the value that hold for all data.
     shortcut : callable
-        Returns the answer where it has a closed form, another relaxation where that one is better posed, or None.
+        Function that returns a closed-form `Solution`, a better-posed `Relaxation` of the same problem, or None.
     """
 
     name: str
@@ -87,24 +87,24 @@ class Relaxation:
     shortcut: Callable[[], Solution | Relaxation | None] = lambda: None
 
     def at(self, **values: float) -> Self:
-        """Set parameters by name (in place: a path compiles once) and return the relaxation.
+        """Set parameters by name, in place and without recompilation, and return the relaxation.
 
         Raises
         ------
         ParameterError
-            If there is no such parameter or the value is outside its range.
+            If a parameter does not exist or its value is outside the range.
         """
         for name, value in values.items():
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
-                raise ParameterError(f"{self.name} has no parameter {name!r}; it has {known}")
+                raise ParameterError(f"{self.name} has no parameter {name!r}; available parameters: {known}")
             checked = in_unit_interval(value, name) if name in ("nu", "alpha") else nonnegative(value, name)
             self.parameters[name].value = checked
         return self
 
 
 def parameter(name: str, value: float) -> cp.Parameter:
-    """Return a nonnegative CVXPY parameter with a value."""
+    """Return a non-negative scalar CVXPY parameter."""
     import cvxpy as cp
 
     return cp.Parameter(nonneg=True, name=name, value=value)

@@ -1,4 +1,4 @@
-"""The direct relaxation of the correlation (2), which the paper shows to be trivial: (23), (24)."""
+"""Direct relaxation of the correlation (2), which the paper shows to be trivial: (23), (24)."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,30 +9,30 @@ from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.label_space import label_size, require_label_memory
 from diffrac_cvx.relaxations.relaxation import Relaxation, Solution, matrix_of
 
-CORRELATION_ALTERNATIVE = "use any of the other relaxations: this one is trivial whatever the data"
+CORRELATION_ALTERNATIVE = "use another relaxation, because this one is trivial for all data"
 
 
 def correlation(X: npt.ArrayLike) -> Relaxation:
-    r"""Relax the correlation itself, without a parameter for the imbalance; the value says nothing about the data.
+    r"""Return the direct relaxation of the correlation, without an imbalance parameter; it is trivial for all data.
 
     .. math::
         \min_{M \succeq 0}\ - \mathrm{tr}\, M X (X^\top X)^{+} X^\top
         \quad\text{such that}\quad \mathrm{diag}(M) = 1 + \tfrac{1}{n^2} 1^\top M 1
 
-    Its infimum is -n for any X with a nonzero column (and 0 for none): tr MH <= tr M Pi = n.  M may have to grow
-    without bound to reach it; Y = M / (1 + 1'M1/n^2) then tends to 11'.
+    Its infimum is -n for any X with a nonzero column, and 0 otherwise: tr MH <= tr M Pi = n, with H the projection on
+    the columns of X.  It may be approached only as M grows without bound; Y = M / (1 + 1'M1/n^2) then tends to 11'.
 
     Source: Eq. (23) and (24), section 2.3 and appendix B.
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
 
     Raises
     ------
     DataError
-        If X is not usable.
+        If X is invalid.
     ResourceError
         If an n x n matrix would not fit in memory.
     """
@@ -53,7 +53,7 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
 
 
 def read_correlation(M: Array, Q: Array) -> Solution:
-    """Read M as the feasible point of its Y = M / (1 + 1'M1/n^2), rows at unit norm; the lower bound is -n."""
+    """Return the feasible point of Y = M / (1 + 1'M1/n^2), with rows of F at unit norm; the lower bound is -n."""
     n = len(Q)
     F = unit_rows(psd_factor(M, rtol=1e-14))
     centered_fraction = 1.0 - float(np.sum(F.mean(axis=0) ** 2))

@@ -1,4 +1,4 @@
-"""Solvers: through CVXPY, by FISTA on the smoothed dual, and in a factor of V; and what a solver of (15) is made of."""
+"""Solvers: CVXPY, FISTA on the smoothed dual, and low-rank factors of V; building blocks for solvers of (15)."""
 
 from diffrac_cvx.certificates.direction_bounds import DualVariables
 from diffrac_cvx.problem.direction_problem import DirectionProblem

@@ -1,4 +1,4 @@
-"""The six DIMACS errors of a solver's point: residuals, distances from the cones, gap and complementarity."""
+"""DIMACS errors of a solver's point: residuals, distances from the cones, gap and complementarity."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -9,12 +9,12 @@ import scipy.sparse
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.result import DimacsErrors
 
-# The order in which a solver stacks the triangle of a semidefinite matrix, off-diagonal entries times sqrt(2).
+# Order in which a solver stacks the triangle of a semidefinite matrix, off-diagonal entries times sqrt(2).
 TRIANGLES = {"CLARABEL": np.tril_indices, "SCS": np.triu_indices}
 
 
 class ConicPoint(NamedTuple):
-    """A solver's x, s and z, in the notation of `DimacsErrors`."""
+    """Point x, s and z of a solver, in the notation of `DimacsErrors`."""
 
     x: Array
     s: Array
@@ -22,9 +22,9 @@ class ConicPoint(NamedTuple):
 
 
 def dimacs_errors(solver: str, data: dict[str, Any], raw: Any) -> DimacsErrors | None:
-    """Return the errors of what CLARABEL or SCS returned; None of other solvers and cones, and without a point.
+    """Return the DIMACS errors of a CLARABEL or SCS solution; None for other solvers and cones, or without a point.
 
-    The data are what ``cvxpy.Problem.get_problem_data`` gave, and raw is what ``solve_via_data`` gave.
+    ``data`` is the output of ``cvxpy.Problem.get_problem_data`` and ``raw`` that of ``solve_via_data``.
     """
     if solver not in TRIANGLES or data.get("P") is not None:
         return None
@@ -35,18 +35,18 @@ def dimacs_errors(solver: str, data: dict[str, Any], raw: Any) -> DimacsErrors |
 
 
 def are_supported(cones: Any) -> bool:
-    """Whether the cones, as CVXPY counts them in the order of the rows, are those of this package's relaxations."""
+    """Return whether all cones, given as CVXPY's ``dims``, are of the types used by this package's relaxations."""
     return not (cones.exp or getattr(cones, "pnd", None) or any(power != 0.5 for power in cones.p3d))
 
 
 def conic_point(raw: Any) -> ConicPoint:
-    """Return x, s and z of a result of CLARABEL, an object, or of SCS, a dictionary, whose z is called y."""
+    """Return x, s and z of a raw result: an object from CLARABEL, a dictionary from SCS (where z is called y)."""
     parts = (raw["x"], raw["s"], raw["y"]) if isinstance(raw, dict) else (raw.x, raw.s, raw.z)
     return ConicPoint(*(np.asarray(np.nan if part is None else part, dtype=float) for part in parts))
 
 
 def errors_at(A: Any, b: Array, c: Array, point: ConicPoint, cones: Any, solver: str) -> DimacsErrors:
-    """Return the six errors."""
+    """Return the six DIMACS errors at a point."""
     x, s, z = point
     of_b, of_c = (1.0 + float(np.abs(vector).max(initial=0.0)) for vector in (b, c))
     primal, dual = float(c @ x), -float(b @ z)
@@ -62,14 +62,14 @@ def errors_at(A: Any, b: Array, c: Array, point: ConicPoint, cones: Any, solver:
 
 
 def distance_outside(vector: Array, cones: Any, solver: str, *, dual: bool) -> float:
-    """Return the largest distance of the parts of a vector from their cones, or from the dual cones."""
+    """Return the largest distance of the parts of a vector from their cones, or from the dual cones if `dual`."""
     return max((float(distance) for distance in distances(vector, cones, solver, dual=dual)), default=0.0)
 
 
 def distances(vector: Array, cones: Any, solver: str, *, dual: bool) -> Iterator[float]:
-    """Yield minus the least eigenvalue of each part, 0 where it is in its cone."""
+    """Yield minus the least eigenvalue of each part, or 0 if it is in its cone."""
     zero, nonnegative, remainder = np.split(vector, np.cumsum([cones.zero, cones.nonneg]))
-    if not dual:  # the dual cone of 0 is everything
+    if not dual:  # the dual of the zero cone is the whole space
         yield np.abs(zero).max(initial=0.0)
     yield (-nonnegative).max(initial=0.0)
     for size in cones.soc:
@@ -85,7 +85,7 @@ def distances(vector: Array, cones: Any, solver: str, *, dual: bool) -> Iterator
 
 
 def least_eigenvalue(triangle: Array, side: int, solver: str) -> float:
-    """Return the least eigenvalue of a symmetric matrix from its triangle, as the solver stacks it."""
+    """Return the least eigenvalue of a symmetric matrix, given its triangle as stacked by the solver."""
     rows, columns = TRIANGLES[solver](side)
     matrix = np.zeros((side, side))
     matrix[rows, columns] = matrix[columns, rows] = np.where(rows == columns, triangle, triangle / 2**0.5)

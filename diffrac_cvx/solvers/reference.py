@@ -1,4 +1,4 @@
-"""The reference path: solve a relaxation through CVXPY, and certify what comes back."""
+"""Reference implementation: solve a relaxation with CVXPY and certify the solution."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side
-SMALL_NONZEROS = 100_000  # nonzeros, up to which CLARABEL is as quick as SCS
-QUICK_ROWS = 200_000  # nonzeros, up to which CVXPY compiles in half a second
-TRANSFER_SECONDS = 0.3  # seconds that an answer from another process may take
-QUICK_SIDES = {"CLARABEL": 60, "SCS": 250}  # of the cone, up to which a step takes a fraction of a second
-SOLVE_METHOD = "diffrac_cvx"  # the method of ``cvxpy.Problem.solve`` that measures the solver's point
+SMALL_NONZEROS = 100_000  # nonzeros up to which CLARABEL is as fast as SCS
+QUICK_ROWS = 200_000  # nonzeros up to which CVXPY compiles in half a second
+TRANSFER_SECONDS = 0.3  # time reserved for the transfer of a solution from the subprocess
+QUICK_SIDES = {"CLARABEL": 60, "SCS": 250}  # sides of the cone up to which a step takes a fraction of a second
+SOLVE_METHOD = "diffrac_cvx"  # name under which `solve_and_measure` is registered with CVXPY
 
 COMMON_OPTIONS: Mapping[str, Callable[[float | None, int | None, float | None], dict[str, Any]]] = {
     "CLARABEL": lambda tol, max_iter, seconds: {
@@ -58,48 +58,49 @@ def solve(
     memory_limit: float | None = None,
     **solver_options: Any,
 ) -> Result:
-    """Solve a relaxation through CVXPY; the bracket is certified by this package, whatever the solver reports.
+    """Solve a relaxation with CVXPY and certify the bounds independently of the solver's report.
 
-    The data were scaled by the builder.  Parameters of the relaxation may be changed between calls
-    (``relaxation.at(nu=0.5)``) without compiling again.  Where the solution has a closed form, that is returned.
+    Change the parameters of the relaxation between calls with ``relaxation.at(nu=0.5)``; it is compiled only once.
+    If the solution has a closed form, it is returned without a solver.
 
     Parameters
     ----------
     relaxation : Relaxation
-        What a builder returned.
+        Relaxation from a builder, such as ``v_space(X)``.
     solver : str, optional
-        "CLARABEL" (interior point), "SCS" (first order), or any other solver CVXPY has installed.  By default
-        CLARABEL when the semidefinite cone has side at most 40 and the other rows at most 100 000 nonzeros,
-        otherwise SCS.
+        "CLARABEL" (interior point), "SCS" (first order), or another installed CVXPY solver.  By default CLARABEL if
+        the semidefinite cone has side at most 40 and the other rows have at most 100 000 nonzeros, otherwise SCS.
     tol : float
-        Proved gap at which the status is OPTIMAL.  SCS gets 1e-2 of it as its tolerances, CLARABEL 1e-4 of it.
+        Certified gap ``upper - lower`` up to which the status is OPTIMAL; default 1e-4.  SCS runs with tolerances
+        1e-2 tol, CLARABEL with 1e-4 tol.
     max_iter : int, optional
-        Iterations of CLARABEL or SCS.
+        Maximum number of iterations; CLARABEL and SCS only.
     time_limit : float, optional
-        Seconds for CLARABEL or SCS, compilation included.  Where that or a step of the solver may take longer than a
-        second, a process of its own does it, with one thread, and is ended then: there is no point in that case.
+        Time limit in seconds, compilation included; CLARABEL and SCS only.  If the compilation or one step may take
+        longer than a second, the solver runs in a subprocess with one thread.  At the limit this process is ended and
+        returns no solution.
     verbose : bool
-        Whether the solver prints its progress.
+        Whether the solver prints its progress; default False.
     memory_limit : float, optional
-        GB that the solver may need by our estimate; by default the free memory of the machine.
+        Upper limit in GB on the estimated memory; by default the free memory of the machine.
     **solver_options
-        Passed to the solver as they are, after those that the parameters above give.
+        Options passed to the solver unchanged; they override those derived from the parameters above.
 
     Returns
     -------
     Result
-        With status INACCURATE when the proved gap is above tol, LIMIT when a limit is why, and FAILED when the solver
-        returned no point for any other reason.
+        The status is INACCURATE if the certified gap exceeds tol, USER_LIMIT if this is due to an iteration or time
+        limit, and FAILED if the solver returned no solution for any other reason.
 
     Raises
     ------
     ParameterError
-        If the solver is not installed or does not know an option, or an option is outside its range.
+        If the solver is not installed, an option is unknown, or a parameter is outside its range.
     ResourceError
-        If the problem would not fit in memory; the message names a formulation that does.
+        If the problem would not fit in memory; the message names an alternative that needs less.
     """
     if not isinstance(relaxation, Relaxation):
-        raise ParameterError(f"relaxation is a {type(relaxation).__name__}; pass what a builder returns, as v_space(X)")
+        raise ParameterError(f"relaxation has type {type(relaxation).__name__}; pass a relaxation such as v_space(X)")
     positive(tol, "tol")
     max_iter = None if max_iter is None else positive_int(max_iter, "max_iter")
     timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
@@ -110,12 +111,12 @@ def solve(
         return make_result(answer, Status.CLOSED_FORM, 0, timer.elapsed, "closed form")
     relaxation = relaxation if answer is None else answer
     if name not in COMMON_OPTIONS and not (max_iter is None and time_limit is None):
-        raise ParameterError(f"max_iter and time_limit are not mapped to {name}; pass its own options by name")
+        raise ParameterError(f"max_iter and time_limit are not supported with {name}; pass its own options by name")
     require_options(name, solver_options)
     needed = memory_needed(relaxation.size, name)
     require_memory(needed, f"{relaxation.name} with {name}", relaxation.size.instead, memory_limit)
     for variable in relaxation.problem.variables():
-        variable.save_value(None)  # what an earlier call has found is not the answer to this one
+        variable.save_value(None)  # a value from an earlier call must not be read as the solution of this one
     request = SolveRequest(name, tol, max_iter, timer, verbose, solver_options)
     in_subprocess = time_limit is not None and takes_long(relaxation.size, name)
     solver_run = (
@@ -144,22 +145,22 @@ def installed_solvers() -> tuple[str, ...]:
 
 
 def find_solver(solver: str) -> str:
-    """Return the solver's name as CVXPY spells it, or raise an error that lists those there are."""
+    """Return the solver's name in CVXPY's spelling; raise ParameterError if it is not installed."""
     known: dict[str, str] = {name.upper(): name for name in installed_solvers()}
     if not isinstance(solver, str) or solver.upper() not in known:
-        raise ParameterError(f"solver = {solver!r} is not installed; CVXPY finds {', '.join(sorted(known.values()))}")
+        raise ParameterError(f"solver = {solver!r} is not installed; choose one of {', '.join(sorted(known.values()))}")
     return known[solver.upper()]
 
 
 def require_options(solver: str, options: Mapping[str, Any]) -> None:
-    """Raise if a solver whose options we can list does not have one of these."""
+    """Raise ParameterError if CLARABEL or SCS does not have one of the options."""
     import clarabel
 
     clarabels = tuple(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_"))
     known = {"CLARABEL": clarabels, "SCS": SCS_OPTIONS}.get(solver, tuple(options))
     for name in options:
         if name not in known:
-            raise ParameterError(f"{solver} has no option {name!r}; it has {', '.join(known)}")
+            raise ParameterError(f"{solver} has no option {name!r}; available options: {', '.join(known)}")
 
 
 def memory_needed(size: Size, solver: str) -> float:
@@ -169,13 +170,13 @@ def memory_needed(size: Size, solver: str) -> float:
 
 
 def takes_long(size: Size, solver: str) -> bool:
-    """Whether compiling, or one step of the solver, may take longer than a limit may be exceeded by."""
+    """Return whether compilation or one solver step may exceed the time limit by more than is allowed."""
     return size.nonzeros > QUICK_ROWS or size.side > QUICK_SIDES.get(solver, 0)
 
 
 @dataclass(frozen=True)
 class SolveRequest:
-    """What a solver of CVXPY is to do, with parameters as those of `solve`, and the time that it has."""
+    """Parameters of one call of a CVXPY solver, as in `solve`, with the timer of the time limit."""
 
     solver: str
     tol: float
@@ -186,7 +187,7 @@ class SolveRequest:
 
 
 class SolverRun(NamedTuple):
-    """Iterations, 0 where the solver ended without a point; whether a limit ended it; and the errors of its point."""
+    """Number of iterations (0 without a solution), whether a limit ended the solver, and the DIMACS errors."""
 
     n_iter: int
     limited: bool
@@ -194,7 +195,7 @@ class SolverRun(NamedTuple):
 
 
 def solve_and_measure(problem: cp.Problem, solver: str, verbose: bool, **options: Any) -> DimacsErrors | None:
-    """Solve in place, as ``problem.solve`` does by default; return the errors of the solver's own point."""
+    """Solve in place, as ``problem.solve`` does by default; return the DIMACS errors of the solver's own point."""
     data, chain, inverse = problem.get_problem_data(solver, verbose=verbose, solver_opts=options)
     raw = chain.solve_via_data(problem, data, False, verbose, options)
     problem.unpack_results(raw, chain, inverse)
@@ -202,7 +203,7 @@ def solve_and_measure(problem: cp.Problem, solver: str, verbose: bool, **options
 
 
 def run_solver(problem: cp.Problem, request: SolveRequest) -> SolverRun:
-    """Solve in place."""
+    """Solve in place and return how the run ended."""
     import cvxpy as cp
 
     cp.Problem.register_solve(SOLVE_METHOD, solve_and_measure)
@@ -210,7 +211,7 @@ def run_solver(problem: cp.Problem, request: SolveRequest) -> SolverRun:
     try:
         problem.get_problem_data(solver)
     except cp.error.SolverError as error:
-        raise ParameterError(f"{solver} cannot take this problem, use CLARABEL or SCS: {error}") from error
+        raise ParameterError(f"{solver} does not support this problem; use CLARABEL or SCS: {error}") from error
     if request.timer.is_over:
         return SolverRun(0, True)
     remaining = request.timer.remaining
@@ -222,7 +223,7 @@ def run_solver(problem: cp.Problem, request: SolveRequest) -> SolverRun:
     options = {**common, **request.options}
     try:
         with warnings.catch_warnings():
-            # CVXPY warns of inaccurate solutions: the certificate says by how much.
+            # CVXPY warns about inaccurate solutions; the certified bounds quantify the inaccuracy.
             warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
             errors: Any = problem.solve(method=SOLVE_METHOD, solver=solver, verbose=request.verbose, **options)
     except cp.error.SolverError:
@@ -232,7 +233,7 @@ def run_solver(problem: cp.Problem, request: SolveRequest) -> SolverRun:
     except (TypeError, KeyError, AttributeError) as error:
         if not options:
             raise
-        raise ParameterError(f"{solver} did not accept its options {options}: {error}") from error
+        raise ParameterError(f"{solver} rejected the options {options}: {error}") from error
     stats = problem.solver_stats
     n_iter = int(stats.num_iters or 0) if stats is not None else 0
     limited = (
@@ -244,7 +245,7 @@ def run_solver(problem: cp.Problem, request: SolveRequest) -> SolverRun:
 
 
 def run_in_subprocess(problem: cp.Problem, request: SolveRequest) -> SolverRun:
-    """Solve in a process that is ended in time: CVXPY's compilation and a solver's step cannot be interrupted here."""
+    """Solve in a subprocess that is ended at the limit: compilation and solver steps cannot be interrupted here."""
     worker, timer = Worker(), Timer(request.timer.remaining - TRANSFER_SECONDS)
     call = Call(find_values, (problem, replace(request, timer=timer)))
     try:
@@ -252,7 +253,7 @@ def run_in_subprocess(problem: cp.Problem, request: SolveRequest) -> SolverRun:
     except StoppedError:
         return SolverRun(0, True)
     except WorkerDiedError as error:
-        raise ResourceError(f"{request.solver} ended without an answer, perhaps out of memory: {error}") from error
+        raise ResourceError(f"{request.solver} crashed, possibly out of memory: {error}") from error
     finally:
         worker.close()
     if answer.error is not None:
@@ -265,19 +266,19 @@ def run_in_subprocess(problem: cp.Problem, request: SolveRequest) -> SolverRun:
 
 
 def find_values(problem: cp.Problem, request: SolveRequest) -> tuple[SolverRun, list[Any]]:
-    """Solve, and return the values of all unknowns: what CVXPY puts in the problem stays in the process."""
+    """Solve and return the values of all variables: CVXPY's changes to the problem stay in the subprocess."""
     solver_run = run_solver(problem, request)
     return solver_run, [variable.value for variable in all_variables(problem)]
 
 
 def all_variables(problem: cp.Problem) -> list[cp.Variable]:
-    """Return the variables of a problem, and those that hold the multipliers of its constraints."""
+    """Return the variables of a problem and the dual variables of its constraints."""
     multipliers = (multiplier for constraint in problem.constraints for multiplier in constraint.dual_variables)
     return [*problem.variables(), *multipliers]
 
 
 def read_point(relaxation: Relaxation) -> Solution | None:
-    """Read the point, or None if there is none or it is not finite."""
+    """Return the certified solution, or None if there is none or it is not finite."""
     values = [variable.value for variable in relaxation.problem.variables()]
     if any(value is None or not np.all(np.isfinite(value)) for value in values):
         return None
@@ -285,13 +286,13 @@ def read_point(relaxation: Relaxation) -> Solution | None:
 
 
 def solver_seconds(problem: cp.Problem) -> float:
-    """Return the seconds that the solver reports; SCS does not say itself that its limit ended it."""
+    """Return the run time reported by the solver in seconds; SCS does not report that its time limit ended it."""
     stats = problem.solver_stats
     return 0.0 if stats is None else float(stats.solve_time or 0.0)
 
 
 def status_of(solution: Solution, tol: float, limited: bool) -> Status:
-    """Return the status by the proved gap alone, and whether a limit was the reason when that is too wide."""
+    """Return OPTIMAL if the certified gap is at most tol, else USER_LIMIT if a limit was reached, else INACCURATE."""
     if solution.bracket.gap <= tol:
         return Status.OPTIMAL
     return Status.USER_LIMIT if limited else Status.INACCURATE
@@ -300,7 +301,7 @@ def status_of(solution: Solution, tol: float, limited: bool) -> Status:
 def make_result(
     solution: Solution, status: Status, n_iter: int, seconds: float, solver: str, trivial: float = 0.0
 ) -> Result:
-    """Return a reading as the result of a solver; where its lower bound is not one, the trivial one takes its place."""
+    """Return a solution as a `Result`; the trivial lower bound replaces one that a point or labels contradict."""
     result = Result(
         value=solution.value,
         lower=solution.bracket.lower,

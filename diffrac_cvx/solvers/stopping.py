@@ -1,4 +1,4 @@
-"""What the fast solvers share: from X and a generator of points to a result, stopped by the proved gap."""
+"""Common driver of the fast solvers: certify the iterates, keep the best, and stop on the certified gap."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -41,16 +41,16 @@ from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Components, Labels, Progress, Result, Status
 
 Callback = Callable[[Progress], object]
-CALLBACK_INTERVAL = 0.2  # seconds between calls of the user's callback while a point of large data is computed
-MAX_SCREENING_COST = 2e8  # n d^2 up to which a look at all pairs of features takes a tenth of a second
+CALLBACK_INTERVAL = 0.2  # seconds between calls of the user's callback while an iterate of large data is computed
+MAX_SCREENING_COST = 2e8  # n d^2 up to which screening all pairs of features takes a tenth of a second
 
-WIDE_TABLE_RTOL = 0.1  # proved, relative: enough for labels where there are more features than points, and an l1 part
+WIDE_TABLE_RTOL = 0.1  # certified relative gap; enough for the labels if d > n and the penalty has an l1 term
 
-EXPIRED_DEADLINE = Deadline(lambda: 0.0)  # what can end early does
+EXPIRED_DEADLINE = Deadline(lambda: 0.0)  # ends every computation that can be cut short
 
 
 class Iterate(NamedTuple):
-    """A point that a solver proposes.
+    """Candidate solution proposed by a solver.
 
     Attributes
     ----------
@@ -59,13 +59,13 @@ class Iterate(NamedTuple):
     n_iter : int
         Iterations so far.
     dual : DualVariables, optional
-        The solver's multipliers, where it has them; the bracket is narrower with them.
+        Multipliers of the solver, if it has any; they tighten the bounds.
     point : PrimalPoint, optional
-        ``problem.best_scale(U)``, where the solver has computed it.
+        ``problem.rescale(U)``, if the solver has computed it.
     bounds : Bracket, optional
-        The proved bracket, where the solver has computed it; else it is ``bracket(problem, scaled, dual)``.
+        Certified bounds, if the solver has computed them; otherwise ``bracket_any(problem, point, dual)``.
     components : Components, optional
-        Groups of coordinates between which UU' is zero, and between which every optimal V is proved to be.
+        Blocks of coordinates between which UU' is zero, and those between which every optimal V is certified to be.
     """
 
     U: Factor
@@ -77,11 +77,11 @@ class Iterate(NamedTuple):
 
 
 class WarmStart(NamedTuple):
-    """A warm start in the problem's coordinates: the factor at its best scale and the multiplier, or None for both."""
+    """Warm start in the problem's coordinates: optimally scaled factor and multiplier, or None for both."""
 
     U: Factor | None = None
     C: Factor | None = None
-    point: PrimalPoint | None = None  # the factor with its value, where that has been computed
+    point: PrimalPoint | None = None  # the factor with its value, if computed
 
     @property
     def as_dense(self) -> tuple[Array | None, Array | None]:
@@ -89,10 +89,10 @@ class WarmStart(NamedTuple):
 
 
 class Stopping:
-    """When to stop: the tolerances on the proved gap, absolute and relative, the limits, and the user's callback.
+    """Stopping rule: absolute and relative tolerances on the certified gap, limits, and the user's callback.
 
-    It keeps the clock, what the user was told last and when, and why the solver has to leave.  It belongs to the thread
-    that made it: the callback is called in no other.
+    It holds the timer, the last progress reported, and the status that ends the solver.  The callback is called only
+    in the thread that created the rule.
 
     Raises
     ------
@@ -113,27 +113,27 @@ class Stopping:
         self.max_iter = positive_int(max_iter, "max_iter")
         self.timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
         self.callback, self.thread = callback, threading.get_ident()
-        self.last_callback = 0.0  # when the user was told last
+        self.last_callback = 0.0  # time of the last callback
         self.progress = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
-        self.calls_periodically = False  # whether the user is told while a point is computed
+        self.calls_periodically = False  # whether the callback is also called while an iterate is computed
         self.status: Status | None = None
-        self.count_rows: Callable[[], int] = int  # rows that were read until now
+        self.count_rows: Callable[[], int] = int  # rows read so far
 
     def is_met(self, lower: float, upper: float) -> bool:
         return upper - lower <= max(self.tol, self.rtol * upper)
 
     @property
     def deadline(self) -> Deadline:
-        """What the computations of the solver look at."""
+        """Deadline that the computations of the solver check."""
         return Deadline(lambda: self.timer.remaining, self.check_deadline, lambda: self.abort(Status.TIME_LIMIT))
 
     def abort(self, status: Status) -> None:
-        """Leave, now and at every further look."""
+        """Raise EarlyExitError now and at every later check of the deadline."""
         self.status = status
         raise EarlyExitError(status)
 
     def check_deadline(self) -> None:
-        """Raise EarlyExitError where the solver has to leave; tell the user where the last time is long ago."""
+        """Raise EarlyExitError if the solver has to stop; call the user's callback if it is due."""
         if self.status is not None:
             raise EarlyExitError(self.status)
         if self.timer.is_over:
@@ -148,7 +148,7 @@ class Stopping:
                 self.abort(Status.STOPPED)
 
     def stop_reason(self, progress: Progress) -> Status | None:
-        """Return why to stop now, or None to continue."""
+        """Return the status with which to stop now, or None to continue."""
         stop = bool(self.callback(progress)) if self.callback else False
         self.progress, self.last_callback = progress, self.timer.elapsed
         if self.is_met(progress.lower, progress.upper):
@@ -175,39 +175,39 @@ def solve_by_iterates(
     are_many: Callable[[int, int], bool] | None = None,
     by_columns: bool = False,
 ) -> Result:
-    """Solve problem (15) by a generator of points: certify each, keep the best, stop on the proved gap.
+    """Solve problem (15) with a generator of iterates: certify each, keep the best, stop on the certified gap.
 
     Parameters
     ----------
     X : (n, d) array, sparse matrix or dask array
-        Data; centred here.
+        Data; centred internally.
     nu : float
-        Weight of the imbalance, in [0, 1].
+        Weight of the imbalance penalty, in [0, 1].
     penalty : Penalty
-        Weights a and c.
+        Ridge weights a and l1 weights c.
     iterates : callable
-        From the ``DirectionProblem`` and the `Start` to the points, each an `Iterate`.
+        Function of the `DirectionProblem` and the `WarmStart` that generates the `Iterate` objects.
     stopping : Stopping
-        The tolerance on the proved gap and the limits.
+        Tolerances on the certified gap, and limits.
     solver : str
         Name of the solver, for the result.
     start : Result or (d, d) array, optional
-        A matrix of directions to start from; it is certified before the points.
+        Matrix of directions for a warm start; certified before the first iterate.
     exhausted : Status
-        The status where the points end before the tolerance or a limit is reached.
+        Status if the iterates end before the tolerance or a limit is reached.
     sample_weight : (n,) array, optional
-        Weights of the points of an array.
+        Weights of the points; X must be an array.
     constraints : Constraints, optional
-        What is known of the points of an array.
+        Must-link and cannot-link constraints and known labels of the points; X must be an array.
     are_many : callable, optional
-        Whether n points of d features are read by parts, where they have no weights and no constraints.
+        Predicate of (n, d): whether to stream the rows, if there are no weights and no constraints.
     by_columns : bool
-        Whether a sparse matrix of fewer points is kept by columns.
+        Whether to store a sparse matrix with fewer points by columns.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     """
     nu = in_unit_interval(nu, "nu")
     X = known_shape(X)
@@ -238,9 +238,9 @@ def solve_by_iterates(
             with time_limited(EXPIRED_DEADLINE):
                 problem, points = unit_problem(data, nu, penalty), iter(())
                 warm_start = starting_point(problem, start)
-        if problem.X.shape[1] == 0:  # beside the penalty, the data are below rounding
+        if problem.X.shape[1] == 0:  # the data are below rounding error relative to the penalty
             return trivial(shape, status=Status.OVERFLOW)
-        if not problem.X.is_streamed:  # of many rows the solver certifies the start itself, in one pass
+        if not problem.X.is_streamed:  # with streamed rows, the solver certifies the start itself, in one pass
             points = with_start(warm_start, points)
         found = certify_until_stopped(problem, points, warm_start.point, stopping, solver, exhausted)
     with one_thread(), time_limited(None):
@@ -258,7 +258,7 @@ def with_all_points(
     weights: PointWeights | None,
     constraints: Constraints | None = None,
 ) -> Result:
-    """Return the result with a row of F, and u = 1, for the points of weight 0 too."""
+    """Return the result with a row of F, and u = 1, also for the points of weight 0."""
     if weights is None or not weights.has_zeros or points.is_streamed:
         return found
     u = np.ones(len(points))
@@ -268,10 +268,10 @@ def with_all_points(
 
 
 def with_certified_value(found: Result, data: Points, instance: Instance, stopping: Stopping) -> Result:
-    """Return the result with the value of its V as it is returned, in the user's units, rounding included.
+    """Return the result with the certified value of its V in the user's units, rounding errors included.
 
-    V = 0, of value 1, takes the place of a V that is not proved to be better.  The lower bound is held against this
-    value, and against the cost of rounded labels.
+    V = 0, of value 1, replaces a V that is not certified to be better.  The lower bound is checked against this value
+    and against the objective of the rounded labels.
     """
     assert found.G is not None  # solvers of (15) have a V
     rounding_bound = RoundingBound(data, instance.nu, instance.penalty)
@@ -279,7 +279,7 @@ def with_certified_value(found: Result, data: Points, instance: Instance, stoppi
     status = found.status
     if status is Status.OPTIMAL and not stopping.is_met(found.lower, value):
         status = Status.STALLED
-    F = found.__dict__["F"]  # it may be a function, which is not to be called yet
+    F = found.__dict__["F"]  # may be a function that must not be called yet
     found = replace(found, value=value, upper=value, F=F, G=G, status=status, _instance=instance)
     objective = rounding_bound.upper_bound(None if callable(F) else F, G)
     return replace(found.checked_against(objective), F=F, seconds=stopping.timer.elapsed)
@@ -295,7 +295,7 @@ def trivial_result(
     G: Array | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
 ) -> Result:
-    """Return a result without steps, all points in one cluster: by default the trivial bracket, at V = 0."""
+    """Return a result without iterations, all points in one cluster; by default the trivial bounds, at V = 0."""
     n, d = shape
     return Result(
         value=bounds[1],
@@ -312,7 +312,7 @@ def trivial_result(
 
 
 class Incumbent:
-    """The best point so far, its dual and groups, the bound, and what was told of them."""
+    """Best iterate so far, with its dual variables, components, lower bound and history."""
 
     def __init__(self, problem: DirectionProblem, best: PrimalPoint) -> None:
         self.problem, self.best, self.lower = problem, best, 0.0
@@ -322,7 +322,7 @@ class Incumbent:
         self.history: list[Progress] = []
 
     def update(self, iterate: Iterate, stopping: Stopping) -> Progress:
-        """Certify a point, which counts from when its value is known, whether or not there is time for the rest."""
+        """Certify an iterate; it may become the incumbent even if no time is left for its lower bound."""
         X = self.problem.X
         point = self.problem.rescale(iterate.U) if iterate.point is None else iterate.point
         if point.value < self.best.value or (self.dual is None and point.value == self.best.value):
@@ -338,7 +338,7 @@ class Incumbent:
         return self.history[-1]
 
     def result(self, status: Status, seconds: float, solver: str) -> Result:
-        """Return it in the user's coordinates."""
+        """Return the incumbent as a result in the user's coordinates."""
         problem, best, dual = self.problem, self.best, self.dual
         components = self.components and replace(self.components, certified=self.proved)
         return Result(
@@ -367,7 +367,7 @@ def certify_until_stopped(
     solver: str,
     exhausted: Status,
 ) -> Result:
-    """Certify each iterate until the stopping rule is met; return the best point, of the start too, and the bracket."""
+    """Certify iterates until the stopping rule is met; return the best point, the start included, and the bounds."""
     n, D = problem.X.shape
     zero = PrimalPoint(np.zeros((D, 1)), 1.0, np.zeros(0 if problem.X.is_streamed else n))
     incumbent, status = Incumbent(problem, zero if initial is None else initial), None
@@ -386,7 +386,7 @@ def certify_until_stopped(
             raise
         status = Status.OVERFLOW
     status = stopping.status if status is None else status
-    with time_limited(None):  # what follows is needed, and short
+    with time_limited(None):  # the rest is required and short
         if incumbent.best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and not problem.X.is_streamed:
             incumbent.best = best_single_feature(problem)
         if status is None:
@@ -397,21 +397,21 @@ def certify_until_stopped(
 def with_bracket(
     error: DataError | ClusterConnectionError, lower: float, upper: float
 ) -> DataError | ClusterConnectionError:
-    """Return the error that also says what was proved until the data changed, or could not be read any more."""
-    message = f"{error}; proved until then: the optimum lies in {Bracket(lower, upper)}"
-    message += ", for the data as they were read first" if isinstance(error, DataError) else ""
+    """Return the error with the bounds certified before the data changed or became unreadable."""
+    message = f"{error}; certified so far: the optimum lies in {Bracket(lower, upper)}"
+    message += ", for the data as first read" if isinstance(error, DataError) else ""
     return type(error)(message, bracket=(lower, upper))
 
 
 def is_large(n: int, D: int) -> bool:
-    """Whether a single product or decomposition may take longer than the limits may be exceeded by."""
+    """Return whether a single product or decomposition may exceed the time limit by more than is allowed."""
     return n * D >= 2e7 or n * D**2 >= 2e8 or D >= 400
 
 
 def user_components(problem: DirectionProblem, point: PrimalPoint, gap: float, components: Components) -> Components:
-    """Return the components of the features alone, without the offset, numbered by first feature.
+    """Return the components of the features, without the offset, numbered by first feature.
 
-    Where the solver has not seen which are proved, as with unpenalised coordinates, that is computed if it is quick.
+    If the solver has not certified components, as with unpenalised coordinates, they are computed here if cheap.
     """
     d, proved = len(problem.scale) - int(problem.has_offset), components.certified
     penalized = np.flatnonzero(problem.c > 0.0)
@@ -431,7 +431,7 @@ def user_components(problem: DirectionProblem, point: PrimalPoint, gap: float, c
 
 
 def user_multiplier(problem: DirectionProblem, dual: DualVariables | None) -> Factor | None:
-    """Return the multiplier C of the l1 part in the user's coordinates, if there is one."""
+    """Return the multiplier C of the l1 penalty in the user's coordinates, or None."""
     if dual is None or dual.C is None or not problem.has_l1:
         return None
     inverse = 1.0 / problem.scale
@@ -441,14 +441,14 @@ def user_multiplier(problem: DirectionProblem, dual: DualVariables | None) -> Fa
 
 
 def with_start(start: WarmStart, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
-    """Yield a warm start at no iterations, unless it has blocks: its solver certifies these; and then the iterates."""
+    """Yield the warm start as iterate 0, then the iterates; the solver itself certifies a block-sparse start."""
     if start.U is not None and not is_sparse(start.U):
         yield Iterate(start.U, 0, DualVariables(C=start.C), start.point)
     yield from iterates
 
 
 def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | None) -> WarmStart:
-    """Return a warm start in the problem's coordinates."""
+    """Return the warm start in the problem's coordinates; empty if there is none or it is zero."""
     if start is None or (isinstance(start, Result) and start.G is None):
         return WarmStart()
     point = problem.rescale(problem.transform_result(start, "start"))

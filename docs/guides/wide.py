@@ -45,7 +45,7 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 # A table that has a gene a row is turned by ``read_table(..., transpose=True)``, in the program ``--transpose``; where rows look like
 # features, a note or the error says so. ``top_variance=500``, ``--top-variance 500``, keeps the columns of largest variance, before
 # any scaling: a choice that is made without labels. ``tol`` is the gap that has to be proved; ``time_limit`` ends the search with
-# what is proved until then.
+# what is certified so far.
 
 ridge = 0.3
 lam = ridge * (np.log(d) / n) ** 0.5

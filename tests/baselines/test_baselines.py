@@ -1,4 +1,4 @@
-"""Labels by other methods: rules that all of them keep, and what each of the older ones promises."""
+"""Baseline methods: common properties, and the specific properties of each."""
 
 from functools import partial
 from itertools import product
@@ -95,7 +95,7 @@ def test_small_and_long_tables_have_two_clusters(name, n, d):
 @pytest.mark.parametrize("name", WITH_NOISE)
 def test_a_constant_column_changes_nothing(name):
     X = np.random.default_rng(4).standard_normal((20, 10 if name in OF_ALL_DIRECTIONS else 30))
-    X[:10] += 1.0  # of noise alone a rounding error decides the labels
+    X[:10] += 1.0  # without structure, rounding errors decide the labels
     with pytest.warns(DegenerateDataWarning):
         found = ALL[name](np.column_stack([np.full(20, 0.1), X]), rng=0)
     np.testing.assert_array_equal(found, ALL[name](X, rng=0))
@@ -134,7 +134,7 @@ def test_what_is_no_seed_is_refused(name, rng):
         (baselines.sparse_kmeans, {"n_init": 0}, "n_init"),
         (baselines.sparse_component, {"bound": np.inf}, "bound"),
         (baselines.ifpca, {"features": 0}, "features"),
-        (baselines.ifpca, {"features": 5}, "features = 5 is more than the 4 columns"),
+        (baselines.ifpca, {"features": 5}, "features = 5 exceeds the 4 columns"),
         (baselines.two_valued_component, {"criterion": "skewness"}, "criterion"),
         (baselines.two_valued_component, {"components": 0}, "components"),
     ],
@@ -264,7 +264,7 @@ def test_more_starts_of_cure_find_what_one_start_misses():
 
 
 def grid_of(fraction):
-    """All pairs of a two-valued coordinate, a share of it at the larger value, and one of kurtosis 3; then mixed."""
+    """All pairs of a two-valued coordinate (given fraction at the larger value) and one of kurtosis 3, then mixed."""
     signs = np.repeat([1.0, -1.0], [round(20 * fraction), 20 - round(20 * fraction)])
     u, w = np.meshgrid(signs, [-(3**0.5), 0.0, 0.0, 0.0, 0.0, 3**0.5])
     return np.column_stack([u.ravel(), w.ravel()]) @ [[1.0, 2.0], [3.0, -1.0]], u.ravel()
@@ -301,14 +301,14 @@ def test_the_lattice_finds_unbalanced_clusters(minority):
 
 
 def test_as_many_points_as_any_labels_fit_are_refused():
-    with pytest.raises(DataError, match="any labels fit; at least 8"):
+    with pytest.raises(DataError, match="any labels fit; use at least 8"):
         lattice(np.random.default_rng(0).standard_normal((7, 6)))
 
 
 @pytest.mark.parametrize("n", [8, 30])
 def test_a_noise_of_a_millionth_defeats_the_lattice_at_full_accuracy_only(n):
     X, y, _ = make_planted(n, 4, 4, noise=1e-6, rng=2)
-    with pytest.raises(DataError, match="40 bits: noisy"):
+    with pytest.raises(DataError, match="40 bits: X is noisy"):
         lattice(X)
     assert clustering_error(y, lattice(X, bits=15)) == 0.0
 
@@ -319,8 +319,8 @@ def test_data_without_two_clusters_have_no_labels_in_the_lattice():
 
 
 def test_labels_that_fit_some_points_only_are_not_returned():
-    for seed in range(6):  # at 7 bits some labels fit the few points that the lattice is made of
-        with pytest.raises(DataError, match="7 bits: noisy"):
+    for seed in range(6):  # at 7 bits some labels fit the few points of the lattice
+        with pytest.raises(DataError, match="7 bits: X is noisy"):
             lattice(np.random.default_rng(seed).standard_normal((60, 3)), bits=7)
 
 

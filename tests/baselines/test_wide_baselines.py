@@ -1,4 +1,4 @@
-"""The methods for tables with many more columns than rows: few columns, principal components, spectral clustering."""
+"""Baselines for wide tables: sparse methods, principal components, spectral clustering."""
 
 from functools import partial
 from itertools import product
@@ -119,7 +119,9 @@ def test_the_gap_statistic_keeps_the_columns_that_tell():
     assert clustering_error(y, labels) == 0.0
     assert set(features[:5]) == set(range(5))
     assert len(features) < 200
-    assert len(select_sparse_kmeans(X, bound=0.9 * 300**0.5, n_init=4, rng=0).features) == 300  # the widest tried
+    assert (
+        len(select_sparse_kmeans(X, bound=0.9 * 300**0.5, n_init=4, rng=0).features) == 300
+    )  # the largest bound of the grid
 
 
 # Influential-features PCA
@@ -240,7 +242,7 @@ def test_kurtosis_is_one_for_two_values_and_its_slope_that_of_finite_differences
 
 
 def least_distance(values):
-    """The least distance to a unimodal distribution, by a linear program for each place of the mode."""
+    """Return the least distance to a unimodal distribution, by a linear program for each position of the mode."""
     x, counts = np.unique(values, return_counts=True)
     top = np.cumsum(counts) / len(values)
     return min(distance_with_mode(x, top - counts / len(values), top, k) for k in range(len(x)))
@@ -249,7 +251,7 @@ def least_distance(values):
 def distance_with_mode(x, bottom, top, k):
     """The variables are G before each point up to the mode k, G after each from there on, and the distance."""
     m = len(x)
-    G = cp.Variable(m + 1)  # G[k] before the mode, G[k + 1] after it: G may have a step there
+    G = cp.Variable(m + 1)  # G[k] before the mode, G[k + 1] after it: G may have a jump there
     before, after = G[: k + 1], G[k + 1 :]
     left, right = (cp.hstack([before, after[1:]]), cp.hstack([before[:-1], after]))
     convex = [cp.diff(cp.multiply(cp.diff(before), 1 / np.diff(x[: k + 1]))) >= 0] if k > 1 else []

@@ -72,7 +72,7 @@ def solve_while(table, change, **options):
 def test_a_table_that_changes_during_a_solve_is_an_error_with_what_was_proved_of_it_before(
     tmp_path, optimum, make, change
 ):
-    with pytest.raises(dc.DataError, match=r"X changed .* rows \d+ to \d+.*proved until then") as error:
+    with pytest.raises(dc.DataError, match=r"X changed .* rows \d+ to \d+.*certified so far") as error:
         solve_while(make(tmp_path), change)
     lower, upper = error.value.bracket
     assert 0.0 < lower <= optimum.upper
@@ -137,7 +137,7 @@ def test_what_changes_after_the_solver_has_stopped_is_an_error_with_its_bracket(
         return judge(*arguments)
 
     monkeypatch.setattr(consistency, "certified_value", change_then_judge)
-    with pytest.raises(dc.DataError, match="proved until then") as error:
+    with pytest.raises(dc.DataError, match="certified so far") as error:
         dc.low_rank(table, ridge=RIDGE, tol=1e-5)
     assert error.value.bracket[0] <= optimum.upper
 

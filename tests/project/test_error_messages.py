@@ -106,7 +106,7 @@ FAULTS = {
     "features too many for fista": (
         lambda: dc.fista(np.random.default_rng(0).standard_normal((2, 300_000)), penalty=dc.Penalty(c=0.1)),
         RESOURCE,
-        "fista in 300000 features.*low_rank",
+        "fista with 300000 features.*low_rank",
     ),
     # certificates
     "V of one dimension": (lambda: dc.certify_v(X, np.ones(3)), DATA, r"shape \(3,\)"),

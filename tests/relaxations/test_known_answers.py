@@ -1,4 +1,4 @@
-"""Instances whose answer is known in closed form; `problem/test_metamorphic.py` has those that every method solves."""
+"""Instances with closed-form solutions; `problem/test_metamorphic.py` has those that every method solves."""
 
 import numpy as np
 import oracles
@@ -9,7 +9,7 @@ import diffrac_cvx as dc
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
 NO_PENALTY, BOTH = dc.Penalty(), dc.Penalty(a=0.1, c=0.2)
-TOL = 1e-4  # the proved gap asked of every solver; the known value must lie in the bracket, up to rounding
+TOL = 1e-4  # certified gap of every solver; the known value must lie within the bounds, up to rounding
 ROUNDING = 1e-9
 
 
@@ -33,7 +33,7 @@ def labels(n, positive):
 
 
 def with_noise_columns(columns, d):
-    """Centred columns beside noise, mixed by an invertible matrix: the relaxations without l1 part do not see it."""
+    """Centred columns and noise, mixed by an invertible matrix: relaxations without an l1 term are invariant."""
     rng = np.random.default_rng(1)
     columns = np.column_stack([columns, rng.standard_normal((len(columns), d - columns.shape[1]))])
     return (columns - columns.mean(axis=0)) @ rng.standard_normal((d, d))
@@ -89,7 +89,7 @@ def test_mixtures_of_several_labels_and_of_their_directions_are_optimal():
 
 @pytest.mark.parametrize("form", [*FORMS, *IMBALANCE_FIXED])
 def test_at_nu_zero_one_cluster_is_optimal_with_value_0(form):
-    """And at imbalance 1."""
+    """The same at imbalance 1."""
     result = (FORMS | IMBALANCE_FIXED)[form](gaussian(12, 3), 0.0, NO_PENALTY)
     assert result.lower == result.upper == 0.0
     np.testing.assert_array_equal(result.F @ result.F.T, np.ones((12, 12)))

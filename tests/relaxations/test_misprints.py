@@ -1,6 +1,6 @@
-"""Places where the paper's text must not be copied: each test goes red when what is printed is put back.
+"""Misprints of the paper: each test fails if the printed formula is used.
 
-The minus that appendix G.2 loses in the gradient of the dual is in `solvers/test_smoothing.py`.
+The minus sign missing in appendix G.2, in the gradient of the dual, is tested in `solvers/test_smoothing.py`.
 """
 
 from fractions import Fraction
@@ -87,7 +87,7 @@ def test_the_prox_of_the_inverse_minimizes_its_objective():
     assert np.all(objective(u) <= np.minimum(objective(0.99 * u), objective(1.01 * u)))
 
 
-# Section 6.1: (21) is not (15) when c > 0.
+# Section 6.1: (21) is not (15) if c > 0.
 
 
 def test_the_published_algorithm_solves_the_penalized_problem_and_not_the_normalized_one(noisy):
@@ -103,7 +103,7 @@ def test_the_published_algorithm_solves_the_penalized_problem_and_not_the_normal
 # After (relaxquad): X (X'X + n Lambda)^-1 X; it ends with X'.
 
 
-@pytest.mark.parametrize("n", [4, 9])  # n = d is where what is printed has a meaning
+@pytest.mark.parametrize("n", [4, 9])  # the printed formula is defined only at n = d
 def test_the_ridge_problem_in_labels_has_the_transpose(n):
     X = np.random.default_rng(n).standard_normal((n, 4))
     X -= X.mean(axis=0)
@@ -118,7 +118,7 @@ def test_the_ridge_problem_in_labels_has_the_transpose(n):
     assert result.value == pytest.approx(oracles.solve_v(X, 1.0, a)[0], abs=oracles.TOL)
 
 
-# The stop rule eps log d is 0 when d = 1.
+# The stopping rule eps log d is 0 if d = 1.
 
 
 @pytest.mark.parametrize("c", [0.0, 0.4])

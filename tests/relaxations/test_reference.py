@@ -57,7 +57,7 @@ def test_any_installed_solver_of_semidefinite_problems_can_be_named(noisy, solve
 
 @pytest.mark.parametrize("solver", [name for name, takes_them in INSTALLED.items() if not takes_them])
 def test_a_solver_without_semidefinite_cones_is_refused_by_name(noisy, solver):
-    with pytest.raises(ParameterError, match=f"{solver} cannot take this problem, use CLARABEL or SCS"):
+    with pytest.raises(ParameterError, match=f"{solver} does not support this problem; use CLARABEL or SCS"):
         dc.solve(dc.v_space(noisy), solver)
 
 
@@ -119,10 +119,10 @@ def test_nothing_is_printed_unless_asked_for(noisy, solver, capfd):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"solver": "GUROBY"}, "'GUROBY' is not installed; CVXPY finds CLARABEL"),
+        ({"solver": "GUROBY"}, "'GUROBY' is not installed; choose one of CLARABEL"),
         ({"solver": 3}, "3 is not installed"),
-        ({"solver": "CLARABEL", "eps_abs": 1e-3}, "CLARABEL has no option 'eps_abs'; it has"),
-        ({"solver": "SCS", "tol_gap_abs": 1e-3}, "SCS has no option 'tol_gap_abs'; it has"),
+        ({"solver": "CLARABEL", "eps_abs": 1e-3}, "CLARABEL has no option 'eps_abs'; available options: "),
+        ({"solver": "SCS", "tol_gap_abs": 1e-3}, "SCS has no option 'tol_gap_abs'; available options: "),
         ({"solver": "SCS", "alpha": "much"}, "SCS"),
         ({"tol": 0.0}, "tol = 0 must be greater than 0"),
         ({"tol": -1e-3}, "tol = -0.001"),
@@ -139,7 +139,7 @@ def test_what_cannot_be_meant_is_named(noisy, options, words):
         dc.solve(dc.v_space(noisy), **options)
 
 
-# The judge is the certificate
+# The certificate decides
 
 
 def test_a_loose_solution_is_judged_by_its_gap_and_not_by_what_the_solver_calls_it(noisy):

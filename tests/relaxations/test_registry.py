@@ -1,4 +1,4 @@
-"""One record makes a relaxation, a solver or a baseline known everywhere: a toy is added, seen and taken away."""
+"""One record registers a relaxation, solver or baseline everywhere: a toy is added, found and removed."""
 
 import inspect
 from dataclasses import replace

@@ -30,7 +30,7 @@ each_builder = pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
 
 
 def value(relaxation):
-    """Optimal value, to the proved gap of 1e-6; CLARABEL's accuracy in Y-space is a few 1e-7."""
+    """Return the optimal value to a certified gap of 1e-6; CLARABEL's accuracy in Y-space is a few 1e-7."""
     result = dc.solve(relaxation, "CLARABEL", tol=1e-6)
     assert result.gap <= 1e-6
     return result.value
@@ -185,10 +185,10 @@ def test_changing_a_parameter_does_not_compile_again(noisy, build):
         (lambda X: dc.penalized_nu(X, 1.0, dc.Penalty(c=1.0)), "use lifted or v_space"),
         (lambda X: dc.lifted(X, 1.0, dc.Penalty(c=np.ones(2))), "2 weights for 3 features"),
         (lambda X: dc.v_space_normalized(np.ones((4, 2)), 1.0), "constant"),
-        (lambda X: dc.v_space(X).at(alpha=0.5), "no parameter 'alpha'; it has nu, penalty_scale"),
+        (lambda X: dc.v_space(X).at(alpha=0.5), "no parameter 'alpha'; available parameters: nu, penalty_scale"),
         (lambda X: dc.v_space(X).at(nu=2.0), "nu = 2"),
         (lambda X: dc.lifted(X).at(penalty_scale=-1.0), "penalty_scale = -1"),
-        (lambda X: dc.correlation(X).at(nu=0.5), "it has none"),
+        (lambda X: dc.correlation(X).at(nu=0.5), "available parameters: none"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")

@@ -1,6 +1,6 @@
-"""Statements of the paper that are mathematics, each held by brute force or by two computations that must agree.
+"""Mathematical statements of the paper, each verified by brute force or by two computations that must agree.
 
-Where the paper's sentence is only true with a condition, or not as printed, the test says so.
+If a sentence of the paper needs a condition, or is not true as printed, the test documents this.
 """
 
 import ast
@@ -156,7 +156,7 @@ def test_the_residual_variance_is_the_variance_of_the_labels_less_the_correlatio
 
 
 def test_the_direct_relaxation_is_one_convex_problem_whose_value_is_that_of_perfect_clusters():
-    """The ratio at Y and the objective at its M agree, so both problems have one value: 1, whatever the data."""
+    """The ratio at Y and the objective at its M agree, so both problems have the same value: 1 for all data."""
     X = gaussian(10, 2)
     H, ones = oracles.hat(X), np.ones(10)
     F = np.random.default_rng(0).standard_normal((10, 10))
@@ -214,7 +214,7 @@ def test_the_lifted_problem_at_the_papers_v_and_p_is_that_in_labels_and_no_other
     P = Y @ noisy @ inverse
     V = inverse @ noisy.T @ P
     assert lifted(V, P) == pytest.approx(oracles.y_objective(Y, noisy, nu), abs=1e-12)
-    for _ in range(200):  # P = F G', V = G G' are all the blocks that go with this Y, up to a larger V
+    for _ in range(200):  # P = F G', V = G G' are all the blocks compatible with this Y, up to a larger V
         G = (inverse @ noisy.T @ F) + 0.1 * rng.standard_normal((d, 4))
         assert lifted(G @ G.T, F @ G.T) >= lifted(V, P) - 1e-12
 
@@ -370,7 +370,7 @@ def test_one_sparse_directions_are_solved_by_two_means_on_each_column():
 
 
 def one_sparse(variances, n=24, seed=0):
-    """Balanced labels beside columns of given variances, and V* of a lambda."""
+    """Balanced labels and columns of given variances, and V* for a lambda."""
     Z = gaussian(n, len(variances), seed)
     Z *= np.sqrt(variances / np.mean(Z**2, axis=0))
     return np.column_stack([signs(n, n // 2, seed), Z])
@@ -434,7 +434,7 @@ def test_around_the_one_sparse_solution_the_objective_grows_as_the_appendix_says
         step = 1e-3 * np.diag(e)
         gain = oracles.v_objective(star(d, lam) + step, X, 0.0, lam**0.5) - at_star
         bound = zeta * (1 + lam) ** 3 / 4 * np.sum((1e-3 * e) ** 2)
-        assert gain >= bound * 0.98  # the rest is of third order
+        assert gain >= bound * 0.98  # the remainder is of third order
 
 
 @pytest.mark.parametrize(("m", "beta"), [(0.3, 1.5), (0.5, 1.9), (0.1, 6.0)])
@@ -527,7 +527,9 @@ def test_the_two_steps_of_the_alternation_are_optimal_with_the_first_column_corr
         corrected = columns * a / np.linalg.norm(a)
         assert np.sum((F - corrected) ** 2) == pytest.approx(min(values), abs=1e-12)
         printed = np.abs(F).sum(axis=0) / np.linalg.norm(np.abs(F[:, 1:]).sum(axis=0)) * np.sign(F)
-        assert np.ptp(printed[:, 0]) > 0 or np.sum(printed**2) > 6 + 1e-6  # not in the set: no constant, or too long
+        assert (
+            np.ptp(printed[:, 0]) > 0 or np.sum(printed**2) > 6 + 1e-6
+        )  # not in the set: not constant, or norm too large
 
 
 # Section 6

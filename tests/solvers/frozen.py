@@ -1,9 +1,9 @@
-"""Answers kept from one version to the next: what the solvers gave on small instances, in every form of data.
+"""Reference results of the solvers on small instances, in every form of data, compared from version to version.
 
-    python tests/solvers/frozen.py          writes tests/solvers/frozen.json, the answers of this version
-    python tests/solvers/frozen.py --exact  says which answers are not, to the last bit, those that are kept
+    python tests/solvers/frozen.py          writes tests/solvers/frozen.json, the results of this version
+    python tests/solvers/frozen.py --exact  lists the results that are not bit for bit equal to the stored ones
 
-The bits are those of one machine and its linear algebra; `test_frozen_answers` asks for what holds on any.
+Exact equality holds only on one machine with one linear algebra; `test_frozen_answers` tests what holds on any machine.
 """
 
 import hashlib
@@ -23,8 +23,11 @@ import scipy.sparse
 import diffrac_cvx as dc
 
 TOL = 1e-3
-MAX_ITER = {"low_rank": 4000, "fista": 600}  # `low_rank` reaches the tolerance: where steps run out is the processor's
-QUICK = ("planted 60 x 5", "planted 41 x 9")  # tables that are read in chunks too, at every step
+MAX_ITER = {
+    "low_rank": 4000,
+    "fista": 600,
+}  # `low_rank` reaches the tolerance: results at max_iter depend on the processor
+QUICK = ("planted 60 x 5", "planted 41 x 9")  # tables that are also read in chunks, at every step
 FROZEN_FILE = Path(__file__).with_suffix(".json")
 FORMS = ("array", "memory map", "sparse", "dask")
 PENALTIES = {
@@ -46,7 +49,7 @@ def planted(n: int, d: int, seed: int, noise: float = 0.4) -> np.ndarray:
 
 
 def counts(n: int, d: int, seed: int) -> np.ndarray:
-    """Return small whole numbers, most of them 0, more in one half of the columns for one half of the rows."""
+    """Return small integers, mostly 0, with larger values in half of the columns for half of the rows."""
     rng = np.random.default_rng([24, n, d, seed])
     means = np.full((n, d), 0.1)
     means[: n // 2, : d // 4] = 1.0
@@ -85,13 +88,13 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The case in words, by which its answer is kept."""
+        """Description of the case, the key of its result."""
         weights = ", weights" if self.weighted else ""
         return f"{self.solver}, {self.table}, {self.form}, nu {self.nu:g}, {self.penalty}{weights}"
 
 
 def cases() -> Iterator[Case]:
-    """Yield every case: tables, forms, nu and penalties in turn, so that each pair of them meets."""
+    """Yield all cases, so that every pair of table, form, nu and penalty occurs."""
     small = list(TABLES)[:5]
     for number, (table, penalty) in enumerate(product(small, PENALTIES)):
         for shift, form in enumerate(FORMS if table in QUICK else FORMS[:3]):
@@ -110,12 +113,12 @@ def cases() -> Iterator[Case]:
 
 @cache
 def table_of(name: str) -> np.ndarray:
-    """Return a table, made once."""
+    """Return a table (cached)."""
     return TABLES[name]()
 
 
 def in_form(X: np.ndarray, form: str, folder: Path) -> object:
-    """Return a table as users hold it."""
+    """Return a table in the form that users pass."""
     if form == "memory map":
         np.save(folder / "table.npy", X)
         return np.load(folder / "table.npy", mmap_mode="r")
@@ -142,12 +145,12 @@ def solve(case: Case) -> dc.Result:
         result = getattr(dc, case.solver)(
             in_form(X, case.form, Path(folder)), nu=case.nu, **weights, **given, tol=TOL, max_iter=MAX_ITER[case.solver]
         )
-        result.F  # noqa: B018  # read while the file is there
+        result.F  # noqa: B018  # read while the file exists
         return result
 
 
 def answer(result: dc.Result) -> dict[str, object]:
-    """Return what is kept of a result."""
+    """Return the stored entries of a result."""
     y = dc.rounding.kmeans_centered(result.F)
     G = result.G.toarray() if scipy.sparse.issparse(result.G) else np.asarray(result.G)
     return {
@@ -163,7 +166,7 @@ def answer(result: dc.Result) -> dict[str, object]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the answers, or compare them to the last bit."""
+    """Write the results, or compare them bit for bit."""
     found = {case.name: answer(solve(case)) for case in cases()}
     if "--exact" not in arguments:
         FROZEN_FILE.write_text(json.dumps(found, indent=1) + "\n")
@@ -173,7 +176,7 @@ def main(arguments: list[str]) -> int:
     for name in changed:
         now = found.get(name) or {}
         print(name, {key: (was, now.get(key)) for key, was in frozen[name].items() if now.get(key) != was})
-    print(f"{len(changed)} of {len(frozen)} answers are not those that are kept")
+    print(f"{len(changed)} of {len(frozen)} results differ from the stored ones")
     return int(bool(changed))
 
 

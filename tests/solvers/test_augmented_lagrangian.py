@@ -42,7 +42,7 @@ def test_the_gradient_is_that_of_finite_differences(penalty, nu, rank):
     size = problem.X.shape[1]
     C0 = rng.uniform(-1.5, 1.5, (size, size)) * problem.pair_penalty.half_width
     lagrangian = one_block(FactorParametrization(problem), (C0 + C0.T) / 2)
-    # Entries of C0 + sigma UU' inside the box and at both its ends.
+    # Entries of C0 + sigma UU' inside the dual box and at both bounds.
     U, direction = 0.1 * rng.standard_normal((2, size, rank))
     slope = np.sum(lagrangian.point(U).gradient * direction)
     h = 1e-6
@@ -83,7 +83,7 @@ def test_a_row_of_score_zero_makes_no_nan():
 
 @pytest.mark.parametrize("penalty", ["none", "l1"])
 def test_a_rank_that_is_too_small_grows_until_the_gap_is_closed(penalty):
-    """The optimum has rank 3 here; from rank one the leading eigenvectors of the certificate must supply the rest."""
+    """The optimum has rank 3; from rank one, eigenvectors of the certificate must supply the other directions."""
     problem = direction_problem(as_data(gaussian()), 1.0, PENALTIES[penalty])
     start = gaussian(4, 1, seed=3)
     points = list(augmented_lagrangian.one_block_iterates(problem, 3000, start))
@@ -94,7 +94,7 @@ def test_a_rank_that_is_too_small_grows_until_the_gap_is_closed(penalty):
 
 
 def correlated(n, d, rho, seed=1):
-    """Columns of which neighbours have correlation rho, and a clustering along a dense direction."""
+    """Columns with correlation rho between neighbours, and clusters along a dense direction."""
     rng = np.random.default_rng(seed)
     X, noise = rng.standard_normal((2, n, d))
     for j in range(1, d):
@@ -114,7 +114,7 @@ def correlated(n, d, rho, seed=1):
     ],
 )
 def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit, monkeypatch):
-    """Before the metric, the kept memory and the polished bounds it took three to twenty times as many."""
+    """Without the metric, the persistent memory and the polished bounds it took 3 to 20 times as many steps."""
     problem = direction_problem(as_data(correlated(n, d, rho)), nu, Penalty.l1(lam))
     values, lower, upper, evaluate = [], 0.0, 1.0, Lagrangian.point
     monkeypatch.setattr(Lagrangian, "point", lambda *given: values.append(1) or evaluate(*given))
@@ -232,7 +232,7 @@ def test_the_unknown_is_scaled_for_outlying_rows_and_for_no_usual_data():
 
 @pytest.mark.parametrize(("n", "d", "rows"), [(12, 5, 1), (60, 20, 3), (40, 6, 2)])
 def test_outlying_rows_do_not_keep_the_gap_open_and_the_end_is_where_the_bracket_no_longer_narrows(n, d, rows):
-    """In the unknown U itself it stayed at .3 and more."""
+    """Without preconditioning, the gap stayed above 0.3."""
     assert low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-5, max_iter=3000).status is Status.OPTIMAL
     if n == 12:
         end = low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-13, max_iter=10**6, time_limit=30.0)

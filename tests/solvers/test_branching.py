@@ -1,4 +1,4 @@
-"""Labels proved optimal: brute force agrees, every bound on the way holds, constraints are obeyed."""
+"""Certified optimal labels: brute force agrees, every intermediate bound is valid, constraints are satisfied."""
 
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -19,7 +19,7 @@ from diffrac_cvx.solvers.branching.tree import Tree
 
 
 def costs_of(X, nu, ridge, lam=0.0, w=None):
-    """All labellings, (2^n, n), and Eq. (9) at each: the best of the directions of all patterns of signs and zeros.
+    """Return all labellings, (2^n, n), and Eq. (9) at each, minimised over the directions of all sign patterns.
 
     By least squares with one row for each point, each column's ridge, and the l1 norm.
     """
@@ -37,7 +37,7 @@ def costs_of(X, nu, ridge, lam=0.0, w=None):
 
 
 def satisfies(Y, constraints):
-    """Which of the labellings, rows of Y, obey the constraints."""
+    """Return which labellings, rows of Y, satisfy the constraints."""
     if constraints is None:
         return np.ones(len(Y), dtype=bool)
     chunklets = constraints.chunklets_of(Y.shape[1])
@@ -69,7 +69,7 @@ def instance(seed, *, l1):
 
 
 def check(seed, *, l1):
-    """Hold labels, bounds and points that are certain against all labellings; return how many are certain."""
+    """Check labels, bounds and persistent points against all labellings; return the number of persistent points."""
     X, nu, ridge, lam, w, constraints = instance(seed, l1=l1)
     slack, tol = (0.0, 1e-3, 0.01, 0.1)[seed % 4], 1e-5 if l1 else 1e-6
     Y, costs = costs_of(X, nu, ridge, lam, w)
@@ -130,7 +130,7 @@ def test_labels_are_found_that_alternation_misses_and_every_bound_on_the_way_hol
     X = dc.datasets.make_planted(60, 5, noise=0.5, rng=0).X
     found = dc.optimal_labels(X, tol=1e-5)
     assert found.status is dc.Status.OPTIMAL
-    assert str(found).startswith("proved optimal: no labels cost less by more than the width of ")
+    assert str(found).startswith("certified optimal to within the gap of [")
     assert f"after {found.n_nodes} relaxations" in str(found)
     assert found.root_bound < found.lower - 0.01
     lowers = [lower for _, lower, _ in found.history]

@@ -1,4 +1,4 @@
-"""Relaxations with constraints: label space, direction space and low_rank agree, and every bracket is valid."""
+"""Relaxations with constraints: label space, direction space and low_rank agree, and all bounds are valid."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -26,7 +26,7 @@ pytestmark = [
 
 
 def some_links(rng, n):
-    """Links that some labels obey, and these labels."""
+    """Return constraints and labels that satisfy them."""
     y = rng.choice([-1, 1], n)
     pairs = rng.integers(0, n, (int(rng.integers(1, n)), 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
@@ -47,7 +47,7 @@ def instance(seed, *, l1):
 
 
 def check(seed, *, l1):
-    """Hold every bound on an instance against the judge's optimum, whose rows are signed sums of linked points."""
+    """Check all bounds against the reference optimum, whose rows are signed sums of linked points."""
     X, nu, ridge, lam, w, constraints = instance(seed, l1=l1)
     chunklets, penalty = constraints.chunklets_of(len(X)), dc.Penalty(lam=lam, ridge=ridge)
     point_weights = None if w is None else w / w.sum()
@@ -72,7 +72,7 @@ def check(seed, *, l1):
 
 
 def posed_otherwise(X, nu, penalty, w, constraints):
-    """The same by the builders through CLARABEL, and by fista."""
+    """Check the same with the builders and CLARABEL, and with fista."""
     yield dc.solve(dc.v_space(X, nu, penalty, sample_weight=w, constraints=constraints), "CLARABEL", tol=1e-5)
     yield dc.fista(X, nu, penalty, tol=1e-3, sample_weight=w, constraints=constraints)
     if w is None:
@@ -113,14 +113,14 @@ def test_constraints_never_lower_the_value_and_the_bound_is_one_of_the_labels_th
 
 
 def test_sums_of_points_that_are_nothing_but_rounding_prove_nothing_false():
-    """Equal points that are held apart: their rows are zero up to the rounding of their centring."""
+    """Equal points with cannot-link constraints: their rows are zero up to the rounding of the centring."""
     rng = np.random.default_rng(3)
     X = np.repeat(rng.standard_normal((6, 3)) * 1e3 + 1e6, 2, axis=0)
     constraints = dc.Constraints(cannot_link=[(i, i + 1) for i in range(0, 12, 2)])
     for settings in ({"ridge": 1.0}, {"ridge": 1.0, "nu": 0.5}, {"lam": 10.0, "ridge": 1.0}):
         result = dc.low_rank(X, constraints=constraints, tol=1e-8, **settings)
         assert result.upper == 1.0
-        assert result.lower <= 1.0  # every labelling splits each pair: nothing is explained, and the cost is 1
+        assert result.lower <= 1.0  # every labelling splits each pair: nothing is explained, and the objective is 1
 
 
 def test_points_of_weight_zero_follow_what_they_are_linked_with():
@@ -159,7 +159,7 @@ def exact_optimum(x, ridge, chunklets):
 
 
 def test_the_rounding_of_sums_that_cancel_is_counted():
-    """One column, points in groups that nearly cancel: the optimum is a fraction that both bounds are held to."""
+    """One column, points in groups that nearly cancel: both bounds are compared with the exact optimum."""
     for seed in range(150):
         rng = np.random.default_rng([2017, 26, seed])
         k, pairs = int(rng.integers(1, 20)), int(rng.integers(1, 6))
@@ -214,7 +214,7 @@ def test_what_sums_of_points_may_be_off_is_in_what_the_data_are_off():
 
 
 def test_the_mean_sqrt_of_linked_points_is_never_above_the_exact_one():
-    """Points that nearly cancel in groups, one column of mean 0: the gain is a fraction."""
+    """Points that nearly cancel in groups, one column of mean 0: the gain is computed exactly."""
     closest = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -267,7 +267,7 @@ def test_an_imbalance_is_not_fixed_where_points_are_linked():
 @pytest.mark.parametrize("nu", [0.0, 0.5])
 @pytest.mark.parametrize("varied", [True, False])
 def test_all_in_one_cluster_is_no_answer_where_points_differ(nu, varied):
-    """Without constraints Y = 11' is optimal at nu = 0, or where nothing varies; it is not feasible here."""
+    """Without constraints Y = 11' is optimal at nu = 0, or if all columns are constant; it is not feasible here."""
     X, constraints = (
         np.random.default_rng(0).standard_normal((40, 5)) * varied,
         dc.Constraints(cannot_link=[(0, 1), (2, 3)]),

@@ -1,4 +1,4 @@
-"""The sparse problem solved by components: its function, its answers, its starts, its words."""
+"""Block decomposition of the sparse problem: objective, solutions, warm starts, messages."""
 
 import pickle
 from dataclasses import replace
@@ -28,12 +28,12 @@ WEAK = dc.Penalty.l1(0.03)
 
 
 def planted(n=60, d=30, noise=0.3):
-    """A clustering along one of d columns; with STRONG V is diagonal, with WEAK it has blocks of up to 4 features."""
+    """Clusters along one of d columns; with STRONG V is diagonal, with WEAK it has blocks of up to 4 features."""
     return dc.datasets.make_planted(n, d, noise=noise, rng=0).X
 
 
 def pairs_of(labels):
-    """Which pairs of features are in one component."""
+    """Return which pairs of features are in the same component."""
     return labels[:, None] == labels
 
 
@@ -55,7 +55,7 @@ def lagrangian_at(seed, blocks=True):
 
 
 def boxes_of(lagrangian):
-    """The boxes of the blocks' multipliers."""
+    """Return the bounds of the blocks' multipliers."""
     blocks = lagrangian.parametrization.blocks
     return [blocks.problem.pair_penalty_of(block).half_width for block in blocks.partition.blocks]
 
@@ -82,7 +82,7 @@ def test_an_update_of_the_multipliers_is_an_evaluation_with_the_new_ones(seed):
 
 @each_kind
 def test_with_the_signs_for_multipliers_the_value_is_the_objective(seed):
-    """Where C is c_i c_j sign V, it stays so, and the Lagrangian is 1 - 2 g + tr VA + sum_ij c_i c_j |V_ij|."""
+    """If C is c_i c_j sign V, it stays so, and the Lagrangian is 1 - 2 g + tr VA + sum_ij c_i c_j |V_ij|."""
     lagrangian, point = lagrangian_at(seed)
     signs = [
         box * np.sign(U[: len(box)] @ U[: len(box)].T)
@@ -158,7 +158,7 @@ def test_what_a_wide_gap_proves_separates_nothing_that_the_optimum_joins():
 
 @pytest.mark.parametrize("nu", [1.0, 0.5])
 def test_blocks_of_a_few_features_are_found_whatever_the_units(nu):
-    """The multipliers come back in the user's units: with them the result is certified as tightly as it was solved."""
+    """The multipliers are in the user's units and reproduce the certified bounds."""
     units = 10.0 ** np.random.default_rng(0).integers(-3, 4, 30)
     penalty = dc.Penalty(c=0.03**0.5 * units)
     result = dc.low_rank(planted() * units, nu, penalty, tol=1e-6)
@@ -202,7 +202,7 @@ def test_far_more_features_than_points_are_no_obstacle():
 
 @pytest.mark.parametrize("nu", [1.0, 0.5])
 def test_features_that_are_all_equal_share_what_one_of_them_has(nu):
-    """Copies of one column: V = vv' with v spread in any way over them is optimal, and no better than one alone."""
+    """Copies of one column: V = vv' with v distributed over them in any way is optimal, and no better than one copy."""
     x = np.random.default_rng(3).standard_normal((30, 1))
     one = dc.low_rank(x, nu, dc.Penalty(c=0.3), tol=1e-8)
     many = dc.low_rank(np.tile(x, 6), nu, dc.Penalty(c=0.3), tol=1e-6)
@@ -215,7 +215,7 @@ def test_features_that_are_all_equal_share_what_one_of_them_has(nu):
 
 @pytest.mark.parametrize("nu", [1.0, 0.5])
 def test_any_start_leads_to_the_same_bracket(nu):
-    """The solution for another lambda or another nu, that by components or its matrix, and matrices of any kind."""
+    """The solution for another lambda or nu, with components or as a matrix, and arbitrary matrices."""
     X, noise = planted(), np.random.default_rng(0).standard_normal((30, 30))
     cold, first, other = (
         dc.low_rank(X, of, penalty, tol=1e-6) for of, penalty in ((nu, STRONG), (nu, WEAK), (1.0, WEAK))
@@ -351,7 +351,7 @@ def test_a_path_of_lambda_is_its_separate_solutions():
 
 
 def test_a_check_of_the_pairs_near_their_box_alone_leads_to_the_same_optimum(monkeypatch):
-    """Where a look at all pairs is not cheap, only these are looked at between two of them."""
+    """If screening all pairs is not cheap, only the near pairs are checked between two screenings."""
     X = planted(n=40, d=24, noise=0.6)
     whole = dc.low_rank(X, penalty=WEAK, tol=1e-6)
     monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, cheap_size=0, screening_gap=1.0))

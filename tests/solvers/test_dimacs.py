@@ -1,4 +1,4 @@
-"""DIMACS errors: what a solver's point is worth for the conic problem that it was given."""
+"""DIMACS errors: accuracy of a solver's point for its conic problem."""
 
 import dataclasses
 from itertools import product
@@ -20,7 +20,7 @@ from experiments.validate.plot import draw
 FORMS = {
     "penalized_nu": lambda X: dc.penalized_nu(X, 0.5),
     "constrained_alpha": lambda X: dc.constrained_alpha(X, 0.2),
-    "balanced": lambda X: dc.constrained_alpha(X, 0.0),  # solved in a face of the cone
+    "balanced": lambda X: dc.constrained_alpha(X, 0.0),  # solved on a face of the cone
     "lifted": lambda X: dc.lifted(X, 0.5, dc.Penalty(0.1, 0.2)),
     "v_space": lambda X: dc.v_space(X, 0.5, dc.Penalty(0.1, 0.2)),
     "v_space_normalized": lambda X: dc.v_space_normalized(X, 0.5, dc.Penalty(0.1, 0.2)),
@@ -47,7 +47,7 @@ def test_a_loose_solution_has_large_errors(data, solver):
 
 
 def semidefinite_problem():
-    """The least eigenvalue of a matrix, as min tr CY over tr Y = 1, Y >= 0, and what its solvers are given."""
+    """Least eigenvalue of a matrix as min tr CY over tr Y = 1, Y >= 0, with the data passed to the solver."""
     C = np.random.default_rng(1).standard_normal((4, 4))
     Y = cp.Variable((4, 4), PSD=True)
     return C + C.T, cp.Problem(cp.Minimize(cp.sum(cp.multiply(C + C.T, Y))), [cp.trace(Y) == 1])

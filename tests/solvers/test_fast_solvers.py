@@ -1,4 +1,4 @@
-"""low_rank and both variants of fista: their answers against the paper's formula, their starts and their limits."""
+"""low_rank and both variants of fista: solutions compared with the paper's formula, warm starts and limits."""
 
 import tracemalloc
 from functools import cache
@@ -17,7 +17,7 @@ PENALTIES = {
     "l1": dc.Penalty(c=0.2),
     "both": dc.Penalty(a=0.1, c=[0.1, 0.3, 0.2, 0.0]),
 }
-TOL = {"low_rank": 1e-5, "accelerated": 1e-4, "published": 2e-2}  # published: O(1 / tol) iterations, of a small step
+TOL = {"low_rank": 1e-5, "accelerated": 1e-4, "published": 2e-2}  # published: O(1 / tol) iterations with a small step
 
 each_solver = pytest.mark.parametrize("solver", TOL)
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES)
@@ -48,7 +48,7 @@ MANY = dc.datasets.make_planted(80, 60, noise=0.5, rng=1).X[:, np.random.default
 
 @cache
 def oracle(case, nu, penalty):
-    """Value of Eq. (15) by the paper's formula, through CVXPY; right to 1e-6."""
+    """Value of Eq. (15) by the paper's formula, with CVXPY; accurate to 1e-6."""
     return oracles.solve_v(as_data(CASES[case], warn=False), nu, PENALTIES[penalty].a, PENALTIES[penalty].c)[0]
 
 
@@ -166,7 +166,7 @@ def test_a_start_at_the_solution_is_recognized(solver, X, penalty):
 
 @pytest.mark.parametrize("d", [12, 30])
 def test_a_start_at_the_solution_for_a_nearby_penalty_saves_most_of_the_work(d):
-    """With noise V is dense: from 24 columns on, the start must survive the working set, too."""
+    """With noise V is dense: from 24 columns, the start must also survive the working set."""
     first, cold = (dc.low_rank(MANY[:, :d], 0.5, dc.Penalty.l1(lam), tol=1e-4) for lam in (0.1, 0.11))
     warm = dc.low_rank(MANY[:, :d], 0.5, dc.Penalty.l1(0.11), tol=1e-4, start=first)
     assert warm.gap <= 1e-4
@@ -222,7 +222,7 @@ def test_max_iter_is_kept_and_leaves_a_valid_bracket(solver, penalty, max_iter):
 def test_the_time_limit_is_kept_and_leaves_a_valid_bracket(solver):
     result = run(solver, MANY, 0.5, PENALTIES["l1"], tol=1e-15, time_limit=0.05, max_iter=10**6)
     assert result.status is dc.Status.TIME_LIMIT
-    assert 0.05 <= result.seconds < 5.0  # the limit is looked at between rounds; machines may be busy
+    assert 0.05 <= result.seconds < 5.0  # the limit is checked between rounds; machines may be busy
     assert_overlap(result, dc.low_rank(MANY, 0.5, PENALTIES["l1"], tol=1e-3))
 
 
@@ -233,12 +233,12 @@ def test_the_result_is_the_same_every_time(solver, X):
     assert (one.lower, one.upper, one.n_iter) == (two.lower, two.upper, two.n_iter)
 
 
-# What only fista has: an epsilon, and a scale of c that is moved until (21) solves (15)
+# fista only: epsilon, and the scale of c that is adapted until (21) solves (15)
 
 
 @pytest.mark.parametrize("variant", ["accelerated", "published"])
 def test_the_l1_penalty_is_rescaled_until_eq_21_solves_eq_15(variant):
-    """With c = 1 the scale of c moves a lot: kept at its first value, the gap stays above 0.03."""
+    """With c = 1 the scale of c changes much: at its first value, the gap would stay above 0.03."""
     result = dc.fista(CASES["tall"], 0.5, dc.Penalty(c=1.0), variant=variant, tol=2e-2, max_iter=3000)
     assert result.status is dc.Status.OPTIMAL
 

@@ -8,7 +8,7 @@ KEPT_ANSWERS = json.loads(FROZEN_FILE.read_text())
 
 
 def is_slow(case):
-    """What takes a second, or a way that a smaller table takes too."""
+    """Return whether a case takes a second, or a strategy that a smaller table also covers."""
     if case.form == "dask":
         return case.name != "low_rank, planted 41 x 9, dask, nu 0.6, both"
     if case.table in QUICK:
@@ -29,10 +29,10 @@ def test_answers_are_those_of_the_versions_before_in_no_more_steps(case):
     assert found.components == frozen["components"]
     assert found.n_iter <= 1.4 * frozen["n_iter"] + 20
     lower, upper = (float.fromhex(frozen[end]) for end in ("lower", "upper"))
-    if upper - lower <= upper / 2:  # elsewhere little is proved, and other labels are as good
+    if upper - lower <= upper / 2:  # otherwise the bounds are weak, and other labels are as good
         assert found.labels == frozen["labels"]
     now = SimpleNamespace(lower=float.fromhex(found.lower), upper=float.fromhex(found.upper))
     assert now.lower <= upper
     assert lower <= now.upper
-    # Other processors and libraries end at other points: what is asked for is the tolerance of the call.
+    # Other processors and libraries return other points, so the tolerance is that of the call.
     assert now.upper - now.lower <= max(1.01 * (upper - lower), TOL) + 1e-12

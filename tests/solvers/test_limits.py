@@ -1,4 +1,4 @@
-"""Limits of time: what computes for long looks at the clock, no thread is left behind, and every answer counts."""
+"""Time limits: long computations check the deadline, no thread is left running, and results are valid."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ RIDGE = dc.Penalty(ridge=0.3)
 
 
 def split(n, d):
-    """Points in two clusters, apart along the first feature."""
+    """Points in two clusters, separated along the first feature."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
     X[:, 0] += 2.0 * np.where(np.arange(n) % 2, 1.0, -1.0)
@@ -37,7 +37,7 @@ def along_first(d):
     return U @ U.T
 
 
-# No thread is left behind
+# No thread is left running
 
 LIMITS = """
 import threading, warnings
@@ -60,7 +60,7 @@ print(calls)
 
 
 def test_a_process_that_hit_several_limits_ends_well_with_no_thread_left():
-    """A thread that is in the linear algebra while the process ends makes it end by a segmentation fault."""
+    """A thread still in the linear algebra when the process exits causes a segmentation fault."""
     ended = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, timeout=300)
     assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "12", "")
 
@@ -92,7 +92,7 @@ def test_an_interrupt_while_a_point_is_computed_ends_the_solver():
     assert deadlines.current_deadline.get() is None
 
 
-# What a limit leaves is valid
+# Results at a limit are valid
 
 
 @pytest.mark.parametrize("time_limit", [0.001, 0.5])
@@ -118,7 +118,7 @@ def test_a_hundred_thousand_features_are_answered_within_the_limit():
     assert found.G.shape[0] == 100_000
 
 
-# No answer is worse than the start
+# No result is worse than the start
 
 
 @pytest.mark.parametrize("time_limit", [1e-6, 0.1])
@@ -126,7 +126,7 @@ def test_a_hundred_thousand_features_are_answered_within_the_limit():
 @pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
 def test_no_answer_is_worse_than_the_start_however_short_the_limit(solver, penalty, time_limit):
     X, V = split(100, 1200), along_first(1200)
-    known = dc.certify_v(X[:, :3], V[:3, :3], penalty=penalty).upper  # V is zero elsewhere: its cost is the same
+    known = dc.certify_v(X[:, :3], V[:3, :3], penalty=penalty).upper  # V is zero elsewhere: its objective is the same
     assert known < 0.6
     found = solver(X, penalty=penalty, start=V, tol=1e-12, time_limit=time_limit)
     assert found.upper <= known + 1e-9
@@ -139,7 +139,7 @@ def test_no_answer_is_worse_than_a_start_of_any_rank(rank):
     X = split(100, 1200)
     Z = X - X.mean(axis=0)
     gain = np.mean(np.linalg.norm(Z @ U, axis=1))
-    known = 1.0 - gain**2 / (np.sum((Z @ U) ** 2) / len(Z) + 0.3 * np.sum(U**2))  # at the best scale
+    known = 1.0 - gain**2 / (np.sum((Z @ U) ** 2) / len(Z) + 0.3 * np.sum(U**2))  # optimally scaled
     found = dc.low_rank(X, ridge=0.3, start=U @ U.T, tol=1e-12, time_limit=0.05)
     assert found.upper <= known + 1e-9
     assert known < 0.5
@@ -156,7 +156,7 @@ def test_without_a_start_one_coordinate_is_found_however_short_the_limit(solver)
     assert abs(found.V[0, 0]) > 0.0
 
 
-# Limits are kept
+# Limits are respected
 
 
 @pytest.mark.parametrize("variant", ["accelerated", "published"])
@@ -169,7 +169,7 @@ def test_the_set_up_of_many_rows_checks_the_deadline(variant):
 
 
 def test_the_set_up_of_many_columns_checks_the_deadline(monkeypatch):
-    """The clock is looked at before and between the long calls, so that none is begun when the time is up."""
+    """The deadline is checked before and between the long calls, so that none starts after the limit."""
     looks = []
     stopping = Stopping(1e-3, 10, 60.0)
     X = split(100, 1200)
@@ -207,7 +207,7 @@ LIMITED_CALLS |= {
 @pytest.mark.parametrize("name", LIMITED_CALLS)
 def test_every_function_with_a_limit_of_a_second_keeps_it(name, size, penalty):
     X = split(*MODERATE[size])
-    dc.DiffracClustering(time_limit=0.1).fit(X[:50, :5])  # what it imports is not counted
+    dc.DiffracClustering(time_limit=0.1).fit(X[:50, :5])  # imports are not timed
     started = time.perf_counter()
     LIMITED_CALLS[name](X, penalty)
     assert time.perf_counter() - started < LIMIT + SLACK

@@ -1,4 +1,4 @@
-"""Groups of columns and known signs: solvers and certificates against a judge that shares no code with them."""
+"""Feature groups and sign constraints: solvers and certificates against an independent reference solver."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -21,8 +21,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
     pytest.mark.filterwarnings("ignore:Solution may be inaccurate"),
 ]
-JUDGED = 1e-6  # accuracy of the judge's optimum, whose solver asks for 1e-8
-ROUNDED = 1e-9  # of the value of a V in double precision; an allowed V is never below the optimum
+JUDGED = 1e-6  # accuracy of the reference optimum; its solver has tolerance 1e-8
+ROUNDED = 1e-9  # of the value of V in double precision; a feasible V is never below the optimum
 
 
 def solved(instance, *, by_cvxpy):
@@ -37,9 +37,9 @@ def solved(instance, *, by_cvxpy):
 
 
 def check(instance, seed, *, by_cvxpy=True):
-    """Hold every bound on an instance against the judge; return the gap of low_rank.
+    """Check every bound on an instance against the reference optimum; return the gap of low_rank.
 
-    Lower bounds where directions are left out are those of other data, and are not held against it.
+    Lower bounds with excluded directions refer to other data and are not compared with it.
     """
     optimum, value = instance.solve()
     least, gaps = min(value, 1.0), {}
@@ -66,7 +66,7 @@ def check(instance, seed, *, by_cvxpy=True):
         assert bracket.upper >= min(optimum, value) - JUDGED
         if (len(instance.groups) > 1 and instance.weights.any()) or len(
             instance.known
-        ) > 1:  # else what costs and explains nothing is left out of V
+        ) > 1:  # otherwise V excludes features that explain nothing
             assert bracket.upper >= min(instance.best_value(V), 1.0) - ROUNDED
     return gaps["low_rank"]
 
@@ -98,12 +98,12 @@ def test_groups_are_solved_on_a_working_set_and_what_is_proved_outside_them_agre
     monkeypatch.setattr(working_set_certificate, "check_groups_kkt", watched)
     for seed in seeds:
         check(draw_wide_instance(seed), seed, by_cvxpy=False)
-    assert sum(look.certified for look in looks) > len(seeds) / 2  # and where it is not, it is not claimed
+    assert sum(look.certified for look in looks) > len(seeds) / 2  # otherwise no certificate is returned
     assert not all(look.certified for look in looks)
 
 
 def least_t(problem, u, groups):
-    """The least t with M <= t (A + C + Diag(c)^2) for a C whose blocks are allowed, a semidefinite program, and C."""
+    """Return the least t with M <= t (A + C + Diag(c)^2) for a feasible C, by a semidefinite program, and C."""
     X, a, c = problem.X.array(), problem.a, problem.c
     D = len(c)
     t, Z = cp.Variable(nonneg=True), cp.Variable((D, D), symmetric=True)
@@ -116,7 +116,7 @@ def least_t(problem, u, groups):
 
 
 def proofs_of_groups(seed):
-    """How many t above the least one are proved from some cores; none below it is."""
+    """Return how many t above the least one some working sets certify; none below it is certified."""
     rng = np.random.default_rng([2026, 28, seed])
     n, d, proved = int(rng.integers(5, 10)), int(rng.integers(6, 10)), 0
     X, labels = rng.standard_normal((n, d)), rng.integers(0, d // 2, d)

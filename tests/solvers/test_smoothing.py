@@ -96,7 +96,7 @@ def test_the_prox_takes_one_step_size_a_row():
 @each_penalty
 @each_dual
 def test_the_curvature_bounds_hold_in_every_direction_and_are_sharp(penalty, accelerated):
-    """The smooth part is 1/eps-smooth in D, which is linear in (u, C): what is bounded is the square of that map."""
+    """The smooth part is 1/eps-smooth in D, which is linear in (u, C): the bound is on the square of that map."""
     dual = dual_of(penalty, accelerated=accelerated)
     n = len(dual.X)
     zero_u, zero_C = np.zeros(n), np.zeros_like(dual.pair_penalty.half_width)

@@ -1,4 +1,4 @@
-"""Pieces of the fast solvers that neither their answers nor their numbers of steps on small instances show."""
+"""Parts of the fast solvers that neither results nor step counts on small instances reveal."""
 
 from dataclasses import replace
 from itertools import islice
@@ -412,4 +412,4 @@ def test_stages_whose_points_are_polynomials_in_eps_are_extrapolated_to_zero():
     np.testing.assert_allclose(found.U @ found.U.T, U0 @ U0.T, rtol=1e-9)
     assert found.n_iter == 7
     single = accelerated.extrapolate([end(0.5)], box)
-    np.testing.assert_allclose(single.dual.C, 0.5)  # clipped to the box
+    np.testing.assert_allclose(single.dual.C, 0.5)  # projected on the dual box

@@ -1,4 +1,4 @@
-"""What the fast solvers share, and a solver of one's own, written with the names that `solvers` exports."""
+"""Common driver of the fast solvers, and a custom solver written with the public names of `solvers`."""
 
 import numpy as np
 import pytest
@@ -69,6 +69,6 @@ def test_no_factor_is_brought_to_its_best_scale_twice(d, penalty, monkeypatch):
     monkeypatch.setattr(DirectionProblem, "rescale", counted)
     result = dc.low_rank(gaussian(30, d), 0.5, penalty, tol=1e-6, max_iter=400)
     assert len(result.history) > 0
-    # By components a point comes with its best scale, and nothing is scaled again.
+    # The block solver returns optimally scaled points, which are not rescaled.
     assert len(scaled) > len(result.history) or result.components is not None
     assert len(set(scaled)) == len(scaled)

@@ -1,7 +1,7 @@
-"""Brackets of tables with more columns than rows, solved from a few features outwards, and the bound on all of them.
+"""Certified bounds for tables with more columns than rows, solved on working sets, for all features.
 
-The judges are written here from (15) and its dual, in NumPy, in fractions and through CVXPY.  Any V gives a number that
-no lower bound may pass, whatever the accuracy of the solver it came from.
+The reference implementations follow (15) and its dual, in NumPy, in fractions and with CVXPY.  Any V gives a value that
+no lower bound may exceed, however inaccurate the solver.
 """
 
 from dataclasses import replace
@@ -34,13 +34,13 @@ pytestmark = [
 
 
 def few_or_all(few, many):
-    """Run a test on a few seeds, and on many where slow tests run."""
+    """Run a test on a few seeds, and on many if slow tests are selected."""
     return pytest.mark.parametrize(
         "seeds", [range(few), pytest.param(range(many), marks=pytest.mark.slow)], ids=["few", "all"]
     )
 
 
-ROUNDING = 1e-11  # of the judges, in NumPy
+ROUNDING = 1e-11  # of the reference values, in NumPy
 ACCURACY = 1e-6  # of CLARABEL
 TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
@@ -101,7 +101,7 @@ class Table:
         return problem.value, self.value_of(Q * np.sqrt(np.maximum(values, 0.0)))
 
     def least_t(self, u):
-        """The least t with M <= t (A + C + Diag(c)^2) for some C in the box, a semidefinite program, and C."""
+        """Return the least t with M <= t (A + C + Diag(c)^2) for a C in the dual box, an SDP, and C."""
         D, c = len(self.l1), self.l1
         t, Z = cp.Variable(nonneg=True), cp.Variable((D, D), symmetric=True)
         A = self.data.T @ (self.p[:, None] * self.data) + np.diag(self.ridge**2 + c**2)
@@ -112,7 +112,7 @@ class Table:
 
 
 def wide_table(seed, n_range=(8, 20), d_range=(20, 40)):
-    """A small wide table of any kind: columns that are equal, of opposite sign, constant, in any units, heavy tails."""
+    """Small random wide table: equal, negated or constant columns, any units, heavy tails."""
     rng = np.random.default_rng([2017, 31, seed])
     n, d = int(rng.integers(n_range[0], n_range[1] + 1)), int(rng.integers(d_range[0], d_range[1] + 1))
     X = rng.standard_t(2, (n, d)) if seed % 4 == 1 else rng.standard_normal((n, d))
@@ -140,7 +140,7 @@ def wide_table(seed, n_range=(8, 20), d_range=(20, 40)):
 
 @pytest.fixture
 def small_cores(monkeypatch):
-    """The solver from a few features outwards also for few columns, and how often a bound from the core was proved."""
+    """Enable the working-set solver also for few columns, and count the bounds certified from a working set."""
     monkeypatch.setattr(
         working_set, "WORKING_SET", replace(working_set.WORKING_SET, min_features=10, initial_size=5, min_new=3)
     )
@@ -158,7 +158,7 @@ def small_cores(monkeypatch):
 
 
 def hold_to_the_interior_point(seed, most_columns=40):
-    """The bracket of one table holds CLARABEL's optimum, and no diagonal V or single feature is better."""
+    """Check that the bounds contain CLARABEL's optimum, and that no diagonal V or single feature is better."""
     table = wide_table(seed, d_range=(20, most_columns))
     result = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-4, time_limit=20.0, sample_weight=table.w)
     assert result.invalid_bound is None, seed
@@ -186,24 +186,24 @@ def test_brackets_of_wide_tables_hold_the_optimum_of_an_interior_point(small_cor
     assert np.min(small_cores) < 0.8
 
 
-# The bound from a core outwards
+# Working-set certificate
 
 
 def posed(table):
-    """Problem (15) of a table, as the solvers have it."""
+    """Return problem (15) of a table, in the form of the solvers."""
     weights = None if table.w is None else table.p
     X = table.X if table.w is None else table.X - table.p @ table.X
     return direction_problem(as_data(X, warn=False) if table.w is None else X, table.nu, table.penalty, weights)
 
 
 def weights_of_rows(table, problem, u):
-    """Weights of the rows, 0 for zero rows, and mean(1/u)."""
+    """Return weights of the rows, 0 for zero rows, and mean(1/u)."""
     u = np.where(problem.zero_rows, 0.0, problem.transform_weights(u))
     return u, float(np.mean(np.where(problem.zero_rows, 0.0, 1.0 / np.maximum(u, 1e-300))))
 
 
 def random_weights(rng, table, kind):
-    """Weights u: near a solution's, of sizes from 1e-6 to 1e6, or anything."""
+    """Return weights u: near those of a solution, between 1e-6 and 1e6, or arbitrary."""
     if kind == 0:
         U = rng.standard_normal((len(table.l1), 2))
         return 1.0 / np.maximum(np.linalg.norm(table.data @ U, axis=1), 0.05)
@@ -211,7 +211,7 @@ def random_weights(rng, table, kind):
 
 
 def random_cores(rng, problem):
-    """Cores of any size: the columns without an l1 weight alone, one more, some, all."""
+    """Yield working sets of any size: the columns without an l1 weight, one more, some, all."""
     D = len(problem.c)
     free = np.flatnonzero(problem.c == 0.0)
     for size in (0, 1, int(rng.integers(D)), D):
@@ -219,7 +219,7 @@ def random_cores(rng, problem):
 
 
 def hold_to_the_semidefinite_program(seed):
-    """No t below the least one is proved by any core; return how many t just above it are."""
+    """Check that no working set certifies a t below the least one; return how many t just above it are certified."""
     rng = np.random.default_rng([2017, 32, seed])
     few = seed % 2 == 0
     table = wide_table(seed, (4, 9), (2, 5) if few else (6, 14))
@@ -259,7 +259,7 @@ def test_no_working_set_proves_more_than_the_semidefinite_program(seeds):
 
 
 def hold_larger_penalties(seed):
-    """No bound with penalties times 1 + e, less what that can cost, is above the optimum; returns the gains."""
+    """Check that bounds with penalties times 1 + e, minus the slack cost, are below the optimum; return the gains."""
     table = wide_table(seed, (8, 14), (12, 20))
     problem = posed(table)
     value, above = table.optimum()
@@ -288,7 +288,7 @@ def hold_larger_penalties(seed):
 
 @few_or_all(4, 100)
 def test_larger_penalties_prove_no_more_than_the_optimum(seeds):
-    assert max(hold_larger_penalties(seed) for seed in seeds) > 1e-4  # somewhere they prove more than without
+    assert max(hold_larger_penalties(seed) for seed in seeds) > 1e-4  # at least one bound is better than without
 
 
 def test_the_penalties_of_an_optimum_are_at_most_the_value_times_one_less_it():
@@ -302,7 +302,7 @@ def test_the_penalties_of_an_optimum_are_at_most_the_value_times_one_less_it():
 
 
 def test_a_multiplier_between_the_working_set_and_one_column_stays_in_its_box():
-    """One column beyond its box, or a core of one: arrays of one row, whose transpose is the same memory."""
+    """One violated column, or a working set of one: arrays of one row, whose transpose shares their memory."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 7))
     X[:, 6] += 3.0 * X[:, 0]
@@ -322,7 +322,7 @@ def test_a_multiplier_between_the_working_set_and_one_column_stays_in_its_box():
 
 
 def least_t_of_pairs(problem, u, t):
-    """Whether S is positive semidefinite at t for a C in its box, in fractions; columns 2k, 2k + 1 share rows only."""
+    """Whether S is positive semidefinite at t for a C in the dual box, exactly; only columns 2k, 2k + 1 share rows."""
     t, n = Fraction(t), len(u)
     for k in range(0, len(problem.c), 2):
         x, y = ([Fraction(v) for v in problem.X.array()[:, j]] for j in (k, k + 1))
@@ -339,7 +339,7 @@ def least_t_of_pairs(problem, u, t):
 
 
 def unrelated_pairs(seed):
-    """Pairs of columns on rows of their own: S is positive semidefinite where each of its blocks of two is."""
+    """Pairs of columns on rows of their own: S is positive semidefinite if each 2 x 2 block is."""
     rng = np.random.default_rng([2017, 33, seed])
     pairs, rows = int(rng.integers(1, 5)), 3
     X = np.zeros((pairs * rows, 2 * pairs))
@@ -356,7 +356,7 @@ def unrelated_pairs(seed):
 
 
 def hold_to_fractions(seed, sizes):
-    """The least number t, to the last bit, at which a core proves its bound is feasible in fractions."""
+    """The smallest double t at which a working set certifies its bound is feasible in exact arithmetic."""
     rng, problem, u = unrelated_pairs(seed)
     D, inverse_mean, edges = len(problem.c), float(np.mean(1.0 / u)), 0
     for size in (int(fraction * D) if fraction >= 0 else 1 for fraction in sizes):
@@ -384,12 +384,12 @@ def hold_to_fractions(seed, sizes):
 
 @few_or_all(6, 60)
 def test_the_least_number_that_is_proved_is_feasible_in_fractions(seeds):
-    """Without what is left for rounding, the last bit would decide."""
+    """Without the allowance for rounding, the last bit would decide."""
     assert sum(hold_to_fractions(seed, (0.0, -1, 0.5, 1.0)[seed % 2 :: 2]) for seed in seeds) > len(seeds)
 
 
 def test_weights_whose_products_underflow_leave_no_pair_out():
-    """G_jk / (c_j c_k) is no number where c_j c_k is 0, or where sums overflow: such a pair is beyond its box."""
+    """G_jk / (c_j c_k) is NaN if c_j c_k is 0 or sums overflow: such a pair counts as violated."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 2))
     X[:, 1] = X[:, 0]
@@ -487,7 +487,7 @@ def test_many_lassos_are_solved_as_one_by_one():
     X = rng.standard_normal((40, 60)) + 0.8 * rng.standard_normal((40, 1))
     P = X.T @ X / 40 + 0.1 * np.eye(60)
     T, box = 0.8 * rng.standard_normal((60, 300)), rng.uniform(0.5, 1.5, (60, 300))
-    box[:, 0], box[:, 1] = 100.0, 1e-3  # no entry, and nearly all of them
+    box[:, 0], box[:, 1] = 100.0, 1e-3  # no violated entry, and nearly all of them
     Z = solve_lassos(P, T, box)
     assert not Z[:, 0].any()
     assert np.count_nonzero(Z[:, 1]) > 50

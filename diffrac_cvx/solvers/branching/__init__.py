@@ -1,4 +1,4 @@
-"""Branch and bound on constraints: labels that are proved optimal."""
+"""Branch and bound for certified optimal labels."""
 
 from diffrac_cvx.solvers.branching.optimal import OptimalLabels, optimal_labels
 

@@ -1,4 +1,4 @@
-"""Branch and bound: open nodes by their bounds, the best labels, and the least bound of the nodes that are closed."""
+"""Generic branch and bound: queue of open nodes, incumbent labels, and smallest bound of the closed nodes."""
 
 import heapq
 import time
@@ -14,11 +14,11 @@ from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.result import Bracket, Status
 
-MEMORY_FRACTION = 0.5  # that the open nodes may take
+MEMORY_FRACTION = 0.5  # of the available memory, for the open nodes
 
 
 class SearchTimer(NamedTuple):
-    """When the search began, its limit in seconds, and what the user is told by."""
+    """Start of the search, time limit in seconds, and the user's callback."""
 
     start: float
     time_limit: float | None
@@ -26,24 +26,24 @@ class SearchTimer(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Seconds since it began."""
+        """Seconds since the start of the search."""
         return time.perf_counter() - self.start
 
     @property
     def is_over(self) -> bool:
-        """Whether the limit is reached."""
+        """Whether the time limit is reached."""
         return self.time_limit is not None and self.seconds >= self.time_limit
 
     @property
     def deadline(self) -> float:
-        """When the limit is reached, in seconds of `time.time`, which other processes know too."""
+        """Time at which the limit is reached, on the clock of `time.time`, which other processes share."""
         return np.inf if self.time_limit is None else time.time() + self.time_limit - self.seconds
 
 
 def branching_scores(q: Array, q_fixed: Array | float, product: Array) -> Array:
-    """Return what fixing each row with either sign costs where V stays as it is, the product of the two.
+    """Return the product of the losses in sum sqrt(r'Vr) from fixing each row with sign +1 and -1, at unchanged V.
 
-    From sqrt(r'Vr) of the rows, that of the fixed one, and twice the products of the rows with it.
+    `q` is sqrt(r'Vr) of each row, `q_fixed` that of the fixed row a, and `product` is 2 r'Va.
     """
     squares = q**2 + q_fixed**2
     losses = [q + q_fixed - np.sqrt(np.maximum(squares + sign * product, 0.0)) for sign in (1.0, -1.0)]
@@ -51,74 +51,74 @@ def branching_scores(q: Array, q_fixed: Array | float, product: Array) -> Array:
 
 
 class BranchAndBound(ABC):
-    """Hold what a search has found; what its nodes are, and how they are solved, is said by its kinds.
+    """State of a branch-and-bound search; subclasses define the nodes and solve them.
 
-    A node is a tuple, a proved lower bound on the labels in it first, then a number that no other has.
+    A node is a tuple that starts with a certified lower bound on the objective of its labels and a unique number.
 
     Parameters
     ----------
     tol : float
-        By how much the best labels may be beaten.
+        Gap at which the search stops.
     n_chunklets : int
-        How many groups of points get a label.
+        Number of chunklets (groups of linked points); each has one label.
     executor : concurrent.futures.Executor, optional
-        What solves nodes, in parts; without one they are solved here.
+        Executor that solves nodes in parallel; by default they are solved in this process.
     """
 
     def __init__(self, tol: float, n_chunklets: int, executor: Executor | None = None) -> None:
         self.tol, self.executor = tol, executor
         self.best, self.signs = np.inf, np.ones(n_chunklets)
         self.open_nodes: list[Any] = []
-        self.in_progress: list[Any] = []  # from the open ones, to be branched
+        self.in_progress: list[Any] = []  # nodes removed from the open ones and being branched
         self.closed_bound, self.root_bound, self.n_nodes = np.inf, 0.0, 0
         self.history: list[tuple[float, float, float]] = []
         self.timer = SearchTimer(0.0, None, None)
-        self.n_excluded = 0  # columns, for whoever is told of the bounds
+        self.n_excluded = 0  # columns; reported with the bounds
 
     @property
     def lower(self) -> float:
-        """What no labels cost less than."""
+        """Certified lower bound on the objective of all labels."""
         return float(min([self.closed_bound, *(node[0] for node in self.open_nodes[:1])]))
 
     @property
     def cutoff(self) -> float:
-        """The lower bound at which a node is closed."""
+        """Lower bound from which a node is closed."""
         return self.best - 0.999 * self.tol
 
     @property
     @abstractmethod
     def node_bytes(self) -> float:
-        """About what an open node takes."""
+        """Approximate memory of an open node in bytes."""
 
     @abstractmethod
     def solve_root(self) -> None:
-        """Keep some labels, solve the relaxation of all and open its node, or close it."""
+        """Set the first incumbent, solve the root relaxation, and open or close its node."""
 
     @abstractmethod
     def branch(self) -> None:
-        """Take open nodes of the least bounds, fix one group more with either sign, and solve the children."""
+        """Branch on the open nodes of smallest bound: fix one more chunklet with either sign and solve the children."""
 
     @property
     def batch_size(self) -> int:
-        """How many groups `flip_bounds` is asked for at a time, which takes a fraction of a second."""
+        """Number of chunklets per call of `flip_bounds`, chosen so that a call takes a fraction of a second."""
         return 1
 
     @abstractmethod
     def reference(self, labeled: int) -> int:
-        """Return the group beside which others are certain: that of the known labels, or else the heaviest."""
+        """Return the reference chunklet of persistency: that of the known labels, or else the heaviest."""
 
     @abstractmethod
     def flip_bounds(self, reference: int, chunklets: npt.NDArray[np.intp], cutoff: float) -> Array:
-        """Return what no labels cost less than in which a group has not the sign it has now beside the reference.
+        """Return, for each chunklet, a certified lower bound if its sign relative to the reference is flipped.
 
-        Shape (len(groups),).  How sharp a bound is above the goal is of no use.
+        Shape (len(chunklets),).  Bounds need not be tight above the cutoff.
         """
 
     def persistent(self, slack: float, labeled: int, status: Status) -> tuple[npt.NDArray[np.bool_], Status]:
-        """Return the groups that have the sign they have beside another in all labels that cost little more.
+        """Return the chunklets with the same sign relative to the reference in all labels within slack of the best.
 
-        The other is the reference: with the opposite sign beside it no labels cost less than the best ones and so much.
-        The status is that with which the search ended, or what ended this: a group not decided by then is not certain.
+        They are those whose flip bound exceeds the best objective plus slack.  The status is that of the search, or of
+        this step if it is cut short; chunklets undecided by then are not persistent.
         """
         persistent, cutoff = np.zeros(len(self.signs), dtype=bool), self.best + slack
         reference = self.reference(labeled)
@@ -136,14 +136,14 @@ class BranchAndBound(ABC):
         return persistent, status
 
     def stop_status(self) -> Status | None:
-        """Return what ends the search now, the limit or the callback; None if it goes on."""
+        """Return the status if the time limit or the callback stops the search now; otherwise None."""
         if self.timer.is_over:
             return Status.TIME_LIMIT
         callback, bracket = self.timer.callback, Bracket(max(self.lower, 0.0), self.best, self.n_excluded)
         return Status.STOPPED if callback is not None and callback(bracket, self.n_nodes) else None
 
     def search(self, timer: SearchTimer) -> Status:
-        """Branch until no open node may have labels that cost less than the best ones by more than tol."""
+        """Branch until no open node can improve on the incumbent by more than tol, or a limit is reached."""
         self.timer = timer
         try:
             self.solve_root()
@@ -162,13 +162,13 @@ class BranchAndBound(ABC):
                 return stop_status
             try:
                 self.branch()
-            except KeyboardInterrupt:  # wherever it came, what was taken is open: its children may be open too
+            except KeyboardInterrupt:  # reopen the nodes in progress: redundant if their children are open, but valid
                 self.open_nodes += self.in_progress
                 heapq.heapify(self.open_nodes)
                 return Status.STOPPED
 
     def pop_nodes(self, max_nodes: int) -> list[Any]:
-        """Return up to so many of the open nodes of the least bounds, which are no longer among the open ones."""
+        """Remove and return at most max_nodes open nodes of smallest bound below the cutoff, but at least one."""
         chosen = self.in_progress = self.open_nodes[:1]
         heapq.heappop(self.open_nodes)
         while self.open_nodes and len(chosen) < max_nodes and self.open_nodes[0][0] < self.cutoff:
@@ -177,6 +177,6 @@ class BranchAndBound(ABC):
         return chosen
 
     def update_incumbent(self, y: Array, objective: float) -> None:
-        """Keep labels of the groups if they cost less than the best ones so far."""
+        """Make labels of the chunklets the incumbent if their objective is smaller."""
         if objective < self.best:
             self.best, self.signs = objective, y

@@ -1,4 +1,4 @@
-"""Labels proved optimal for Eq. (9): branch and bound on constraints, with a bracket at every moment."""
+"""Certified optimal labels for Eq. (9) by branch and bound."""
 
 import time
 from collections.abc import Callable
@@ -25,31 +25,31 @@ from diffrac_cvx.solvers.branching.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class OptimalLabels:
-    """Labels, and what is proved about all others.
+    """Result of `optimal_labels`: labels and certified bounds on the optimal objective.
 
     Attributes
     ----------
     labels : (n,) array
-        The best labels found, -1 or +1; they obey the constraints.
+        Best labels found, -1 or +1; they satisfy the constraints.
     lower, upper : float
-        No labels that obey the constraints cost less than the first in Eq. (9), and these cost at most the second; rounding
-        is counted in both.
+        Certified bounds, rounding errors included: no labels that satisfy the constraints have an objective of Eq. (9)
+        below ``lower``, and that of ``labels`` is at most ``upper``.
     status : Status
-        Why the search ended; or what ended that for points that are certain, if it is not complete.
+        Termination status of the search, or of the search for persistent points if that was cut short.
     n_nodes : int
-        How many relaxations were solved.
+        Number of relaxations solved.
     root_bound : float
-        The lower bound of the first one, without a branch.
+        Lower bound of the root relaxation, before branching.
     history : list of (seconds, lower, upper)
-        The bounds as the search went on; the upper ones as computed.
+        Bounds over time; the upper bounds are not corrected for rounding.
     seconds : float
-        Wall-clock time.
+        Wall-clock time in seconds.
     persistent : (n,) array of bool, or None
-        Where it was asked for: points whose labels, up to one sign for all, are the same in every labelling that costs
-        at most so much more than these; proved.  With known labels, the sign is theirs.  Points that were not decided
-        when the limit or the callback ended the search are not among them.
+        Persistent points: those certified to have the same label, up to one global sign, in every labelling whose
+        objective is at most ``persistency_slack`` above that of ``labels``.  Known labels fix the sign.  Points still
+        undecided at the time limit or when the callback stopped the search are False.  None unless requested.
     n_excluded : int
-        Number of columns that are excluded, see `Result`: all that is stated is about the table without them.
+        Number of excluded columns, see `Result`; labels and bounds refer to the table without them.
     """
 
     labels: Array
@@ -65,18 +65,18 @@ class OptimalLabels:
 
     @property
     def gap(self) -> float:
-        """Width of the bracket, not below the exact one."""
+        """Gap ``upper - lower``, rounded up."""
         return self.bracket.gap
 
     @property
     def bracket(self) -> Bracket:
-        """The lower and the upper bound."""
+        """Lower and upper bound."""
         return Bracket(self.lower, self.upper, self.n_excluded)
 
     def __str__(self) -> str:
         found = f"{self.bracket} after {self.n_nodes} relaxations in {self.seconds:.3g} s"
         if self.status is Status.OPTIMAL:
-            return f"proved optimal: no labels cost less by more than the width of {found}"
+            return f"certified optimal to within the gap of {found}"
         return f"{self.status}: {found}"
 
 
@@ -95,62 +95,62 @@ def optimal_labels(
     persistency_slack: float | None = None,
     executor: Executor | None = None,
 ) -> OptimalLabels:
-    r"""Find labels that are proved to be the best of all, or a bracket on the cost of the best ones.
+    r"""Return the best labels of Eq. (9) by branch and bound, with certified bounds on the optimal objective.
 
     .. math::
         \min_{y \in \{-1, 1\}^n,\ v}\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \nu (1^\top y / n)^2 + \sum_j a_j^2 v_j^2
         + \Big( \sum_j c_j |v_j| \Big)^2
 
-    Branch and bound: each node is the relaxation (15) in which some points are linked, whose lower bound is proved, and
-    a node is closed when no labels there can cost less than the best ones found by more than tol.  The time it takes
-    may grow exponentially with n, and with the gap of the relaxation; at every moment there is a bracket.  With an l1
-    part the nodes are solved one at a time by `low_rank`, by components where there are some: a node takes a hundredth
-    of a second or more, and a thousand times less without.
+    Branch and bound: each node is the relaxation (15) with the labels of some points fixed relative to each other, and
+    has a certified lower bound.  A node is closed if no labels in it can improve on the best ones found by more than
+    tol.  The run time may grow exponentially with n and with the gap of the relaxation; a search that is stopped early
+    returns valid bounds.  With an l1 penalty, `low_rank` solves the nodes one at a time, which takes 0.01 s or more
+    per node; without one, a node is about a thousand times faster.
 
     Source: Eq. (9) with constraints; branch and bound is not in the paper.
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
     nu : float
-        Weight of the imbalance, in [0, 1].
+        Weight of the imbalance penalty, in [0, 1]; default 1.
     penalty : Penalty
-        Weights a and c.
+        Ridge weights a and l1 weights c; no penalty by default.
     lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+        Weights of the squared l1 norm and of the ridge, short for ``penalty=Penalty(lam=lam, ridge=ridge)``.
     constraints : Constraints, optional
-        What is known of some points: labels that do not obey it are not looked at.
+        Must-link and cannot-link constraints and known labels; only labellings that satisfy them are considered.
     tol : float
-        Gap at which the labels count as optimal, > 0.
+        Certified gap ``upper - lower`` at which the search stops, > 0; default 1e-4.
     time_limit : float, optional
-        Seconds, for all of it.  If they end the search for points that are certain, the labels may be proved optimal
-        all the same: see the bracket.
+        Time limit in seconds for the search and for `persistency_slack` together; the bounds are valid in any case.
+        If only the latter is cut short, the labels may still be certified optimal: see ``gap``.
     callback : callable, optional
-        Called with the bracket and the number of nodes now and then; it ends the search by returning True.
+        Called periodically with the bounds and the number of nodes; return True to stop the search.
     sample_weight : (n,) array, optional
-        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
+        Non-negative weights of the points, on any scale: weight 2 duplicates a point, weight 0 ignores it.
     persistency_slack : float, optional
-        Say, too, which points have the same label in every labelling whose cost is at most so much above that of the
-        best one found: one relaxation more a point, after the search and within its limit.
+        If given, also find the points that have the same label in every labelling whose objective is at most this
+        much above that of the best one found.  This takes one more relaxation per point after the search.
     executor : concurrent.futures.Executor, optional
-        What solves the relaxations, several at a time, as a ``ProcessPoolExecutor`` with one thread of linear algebra
-        each, or the ``get_executor()`` of a dask client.  More nodes are taken at once, so that the number of
-        relaxations is not that without one.
+        Executor that solves several relaxations in parallel, such as a ``ProcessPoolExecutor`` with one linear-algebra
+        thread per process, or ``get_executor()`` of a dask client.  The search then branches on more nodes at a time,
+        so that the number of relaxations changes.
 
     Returns
     -------
     OptimalLabels
-        Labels with their bracket.
+        Labels with their certified bounds.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable, or the constraints contradict each other.
+        If an input is invalid, or the constraints contradict each other.
     InvalidBoundError
-        If the labels cost less than the lower bound: one of the two is wrong, and neither is returned.
+        If the objective of the labels is below the lower bound: one of the two is wrong, and neither is returned.
     ResourceError
-        If the rows would not fit in memory.
+        If the data of the search would not fit in memory.
 
     Examples
     --------

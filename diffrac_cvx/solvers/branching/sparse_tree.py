@@ -1,6 +1,6 @@
-"""Labels proved optimal for Eq. (9) with an l1 part: each node of the search a relaxation solved by `low_rank`.
+"""Branch and bound for Eq. (9) with an l1 penalty; `low_rank` solves the relaxation of each node.
 
-A node fixes the labels of some groups of points, which are then one group; its relaxation is that of constraints.
+A node fixes the labels of some chunklets relative to each other, which merges them into one chunklet.
 """
 
 import heapq
@@ -26,16 +26,16 @@ from diffrac_cvx.solvers.factored.solver import low_rank
 
 NodeSigns = npt.NDArray[np.int8]
 
-NODE_TOL_FRACTION = 0.1  # of the tolerance, at which a relaxation is solved
+NODE_TOL_FRACTION = 0.1  # tolerance of a node's relaxation, relative to that of the search
 SPARSE_GAP_RATIO = (
-    0.15  # of what is missing to the goal, below which the gap of a node that cannot reach it is narrow enough
+    0.15  # gap at which to stop, relative to cutoff - upper bound, for a node that cannot reach the cutoff
 )
-MAX_NODE_ALTERNATIONS = 20  # of alternation
-EXECUTOR_BATCH = 8  # nodes that are taken together where an executor solves them
+MAX_NODE_ALTERNATIONS = 20  # in the rounding of a node
+EXECUTOR_BATCH = 8  # nodes branched together if there is an executor
 
 
 class SparseNode(NamedTuple):
-    """A proved lower bound, a number, the signs of the groups, 0 where these are free, and the solved relaxation."""
+    """Node: certified lower bound, number, signs of the chunklets (0 if free), and the solved relaxation."""
 
     lower: float
     number: int
@@ -44,24 +44,24 @@ class SparseNode(NamedTuple):
 
 
 class SparseTree(BranchAndBound):
-    """The search with an l1 part.
+    """Branch and bound with an l1 penalty.
 
     Parameters
     ----------
     X : Points
-        The points of positive weight, centred, with their shares.
+        Centred points of positive weight, with normalised weights.
     nu : float
-        Weight of the imbalance.
+        Weight of the imbalance penalty.
     penalty : Penalty
-        Weights a and c.
-    chunklets : Groups
-        The groups of the points.
+        Ridge weights a and l1 weights c.
+    chunklets : Chunklets
+        Groups of linked points.
     n_chunklets : int
-        How many groups there are; some may have no points of positive weight.
+        Number of chunklets, including any without points of positive weight.
     tol : float
-        By how much the best labels may be beaten.
+        Gap at which the search stops.
     executor : concurrent.futures.Executor, optional
-        What solves nodes, each apart.
+        Executor that solves nodes in parallel, one per task.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class SparseTree(BranchAndBound):
         self.weights = weights_of(penalty, X.shape[1])
         point_weights = np.full(len(X), 1.0 / len(X)) if X.weights is None else X.weights
         rows = X.array() if nu == 1.0 else X.with_offset().array()
-        self.rows = np.zeros((n_chunklets, rows.shape[1]))  # the groups' signed sums, (count, d or d + 1)
+        self.rows = np.zeros((n_chunklets, rows.shape[1]))  # signed sums of the chunklets, (n_chunklets, d or d + 1)
         np.add.at(self.rows, chunklets.membership, (chunklets.sign * point_weights)[:, None] * rows)
         self.nonempty = np.bincount(chunklets.membership, minlength=n_chunklets) > 0
         sizes = np.sum(self.rows[:, : X.shape[1]] ** 2 * inverse_or_one(X.mean_squares()), axis=1)
-        self.anchor = int(np.argmax(np.where(self.nonempty, sizes, -1.0)))  # the group whose sign is free to choose
+        self.anchor = int(np.argmax(np.where(self.nonempty, sizes, -1.0)))  # its sign is fixed by symmetry
 
     @property
     def node_bytes(self) -> float:
@@ -121,21 +121,21 @@ class SparseTree(BranchAndBound):
                 heapq.heappush(self.open_nodes, SparseNode(lower, self.n_nodes, signs, result))
 
     def products(self, result: Result) -> Array:
-        """Return the products of the groups' rows with the factor of V, (count, r)."""
+        """Return the products of the chunklets' rows with the factor of V, (n_chunklets, r)."""
         assert result.G is not None  # solvers of (15) have a V
         return np.asarray(self.rows @ dense(result.G))
 
     def solve(self, signs: NodeSigns, start: Result | None, cutoff: float) -> Result:
-        """Return the relaxation in which the fixed groups are one, as sharp as its bound is of use."""
+        """Solve the relaxation with the fixed chunklets merged, only as accurately as the cutoff requires."""
         return solve_node(self.make_task(signs, start, cutoff))
 
     def make_task(self, signs: NodeSigns, start: Result | None, cutoff: float) -> "NodeTask":
-        """Return the relaxation in which the fixed groups are one."""
+        """Return the relaxation with the fixed chunklets merged."""
         points = array_points(self.X.array(), self.X.weights, self.merged_chunklets(signs))
         return NodeTask(points, self.nu, self.penalty, NODE_TOL_FRACTION * self.tol, start, cutoff, self.timer.deadline)
 
     def merged_chunklets(self, signs: NodeSigns) -> Chunklets:
-        """Return the groups with those that are fixed as one, whose sign is the group's known one."""
+        """Return the chunklets with the fixed ones merged into one, whose sign is known."""
         fixed = signs != 0
         owner = np.where(fixed, self.anchor, np.arange(len(signs)))[self.chunklets.membership]
         sign = self.chunklets.sign * np.where(fixed, signs, 1)[self.chunklets.membership]
@@ -144,7 +144,7 @@ class SparseTree(BranchAndBound):
         return Chunklets(rank, sign, int(rank[np.argmax(owner == self.anchor)]))
 
     def branching_chunklet(self, node: SparseNode) -> int:
-        """Return the free group whose two signs cost most, as a product, where V stays as it is."""
+        """Return the free chunklet with the largest branching score at the node's V."""
         free = self.nonempty & (node.signs == 0)
         Z = self.products(node.result)
         a = node.signs @ Z
@@ -152,7 +152,7 @@ class SparseTree(BranchAndBound):
         return int(np.argmax(np.where(free, branching_scores(q, q_fixed, product), -np.inf)))
 
     def round(self, signs: NodeSigns, result: Result) -> None:
-        """Keep the signs beside those that are fixed, after alternation, if they cost less than the best ones."""
+        """Round a solution relative to the fixed signs, alternate, and keep the labels if they are better."""
         Z = self.products(result)
         y = np.where(Z @ (signs @ Z) >= 0.0, 1.0, -1.0)
         self.try_labels(np.where(signs == 0, y, signs))
@@ -167,15 +167,15 @@ class SparseTree(BranchAndBound):
         self.try_labels(y)
 
     def labels(self, y: Array) -> Array:
-        """Return the labels of the points from those of the groups."""
+        """Return the labels of the points from those of the chunklets."""
         return np.asarray(self.chunklets.sign * y[self.chunklets.membership])
 
     def direction(self, labels: Array) -> Array:
-        """Return the best direction of labels of the points."""
+        """Return the best direction for labels of the points."""
         return best_direction(self.X, labels - self.X.mean_of(labels), self.weights)
 
     def try_labels(self, y: Array) -> None:
-        """Keep labels of the groups if they cost less than the best ones so far."""
+        """Make labels of the chunklets the incumbent if their objective is smaller."""
         labels, v = oriented_direction(self.X, self.labels(y), self.weights)
         self.update_incumbent(
             y, or_zero_direction(certified_labels_value(self.X, labels, v, self.nu, self.weights), v)[0]
@@ -196,19 +196,19 @@ class SparseTree(BranchAndBound):
 
 
 class NodeTask(NamedTuple):
-    """The relaxation of a node, in a form that can be sent to another process."""
+    """Relaxation of a node, in a form that can be sent to another process."""
 
-    points: Any  # `Points`, which `low_rank` takes too
+    points: Any  # `Points`, which `low_rank` also accepts
     nu: float
     penalty: Penalty
     tol: float
     start: Result | None
     cutoff: float
-    deadline: float  # in seconds of `time.time`
+    deadline: float  # on the clock of `time.time`
 
 
 def solve_node(task: NodeTask) -> Result:
-    """Solve the relaxation of a node, until its bound reaches the goal, or clearly cannot."""
+    """Solve the relaxation of a node until its bound reaches the cutoff or clearly cannot reach it."""
 
     def should_stop(progress: Progress) -> bool:
         gap, missing = progress.upper - progress.lower, task.cutoff - progress.upper

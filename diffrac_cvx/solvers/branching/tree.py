@@ -1,9 +1,9 @@
-"""Labels proved optimal for Eq. (9) without an l1 part: each node of the search a relaxation with fewer rows.
+"""Branch and bound for Eq. (9) without an l1 penalty, with many small relaxations solved at once.
 
-In whitened coordinates labels y cost 1 - |sum_i y_i r_i|^2 at the best direction.  A node fixes the labels of some
-groups of points: they are one row, a, and its relaxation is  min over V of
-1 - 2 sqrt(a'Va) - 2 sum_g sqrt(r_g'Vr_g) + tr V  over the rows left.  The children of a node fix one row more, with
-either sign.  Many nodes are solved at once, by steps that multiply one table of products of the rows.
+In whitened coordinates, labels y have the objective 1 - |sum_i y_i r_i|^2 at their best direction.  A node fixes the
+labels of some chunklets, which become one row a; its relaxation is  min over V of
+1 - 2 sqrt(a'Va) - 2 sum_g sqrt(r_g'Vr_g) + tr V  over the remaining rows.  The children of a node fix one more row with
+either sign.  All nodes of a batch share one table of products of the rows.
 """
 
 import heapq
@@ -22,26 +22,26 @@ from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.branching.branch_and_bound import BranchAndBound, branching_scores
 
-BATCH_SIZE = 32  # nodes that are solved together
-MAX_PRODUCT_ENTRIES = 5e8  # products of rows, for nodes solved together, which take a fraction of a second
-EXECUTOR_FACTOR = 4  # times as many are taken where an executor solves them, in parts of PART children
+BATCH_SIZE = 32  # nodes solved together
+MAX_PRODUCT_ENTRIES = 5e8  # products of rows over the nodes solved together; they take a fraction of a second
+EXECUTOR_FACTOR = 4  # by which an executor's batches are larger, in tasks of TASK_SIZE children
 TASK_SIZE = 16
-MAX_STEPS, MAX_ROOT_STEPS = 40, 400  # of the iteration, at most
-CHECK_INTERVAL = 3  # steps between looks at the bounds
-STEP_LENGTH = 1.5  # of a step, in units of the fixed-point step
-GAP_RATIO = 0.15  # of what is missing to the goal, below which the gap of a node that cannot reach it is narrow enough
-PERTURBATION = 1e-5  # change of a child's start
-QUADRATIC_FORM_FLOOR = 1e-9  # of the mean energy, below which u = 1/sqrt(q) does not grow
+MAX_STEPS, MAX_ROOT_STEPS = 40, 400  # of the fixed-point iteration
+CHECK_INTERVAL = 3  # steps between evaluations of the bounds
+STEP_LENGTH = 1.5  # relative to the fixed-point step
+GAP_RATIO = 0.15  # gap at which to stop, relative to cutoff - upper bound, for a node that cannot reach the cutoff
+PERTURBATION = 1e-5  # relative, of a child's warm start
+QUADRATIC_FORM_FLOOR = 1e-9  # of sqrt(q), relative to its mean, so that u = 1/sqrt(q) stays bounded
 ROOT_STARTS, ROOT_ALTERNATIONS, N_IMPROVED = (
     500,
     8,
     5,
-)  # roundings of the root, their alternations, those improved to the end
-PROMISING_MARGIN = 1e-3  # labels that cost this much more than the best are improved by single changes
+)  # random roundings of the root solution, alternations of each, and how many of the best get a local search
+PROMISING_MARGIN = 1e-3  # excess over the best objective up to which labels are improved by local search
 
 
 class Node(NamedTuple):
-    """Groups whose signs are fixed, their sum a, a proved lower bound on labels with these signs, and a start for U."""
+    """Node: chunklets with fixed signs, the sum a of their rows, a certified lower bound, and a warm start for U."""
 
     lower: float
     number: int
@@ -52,14 +52,14 @@ class Node(NamedTuple):
 
 
 class NodeSolutions(NamedTuple):
-    """Relaxations of k nodes: proved lower bounds, and factors U."""
+    """Solved relaxations of k nodes: certified lower bounds and factors U."""
 
     lower: Array
     U: Array
 
 
 class NodeSums(NamedTuple):
-    """Of k nodes: M = sum of u r r' at u = 1/sqrt(q), the sum of sqrt(q), and sqrt(q) of all rows and of a."""
+    """Sums of k nodes: M = sum u r r' at u = 1/sqrt(q), the sum of sqrt(q), and sqrt(q) of all rows and of a."""
 
     M: Array
     total: Array
@@ -68,18 +68,18 @@ class NodeSums(NamedTuple):
 
 
 class RowProducts:
-    """Rows r_g, shape (m, D), and sums over them for many nodes at a time: free (k, m) says which are not fixed."""
+    """Rows r_g, shape (m, D), and sums over them for k nodes at a time; `free`, (k, m), is 1 for rows not fixed."""
 
     def __init__(self, R: Array) -> None:
         self.R, self.size = R, R.shape[1]
         self.upper = np.triu_indices(self.size)
         self.multiplicity = np.where(self.upper[0] == self.upper[1], 1.0, 2.0)
         entries = len(R) * len(self.multiplicity)
-        require_memory(8.0 * entries, f"the products of {len(R)} rows in {self.size} dimensions", "take fewer columns")
+        require_memory(8.0 * entries, f"the table of {len(R)} rows in {self.size} dimensions", "select fewer columns")
         self.products = np.ascontiguousarray((R[:, self.upper[0]] * R[:, self.upper[1]]).T)
 
     def __reduce__(self) -> tuple[type["RowProducts"], tuple[Array]]:
-        """Travel without the products, which are quicker to make than to send."""
+        """Pickle without the products: recomputing them is faster than sending them."""
         return RowProducts, (self.R,)
 
     def sqrt_quadratic_forms(self, U: Array) -> Array:
@@ -95,7 +95,7 @@ class RowProducts:
         return M
 
     def sums(self, free: Array, a: Array, U: Array, floor: float = 0.0) -> NodeSums:
-        """Return the sums of nodes at their factors; energies are kept above floor times their mean."""
+        """Return the sums of the nodes at their factors, with sqrt(q) at least floor times its mean."""
         q = self.sqrt_quadratic_forms(U)
         q_fixed = np.sqrt(np.maximum(np.sum(np.einsum("kd,kdr->kr", a, U) ** 2, axis=1), 1e-300))
         if floor:
@@ -106,22 +106,22 @@ class RowProducts:
 
 
 class Tree(BranchAndBound):
-    """The search without an l1 part.
+    """Branch and bound without an l1 penalty.
 
     Parameters
     ----------
     problem : DirectionProblem
-        The problem of the points without an l1 part.
-    chunklets : Groups
-        The groups of the points.
+        Problem (15) of the points, without an l1 penalty.
+    chunklets : Chunklets
+        Groups of linked points.
     n_chunklets : int
-        How many groups there are; some may have no points of positive weight.
+        Number of chunklets, including any without points of positive weight.
     tol : float
-        By how much the best labels may be beaten.
+        Gap at which the search stops.
     executor : concurrent.futures.Executor, optional
-        What solves nodes, in parts.
+        Executor that solves nodes in parallel, in tasks of 16.
     is_varied : bool
-        Whether any column varies.
+        Whether any column is not constant.
     """
 
     def __init__(
@@ -147,9 +147,9 @@ class Tree(BranchAndBound):
         return float(4 * self.rows.size**2 + 8 * self.rows.size + 400)
 
     def solve_root(self) -> None:
-        """Solve the root: the sign of its heaviest row is free to choose."""
+        """Solve the root relaxation; the sign of the heaviest row is fixed by symmetry."""
         self.try_labels(self.signs)
-        if self.rows.size == 0:  # all labels cost 1, if the data are constant, and not only up to rounding
+        if self.rows.size == 0:  # all labels have objective 1 if the data are constant, and not only up to rounding
             self.root_bound = self.closed_bound = 0.0 if self.is_varied else 1.0
             return
         R, rng = self.rows.R, np.random.default_rng(0)
@@ -189,7 +189,7 @@ class Tree(BranchAndBound):
         self.round(parents, row, sign, free, a, solved.U)
         for i, node in enumerate(parents):
             lower = max(float(solved.lower[i]), node.lower)
-            if lower >= self.cutoff or not free[i].any():  # what is fixed whole is as exact as rounding allows
+            if lower >= self.cutoff or not free[i].any():  # with all labels fixed, it is exact up to rounding
                 self.closed_bound = min(self.closed_bound, lower)
                 continue
             fixed, signs = np.append(node.fixed, np.int32(row[i])), np.append(node.signs, np.int8(sign[i]))
@@ -214,7 +214,7 @@ class Tree(BranchAndBound):
         return self.solve(free, a, np.broadcast_to(start, (len(chunklets), D, D)).copy(), cutoff, MAX_STEPS).lower
 
     def solve(self, free: Array, a: Array, U: Array, cutoff: float, steps: int) -> NodeSolutions:
-        """Solve the relaxations of some nodes, until their bound reaches the goal or is about as good as it gets."""
+        """Solve the relaxations of some nodes until their bounds reach the cutoff or are nearly tight."""
         ends, deadline = (cutoff, steps), self.timer.deadline
         if self.executor is None:
             factors = solve_by_fixed_point(self.rows, free, a, U, *ends, deadline)
@@ -228,14 +228,14 @@ class Tree(BranchAndBound):
         return NodeSolutions(self.certified_bounds(free, a, factors), factors)
 
     def certified_bounds(self, free: Array, a: Array, U: Array) -> Array:
-        """Return proved lower bounds of nodes from their factors."""
+        """Return certified lower bounds of the nodes from their factors."""
         found = self.rows.sums(free, a, U, QUADRATIC_FORM_FLOOR)
         fixed = (1.0 - free) @ self.weights
         top = np.maximum(np.max(free * self.weights / found.q, axis=1), fixed / found.q_fixed)
         return grouped_bounds(self.problem, found.M, found.total, top)
 
     def branching_rows(self, free: Array, a: Array, U: Array) -> npt.NDArray[np.intp]:
-        """Return the row of each node whose two signs cost most, as a product, where U stays as it is."""
+        """Return the row of each node with the largest branching score at its U."""
         q = self.rows.sqrt_quadratic_forms(U)
         image = np.einsum("kdr,ker,ke->kd", U, U, a, optimize=True)
         q_fixed = np.sqrt(np.maximum(np.sum(image * a, axis=1), 0.0))[:, None]
@@ -245,11 +245,11 @@ class Tree(BranchAndBound):
     def round(
         self, parents: list[Node], row: npt.NDArray[np.intp], sign: Array, free: Array, a: Array, U: Array
     ) -> None:
-        """Round the solutions of nodes: the signs of the rows beside a, then of the rows beside the sum of all."""
+        """Round the node solutions: signs of r'Va, then one alternation with the sum of all signed rows."""
         R = self.rows.R
         image = np.einsum("kdr,ker,ke->kd", U, U, a, optimize=True)
         y = np.where(image @ R.T >= 0.0, 1.0, -1.0)
-        for i in np.flatnonzero(free.sum(axis=1) == 0.0):  # nothing is left to choose
+        for i in np.flatnonzero(free.sum(axis=1) == 0.0):  # all labels are fixed
             y[i, parents[i].fixed], y[i, row[i]] = parents[i].signs, sign[i]
             self.try_labels(y[i])
         y = np.where((y @ R) @ R.T >= 0.0, 1.0, -1.0)
@@ -259,7 +259,7 @@ class Tree(BranchAndBound):
             self.local_search(y[least])
 
     def local_search(self, y: Array) -> None:
-        """Keep labels of the groups after alternation, and then after changes of one label each, if they are better."""
+        """Improve labels of the chunklets by alternation and then by single flips; keep them if they are better."""
         R = self.rows.R
         while not self.timer.is_over:
             v = y @ R
@@ -280,16 +280,16 @@ class Tree(BranchAndBound):
         self.try_labels(y)
 
     def try_labels(self, y: Array) -> None:
-        """Keep labels of the groups if they cost less than the best ones so far."""
+        """Make labels of the chunklets the incumbent if their objective is smaller."""
         self.update_incumbent(y, 1.0 - float(np.sum((y @ self.rows.R) ** 2)))
 
 
 def solve_by_fixed_point(
     rows: RowProducts, free: Array, a: Array, U: Array, cutoff: float, steps: int, deadline: float
 ) -> Array:
-    """Return factors of some nodes, until their bound reaches the goal or is about as good as it gets.
+    """Return factors of some nodes whose bounds reach the cutoff or are nearly tight.
 
-    The fixed-point step U -> M U, longer and with momentum that is dropped where the objective grows.
+    The fixed-point step U -> M U is lengthened and has momentum, which is reset if the objective increases.
     """
     best, lowest, best_U = np.full(len(U), -np.inf), np.full(len(U), np.inf), U.copy()
     live, last, ahead = np.arange(len(U)), U, U

@@ -1,4 +1,4 @@
-"""The low-rank solver: V = UU', and an augmented Lagrangian in U."""
+"""Low-rank solver: V = UU', with an augmented Lagrangian in U."""
 
 from diffrac_cvx.solvers.factored.solver import low_rank
 

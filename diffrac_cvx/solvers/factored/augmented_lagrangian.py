@@ -1,4 +1,4 @@
-"""The augmented Lagrangian of the l1 part at factors of V, minimised by L-BFGS; and V as one block solved by it."""
+"""Augmented Lagrangian of the l1 penalty in factors of V, minimised by L-BFGS, and the one-block solver."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -36,12 +36,12 @@ from diffrac_cvx.solvers.stopping import Iterate
 
 
 class Multiplier:
-    r"""The multiplier C of one block, kept relative to c_i c_j.
+    r"""Multiplier C of one block, stored relative to c_i c_j.
 
-    It attains max over C in the dual set of tr CV - |C - C0|^2 / (2 sigma) at the projection of C0 + sigma V; sigma is
-    taken entrywise, in proportion to c_i c_j.  The diagonal of the l1 part is linear on V >= 0 and is no part of it.
-    V has entries of the size of the products of ``units``; where ``capped``, sigma is no stiffer than the rest
-    asks for.
+    The maximum of tr CV - |C - C0|^2 / (2 sigma) over C in the dual set is attained at the projection of C0 + sigma V;
+    sigma is entrywise, proportional to c_i c_j.  The diagonal of the l1 term is linear on V >= 0 and not included.
+    The entries of V are of the size of the products of ``units``; if ``capped``, sigma is limited in proportion to
+    the curvature of the other terms.
     """
 
     def __init__(
@@ -58,14 +58,14 @@ class Multiplier:
         self.stiffness = min(ONE_BLOCK.stiffness * size, stiffest)
 
     def relative_at(self, U: Array) -> Array:
-        """Return the maximiser relative to c_i c_j: one array that is passed over a few times."""
+        """Return the maximiser relative to c_i c_j, computed in place in one array."""
         scaled = U * (self.stiffness**0.5 * self.inverse_units)
         relative = times(scaled, scaled.T)
         relative += self.relative
         return self.dual_set.project_inexact(relative)
 
     def matrix(self, relative: Array) -> Array:
-        """Return C, in the dual set whatever rounding did."""
+        """Return C, in the dual set in spite of rounding errors."""
         return self.pair_penalty.project_safe(relative * self.c * self.c.T)
 
     def times(self, relative: Array, U: Array) -> Array:
@@ -81,17 +81,18 @@ class Multiplier:
 
 
 class Lagrangian:
-    r"""Evaluate the augmented Lagrangian of (15) at a block diagonal V; one block is a list of one.
+    r"""Augmented Lagrangian of (15) at a block diagonal V; one block is a list of one.
 
-    It is 1 - 2 g(V) + tr VB, B = A + Diag(c)^2, and the sum over the blocks of the maximum of their `Multiplier`.
-    ``parametrization`` knows what V is, and the value and gradient of 1 - 2 g(V) + tr V(B + C) at the C U of a C that is held.
+    It is 1 - 2 g(V) + tr VB, B = A + Diag(c)^2, plus the maximum of the `Multiplier` of each block.
+    ``parametrization`` maps the unknown to V, and returns value and gradient of 1 - 2 g(V) + tr V(B + C) at fixed C
+    from the products C U.
     """
 
     def __init__(
         self, parametrization: FactorParametrization | BlockParametrization, multipliers: list[Multiplier]
     ) -> None:
         self.parametrization, self.multipliers = parametrization, multipliers
-        self.latest: Array | None = None  # the last unknown that a step led to
+        self.latest: Array | None = None  # the unknown after the last step
 
     def block_maximizers(self, params: Array) -> list[tuple[Multiplier, Array, Array]]:
         """Return the multiplier, the factor and the maximiser of each block."""
@@ -101,17 +102,17 @@ class Lagrangian:
         return [(one, U, one.relative_at(U)) for one, U in zip(self.multipliers, factors, strict=True)]
 
     def multiplier(self, params: Array) -> list[Array]:
-        """Return the maximisers C."""
+        """Return the maximiser C of each block."""
         return [one.matrix(relative) for one, _, relative in self.block_maximizers(params)]
 
     def point(self, params: Array) -> Point:
-        """Return the unknown with the value and the gradient there."""
+        """Return the unknown with its value and gradient."""
         blocks = self.block_maximizers(params)
         value, gradient = self.parametrization.value_and_gradient(params, [one.times(C, U) for one, U, C in blocks])
         return Point(params, value - sum(one.distance(C) for one, _, C in blocks), gradient)
 
     def update(self, at: Point) -> Point:
-        """Take the maximisers at a point for the multipliers; return its value and gradient: no product with X."""
+        """Set the multipliers to the maximisers at a point; return its value and gradient, without products with X."""
         value, changes = at.value, []
         for one, U, old in self.block_maximizers(at.U):
             before, one.relative = one.distance(old), old
@@ -121,7 +122,7 @@ class Lagrangian:
         return Point(at.U, value, at.gradient + self.parametrization.multiplier_gradient(changes)) if changes else at
 
     def minimize(self, at: Point, steps: int, memory: Memory) -> tuple[Point, int]:
-        """Return the point after at most so many L-BFGS steps, and how many there were."""
+        """Return the point after at most this many L-BFGS steps, and the number of steps."""
         metric = self.parametrization.metric(at.U)
 
         def function(params: Array) -> Point:
@@ -138,14 +139,14 @@ class Lagrangian:
 
 
 def one_block(parametrization: FactorParametrization, C0: Array | None = None, *, capped: bool = True) -> Lagrangian:
-    """Return the Lagrangian of V = UU'."""
+    """Return the augmented Lagrangian of V = UU'."""
     problem, units = parametrization.problem, parametrization.units
     has_l1 = problem.has_l1
     return Lagrangian(parametrization, [Multiplier(problem.pair_penalty, C0, units, capped=capped)] if has_l1 else [])
 
 
 def append_violated_direction(parametrization: FactorParametrization, params: Array, C: Array | float) -> Array:
-    """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
+    """Append the direction that violates the certificate most, so that the rank can grow."""
     problem, U = parametrization.problem, parametrization.factor(params)
     M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - (problem.A + np.diag(problem.c**2)) - C
@@ -154,7 +155,7 @@ def append_violated_direction(parametrization: FactorParametrization, params: Ar
 
 
 def rank_reducing_rotation(U: Array, rtol: float = ONE_BLOCK.column_rtol) -> Array | None:
-    """Return Q, with orthonormal columns, such that U Q has no negligible column; None if U has none."""
+    """Return Q with orthonormal columns such that UQ has no negligible column; None if U has none already."""
     G = times(U.T, U)
     limit = rtol * approximate_top_eigenvalue(G)
     try:
@@ -168,7 +169,7 @@ def rank_reducing_rotation(U: Array, rtol: float = ONE_BLOCK.column_rtol) -> Arr
 
 
 def full_rank_start(problem: DirectionProblem) -> Array:
-    """Return a full-rank start without a preferred direction; a little noise, so that it is not a symmetric point."""
+    """Return a full-rank start without a preferred direction, with a little noise to break symmetry."""
     size = problem.X.shape[1]
     noise: Array = np.random.default_rng(0).standard_normal((size, size))
     start: Array = (np.eye(size) + 1e-2 * noise) / size
@@ -178,7 +179,7 @@ def full_rank_start(problem: DirectionProblem) -> Array:
 def one_block_iterates(
     problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
 ) -> Iterator[Iterate]:
-    """Yield a point and its multiplier every few rounds, for so many L-BFGS steps, whose memory is kept throughout."""
+    """Yield an iterate and its multiplier every few rounds, for at most max_iter L-BFGS steps with one memory."""
     parametrization, memory = choose_parametrization(problem), Memory()
     lagrangian = one_block(parametrization, C)
     start = dense(problem.rescale(parametrization.factor(full_rank_start(problem)) if U is None else U).U)
@@ -196,7 +197,7 @@ def one_block_iterates(
         except EarlyExitError:
             with deadlines.time_limited(None):
                 last = problem.rescale(parametrization.factor(lagrangian.latest))
-            yield Iterate(last.U, done, DualVariables(), last)  # there is no time for its certificate
+            yield Iterate(last.U, done, DualVariables(), last)  # no time left for its certificate
             raise
         done += max(n_steps, 1)
         Q = rank_reducing_rotation(at.U)
@@ -214,7 +215,7 @@ def one_block_iterates(
         if stall.is_stalled(iterate, n_steps):
             return
         at = lagrangian.update(at)
-        # The gap narrows long after the value has settled.
+        # The gap still decreases long after the value has converged.
         missing = iterate.bounds.gap if iterate.bounds else at.value
         since = 0 if missing < best - 1e-3 * abs(best) else since + 1
         best = min(best, missing)
@@ -227,13 +228,13 @@ def one_block_iterates(
 
 
 class StallDetector:
-    """Notice that points no longer narrow the bracket."""
+    """Detector of iterates that no longer tighten the bounds."""
 
     def __init__(self) -> None:
         self.lower, self.upper, self.gap, self.since, self.idle = 0.0, 1.0, np.inf, 0, 0
 
     def is_stalled(self, iterate: Iterate, n_steps: int) -> bool:
-        """Whether the bracket has not become narrower by a thousandth, or no step was possible, for long."""
+        """Whether, for many iterates, the gap has not shrunk by a thousandth or no step was possible."""
         self.idle = 0 if n_steps else self.idle + 1
         if iterate.bounds is not None:
             self.lower, self.upper = max(self.lower, iterate.bounds.lower), min(self.upper, iterate.bounds.upper)
@@ -245,7 +246,7 @@ class StallDetector:
 def run_multiplier_method(
     lagrangian: Lagrangian, at: Point, steps: int, memory: Memory, is_converged: Callable[[Array], bool] | None = None
 ) -> tuple[Point, int]:
-    """Return the point after at most so many steps, with the multiplier updated every few, and how many there were."""
+    """Return the point after at most this many steps, with regular multiplier updates, and the number of steps."""
     done = 0
     while True:
         at, n_steps = lagrangian.minimize(at, min(ONE_BLOCK.steps_of_a_multiplier, steps - done), memory)
@@ -258,8 +259,8 @@ def run_multiplier_method(
 def propose_iterate(
     problem: DirectionProblem, U: Array, C: Array | None, done: int, *, fitted: bool = False
 ) -> Iterate:
-    """Return what is proposed at U: where there is an l1 part, with a bracket that is narrower than U's alone."""
-    if problem.X.is_streamed:  # certified by whoever asked, in one pass
+    """Return the iterate at U; with an l1 penalty, polished and with tighter bounds than those of U alone."""
+    if problem.X.is_streamed:  # the caller certifies it, in one pass
         return Iterate(U, done, DualVariables(C=C))
     point = problem.rescale(U)
     if C is None:
@@ -271,10 +272,10 @@ def propose_iterate(
 def polish(
     problem: DirectionProblem, point: PrimalPoint, C: Array, *, fitted: bool = False
 ) -> tuple[PrimalPoint, Bracket]:
-    """Return the better of a point and its thresholded form, and the bracket, for the multiplier C at the point.
+    """Return the better of a point and its thresholded form, and certified bounds from the multiplier C at the point.
 
-    The bound uses the energies of the point given: C belongs to them, and not to those of the thresholded one.  Where
-    the multiplier is fitted, that takes an eigendecomposition a step.
+    The bound uses q of the given point, to which C belongs, not that of the thresholded one.  If ``fitted``, the
+    multiplier is also refined, with one eigendecomposition per step.
     """
     U = dense(point.U)
     thresholded = threshold_inactive(problem, U, C)
@@ -294,9 +295,9 @@ def polish(
 
 
 def threshold_inactive(problem: DirectionProblem, U: Array, C: Array) -> PrimalPoint:
-    """Return the point with V_ij = 0 where C_ij is strictly inside its box, projected on V >= 0 where it has to be.
+    """Return the point with V_ij = 0 where |C_ij| is strictly below its bound, projected on V >= 0 if necessary.
 
-    At an optimum V_ij is 0 there; before, what is left of it costs c_i c_j |V_ij|, much more than it gains.
+    At an optimum V_ij is 0 there; before convergence, its penalty c_i c_j |V_ij| is much larger than its gain.
     """
     V = times(U, U.T)
     V = problem.pair_penalty.zero_inactive(V, C)

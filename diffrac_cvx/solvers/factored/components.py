@@ -1,4 +1,4 @@
-"""Solve a sparse problem by components: V diagonal first, then blocks where the certificate asks for them."""
+"""Block-decomposition solver for sparse problems: V starts diagonal, and blocks merge if the certificate fails."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -34,17 +34,17 @@ from diffrac_cvx.solvers.stopping import Iterate, WarmStart
 
 @dataclass
 class State:
-    """Where the solver is: the partition's blocks, the point, its multipliers, and what is known of the pairs."""
+    """State of the block solver: blocks of the partition, point, multipliers, and results of the last screening."""
 
     blocks: Blocks
     point: BlockPoint
     C: list[Array]
-    near_pairs: Pairs | None = None  # near their box or beyond it when all were looked at last, where these are few
-    last_screening_gap: float = np.inf  # the gap of the block diagonal problem then
+    near_pairs: Pairs | None = None  # near or beyond their bound in the last screening, if they are few
+    last_screening_gap: float = np.inf  # gap of the block diagonal problem at the last screening
 
 
 def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
-    """Whether a solution by components is tried: few coordinates without an l1 weight, no start that is one block."""
+    """Return whether the block strategy applies: few coordinates without an l1 weight, and no dense warm start."""
     free = int(np.sum(problem.c == 0.0))
     sparse_start = warm_start.U is None or is_sparse(warm_start.U)
     sparse_start &= problem.structure.is_elementwise
@@ -52,12 +52,12 @@ def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) ->
 
 
 def block_iterates(problem: DirectionProblem, tol: float, max_iter: int, warm_start: WarmStart) -> Iterator[Iterate]:
-    """Yield points with their certificates, until half of the coordinates should be in one component, or a stall."""
+    """Yield certified iterates until one component would contain half of the coordinates, or progress stalls."""
     split = block_problem(problem)
     state = diagonal_start(split) if warm_start.U is None else block_start(split, warm_start)
     done, steps = 0, COMPONENTS.steps if len(split.c) > COMPONENTS.cheap_size else COMPONENTS.first_steps
     steps = 0 if is_sparse(warm_start.U) else steps
-    best, since = np.inf, 0  # the least gap of the block diagonal problem, and the rounds since then
+    best, since = np.inf, 0  # smallest gap of the block diagonal problem, and rounds since then
     while done < max_iter:
         if steps:
             done += take_lbfgs_steps(state, min(steps, max_iter - done), tol / 2)
@@ -68,7 +68,7 @@ def block_iterates(problem: DirectionProblem, tol: float, max_iter: int, warm_st
             if len(split.c) > COMPONENTS.slow_size:
                 yield make_iterate(
                     split, state, done, certificate, check
-                )  # the value is known before the pairs are looked at
+                )  # report the value before the slow screening of pairs
             check = check_pairs(state, certificate, tol)
         yield make_iterate(split, state, done, certificate, check)
         if check.joins is not None:
@@ -81,14 +81,14 @@ def block_iterates(problem: DirectionProblem, tol: float, max_iter: int, warm_st
 
 
 def lagrangian_of(blocks: Blocks, point: BlockPoint, C: list[Array]) -> Lagrangian:
-    """Return the Lagrangian of V block diagonal, of the shapes of a point."""
+    """Return the augmented Lagrangian of a block diagonal V with the shapes of a point."""
     pairs = zip(blocks.partition.blocks, C, strict=True)
     multipliers = [Multiplier(blocks.problem.pair_penalty_of(block), C0, capped=False) for block, C0 in pairs]
     return Lagrangian(BlockParametrization(blocks, point), multipliers)
 
 
 def take_lbfgs_steps(state: State, steps: int, tol: float) -> int:
-    """Take at most so many L-BFGS steps, fewer where the gap is small enough, and return how many."""
+    """Take at most this many L-BFGS steps, fewer if the gap reaches tol, and return their number."""
     parametrization, lagrangian = (
         BlockParametrization(state.blocks, state.point),
         lagrangian_of(state.blocks, state.point, state.C),
@@ -112,7 +112,7 @@ def reduce_rank(point: BlockPoint) -> BlockPoint:
 
 
 def diagonal_start(problem: BlockProblem) -> State:
-    """Return V diagonal, all coordinates with the same weight."""
+    """Return the state with V diagonal and equal weights on all coordinates."""
     m, f = problem.X.shape[1], problem.F.shape[1]
     point = BlockPoint(
         np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), np.eye(f) * COMPONENTS.free_factor_scale, []
@@ -121,7 +121,7 @@ def diagonal_start(problem: BlockProblem) -> State:
 
 
 def block_start(problem: BlockProblem, warm_start: WarmStart) -> State:
-    """Return the state of a sparse factor and its multipliers."""
+    """Return the state of a sparse warm start, its factor and multipliers."""
     U = as_sparse(cast(Sparse, warm_start.U))
     partition = problem.partition_of(U)
     C = problem.restrict_multiplier(partition, None if warm_start.C is None else as_sparse(warm_start.C))
@@ -129,9 +129,9 @@ def block_start(problem: BlockProblem, warm_start: WarmStart) -> State:
 
 
 def block_point(problem: BlockProblem, partition: Partition, U: Sparse) -> BlockPoint:
-    """Return the V of a factor, which is 0 between the groups.
+    """Return the block diagonal V of a sparse factor.
 
-    A single coordinate has one intercept: what is left of its free part is not needed at an optimum.
+    A single coordinate has one intercept; the rest of its free part is not needed at an optimum.
     """
     rows = scipy.sparse.csr_array(U)
     penalized, free = rows[problem.penalized], np.linalg.lstsq(problem.basis, dense(rows[problem.free]))[0]
@@ -147,7 +147,7 @@ def block_point(problem: BlockProblem, partition: Partition, U: Sparse) -> Block
 
 
 def perturb_state(state: State) -> State:
-    """Return a warm start with some weight on every coordinate, and blocks of full rank, so that each can come back."""
+    """Return a warm start with positive weights and full-rank blocks, so that every coordinate can enter again."""
     weights, intercepts, free_factor, factors = state.point
     blocks = state.blocks.partition.blocks
     factors = [perturb_to_full_rank(U, len(block)) for U, block in zip(factors, blocks, strict=True)]
@@ -159,13 +159,13 @@ def perturb_state(state: State) -> State:
 
 
 def raise_small_weights(weights: Array, fraction: float) -> Array:
-    """Return weights of single coordinates, none below a share of the largest, so that each can come back."""
+    """Return weights of single coordinates, raised to at least a fraction of the largest."""
     least = fraction * np.abs(weights).max(initial=0.0)
     return np.where(np.abs(weights) < least, least, weights)
 
 
 def perturb_to_full_rank(U: Array, s: int) -> Array:
-    """Return a factor, whose first s rows are a block's, with a small part of full rank on them."""
+    """Return a factor with a small full-rank perturbation of its first s rows, those of a block."""
     if s == 0:
         return np.zeros((0, 0))
     small = 1e-2 * np.sqrt(np.sum(U**2) / s)
@@ -176,14 +176,14 @@ def perturb_to_full_rank(U: Array, s: int) -> Array:
 
 
 class PairCheck(NamedTuple):
-    """What the pairs in different groups gave: a bound with what it proves, or pairs to be joined."""
+    """Result of screening the pairs between blocks: a certificate attempt, or pairs to be merged."""
 
     bound: CertificateAttempt | None
     joins: Pairs | None
 
 
 def check_pairs(state: State, certificate: BlockCertificate, tol: float) -> PairCheck:
-    """Look at all pairs where that is cheap or the gap has become small; else at those near their box the last time."""
+    """Screen all pairs if that is cheap or the gap is much smaller; otherwise only those near their bound last time."""
     m = len(state.blocks.problem.c)
     close = certificate.gap <= max(tol, state.last_screening_gap / 4) or m <= COMPONENTS.cheap_size
     if state.near_pairs is not None and m > COMPONENTS.cheap_size:
@@ -203,7 +203,7 @@ def check_pairs(state: State, certificate: BlockCertificate, tol: float) -> Pair
 
 
 def check_near_pairs(state: State, certificate: BlockCertificate) -> CertificateAttempt:
-    """Return where the pairs that were near their box last violate the certificate now."""
+    """Return a certificate attempt based only on the pairs near their bound in the last screening."""
     schur = eliminate(state.blocks.problem, certificate.ratios.u, certificate.min_t)
     if schur is None or state.near_pairs is None:
         return CertificateAttempt(None)
@@ -211,7 +211,7 @@ def check_near_pairs(state: State, certificate: BlockCertificate) -> Certificate
 
 
 def most_violated_pairs(found: CertificateAttempt) -> Pairs:
-    """Return the pairs furthest beyond their box, in the components where the certificate fails."""
+    """Return the pairs that exceed their bound most, in the components in which the certificate fails."""
     pairs = found.pairs.violated()
     chosen = np.flatnonzero(np.isin(pairs.j, found.violated_coordinates))
     order = np.argsort(-np.abs(pairs.excess[chosen]), kind="stable")
@@ -219,7 +219,7 @@ def most_violated_pairs(found: CertificateAttempt) -> Pairs:
 
 
 def has_giant_component(state: State, check: PairCheck) -> bool:
-    """Whether most coordinates are in one component, or will be: then blocks are no gain."""
+    """Return whether most coordinates are in one (giant) component, or will be: blocks are then not faster."""
     partition = state.blocks.partition
     if check.joins is not None:
         partition = partition.join(check.joins.j, check.joins.k)
@@ -232,7 +232,7 @@ def has_giant_component(state: State, check: PairCheck) -> bool:
 
 
 def merge_blocks(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
-    """Return the state with the groups of these pairs joined: V as it is, its factors at full rank."""
+    """Return the state with the blocks of these pairs merged: V nearly unchanged, its factors at full rank."""
     problem, old = state.blocks.problem, state.blocks.partition
     partition = old.join(pairs.j, pairs.k)
     blocks = Blocks(problem, partition)
@@ -251,7 +251,7 @@ def merge_blocks(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
 
 
 def pairs_between_blocks(pairs: Pairs, partition: Partition) -> Pairs:
-    """Return the pairs that are still in different groups."""
+    """Return the pairs that are still in different blocks."""
     return pairs.take(np.flatnonzero(partition.labels[pairs.j] != partition.labels[pairs.k]))
 
 
@@ -278,7 +278,7 @@ def make_iterate(
 
 
 def expand_labels(problem: BlockProblem, labels: Labels) -> Labels:
-    """Return labels of the penalised coordinates as labels of all, -1 for the others."""
+    """Return component labels of the penalised coordinates as labels of all coordinates, -1 for the others."""
     full = np.full(len(problem.problem.c), -1)
     full[problem.penalized] = labels
     return full

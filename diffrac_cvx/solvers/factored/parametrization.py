@@ -1,4 +1,4 @@
-"""What V is in the unknown of the steps: one factor, a scaled one, or the factors of blocks; and (15) at a fixed C."""
+"""Parametrisations of V: one factor, a preconditioned factor, or factors of blocks; and (15) at a fixed C."""
 
 from typing import NamedTuple
 
@@ -22,11 +22,11 @@ from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 
 
 class FactorParametrization:
-    """V = UU' on all coordinates; the unknown is U, and V has entries of the size of the products of the units."""
+    """Parametrisation V = UU' on all coordinates; the entries of V are of the size of the products of ``units``."""
 
     def __init__(self, problem: DirectionProblem) -> None:
         self.problem, self.units, self.B = problem, np.ones(len(problem.c)), problem.A + np.diag(problem.c**2)
-        # Correlated columns: steps in the metric B + 1, in which the curvature along them varies less.
+        # With correlated columns, the curvature varies less in the metric B + 1.
         self.left: Metric | None = None
         if np.sum(self.B**2) > ONE_BLOCK.correlation_threshold * np.trace(self.B):
             self.left = inverse_of_B_and_one(problem, self.B)
@@ -41,7 +41,7 @@ class FactorParametrization:
         return [self.factor(params)]
 
     def value_and_gradient(self, params: Array, products: list[Array]) -> tuple[float, Array]:
-        """Return the value and the gradient in U."""
+        """Return the value and the gradient in U, from the product C U."""
         n = len(self.problem.X)
         total, gradient = self.problem.X.sqrt_sum_and_gradient(params)
         KU = self.times_B(params)
@@ -50,7 +50,7 @@ class FactorParametrization:
         return float(1 - 2 * (total / n) + inner(params, KU)), 2 * KU - (2 / n) * gradient
 
     def times_B(self, U: Array) -> Array:
-        """Return B U; by X where there are few rows."""
+        """Return B U, computed from X if there are few rows."""
         problem, rows = self.problem, self.problem.Y
         if not has_few_rows(problem):
             return times(self.B, U)
@@ -61,7 +61,7 @@ class FactorParametrization:
         return 2 * products[0]
 
     def metric(self, params: Array) -> Metric:
-        """Return the map Z -> (B + 1)^-1 Z (U'U + shrinkage)^-1, the first guess of the inverse of the Hessian."""
+        """Return the initial inverse Hessian, the map Z -> (B + 1)^-1 Z (U'U + shrinkage)^-1."""
         G = times(params.T, params)
         shrinkage = ONE_BLOCK.shrinkage if self.problem.has_l1 else ONE_BLOCK.shrinkage_without_l1
         left, right = self.left, shrunk_inverse(G, approximate_top_eigenvalue(G), shrinkage)
@@ -69,11 +69,11 @@ class FactorParametrization:
 
 
 class PreconditionedParametrization(FactorParametrization):
-    """The same in the unknown T^-1 U, where the data ask for a V of other size than the columns' variances do.
+    """Preconditioned parametrisation with unknown T^-1 U, for a V of other size than the column variances suggest.
 
-    A few outlying rows have nearly all of the variance.  Where V can avoid them, it is as large as the other rows ask
-    for, and nearly orthogonal to the outlying ones.  T'(B + Diag(units)^-2) T = I: in the unknown the cost is a sum of
-    squares in which nothing large cancels, and its curvature is about one in all directions.
+    This occurs if a few outlying rows have nearly all of the variance: V is then nearly orthogonal to them, and of the
+    size that suits the other rows.  With T'(B + Diag(units)^-2) T = I, the objective is a sum of squares without
+    cancellation of large terms, and its curvature is about one in all directions.
     """
 
     def __init__(self, problem: DirectionProblem, units: Array) -> None:
@@ -91,7 +91,7 @@ class PreconditionedParametrization(FactorParametrization):
         return np.asarray(self.inverse_T @ U)
 
     def value_and_gradient(self, params: Array, products: list[Array]) -> tuple[float, Array]:
-        """Return the value at U = TY, and its gradient in Y."""
+        """Return the value at U = TY and the gradient in Y."""
         n, RY = len(self.Z), self.root @ params
         total, gradient = self.Z.sqrt_sum_and_gradient(params)
         value = 1 - 2 * total / n + inner(RY, RY) + inner(self.factor(params), products[0])
@@ -103,19 +103,19 @@ class PreconditionedParametrization(FactorParametrization):
 
 
 class BlockPoint(NamedTuple):
-    """A block diagonal V."""
+    """Block diagonal V."""
 
-    weights: Array  # (m1,), of the single coordinates, a column of the factor each
-    intercepts: Array  # (m1, f), the same on the unpenalised coordinates
-    free_factor: Array  # (f, f), factor of what V has on the unpenalised coordinates alone
-    factors: list[Array]  # (s + f, r) each, those of the blocks
+    weights: Array  # (m1,), of the single coordinates; each is one column of the factor
+    intercepts: Array  # (m1, f), entries of these columns on the unpenalised coordinates
+    free_factor: Array  # (f, f), factor of the part of V on the unpenalised coordinates only
+    factors: list[Array]  # (s + f, r) each, of the blocks
 
     @property
     def parts(self) -> list[Array]:
         return [self.weights, self.intercepts, self.free_factor, *self.factors]
 
     def times(self, multiple: float) -> "BlockPoint":
-        """Return the point with V times the square of a multiple."""
+        """Return the point with V scaled by the square of a multiple."""
         return from_parts([part * multiple for part in self.parts])
 
     def flat(self) -> Array:
@@ -135,7 +135,7 @@ def from_parts(parts: list[Array]) -> BlockPoint:
 
 
 class BlockParametrization:
-    """V block diagonal; the unknown has all entries of a `Point`, and single coordinates have no multiplier."""
+    """Parametrisation of a block diagonal V by all entries of a `BlockPoint`; single coordinates have no multiplier."""
 
     def __init__(self, blocks: Blocks, shape: BlockPoint) -> None:
         self.blocks, self.problem, self.shape = blocks, blocks.problem, shape
@@ -183,7 +183,7 @@ class BlockParametrization:
         return value, np.concatenate(pieces)
 
     def single_part(self, point: BlockPoint, u: Array) -> tuple[float, list[Array]]:
-        """Return the part of tr VB outside the blocks, and the slopes in weights, intercepts and rest, each flat."""
+        """Return the part of tr VB outside the blocks, and the flat gradients in weights, intercepts, free factor."""
         weights, intercepts, free_factor, _ = point
         F = self.problem.F
         slope = 2 * weights * (self.diagonal - self.problem.weighted_squares(u)[self.singles])
@@ -209,7 +209,7 @@ class BlockParametrization:
         return gradient.flat()
 
     def metric(self, params: Array) -> Metric:
-        """Return the map Z -> Z (U'U + shrinkage)^-1 on the penalised coordinates, block by block, as for one block."""
+        """Return the map Z -> Z (U'U + shrinkage)^-1 on the penalised coordinates of each block, as for one block."""
         point = self.shape.like(params)
         grams = [times(U.T, U) for U in point.factors]
         top = max(float(np.max(point.weights**2, initial=1e-300)), *(approximate_top_eigenvalue(G) for G in grams), 0.0)
@@ -235,7 +235,7 @@ class BlockParametrization:
         return total
 
     def best_scale(self, point: BlockPoint) -> tuple[BlockPoint, float, Array]:
-        """Return the best multiple of a point, its objective in (15), and q."""
+        """Return the optimal multiple of a point, its objective in (15), and q."""
         q = self.quadratic_forms(point, self.products(point))
         mean_sqrt, cost = float(np.mean(np.sqrt(q))), self.cost(point)
         if mean_sqrt == 0.0 or cost == 0.0:
@@ -243,15 +243,15 @@ class BlockParametrization:
         return point.times(mean_sqrt / cost), max(1.0 - mean_sqrt**2 / cost, 0.0), q * (mean_sqrt / cost) ** 2
 
     def certificate(self, point: BlockPoint, C: list[Array]) -> tuple[BlockPoint, BlockCertificate]:
-        """Return a point at its best scale, and the ratios that bound the block diagonal problem from below."""
+        """Return an optimally scaled point and the certificate of the block diagonal problem."""
         point, value, q = self.best_scale(point)
         return point, BlockCertificate(self.blocks.ratios(q, C), q, value)
 
 
 def choose_parametrization(problem: DirectionProblem) -> FactorParametrization:
-    """Return the unknown that suits the data.
+    """Return the plain or the preconditioned parametrisation, depending on the expected size of V.
 
-    The size of V is judged by that of the directions of least squares for labels at random, B^-1 X'X B^-1 / n.
+    That is estimated by the least-squares directions of random labels, B^-1 X'X B^-1 / n.
     """
     if not problem.has_l1 or problem.X.is_streamed:
         return FactorParametrization(problem)
@@ -273,14 +273,14 @@ def sizes_of_directions(problem: DirectionProblem) -> Array:
 def shrunk_inverse(G: Array, top: float, shrinkage: float) -> Array:
     """Return (G / top + shrinkage)^-1.
 
-    Along a direction with a small part in UU', the value depends on that part's square: scaled so, it changes as fast
-    as along the others (Tong, Ma, Chi, JMLR 2021).
+    The value depends on the square of a small component of U; with this scaling it changes equally fast in all
+    directions (Tong, Ma, Chi, JMLR 2021).
     """
     return inverse_of_positive(G / top + shrinkage * np.eye(len(G)))
 
 
 def approximate_top_eigenvalue(G: Array) -> float:
-    """Return nearly the largest eigenvalue of G = U'U, by power steps; it is at least the largest diagonal entry."""
+    """Return the approximate largest eigenvalue of G = U'U by power steps, at least the largest diagonal entry."""
     z = G[:, np.argmax(np.diag(G))]
     for _ in range(8):
         z = G @ (z / max(float(np.linalg.norm(z)), 1e-300))
@@ -288,13 +288,13 @@ def approximate_top_eigenvalue(G: Array) -> float:
 
 
 def has_few_rows(problem: DirectionProblem) -> bool:
-    """Whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X cost less than those with A."""
+    """Return whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X are cheaper than with A."""
     from_rows = problem.Y.in_memory and problem.root is None and problem.basis is None
     return from_rows and 4 * len(problem.Y) <= len(problem.c)
 
 
 def inverse_of_B_and_one(problem: DirectionProblem, B: Array) -> Metric:
-    """Return the map Z -> (B + 1)^-1 Z, B = X'X/n + Diag(a)^2 + Diag(c)^2; by X where there are few rows (Woodbury)."""
+    """Return the map Z -> (B + 1)^-1 Z, B = X'X/n + Diag(a)^2 + Diag(c)^2; by Woodbury's identity if rows are few."""
     if not has_few_rows(problem):
         inverse = inverse_of_positive(B + np.eye(len(B)))
         return lambda Z: times(inverse, Z)

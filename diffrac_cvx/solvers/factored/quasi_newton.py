@@ -1,4 +1,4 @@
-"""Limited-memory quasi-Newton steps (L-BFGS) on matrices, whose memory survives a change of the function minimised."""
+"""L-BFGS steps on matrices, with a memory that is kept when the objective function changes."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,14 +9,14 @@ import numpy as np
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 
-VALUE_NOISE = 1e-13  # of a function value, relative to 1 + |value|: below it, slopes decide
-MIN_DECREASE = 1e-23  # decrease that a step promises, relative to 1 + |value|, below which gradients are rounding
+VALUE_NOISE = 1e-13  # relative to 1 + |value|; within it, slopes instead of values decide on a step
+MIN_DECREASE = 1e-23  # predicted decrease, relative to 1 + |value|, below which the gradient is rounding error
 
 Metric = Callable[[Array], Array]
 
 
 class Point(NamedTuple):
-    """A point, the value there and the gradient there."""
+    """Point with the value and the gradient there."""
 
     U: Array
     value: float
@@ -24,19 +24,19 @@ class Point(NamedTuple):
 
 
 class Memory:
-    """Hold the last steps and the changes of the gradient along them, as matrices of the shape of the unknown."""
+    """L-BFGS memory: the last steps and gradient changes, as matrices of the shape of the unknown."""
 
     def __init__(self) -> None:
         self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=ONE_BLOCK.pairs)
 
     def add(self, step: Array, change: Array) -> None:
-        """Keep a pair where the curvature along it is positive."""
+        """Store a pair if the curvature along it is positive."""
         curvature = inner(step, change)
         if curvature > 1e-10 * np.sqrt(inner(step, step) * inner(change, change)):
             self.pairs.append((step, change, curvature))
 
     def direction(self, gradient: Array, metric: Metric) -> Array:
-        """Return minus the inverse Hessian of the pairs, begun from a multiple of the metric, times the gradient."""
+        """Return the quasi-Newton direction, with a multiple of the metric as initial inverse Hessian."""
         G = gradient.copy()
         weights = []
         for step, change, curvature in reversed(self.pairs):
@@ -51,7 +51,7 @@ class Memory:
         return -G
 
     def rotate(self, Q: Array) -> None:
-        """Follow a change of the unknown from U to UQ."""
+        """Transform the memory for a change of the unknown from U to UQ."""
         turned = [(step @ Q, change @ Q) for step, change, _ in self.pairs]
         self.pairs.clear()
         for step, change in turned:
@@ -64,10 +64,10 @@ def inner(X: Array, Y: Array) -> float:
 
 
 def take_step(function: Callable[[Array], Point], at: Point, memory: Memory, metric: Metric) -> Point | None:
-    """Return the next point, by a backtracking search along the quasi-Newton direction; None if there is none.
+    """Return the next point by backtracking along the quasi-Newton direction; None if no step is accepted.
 
-    A step is taken if the value decreases in proportion to it (Armijo) or, where rounding hides the decrease, if the
-    slopes say so (Hager and Zhang, SIAM J. Optim. 16, 2005).
+    A step is accepted by the Armijo condition or, if rounding hides the decrease, by the approximate Wolfe condition on
+    slopes (Hager and Zhang, SIAM J. Optim. 16, 2005).
     """
     D = memory.direction(at.gradient, metric)
     slope = inner(D, at.gradient)
@@ -85,7 +85,7 @@ def take_step(function: Callable[[Array], Point], at: Point, memory: Memory, met
         if change <= 1e-4 * length * slope or hidden:
             memory.add(new.U - at.U, new.gradient - at.gradient)
             return new
-        # The minimum of the parabola through what is known, kept away from both ends.
+        # Minimum of the interpolating parabola, kept away from both ends.
         parabola = -length * slope / (2.0 * (change - length * slope))
         length *= min(max(parabola, 0.1), 0.5) if np.isfinite(parabola) else 0.1
     return None

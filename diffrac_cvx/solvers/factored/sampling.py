@@ -1,13 +1,13 @@
-r"""Many rows: (15) solved on few rows, its gradient corrected by one pass over all rows, again and again.
+r"""Sampling solver for many rows: (15) on a sample, with the gradient corrected in passes over all rows.
 
-Let V0 be the current point, u = 1/sqrt(q(V0)), and M_m(u), M_n(u) the moments X'Diag(u)X over a fixed sample of m rows,
-divided by m, and over all n rows, divided by n.  The surrogate
+Let V0 be the current point, u = 1/sqrt(q(V0)), and M_m(u), M_n(u) the weighted Gram matrices X'Diag(u)X of a fixed
+sample of m rows, divided by m, and of all n rows, divided by n.  The surrogate
 
     min over V >= 0 of  1 - 2 g_m(V) + tr V (A + M_m(u) - M_n(u)) + sum_ij c_i c_j |V_ij|
 
-has at V0 the gradient of (15) itself, so the optimum of (15) is its fixed point; it is a problem of the same form,
-with another A.  One pass over all rows at its solution gives the value, the proved bracket and the next surrogate.  The
-error shrinks by a factor of order sqrt(D^2/m) a pass; where it does not, the sample is enlarged.
+has the gradient of (15) at V0, so the optimum of (15) is a fixed point; it has the same form as (15), with another A.
+One pass over all rows at its solution gives the value, the certified bounds and the next surrogate.  The error shrinks
+by a factor of order sqrt(D^2/m) per pass; otherwise the sample is enlarged.
 
 Source: multigrid optimisation (Nash, A multigrid approach to discretized optimization problems, 2000) and DANE (Shamir,
 Srebro, Zhang, Communication-efficient distributed optimization using an approximate Newton-type method, 2014).
@@ -39,12 +39,12 @@ from diffrac_cvx.solvers.stopping import Iterate
 
 
 def many_rows(n: int, d: int) -> bool:
-    """Whether a sample is so much smaller than the data that the surrogates pay."""
+    """Return whether there are enough rows for the sampling solver to be faster."""
     return n >= SAMPLES.min_rows and SAMPLES.growth * SAMPLES.rows_per_square * d**2 <= SAMPLES.max_fraction * n
 
 
 def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
-    """Yield the numbers of rows of the samples, in proportion to the entries of V; none is a large part of all rows."""
+    """Yield increasing sample sizes, proportional to the number of entries of V; at most half of all rows."""
     m = SAMPLES.rows_per_square * D**2
     if has_l1:
         m = min(m, max(SAMPLES.rows_per_square_l1 * D**2, int(SAMPLES.cheap_fraction * n)))
@@ -57,7 +57,7 @@ def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
 def surrogate(
     problem: DirectionProblem, sample: ColumnPoints, last: StreamedCertificate | None
 ) -> DirectionProblem | None:
-    """Return the problem on a sample, with an A that gives it the gradient of all rows at the last pass; or None."""
+    """Return the surrogate with the gradient of all rows at the last pass; None if it is nearly singular."""
     if last is None:
         A = problem.A + sample.second_moment() - problem.X.second_moment()
     else:
@@ -74,7 +74,7 @@ def surrogate(
 
 
 def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) -> float:
-    """Return the gap of a surrogate at a point at its best scale, where g = T = 1 - value; nothing is proved."""
+    """Return the uncertified gap of a surrogate at an optimally scaled point, where g = T = 1 - value."""
     u, W = 1.0 / np.sqrt(np.maximum(point.q, Q_FLOORS[0] * max(point.q.mean(), 1e-300))), small.W
     if W.size == 0:
         return 0.0
@@ -84,7 +84,7 @@ def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) 
 
 
 class SurrogateSolution(NamedTuple):
-    """A factor and a multiplier of a surrogate, the L-BFGS steps taken, and whether the gap wanted is reached."""
+    """Factor and multiplier of a surrogate, L-BFGS steps taken, and whether the target gap is reached."""
 
     U: Array
     C: Array | None
@@ -93,7 +93,7 @@ class SurrogateSolution(NamedTuple):
 
 
 def solve_surrogate(small: DirectionProblem, U: Array, C: Array | None, target: float) -> SurrogateSolution:
-    """Solve a surrogate to about a gap."""
+    """Solve a surrogate to a gap of about target."""
     lagrangian, memory = one_block(FactorParametrization(small), C), Memory()
     at, done, reached = lagrangian.point(U), 0, False
     for _ in range(SAMPLES.rounds):
@@ -111,7 +111,7 @@ def solve_surrogate(small: DirectionProblem, U: Array, C: Array | None, target: 
 
 
 def grow_factor(problem: DirectionProblem, last: StreamedCertificate) -> Array:
-    """Return the factor without columns of no energy, with small ones where the certificate is violated."""
+    """Return the factor without negligible columns, plus small columns along violated directions."""
     U = principal_columns(dense(last.point.U), rtol=1e-10)
     free = len(U) - U.shape[1]
     if free == 0:
@@ -123,7 +123,7 @@ def grow_factor(problem: DirectionProblem, last: StreamedCertificate) -> Array:
 
 
 def draw_sample(problem: DirectionProblem, m: int) -> ColumnPoints:
-    """Return m rows; a larger sample contains the smaller ones, unless there are very many rows."""
+    """Return m random rows; larger samples contain the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
     chosen = (
         rng.permutation(n)[:m] if n <= SAMPLES.max_permuted_rows else rng.choice(n, m, replace=False, shuffle=False)
@@ -139,11 +139,11 @@ def sampling_iterates(
     C: Array | None = None,
     until_converged: bool = False,
 ) -> Iterator[Iterate]:
-    """Yield a point, its multiplier and its proved bracket after every pass over all rows.
+    """Yield an iterate with its multiplier and certified bounds after every pass over all rows.
 
-    With an l1 part they end where larger samples do not help, or would be nearly all rows, unless V is not to be
-    looked for otherwise: then, ``until_converged``, steps on all rows follow, a pass each.  No surrogate is solved more
-    accurately than the tolerance asks for.
+    With an l1 penalty, end when larger samples do not help or exceed half of the rows; without one, or if
+    ``until_converged``, continue with steps on all rows, one pass each.  Surrogates are solved only as accurately as
+    the tolerance requires.
     """
     n, D = problem.X.shape
     done, best = 0, None
@@ -181,7 +181,7 @@ def iterate_from_pass(found: StreamedCertificate, n_iter: int) -> Iterate:
 
 
 def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
-    """Whether UU' is zero between components of the penalised coordinates, none of which has half of them."""
+    """Return whether UU' splits the penalised coordinates into components, none with half of them or more."""
     penalized = problem.c > 0.0
     U = dense(U)[penalized]
     _, labels = connected_components(scipy.sparse.csr_array(U @ U.T))
@@ -189,7 +189,7 @@ def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
 
 
 def surrogate_tol(last: StreamedCertificate | None, tol: float) -> float:
-    """Return the gap to which a surrogate is solved: no smaller than the next pass can show."""
+    """Return the gap to which a surrogate is solved, no smaller than the next pass can resolve."""
     return SAMPLES.first_target if last is None else max(SAMPLES.surrogate_gap_ratio * last.bounds.gap, tol / 4)
 
 

@@ -1,4 +1,4 @@
-"""The low-rank solver: ways of solving that take turns, and stop at a proved gap."""
+"""Low-rank solver: selects and runs solution strategies until the certified gap reaches the tolerance."""
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampl
 from diffrac_cvx.solvers.factored.tuning import WORKING_SET
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, WarmStart, solve_by_iterates
 
-LOW_RANK_MATRICES = 16  # of the size of V, that the solver holds where V is one block
+LOW_RANK_MATRICES = 16  # matrices of the size of V held at once if V is one block
 
 
 def low_rank(
@@ -40,79 +40,75 @@ def low_rank(
     rtol: float = 0.0,
     constraints: Constraints | None = None,
 ) -> Result:
-    r"""Solve problem (15) to a proved gap: by components where V has some, else as one block, V = UU'.
+    r"""Solve problem (15) in a low-rank factor of V, to a certified gap.
 
     .. math::
         \min_{V \succeq 0}\ 1 - \tfrac2n \sum_i \sqrt{x_i^\top V x_i} + \tfrac1n \mathrm{tr}\, X^\top X V + \Gamma(V)
 
-    Where c > 0 and there are many features, a few are solved for first, and others join that the certificate finds to
-    be violated, as long as that is better than any diagonal V can be; the bracket is on all features, and no matrix of
-    their number squared is made.  Else V is diagonal at first, O(nd) a step.  The certificate looks at all pairs of
-    features, O(n d^2), in single precision where d is large, a few times in all, and those that have to act together
-    are joined in blocks.  Memory is O(nd): d may be in the thousands, and V is given by a sparse factor, ``result.G``,
-    for ``result.V`` is d x d.  Where most features are in one component, and without l1 part, V is one block, U of
-    d x r started at full rank and reduced as it converges, O(ndr) a step and O(d^3) for each certificate, memory
-    O(nd + d^2).
+    The solver selects its strategy from the data and the penalty:
 
-    Many rows (40 000 or more, and at least 40 d^2) are neither copied nor visited at every step: the problem is solved
-    on a sample whose gradient one pass over all rows corrects, by as many threads as the linear algebra has, and the
-    same pass proves the bracket.  X must not change before ``result.F`` is read, which is made then: each pass sees
-    whether it did.  Where the points have unequal weights, all rows are visited however many they are.
+    - Working set: with c > 0 and many features, it solves the problem on a few features and adds those that violate
+      the certificate, unless a diagonal V may be better.  The bounds hold for all features; no d x d matrix is formed.
+    - Blocks: otherwise with c > 0, V starts diagonal, at O(nd) per step.  The certificate screens all pairs of
+      features a few times, at O(n d^2), and merges features into blocks where it is violated.  Memory is O(nd), so d
+      may be in the thousands; use the sparse factor ``result.G``, because ``result.V`` is d x d.
+    - One block: without an l1 penalty, or if most features are in one component, V = UU' with U of shape (d, r), where
+      r decreases from d during convergence.  A step is O(ndr), a certificate O(d^3), and memory O(nd + d^2).
+    - Sampling: with at least max(40 000, 40 d^2) rows of equal weight, it solves the problem on a sample, whose
+      gradient it corrects in one multithreaded pass over all rows that also certifies the bounds.  X is not copied and
+      must not change before ``result.F`` is read, which is computed then; each pass detects changes.
 
-    The bracket is that of `certify_v`, so that the non-convexity of the factored problem cannot produce a wrong answer,
-    only a gap that does not close.  It is valid at every status.
+    The bounds are those of `certify_v`, valid at every status.  Although the factored problem is not convex, the worst
+    outcome is a gap that does not close.
 
-    Source: Eq. (12), (14), (15), (20); the method is not the paper's, see the pages on solvers and on components.
+    Source: Eq. (12), (14), (15), (20); the method is not in the paper, see the pages on solvers and on components.
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
     nu : float
-        Weight of the imbalance, in [0, 1].
+        Weight of the imbalance penalty, in [0, 1]; default 1.
     penalty : Penalty
-        Weights a and c.
+        Ridge weights a and l1 weights c; no penalty by default.
     lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+        Weights of the squared l1 norm and of the ridge, short for ``penalty=Penalty(lam=lam, ridge=ridge)``.
     tol : float
-        Proved gap ``upper - lower`` at which to stop; values lie in [0, 1].
+        Certified gap ``upper - lower`` at which to stop; default 1e-5.  Objective values lie in [0, 1].
     max_iter : int
-        L-BFGS steps in all.
+        Maximum total number of L-BFGS steps; default 20 000.
     time_limit : float, optional
-        Seconds.  Kept within about a second, whatever the size.
+        Time limit in seconds, kept to within about a second for any problem size.
     callback : callable, optional
-        Called with each `Progress`, and about five times a second where single products are long; a true return value
-        stops the solver.
+        Called with each `Progress`, about five times a second during long products; return True to stop the solver.
     start : Result or (d, d) array, optional
-        A matrix of directions to start from, such as the solution for a nearby penalty.  Of a result with components
-        these are taken too; a matrix is started from as one block.  What is returned is never worse.
+        Matrix of directions for a warm start, such as the solution for a similar penalty.  The components of a result
+        are reused; a matrix is treated as one block.  The solution returned is never worse.
     working_set : bool
-        Whether a sparse problem may be solved by components, or on a few coordinates first.  Where the optimum is not
-        unique both favour sparse solutions of low rank; without them the solution is of generic rank, as an interior
-        point is.
+        Whether the working-set and block strategies are allowed; default True.  If the optimum is not unique, both
+        favour sparse solutions of low rank; without them the solution has generic rank, as with interior-point methods.
     sample_weight : (n,) array, optional
-        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
-        All means are weighted, that by which X is centred too.  A point of weight 0 has a row in ``result.F``.
+        Non-negative weights of the points, on any scale: weight 2 duplicates a point, weight 0 ignores it.  They also
+        apply to the means by which X is centred.  A point of weight 0 still has a row in ``result.F``.
     rtol : float
-        Proved gap, relative to the upper bound, at which to stop as well; in [0, 1].
+        Certified gap relative to the upper bound, in [0, 1], at which to stop even if tol is not met; default 0.
     constraints : Constraints, optional
-        What is known of some points of an array: which belong together or apart, and labels.  A group of linked points
-        is one row of the problem, so that constraints cost nothing; rows of ``result.F`` that are linked are equal, or
-        opposite.
+        Must-link and cannot-link constraints and known labels of some points; X must be an array.  Linked points form
+        one row of the problem, which makes it smaller; their rows of ``result.F`` are equal or opposite.
 
     Returns
     -------
     Result
-        With ``components``, where V was found by components.  Its status is ``Status.MEMORY`` where V as one block
-        would not fit in memory.
+        Solution with certified bounds, and with ``components`` if V was found by blocks.  Its status is
+        ``Status.OUT_OF_MEMORY`` if V as one block would not fit in memory.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.  A table that changed while it was read
-        is a DataError whose ``bracket`` is what was proved until then, of the data as they were read first.
+        If an input is invalid; the message names the value and the remedy.  If the data change while they are read, the
+        DataError has the bounds certified so far, for the data as first read, as ``bracket``.
     ResourceError
-        If a few copies of X, or without l1 part a factorisation of it, would not fit in memory: before they are made.
+        If a few copies of X, or its factorisation without an l1 penalty, would not fit in memory; raised beforehand.
     """
     penalty = resolve_penalty(penalty, lam, ridge)
     stopping = Stopping(tol, max_iter, time_limit, callback, rtol=rtol)
@@ -137,26 +133,26 @@ def low_rank(
 
 
 class SolverState(NamedTuple):
-    """What a way of solving starts from; the problem is in the form that the way before left it."""
+    """State passed from one solution strategy to the next; each may transform the problem."""
 
     problem: DirectionProblem
     warm_start: WarmStart
     stopping: Stopping
-    use_working_set: bool  # whether a few coordinates, or components, may be solved for first
-    done: int = 0  # iterations of the ways before
-    end: Iterate | None = None  # the last point of the way before
+    use_working_set: bool  # whether the working-set and block strategies are allowed
+    done: int = 0  # iterations of the previous strategies
+    end: Iterate | None = None  # last iterate of the previous strategy
 
     @property
     def steps(self) -> int:
-        """Iterations that are left."""
+        """Number of iterations left."""
         return self.stopping.max_iter - self.done
 
 
-Strategy = Generator[Iterate, None, SolverState | None]  # the turn after it; None where nothing is left to be tried
+Strategy = Generator[Iterate, None, SolverState | None]  # returns the next state, or None if the solver should end
 
 
 def run_strategies(state: SolverState) -> Iterator[Iterate]:
-    """Yield the points of the ways of solving that apply, one after the other."""
+    """Yield the iterates of the applicable strategies, one strategy after the other."""
     following: SolverState | None = state
     for strategy in (solve_by_sampling, solve_by_working_set, solve_by_blocks, solve_as_one_block):
         if following is not None:
@@ -164,7 +160,7 @@ def run_strategies(state: SolverState) -> Iterator[Iterate]:
 
 
 def track_iterations(state: SolverState, points: Iterable[Iterate]) -> Generator[Iterate, None, SolverState]:
-    """Yield points with the iterations before them, and return the turn after them."""
+    """Yield the iterates with cumulative iteration counts, and return the state after them."""
     after = state._replace(end=None)
     for point in points:
         after = after._replace(done=state.done + point.n_iter, end=point)
@@ -173,7 +169,7 @@ def track_iterations(state: SolverState, points: Iterable[Iterate]) -> Generator
 
 
 def solve_by_sampling(state: SolverState) -> Strategy:
-    """Solve on samples of rows that are read in passes; then, if they fit in memory, as any others."""
+    """Solve on samples of streamed rows; pass on the problem in memory if it has an l1 penalty and fits."""
     problem, stopping = state.problem, state.stopping
     if not problem.X.is_streamed:
         return state
@@ -190,7 +186,7 @@ def solve_by_sampling(state: SolverState) -> Strategy:
 
 
 def solve_by_working_set(state: SolverState, *, force: bool = False) -> Strategy:
-    """Solve from a few features outwards, unless a diagonal V may be better."""
+    """Solve on a growing working set of features, unless a diagonal V may be better."""
     if not may_use_working_set(state):
         return state
     points = working_set.working_set_iterates(state.problem, state.stopping, state.steps, state.warm_start, force=force)
@@ -201,7 +197,7 @@ def solve_by_working_set(state: SolverState, *, force: bool = False) -> Strategy
 
 
 def may_use_working_set(state: SolverState) -> bool:
-    """Whether a few features are tried."""
+    """Return whether the working-set strategy is allowed and applicable."""
     return (
         state.use_working_set
         and state.problem.has_l1
@@ -210,7 +206,7 @@ def may_use_working_set(state: SolverState) -> bool:
 
 
 def solve_by_blocks(state: SolverState) -> Strategy:
-    """Solve by components from a diagonal V; from a few features after all, where that proves nothing for long."""
+    """Solve by block decomposition from a diagonal V; switch to the working set if no bound is found for long."""
     problem, stopping = state.problem, state.stopping
     if not (state.use_working_set and problem.has_l1 and components.is_blockwise_applicable(problem, state.warm_start)):
         return state
@@ -223,7 +219,7 @@ def solve_by_blocks(state: SolverState) -> Strategy:
 
 
 def until_stalled(points: Iterator[Iterate]) -> Iterator[Iterate]:
-    """Yield points up to the first that proves nothing after many steps."""
+    """Yield iterates up to the first that is stalled."""
     for point in points:
         yield point
         if is_stalled(point):
@@ -231,12 +227,12 @@ def until_stalled(points: Iterator[Iterate]) -> Iterator[Iterate]:
 
 
 def is_stalled(point: Iterate) -> bool:
-    """Whether nothing is proved after many steps."""
+    """Return whether there is no positive lower bound after many steps."""
     return point.n_iter >= WORKING_SET.stall_steps and point.bounds is not None and point.bounds.lower <= 0.0
 
 
 def solve_as_one_block(state: SolverState) -> Strategy:
-    """Solve for V as one block: by passes, or on all coordinates; it goes on from where the components ended."""
+    """Solve for V as one block, in memory or streamed, from the solution of the block strategy if there is one."""
     problem, warm_start, stopping, end = state.problem, state.warm_start, state.stopping, state.end
     if (not state.use_working_set or not problem.has_l1) and problem.X.in_memory:
         yield from track_iterations(state, full_iterates(problem, warm_start, state))
@@ -257,20 +253,20 @@ def solve_as_one_block(state: SolverState) -> Strategy:
 
 
 def full_iterates(problem: DirectionProblem, warm_start: WarmStart, state: SolverState) -> Iterator[Iterate]:
-    """Yield points of the problem on all coordinates."""
+    """Yield iterates of the problem on all coordinates."""
     factor, C = warm_start.as_dense
     U = None if factor is None else with_full_rank(factor)
     return augmented_lagrangian.one_block_iterates(problem, state.steps, U, C)
 
 
 def multiplier_at(problem: DirectionProblem, q: Array) -> Array:
-    """Return M - A, clipped to the box, at energies q: the multiplier where V is 0 off its diagonal."""
+    """Return M - A at q, projected on the dual set: the multiplier if V is diagonal."""
     excess = problem.X.weighted_gram(problem.inverse_sqrt(q)) - problem.A
     return problem.pair_penalty.project_safe(excess)
 
 
 def with_full_rank(U: Array) -> Array:
-    """Return U with a small part of full rank, so that every coordinate can enter."""
+    """Return U with a small full-rank perturbation, so that every coordinate can enter."""
     small = 1e-2 * np.sqrt(np.sum(U**2)) / len(U)
     wide = np.column_stack([U, small * np.eye(len(U))])
     return wide if wide.shape[1] <= len(U) else psd_factor(times(wide, wide.T), rtol=1e-14)

@@ -1,8 +1,8 @@
-"""Solve a sparse problem from a few features outwards, where V is 0 on most: for many more columns than rows.
+"""Working-set solver for sparse problems, mainly with many more columns than rows.
 
-The problem on a few features is solved first.  Those join that the certificate finds to be violated: features that
-would enter alone, then, by a look at all pairs, features and directions in which S is negative.  Features that are dead
-leave again while the value falls.
+It solves the problem on a few features and then adds those that violate the certificate: first features that would
+enter alone, then, after screening all pairs, features and directions in which S is negative.  While the objective still
+decreases, inactive features are dropped again.
 """
 
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
 
 @dataclass
 class WorkingSet:
-    """The features there are, increasing, the factor on them, and its multiplier."""
+    """Working set: increasing feature indices, the factor on them, and its multiplier."""
 
     ws: IntegerArray
     U: Array
@@ -62,7 +62,7 @@ class WorkingSet:
 
 
 class WorkingSetSolution(NamedTuple):
-    """The factor and the multiplier on the core, the point made of them, its dual, the gap there, and the steps."""
+    """Solution on the working set: factor, multiplier, primal point, dual point, gap, and number of steps."""
 
     U: Array
     C: Array
@@ -73,7 +73,7 @@ class WorkingSetSolution(NamedTuple):
 
 
 def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
-    """Whether a solution from a few features outwards is tried: there has to be a ridge, or V is often diagonal."""
+    """Return whether the working-set strategy applies; it requires a ridge, without which V is often diagonal."""
     n, D = problem.X.shape
     has_ridge, free = bool(np.any(problem.a[problem.c > 0.0])), int(np.sum(problem.c == 0.0))
     fits = (
@@ -88,12 +88,12 @@ def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) 
 def working_set_iterates(
     problem: DirectionProblem, stopping: Stopping, max_iter: int, warm_start: WarmStart, *, force: bool = False
 ) -> Iterator[Iterate]:
-    """Yield points with proved brackets on all features; end where a diagonal V may be better, or nothing is gained.
+    """Yield iterates with certified bounds for all features; end if a diagonal V may be better or progress stops.
 
-    With groups they end where most are needed, too.
+    With feature groups, also end if most features are needed.
 
-    No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2): where the first features do
-    no better, that is left to the solver that starts there, unless it has been tried.
+    No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2).  If the first features do
+    not improve on this bound, end and leave the problem to the block solver, unless ``force``.
     """
     if not problem.X.in_memory:
         problem = replace(problem, X=array_points(problem.X.array()))
@@ -129,7 +129,7 @@ def working_set_iterates(
             bounds = Bracket(max(bounds.lower, check.lower or 0.0), bounds.upper)
             yield Iterate(point.U, done, dual, point, bounds)
             new = np.concatenate([new, check.entering[~np.isin(check.entering, new)]])
-        # Where nothing is violated, what is missing is accuracy on the core.
+        # If nothing is violated, the working-set solution has to be more accurate.
         fraction = WORKING_SET.target if len(new) or goal < before else fraction / 3.0
         is_small = problem.structure.is_elementwise or len(state.ws) + len(new) <= WORKING_SET.max_group_fraction * size
         if fraction < WORKING_SET.min_fraction or not is_small:
@@ -141,9 +141,9 @@ def working_set_iterates(
 
 
 def diagonal_lower_bound(problem: DirectionProblem) -> float:
-    """Return a number that the objective of no diagonal V is below, with an offset beside it or not.
+    """Return a lower bound on the objective of every diagonal V, with or without an offset.
 
-    The offset is orthogonal to the centred columns; other columns without an l1 weight are not, and then it is 0.
+    The offset is orthogonal to the centred columns.  Other columns without an l1 weight are not; with them, return 0.
     """
     others = int(np.sum(problem.c == 0.0)) - int(problem.has_offset)
     squares = problem.Y.mean_squares()
@@ -152,7 +152,7 @@ def diagonal_lower_bound(problem: DirectionProblem) -> float:
 
 
 def select_initial_features(problem: DirectionProblem, size: int) -> IntegerArray:
-    """Return the coordinates that are best when used alone, by g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
+    """Return the coordinates of largest univariate gain g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
     free = np.flatnonzero(problem.c == 0.0)
     order = np.argsort(-problem.structure.group_sums(univariate_gains(problem)), kind="stable")
     others = problem.structure.first_groups(order[problem.c[order] > 0.0], max(size - len(free), 0))
@@ -160,14 +160,14 @@ def select_initial_features(problem: DirectionProblem, size: int) -> IntegerArra
 
 
 def initial_working_set(problem: DirectionProblem) -> WorkingSet:
-    """Return the features that split best alone, and all without an l1 weight, with a factor at random."""
+    """Return the features of largest univariate gain, and all without an l1 weight, with a random factor."""
     ws = select_initial_features(problem, WORKING_SET.initial_size + int(np.sum(problem.c == 0.0)))
     w, r = len(ws), 2 * WORKING_SET.spare_rank
     return WorkingSet(ws, np.random.default_rng(0).standard_normal((w, r)) / (w * r) ** 0.5, np.zeros((w, w)))
 
 
 def warm_working_set(problem: DirectionProblem, warm_start: WarmStart) -> WorkingSet:
-    """Return the features on which a warm start is not faint, with its factor and multiplier; the first, if none."""
+    """Return the working set of a warm start with its factor and multiplier; the initial one if it has no features."""
     start_factor = scipy.sparse.csr_array(warm_start.U if warm_start.U is not None else np.zeros((len(problem.c), 1)))
     squared_norms = np.asarray(start_factor.multiply(start_factor).sum(axis=1)).ravel()
     ws = np.flatnonzero(
@@ -186,7 +186,7 @@ def warm_working_set(problem: DirectionProblem, warm_start: WarmStart) -> Workin
 
 
 def bound_without_l1(problem: DirectionProblem) -> float:
-    """Return the lower bound of the problem with the l1 part's diagonal as ridge: |V|_1 >= tr V; O(n^2 D)."""
+    """Return a lower bound in O(n^2 D): the problem with only the diagonal of the l1 term, |V|_1 >= tr V, as ridge."""
     ridge = without_l1(problem)
     lower, r = max(bound_at_equal_weights(ridge), 0.0), ridge.X.shape[1]
     start = np.random.default_rng(0).standard_normal((r, min(r, WORKING_SET.spare_rank))) / max(r, 1)
@@ -201,7 +201,7 @@ def bound_without_l1(problem: DirectionProblem) -> float:
 
 
 def solve_working_set(problem: DirectionProblem, state: WorkingSet, target: float, max_iter: int) -> WorkingSetSolution:
-    """Return the solution on the core up to a gap, or what there is after the most steps of a round."""
+    """Return the solution on the working set to a gap of target, or after the maximum number of steps of a round."""
     small = problem.restrict(state.ws)
     lagrangian, memory = one_block(FactorParametrization(small), state.C, capped=False), Memory()
     start = dense(small.rescale(state.U).U)
@@ -225,7 +225,7 @@ def solve_working_set(problem: DirectionProblem, state: WorkingSet, target: floa
 def certify_solution(
     problem: DirectionProblem, small: DirectionProblem, U: Array, C: Array, steps: int
 ) -> WorkingSetSolution:
-    """Return a factor and its multiplier with the better of its two points and the best dual near them."""
+    """Return a factor and its multiplier with the better of the scaled and thresholded points, and the best dual."""
     point = small.rescale(U)
     thresholded = threshold_inactive(small, dense(point.U), C)
 
@@ -241,10 +241,10 @@ def certify_solution(
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
 def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Array) -> IntegerArray:
-    """Return the features outside the core that would enter alone, the most violated first; O(n D r).
+    """Return the features outside the working set that would enter alone, the most violated first; O(n D r).
 
     A feature j stays outside only if |G_j U z| <= c_j sum_k c_k |(U z)_k| for all z; leading directions z are tried.
-    So does a group, with norms in place of absolute values.
+    The same holds for a feature group, with norms instead of absolute values.
     """
     structure = problem.structure
     XU, YU = problem.X.array()[:, ws] @ U, problem.Y.array()[:, ws] @ U
@@ -268,7 +268,7 @@ def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Ar
 
 
 def norms_in_groups(Z: Array, labels: IndexArray) -> Array:
-    """Return the norm of each column's part in each group, at the group's first coordinate; 0 at the others."""
+    """Return the norm of each column within each group, at the group's first coordinate; 0 at the others."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     found = np.zeros_like(Z)
     squares = np.zeros((len(first), Z.shape[1]))
@@ -280,10 +280,10 @@ def norms_in_groups(Z: Array, labels: IndexArray) -> Array:
 def tighten_bound(
     core: WorkingSetProblem, found: WorkingSetSolution, bounds: Bracket, goal: float, tol: float
 ) -> tuple[KktCheck, float]:
-    """Try to prove a gap from the core outwards, and smaller ones down to the tolerance where it is proved.
+    """Try to certify a gap for all features from the working set, then smaller ones down to the tolerance.
 
-    Where the core is not solved so far, the gap that it admits is tried.  Returns what the last look found, with the
-    best bound, and the gap that is to be proved next.
+    If the working-set solution is not accurate enough, attempt the gap that it admits.  Return the last KKT check with
+    the best bound, and the gap to be certified next.
     """
     check, lower = empty_check(core.problem), bounds.lower
     while True:
@@ -303,7 +303,7 @@ def tighten_bound(
 
 
 def drop_inactive_features(problem: DirectionProblem, state: WorkingSet) -> WorkingSet:
-    """Return the state without the features that are dead: later on, their multipliers matter."""
+    """Return the state without inactive features; called only early, because their multipliers matter later."""
     squared_norms = problem.structure.restrict(state.ws).group_sums(np.sum(state.U**2, axis=1))
     keep = (squared_norms > WORKING_SET.inactive_rtol * squared_norms.max(initial=0.0)) | (problem.c[state.ws] == 0.0)
     return WorkingSet(state.ws[keep], state.U[keep], state.C[np.ix_(keep, keep)])
@@ -312,7 +312,7 @@ def drop_inactive_features(problem: DirectionProblem, state: WorkingSet) -> Work
 def grow_working_set(
     problem: DirectionProblem, state: WorkingSet, new: IntegerArray, u: Array, check: KktCheck
 ) -> WorkingSet:
-    """Return the state with new features, with small entries of V."""
+    """Return the state with new features, at small entries of V."""
     ws, C, order = expand_working_set(problem, state.ws, state.C, new, u, check)
     w, n_old = len(ws), len(state.ws)
     U = principal_columns(state.U, rtol=WORKING_SET.column_rtol)
@@ -327,7 +327,7 @@ def grow_working_set(
 
 
 def expand_point(problem: DirectionProblem, ws: IntegerArray, point: PrimalPoint) -> PrimalPoint:
-    """Return a point of some features as one of all, its factor sparse."""
+    """Return a point on the working set as a point on all features, with a sparse factor."""
     U = dense(point.U)
     some = U.any(axis=1)
     rows, r = ws[some], U.shape[1]
@@ -336,7 +336,7 @@ def expand_point(problem: DirectionProblem, ws: IntegerArray, point: PrimalPoint
 
 
 def expand_dual(ws: IntegerArray, dual: WorkingSetDual, size: int) -> DualVariables:
-    """Return the multiplier of a core as one of all coordinates, 0 outside, sparse."""
+    """Return the multiplier of a working set as a sparse one on all coordinates, 0 outside."""
     w = len(ws)
     place = (np.repeat(ws, w), np.tile(ws, w))
     return DualVariables(u=dual.u, C=scipy.sparse.csr_array((dual.C.ravel(), place), shape=(size, size)))

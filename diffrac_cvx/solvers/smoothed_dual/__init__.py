@@ -1,4 +1,4 @@
-"""FISTA on the smoothed dual of Eq. (21): as published, and accelerated."""
+"""FISTA on the smoothed dual of Eq. (21): published and accelerated variants."""
 
 from diffrac_cvx.solvers.smoothed_dual.solver import fista
 

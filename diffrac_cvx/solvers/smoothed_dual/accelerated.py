@@ -1,4 +1,4 @@
-"""Faster FISTA: continuation in eps, one step size each for u and C, restarts, extrapolation to eps = 0."""
+"""Accelerated FISTA: continuation in eps, separate step sizes for u and C, restarts, extrapolation to eps = 0."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,23 +20,23 @@ from diffrac_cvx.solvers.stopping import Iterate
 
 @dataclass(frozen=True)
 class Stages:
-    """The numbers that steer the stages; none of them can make a bracket false."""
+    """Tuning parameters of the stages; the certified bounds are valid for any values."""
 
-    min_first_eps: float = 1e-3  # eps of the first stage is the tolerance on the gap, within these
+    min_first_eps: float = 1e-3  # the first eps is the tolerance on the gap, clipped to this range
     max_first_eps: float = 1e-2
     last_eps: float = 1e-9
-    shrink: float = 0.3  # eps from one stage to the next
-    end: float = 0.3  # a stage ends when its smoothed gap is below this times eps
+    shrink: float = 0.3  # factor of eps from one stage to the next
+    end: float = 0.3  # smoothed gap, relative to eps, at which a stage ends
     steps: int = 20  # between certificates
-    max_doublings: int = 100  # of the curvatures, in a step
-    curvature_decay: float = 0.85  # of the curvatures after a step
+    max_doublings: int = 100  # of the curvatures in one step
+    curvature_decay: float = 0.85  # factor of the curvatures after a step
 
 
 STAGES = Stages()
 
 
 class DualPoint(NamedTuple):
-    """A dual point and its matrix D = W'(X' Diag(u) X / (2n) - scale C) W."""
+    """Dual point and its matrix D = W'(X' Diag(u) X / (2n) - scale C) W."""
 
     u: Array
     C: Array
@@ -45,10 +45,10 @@ class DualPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """The smoothed problem at one eps, C in units of scale, with the curvatures in u and C kept apart.
+    """Smoothed problem at one eps, with C in units of scale and separate curvatures in u and C.
 
-    The curvature in u is a diagonal: steps are relative to the u at the start of the stage, for rows of small energy
-    have a large u.
+    The curvature in u is diagonal: steps are relative to u at the start of the stage, because u is large for rows with
+    a small quadratic form.
     """
 
     dual: SmoothedDual
@@ -73,7 +73,7 @@ class Stage:
         return DualPoint(u, C, self.dual.matrix(u, self.scale * C))
 
     def step(self, ahead: DualPoint, here: Smoothed, factor: float) -> tuple[DualPoint, float, float]:
-        """Return the proximal step from an extrapolated point, its smooth value, and the factor that it took."""
+        """Return the proximal step from an extrapolated point, its smooth value, and the step-size factor."""
         grad_C = self.scale * here.grad_C
         for _ in range(STAGES.max_doublings):
             step_u, step_C = 1 / (factor * self.curvature_u), 1 / (factor * self.curvature_C)
@@ -89,11 +89,11 @@ class Stage:
         return new, value, factor
 
     def inner(self, du: Array, dC: Array, eu: Array, eC: Array) -> float:
-        """Inner product of two steps in the metric of the two curvatures."""
+        """Return the inner product of two steps in the metric of the two curvatures."""
         return float(np.sum(self.curvature_u * du * eu) + self.curvature_C * np.sum(dC * eC))
 
     def gap(self, new: DualPoint, value: float, here: Smoothed) -> float:
-        """Duality gap of the smoothed problem, entropy included."""
+        """Return the duality gap of the smoothed problem, entropy included."""
         entropy = -np.sum(here.spectrum * np.log(here.spectrum))
         mean_sqrt = np.mean(np.sqrt(2 * len(new.u) * here.grad_u))  # grad_u holds q / (2n)
         primal = mean_sqrt - self.scale * self.dual.l1(here.U) + self.eps * entropy
@@ -101,7 +101,7 @@ class Stage:
 
 
 class StageState(NamedTuple):
-    """A stage so far: its eps, the dual point, the factor of V, the step-size factor, whether its gap is reached."""
+    """State of a stage: eps, dual point, factor of V, step-size factor, iterations, whether its gap is reached."""
 
     eps: float
     dual: DualPoint
@@ -114,7 +114,7 @@ class StageState(NamedTuple):
 def accelerated_iterates(
     problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int, tol: float
 ) -> Iterator[Iterate]:
-    """Yield points on the way to a gap of tol: within stages, at their ends, and extrapolated from these to eps = 0."""
+    """Yield iterates within stages, at their ends, and extrapolated from the ends to eps = 0, until a gap of tol."""
     dual = SmoothedDual(problem.X, problem.W, problem.pair_penalty)
     u, scale = first_point(problem, dual, U)
     eps = float(np.clip(tol, STAGES.min_first_eps, STAGES.max_first_eps))
@@ -139,7 +139,7 @@ def accelerated_iterates(
 
 
 def run_stage(stage: Stage, start: StageState, max_iter: int) -> Iterator[StageState]:
-    """Yield the state of the stage every few iterations, and its last one."""
+    """Yield the state of the stage every few iterations and at its end."""
     last = ahead = start.dual
     done, factor, t = start.n_iter, start.factor, 1.0
     while True:
@@ -153,14 +153,14 @@ def run_stage(stage: Stage, start: StageState, max_iter: int) -> Iterator[StageS
         if finished or done >= max_iter:
             return
         if stage.inner(ahead.u - new.u, ahead.C - new.C, new.u - last.u, new.C - last.C) > 0:
-            t = 1.0  # a restart: the momentum would increase the objective
+            t = 1.0  # restart: the momentum would increase the objective
         t, weight = momentum(t)
         ahead = DualPoint(*(a + weight * (a - b) for a, b in zip(new, last, strict=True)))  # D is linear in (u, C)
         last, factor = new, factor * STAGES.curvature_decay
 
 
 def extrapolate(ends: Sequence[StageState], pair_penalty: PairPenalty) -> Iterate:
-    """Return the value at eps = 0 of the polynomial in eps through the last ends of stages (Richardson)."""
+    """Return the Richardson extrapolation to eps = 0: the polynomial in eps through the last stage ends."""
     weights = [float(np.prod([-b.eps / (a.eps - b.eps) for b in ends if b is not a])) for a in ends]
     u, C, V = np.zeros_like(ends[0].dual.u), pair_penalty.zero(), pair_penalty.zero()
     for weight, end in zip(weights, ends, strict=True):

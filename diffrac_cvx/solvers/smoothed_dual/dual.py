@@ -1,4 +1,4 @@
-"""The smoothed dual of Eq. (21), in pieces: value, gradient, prox, Lipschitz constant (section 6, appendix G)."""
+"""Smoothed dual of Eq. (21): value, gradient, proximal operator, Lipschitz constant (section 6, appendix G)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
 
 
 class Smoothed(NamedTuple):
-    """phi_eps at (u, C), its gradients, and the factor of the V = W Q W' they come from."""
+    """Value and gradients of phi_eps at (u, C), with the factor of V = W Q W'."""
 
     value: float
     grad_u: Array
@@ -28,18 +28,18 @@ class Smoothed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SmoothedDual:
-    r"""Hold  min over u > 0, C in the dual set  of  mean(1/u)/2 + phi_eps(W'(X' Diag(u) X / (2n) - C) W).
+    r"""Problem  min over u > 0, C in the dual set  of  mean(1/u)/2 + phi_eps(W'(X' Diag(u) X / (2n) - C) W).
 
-    phi_eps(D) = eps log tr exp(D / eps) is the smooth part; the rest is separable.
+    The smooth term is phi_eps(D) = eps log tr exp(D / eps); the rest is separable.
     """
 
     X: Points  # (n, D)
-    W: Array  # (D, r), W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 when accelerated
-    pair_penalty: PairPenalty  # the set of C; zero on the diagonal where Diag(c)^2 is in the normaliser
+    W: Array  # (D, r), W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 if accelerated
+    pair_penalty: PairPenalty  # defines the set of C; zero on the diagonal if N contains Diag(c)^2
 
     @cached_property
     def Z(self) -> Points:
-        """X W, shape (n, r), or the rows that are read by parts."""
+        """X W, shape (n, r); streamed if X is."""
         return self.X.in_basis(self.W)
 
     @cached_property
@@ -47,7 +47,7 @@ class SmoothedDual:
         return ~self.Z.zero_rows()
 
     def separable_part(self, u: Array) -> float:
-        """Return mean(1/u)/2 over the rows that are not zero: the others have an infinite optimal u."""
+        """Return mean(1/u)/2 over the nonzero rows; the optimal u of a zero row is infinite."""
         return float(np.sum(1.0 / u[self.nonzero_rows])) / (2 * len(u))
 
     def matrix(self, u: Array, C: Array) -> Array:
@@ -56,7 +56,7 @@ class SmoothedDual:
         return D - times(self.W.T, times(C, self.W)) if C.any() else D
 
     def smooth_part(self, D: Array, eps: float) -> Smoothed:
-        """Return phi_eps at the D of (u, C), its gradients in u and C, and the factor of V."""
+        """Return phi_eps at the matrix D of (u, C), its gradients in u and C, and the factor of V."""
         value, root = softmax_root(D, eps)
         U = times(self.W, root)
         return Smoothed(
@@ -68,14 +68,14 @@ class SmoothedDual:
         )
 
     def l1(self, U: Array) -> float:
-        """Return the most that tr CUU' is, the l1 part."""
+        """Return the l1 term: the maximum of tr CUU' over the dual set."""
         return self.pair_penalty.support_function(times(U, U.T))
 
     def curvature_u(self, steps: int = 30, units: Array | None = None) -> float:
-        """Bound lambda_max(B'B o B'B), B = W'X' / sqrt(2n): the curvature of eps phi_eps in u, or in u / units.
+        """Bound the curvature of eps phi_eps in u, or in u / units: lambda_max(B'B o B'B), B = W'X' / sqrt(2n).
 
-        The n x n matrix is nonnegative, so the largest ratio of a power step bounds its top eigenvalue from above:
-        O(n d^2) instead of the O(max(n, d)^3) of the paper.
+        The n x n matrix is nonnegative, so the largest ratio of a power step bounds its top eigenvalue from above.
+        This costs O(n d^2) instead of O(max(n, d)^3) in the paper.
         """
         w, bound = np.ones(len(self.Z)), np.inf
         image_of = self.image_of(units)
@@ -90,7 +90,7 @@ class SmoothedDual:
         return bound
 
     def image_of(self, units: Array | None) -> Callable[[Array], Array]:
-        """Return the map from w to (B'B o B'B) w, in u / units; the second form is of rows that are read by parts."""
+        """Return the map from w to (B'B o B'B) w, in u / units; the second form is for streamed rows."""
         n = len(self.Z)
         scale = np.ones(n) if units is None else units
         if self.Z.in_memory:
@@ -110,7 +110,7 @@ class SmoothedDual:
 
 
 def softmax_value(D: Array, eps: float) -> float:
-    """Return eps log tr exp(D / eps), from eigenvalues alone."""
+    """Return eps log tr exp(D / eps), computed from the eigenvalues only."""
     check_deadline(3.0 * float(len(D)) ** 3 if len(D) > LARGE_SIZE else 0.0)
     theta = np.linalg.eigvalsh(D)
     return float(theta[-1] + eps * np.log(np.exp((theta - theta[-1]) / eps).sum()))
@@ -126,10 +126,10 @@ def softmax_root(D: Array, eps: float) -> tuple[float, Array]:
 
 
 def prox_inverse(v: Array, step: float | Array, n: int) -> Array:
-    """Return argmin over u > 0 of (u - v)^2 / (2 step) + 1 / (2 n u), to rounding.
+    """Return argmin over u > 0 of (u - v)^2 / (2 step) + 1 / (2 n u), up to rounding.
 
     It is the positive root of a u^3 - a v u^2 - 1, a = 2n / step.  Newton's method starts to the right of the root,
-    where the cubic is convex and increasing; the paper's start fails for v far below 0.
+    where the cubic is convex and increasing; the paper's starting point fails for v far below 0.
     """
     a = 2 * n / step
     right = a ** (-1 / 3)

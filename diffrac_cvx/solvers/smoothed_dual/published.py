@@ -1,4 +1,4 @@
-"""The paper's Algorithm 1 with the corrections it needs: fixed eps, fixed step 1/L, no restart."""
+"""Algorithm 1 of the paper, corrected: fixed eps, fixed step 1/L, no restart."""
 
 from collections.abc import Iterator
 
@@ -13,11 +13,11 @@ from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_
 from diffrac_cvx.solvers.stopping import Iterate
 
 CHECK_EVERY = 25
-SCALE_RTOL = 0.02  # relative change of the l1 scale below which (21) is taken to be (15)
+SCALE_RTOL = 0.02  # relative change of the l1 scale below which (21) is considered equivalent to (15)
 
 
 def published_dual(problem: DirectionProblem) -> SmoothedDual:
-    """Return the dual of (21) as printed, tr AV = 1; where A is singular and c > 0, A + Diag(c)^2 takes its place."""
+    """Return the dual of (21) as printed, with tr AV = 1; A + Diag(c)^2 replaces A if A is singular and c > 0."""
     W = whitener_of_gram(problem.A) if problem.is_large else None
     if W is None and problem.is_large and len(problem.X) < len(problem.c) and not problem.a.all():
         return SmoothedDual(problem.X, problem.W, problem.pair_penalty)  # A is singular
@@ -28,7 +28,7 @@ def published_dual(problem: DirectionProblem) -> SmoothedDual:
 
 
 def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) -> tuple[Array, float]:
-    """Return u = 1/sqrt(q) and the scale of the l1 part at a start, by default V = N^-1 / r."""
+    """Return u = 1/sqrt(q) and the scale of the l1 term at a starting point, by default V = N^-1 / r."""
     size = 1.0  # tr NV
     if U is None:
         U = dual.W / max(dual.W.shape[1], 1) ** 0.5
@@ -45,14 +45,14 @@ def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) 
 
 
 def theta(problem: DirectionProblem, dual: SmoothedDual, U: Array, scale: float) -> float:
-    """Return theta = g/2 - scale * l1: where it reproduces the scale, (21) with its l1 part so scaled solves (15)."""
+    """Return theta = g/2 - scale * l1; if theta equals scale, (21) with its l1 term scaled by it solves (15)."""
     return max(problem.mean_sqrt(U) / 2 - scale * dual.l1(U), 0.05)
 
 
 def relaxed_gap(
     problem: DirectionProblem, dual: SmoothedDual, u: Array, D: Array, point: Smoothed, scale: float
 ) -> float:
-    """Return the duality gap of (21) with its l1 part scaled, at the dual point (u, C) with matrix D and a V."""
+    """Return the duality gap of (21) with its l1 term scaled, at the dual point (u, C) with matrix D and at V."""
     upper = dual.separable_part(u) + np.linalg.eigvalsh(D)[-1]
     return float(upper - (problem.mean_sqrt(point.U) - scale * dual.l1(point.U)))
 
@@ -60,14 +60,14 @@ def relaxed_gap(
 def published_iterates(
     problem: DirectionProblem, eps: float, U: Array | None, C: Array | None, max_iter: int, *, stop_by_paper_rule: bool
 ) -> Iterator[Iterate]:
-    """Yield a point every few iterations; once (21) is solved to eps log d, rescale its l1 part and continue.
+    """Yield an iterate every few iterations; once (21) is solved to eps log d, rescale its l1 term and continue.
 
-    With own_rule, it ends by the paper's rule: (21) solved to eps log d, with its l1 part at the right scale.
+    With stop_by_paper_rule, stop as in the paper: if (21) is solved to eps log d and the l1 scale has converged.
     """
     dual = published_dual(problem)
     n, r = dual.Z.shape
     step = 1.0 / dual.lipschitz(eps)
-    target = eps * max(np.log(r), 1.0)  # eps log d is 0 when d = 1
+    target = eps * max(np.log(r), 1.0)  # eps log d is 0 if d = 1
     u, scale = first_point(problem, dual, U)
     C = dual.pair_penalty.zero() if C is None else scale * dual.pair_penalty.project_inexact(C.copy())
     ahead, t = (u, C), 1.0

@@ -1,4 +1,4 @@
-"""FISTA on the smoothed dual of Eq. (21), to a proved gap on (15): as published, and accelerated."""
+"""FISTA on the smoothed dual of Eq. (21), to a certified gap of (15): published and accelerated variants."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, WarmStart, solve_by_iterates
 
-FISTA_MATRICES = 16  # of the size of V, that it holds
+FISTA_MATRICES = 16  # matrices of the size of V held at once
 
 
 def fista(
@@ -38,70 +38,70 @@ def fista(
     sample_weight: npt.ArrayLike | None = None,
     constraints: Constraints | None = None,
 ) -> Result:
-    r"""Solve problem (15) by FISTA on the smoothed dual of (21), NumPy only, O(nd^2 + d^3) an iteration.
+    r"""Solve problem (15) by FISTA on the smoothed dual of (21), in O(nd^2 + d^3) per iteration.
 
     .. math::
         \min_{u > 0,\ |C_{ij}| \le c_i c_j}\ \tfrac{1}{2n} \sum_i \tfrac1{u_i}
         + \phi^\varepsilon\big(A^{-1/2} (\tfrac{1}{2n} X^\top \mathrm{Diag}(u) X - C) A^{-1/2}\big)
 
-    Source: section 6 and appendix G.  (21) is not (15) when c > 0: both variants rescale c as they go, so that what
-    they solve in the end is (15), and both stop on its proved gap.
+    Source: section 6 and appendix G.  (21) differs from (15) if c > 0: both variants therefore rescale c between
+    iterations, so that they converge to a solution of (15), and stop on its certified gap.
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here.
+        Data; centred internally.
     nu : float
-        Weight of the imbalance, in [0, 1].
+        Weight of the imbalance penalty, in [0, 1]; default 1.
     penalty : Penalty
-        Weights a and c.
+        Ridge weights a and l1 weights c; no penalty by default.
     lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+        Weights of the squared l1 norm and of the ridge, short for ``penalty=Penalty(lam=lam, ridge=ridge)``.
     variant : {"accelerated", "published"}
-        "published" is the paper's algorithm (fixed epsilon, fixed step 1/L).  "accelerated" decreases epsilon in
-        stages, adapts one step size each for u and C, restarts the momentum, and extrapolates its stages to
-        epsilon = 0.
+        "published" is the paper's algorithm, with fixed epsilon and fixed step 1/L.  "accelerated" (default)
+        decreases epsilon in stages, adapts separate step sizes for u and C, restarts the momentum, and extrapolates
+        the stages to epsilon = 0.
     tol : float
-        Proved gap ``upper - lower`` of (15) at which to stop; values lie in [0, 1].
+        Certified gap ``upper - lower`` of (15) at which to stop; default 1e-3.  Objective values lie in [0, 1].
     epsilon : float, optional
-        Smoothing of the published variant; by default tol / (2 log d), about the largest that can reach tol.  When
-        it is given, the paper's rule stops it too: a gap of (21) of at most epsilon log d.
+        Smoothing parameter of the published variant; by default tol / (2 log d), about the largest that can reach
+        tol.  If given, the paper's rule also stops the solver: a gap of (21) of at most epsilon log d.
     max_iter : int
-        Iterations, each with one eigendecomposition of size d (two when accelerated).
+        Maximum number of iterations, each with one eigendecomposition of size d (two if accelerated).
     time_limit : float, optional
-        Seconds, kept within about a second: no eigendecomposition is begun that would end long after it.
+        Time limit in seconds, kept to within about a second: no eigendecomposition starts that would exceed it by much.
     callback : callable, optional
-        Called with each `Progress`; a true return value stops the solver.
+        Called with each `Progress`; return True to stop the solver.
     start : Result or (d, d) array, optional
-        A matrix of directions to start from; what is returned is never worse.
+        Matrix of directions for a warm start; the solution returned is never worse.
     sample_weight : (n,) array, optional
-        Weights of the points of an array, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as
-        none.
+        Non-negative weights of the points, on any scale: weight 2 duplicates a point, weight 0 ignores it.
     constraints : Constraints, optional
-        What is known of some points: which belong together or apart, and labels; see `low_rank`.
+        Must-link and cannot-link constraints and known labels of some points; see `low_rank`.
 
     Returns
     -------
     Result
+        Solution with certified bounds, valid at every status.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     ResourceError
-        If matrices of the size of V would not fit in memory: before they are made.
+        If matrices of the size of V would not fit in memory; raised before they are allocated.
     """
     penalty = resolve_penalty(penalty, lam, ridge)
     one_of(variant, "variant", ("accelerated", "published"))
     if epsilon is not None and variant != "published":
-        raise ParameterError("epsilon is set by the accelerated variant itself; pass it with variant='published'")
+        raise ParameterError("epsilon is set automatically by variant='accelerated'; pass it with variant='published'")
     if epsilon is not None:
         positive(epsilon, "epsilon")
     stopping = Stopping(tol, max_iter, time_limit, callback)
 
     def iterates(problem: DirectionProblem, start: WarmStart) -> Iterator[Iterate]:
         size = problem.X.shape[1]
-        require_memory(FISTA_MATRICES * 8.0 * size**2, f"fista in {size} features", "use low_rank")
+        require_memory(FISTA_MATRICES * 8.0 * size**2, f"fista with {size} features", "use low_rank")
         U, C = start.as_dense
         if U is not None and is_sparse(start.U):
             yield Iterate(U, 0, DualVariables(C=C))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix, in_unit_interval
+from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix, in_unit_interval, normalize_weights
 from diffrac_cvx.points.label_factors import FactorTable
 from diffrac_cvx.points.linear_algebra import (
     column_basis,
@@ -156,13 +156,12 @@ def separation(G: Array | FactorTable, y: Array, sample_weight: Array | None = N
     y : (n,) array
         Labels in {-1, +1}.
     sample_weight : (n,) array, optional
-        Normalised weights of the points, positive, with sum 1; equal weights by default.
+        Non-negative weights of the points, on any scale; equal weights by default.
     """
-    centered = scale_by_sqrt_weights(y - mean_of(y, sample_weight), sample_weight)
+    weights = normalize_weights(sample_weight, len(y))
+    centered = scale_by_sqrt_weights(y - mean_of(y, weights), weights)
     variation = float(centered @ centered)
-    projections = (
-        G.rmatvec(centered) if isinstance(G, FactorTable) else scale_by_sqrt_weights(G, sample_weight).T @ centered
-    )
+    projections = G.rmatvec(centered) if isinstance(G, FactorTable) else scale_by_sqrt_weights(G, weights).T @ centered
     return float(np.sum(projections**2)) / variation if variation > 0.0 else 0.0
 
 

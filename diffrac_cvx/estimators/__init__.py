@@ -1,6 +1,6 @@
-"""Estimators in scikit-learn's manner, the choice of the weights without labels, and fitted models kept in files.
+"""Estimators that follow scikit-learn's API, model selection without labels, and saved models.
 
-What needs scikit-learn is imported when it is asked for.
+Modules that need scikit-learn are imported on first use.
 """
 
 import lazy_loader

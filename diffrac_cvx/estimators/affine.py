@@ -1,4 +1,4 @@
-"""What the estimators share: tables read and scaled, relaxations solved, affine functions of points."""
+"""Base class of the estimators: reads and scales tables, solves relaxations, evaluates affine functions."""
 
 import copy
 import sys
@@ -53,9 +53,9 @@ CONVERGED = (Status.OPTIMAL, Status.CLOSED_FORM)
 
 
 class ScaledTable(NamedTuple):
-    """Centred points and what was done to the columns: X = (what was given - mean) * unit."""
+    """Centred and scaled points, X = (input - mean) * inverse_scale."""
 
-    X: Any  # `Points`, which the functions for users take too
+    X: Any  # `Points`, which public functions accept too
     mean: Array
     inverse_scale: Array
 
@@ -72,12 +72,12 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return f"{super()._repr_html_inner()}{self._card()}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Return scikit-learn's diagram for a notebook, and below it what is proved."""
+        """Return scikit-learn's diagram for a notebook, followed by the certified bounds."""
         bundle = dict(super()._repr_mimebundle_(**kwargs))
         return bundle | ({"text/html": f"{bundle['text/html']}{self._card()}"} if "text/html" in bundle else {})
 
     def _card(self) -> str:
-        """Return what was found and proved as HTML, nothing before `fit`."""
+        """Return the clusters and certified bounds as HTML, or nothing before `fit`."""
         if not hasattr(self, "lower_bound_"):
             return ""
         is_multilabel, least = self.labels_.ndim > 1, format_lower(self.lower_bound_)
@@ -87,10 +87,10 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         }
         if hasattr(self, "label_gap_"):
             least, most = format_ends(self.lower_bound_, sum_rounded_up(self.lower_bound_, self.label_gap_))
-            rows["cost of this answer"] = most
-        rows["proved"] = f"none costs less than {least}{excluded_clause(self.n_excluded_)}"
+            rows["cost of these labels"] = most
+        rows["lower bound"] = f"no labels cost less than {least}{excluded_clause(self.n_excluded_)}"
         for diagnostic in getattr(self, "diagnostics_", ()):
-            rows["NO ANSWER"] = f"{rows.get('NO ANSWER', '')} {diagnostic}".strip()
+            rows["WARNING"] = f"{rows.get('WARNING', '')} {diagnostic}".strip()
         return html_card(f"{type(self).__name__}: 0 is the best cost, 1 the worst", rows)
 
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
@@ -112,10 +112,10 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         warn: bool = True,
         depth: int = 5,
     ) -> ScaledTable:
-        """Return the points of positive weight, checked and centred here alone, of unit variance if ``standardize``.
+        """Return the points of positive weight, checked, centred and, if ``standardize``, scaled to unit variance.
 
-        A memory map, a sparse matrix and a dask array are read by parts.  Constant columns are warned of at the user's
-        line, so many calls up.
+        Memory maps, sparse matrices and dask arrays are streamed.  The warning about constant columns points at the
+        user's line, ``depth`` calls up.
         """
         require_flag(self.standardize, "standardize")
         if weights is None and constraints is None:
@@ -127,7 +127,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         hidden = is_rounding_noise(points)
         warn_constant(~points.used_columns() | hidden, warn, depth + 1, getattr(self, "feature_names_in_", None))
         inverse_scale = np.ones(X.shape[1])
-        if self.standardize:  # which no unit could bring columns of rounding to
+        if self.standardize:  # columns of rounding errors cannot have unit variance
             points = exclude_columns(
                 points, make_excluded(X.shape[1], np.flatnonzero(hidden)) if hidden.any() else None
             )
@@ -140,32 +140,32 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     @property
     def _penalty(self) -> Penalty:
-        """The penalty, its weights given as they are or as their roots, which go before the defaults."""
+        """The penalty; the roots ``a`` and ``c``, if given, replace ``ridge`` and ``lam``."""
         roots = {name: value for name, value in (("a", self.a), ("c", self.c)) if value is not None}
         weights = {"ridge": self.ridge} if self.a is None else {}
         weights |= {"lam": self.lam} if self.c is None else {}
         return self._on_columns(Penalty(**roots, **weights))
 
     def _on_columns(self, weights: Penalty) -> Penalty:
-        """Return a penalty of these weights with the groups and the known signs of the columns that were read."""
+        """Return a penalty of these weights with the groups and sign constraints of the columns."""
         names, signs = getattr(self, "feature_names_in_", None), getattr(self, "nonnegative", None)
         options: dict[str, Any] = {"group_weights": self.group_weights, "d": self.n_features_in_, "names": names}
         return penalty_on_columns(weights, self.groups, signs, **options)
 
     def _name_groups(self, penalty: Penalty) -> None:
-        """Keep the names of the groups with a nonzero coefficient, in their order, where there are groups."""
+        """Store the names of the groups with a nonzero coefficient in order, if there are groups."""
         if penalty.groups is not None:
             selected = np.unique(penalty.groups.labels[self.support_])
             self.groups_used_ = tuple(penalty.groups.names[g] for g in selected)
 
     def _solve(self, X: Any, default: str) -> Result:
-        """Solve the relaxation by the user's solver, and keep what is proved about it."""
+        """Solve the relaxation with the chosen solver and store its bounds."""
         result = self._relax(X, default, seconds_left())
         self._store_bounds((result,))
         return result
 
     def _relax(self, X: Any, default: str, time_limit: float | None) -> Result:
-        """Solve the relaxation by the user's solver."""
+        """Solve the relaxation with the chosen solver."""
         name = one_of(self.solver, "solver", ("auto", *SOLVERS))
         name = default if name == "auto" else name
         penalty = self._penalty
@@ -178,12 +178,12 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if is_verbose:
             write_line(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
         if X.chunklets is not None and SOLVERS[name].function is None:
-            raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank', which does")
+            raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank'")
         if SOLVERS[name].function is None and not X.in_memory:
-            raise ParameterError(f"solver = {name!r} needs the table in memory, as an array; use 'auto', or pass one")
+            raise ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
         if SOLVERS[name].function is None:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DegenerateDataWarning)  # constant columns are warned of by `_scale`
+                warnings.simplefilter("ignore", DegenerateDataWarning)  # `_scale` warns of constant columns
                 relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.weights)
             result = solve(relaxation, name, **limits)
         else:
@@ -196,14 +196,14 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return result
 
     def _store_bounds(self, results: Sequence[Result]) -> None:
-        """Keep what is proved about the first relaxation that was solved, that of all points; warn of any gap."""
+        """Store the bounds of the first result, that of all points; warn if any solver stopped above tol."""
         self.result_ = results[0]
         self.lower_bound_, self.upper_bound_ = self.result_.lower, self.result_.upper
         self.n_excluded_ = self.result_.n_excluded
         self.n_iter_ = max(sum(result.n_iter for result in results), 1)
         for result in results:
             if result.status not in CONVERGED:
-                message = f"{result.status}; the proved gap is {format_upper(result.gap)}, tol is {self.tol:g}"
+                message = f"{result.status}; the duality gap is {format_upper(result.gap)}, tol is {self.tol:g}"
                 warnings.warn(message, ConvergenceWarning, stacklevel=5)
                 return
 
@@ -212,24 +212,24 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return int(np.atleast_2d(self.coef_).shape[0])
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return ``X @ coef_ + intercept_``, shape (n,) or (n, n_labels): positive where the label is 1."""
+        """Return ``X @ coef_ + intercept_``, shape (n,) or (n, n_labels), positive if the label is 1."""
         check_is_fitted(self)
         return self._decide(self._read_table(X, reset=False))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return labels of points as those in ``labels_``, shape (n,) or (n, n_labels)."""
+        """Return the labels of points, numbered as in ``labels_``, shape (n,) or (n, n_labels)."""
         return self._label(self.decision_function(X))
 
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Return the projections on the directions, shape (n, 1) or (n, n_labels)."""
+        """Return the projections onto the directions, shape (n, 1) or (n, n_labels)."""
         check_is_fitted(self)
         projected = table_times(self._read_table(X, reset=False), np.transpose(self.coef_))
         return projected[:, None] if projected.ndim == 1 else projected
 
     def score(self, X: npt.ArrayLike, y: object = None) -> float:
-        """Return how well the clusters are separated: the squared correlation of labels and projections, in [0, 1].
+        """Return the squared correlation of labels and projections, in [0, 1], a measure of cluster separation.
 
-        It needs no labels, and ``GridSearchCV`` can use it; 0 where all points fall in one cluster.  With several
+        It needs no true labels, so ``GridSearchCV`` can use it; 0 if all points are in one cluster.  With several
         labels it is their mean.
         """
         projected, labels = self.transform(X), 2.0 * self.predict(X) - 1.0
@@ -237,30 +237,30 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return float(np.mean([min(separation(column_basis(values[:, None]), y), 1.0) for values, y in pairs]))
 
     def _decide(self, table: Any) -> Array:
-        """Return the values of the affine functions at the points of a checked table."""
+        """Return the values of the affine functions at the rows of a checked table."""
         return np.asarray(table_times(table, np.transpose(self.coef_)) + self.intercept_)
 
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
-        """Return labels from these values."""
+        """Return the labels for these values."""
         return np.asarray(values > 0).astype(np.int64)
 
 
 def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clusters") -> None:
-    """Raise where signs are known and there is more than one direction, or none."""
+    """Raise if there are sign constraints and not exactly two clusters."""
     if penalty.nonnegative is not None and n_clusters != 2:
         raise ParameterError(
-            f"nonnegative says the signs of one direction, which splits in two: it is not for {what} = {n_clusters}"
+            f"nonnegative needs two clusters: it is not available for {what} = {n_clusters}; remove it"
         )
 
 
 def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, nu: float, penalty: Penalty) -> float:
-    """Return the proved distance of labels 0, ..., K - 1 of `Points` from the best ones."""
+    """Return the certified optimality gap of labels 0, ..., K - 1 of `Points`."""
     if penalty.nonnegative is None:
         return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
     y = 2.0 * labels - 1.0
     if X.chunklets is None or X.chunklets.labeled < 0:
         return certify_labels(X, y, result, nu=nu, penalty=penalty).gap
-    weights = weights_of(penalty, X.shape[1])  # where labels are known they are not turned round
+    weights = weights_of(penalty, X.shape[1])  # known labels fix the sign of y
     with in_range():
         v = best_direction(X, y - X.mean_of(y), weights)
         objective, _ = or_zero_direction(certified_labels_value(X, y, v, nu, weights), v)
@@ -268,12 +268,12 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
 
 
 def as_seconds(time_limit: float | None) -> float | None:
-    """Return a checked limit of time."""
+    """Return a checked time limit in seconds."""
     return None if time_limit is None else positive(time_limit, "time_limit")
 
 
 class ProgressPrinter:
-    """Write the proved bounds of a solver to standard error, at most a line a second; called with its progress."""
+    """Callback that writes the bounds of a solver to standard error, at most once a second."""
 
     def __init__(self) -> None:
         self.last = 0.0
@@ -287,8 +287,8 @@ class ProgressPrinter:
 
 
 def bounds_message(lower: float, upper: float) -> str:
-    """Return what is proved of the relaxation, in words."""
-    return f"least cost of the relaxation proved to lie in {Bracket(lower, upper)}"
+    """Return the certified bounds of the relaxation as text."""
+    return f"optimal cost of the relaxation in {Bracket(lower, upper)}"
 
 
 def write_line(line: str) -> None:
@@ -298,9 +298,9 @@ def write_line(line: str) -> None:
 
 
 def choose_seed(random_state: Any) -> int:
-    """Return a seed: a whole number as it is, so that the functions of `rounding` give the same, else one drawn.
+    """Return a seed: an integer unchanged, so that the functions of `rounding` agree; otherwise a random one.
 
-    With None it depends on NumPy's global state, which stays as it is: nothing else is changed by a call.
+    With None it depends on NumPy's global random state, which is not changed.
     """
     generator = check_random_state(random_state)
     if isinstance(random_state, int | np.integer):
@@ -311,6 +311,6 @@ def choose_seed(random_state: Any) -> int:
 
 
 def require_flag(value: object, name: str) -> None:
-    """Raise unless a parameter is True or False."""
+    """Raise if a parameter is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(f"{name} = {value!r} must be True or False")

@@ -1,4 +1,4 @@
-"""Choose lam, ridge, nu and the number of clusters without labels: a grid, halves of the points, and criteria."""
+"""Model selection without labels: a grid of lam, ridge, nu and n_clusters, half-samples, and criteria."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ from diffrac_cvx.solvers.stopping import WIDE_TABLE_RTOL
 
 RowIndices = npt.NDArray[np.intp]
 PartitionLabels = npt.NDArray[np.int64]
-SettingCallback = Callable[[str], object]  # is told what begins, and returns whether to stop
-SCORE_DECIMALS = 9  # decimals in which scores may differ
+SettingCallback = Callable[[str], object]  # receives the next step as text; returns True to stop
+SCORE_DECIMALS = 9  # scores that agree to these decimals are tied
 N_INIT = 10  # of k-means, for more than two clusters
-REFERENCE_RIDGE = 0.3  # of the default weights, without an l1 part
-SEPARATION_MARGIN = 0.05  # by which points left out have to be separated better than with the default weights
-MIN_STABILITY = 0.8  # least agreement of predicted labels, and least share of pairs of a cluster found again
-SINGLE_COLUMN_FRACTION = 0.9  # share of the separation from which on a single column makes the split
+REFERENCE_RIDGE = 0.3  # of the default weights, which have lam = 0
+SEPARATION_MARGIN = 0.05  # minimum improvement in the separation of held-out points over the default weights
+MIN_STABILITY = 0.8  # minimum agreement of predicted labels, and minimum prediction strength
+SINGLE_COLUMN_FRACTION = 0.9  # of the separation: from here on a single column determines the clusters
 
 
 WEIGHT_NAMES = ("lam", "ridge", "nu")
@@ -40,9 +40,9 @@ UNIT_PENALTY = Penalty(lam=1.0)
 
 
 class GridSetting(NamedTuple):
-    """One point of the grid: the weights of the squared l1 norm, of the ridge and of the imbalance.
+    """Point of the grid: weights of the squared l1 norm, of the ridge and of the imbalance.
 
-    The groups and the known signs of the columns, and the relative weights of the groups, are the same on the grid.
+    Groups, their relative weights, and sign constraints are the same on the whole grid.
     """
 
     lam: float
@@ -52,27 +52,27 @@ class GridSetting(NamedTuple):
 
     @property
     def penalty(self) -> Penalty:
-        """The two first, with the groups and the signs."""
+        """The penalty of lam and ridge, with groups and sign constraints."""
         return self.columns.with_weights(self.lam * np.asarray(self.columns.lam), self.ridge)
 
     @property
     def weights(self) -> dict[str, float]:
-        """The three weights by name."""
+        """The three weights as parameters."""
         return {name: getattr(self, name) for name in WEIGHT_NAMES}
 
 
 @dataclass(frozen=True, eq=False)
 class AffinePartition:
-    """A split of centred points by affine functions of them, and the relaxation's solution."""
+    """Partition of centred points by affine functions, and the solution of the relaxation."""
 
     setting: GridSetting
     n_clusters: int
-    functions: AffineScores  # one for two clusters, else K
+    functions: AffineScores  # one for two clusters, otherwise K
     result: Result
 
     @property
     def v(self) -> Array:
-        """The directions, (d,) for two clusters, else (K, d)."""
+        """The directions, (d,) for two clusters, otherwise (K, d)."""
         return self.functions.coef if self.n_clusters > 2 else self.functions.coef[0]
 
     def label(self, X: Array | Points) -> PartitionLabels:
@@ -84,39 +84,39 @@ class AffinePartition:
 
 @dataclass(frozen=True, eq=False)
 class PathEntry:
-    """What is known of one setting from all points."""
+    """Result of one setting on all points."""
 
     partition: AffinePartition
     labels: PartitionLabels  # (n,)
-    label_gap: float  # their proved distance from the optimum of Eq. (9)
+    label_gap: float  # certified optimality gap of the labels in Eq. (9)
     eigenvalue_ratio: float  # second eigenvalue of Y over the first
-    max_column_r2: float  # share of the variance of a single column that the clusters explain, the largest
+    max_column_r2: float  # largest fraction of the variance of a column that the clusters explain
     diagnostics: tuple[Diagnostic, ...]
 
 
 class HeldOutResult(NamedTuple):
-    """What one half of the points says about the other at one setting."""
+    """Result of one setting on a half-sample, evaluated on the held-out half."""
 
-    agreement: float  # of the labels predicted with those of the split of all points: their adjusted Rand index
-    separation: float  # share of the variance of the labels predicted that the projections explain
+    agreement: float  # adjusted Rand index of the predicted labels and those from all points
+    separation: float  # fraction of the variance of the predicted labels that the projections explain
     selected: npt.NDArray[np.bool_]  # features with a nonzero coefficient
-    train_labels: PartitionLabels  # of the points of the half
-    test_labels: PartitionLabels  # of the others
+    train_labels: PartitionLabels  # of the half-sample
+    test_labels: PartitionLabels  # of the held-out half
 
 
 def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[float]) -> list[GridSetting]:
-    """Return the grid in the order in which it is solved: each setting is near the one before, large weights first."""
+    """Return the grid in solution order: large weights first, neighbours similar, for warm starts."""
     down = (sorted(set(values), reverse=True) for values in (nus, ridges, lams))
     return [GridSetting(lam, ridge, nu) for nu, ridge, lam in product(*down)]
 
 
 def default_setting(settings: Sequence[GridSetting]) -> GridSetting:
-    """Return the setting that is nearest to the default weights: few l1, ridge 0.3, nu 1."""
+    """Return the setting nearest to the default weights: largest nu, smallest lam, ridge near 0.3."""
     return min(settings, key=lambda one: (-one.nu, one.lam, abs(one.ridge - REFERENCE_RIDGE)))
 
 
 def is_wide_and_sparse(X: Any, setting: GridSetting) -> bool:
-    """Whether a few of many features are looked for."""
+    """Return whether features are selected from a wide table."""
     return bool(X.shape[1] > X.shape[0] and setting.lam > 0.0)
 
 
@@ -131,7 +131,7 @@ def solve_setting(
 def round_to_partition(
     X: Any, setting: GridSetting, result: Result, n_clusters: int = 2, seed: int = 0
 ) -> AffinePartition:
-    """Round a solution, and split along the directions of the labels, as `DiffracClustering` does."""
+    """Round a solution and fit affine functions to the labels, as `DiffracClustering` does."""
     weights = weights_of(setting.penalty, X.shape[1])
     if n_clusters > 2:
         options: dict[str, Any] = {"n_init": N_INIT, "rng": seed, "sample_weight": X.weights}
@@ -153,9 +153,9 @@ def follow_path(
     seed: int = 0,
     callback: SettingCallback | None = None,
 ) -> list[PathEntry]:
-    """Split all points at each setting into each number of clusters, each setting solved from the one before.
+    """Cluster all points at each setting and number of clusters, each setting warm-started from its predecessor.
 
-    Where the time is over, or ``callback`` returns true, there are fewer entries, but always one.
+    There are fewer entries, but at least one, if the time is over or ``callback`` returns True.
     """
     entries: list[PathEntry] = []
     start = None
@@ -164,7 +164,7 @@ def follow_path(
         if entries and (stop or timer.is_over):
             break
         with time_limited(timer.deadline):
-            all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # no start for a few features
+            all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # a bad start for a few features
             warm_start = None if all_used else start
             result = solve_setting(X, setting, start=warm_start, tol=tol, time_limit=timer.time_left)
             for count in counts if entries or not timer.is_over else counts[:1]:
@@ -174,7 +174,7 @@ def follow_path(
 
 
 def evaluate_partition(X: Any, partition: AffinePartition) -> PathEntry:
-    """Return what is known of a split of all points."""
+    """Return the statistics and diagnostics of a partition of all points."""
     setting, labels, count = partition.setting, partition.label(X), partition.n_clusters
     options: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}
     return PathEntry(
@@ -188,7 +188,7 @@ def evaluate_partition(X: Any, partition: AffinePartition) -> PathEntry:
 
 
 def max_column_r2(X: Array, labels: PartitionLabels, point_weights: Array | None = None) -> float:
-    """Return the share of the variance of a column that labels explain, the largest of all: 1 where one makes them.
+    """Return the largest fraction of the variance of a column that labels explain; 1 if a column determines them.
 
     For two clusters it is the squared correlation of labels and column.
     """
@@ -203,7 +203,7 @@ def max_column_r2(X: Array, labels: PartitionLabels, point_weights: Array | None
 
 
 def subset_of(X: Points, rows: RowIndices) -> tuple[Points, Array]:
-    """Return some of the points, centred by themselves, and the mean that was taken off."""
+    """Return some of the points, centred, and the subtracted mean."""
     subset, point_weights = X.array()[rows], renormalize_weights(X.weights, rows)
     weights = all_positive_weights(point_weights)
     return weighted_points(centered_data(subset, weights, means=X.means, warn=False), weights), mean_of(
@@ -212,9 +212,9 @@ def subset_of(X: Points, rows: RowIndices) -> tuple[Points, Array]:
 
 
 def draw_half_samples(n: int, n_resamples: int, rng: np.random.Generator) -> list[tuple[RowIndices, RowIndices]]:
-    """Return halves of n points with the points left out: in pairs, each half being what the other leaves out.
+    """Return half-samples of n points with their held-out points, in complementary pairs.
 
-    Source: complementary pairs, Shah and Samworth (2013), Variable selection with error control.
+    Source: Shah and Samworth (2013), Variable selection with error control.
     """
     halves = []
     for _ in range((n_resamples + 1) // 2):
@@ -233,7 +233,7 @@ def evaluate_half(
     timer: Timer,
     seed: int = 0,
 ) -> list[HeldOutResult]:
-    """Split half of the points at each setting and predict the others; fewer entries where the time is over."""
+    """Cluster a half-sample at each setting and predict the others; fewer entries if the time is over."""
     (points, mean), held_out_weights = subset_of(X, half[0]), renormalize_weights(X.weights, half[1])
     held_out = X.array()[half[1]] - mean
     found: list[HeldOutResult] = []
@@ -246,7 +246,7 @@ def evaluate_half(
             if result is None or setting != entries[k - 1].partition.setting:
                 warm_start = (
                     None if is_wide_and_sparse(points, setting) else full_result
-                )  # other features are used in the half
+                )  # the half-sample may select other features
                 result = solve_setting(points, setting, start=warm_start, tol=tol, time_limit=timer.time_left)
             partition = round_to_partition(points, setting, result, count, seed)
         predicted = partition.label(held_out)
@@ -263,7 +263,7 @@ def evaluate_half(
 
 
 def separation_of(X: Array, partition: AffinePartition, labels: PartitionLabels, weights: Array | None = None) -> float:
-    """Return the share of the variance of labels that the projections explain: their squared correlation, for two."""
+    """Return the fraction of the variance of labels that projections explain; for two, the squared correlation."""
     projected = X @ np.transpose(partition.v)
     if partition.n_clusters > 2:
         return explained_variance(projected, labels, weights)
@@ -271,19 +271,19 @@ def separation_of(X: Array, partition: AffinePartition, labels: PartitionLabels,
 
 
 def weighted_squared_correlation(values: Array, labels: Array, weights: Array | None = None) -> float:
-    """Return the squared correlation of numbers and labels, 0 where one of them is constant."""
+    """Return the squared correlation of numbers and labels, 0 if one of them is constant."""
     values, labels = (scale_by_sqrt_weights(part - mean_of(part, weights), weights) for part in (values, labels))
     scale = float(values @ values) * float(labels @ labels)
     return min(float(values @ labels) ** 2 / scale, 1.0) if scale > 0.0 else 0.0
 
 
 def pairwise_adjusted_rand(labels: Array | PartitionLabels, weights: Array | None = None) -> Array:
-    r"""Return the adjusted Rand index of each pair of splits, 0 where one of the pair is a single cluster.
+    r"""Return the adjusted Rand index of each pair of partitions, 0 if one of the pair is a single cluster.
 
-    With :math:`\binom{\cdot}{2}` the pairs of points, it is the number of pairs together in both, minus its mean under
-    random labels with the same sizes, over what two equal splits would give.  Where the points have shares of the
-    weight, pairs are drawn by these, with replacement, so that only the proportions count.  Labels are (m, n); the
-    result is (m, m), 1 for equal splits and about 0 for independent ones.
+    It is the number of pairs of points that share a cluster in both, minus its mean under random labels of the same
+    sizes, divided by its value for equal partitions.  With sample weights, pairs are drawn in proportion to the
+    weights, with replacement, so that only their ratios matter.  Labels are (m, n); the result is (m, m), 1 for equal
+    partitions and about 0 for independent ones.
     """
     m, n = labels.shape
     values = np.unique(labels)
@@ -301,9 +301,9 @@ def pairwise_adjusted_rand(labels: Array | PartitionLabels, weights: Array | Non
 
 
 def prediction_strength(labels: PartitionLabels, predicted: PartitionLabels, n_clusters: int) -> float:
-    """Return the share of the pairs of a cluster that predicted labels put together, the least of all clusters.
+    """Return the minimum over clusters of the fraction of their pairs that predicted labels put together.
 
-    It is 0 where a cluster is missing.  A cluster of one point has no pair, and is not counted.
+    It is 0 if a cluster is missing.  Clusters of one point have no pairs and are ignored.
 
     Source: Tibshirani and Walther (2005), Cluster validation by prediction strength.
     """
@@ -316,13 +316,13 @@ def prediction_strength(labels: PartitionLabels, predicted: PartitionLabels, n_c
     return float(np.min(together / (sizes * (sizes - 1.0))[sizes > 1.0], initial=1.0))
 
 
-SELECTION_CRITERIA = {  # each an entry of the table; the largest is best
-    "gain": "separation, less that of the default weights",
+SELECTION_CRITERIA = {  # each an entry of the table; the largest value is best
+    "gain": "separation minus that of the default weights",
     "consensus": "agreement with other settings",
     "stability": "agreement of predicted labels",
-    "separation": "separation of the points left out",
+    "separation": "separation of held-out points",
     "eigenvalue_ratio": r"minus $\lambda_2 / \lambda_1$ of $Y$",
-    "label_gap": "minus the proved gap of the labels",
+    "label_gap": "minus the optimality gap of the labels",
 }
 
 
@@ -332,10 +332,10 @@ def tabulate(
     criterion: str,
     weights: Array | None = None,
 ) -> dict[str, Any]:
-    """Return all that is known of the settings, an entry of each array for each, with scores by a criterion.
+    """Return the table of all settings, one entry of each array per setting, with the scores of a criterion.
 
-    Where no half was solved at a setting, its "stability" and "separation" are NaN; where that holds for all settings
-    and one of these is asked for, the consensus chooses.
+    "stability" and "separation" are NaN for settings that no half-sample reached.  If the scores of all settings are
+    NaN, "consensus" replaces the criterion.
     """
     settings = [entry.partition.setting for entry in entries]
     counts = np.array([entry.partition.n_clusters for entry in entries])
@@ -372,10 +372,10 @@ def tabulate(
 
 
 def separation_gains(table: dict[str, Any], settings: Sequence[GridSetting]) -> Array:
-    """Return by how much more than `SEPARATION_MARGIN` each setting separates the points left out better than the default weights.
+    """Return the separation of held-out points minus that of the default weights and `SEPARATION_MARGIN`.
 
-    These have 0.  A setting whose labels the halves do not predict, or that a single column makes, has 1 less, and so
-    never wins.  Where no half was solved at a setting it is NaN.
+    It is 0 for the default weights.  Settings with unstable labels, or whose clusters a single column determines, are
+    reduced by 1 and so never win.  It is NaN for settings that no half-sample reached.
     """
     found, separation = np.full(len(settings), np.nan), table["separation"]
     for count in np.unique(table["param_n_clusters"]):
@@ -389,9 +389,10 @@ def separation_gains(table: dict[str, Any], settings: Sequence[GridSetting]) -> 
 
 
 def rank_by_n_clusters(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the ranks of settings with those of one number of clusters first, which the best setting of each decides.
+    """Return the ranks of settings, those of the selected number of clusters first.
 
-    It is the largest number whose prediction strength is at least `STABLE`; where there is none, that of the largest.
+    This is the largest number whose best setting has a prediction strength of at least `MIN_STABILITY`; if there is
+    none, the number with the largest prediction strength.
     """
     counts, best = table["param_n_clusters"], best_by_count(table, ranks)
     strength = {count: float(np.nan_to_num(table["prediction_strength"][i])) for count, i in best.items()}
@@ -402,7 +403,7 @@ def rank_by_n_clusters(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> n
 
 
 def summarize_halves(entries: Sequence[PathEntry], halves: Sequence[Sequence[HeldOutResult]]) -> dict[str, Array]:
-    """Return what the halves say of each setting: means over those that were solved there, NaN where none was."""
+    """Return the means over the half-samples of each setting, NaN if there are none."""
     m, d = len(entries), entries[0].partition.v.shape[-1]
     means, spread, strength = np.full((m, 2 + d), np.nan), np.full(m, np.nan), np.full(m, np.nan)
     solved = [[half[j] for half in halves if j < len(half)] for j in range(m)]
@@ -416,7 +417,7 @@ def summarize_halves(entries: Sequence[PathEntry], halves: Sequence[Sequence[Hel
             for first, second in zip(halves[::2], halves[1::2], strict=False)
             if j < min(len(first), len(second))
         ]
-        if both:  # each of a pair leaves out what the other keeps
+        if both:  # complementary half-samples
             pairs = both + [(second, first) for first, second in both]
             strength[j] = np.mean(
                 [prediction_strength(one.train_labels, other.test_labels, count) for one, other in pairs]
@@ -432,7 +433,7 @@ def summarize_halves(entries: Sequence[PathEntry], halves: Sequence[Sequence[Hel
 
 
 def mean_agreement(labels: PartitionLabels, usable: npt.NDArray[np.bool_], point_weights: Array | None = None) -> Array:
-    """Return the mean adjusted Rand index of each split with the usable ones, itself left out."""
+    """Return the mean adjusted Rand index of each partition with the other usable ones."""
     weights = np.tile(usable if usable.any() else ~usable, (len(labels), 1)) * (1.0 - np.eye(len(labels)))
     total = weights.sum(axis=1)
     means = (pairwise_adjusted_rand(labels, point_weights) * weights).sum(axis=1) / np.maximum(total, 1.0)
@@ -440,17 +441,17 @@ def mean_agreement(labels: PartitionLabels, usable: npt.NDArray[np.bool_], point
 
 
 def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.NDArray[np.int64]:
-    """Return ranks from 1: usable settings first, the larger score first; of equal ones the more stable, the first."""
+    """Return ranks from 1: usable settings first, then by score, then by stability, then by order."""
     keys = [-np.nan_to_num(np.round(values, SCORE_DECIMALS), nan=-np.inf) for values in (stability, score)]
     return np.argsort(np.lexsort((*keys, ~usable))) + 1
 
 
 def best_by_count(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> dict[int, int]:
-    """Return the row of the best setting for each number of clusters."""
+    """Return the index of the best setting for each number of clusters."""
     counts = table["param_n_clusters"]
     return {int(k): int(min(np.flatnonzero(counts == k), key=lambda i: ranks[i])) for k in np.unique(counts)}
 
 
 def find_best(table: dict[str, Any]) -> int:
-    """Return the setting of rank 1."""
+    """Return the index of the setting of rank 1."""
     return int(np.argmin(table["rank_score"]))

@@ -1,4 +1,4 @@
-"""Classification with few known labels: the relaxation in which the known points are one row."""
+"""Semi-supervised classification: a relaxation in which the labelled points share a row."""
 
 import warnings
 from itertools import product
@@ -36,103 +36,100 @@ from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import ClusterIndices, classify_jointly
 from diffrac_cvx.rounding.two_clusters import labels_from_known
 
-UNLABELED = -1  # number of the class of a point whose label is not known
-WEIGHT_FRACTIONS = (0.0, 0.95)  # of the weight for the known points, of which "auto" chooses
-CANDIDATE_RIDGES = (0.3, 0.003, 0.03, 1.0)  # the same; the first ones are taken where nothing can be chosen
-MAX_FOLDS = 5  # of the known points, by which it does
-SELECTION_TIME_FRACTION = 0.5  # share of the time limit for that
+UNLABELED = -1  # class index of unlabelled points
+WEIGHT_FRACTIONS = (0.0, 0.95)  # candidates of "auto" for the weight fraction of the labelled points
+CANDIDATE_RIDGES = (0.3, 0.003, 0.03, 1.0)  # the same; the first ones are the default without cross-validation
+MAX_FOLDS = 5  # of this cross-validation on the labelled points
+SELECTION_TIME_FRACTION = 0.5  # of the time limit, for the same
 
 
 class AffineFit(NamedTuple):
-    """Functions X @ coef' + intercept of the scaled points, the points as they were weighted, and the relaxation."""
+    """Decision functions X @ coef' + intercept of the scaled points, the weighted points, and the result."""
 
     coef: Array  # (d,), or (K, d) for more than two classes
     intercept: Any
-    points: Any  # `Points`, which the functions for users take too
+    points: Any  # `Points`, which public functions accept too
     result: Result
 
 
 class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
-    r"""Find the classes of all points from the labels of a few, so that affine functions explain them best.
+    r"""Classify all points from the labels of a few, such that affine functions predict the classes best.
 
-    Solves the relaxation (15) of all points, in which those whose labels are known are one row, see `Constraints`, with a
-    proved bracket.  For two classes a point gets the sign of :math:`Y_{ij} = F_i^\top F_j` for the known points j; then
-    least squares on these labels gives the affine function.  If all labels are known, that is ridge regression, and
+    Solves the relaxation (15) of all points, in which the labelled points share a row, see `Constraints`, with
+    certified bounds.  For two classes a point gets the sign of :math:`Y_{ij} = F_i^\top F_j` for the labelled points j;
+    least squares on these labels gives the affine function.  If all points are labelled, this is ridge regression, and
     the relaxation is exact.
 
-    For more than two classes the points of each class are one row.  The points, as the solution weighs them, are put
-    to the nearest of the means of the known classes; then affine functions are fitted to the classes, and points put to
-    the nearest mean of the fitted values, in turn.  One class against the rest was clearly worse on iris, wine and
-    digits.
+    For more than two classes the labelled points of each class share a row.  The rows of X V^(1/2) are assigned to the
+    nearest mean of the labelled classes; then affine functions fitted to the classes alternate with assignments to the
+    nearest mean of the fitted values.  One-versus-rest was clearly worse on iris, wine and digits.
 
-    The points without labels decide most where few labels are known.  Where their clusters are not the classes this
-    misleads, and ``share`` gives the known points more weight.  By default it and the ridge are chosen by the known
-    labels: these are hidden in up to five parts and predicted, and the pair with the least squared error, for more than
-    two classes with the fewest wrong ones, is taken.  That takes up to forty more fits, which is long where there are
-    many features and an l1 part.  With one label of a class, or with all labels known, nothing is chosen: the share is
-    0, the ridge 0.3.
+    With few labels the unlabelled points dominate.  If their clusters are not the classes, this misleads, and ``share``
+    gives the labelled points more weight.  By default ``share`` and the ridge are chosen by cross-validation on the
+    labelled points in up to five folds, by squared error for two classes and by misclassification for more.  This takes
+    up to forty more fits, which is slow with many features and an l1 penalty.  If a class has a single label, or all
+    points are labelled, nothing is chosen: the share is 0 and the ridge 0.3.
 
     Source: Eq. (9) with known labels, (15); not in the paper.
 
     Parameters
     ----------
     lam : float or (d,) array
-        Weight of the squared l1 norm: the larger, the fewer features are used.
+        Weight of the squared l1 norm, by default 0: larger values select fewer features.
     ridge : float, (d,) array or "auto"
-        Weight of the ridge, for features at unit variance; "auto" chooses of 0.003, 0.03, 0.3 and 1.
+        Weight of the ridge, for features at unit variance; "auto" chooses from 0.003, 0.03, 0.3 and 1.
     groups, group_weights
         As for `DiffracClustering`.
     nonnegative
-        The same, for two classes: what has more of these features is more likely to be of the second class.
+        The same, for two classes: larger values of these features indicate the second class.
     nu : float
-        Weight of the imbalance of the classes, in [0, 1].
+        Weight of the imbalance of the classes, in [0, 1], by default 1.
     share : float or "auto"
-        Share of the total weight that the known points get at least, below 1.  At 0 all points weigh alike; near 1 the
-        fit is that to the known points alone.  "auto" chooses of 0 and 0.95.
+        Minimum fraction of the total weight for the labelled points, in [0, 1).  At 0 all points have equal weight;
+        near 1 only the labelled points are fitted.  "auto" chooses from 0 and 0.95.
     unknown : int
-        The number in y where the label is not known, as in scikit-learn; for labels -1 and +1 it may be 0.  In an array
-        of names it is None or NaN.
+        Value in y of unlabelled points, as in scikit-learn; for labels -1 and +1 it may be 0.  In an array of names
+        unlabelled points are None or NaN.
     tol : float
-        Proved gap at which the solver stops; values lie in [0, 1].
+        Absolute tolerance on the duality gap; objective values lie in [0, 1].
     max_iter : int, optional
-        Iterations of the solver; its own default if None.
+        Maximum number of iterations of the solver; by default its own.
     time_limit : float, optional
-        Seconds for everything.  Where half of them do not suffice to choose, nothing is chosen.
+        Time limit in seconds for everything.  If half of it is too short for the cross-validation, nothing is chosen.
     standardize : bool
-        Whether features are brought to unit variance first.
+        If True, features are scaled to unit variance first.
 
     Attributes
     ----------
     classes_ : (K,) array
-        The classes, in order.
+        Sorted classes.
     transduction_ : (n,) array
-        The classes of all points of the table; known labels are as they are.
+        Classes of all points; known labels are kept.
     labels_ : (n,) array of int
-        Their places in ``classes_``.
+        Indices of these in ``classes_``.
     coef_, intercept_ : (d,) array, float; (K, d) array, (K,) array for more than two classes
-        Of `decision_function`.
+        Coefficients of `decision_function`.
     scaled_coef_ : (d,) array or (K, d) array
-        The same per standard deviation of each feature: these can be compared with each other.
+        Coefficients per standard deviation of each feature, which are comparable between features.
     support_ : array of int
-        Features with a nonzero coefficient.
+        Selected features: indices with a nonzero coefficient.
     groups_used_ : tuple of str
-        With ``groups``: the names of those that have a nonzero coefficient.
+        With ``groups``: names of the groups with a nonzero coefficient.
     ridge_, share_ : float
-        The ridge and the share that were taken.
+        Ridge and share of the fit.
     lower_bound_, upper_bound_ : float
-        Proved bracket on the optimum of the relaxation, for the weights that ``share_`` gives.
+        Certified bounds on the optimal objective of the relaxation with the weights given by ``share_``.
     n_excluded_ : int
-        Number of columns that are excluded, as collinear or constant up to rounding: the bounds are about X without
-        them.
+        Number of columns excluded as collinear or constant up to rounding; the bounds refer to X without them.
     label_gap_ : float
-        Proved distance of ``labels_``, in Eq. (9) with these weights, from the best labels that agree with the known
-        ones; for more than two classes in the cost of `certify_clusters`.
+        Certified optimality gap of ``labels_`` in Eq. (9) with these weights, among labels that agree with the known
+        ones; for more than two classes in the objective of `certify_clusters`.
     result_ : Result
-        The relaxation's solution, for the points of positive weight.
+        Solution of the relaxation, for the points of positive weight.
     n_iter_, n_features_in_ : int
-        Iterations of the solver; d.
+        Iterations of the solver; number of features d.
     feature_names_in_ : (d,) array of str
-        Names of the features, where X has them.
+        Names of the features, if X has names.
 
     Examples
     --------
@@ -153,10 +150,10 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
     def __init__(
         self,
+        *,
         lam: float | Array = 0.0,
         ridge: float | Array | str = "auto",
         nu: float = 1.0,
-        *,
         share: float | str = "auto",
         unknown: int = UNLABELED,
         groups: GroupsLike | FeatureGroups | None = None,
@@ -172,28 +169,28 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Find the classes of all points, and the affine functions.
+        """Fit the classes of all points and the affine functions.
 
         Parameters
         ----------
         X : (n, d) array, data frame or sparse matrix
-            All points, those without labels too; a sparse matrix is made dense.
+            All points, labelled and unlabelled; sparse matrices are converted to dense.
         y : (n,) array
-            Numbers, ``unknown`` where the label is not known, or names, None or NaN where it is not.  Labels of at
-            least two classes have to be known.  Where y holds -1 and 1 alone these are two classes, with a warning.
+            Labels: numbers, with ``unknown`` for unlabelled points, or names, with None or NaN.  At least two classes
+            need labels.  If y contains only -1 and 1, these count as two classes, with a warning.
         sample_weight : (n,) array, optional
-            Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, and one of
-            weight 0 plays no part.
+            Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
+            only receives a label.
 
         Raises
         ------
         DataError, ParameterError
-            Both are ValueErrors; the message names the value and the remedy.
+            Subclasses of ValueError; the message names the value and the remedy.
 
         Warns
         -----
         ConvergenceWarning
-            If the solver stopped before the proved gap was at most tol.
+            If the solver stopped with a duality gap above tol.
         """
         with time_limited(deadline_after(as_seconds(self.time_limit))):
             return self._fit(X, y, sample_weight)
@@ -229,7 +226,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         return self
 
     def _settings(self) -> tuple[tuple[Any, ...], tuple[float, ...]]:
-        """Return the ridges and the shares of which the best are taken."""
+        """Return the candidate ridges and shares."""
         for name in ("ridge", "share"):
             if isinstance(getattr(self, name), str):
                 one_of(getattr(self, name), name, ("auto",))
@@ -237,17 +234,17 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         fractions = WEIGHT_FRACTIONS if isinstance(self.share, str) else (nonnegative(self.share, "share"),)
         if fractions[0] >= 1.0:
             raise ParameterError(
-                f"share = {format_exact(fractions[0])} leaves the points without labels no weight; take less than 1"
+                f"share = {format_exact(fractions[0])} leaves unlabelled points without weight; use a value less than 1"
             )
         return ridges, fractions
 
     @property
     def _penalty(self) -> Penalty:
-        """The penalty, with the ridge that is taken or tried."""
+        """The penalty, with the current ridge."""
         return self._on_columns(Penalty(lam=self.lam, ridge=self.ridge_))
 
     def _find(self, X: Points, classes: ClusterIndices) -> AffineFit:
-        """Return functions of the points, from the classes that are known."""
+        """Return the fit to partially known classes."""
         point_weights = reweight_known(X.weights, classes != UNLABELED, self.share_)
         mean = mean_of(X.array(), point_weights)
         if len(self.classes_) == 2:
@@ -267,7 +264,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         return AffineFit(scores.coef, scores.intercept - scores.coef @ mean, points, result)
 
     def _choose(self, X: Points, classes: ClusterIndices, settings: list[tuple[Any, float]]) -> int:
-        """Return which ridge and share predict known labels best, the first of equally good ones."""
+        """Return the index of the setting with the lowest cross-validation error; ties go to the first."""
         folds = assign_folds(classes)
         if folds.max() < 1 or np.all(classes != UNLABELED):
             return 0
@@ -293,17 +290,17 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
 
 def class_indices(values: Array) -> ClusterIndices:
-    """Return numbers of classes from the values of their functions, (n,) or (n, K)."""
+    """Return class indices from the values of the decision functions, (n,) or (n, K)."""
     return np.asarray(values > 0.0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
 
 
 def errors_of(values: Array, classes: ClusterIndices) -> Array:
-    """Return the errors of values, (n,) or (n, K): squared, from -1 and +1, or whether the largest is another's."""
+    """Return the squared errors of values (n,) from -1 and +1, or the 0/1 errors of values (n, K)."""
     return (values - 2.0 * classes + 1.0) ** 2 if values.ndim == 1 else (class_indices(values) != classes).astype(float)
 
 
 def read_classes(y: Any, n: int, unknown: int) -> tuple[npt.NDArray[Any], ClusterIndices]:
-    """Return the classes in order, and that of each point by its place among them, UNKNOWN where it is not known."""
+    """Return the sorted classes and the class index of each point, UNLABELED if unknown."""
     given = column_or_1d(y, warn=True)
     if len(given) != n:
         raise DataError(f"y has {len(given)} entries for {n} points")
@@ -314,21 +311,21 @@ def read_classes(y: Any, n: int, unknown: int) -> tuple[npt.NDArray[Any], Cluste
     if names.dtype.kind in "iuf":
         if not np.isfinite(names).all():
             wrong = names[~np.isfinite(names)][0]
-            raise DataError(f"y holds {wrong}; in an array of numbers {unknown} stands for an unknown label")
+            raise DataError(f"y contains {wrong}; in an array of numbers mark unlabelled points by {unknown}")
         if unknown == UNLABELED and known.all() and set(names.tolist()) == {-1, 1}:
-            message = "y holds -1 and 1 alone: they are taken for two classes, all known; see the parameter unknown"
+            message = "y contains only -1 and 1, which are taken for two classes; set unknown if -1 means unlabelled"
             warnings.warn(message, DegenerateDataWarning, stacklevel=4)
         else:
             known[known] = names != unknown
             names = names[names != unknown]
     if not len(names):
-        raise DataError("y holds no known label; give labels of at least two classes, or use DiffracClustering")
+        raise DataError("y has no labels; label points of at least two classes, or use DiffracClustering")
     check_classification_targets(names)
     classes, indices = np.unique(names, return_inverse=True)
     if len(classes) == 1:
         raise DataError(
-            f"y names one class, {classes[0]}; known labels of two classes are needed.  Points of one class can be "
-            "given to DiffracClustering, by constraints=dc.Constraints(labels=...)"
+            f"y has only one class, {classes[0]}; label points of at least two classes, or pass these labels to "
+            "DiffracClustering as constraints=dc.Constraints(labels=...)"
         )
     found = np.full(n, UNLABELED, dtype=np.int64)
     found[known] = indices
@@ -336,14 +333,16 @@ def read_classes(y: Any, n: int, unknown: int) -> tuple[npt.NDArray[Any], Cluste
 
 
 def require_weight(classes: ClusterIndices, names: npt.NDArray[Any]) -> None:
-    """Raise where the known points of a class have no weight."""
+    """Raise if all labelled points of a class have weight 0."""
     for k, name in enumerate(names):
         if not np.any(classes == k):
-            raise DataError(f"all known points of class {name} have the sample_weight 0")
+            raise DataError(
+                f"all labelled points of class {name} have sample_weight 0; give one of them a positive weight"
+            )
 
 
 def reweight_known(weights: Array | None, known: npt.NDArray[np.bool_], fraction: float) -> Array | None:
-    """Return shares of the points of which the known ones have at least this part."""
+    """Return weights of sum 1 with at least this fraction on the labelled points."""
     p = np.full(len(known), 1.0 / len(known)) if weights is None else weights
     now = float(p[known].sum())
     if fraction <= now or known.all():
@@ -352,9 +351,9 @@ def reweight_known(weights: Array | None, known: npt.NDArray[np.bool_], fraction
 
 
 def assign_folds(classes: ClusterIndices) -> ClusterIndices:
-    """Return the part of each known point, those of each class in turn; -1 for the others.
+    """Return the stratified fold of each labelled point; -1 for the others.
 
-    There are as many parts as the smallest class has points, and FOLDS at most.
+    The number of folds is the size of the smallest class, at most MAX_FOLDS.
     """
     sizes = np.bincount(classes[classes != UNLABELED])
     folds = np.full(len(classes), -1, dtype=np.int64)

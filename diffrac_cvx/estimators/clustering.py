@@ -1,4 +1,4 @@
-"""Clustering in two or more, with a proved bracket."""
+"""Clustering into two or more clusters, with certified bounds."""
 
 import warnings
 from collections.abc import Callable
@@ -59,131 +59,128 @@ from diffrac_cvx.rounding.two_clusters import labels_from_known
 from diffrac_cvx.solvers.factored.sampling import many_rows
 from diffrac_cvx.solvers.stopping import with_all_points
 
-MAX_REFINEMENTS = 100  # of directions and splits
-ZERO_WEIGHT = 1e-200  # share of a point of weight 0: beside any other it adds nothing
+MAX_REFINEMENTS = 100  # alternations of directions and splits
+ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight
 STRUCTURE_RESAMPLES, STRUCTURE_SECONDS, STRUCTURE_TIME_FRACTION = (
     19,
     2.0,
     0.3,
-)  # of both tests; the share is of the time limit
-KMEANS_N_INIT = 10  # of k-means, for more than two clusters
+)  # of both tests together; the fraction is of the time limit
+KMEANS_N_INIT = 10  # for more than two clusters
 CLUSTERING_STRATEGIES = ("together", "splits")
 
 
 class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
-    r"""Split points in two, or in more clusters, so that affine functions explain the clusters best.
+    r"""Cluster points such that affine functions predict the clusters best.
 
-    Solves the relaxation (15), rounds it, takes the direction of the labels found,
+    Solves the relaxation (15), rounds it, computes the direction of the resulting labels,
 
     .. math::
         \min_v\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \Gamma(v v^\top),
 
-    and splits the projections on it by exact 2-means: what `fit` finds is an affine function, and ``predict`` on the
-    training data gives ``labels_``.  That split is one step of Eq. (2) from the rounded labels: it may
-    move points, and ``label_gap_``, which is about Eq. (9), is then usually, not always, below that of the rounding.
+    and splits the projections onto it by exact 2-means.  The model is an affine function, and ``predict`` on the
+    training data returns ``labels_``.  The last split is one step of Eq. (2) from the rounded labels: it may move
+    points, and usually, but not always, reduces ``label_gap_``, the optimality gap in Eq. (9).
 
-    For more than two clusters the relaxation is the same, see `certify_clusters`.  From its solution all clusters are
-    found together: k-means on the points as the solution weighs them, then affine functions fitted to the clusters and
-    k-means on the fitted values in turn; or the points are split in two, and again the cluster where that gains most.
+    For more than two clusters the relaxation is the same, see `certify_clusters`.  The strategy "together" runs k-means
+    on the rows of X V^(1/2), then alternates between affine functions fitted to the clusters and k-means on the fitted
+    values.  The strategy "splits" repeatedly splits the cluster with the largest gain in two.
 
     Source: Eq. (9), (15); sections 2, 3 and 4.
 
     Parameters
     ----------
     nu : float
-        Weight of the imbalance of the clusters, in [0, 1].
+        Weight of the imbalance of the clusters, in [0, 1], by default 1.
     a, c : float or (d,) array, optional
-        Roots of ``ridge`` and ``lam``, as the paper writes them; given, they go before these.
+        Square roots of ``ridge`` and ``lam``, as in the paper; if given, they replace these.
     lam : float or (d,) array
-        Weight of the squared l1 norm, the paper's lambda: the larger, the fewer features are used.  For standardised
-        features of real tables about half of the coefficients or fewer are above a thousandth of the largest at 0.1,
-        and a third or fewer at 1; V may still use the other features a little.
+        Weight of the squared l1 norm, the paper's lambda: larger values select fewer features; 0 (default) disables
+        selection.  On standardised real tables at most about half of the coefficients exceed a thousandth of the
+        largest at 0.1, and at most a third at 1; V may still have small entries for the other features.
     ridge : float or (d,) array
-        Weight of the ridge: the larger, the more the split follows directions of large variance.  0 is the paper's
-        problem without it, which finds noise where there are many features for the points; ``make choice``
-        sets the default against others, see the page on choosing.
+        Weight of the ridge: larger values favour directions of large variance.  0 is the paper's problem, which fits
+        noise if there are many features per point; ``make choice`` compares the default, 0.3, with other values, see
+        the page on choosing.
     solver : {"auto", "low_rank", "fista", "fista published", "SCS", "CLARABEL"}
-        "auto" is "low_rank"; the last two go through CVXPY.  ``registry.SOLVERS`` holds them.
+        "auto" is "low_rank"; the last two use CVXPY.  ``registry.SOLVERS`` lists them.
     rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
-        From the relaxation to the labels of two clusters.
+        Rounding of the relaxation for two clusters.
     refine : bool
-        Whether directions and splits in two alternate until nothing changes.
+        If True, directions and two-way splits alternate until the labels are a fixed point.
     n_clusters : int
-        Number of clusters; 1 splits nothing, and is there because scikit-learn's tools may ask for it: it is warned of.
+        Number of clusters, by default 2; 1 is accepted for scikit-learn's tools, with a warning.
     strategy : {"together", "splits"}
-        How more than two clusters are found: all at once, or by repeated splits in two.
+        Strategy for more than two clusters: jointly, or by repeated bisection.
     tol : float
-        Proved gap at which the solver stops; values lie in [0, 1].  Where there are more features than points, and an
-        l1 part, a gap of one in ten of the upper bound is enough too.
+        Absolute tolerance on the duality gap; objective values lie in [0, 1].  With more features than points and an
+        l1 penalty, a gap of 10 % of the upper bound also suffices.
     max_iter : int, optional
-        Iterations of the solver; its own default if None.
+        Maximum number of iterations of the solver; by default its own.
     time_limit : float, optional
-        Seconds for everything: what the solver leaves is for rounding and directions, which take little after it.
+        Time limit in seconds for everything; rounding and directions use what the solver leaves.
     standardize : bool
-        Whether features are brought to unit variance first, which the penalty then weighs alike.
+        If True, features are scaled to unit variance first, so that the penalty treats them equally.
     groups : mapping of name to columns, list of lists of columns, or (d,) array of labels, optional
-        Groups of columns, as for `Penalty`: with ``lam`` above 0 a group is used as a whole or left out.  Columns are
-        given by their numbers or, of a data frame, by their names; each is in one group.
+        Feature groups, as for `Penalty`: with ``lam`` > 0 groups are selected or excluded as a whole.  Columns are
+        given by index or, for a data frame, by name; each belongs to one group.
     group_weights : {"equal", "size"} or array of float
-        By what ``lam`` is multiplied for each group: 1, its number of columns, so that a group costs about what its
-        columns would cost one by one, or the numbers given.
+        Factors of ``lam`` for the groups: 1, the number of columns (so that a group costs about as much as its columns
+        one by one), or the given numbers.
     nonnegative : list of columns, (d,) array of bool, or True, optional
-        Columns whose coefficients are known to be at least 0: what has more of them is more likely to be in cluster 1.
-        For two clusters.
+        Columns whose coefficients are constrained to be >= 0: larger values indicate cluster 1.  For two clusters only.
     random_state : int, RandomState or None
-        Seed of the rounding "goemans_williamson" and of the starts of k-means for more than two clusters; nothing else
-        is random.  A whole number is passed on as it is; with None the seed depends on NumPy's global state, which no
-        call changes.
+        Seed of the rounding "goemans_williamson" and of k-means for more than two clusters; nothing else is random.
+        With None the seed depends on NumPy's global random state, which is not changed.
     test_structure : bool
-        Whether `fit` also tests if there is a structure (`structure_test`, at most 19 draws for each null, in at most
-        two seconds), and if the clusters stay with a tolerance ten times larger, for more than two with other starts.
-        Where tables without structure split as well, or the clusters change, ``diagnostics_`` says so.  The tests take
-        no account of constraints, with which the first is no reservation, and points may not have weights.
+        If True, `fit` also tests for group structure (`structure_test`, at most 19 null data sets per null model, at
+        most two seconds) and for stability: with a tolerance ten times larger or, for more than two clusters, other
+        random initialisations.  Failed tests are added to ``diagnostics_``.  The structure test ignores constraints and
+        is not reported with them; sample weights are not supported.
     verbose : bool or callable
-        Whether the proved bounds are written to standard error, a line a second; or what is called with each
-        `Progress`, and stops the solver by a true return value.
+        If True, the bounds are written to standard error once a second; a callable receives each `Progress` and stops
+        the solver by returning True.
 
     Attributes
     ----------
     labels_ : (n,) array of int
-        Clusters 0 and 1; 1 has the larger projections.  More than two are 0 to K - 1, in their order along the
-        direction that separates their centres most, or in that of the splits.  There are fewer than K clusters where
-        no more could be found, and ``diagnostics_`` says so.
+        Clusters 0 and 1; 1 has the larger projections.  For more than two: 0 to K - 1, ordered along the direction that
+        separates their centres most, or in the order of the splits.  If fewer than K clusters are found,
+        ``diagnostics_`` contains a warning.
     coef_, intercept_ : (d,) array, float; (K, d) array, (K,) array for more than two clusters
-        The direction, in the units of X, and minus the threshold: for `predict`.  With more than two clusters a point
-        belongs to the one with the largest value of its function; by "splits" they are the functions of the splits
-        that set each cluster apart last.
+        Direction, in the units of X, and minus the threshold: the decision function of `predict`.  For more than two
+        clusters a point belongs to the cluster with the largest value; with "splits" the functions are those of the
+        last split of each cluster.
     groups_used_ : tuple of str
-        With ``groups``: the names of those that have a nonzero coefficient.
+        With ``groups``: names of the groups with a nonzero coefficient.
     scaled_coef_ : (d,) array or (K, d) array
-        The direction per standard deviation of each feature: these can be compared with each other.  The largest is
-        positive, where there are two clusters and no signs are known.  For more, the values of each function have
-        standard deviation 1 over the points, the mean of all functions taken off first where they are found together:
-        what is common to all decides nothing.  `predict` uses ``coef_``, which is not rescaled.
-    splits_ : tuple of Split
-        By "splits", for more than two clusters: the splits in their order, which `predict` follows.
+        Coefficients per standard deviation of each feature, which are comparable between features.  The largest is
+        positive for two clusters without sign constraints.  For more, the values of each function have standard
+        deviation 1 over the points; with "together" the mean of all functions, which affects no label, is subtracted
+        first.  `predict` uses ``coef_``, which is not rescaled.
+    splits_ : tuple of BinarySplit
+        With "splits", for more than two clusters: the splits in order, which `predict` applies.
     support_ : array of int
-        Features with a nonzero coefficient.
+        Selected features: indices with a nonzero coefficient.
     lower_bound_, upper_bound_ : float
-        Proved bracket on the optimum of the relaxation.
+        Certified bounds on the optimal objective of the relaxation.
     n_excluded_ : int
-        Number of columns that are excluded, as collinear or constant up to rounding: the bounds are about X without
-        them.
+        Number of columns excluded as collinear or constant up to rounding; the bounds refer to X without them.
     diagnostics_ : tuple of Diagnostic
-        Why the split may be no answer (one cluster, a few points, too few points for a proof); empty if it may be one.
+        Warnings that the clusters may not be meaningful (one cluster, a tiny cluster, too few points, ...).
     structure_ : tuple of StructureTest
-        With ``test_structure``: the tests against columns permuted by themselves, where there is more than one, and
-        against one cloud.
+        With ``test_structure``: the tests against independently permuted columns (if there are several) and against one
+        Gaussian cloud.
     label_gap_ : float
-        Proved distance of ``labels_`` from the best partition into K clusters: of Eq. (9), the combinatorial problem,
-        for two, of the cost in `certify_clusters` for more.  It is there for all K and n, for the lower bound of the
-        relaxation holds for every K.
+        Certified optimality gap of ``labels_``: the objective exceeds that of the best partition into K clusters by at
+        most this amount.  The objective is Eq. (9) for two clusters, that of `certify_clusters` for more.  Available
+        for all K and n, since the lower bound of the relaxation holds for every K.
     result_ : Result
-        The relaxation's solution.
+        Solution of the relaxation.
     n_iter_, n_features_in_ : int
-        Iterations of the solver; d.
+        Iterations of the solver; number of features d.
     feature_names_in_ : (d,) array of str
-        Names of the features, where X has them.
+        Names of the features, if X has names.
 
     Examples
     --------
@@ -199,10 +196,10 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     def __init__(
         self,
+        *,
         nu: float = 1.0,
         a: float | Array | None = None,
         c: float | Array | None = None,
-        *,
         lam: float | Array = 0.0,
         ridge: float | Array = 0.3,
         groups: GroupsLike | FeatureGroups | None = None,
@@ -237,32 +234,32 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         *,
         constraints: Constraints | None = None,
     ) -> Self:
-        """Find the directions and the clusters.
+        """Fit the directions and clusters.
 
         Parameters
         ----------
         X : (n, d) array, data frame or sparse matrix
             At least as many points as clusters.  For two clusters a sparse matrix, a dask array and a memory map with
-            many rows are read by parts and never made one array; for more they are, and have to fit in memory.
+            many rows are streamed; for more they are converted to one array, which has to fit in memory.
         y : ignored
         sample_weight : (n,) array, optional
-            Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, and one of
-            weight 0 plays no part but for its label.  Taken by the solvers "low_rank", "SCS" and "CLARABEL".
+            Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
+            only receives a label.  For the solvers "low_rank", "SCS" and "CLARABEL".
         constraints : Constraints, optional
-            What is known of some points; ``labels_`` obeys it, while `predict` knows nothing of it.  Where labels are
-            known, +1 is the label 1, and the relaxation is rounded by the signs of the products of the rows of F with
-            that of the known points, whatever ``rounding`` says.  For more than two clusters only ``same`` and
-            ``groups`` say anything, and the strategy has to be "together".  Taken by the solver "low_rank".
+            Constraints that ``labels_`` satisfies; `predict` ignores them.  Known labels +1 become label 1, and with
+            them the relaxation is rounded by the signs of the products of the rows of F with that of the labelled
+            points, whatever ``rounding`` is.  More than two clusters allow only ``must_link`` and ``groups``, and the
+            strategy "together".  For the solver "low_rank".
 
         Raises
         ------
         DataError, ParameterError
-            Both are ValueErrors; the message names the value and the remedy.
+            Subclasses of ValueError; the message names the value and the remedy.
 
         Warns
         -----
         ConvergenceWarning
-            If the solver stopped before the proved gap was at most tol.
+            If the solver stopped with a duality gap above tol.
         DegenerateDataWarning
             For each of ``diagnostics_``.
         """
@@ -270,19 +267,19 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             return self._fit(X, sample_weight, constraints)
 
     def _fit(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, constraints: Constraints | None) -> Self:
-        """Find the directions and the clusters; after the time limit only what is needed is computed, and is short."""
+        """Fit the directions and clusters; after the time limit only short, necessary steps are computed."""
         one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
         one_of(self.strategy, "strategy", CLUSTERING_STRATEGIES)
         require_flag(self.refine, "refine")
         require_flag(self.test_structure, "test_structure")
         if self.test_structure and sample_weight is not None:
-            raise ParameterError("test_structure = True takes no sample_weight: test the table without weights")
+            raise ParameterError("test_structure = True does not support sample_weight; omit one of them")
         K = positive_int(self.n_clusters, "n_clusters")
         require_applicable(constraints, K, self.strategy)
         table = self._read_table(X, ensure_min_samples=2)
         if table.shape[0] < K:
             n = table.shape[0]
-            raise ParameterError(f"n_clusters = {K} is more than the {n} points: ask for fewer clusters")
+            raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
         require_one_direction(self._penalty, K)
         weights = as_weights(sample_weight, table.shape[0], min_positive=max(K, 2))
         plain = K == 2 and weights is None and constraints is None
@@ -297,7 +294,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         weights: PointWeights | None,
         constraints: Constraints | None = None,
     ) -> Self:
-        """Find the directions and the clusters of a checked table, given as an array unless it is read by parts."""
+        """Fit the directions and clusters of a checked table, given as an array unless it is streamed."""
         K = int(self.n_clusters)
         if self.test_structure:
             self.structure_ = self._test_structure(given)
@@ -328,14 +325,14 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             self.diagnostics_ = (*self._structure_diagnostics(given, data, constraints), *self.diagnostics_)
         for diagnostic in self.diagnostics_ if K > 1 else (ONE_CLUSTER_REQUESTED,):
             warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=4)
-        if weights is not None and weights.has_zeros:  # the result's F has a row for these points too
+        if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
             problem = direction_problem(data.X, float(self.nu), self._penalty)
             X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
             self.result_ = with_all_points(self.result_, problem, array_points(X_all), weights, constraints)
         return self
 
     def _test_structure(self, given: Any) -> tuple[StructureTest, ...]:
-        """Set the split beside those of tables without structure, in a part of the time."""
+        """Return the structure tests, within a fraction of the time limit."""
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty, "standardize": self.standardize}
         timer = Timer(min(STRUCTURE_SECONDS, STRUCTURE_TIME_FRACTION * (seconds_left() or np.inf)))
         groups = self._penalty.groups
@@ -350,7 +347,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     def _structure_diagnostics(
         self, given: Any, data: ScaledTable, constraints: Constraints | None
     ) -> tuple[Diagnostic, ...]:
-        """Return what speaks against a structure, and against clusters that change with the tolerance or the starts."""
+        """Return the warnings of the structure test and of the test for stability."""
         unstructured = find_not_rejected(self.structure_)
         found = [] if unstructured is None or constraints is not None else [no_structure(str(unstructured))]
         ended = self.result_.status not in (Status.TIME_LIMIT, Status.STOPPED)
@@ -359,17 +356,20 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         changed: dict[str, Any] = (
             {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters == 2 else {"random_state": KMEANS_N_INIT}
         )
-        changed |= {"groups": self._penalty.groups, "nonnegative": self._penalty.nonnegative}  # not by names
+        changed |= {
+            "groups": self._penalty.groups,
+            "nonnegative": self._penalty.nonnegative,
+        }  # by index: arrays have no names
         other = type(self)(**{**self.get_params(), **changed, "test_structure": False, "verbose": False})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             other.fit(given, constraints=constraints)
-        words = "a tolerance ten times larger" if self.n_clusters == 2 else "other random starts"
+        words = "a tolerance ten times larger" if self.n_clusters == 2 else "other random initialisations"
         diagnostic = unstable(words, adjusted_rand_score(self.labels_, other.labels_))
         return (*found, *([] if diagnostic is None else [diagnostic]))
 
     def _cluster_together(self, data: ScaledTable, result: Result, K: int) -> None:
-        """Keep the scores of more than two clusters, found together."""
+        """Store the decision functions of more than two clusters, fitted jointly."""
         weights = weights_of(self._penalty, data.X.shape[1])
         options: dict[str, Any] = {
             "n_init": KMEANS_N_INIT,
@@ -381,7 +381,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.intercept_ = found.intercept - self.coef_ @ data.mean
 
     def _split_repeatedly(self, points: Array, whole: ScaledTable, K: int) -> None:
-        """Keep the splits that lead to more than two clusters."""
+        """Store the splits of more than two clusters."""
         results: list[Result] = []
 
         def split_in_two(part: Array, weights: Array | None) -> Bisection | None:
@@ -402,7 +402,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.coef_, self.intercept_ = last_directions(self.splits_, points.shape[1])
 
     def _affine_function(self, data: ScaledTable, result: Result) -> tuple[Array, float]:
-        """Return the function x'coef + intercept that splits points in two."""
+        """Return coef and intercept of the affine function that splits points in two."""
         if has_labels(data.X):
             labels = labels_from_known(result.F, data.X.chunklets)
         else:
@@ -413,23 +413,23 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return coef, -float(np.dot(coef, data.mean)) - least
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return ``X @ coef_ + intercept_``: (n,), positive where the label is 1, or (n, K), largest at the label.
+        """Return ``X @ coef_ + intercept_``: (n,), positive if the label is 1, or (n, K), largest at the label.
 
-        For more than two clusters by "splits" it is the least of the values of the splits on the way to each cluster,
-        with the sign that leads there.
+        For more than two clusters with "splits" it is the minimum of the signed values of the splits on the path to
+        each cluster.
         """
         return super().decision_function(X)
 
     def score(self, X: npt.ArrayLike, y: object = None) -> float:
-        """Return how well the clusters are separated: the share of their variance that the projections explain.
+        """Return the fraction of the variance of the cluster indicators that the projections explain, in [0, 1].
 
-        It lies in [0, 1], needs no labels, and ``GridSearchCV`` can use it; 0 where all points fall in one cluster.
-        With two clusters it is the squared correlation of labels and projections.
+        It needs no true labels, so ``GridSearchCV`` can use it; 0 if all points are in one cluster.  For two clusters
+        it is the squared correlation of labels and projections.
         """
         return explained_variance(self.transform(X), self.predict(X))
 
     def _is_streamed(self, X: Any) -> bool:
-        """Whether a table is kept as it is: CVXPY takes arrays only."""
+        """Return whether a table is streamed; CVXPY needs arrays."""
         large = isinstance(X, np.memmap) and many_rows(*X.shape)
         return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("auto", "low_rank", "fista"))
 
@@ -451,10 +451,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return roundings.goemans_williamson(F, rng=choose_seed(self.random_state), sample_weight=weights)
 
     def _find_direction(self, X: Points, labels: Array) -> tuple[Array, float]:
-        """Return the direction of labels and the projection above which they are 1.
-
-        With ``refine``, of the labels at which the alternation with splits ends.
-        """
+        """Return the direction of labels and its threshold; with ``refine``, after alternating with splits."""
         weights = weights_of(self._penalty, X.shape[1])
         labels, v = self._orient(X, labels, weights)
         for _ in range(MAX_REFINEMENTS if self.refine else 0):
@@ -472,7 +469,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return v, find_threshold(X, v, labels)
 
     def _orient(self, X: Points, labels: Array, weights: PenaltyWeights) -> tuple[Array, Array]:
-        """Return labels, or their opposite where none are known, and their direction."""
+        """Return labels and their direction; without known labels, the labels may be flipped."""
         if has_labels(X):
             return labels, best_direction(X, labels - X.mean_of(labels), weights)
         return oriented_direction(X, labels, weights)
@@ -486,39 +483,40 @@ def scale_to_unit_scores(coef: Array, X: Points, *, center: bool) -> Array:
 
 
 def has_labels(X: Points) -> bool:
-    """Whether labels of points are known."""
+    """Return whether some labels are known."""
     return X.chunklets is not None and X.chunklets.labeled >= 0
 
 
 def find_threshold(X: Points, v: Array, labels: Array) -> float:
-    """Return the projection above which labels are 1: by least squares where labels are known, else by 2-means."""
+    """Return the threshold of label 1: by least squares if some labels are known, otherwise by 2-means."""
     if has_labels(X):
         return -float(X.mean_of(labels))
     return threshold(X @ v, X.weights)
 
 
 def require_applicable(constraints: Constraints | None, n_clusters: int, strategy: str) -> None:
-    """Raise where constraints say nothing about so many clusters."""
+    """Raise if the constraints are not available for this number of clusters or strategy."""
     if constraints is None:
         return
     if not isinstance(constraints, Constraints):
         raise ParameterError(
-            f"constraints is a {type(constraints).__name__}; pass dc.Constraints(must_link=..., cannot_link=..., labels=...)"
+            f"constraints is a {type(constraints).__name__}; pass dc.Constraints(must_link=..., labels=...)"
         )
     if n_clusters == 2:
         return
     if len(constraints.cannot_link) or (constraints.labels is not None and np.any(constraints.labels)):
         raise ParameterError(
-            f"cannot_link and labels of constraints are about two clusters; for n_clusters = {n_clusters} give must_link and groups"
+            f"n_clusters = {n_clusters}: cannot_link and labels of constraints are about two clusters; use must_link "
+            "and groups"
         )
     if strategy == "splits":
         raise ParameterError("strategy = 'splits' takes no constraints for more than two clusters; use 'together'")
 
 
 def constrained_labels(values: Array, constraints: Constraints, weights: PointWeights | None) -> npt.NDArray[np.int64]:
-    """Return clusters that obey the constraints, from the values of affine functions at all points, (n,) or (n, K).
+    """Return clusters that satisfy the constraints, from the values of the decision functions, (n,) or (n, K).
 
-    Points that are linked are added up, those of weight 0 where there are no others.
+    The values of linked points are added; points of weight 0 count only among themselves.
     """
     chunklets, w = constraints.chunklets_of(len(values)), np.ones(len(values))
     if weights is not None:

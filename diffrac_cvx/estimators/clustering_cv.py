@@ -1,4 +1,4 @@
-"""The estimator that chooses lam, ridge, nu and the number of clusters without labels, by a criterion."""
+"""Estimator that chooses lam, ridge, nu and the number of clusters without labels."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -54,14 +54,14 @@ from diffrac_cvx.problem.penalty import Penalty, suggested_lam
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, points_needed
 
 GRID_LAMS, GRID_RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
-POINTS_FACTOR = 4  # times the points below which noise is fitted perfectly: from there on no ridge is tried too
-MAX_POINTS = 10_000  # on which the settings are compared, and at least `ENOUGH` in each half
-DEFAULT_LAMS, DEFAULT_RIDGES = (0.0,), (0.3,)  # where numbers of clusters are compared
+POINTS_FACTOR = 4  # ridge 0 is tried from this multiple of the points below which noise is fitted perfectly
+MAX_POINTS = 10_000  # for comparing settings; more if a half would have fewer than POINTS_FACTOR * points_needed(d)
+DEFAULT_LAMS, DEFAULT_RIDGES = (0.0,), (0.3,)  # if several numbers of clusters are compared
 WIDE_RIDGE, WIDE_LAM_FACTORS = (
     0.3,
     (0.5, 1.0, 2.0),
-)  # where there are more features than points; shares of `suggested_lam`
-REFIT_TIME_FRACTION = 0.1  # share of the time limit that is kept for the fit of the setting chosen
+)  # with more features than points; multiples of `suggested_lam`
+REFIT_TIME_FRACTION = 0.1  # of the time limit, reserved for the fit of the chosen setting
 REFITTED_ATTRIBUTES = (
     "labels_", "coef_", "intercept_", "scaled_coef_", "support_", "lower_bound_", "upper_bound_", "n_excluded_",
     "label_gap_", "diagnostics_", "result_", "n_iter_",
@@ -69,102 +69,100 @@ REFITTED_ATTRIBUTES = (
 
 
 def default_grid(n: int, d: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the l1 weights and the ridges that are tried on a table of this shape."""
+    """Return the default l1 weights and ridges for a table of this shape."""
     if d <= n:
         return GRID_LAMS, (0.0, *GRID_RIDGES) if n >= POINTS_FACTOR * points_needed(d) else GRID_RIDGES
     return (0.0, *(factor * suggested_lam(n, d, WIDE_RIDGE) for factor in WIDE_LAM_FACTORS)), (WIDE_RIDGE,)
 
 
 class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
-    r"""Cluster as `DiffracClustering` does, with lam, ridge, nu and the number of clusters chosen without labels.
+    r"""Fit `DiffracClustering` with lam, ridge, nu and the number of clusters chosen without labels.
 
-    All settings of a grid are solved, each started from the one before, and again on halves of the points, started from
-    the solution for all points.  A criterion gives every setting a score, the largest wins, of equal ones the more
-    stable, and `DiffracClustering` is fitted there.  A setting whose split is no answer (``diagnostics_``: one
-    cluster, a few points, ...) never wins, unless there is no other.  Of a table with very many points the settings
-    are compared on a part, drawn at random, and the one chosen is fitted to all.
+    All settings of a grid are solved, each warm-started from its predecessor, and again on half-samples, warm-started
+    from the solution for all points.  The setting with the largest score of a criterion wins, of ties the more stable
+    one, and `DiffracClustering` is fitted there.  Settings with warnings (``diagnostics_``: one cluster, a tiny
+    cluster, ...) only win if all have warnings.  Very long tables are subsampled for the comparison of settings; the
+    final fit uses all points.
 
-    The default criterion keeps the default weights unless others are clearly better, so that it differs from
-    `DiffracClustering` only where it has a reason.
+    The default criterion departs from the default weights only if others are clearly better.
 
     Parameters
     ----------
     lams, ridges : sequence of float, optional
-        The grid: weights of the squared l1 norm and of the ridge, see `DiffracClustering`.  By default 0, 0.01 and 0.1
-        by 0.1, 0.3 and 1, and ridge 0 where the points are at least four times as many as noise in d features can be
-        split perfectly, d + d(d-1)/4; where there are more features than points, ridge 0.3 with 0 and with a half, one
-        and two times the l1 weight that the guide on wide tables suggests.  Where several numbers of clusters are
-        compared it is lam 0 and ridge 0.3 only.
+        Grid of weights of the squared l1 norm and of the ridge, see `DiffracClustering`.  By default lam is 0, 0.01 and
+        0.1, and ridge 0.1, 0.3 and 1, and also 0 if n >= 4 (d + d(d-1)/4), four times the number of points of noise
+        that can be split perfectly.  With more features than points ridge is 0.3, and lam is 0 and 0.5, 1 and 2 times
+        the value suggested in the guide on wide tables.  For several numbers of clusters: lam 0 and ridge 0.3 only.
     nus : sequence of float
-        The grid: weights of the imbalance.
+        Grid of weights of the imbalance, by default 1 only.
     criterion : {"gain", "consensus", "stability", "separation", "eigenvalue_ratio", "label_gap"}
-        What chooses, as measured in the page on choosing:
+        Criterion, compared with others in the page on choosing:
 
-        - "gain", the default: the separation below, less that of the setting nearest to the default weights and 0.05;
-          0 for that one.  Where the labels are not stable, less than 0.8, or a single column makes the split, it is
-          less by 1.  So the default weights are chosen unless others separate clearly better;
-        - "consensus": how well the split agrees with those of the other settings, the mean adjusted Rand index; 1 if
-          perfectly, 0 if by chance;
-        - "stability": how well the split of one half of the points predicts the labels of the points left out, the
-          mean adjusted Rand index over ``n_resamples`` halves;
-        - "separation": the squared correlation of the labels that a half predicts for the points left out with their
-          projections: 0.64 where these are normal, 1 where they take two values only; for more than two clusters the
-          share of the labels' variance that the projections explain;
+        - "gain" (default): the separation below, minus that of the setting nearest to the default weights, minus 0.05;
+          0 for that setting.  It is reduced by 1 if the stability is below 0.8 or a single column determines the
+          clusters.  So the default weights are chosen unless others separate clearly better;
+        - "consensus": mean adjusted Rand index with the clusters of the other settings; 1 for perfect agreement, 0 for
+          agreement by chance;
+        - "stability": mean adjusted Rand index, over ``n_resamples`` half-samples, of the labels predicted for the
+          held-out points and those from all points;
+        - "separation": squared correlation of the labels predicted for the held-out points with their projections: 0.64
+          for normal projections, 1 for two-valued ones; for more than two clusters the fraction of the labels' variance
+          that the projections explain;
         - "eigenvalue_ratio": minus the ratio of the second eigenvalue of Y to the first;
-        - "label_gap": minus the proved distance of the labels from the best ones.
+        - "label_gap": minus the certified optimality gap of the labels.
     n_resamples : int
-        Halves of the points, in pairs: what one leaves out is the other.
+        Number of half-samples, in complementary pairs, by default 10.
     groups, group_weights, nonnegative
-        As for `DiffracClustering`, the same for all settings; groups come in only where a lam is above 0.
+        As for `DiffracClustering`, the same for all settings; groups only matter if lam > 0.
     tol : float
-        Proved gap at which the solver stops, on the grid and on the halves; values lie in [0, 1].
+        Absolute tolerance on the duality gap, on the grid and on the half-samples.
     n_clusters : int or sequence of int
-        Numbers of clusters, at least 2; 1 alone is taken too, and warned of.  Of several, the largest one is taken
-        whose *prediction strength* at the best setting is at least 0.8 (Tibshirani and Walther, 2005): of the pairs of
-        points of a cluster of one half, the share that the other half puts together, for the cluster with the smallest.
-        Where there is none it is the number with the largest.  Whether there is more than one cluster at all is another
-        question.
+        Number or numbers of clusters, at least 2; 1 alone is accepted with a warning.  Of several, the largest with a
+        *prediction strength* of at least 0.8 at its best setting is chosen (Tibshirani and Walther, 2005): the minimum,
+        over the clusters of one half-sample, of the fraction of pairs that the other half-sample puts together.  If
+        there is none, the number with the largest prediction strength is chosen.  This does not test whether there is
+        more than one cluster.
     max_iter : int, optional
-        Iterations of the solver for the setting chosen.
+        Maximum number of iterations of the solver for the chosen setting.
     time_limit : float, optional
-        Seconds for everything.  Settings and halves that are not reached are left out, see ``cv_results_``.
+        Time limit in seconds for everything.  ``cv_results_`` lacks settings and half-samples that were not reached.
     refit : bool
-        Whether the setting chosen is fitted; without it there are only ``cv_results_`` and what is chosen.
+        If True, the chosen setting is fitted; otherwise only ``cv_results_`` and the choice are available.
     standardize : bool
-        Whether features are brought to unit variance first.
+        If True, features are scaled to unit variance first.
     random_state : int, RandomState or None
-        Of the halves.
+        Seed of the half-samples.
     n_jobs : int, optional
-        Processes for the halves, as in joblib: -1 for all cores.
+        Number of processes for the half-samples, as in joblib: -1 for all cores.
     verbose : int or callable
-        As in joblib: how much is said about the progress over the halves; or what is called with a sentence as each
-        setting and each half begins, such as "setting 3 of 9", and ends the search by a true return value.
+        Verbosity of the progress over the half-samples, as in joblib.  A callable receives a text such as "setting 3 of
+        9" as each setting and half-sample begins, and stops the search by returning True.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
-        The table, one entry for each setting that was solved, the default weights first.  ``param_lam``,
-        ``param_ridge``, ``param_nu``, ``param_n_clusters`` and ``params``; all criteria, ``mean_score`` for the one
-        that chose and ``rank_score``; ``std_stability``; ``prediction_strength``; ``n_resamples``, the halves that were
-        solved; ``cost`` of the labels, ``lower_bound``, ``upper_bound``; ``max_column_r2``, how much of a single column
-        the labels explain; ``smallest_cluster``, ``diagnostics`` (their kinds), ``labels`` (m, n), ``coef`` (m, d) per
-        standard deviation, (m, K, d) or a list of (K, d) for more than two clusters, and ``selection_frequencies``
-        (m, d).
+        Table with one entry for each solved setting, the default weights first.  ``param_lam``, ``param_ridge``,
+        ``param_nu``, ``param_n_clusters`` and ``params``; all criteria, ``mean_score`` (the criterion used) and
+        ``rank_score``; ``std_stability``; ``prediction_strength``; ``n_resamples``, the number of solved half-samples;
+        ``cost`` of the labels, ``lower_bound``, ``upper_bound``, ``n_excluded``; ``column_share``, the largest fraction
+        of the variance of a column that the labels explain; ``smallest_cluster``, ``diagnostics`` (their codes),
+        ``labels`` (m, n), ``coef`` (m, d) per standard deviation, (m, K, d) or a list of (K, d) for more than two
+        clusters, and ``selection_frequencies`` (m, d).
     n_settings_ : int
-        Settings of the grid; there are fewer in the table where the time ended first.
+        Number of settings of the grid; the table has fewer if the time limit was reached.
     best_index_, best_score_ : int, float
-        The setting chosen, in this table.
+        Index and score of the chosen setting in this table.
     best_params_ : dict
-        It as parameters of `DiffracClustering`.
+        The chosen setting as parameters of `DiffracClustering`.
     best_estimator_ : DiffracClustering
-        Fitted there.
+        Estimator fitted at the chosen setting.
     lam_, ridge_, nu_, n_clusters_ : float, int
-        It.
+        The chosen setting.
     selection_frequencies_ : (d,) array
-        Share of the halves whose direction uses a feature, at the chosen ridge and nu: for the lam chosen if it is
-        positive, else for the positive lam of the largest score.  Without any l1 part all features are used.
+        Fraction of the half-samples that select each feature, at the chosen ridge and nu: for the chosen lam if it is
+        positive, otherwise for the positive lam of the largest score.  Without l1 penalty all features are selected.
     labels_, coef_, intercept_, scaled_coef_, support_ : arrays
-        Of ``best_estimator_``, as are ``lower_bound_``, ``upper_bound_``, ``n_excluded_``, ``label_gap_``,
+        Those of ``best_estimator_``; also ``lower_bound_``, ``upper_bound_``, ``n_excluded_``, ``label_gap_``,
         ``diagnostics_``, ``result_``, ``n_iter_`` and, with groups, ``groups_used_``.
     n_features_in_, feature_names_in_
         As for `DiffracClustering`.
@@ -180,10 +178,10 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     def __init__(
         self,
+        *,
         lams: Sequence[float] | None = None,
         ridges: Sequence[float] | None = None,
         nus: Sequence[float] = (1.0,),
-        *,
         criterion: str = "gain",
         n_clusters: int | Sequence[int] = 2,
         n_resamples: int = 10,
@@ -206,20 +204,20 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
     def fit(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Solve the grid, choose, and fit the setting chosen.
+        """Solve the grid, choose a setting and fit it.
 
         Parameters
         ----------
         X : (n, d) array, data frame or sparse matrix
-            At least two points; sparse ones are made dense.
+            At least two points; sparse matrices are converted to dense.
         y : ignored
         sample_weight : (n,) array, optional
-            Weights of the points, as for `DiffracClustering`.  The halves are of points, each with its weight: a point
-            of weight 2 is in one of the two, while of two equal rows each half may have one.
+            Weights of the points, as for `DiffracClustering`.  Half-samples consist of rows: a point of weight 2 is in
+            one of the two, whereas of two equal rows each may have one.
 
-        Errors and warnings are those of `DiffracClustering.fit`, of a gap at the setting chosen.
+        Errors and warnings are those of `DiffracClustering.fit` at the chosen setting.
         """
-        self._settings((2, 1), UNIT_PENALTY)  # what is wrong with the grid is said before the table is read
+        self._settings((2, 1), UNIT_PENALTY)  # checks the grid before the table is read
         one_of(self.criterion, "criterion", tuple(SELECTION_CRITERIA))
         require_flag(self.refit, "refit")
         tol, limit = positive(self.tol, "tol"), self.time_limit
@@ -258,14 +256,14 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return self
 
     def _counts(self) -> tuple[int, ...]:
-        """Return the numbers of clusters, checked, in their order."""
+        """Return the checked and sorted numbers of clusters."""
         counts = sorted({positive_int(value, "n_clusters") for value in np.ravel(self.n_clusters).tolist()})
         if not counts or (counts[0] == 1 and len(counts) > 1):
-            raise ParameterError(f"n_clusters = {self.n_clusters!r} must be a number, or several of at least 2")
+            raise ParameterError(f"n_clusters = {self.n_clusters!r} must be an integer, or several integers >= 2")
         return tuple(counts)
 
     def _settings(self, shape: tuple[int, ...], columns: Penalty) -> list[GridSetting]:
-        """Return the grid for a table of this shape, checked; the setting nearest to the default weights is first."""
+        """Return the checked grid for a table of this shape, the setting nearest to the default weights first."""
         lams, ridges = default_grid(*shape) if len(self._counts()) == 1 else (DEFAULT_LAMS, DEFAULT_RIDGES)
         given = {"lams": lams if self.lams is None else self.lams}
         given["ridges"] = ridges if self.ridges is None else self.ridges
@@ -288,7 +286,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         callback: SettingCallback | None,
         **options: Any,
     ) -> list[list[HeldOutResult]]:
-        """Return what each half says; none where a half would be a single point."""
+        """Return the results of the half-samples; none if a half would be a single point."""
         count = positive_int(self.n_resamples, "n_resamples") if len(X) >= 4 else 0
         halves = draw_half_samples(len(X), count, rng)
         parallel = Parallel(
@@ -306,7 +304,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return found
 
     def _store_choice(self, setting: GridSetting) -> None:
-        """Keep the setting chosen, and how often each feature is used there."""
+        """Store the chosen setting and its selection frequencies."""
         table, i = self.cv_results_, self.best_index_
         self.best_params_ = dict(table["params"][i])
         self.best_score_ = float(table["mean_score"][i])
@@ -322,7 +320,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     def _refit(
         self, given: Array, data: ScaledTable, weights: PointWeights | None, seed: int, time_limit: float | None
     ) -> None:
-        """Fit the setting chosen, and take its attributes for this estimator's."""
+        """Fit the chosen setting and copy its attributes."""
         best = self.best_estimator_ = DiffracClustering(
             **self.best_params_, tol=min(self.tol, 1e-4), max_iter=self.max_iter, time_limit=time_limit,
             standardize=self.standardize, random_state=seed,
@@ -340,7 +338,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)
 
     def score(self, X: npt.ArrayLike, y: object = None) -> float:
-        """Return how well the clusters are separated, as `DiffracClustering.score` does."""
+        """Return the cluster separation, as `DiffracClustering.score`."""
         check_is_fitted(self)
         return self.best_estimator_.score(X)
 
@@ -349,7 +347,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
 
 def subsample_points(X: Points, rng: np.random.Generator) -> tuple[Points, Array]:
-    """Return the points on which settings are compared, all or some drawn at random, and where their mean is."""
+    """Return the points for comparing settings, all or a random subsample, and their mean."""
     n, d = X.shape
     max_points = max(MAX_POINTS, int(2 * POINTS_FACTOR * points_needed(d)))
     if n <= max_points:

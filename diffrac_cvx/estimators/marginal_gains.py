@@ -1,4 +1,4 @@
-"""What each feature, or group, adds to a split: how much the cost rises where it is left out, the labels kept."""
+"""Feature importance: the cost increase when a feature or group is removed and the labels are kept."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,35 +11,35 @@ from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.rounding.directions import best_directions
 from diffrac_cvx.rounding.socp_directions import group_norm
 
-SINGULAR_EIGENVALUE_RATIO = 1e-10  # eigenvalue, over the largest, up to which a direction of the features is empty
+SINGULAR_EIGENVALUE_RATIO = 1e-10  # relative eigenvalue up to which a direction of the features counts as singular
 
 
 def marginal_gains(
     X: Points, labels: npt.NDArray[np.int64], penalty: Penalty, n_clusters: int = 2, *, time_limit: float | None = None
 ) -> Array:
-    r"""Return by how much the cost of labels rises where one feature is left out, or one group of them, for each.
+    r"""Return the increase of the cost of labels if one feature, or one group, is removed, for each of them.
 
     The cost is that of `certify_clusters`, Eq. (9) for two clusters, with the best directions :math:`w_k` of labels.
-    Without an l1 part the rise is known in closed form, with :math:`H = \tfrac1n X^\top X + \mathrm{Diag}(a)^2`,
+    Without l1 penalty the increase has a closed form, with :math:`H = \tfrac1n X^\top X + \mathrm{Diag}(a)^2`,
 
     .. math::
         \frac{K}{K-1} \sum_k w_{kj}^2 \,/\, (H^{-1})_{jj}.
 
-    With one, with groups or with known signs the directions are computed again without the feature or the group, for
-    those in use, the largest coefficients first; any other adds 0.  Those that the time does not suffice for are NaN.
+    With an l1 penalty, groups or sign constraints the directions are recomputed without the feature or group, largest
+    coefficients first; features with coefficient 0 add 0.  Values that the time limit prevents are NaN.
 
     Parameters
     ----------
     X : Points
-        Centred points, in the units in which the penalty weighs them.
+        Centred points, in the units of the penalty.
     labels : (n,) array of int
         Clusters 0, ..., K - 1.
     penalty : Penalty
-        Weights a and c, groups, and known signs, for two clusters.
+        Weights a and c, groups, and, for two clusters, sign constraints.
     n_clusters : int
-        K.
+        Number of clusters K, by default 2.
     time_limit : float, optional
-        For the directions that are computed again.
+        Seconds for the recomputed directions.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def marginal_gains(
 
 
 def inverse_diagonal(X: Points, a: Array) -> Array:
-    """Return the diagonal of (X'X/n + Diag(a)^2)^-1, infinite where the matrix is singular along a feature."""
+    """Return the diagonal of (X'X/n + Diag(a)^2)^-1, infinite if the matrix is singular along a feature."""
     Z = X.weighted_rows().array() / np.sqrt(len(X))
     n, d = Z.shape
     if n < d and np.all(a > 0.0):  # the inverse is B - B Z'(1 + Z B Z')^-1 Z B, with B = Diag(a)^-2

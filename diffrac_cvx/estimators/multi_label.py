@@ -1,4 +1,4 @@
-"""Many labels at once, with a proved bracket."""
+"""Several labels at once, with certified bounds."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -20,10 +20,10 @@ from diffrac_cvx.rounding.many_labels import fit_label_mixture
 class MultiLabelDiffrac(AffineClusterer):
     r"""Find several labels at once, each the sign of an affine function of the features.
 
-    Solves the relaxation, which is the same for any number of labels, and writes its solution as a mixture of labels
-    (`rounding.procrustes`).  Row i of the factor F is a linear function of :math:`x_i` over
-    :math:`\sqrt{x_i^\top V x_i}` (with a 1 appended to :math:`x_i` when nu < 1), so that each label of the mixture is
-    the sign of an affine function exactly; ``predict`` on the training data gives ``labels_``.
+    Solves the relaxation, which is the same for any number of labels, and approximates its solution by a mixture of
+    labels (`rounding.procrustes`).  Row i of the factor F is a linear function of :math:`x_i`, divided by
+    :math:`\sqrt{x_i^\top V x_i}` (with a 1 appended to :math:`x_i` if nu < 1).  Therefore each label is exactly the
+    sign of an affine function, and ``predict`` on the training data returns ``labels_``.
 
     Source: sections 4 and 5.3; appendix C.2 for the factor.
 
@@ -32,39 +32,39 @@ class MultiLabelDiffrac(AffineClusterer):
     n_labels : int
         Number of labels, at least 1.
     nu, a, c, lam, ridge, groups, group_weights, tol, max_iter, time_limit, standardize, verbose
-        As for `DiffracClustering`; no penalty by default, as in section 4.  Known signs are those of one direction, and
-        there is no place for them here.
+        As for `DiffracClustering`; no penalty by default, as in section 4.  ``nonnegative`` is not available, since it
+        constrains a single direction.
     solver : {"auto", "fista", "low_rank", "fista published", "SCS", "CLARABEL"}
-        "auto" is "fista": with the loose tolerance of the default its smoothing keeps all labels in the mixture,
-        where an exact solution may leave out those of small weight.
+        "auto" is "fista": at the loose default tolerance its smoothing keeps all labels in the mixture, whereas an
+        exact solution may lose those of small weight.
     n_init : int
-        Random starts of the rounding.
+        Number of random initialisations of the rounding.
     random_state : int, RandomState or None
-        Of these starts.
+        Seed of these initialisations.
 
     Attributes
     ----------
     labels_ : (n, n_labels) array of int
-        Labels in {0, 1} that the rounding found, by decreasing weight.
+        Labels in {0, 1}, by decreasing weight.
     signs_ : (n, n_labels) array
-        The same in {-1, +1}.
+        The same labels in {-1, +1}.
     weights_, objective_ : (n_labels + 1,) array, float
-        Of the mixture, the constant's first, and its misfit, see `rounding.fit_label_mixture`.
+        Weights of the mixture, that of the constant first, and its objective, see `rounding.fit_label_mixture`.
     coef_, intercept_ : (n_labels, d) array, (n_labels,) array
-        Directions, in the units of X, and offsets: about +-``weights_[j + 1]`` on the points with and without label j.
+        Directions, in the units of X, and offsets: the values are about +-``weights_[j + 1]`` with and without label j.
     scaled_coef_ : (n_labels, d) array
-        The directions per standard deviation of each feature.
+        Directions per standard deviation of each feature.
     lower_bound_, upper_bound_, result_, n_iter_, n_features_in_, feature_names_in_
         As for `DiffracClustering`.
     """
 
     def __init__(
         self,
+        *,
         n_labels: int = 1,
         nu: float = 1.0,
         a: float | Array | None = None,
         c: float | Array | None = None,
-        *,
         lam: float | Array = 0.0,
         ridge: float | Array = 0.0,
         groups: GroupsLike | FeatureGroups | None = None,
@@ -89,31 +89,31 @@ class MultiLabelDiffrac(AffineClusterer):
         return tags
 
     def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
-        """Find the labels and their directions.
+        """Fit the labels and their directions.
 
         Parameters
         ----------
         X : (n, d) array, data frame or sparse matrix
-            At least two points; sparse ones are made dense.
+            At least two points; sparse matrices are converted to dense.
         y : ignored
 
         Raises
         ------
         DataError, ParameterError
-            Both are ValueErrors; the message names the value and the remedy.
+            Subclasses of ValueError; the message names the value and the remedy.
 
         Warns
         -----
         ConvergenceWarning
-            If the solver stopped before the proved gap was at most tol.
+            If the solver stopped with a duality gap above tol.
         DegenerateDataWarning
-            If the relaxation holds fewer than n_labels labels.
+            If the solution has fewer than n_labels labels.
         """
         with time_limited(deadline_after(as_seconds(self.time_limit))):
             return self._fit(X)
 
     def _fit(self, X: npt.ArrayLike) -> Self:
-        """Find the labels and their directions; after the time limit only what is needed is computed, and is short."""
+        """Fit the labels and their directions; after the time limit only short, necessary steps are computed."""
         k = positive_int(self.n_labels, "n_labels")
         table = self._read_table(X, ensure_min_samples=2)
         data = self._scale(table_array(table))
@@ -129,5 +129,5 @@ class MultiLabelDiffrac(AffineClusterer):
         return self
 
     def fit_predict(self, X: npt.ArrayLike, y: object = None) -> npt.NDArray[np.int64]:
-        """Find the labels, and return them as in ``labels_``; what is raised and warned of is that of `fit`."""
+        """Fit the labels and return ``labels_``; errors and warnings are those of `fit`."""
         return np.asarray(self.fit(X).labels_)

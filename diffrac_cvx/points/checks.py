@@ -18,6 +18,7 @@ Array = npt.NDArray[np.float64]
 ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
 MIN_RELATIVE_WEIGHT = 1e-100  # of the largest weight: the squares of smaller weights leave the range of doubles
+WEIGHT_SUM_RTOL = 1e-10  # weights whose sum is 1 up to this rounding error are used unchanged
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
@@ -120,10 +121,8 @@ class PointWeights:
         return not self.mask.all()
 
 
-def as_weights(sample_weight: npt.ArrayLike | None, n: int, min_positive: int = 2) -> PointWeights | None:
-    """Return validated weights of n points, at least `min_positive` of them positive; None if absent or all equal."""
-    if sample_weight is None:
-        return None
+def _checked_weights(sample_weight: npt.ArrayLike, n: int, min_positive: int) -> Array:
+    """Return the weights of n points as finite numbers >= 0, at least min_positive of them > 0."""
     raw = np.asarray(sample_weight)
     if raw.dtype.kind not in "biufO":
         raise DataError(f"sample_weight has entries of type {raw.dtype}. Pass real numbers.")
@@ -145,6 +144,15 @@ def as_weights(sample_weight: npt.ArrayLike | None, n: int, min_positive: int = 
     if mask.sum() < min_positive:
         many = f"{mask.sum()} positive among {n} entries" if mask.any() else "only zeros"
         raise DataError(f"sample_weight has {many}. At least {min_positive} points need a positive weight.")
+    return w
+
+
+def as_weights(sample_weight: npt.ArrayLike | None, n: int, min_positive: int = 2) -> PointWeights | None:
+    """Return validated weights of n points, at least `min_positive` of them positive; None if absent or all equal."""
+    if sample_weight is None:
+        return None
+    w = _checked_weights(sample_weight, n, min_positive)
+    mask = w > 0.0
     if np.any(w[mask] < MIN_RELATIVE_WEIGHT * w.max()):
         tiny = format_indices(mask & (w < MIN_RELATIVE_WEIGHT * w.max()))
         raise DataError(
@@ -155,6 +163,20 @@ def as_weights(sample_weight: npt.ArrayLike | None, n: int, min_positive: int = 
         return PointWeights(mask, None) if not mask.all() else None
     positive = positive * 2.0 ** -float(np.frexp(positive.max())[1])  # exact, and its sum does not overflow
     return PointWeights(mask, positive / math.fsum(positive))
+
+
+def normalize_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array | None:
+    """Return checked weights of n points with sum 1: unchanged if their sum is 1 up to rounding, else divided by it.
+
+    Zeros are replaced by a negligible positive weight, so that no cluster has weight 0.
+    """
+    if sample_weight is None:
+        return None
+    w = _checked_weights(sample_weight, n, 1)
+    w[w == 0.0] = MIN_RELATIVE_WEIGHT * w.max()
+    shrunk = w * 2.0 ** -float(np.frexp(w.max())[1])  # exact, and its sum does not overflow
+    normalized = shrunk / math.fsum(shrunk)
+    return w if np.allclose(w, normalized, rtol=WEIGHT_SUM_RTOL, atol=0.0) else np.asarray(normalized)
 
 
 def weights_for(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> PointWeights | None:

@@ -1,8 +1,8 @@
-"""From a factor F of the labels' matrix, Y = F F', to labels.
+"""Rounding: from a factor F of the label matrix Y = F F' to labels.
 
-Y does not say which cluster is +1: the first point is labelled +1.  An eigenvector is taken with its first nonzero
-entry positive, and its zeros (up to rounding) count as +1.  If all points are equal, all labels are +1.  No n x n
-matrix is formed: the cost is O(n r^2), plus a sort where 2-means is used.
+Y determines the labels up to sign: the first point is labelled +1.  Eigenvectors have a positive first nonzero entry,
+and entries that are zero up to rounding count as +1.  If all points are equal, all labels are +1.  No n x n matrix is
+formed: the cost is O(n r^2), plus a sort for 2-means.
 """
 
 from diffrac_cvx.rounding.many_clusters import kmeans_rows

@@ -1,4 +1,4 @@
-"""Why a split may be no answer: said before anything else, with what to change."""
+"""Diagnostics: warnings that a clustering may not be meaningful, each with a remedy."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ from diffrac_cvx.points.reading import rank_of
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Result, Status
 
-MIN_RELATIVE_GAIN = 1e-4  # of the cost of one cluster: a relaxation that gains less has found no direction
-PERFECT_FIT_COST = 1e-3  # of the cost of one cluster: a relaxation that costs less fits the points perfectly
-OUTLIER_FRACTION = 0.02  # share of the points below which a cluster is a few outlying ones
-STABLE_RAND_INDEX = 0.9  # adjusted Rand index from which two clusterings count as the same
-USEFUL_BOUND_FRACTION = 0.1  # share of the cost of labels below which nothing useful is proved of others
-N_RANDOM_LABELS, MAX_RANDOM_AS_GOOD = 40, 2  # random labels that are tried, and how many may cost no more
-NO_STRUCTURE = "no structure"  # the kind that is about the table, whatever the labels
-MAX_RANDOM_LABEL_POINTS = 3000  # points up to which they are
-SAME_RAND_INDEX = 0.99  # adjusted Rand index from which on two groupings are called the same
-VALUE_RTOL = 1e-9  # of the range of a column: values that differ by less are the same one
-MIN_CATEGORY_SIZE = 5  # points of each category, on average: categories of fewer can be joined to nearly any clusters
+MIN_RELATIVE_GAIN = 1e-4  # of the cost of one cluster: with a smaller gain the relaxation has found no direction
+PERFECT_FIT_COST = 1e-3  # of the cost of one cluster: at a lower cost the relaxation fits the points perfectly
+OUTLIER_FRACTION = 0.02  # of the points: a smaller cluster may consist of outliers
+STABLE_RAND_INDEX = 0.9  # adjusted Rand index above which clusters count as unchanged
+USEFUL_BOUND_FRACTION = 0.1  # of the cost of the labels: a smaller lower bound is too weak to be useful
+N_RANDOM_LABELS, MAX_RANDOM_AS_GOOD = 40, 2  # random labellings tried, and how many may have the same or a lower cost
+NO_STRUCTURE = "no structure"  # the only code that concerns the table and not the labels
+MAX_RANDOM_LABEL_POINTS = 3000  # random labellings are tried up to this many points
+SAME_RAND_INDEX = 0.99  # adjusted Rand index from which two partitions count as equal
+VALUE_RTOL = 1e-9  # of the range of a column: values that differ by less count as equal
+MIN_CATEGORY_SIZE = 5  # mean number of points per category: smaller categories can be merged into nearly any clusters
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One reason why a split says nothing about the data: what is the matter, and what to change, a sentence each."""
+    """Warning that a clustering may not be meaningful: the finding and a remedy, one sentence each."""
 
     code: str  # such as "constant", "one cluster", "no gain", "too few points", "few points", "coin flips"
     message: str
@@ -41,16 +41,16 @@ class Diagnostic:
 
 
 CONSTANT_DATA = Diagnostic(
-    "constant", "All points are equal in every feature: there is nothing to split.", "Check the table."
+    "constant", "All points are equal in every feature, so there are no clusters.", "Check the table."
 )
-NO_PREFERENCE = Diagnostic("no preference", "With nu = 0 all points in one cluster cost nothing.", "Set nu to 1.")
+NO_PREFERENCE = Diagnostic("no preference", "At nu = 0 a single cluster with all points has cost 0.", "Set nu to 1.")
 ONE_CLUSTER_REQUESTED = Diagnostic(
-    "one cluster", "n_clusters = 1 asks for no split: all points are in one cluster.", "Ask for 2 clusters or more."
+    "one cluster", "n_clusters = 1 puts all points in one cluster.", "Set n_clusters to at least 2."
 )
 NO_DIRECTION = Diagnostic(
     "no gain",
-    "The penalty is so large that no direction is better than none: the split is an accident of the computation.",
-    "Make lambda or the ridge smaller.",
+    "The penalty is so large that no direction lowers the cost: the clusters are arbitrary.",
+    "Decrease lambda or the ridge.",
 )
 
 
@@ -66,12 +66,12 @@ def find_diagnostics(
     objective: float | None = None,
     names: Sequence[object] | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Return the reasons why labels say nothing about the data, the gravest first; none for an answer.
+    """Return the warnings about labels, most serious first; empty if there are none.
 
-    X (n, d) is centred and in the units in which the relaxation was solved, labels (n,) are numbers or names,
-    n_clusters were asked for, shares (n,) are those of the points of the total weight, None for equal ones, and names
-    (d,) those of the columns, where they are known.  X that is read by parts is not searched for columns of two values.
-    With the cost of the labels they are held against what is proved, and against labels drawn by coin flips.
+    X (n, d) is centred and in the units of the relaxation, labels (n,) are numbers or names, n_clusters is the number
+    requested, sample_weight (n,) has sum 1 (None: equal weights) and names (d,) are the columns' names, if known.
+    Binary columns are not searched for if X is streamed.  If the objective of the labels is given, it is compared with
+    the lower bound and with the objectives of random labels.
     """
     if not X.any():
         return (CONSTANT_DATA,)
@@ -96,35 +96,35 @@ def find_diagnostics(
 
 
 def find_label_diagnostics(labels: Array, penalty: Penalty) -> tuple[Diagnostic, ...]:
-    """Return the reasons that can be seen in labels (n,) alone, numbers or names, whatever method found them."""
+    """Return the warnings that follow from the labels (n,) alone, numbers or names of any method."""
     found = one_cluster(len(np.unique(labels)), penalty), outlier_cluster(labels)
     return tuple(reason for reason in found if reason is not None)
 
 
 def one_cluster(count: int, penalty: Penalty) -> Diagnostic | None:
-    """Where there is one cluster."""
+    """Return a warning if there is only one cluster."""
     if count > 1:
         return None
     penalized = penalty.has_l1 or np.any(np.asarray(penalty.a) > 0.0)
-    remedy = "Make lambda or the ridge smaller, or nu larger." if penalized else "Make nu larger, 1 at most."
+    remedy = "Decrease lambda or the ridge, or increase nu." if penalized else "Increase nu (at most 1)."
     return Diagnostic(
-        "one cluster", "No split was found: all points are in one cluster, which is the cheapest here.", remedy
+        "one cluster", "All points are in one cluster, which has the lowest cost at these parameters.", remedy
     )
 
 
 def fewer_clusters(count: int, n_clusters: int) -> Diagnostic | None:
-    """Where fewer clusters were found than were asked for."""
+    """Return a warning if fewer clusters were found than requested."""
     if count in (1, n_clusters):
         return None
     return Diagnostic(
         "fewer clusters",
-        f"Only {count} of the {n_clusters} clusters that were asked for have points.",
-        "Ask for fewer clusters, or make lambda or the ridge smaller.",
+        f"Only {count} of the {n_clusters} requested clusters have points.",
+        "Request fewer clusters, or decrease lambda or the ridge.",
     )
 
 
 def outlier_cluster(labels: Array, sample_weight: Array | None = None) -> Diagnostic | None:
-    """Where a cluster holds a few points, or as little of the weight as a few of as many points of equal weight."""
+    """Return a warning if a cluster has very few points, or as little weight as very few points of equal weight."""
     _, which, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     weights = None if sample_weight is None else np.bincount(which, sample_weight)
     counts = sizes if weights is None else weights * sizes.sum()
@@ -135,20 +135,20 @@ def outlier_cluster(labels: Array, sample_weight: Array | None = None) -> Diagno
     points += "" if weights is None else f", with {weights[least]:.2g} of the weight"
     return Diagnostic(
         "few points",
-        f"The split sets apart {points}: outliers, perhaps, and not a cluster.",
-        "Look at these rows, leave them out if they are errors, or make the ridge larger.",
+        f"One cluster has only {points}; it may consist of outliers.",
+        "Inspect these rows, remove them if they are errors, or increase the ridge.",
     )
 
 
 def points_needed(rank: int) -> float:
-    """Return the number of points below about which noise of a rank is fitted perfectly without a penalty."""
+    """Return the approximate number of points below which noise of this rank is fitted perfectly without a penalty."""
     return rank + rank * (rank - 1) / 4
 
 
 def too_few_points(X: Array | Points, result: Result, nu: float) -> Diagnostic | None:
-    """Where a perfect fit is no evidence, for the points are fewer than the relaxation has freedom.
+    """Return a warning if the fit is perfect and the points are too few for this to be evidence of clusters.
 
-    Without a penalty noise alone is fitted perfectly below about d + d(d-1)/4 points, d the rank.
+    Without a penalty pure noise is fitted perfectly below about d + d(d-1)/4 points, d the rank.
     """
     if result.upper > PERFECT_FIT_COST * nu:
         return None
@@ -158,17 +158,17 @@ def too_few_points(X: Array | Points, result: Result, nu: float) -> Diagnostic |
         return None
     return Diagnostic(
         "too few points",
-        f"{n} points in {rank} dimensions can be split perfectly whatever they are (about {needed:.0f} points would be "
-        "needed): this split is no evidence of clusters.",
-        "Make lambda or the ridge larger, or use fewer features.",
+        f"Any {n} points in {rank} dimensions can be split perfectly, so the low cost is no evidence of clusters "
+        f"(about {needed:.0f} points are needed).",
+        "Increase lambda or the ridge, or use fewer features.",
     )
 
 
 def random_labels(X: Array | Points, labels: Array, penalty: Penalty) -> Diagnostic | None:
-    """Where labels of the same sizes, drawn at random, cost as little: y'(I - X(X'X + nA)^-1 X')y / n, A the ridge.
+    """Return a warning if random labels of the same sizes have as low a cost.
 
-    That happens where there are about as many features as points or more; elsewhere, and with an l1 part or without a
-    ridge, nothing is tried.
+    The cost is y'(I - X(X'X + nA)^-1 X')y / n, A the ridge.  Random labels are only tried with a ridge, without an l1
+    penalty and if d >= n / 2, since they cannot compete with fewer features.
     """
     points = X if isinstance(X, Points) else array_points(X)
     n, d = points.shape
@@ -185,61 +185,61 @@ def random_labels(X: Array | Points, labels: Array, penalty: Penalty) -> Diagnos
         return None
     return Diagnostic(
         "coin flips",
-        f"Labels drawn by coin flips cost no more in {n_as_good} of {N_RANDOM_LABELS} draws: {d} features explain nearly any labels "
-        f"of {n} points, and the cost says nothing for this split.",
-        "Use an l1 weight (lambda), fewer features, or a larger ridge.",
+        f"{n_as_good} of {N_RANDOM_LABELS} random labellings have the same or a lower cost: {d} features explain "
+        f"nearly any labels of {n} points, so the low cost is no evidence of clusters.",
+        "Use an l1 penalty (lambda), use fewer features, or increase the ridge.",
     )
 
 
 def weak_bound(result: Result, objective: float) -> Diagnostic | None:
-    """Where so little is proved, not for want of time, that other labels may cost a tenth."""
+    """Return a warning if the lower bound is below a tenth of the objective, unless the time limit is the reason."""
     ended = result.status not in (Status.TIME_LIMIT, Status.STOPPED)
     if not ended or objective <= PERFECT_FIT_COST or result.lower >= USEFUL_BOUND_FRACTION * objective:
         return None
     return Diagnostic(
         "hardly proved",
-        "Less than a tenth of the cost is proved to be needed: quite other labels may cost far less.",
-        "Give it more time or a smaller tolerance, make the ridge larger, or use fewer features.",
+        "The lower bound is below 10 % of the cost, so a very different partition may have a much lower cost.",
+        "Increase the time limit or the ridge, decrease the tolerance, or use fewer features.",
     )
 
 
 def no_structure(message: str) -> Diagnostic:
-    """Where tables without structure split as well."""
-    return Diagnostic(NO_STRUCTURE, message, "Do not use these clusters; try other features, or other weights.")
+    """Return the warning that null data sets have as low a cost."""
+    return Diagnostic(NO_STRUCTURE, message, "Do not use these clusters; try other features or penalty weights.")
 
 
 def unstable(changed: str, index: float) -> Diagnostic | None:
-    """Where the labels are others after a change that should not matter; the index is the adjusted Rand index."""
+    """Return a warning if a change that should not matter changes the clusters, by their adjusted Rand index."""
     if index >= STABLE_RAND_INDEX:
         return None
     return Diagnostic(
         "unstable",
-        f"With {changed} the clusters are others: the adjusted Rand index between the two is {index:.2f}.",
-        "Do not rely on single points; make the ridge larger, or use fewer features.",
+        f"The clusters are unstable: with {changed} they change (adjusted Rand index {index:.2f}).",
+        "Do not rely on the labels of single points; increase the ridge, or use fewer features.",
     )
 
 
 def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None = None) -> Diagnostic | None:
-    """Return the reservation that clusters are the values of one column of two, or the categories of one group.
+    """Return a warning if the clusters are the two values of a binary column, or categories of one-hot columns.
 
-    A table with such a column is split along it at next to no cost, whatever the others hold, so that its low cost is
-    no evidence of clusters.  A group is of neighbouring columns of two values each, of which exactly one has the larger
-    value in every row, as one-hot coding makes them; clusters may each be several of its categories.
+    A split along such a column has a cost near 0 whatever the other columns contain, so the low cost is no evidence of
+    clusters.  One-hot columns are adjacent binary columns of which exactly one has the larger value in each row; a
+    cluster may consist of several of their categories.
 
     Parameters
     ----------
     X : (n, d) array
-        The table, in any units.
+        Table, in any units.
     labels : (n,) array
-        The clusters of its rows, numbers or names.
+        Clusters of its rows, numbers or names.
     names : sequence of d names, optional
-        Those of the columns; by default they are counted from 0.
+        Names of the columns; by default they are counted from 0.
 
     Returns
     -------
-    Reservation or None
-        None where there is no such column or group (an adjusted Rand index of at least .99 counts as equal), and where
-        X has one column only, for a table of one column has nothing else to say.
+    Diagnostic or None
+        None if there are no such columns (an adjusted Rand index of at least 0.99 counts as equal), or if X has only
+        one column.
     """
     found, which = np.unique(np.asarray(labels), return_inverse=True)
     if X.shape[1] < 2 or len(found) < 2:
@@ -250,13 +250,13 @@ def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None =
     if len(found) == 2:
         for j in np.flatnonzero(
             n_disagreements(high, which == 1) <= (1.0 - SAME_RAND_INDEX) * len(X)
-        ):  # at most that many, if so equal
+        ):  # necessary for equality
             if adjusted_rand_score(which, high[:, j].astype(np.int64)) >= SAME_RAND_INDEX:
                 return Diagnostic(
                     "one column",
-                    f"The clusters are the two values of column {titles[j]}{counted} and no more: any column of two "
-                    "values can be split along so well.",
-                    "Leave it out of the features, and see what the others say.",
+                    f"The clusters are exactly the two values of column {titles[j]}{counted}: a split along any "
+                    "binary column has a low cost.",
+                    "Exclude this column and cluster again.",
                 )
     for start, end in one_hot_groups(columns, high):
         category = np.argmax(high[:, start:end], axis=1)
@@ -266,9 +266,9 @@ def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None =
         if len(X) >= MIN_CATEGORY_SIZE * (end - start) and adjusted_rand_score(which, joined) >= SAME_RAND_INDEX:
             return Diagnostic(
                 "one column",
-                f"The clusters are the categories of one group of columns, {titles[start]} to {titles[end - 1]}"
-                f"{counted}, and no more: any such group can be split along so well.",
-                "Leave them out of the features, and see what the others say.",
+                f"The clusters are exactly the categories of the one-hot columns {titles[start]} to {titles[end - 1]}"
+                f"{counted}: a split along any categories has a low cost.",
+                "Exclude these columns and cluster again.",
             )
     return None
 
@@ -276,16 +276,16 @@ def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None =
 def with_names(
     diagnostics: Sequence[Diagnostic], X: Array, labels: npt.ArrayLike, names: Sequence[object]
 ) -> tuple[Diagnostic, ...]:
-    """Return reservations about labels of X that name the columns they are about, where they only number them."""
+    """Return the diagnostics of labels of X with names of columns instead of their numbers."""
     return tuple((one.code == "one column" and one_column(X, labels, names)) or one for one in diagnostics)
 
 
 def two_valued_columns(X: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return the columns that hold two values, and where they hold the larger one, (n, number of them)."""
+    """Return the m binary columns, and where they have the larger value, (n, m)."""
     low, high = X.min(axis=0), X.max(axis=0)
     slack = VALUE_RTOL * (high - low)
     columns = np.flatnonzero(high > low)
-    for rows in (X[:64], X):  # few columns pass the first look
+    for rows in (X[:64], X):  # the first rows exclude most columns
         part = rows[:, columns]
         ends = (part <= (low + slack)[columns]) | (part >= (high - slack)[columns])
         columns = columns[ends.all(axis=0)]
@@ -293,13 +293,13 @@ def two_valued_columns(X: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.b
 
 
 def n_disagreements(high: npt.NDArray[np.bool_], cluster: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    """Return in how many rows each column differs from a group or, if that is less, from what is not in it."""
+    """Return in how many rows each column differs from a cluster or its complement, whichever is less."""
     n_different = np.sum(high != cluster[:, None], axis=0)
     return np.asarray(np.minimum(n_different, len(cluster) - n_different))
 
 
 def one_hot_groups(columns: npt.NDArray[np.intp], high: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last, exclusive, of neighbouring columns of which exactly one is high in every row."""
+    """Yield start and end (exclusive) of adjacent columns of which exactly one is high in each row."""
     ends = np.append(0, np.cumsum(high.sum(axis=0)))
     for start in range(len(columns)):
         end = int(np.searchsorted(ends, ends[start] + len(high)))

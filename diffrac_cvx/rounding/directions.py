@@ -1,4 +1,4 @@
-"""Directions: of labels, of a matrix V, and the affine functions behind a factor."""
+"""Directions of labels and of a matrix V, and the affine functions of a factor."""
 
 import numpy as np
 import numpy.typing as npt
@@ -27,46 +27,46 @@ from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.socp_directions import socp_direction
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, right_vectors
 
-DIRECT_SOLVE_SIZE = 400  # rows or columns of X G from which on least squares take steps
-INITIAL_FEATURES = 300  # in which a sparse direction is looked for at first
-MAX_SIGN_PATTERNS = 20  # that are tried before the features are added one by one
-TRIANGULAR_RCOND = 1e-8  # inverse of the condition number from which on a triangular system is solved as it is
-GRAM_RCOND = 1e-5  # the same, of the Cholesky factor of a Gram matrix
-MIN_CG_STEPS = 20  # of conjugate gradients that are made whatever the time
-MAX_SWEEPS, SWEEP_RTOL = 2000, 1e-12  # over all coordinates; the relative change after which there is no other
-FEWER_FEATURES = "take fewer features"
-ORIGIN_RTOL = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
+DIRECT_SOLVE_SIZE = 400  # rows and columns of X G above which least squares are solved iteratively
+INITIAL_FEATURES = 300  # of the initial working set of a sparse direction
+MAX_SIGN_PATTERNS = 20  # tried before the general solver
+TRIANGULAR_RCOND = 1e-8  # reciprocal condition number above which a triangular system is solved by substitution
+GRAM_RCOND = 1e-5  # the same for the Cholesky factor of a Gram matrix
+MIN_CG_STEPS = 20  # of conjugate gradients, made even after the deadline
+MAX_SWEEPS, SWEEP_RTOL = 2000, 1e-12  # of coordinate descent; relative change at which it stops
+FEWER_FEATURES = "use fewer features"
+ORIGIN_RTOL = 1e-20  # x'Vx over its mean below which a point is the centre up to rounding
 
 
 def best_directions(X: Points, targets: Array, weights: PenaltyWeights) -> Array:
     """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
     found: list[Array] = []
-    for k, target in enumerate(targets.T):  # of two that are each other's negative, as for two clusters, one is solved
+    for k, target in enumerate(targets.T):  # opposite targets, as for two clusters, are solved once
         same = next((i for i in range(k) if np.array_equal(targets[:, i], -target)), None)
         found.append(best_direction(X, target, weights) if same is None else -found[same])
     return np.array(found).reshape(-1, X.shape[1])
 
 
 def oriented_direction(X: Points, labels: Array, weights: PenaltyWeights) -> tuple[Array, Array]:
-    """Return labels in {-1, +1}, or their opposite, with the best direction: where signs are known, the cheaper."""
+    """Return labels in {-1, +1} and their best direction; with sign constraints, of y and -y the one of lower cost."""
     v = best_direction(X, labels - X.mean_of(labels), weights)
     if weights.structure.nonnegative is None:
         return labels, v
     other = best_direction(X, X.mean_of(labels) - labels, weights)
     centered = labels - X.mean_of(labels)
     Xty = X.rmatvec(centered if X.counts is None else centered * X.counts)
-    # At its best scale a direction costs 1 less its product with the pulls.
+    # At its best scale the cost of a direction is 1 - Xty'v.
     return (labels, v) if Xty @ v >= -(Xty @ other) else (-labels, other)
 
 
 def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Array:
-    """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups and known signs.
+    """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups and signs.
 
-    Without l1 part it is least squares.  With one, the signs are looked for where they may be unique.  Where that fails
-    a few features are used at first, and then those whose slope exceeds what the l1 part allows a zero, until there is
-    none.  There is no d x d matrix where there are fewer points than features and a ridge on all of them or on none.
-    The mean of the squares is weighted where the points have shares.  Where the time is up while many features are
-    weighed, it is a direction that costs more.  A factorisation that would not fit in memory is refused.
+    Without l1 penalty this is least squares.  Otherwise Newton's method on sign patterns is tried first (if the
+    solution is unique), then a working set that grows by the features whose gradient violates the optimality
+    conditions.  No d x d matrix is formed if n < d and all features have a ridge or none has.  The mean of squares uses
+    the sample weights.  After the deadline the direction may be suboptimal.  Raises if a factorisation would not fit in
+    memory.
     """
     if points.excluded is not None:  # columns that are excluded have no coefficient, not even of rounding
         v, included = np.zeros(points.shape[1]), np.setdiff1d(np.arange(points.shape[1]), points.excluded.columns)
@@ -109,11 +109,11 @@ def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Ar
 
 
 def direction_from_gram(X: Points, target: Array, a: Array, c: Array) -> Array:
-    """Return what `best_direction` does, from second moments: of all features, or of those that are used."""
+    """Return the result of `best_direction` from Gram matrices of all features, or of a working set."""
     scale = inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2))
     Xty, ridge, weights = X.rmatvec(target) * scale, a * scale, c * scale
     d, v = len(Xty), np.zeros(len(Xty))
-    if X.is_streamed or not weights.all():  # else a few features are used at first
+    if X.is_streamed or not weights.all():  # otherwise a working set is used
         require_memory(8.0 * 6 * d**2, f"the direction of labels in {d} features", FEWER_FEATURES)
         return solve_gram(X.scaled(scale).second_moment(), Xty, ridge, weights) * scale
     size, slopes, chosen, whole = INITIAL_FEATURES, np.abs(Xty), np.zeros(d, dtype=bool), X.in_columns()
@@ -128,7 +128,7 @@ def direction_from_gram(X: Points, target: Array, a: Array, c: Array) -> Array:
 
 
 def solve_gram(gram: Array, Xty: Array, ridge: Array, weights: Array) -> Array:
-    """Return argmin over v of v'(gram + Diag(ridge)^2)v - 2 pulls'v + (sum weights_i |v_i|)^2, as `best_direction`."""
+    """Return argmin over v of v'(gram + Diag(ridge)^2)v - 2 Xty'v + (sum weights_i |v_i|)^2."""
     values, Q = np.linalg.eigh(gram + np.diag(ridge**2))
     mask = values > 8 * len(values) * EPS * max(values[-1], 0.0)
     values, Q = values[mask], Q[:, mask]
@@ -141,7 +141,7 @@ def solve_gram(gram: Array, Xty: Array, ridge: Array, weights: Array) -> Array:
 
 
 def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
-    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm where there are several."""
+    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm if there are several."""
     n, d = Z.shape
     if min(n, d) > LARGE_SIZE // 2:
         v = None if is_late() else ridge_direction_of_gram(Z, b, ridge)
@@ -160,7 +160,7 @@ def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
 
 
 def ridge_direction_of_gram(Z: Array, b: Array, ridge: Array) -> Array | None:
-    """Return what `ridge_direction` does from a Gram matrix of the smaller size, None where that is not accurate."""
+    """Return the result of `ridge_direction` from the smaller Gram matrix, or None if that is inaccurate."""
     n, d = Z.shape
     if n < d and np.all(ridge > 0.0):
         rows = Z / ridge
@@ -174,7 +174,7 @@ def ridge_direction_of_gram(Z: Array, b: Array, ridge: Array) -> Array | None:
 
 
 def well_conditioned_factor(B: Array) -> Array | None:
-    """Return the lower Cholesky factor of a positive definite matrix, None where it is not well conditioned."""
+    """Return the lower Cholesky factor of a positive definite matrix, or None if it is ill-conditioned."""
     try:
         L = cholesky(B)
     except np.linalg.LinAlgError:
@@ -189,7 +189,7 @@ def least_squares(Z: Array, b: Array, ridge: Array | None = None) -> Array:
     step, size = slope, float(slope @ slope)
     enough = EPS**2 * size
     for done in range(2 * Z.shape[1]):
-        if size <= enough or (done >= MIN_CG_STEPS and is_late()):  # then it is what a few steps give
+        if size <= enough or (done >= MIN_CG_STEPS and is_late()):
             break
         image = Z.T @ (Z @ step) + weights * step
         length = size / float(step @ image)
@@ -200,14 +200,14 @@ def least_squares(Z: Array, b: Array, ridge: Array | None = None) -> Array:
 
 
 def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array) -> Array | None:
-    """Return what `sparse_direction` does, by Newton's method on the optimality conditions; None where that fails."""
+    """Return the result of `sparse_direction` by Newton's method on the optimality conditions, or None if it fails."""
     v = ridge_direction(Z, b, ridge)
     signs = np.sign(v)
     for _ in range(MAX_SIGN_PATTERNS):
         if is_late():
             return None
         active = signs != 0.0
-        row = (weights * signs)[active]  # where the signs are known, the l1 part is (row'v)^2: one more of the squares
+        row = (weights * signs)[active]  # at fixed signs the l1 penalty is (row'v)^2, one more square
         v = np.zeros(len(signs))
         if active.any():
             v[active] = ridge_direction(np.vstack([Z[:, active], row]), np.append(b, 0.0), ridge[active])
@@ -232,10 +232,10 @@ def sparse_direction(Z: Array, b: Array, ridge: Array, weights: Array) -> Array:
 
 
 def direction_by_descent(Z: Array, b: Array, ridge: Array, weights: Array) -> Array:
-    """Return what `sparse_direction` does for many features, by descent along one coordinate after the other.
+    """Return the result of `sparse_direction` for many features, by cyclic coordinate descent.
 
-    The l1 part is the square of a separable function, whose slopes are separable too: where no coordinate improves it,
-    nothing does.
+    The l1 penalty is the square of a separable function, so its subgradients are separable: if no coordinate improves
+    the objective, no direction does.
     """
     columns = np.ascontiguousarray(Z.T)
     curvature = row_products(columns, columns) + ridge**2 + weights**2
@@ -252,7 +252,7 @@ def direction_by_descent(Z: Array, b: Array, ridge: Array, weights: Array) -> Ar
                 total = other_l1 + weights[j] * abs(v[j])
                 largest = max(largest, abs(v[j] - old))
         total = float(weights @ np.abs(v))
-        if largest <= SWEEP_RTOL * np.abs(v).max() or is_late():  # then it is what the sweeps until now give
+        if largest <= SWEEP_RTOL * np.abs(v).max() or is_late():
             break
     return v
 
@@ -276,17 +276,17 @@ def triangular_system(Z: Array, b: Array, ridge: Array) -> tuple[Array, Array]:
 def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Array]:
     """Return directions (k, d) and offsets (k,) with scores_ij = (x_i'v_j + b_j) / sqrt(x_i'Vx_i).
 
-    They exist for all linear functions of the rows of F, which are those of X V^(1/2) at unit norm, up to a rotation.
+    They exist for all linear functions of the rows of F, which are the normalised rows of X V^(1/2) up to a rotation.
     """
     if result.G is None:  # the solver failed
         return np.zeros((scores.shape[1], X.shape[1])), np.zeros(scores.shape[1])
-    G = result.G  # sparse where V has components: it may be as wide as there are features
+    G = result.G  # sparse if V has components; up to d columns
     points = X if G.shape[0] == X.shape[1] else np.column_stack([X, np.ones(len(X))])
     projected = np.asarray(points @ G)
     q = np.sum(projected**2, axis=1)
     nonzero = q > ORIGIN_RTOL * q.mean()
     rows, wanted = projected[nonzero] / np.sqrt(q[nonzero, None]), scores[nonzero]
-    if min(rows.shape) > DIRECT_SOLVE_SIZE:  # the scores are of a few leading directions, which a few steps find
+    if min(rows.shape) > DIRECT_SOLVE_SIZE:  # the scores lie in a few leading directions: few iterations suffice
         coefficients = np.column_stack([least_squares(rows, score) for score in wanted.T])
     else:
         coefficients = np.linalg.lstsq(rows, wanted)[0]
@@ -295,7 +295,7 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
 
 
 def threshold(values: Array, sample_weight: Array | None = None) -> float:
-    """Return the midpoint of the gap between the two clusters of numbers; the largest number if they are all equal."""
+    """Return the midpoint between the two clusters of numbers, or the largest number if all are equal."""
     labels = kmeans_1d(values, sample_weight)
     above = labels == labels[np.argmax(values)]
     if above.all():
@@ -304,37 +304,37 @@ def threshold(values: Array, sample_weight: Array | None = None) -> float:
 
 
 def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
-    """Return v such that X vv' X' is the best approximation of rank one of X V X'.
+    """Return v such that X vv' X' is the best rank-one approximation of X V X'.
 
-    If V = vv' it is v.  It does not depend on the units of the columns, except for its sign: the largest entry is
-    positive when all columns are at unit variance.
+    If V = vv' this is v.  Only its sign depends on the units of the columns: the largest entry is positive for columns
+    at unit variance.
 
-    Source: X V X' is what the labels' matrix is read from, appendix C.2.
+    Source: appendix C.2, where the label matrix is computed from X V X'.
 
     Parameters
     ----------
     X : (n, d) array
         Data; centred here.
     V : Result, or (d, d) array, or (d + 1, d + 1) with the offset last
-        Matrix of directions; the offset is left out.  For a result in Y alone, V = X^+ Y X^+'.
+        Matrix of directions; the offset is ignored.  For a result without V, V = X^+ Y X^+'.
 
     Raises
     ------
     DataError
-        If X cannot be used as given, or V has another shape.
+        If X is invalid, or the shape of V does not fit X.
     """
     columns = UnitColumns(as_points(X, by_columns=True, warn=False))  # the solvers warn
     return columns.leading_direction(columns.factor_of(V))
 
 
 class UnitColumns:
-    """Centred data X (n, d), and the units that give its columns mean square one."""
+    """Centred data X (n, d) and the units in which its columns have mean square one."""
 
     def __init__(self, X: Points) -> None:
         self.X, self.units = X, inverse_or_one(np.sqrt(X.mean_squares()))
 
     def leading_direction(self, G: Factor) -> Array:
-        """Return the leading direction of V = GG', G with d rows, for columns at unit variance."""
+        """Return the leading direction of V = GG' in the units of X, G (d, r) for columns at unit variance."""
         points = self.X.scaled(self.units)
         if points.in_memory:
             weights = right_vectors(points @ G, 1)[0]
@@ -344,7 +344,7 @@ class UnitColumns:
         return np.asarray(self.units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))  # the largest entry is positive
 
     def factor_of(self, V: npt.ArrayLike | Result) -> Factor:
-        """Return G with V = GG' for columns at unit variance, without the offset; in Y alone, V = X^+ Y X^+'."""
+        """Return G with V = GG' for columns at unit variance, without the offset; without V, V = X^+ Y X^+'."""
         d = self.X.shape[1]
         if isinstance(V, Result):
             if V.G is None:
@@ -355,20 +355,20 @@ class UnitColumns:
         matrix = as_matrix(V, "V")
         if matrix.shape not in ((d, d), (d + 1, d + 1)):
             raise DataError(f"V has shape {matrix.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
-        # Unit columns first: the factor of a badly scaled V keeps its small entries.
+        # Unit columns first: factorising a badly scaled V would lose its small entries.
         return psd_factor(matrix[:d, :d] / np.outer(self.units, self.units))
 
     def factor_of_labels(self, F: Array) -> Array:
-        """Return G of the V that is best in (11) for a result in Y alone."""
+        """Return G of the optimal V in (11) for a result without V."""
         if len(F) != len(self.X):
-            raise DataError(f"the result is for {len(F)} points, X has {len(self.X)}")
+            raise DataError(f"the result has {len(F)} points, X has {len(self.X)}; pass the X that was solved")
         if not self.X.in_memory:
-            raise DataError("the result is in Y alone; for such data pass one of low_rank or fista")
+            raise DataError("the result has no V, which streamed data need; pass a result of low_rank or fista")
         return np.asarray(np.linalg.lstsq(self.X.array() * self.units, F - F.mean(axis=0))[0])
 
 
 def align_signs(directions: Array, units: Array) -> Array:
-    """Return directions, (m, d), each with the sign that agrees with the one before, the largest entry positive."""
+    """Return directions, (m, d), each with the sign that agrees with its predecessor, the largest entry positive."""
     scaled = directions / units  # for columns at unit variance
     turns = np.where(row_products(scaled[1:], scaled[:-1]) < 0.0, -1.0, 1.0)
     signs = np.cumprod(np.append(1.0, turns))

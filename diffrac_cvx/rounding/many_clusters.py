@@ -1,4 +1,4 @@
-"""More than two clusters: by k-means, by affine functions all at once, or by repeated splits in two."""
+"""Rounding to more than two clusters: k-means, affine functions fitted jointly, or repeated bisection."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.machine.deadlines import is_late
-from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int
+from diffrac_cvx.points.checks import Array, as_generator, as_matrix, normalize_weights, positive_int
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, products
@@ -26,9 +26,9 @@ from diffrac_cvx.rounding.directions import best_directions
 
 ClusterIndices = npt.NDArray[np.int64]
 MAX_LLOYD_ROUNDS = 300
-MAX_SCORE_ROUNDS = 100  # of affine scores and clusters
-MIN_WITHIN_VARIANCE = 1e-6  # of the variance within clusters: a direction with less counts as one with that share
-VARIANCE_RTOL = 1e-12  # variance of a direction, over the largest, up to which it is a rounding error
+MAX_SCORE_ROUNDS = 100  # alternations of affine functions and clusters
+MIN_WITHIN_VARIANCE = 1e-6  # floor of the within-cluster variance of a direction, over its total variance
+VARIANCE_RTOL = 1e-12  # relative variance up to which a direction is a rounding error
 
 
 def kmeans_rows(
@@ -39,12 +39,12 @@ def kmeans_rows(
     rng: np.random.Generator | int = 0,
     sample_weight: Array | None = None,
 ) -> ClusterIndices:
-    r"""Return clusters 0, ..., k - 1 of the rows of F by k-means, the best of several starts.
+    r"""Return clusters 0, ..., k - 1 of the rows of F by k-means with the best of several initialisations.
 
     The relaxation does not depend on the number of clusters: Y = F F' of Eq. (8) is, up to :math:`\tfrac1k 1 1^\top`
-    and a factor, the matrix that is 1 for two points of one cluster and 0 else.  Each run is Lloyd's algorithm from
-    centres drawn as in k-means++.  Clusters are numbered by their first point; there are fewer than k where fewer rows
-    are distinct.
+    and a factor, the matrix that is 1 for two points of one cluster and 0 otherwise.  Each run is Lloyd's algorithm
+    from centres drawn as in k-means++.  Clusters are numbered by their first point; there are fewer than k if F has
+    fewer distinct rows.
 
     Source: section 4.
 
@@ -55,16 +55,16 @@ def kmeans_rows(
     n_clusters : int
         Number of clusters.
     n_init : int
-        Number of starts.
+        Number of initialisations, by default 10.
     rng : numpy.random.Generator or int
         Generator, or its seed.
     sample_weight : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+        Weights of the points, >= 0, of any scale; equal by default.
 
     Raises
     ------
     DataError, ParameterError
-        If F is not a finite matrix, or k, restarts or rng is not valid.
+        If F is not a finite matrix, or n_clusters, n_init or rng is invalid.
     """
     points, n_clusters, n_init = (
         as_matrix(F, "F"),
@@ -72,16 +72,17 @@ def kmeans_rows(
         positive_int(n_init, "n_init"),
     )
     points = points / (float(np.abs(points).max()) or 1.0)
-    points = points - mean_of(points, sample_weight)
+    weights = normalize_weights(sample_weight, len(points))
+    points = points - mean_of(points, weights)
     random = as_generator(rng)
     runs: list[ClusterIndices] = []
     while not runs or (len(runs) < n_init and not is_late()):
-        runs.append(lloyd(points, draw_centers(points, n_clusters, random, sample_weight), sample_weight))
-    return renumber(min(runs, key=lambda found: distortion(points, found, sample_weight)))
+        runs.append(lloyd(points, draw_centers(points, n_clusters, random, weights), weights))
+    return renumber(min(runs, key=lambda found: distortion(points, found, weights)))
 
 
 def lloyd(points: Array, centers: Array, sample_weight: Array | None = None) -> ClusterIndices:
-    """Assign points to centres and centres to means in turn until nothing changes; a centre left alone is dropped."""
+    """Alternate between assigning points to centres and moving centres to means; centres without points are dropped."""
     found = nearest(points, centers)
     for _ in range(MAX_LLOYD_ROUNDS):
         centers = means_of(points, found, sample_weight)
@@ -93,26 +94,26 @@ def lloyd(points: Array, centers: Array, sample_weight: Array | None = None) -> 
 
 
 def nearest(points: Array, centers: Array) -> ClusterIndices:
-    """Return the number of the centre nearest to each point, the first of equally near ones."""
+    """Return the index of the centre nearest to each point; ties go to the first."""
     return np.asarray(np.argmax(points @ centers.T - row_products(centers, centers) / 2.0, axis=1)).astype(np.int64)
 
 
 def means_of(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
-    """Return the means of the clusters that have points, in the order of their numbers."""
+    """Return the means of the nonempty clusters, in the order of their indices."""
     indicators = (clusters == np.unique(clusters)[:, None]).astype(np.float64)
     indicators = indicators if sample_weight is None else indicators * sample_weight
     return np.asarray(indicators @ points / indicators.sum(axis=1, keepdims=True))
 
 
 def distortion(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> float:
-    """Return the sum of squared distances to the means of the clusters, numbered from 0 without a hole."""
+    """Return the sum of squared distances to the cluster means; cluster indices are consecutive from 0."""
     return float(
         np.sum(scale_by_sqrt_weights(points - means_of(points, clusters, sample_weight)[clusters], sample_weight) ** 2)
     )
 
 
 def renumber(clusters: ClusterIndices) -> ClusterIndices:
-    """Return the same clusters, numbered in the order of their first points."""
+    """Return the clusters renumbered in the order of their first points."""
     _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse]).astype(np.int64)
 
@@ -120,15 +121,14 @@ def renumber(clusters: ClusterIndices) -> ClusterIndices:
 def draw_centers(
     points: Array, n_clusters: int, random: np.random.Generator, sample_weight: Array | None = None
 ) -> Array:
-    """Return up to k distinct points as centres: each further one with probability as its squared distance.
+    """Return up to k distinct points as centres, drawn with probability proportional to their squared distance.
 
-    Where the points have shares, probabilities are in proportion to these too.  The same random numbers are used for
-    whole weights as for points that are repeated: NumPy draws a number below n as the integer part of n r / 2^32, with
-    r of 32 bits.
+    Weights multiply these probabilities.  Integer weights give the same draws as repeated points, since NumPy draws an
+    integer below n as the integer part of n r / 2^32, with r of 32 bits.
     """
     if sample_weight is None:
         chosen = [int(random.integers(len(points)))]
-    else:  # the first point up to which the shares add up to more than a number in [0, 1)
+    else:  # inversion of the cumulative weights
         first = np.searchsorted(np.cumsum(sample_weight), random.integers(2**32) / 2.0**32, side="right")
         chosen = [min(int(first), len(points) - 1)]
     far = np.sum((points - points[chosen[0]]) ** 2, axis=1)
@@ -141,30 +141,30 @@ def draw_centers(
 
 
 class AffineScores(NamedTuple):
-    """Scores X @ coef' + intercept, of coef (K, d) and intercept (K,): a point is in the cluster with the largest."""
+    """Decision functions X @ coef' + intercept, coef (K, d), intercept (K,): the largest determines the cluster."""
 
     coef: Array
     intercept: Array
 
     def of(self, X: Array) -> Array:
-        """Return the scores of points, (n, K)."""
+        """Return the values of the decision functions, (n, K)."""
         return np.asarray(X @ self.coef.T + self.intercept)
 
 
 @dataclass(frozen=True, eq=False)
 class BinarySplit:
-    """One cluster split in two by the affine function x'coef + intercept, coef (d,)."""
+    """Split of one cluster in two by the affine function x'coef + intercept, coef (d,)."""
 
     cluster: int
-    new: int  # the number of the part where the function is positive; the rest keeps that of the cluster
+    new: int  # index of the part where the function is positive; the other part keeps the index of the cluster
     coef: Array
     intercept: float
-    cost: float  # of this split of the points of the cluster: 0 at best and nu at worst
-    size: int  # how many these are
+    cost: float  # objective of this split of the points of the cluster, between 0 (best) and nu
+    size: int  # number of these points
 
 
 class Bisection(NamedTuple):
-    """What a split in two finds: the function x'coef + intercept, and its cost."""
+    """Affine function x'coef + intercept that splits points in two, and its objective."""
 
     coef: Array
     intercept: float
@@ -182,11 +182,10 @@ def cluster_jointly(
     sample_weight: Array | None = None,
     chunklets: Chunklets | None = None,
 ) -> AffineScores:
-    """Return affine scores of k clusters, or fewer, found from a solution of the relaxation for X (n, d), centred.
+    """Return decision functions of at most n_clusters clusters from a solution of the relaxation for centred X (n, d).
 
-    The points as the solution weighs them are clustered by k-means.  Then `fit_scores` goes from clusters to affine
-    scores, and so to new clusters, until nothing changes.  Points that belong together, in groups, are in one cluster
-    throughout: k-means takes their mean for all of them.
+    k-means clusters the rows of X V^(1/2).  Then `fit_scores` alternates between clusters and affine functions until
+    nothing changes.  The points of a chunklet always share a cluster: k-means replaces them by their mean.
     """
     points = solution_embedding(X, result)
     merged, merged_weight, owner = merge_chunklets(points, sample_weight, chunklets)
@@ -202,16 +201,16 @@ def cluster_jointly(
 
 
 def solution_embedding(X: Array, result: Result) -> Array:
-    """Return the rows of X V^(1/2), up to a rotation; those of F for a result in Y alone."""
+    """Return X V^(1/2) up to a rotation, or F if the result has no V."""
     return result.F if result.G is None else dense(products(X, result.G[: X.shape[1]]))
 
 
 def classify_jointly(
     X: Array, result: Result, classes: ClusterIndices, *, weights: PenaltyWeights, sample_weight: Array | None = None
 ) -> AffineScores:
-    """Return affine scores of classes 0, ..., K - 1 of which some points are known, in classes (n,); -1 elsewhere.
+    """Return decision functions of the classes 0, ..., K - 1; classes (n,) is -1 for unlabelled points.
 
-    As `cluster_jointly`, but k-means starts from the means of the known points, which stay in their class.
+    As `cluster_jointly`, but k-means starts from the means of the labelled points, which keep their class.
     """
     known = classes >= 0
     points = solution_embedding(X, result)
@@ -236,7 +235,7 @@ def classify_jointly(
 
 
 def scores_of_centers(centers: Array, W: Array) -> AffineScores:
-    """Return the affine scores that are largest for the nearest of the centres of X W'."""
+    """Return the decision functions of the nearest centre in X W'."""
     coef, offsets = centers @ W, -row_products(centers, centers) / 2.0
     return AffineScores(coef - coef.mean(axis=0), offsets - offsets.mean())
 
@@ -244,7 +243,7 @@ def scores_of_centers(centers: Array, W: Array) -> AffineScores:
 def merge_chunklets(
     points: Array, sample_weight: Array | None, chunklets: Chunklets | None
 ) -> tuple[Array, Array | None, Any]:
-    """Return the means of the points that belong together, their shares, and which of these each point belongs to."""
+    """Return the means of the chunklets, their weights, and the chunklet of each point."""
     if chunklets is None:
         return points, sample_weight, slice(None)
     return *chunklets.means(points, sample_weight), chunklets.membership
@@ -257,12 +256,11 @@ def fit_scores(
     sample_weight: Array | None = None,
     chunklets: Chunklets | None = None,
 ) -> AffineScores:
-    """Return affine scores from clusters, by k-means from these clusters on the values fitted to their indicators.
+    """Return decision functions of clusters: k-means, started there, on the values fitted to the cluster indicators.
 
-    The fit is penalised least squares, as in `certify_clusters`.  Distances are those in which the fitted values vary
-    alike in all directions within clusters, as in linear discriminant analysis; by the fitted values alone a cluster
-    between two others would get no point.  The clusters are numbered along the direction that separates their centres
-    most.
+    The fit is penalised least squares, as in `certify_clusters`.  The fitted values are scaled to identity covariance
+    within clusters, as in linear discriminant analysis; without this a cluster between two others would get no points.
+    Clusters are numbered along the direction that separates their centres most.
     """
     Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
     data = array_points(X, sample_weight)
@@ -276,7 +274,7 @@ def fit_scores(
 
 
 def unit_within(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
-    """Return T, (k, rank of the points): the rows of points @ T have the identity for covariance within clusters."""
+    """Return T, (k, rank of the points), such that points @ T has identity covariance within clusters."""
     centered = points - mean_of(points, sample_weight)
     weighted = scale_by_sqrt_weights(centered, sample_weight)
     variances, axes = np.linalg.eigh(weighted.T @ weighted / len(points))
@@ -291,7 +289,7 @@ def unit_within(points: Array, clusters: ClusterIndices, sample_weight: Array | 
 
 
 def order_along_largest(centers: Array, sizes: npt.NDArray[Any], W: Array) -> npt.NDArray[np.intp]:
-    """Return the order of centres along the direction that separates them most; its largest coefficient is positive."""
+    """Return the order of centres along the direction that separates them most, its largest coefficient positive."""
     if len(centers) == 1:
         return np.zeros(1, dtype=np.intp)
     deviations = (centers - sizes @ centers / sizes.sum()) * np.sqrt(sizes)[:, None]
@@ -300,18 +298,15 @@ def order_along_largest(centers: Array, sizes: npt.NDArray[Any], W: Array) -> np
     return np.argsort((centers @ u) * (1.0 if v[np.argmax(np.abs(v))] >= 0.0 else -1.0), kind="stable")
 
 
-Bisect = Callable[
-    [Array, Array | None], Bisection | None
-]  # of some points and their shares; None: they cannot be split
+Bisect = Callable[[Array, Array | None], Bisection | None]  # of points and their weights; None if they cannot be split
 
 
 def split_repeatedly(
     X: Array, n_clusters: int, bisect: Bisect, nu: float, sample_weight: Array | None = None
 ) -> tuple[BinarySplit, ...]:
-    """Split points in two, and again the cluster where that gains most, until there are k or none can be split.
+    """Split the cluster with the largest gain in two, until there are n_clusters or none can be split.
 
-    The gain is (nu - cost) times the number of points of the cluster, or their weight, nu being the cost of leaving it
-    whole.
+    The gain is (nu - cost) times the size or weight of the cluster, nu being the objective without a split.
     """
     clusters = np.zeros(len(X), dtype=np.int64)
     waiting = {0: bisect(X, sample_weight)}
@@ -325,7 +320,7 @@ def split_repeatedly(
         if not gains:
             break
         j, new = max(gains, key=lambda j: gains[j]), len(splits) + 1
-        coef, intercept, cost = waiting[j]  # type: ignore[misc]  # those that are None have no gain
+        coef, intercept, cost = waiting[j]  # type: ignore[misc]  # None has no gain
         there = clusters == j
         splits.append(BinarySplit(j, new, coef, intercept, cost, int(there.sum())))
         clusters[there & (X @ coef + intercept > 0.0)] = new
@@ -338,8 +333,8 @@ def split_repeatedly(
 
 
 def scores_of_splits(X: Array, splits: tuple[BinarySplit, ...]) -> Array:
-    """Return scores, (n, K): positive for the cluster that the splits lead to, and negative for all others."""
-    # The score of a cluster is the least of the values, with their signs, of the functions on the way to it.
+    """Return decision values, (n, K): positive for the cluster that the splits lead to, negative for all others."""
+    # The value of a cluster is the minimum of the signed functions on the path to it.
     scores = np.full((len(X), len(splits) + 1), np.inf)
     for split in splits:
         values = X @ split.coef + split.intercept
@@ -349,7 +344,7 @@ def scores_of_splits(X: Array, splits: tuple[BinarySplit, ...]) -> Array:
 
 
 def last_directions(splits: tuple[BinarySplit, ...], d: int) -> AffineScores:
-    """Return for each cluster the function of the split that set it apart last, positive on its side."""
+    """Return for each cluster the function of its last split, positive on its side."""
     coef, intercept = np.zeros((len(splits) + 1, d)), np.zeros(len(splits) + 1)
     for split in splits:
         coef[split.new], intercept[split.new] = split.coef, split.intercept
@@ -358,7 +353,7 @@ def last_directions(splits: tuple[BinarySplit, ...], d: int) -> AffineScores:
 
 
 def explained_variance(projections: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> float:
-    """Return the share of the variance of the clusters' indicators that linear functions of projections explain."""
+    """Return the fraction of the variance of the cluster indicators that linear functions of projections explain."""
     Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
     Z, P = (scale_by_sqrt_weights(part - mean_of(part, sample_weight), sample_weight) for part in (Z, projections))
     total = float(np.sum(Z**2))

@@ -1,4 +1,4 @@
-"""From a factor F of the labels' matrix to many labels at once, by Procrustes problems."""
+"""Rounding to several labels at once, by Procrustes problems."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ from diffrac_cvx.points.linear_algebra import leading_right_vectors
 
 MAX_PROCRUSTES_ROUNDS = 500
 PROCRUSTES_RTOL = 1e-9  # relative gain at which the alternation stops
-DEPENDENCE_RTOL = 1e-8  # singular value of the labels, relative, below which they count as linearly dependent
-MIXTURE_FULL_SVD_SIZE = 400  # rows or columns from which on the leading singular vectors are computed alone
-RANK_RTOL = 1e-6  # singular value of F, relative, below which a direction counts as missing
+DEPENDENCE_RTOL = 1e-8  # relative pivot below which a label counts as linearly dependent
+MIXTURE_FULL_SVD_SIZE = 400  # rows and columns above which only the leading singular vectors are computed
+RANK_RTOL = 1e-6  # relative singular value of F below which a direction counts as missing
 
 
 @dataclass(frozen=True, eq=False)
 class LabelMixture:
-    """Y as a mixture of 11' and of k matrices yy'.
+    """Approximation of Y by a mixture of 11' and k matrices yy'.
 
     Attributes
     ----------
     labels : (n, k) array
-        Labels in {-1, +1}, one column a label, by decreasing weight, each with its first point at +1.
+        Labels in {-1, +1}, one column per label, by decreasing weight; the first point has +1.
     weights : (k + 1,) array
-        a_0, ..., a_k of norm 1: Y is about a_0^2 11' + sum_i a_i^2 y_i y_i'.
+        a_0, ..., a_k of norm 1: Y is approximately a_0^2 11' + sum_i a_i^2 y_i y_i'.
     objective : float
-        ||F R - M||_F^2 / n at the solution, F scaled to ||F||_F^2 = n at rank k + 1: 0 where Y has exactly that form.
+        ||F R - M||_F^2 / n at the solution, with F at rank k + 1 and ||F||_F^2 = n: 0 if Y has exactly this form.
     scores : (n, k) array
-        The columns of F R whose signs are the labels.
+        Columns of F R whose signs are the labels.
     """
 
     labels: Array
@@ -43,7 +43,7 @@ class LabelMixture:
 
 
 class Fit(NamedTuple):
-    """A rotation R, the M = [a_0 1, a_1 y_1, ...] nearest to F R, and the inner product tr (F R)'M / n."""
+    """Rotation R, the M = [a_0 1, a_1 y_1, ...] nearest to F R, and the inner product tr (F R)'M / n."""
 
     R: Array
     weights: Array
@@ -52,7 +52,7 @@ class Fit(NamedTuple):
 
 
 def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Generator | int = 0) -> Array:
-    r"""Round to k labels: the mixture of 11' and k matrices yy' that is nearest to Y = F F'.
+    r"""Round to k labels by the nearest mixture of 11' and k matrices yy' to Y = F F'.
 
     .. math::
         \min_{R^\top R = I,\ \|a\|_2 = 1,\ y_i \in \{-1, 1\}^n}\
@@ -60,36 +60,36 @@ def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Gen
 
     Given the matrix M on the right, R = UV' of the singular value decomposition of F'M.  Given R, with F R =
     [xi_0, ..., xi_k], y_i = sign(xi_i), and a is proportional to (xi_0'1, ||xi_1||_1, ..., ||xi_k||_1).  The two steps
-    alternate from random rotations of the whitened F, where every label has the same weight; the best fit is returned.
+    alternate from random rotations of the whitened F, in which all labels have equal weight; the best fit is returned.
 
-    Source: the lemma on rounding of section 5.3.  It has a_0 = ||xi_0||_1 and leaves a_0 out of the norm of a; the
-    first column is a multiple of 1, so xi_0'1 is right in both places.
+    Source: the lemma on rounding of section 5.3.  It has a_0 = ||xi_0||_1 and excludes a_0 from the norm of a; since
+    the first column is a multiple of 1, xi_0'1 is correct in both places.
 
     Parameters
     ----------
     F : (n, r) array
-        Factor of Y = F F'; its best approximation of rank k + 1 is used.
+        Factor of Y = F F'; its best rank-(k + 1) approximation is used.
     k : int
-        Number of labels, at most that of the points.
+        Number of labels, at most n.
     n_init : int
-        Number of random rotations.
+        Number of random initial rotations, by default 20.
     rng : numpy.random.Generator or int
         Generator, or its seed.
 
     Returns
     -------
     (n, k) array
-        The labels, by decreasing weight, each with its first point at +1.
+        Labels by decreasing weight; the first point has +1.
 
     Warns
     -----
     DegenerateDataWarning
-        If the rank of F is below k, or the labels found are linearly dependent.
+        If the rank of F is below k, or the labels are linearly dependent.
 
     Raises
     ------
     DataError, ParameterError
-        If F is not a finite matrix, or k, restarts or rng is not valid.
+        If F is not a finite matrix, or k, n_init or rng is invalid.
     """
     return _fit_best(F, k, n_init, rng).labels
 
@@ -97,7 +97,7 @@ def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Gen
 def fit_label_mixture(
     F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Generator | int = 0
 ) -> LabelMixture:
-    """Return the labels of `procrustes` with their weights and scores, and how far their mixture is from Y.
+    """Return the labels of `procrustes` with their weights and scores, and the distance of the mixture from Y.
 
     Parameters, warnings and errors are those of procrustes.
     """
@@ -107,12 +107,12 @@ def fit_label_mixture(
 def _fit_best(F: npt.ArrayLike, k: int, n_init: int, rng: np.random.Generator | int) -> LabelMixture:
     F, k, n_init = as_matrix(F, "F"), positive_int(k, "k"), positive_int(n_init, "n_init")
     if k > len(F):
-        raise ParameterError(f"k = {k} is more labels than the {len(F)} points: ask for fewer")
+        raise ParameterError(f"k = {k} is more than the {len(F)} points; reduce k")
     random = as_generator(rng)
     lead, whitened = _reduce_rank(F, k + 1)
     rank = int(np.sum(np.linalg.norm(whitened, axis=0) > 0))
     if rank < k:
-        warn_degenerate(f"F has rank {rank}, less than k = {k} labels")
+        warn_degenerate(f"F has rank {rank}, less than k = {k} labels; reduce k")
     fits: list[Fit] = []
     while not fits or (len(fits) < n_init and not is_late()):
         start = np.asarray(np.linalg.qr(random.standard_normal((k + 1, k + 1)))[0])
@@ -130,7 +130,7 @@ def _fit_best(F: npt.ArrayLike, k: int, n_init: int, rng: np.random.Generator | 
 
 
 def _reduce_rank(F: Array, rank: int) -> tuple[Array, Array]:
-    """Return F at its best approximation of a rank, with that many columns and ||F||_F^2 = n, and the same whitened."""
+    """Return the best approximation of F of this rank, (n, rank) with ||F||_F^2 = n, and its whitened form."""
     if min(F.shape) > max(MIXTURE_FULL_SVD_SIZE, 4 * rank):
         lead = F @ leading_right_vectors(F, rank).T
         s = np.linalg.norm(lead, axis=0)
@@ -147,7 +147,7 @@ def _reduce_rank(F: Array, rank: int) -> tuple[Array, Array]:
 
 
 def procrustes_iterates(F: Array, R: Array) -> Iterator[Fit]:
-    """Yield the fit at each round of the alternation of `procrustes` from R, each better, until it improves no more."""
+    """Yield the fits of the alternation of `procrustes` from R, each better, until it stalls."""
     n, previous = len(F), -np.inf
     for _ in range(MAX_PROCRUSTES_ROUNDS):
         rotated = F @ R
@@ -167,10 +167,12 @@ def procrustes_iterates(F: Array, R: Array) -> Iterator[Fit]:
 
 
 def _warn_if_dependent(labels: Array) -> None:
-    """Warn if labels are linear combinations of others; the message has their numbers."""
+    """Warn if labels are linear combinations of others, with their indices."""
     _, R, pivots = scipy.linalg.qr(labels, mode="economic", pivoting=True)
     size = np.abs(np.diag(R))
     extra = np.ones(labels.shape[1], dtype=bool)
     extra[pivots[: len(size)][size > DEPENDENCE_RTOL * size[0]]] = False
     if extra.any():
-        warn_degenerate(f"the recovered labels {format_indices(extra)} are linear combinations of the others", depth=5)
+        warn_degenerate(
+            f"the recovered labels {format_indices(extra)} are linear combinations of others; reduce k", depth=5
+        )

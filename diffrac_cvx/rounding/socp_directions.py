@@ -1,4 +1,4 @@
-"""Directions of labels where columns are in groups or their signs are known: a second-order cone problem."""
+"""Directions of labels with column groups or sign constraints: a second-order cone problem."""
 
 from typing import Any
 
@@ -13,21 +13,21 @@ from diffrac_cvx.points.points import Mask, Points
 from diffrac_cvx.problem.penalties.pair_penalty import IndexArray
 from diffrac_cvx.problem.penalties.structure import PenaltyWeights
 
-INITIAL_COLUMNS = 300  # columns at first, whole groups
-ENTERING_RTOL = 1e-6  # by how much a slope has to be beyond its bound, to this bound
-ZERO_GROUP_RTOL = 1e-4  # of the largest group, in unit columns, below which one is left out: Clarabel leaves about 1e-6
-ZERO_COEFFICIENT_RTOL = 1e-7  # of the largest coefficient, below which one that is known to be nonnegative is 0
-CLARABEL_TOL = 1e-11  # what Clarabel is asked for
+INITIAL_COLUMNS = 300  # of the initial working set, in whole groups
+ENTERING_RTOL = 1e-6  # relative violation of its bound at which a gradient enters the working set
+ZERO_GROUP_RTOL = 1e-4  # of the largest group, in unit columns: smaller ones are set to 0 (Clarabel leaves about 1e-6)
+ZERO_COEFFICIENT_RTOL = 1e-7  # of the largest coefficient: smaller nonnegative ones are set to 0
+CLARABEL_TOL = 1e-11
 
 
 def socp_direction(X: Points, target: Array, weights: PenaltyWeights) -> Array:
-    """Return about argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum_g w_g |v_g|)^2, v_j >= 0 where known.
+    """Return approx. argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum_g w_g |v_g|)^2, some v_j >= 0.
 
-    A few groups are used at first, then those whose slope exceeds what the penalty allows a zero.
+    The working set grows by the groups whose gradient violates the optimality conditions.
     """
     a, c, (labels, nonnegative) = weights.a, weights.c, (weights.structure.labels, weights.structure.nonnegative)
     target = target if X.counts is None else target * np.sqrt(X.counts)
-    X = X.weighted_rows()  # the rows that all sums over points are of
+    X = X.weighted_rows()
     d = len(a)
     labels = np.arange(d) if labels is None else np.unique(labels, return_inverse=True)[1]
     nonnegative = np.zeros(d, dtype=bool) if nonnegative is None else nonnegative
@@ -49,7 +49,9 @@ def socp_direction(X: Points, target: Array, weights: PenaltyWeights) -> Array:
         fits[0] = True
         chosen |= np.isin(labels, order[fits])
         active = np.flatnonzero(chosen)
-        require_memory(8.0 * 6 * len(active) ** 2, f"the direction of labels in {len(active)} features", "take fewer")
+        require_memory(
+            8.0 * 6 * len(active) ** 2, f"the direction of labels in {len(active)} features", "use fewer features"
+        )
         gram = whole.columns(active).scaled(scale[active]).second_moment() + np.diag(ridge[active])
         v[active] = minimize(gram, Xty[active], w[active], labels[active], nonnegative[active])
         slopes = Xty - X.rmatvec(X @ (scale * v)) * scale - ridge * v
@@ -62,7 +64,7 @@ def group_norm(v: Array, w: Array, labels: IndexArray) -> float:
 
 
 def minimize(gram: Array, Xty: Array, w: Array, labels: IndexArray, nonnegative: Mask) -> Array:
-    """Return argmin over v of v' gram v - 2 pulls'v + (sum_g w_g |v_g|)^2, v_j >= 0 where known."""
+    """Return argmin over v of v' gram v - 2 Xty'v + (sum_g w_g |v_g|)^2, v_j >= 0 if nonnegative_j."""
     import clarabel
 
     labels = np.unique(labels, return_inverse=True)[1]
@@ -70,7 +72,7 @@ def minimize(gram: Array, Xty: Array, w: Array, labels: IndexArray, nonnegative:
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(groups + 1))
     weights = w[order[starts[:-1]]]
-    # Unknowns: v, the norm of each group, and their weighed sum.
+    # Unknowns: v, the norm of each group, and their weighted sum.
     P = scipy.sparse.block_diag([np.triu(2.0 * gram), scipy.sparse.csc_array((groups, groups)), [[2.0]]], format="csc")
     q = np.concatenate([-2.0 * Xty, np.zeros(groups + 1)])
     rows: list[Any] = [scipy.sparse.csc_array(np.concatenate([np.zeros(d), weights, [-1.0]])[None])]

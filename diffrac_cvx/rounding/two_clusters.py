@@ -1,4 +1,4 @@
-"""From a factor F to two clusters: signs of eigenvectors, exact 2-means, random hyperplanes; then to better ones."""
+"""Rounding to two clusters: signs of eigenvectors, exact 2-means, random hyperplanes; and their refinement."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,16 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.points.checks import Array, as_data, as_generator, as_labels, as_matrix, as_scalar, positive_int
+from diffrac_cvx.points.checks import (
+    Array,
+    as_data,
+    as_generator,
+    as_labels,
+    as_matrix,
+    as_scalar,
+    normalize_weights,
+    positive_int,
+)
 from diffrac_cvx.points.constraints import Chunklets, Constraints
 from diffrac_cvx.points.label_factors import FactorTable
 from diffrac_cvx.points.linear_algebra import (
@@ -21,13 +30,13 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.points.reading import stored_factor
 
-FULL_SVD_SIZE = 400  # rows or columns from which on the leading singular vectors are computed alone
+FULL_SVD_SIZE = 400  # rows and columns above which only the leading singular vectors are computed
 
 
 def sign_leading(F: npt.ArrayLike, sample_weight: Array | None = None, constraints: Constraints | None = None) -> Array:
     """Round by the sign of the leading eigenvector of Y.
 
-    Source: section 7.1, "Unbalanced case".  Meant for balanced clusters: where Y is close to 11'
+    Source: section 7.1, "Unbalanced case".  Meant for balanced clusters: if Y is close to 11'
     it returns one cluster.
 
     Parameters
@@ -35,47 +44,49 @@ def sign_leading(F: npt.ArrayLike, sample_weight: Array | None = None, constrain
     F : (n, r) array
         Factor of Y = F F'.
     sample_weight : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
-
+        Weights of the points, >= 0, of any scale; equal by default.
     constraints : Constraints, optional
-        What is known of some points, which the labels obey: of points that are linked the sum of the entries decides.
+        Constraints that the labels satisfy; must-linked points get the sign of the sum of their entries.
 
     Raises
     ------
     DataError
-        If F is not a finite matrix, or the constraints are not between its rows.
+        If F is not a finite matrix, or the constraints do not fit its rows.
     """
     factor = _as_factor(F)
-    return _labels_by_sign(_project(factor, right_vectors(factor, 1, sample_weight)[0]), sample_weight, constraints)
+    weights = normalize_weights(sample_weight, len(factor))
+    return _labels_by_sign(_project(factor, right_vectors(factor, 1, weights)[0]), weights, constraints)
 
 
 def sign_second(F: npt.ArrayLike, sample_weight: Array | None = None, constraints: Constraints | None = None) -> Array:
     """Round by the sign of the second eigenvector of Y.
 
-    Source: section 7.1, "Unbalanced case".  A Y of rank one has no second eigenvector: all labels are then +1.
+    Source: section 7.1, "Unbalanced case".  If Y has rank one, all labels are +1.
 
     Parameters and errors are those of sign_leading.
     """
     factor = _as_factor(F)
+    weights = normalize_weights(sample_weight, len(factor))
     if min(factor.shape) == 1:
-        return _labels_by_sign(np.ones(len(factor)), sample_weight, constraints)
-    return _labels_by_sign(_project(factor, right_vectors(factor, 2, sample_weight)[1]), sample_weight, constraints)
+        return _labels_by_sign(np.ones(len(factor)), weights, constraints)
+    return _labels_by_sign(_project(factor, right_vectors(factor, 2, weights)[1]), weights, constraints)
 
 
 def sign_centered(
     F: npt.ArrayLike, sample_weight: Array | None = None, constraints: Constraints | None = None
 ) -> Array:
-    """Round by the paper's projection technique: the sign of the leading eigenvector of Pi Y_(2) Pi.
+    """Round by the sign of the leading eigenvector of Pi Y_(2) Pi, the paper's projection technique.
 
-    Y_(2) is the best approximation of Y at rank two.  Exact on Y = b yy' + (1 - b) 11' for every b > 0.
+    Y_(2) is the best rank-two approximation of Y.  Exact on Y = b yy' + (1 - b) 11' for every b > 0.
 
     Source: section 7.1, "Unbalanced case", and the lemmas of section 5.1.4.
 
     Parameters and errors are those of sign_leading.
     """
     factor = _as_factor(F)
-    two = right_vectors(factor, 2, sample_weight).T
-    return _labels_by_sign(_principal_component(factor @ two, sample_weight), sample_weight, constraints)
+    weights = normalize_weights(sample_weight, len(factor))
+    two = right_vectors(factor, 2, weights).T
+    return _labels_by_sign(_principal_component(factor @ two, weights), weights, constraints)
 
 
 def kmeans_centered(
@@ -87,7 +98,9 @@ def kmeans_centered(
 
     Parameters and errors are those of sign_leading.
     """
-    return _kmeans_1d_with_constraints(_principal_component(_as_factor(F), sample_weight), sample_weight, constraints)
+    factor = _as_factor(F)
+    weights = normalize_weights(sample_weight, len(factor))
+    return _kmeans_1d_with_constraints(_principal_component(factor, weights), weights, constraints)
 
 
 def goemans_williamson(
@@ -101,9 +114,9 @@ def goemans_williamson(
 ) -> Array:
     r"""Round by the best of several random hyperplanes, y = sign(F g) with g Gaussian.
 
-    Best is the smallest ``objective(y)``.  Without one it is the largest separation in the sense of Y,
-    :math:`y^\top \Pi_n Y \Pi_n y / \|\Pi_n y\|_2^2`: centred, since otherwise y = 1 would be best where Y is close to
-    11'.  Among equals the first is kept.
+    The best one has the smallest ``objective(y)``, by default the largest separation
+    :math:`y^\top \Pi_n Y \Pi_n y / \|\Pi_n y\|_2^2`, which is centred: otherwise y = 1 would be best if Y is close to
+    11'.  Ties go to the first.
 
     Source: section 2.2, "by sampling".
 
@@ -116,40 +129,41 @@ def goemans_williamson(
     n_samples : int
         Number of hyperplanes.
     objective : callable, optional
-        From (n,) labels to a finite number, minimised: the objective of Eq. (9) on the data, for instance.
+        Function of labels (n,) that returns a finite number to minimise, such as the objective of Eq. (9).
     sample_weight : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+        Weights of the points, >= 0, of any scale; equal by default.
     constraints : Constraints, optional
-        What is known of some points, which all labels obey.
+        Constraints that the labels satisfy.
 
     Raises
     ------
     DataError
-        If F is not a finite matrix, or the constraints are not between its rows.
+        If F is not a finite matrix, or the constraints do not fit its rows.
     ParameterError
-        If draws or rng is not valid, or the objective returns anything but a finite number.
+        If n_samples or rng is invalid, or the objective does not return a finite number.
     """
     factor = _as_factor(F)
     random, n_samples = as_generator(rng), positive_int(n_samples, "n_samples")
     normals = (random.standard_normal(factor.shape[1]) for _ in range(n_samples))
-    cost = objective if objective is not None else lambda y: -separation(factor, y, sample_weight)
-    candidates = (_labels_by_sign(_project(factor, normal), sample_weight, constraints) for normal in normals)
+    weights = normalize_weights(sample_weight, len(factor))
+    cost = objective if objective is not None else lambda y: -separation(factor, y, weights)
+    candidates = (_labels_by_sign(_project(factor, normal), weights, constraints) for normal in normals)
     return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))
 
 
 def labels_from_known(F: Array, chunklets: Chunklets) -> Array:
-    """Round by the sign of Y between each point and those whose labels are known; the labels obey the constraints."""
+    """Round by the sign of Y between each point and the labelled points; the labels satisfy the constraints."""
     first = int(np.argmax(chunklets.membership == chunklets.labeled))
     return chunklets.assign_labels(F @ (F[first] * chunklets.sign[first]))
 
 
 def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Array:
-    r"""Split numbers in two clusters by exact 2-means, the first of them labelled +1.
+    r"""Split numbers into two clusters by exact 2-means; the first value is labelled +1.
 
-    Of the n - 1 splits of the sorted values, the one with the largest :math:`s_k^2 / (k (n - k))`, s_k the sum of the k
-    smallest centred values.  That is convex in k along equal values, so these are never separated.  Among splits that
-    are equally good (up to rounding) the lowest threshold is taken; if all values are equal, all labels are +1.
-    Where the points have shares, s_k is the sum of p_i x_i, and k that of p_i.
+    The split of the sorted values maximises :math:`s_k^2 / (k (n - k))`, s_k the sum of the k smallest centred values.
+    This is convex in k along equal values, so equal values are never separated.  Ties (up to rounding) go to the lowest
+    threshold; if all values are equal, all labels are +1.  With sample weights p_i, s_k is the sum of p_i x_i, and k is
+    the sum of p_i.
 
     Source: section 2.1; O(n log n).
 
@@ -157,41 +171,38 @@ def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Arra
     ----------
     values : (n,) array
     sample_weight : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+        Weights of the points, >= 0, of any scale; equal by default.
 
     Raises
     ------
     DataError
-        If the values are not a 1-d array of finite numbers.
+        If values is not a 1-d array of finite numbers.
     """
     raw = np.asarray(values)
     if raw.ndim != 1:
         raise DataError(f"values has shape {raw.shape}; pass a 1-d array")
-    x = _center(_scale_largest_to_one(as_matrix(raw.reshape(-1, 1), "values")), sample_weight)[:, 0]
+    weights = normalize_weights(sample_weight, len(raw))
+    x = _center(_scale_largest_to_one(as_matrix(raw.reshape(-1, 1), "values")), weights)[:, 0]
     n, ordered = len(x), np.sort(x)
     if n == 1:
         return np.ones(1)
     k = np.arange(1, n)
-    explained = (
-        np.cumsum(ordered)[:-1] ** 2 / (k * (n - k))
-        if sample_weight is None
-        else _explained_by_splits(x, sample_weight)
-    )
+    explained = np.cumsum(ordered)[:-1] ** 2 / (k * (n - k)) if weights is None else _explained_by_splits(x, weights)
     best = k[np.argmax(explained >= explained.max() * (1.0 - 64 * EPS))]
     return _orient(np.where(x >= ordered[best], 1.0, -1.0))
 
 
 def _explained_by_splits(x: Array, sample_weight: Array) -> Array:
-    """Return what each split of the sorted values explains of their variance, (n - 1,), for points with shares."""
+    """Return the variance that each split of the sorted values explains, (n - 1,), for weighted points."""
     order = np.argsort(x, kind="stable")
     p, x = sample_weight[order], x[order]
     return np.asarray(np.cumsum(p * x)[:-1] ** 2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1]))
 
 
 def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, constraints: Constraints | None = None) -> Array:
-    """Improve labels by the alternating optimisation of Eq. (2), until a fixed point.
+    """Refine labels by the alternating optimisation of Eq. (2), up to a fixed point.
 
-    The squared correlation never decreases; labels that are a fixed point are returned unchanged.  The first point
+    The squared correlation never decreases; a fixed point is returned unchanged.  The first point
     keeps its label.
 
     Source: section 2.1, and 2.3, "the non-convex algorithm can be run from the rounded solution".
@@ -201,18 +212,18 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, constrain
     X : (n, d) array
         Data; centred here.
     y : (n,) array
-        Labels in {-1, +1} to start from.
+        Initial labels in {-1, +1}.
     max_iter : int
-        Most rounds of alternation.
+        Maximum number of iterations, by default 100.
     constraints : Constraints, optional
-        What is known of some points: the labels obey it, those that are given first of all.
+        Constraints that the labels satisfy; y is changed first where it violates them.
 
     Raises
     ------
     DataError
-        If X, y or constraints cannot be used as given.
+        If X, y or constraints are invalid.
     ParameterError
-        If max_iter is not a whole number >= 1.
+        If max_iter is not an integer >= 1.
     """
     Q = column_basis(as_data(X))
     y = apply_constraints(as_labels(y, len(Q)), constraints)
@@ -222,35 +233,36 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, constrain
 def apply_constraints(
     labels: npt.ArrayLike, constraints: Constraints | None, sample_weight: Array | None = None
 ) -> Array:
-    """Return the labels that obey constraints and differ least from given ones: the majority of linked points decides.
+    """Return labels that satisfy the constraints, by the weighted majority of the points that belong together.
 
     Parameters
     ----------
     labels : (n,) array
-        Labels in {-1, +1}, or numbers whose signs are the labels and whose sizes count.
+        Labels in {-1, +1}, or numbers whose signs are the labels and whose sizes are votes.
     constraints : Constraints or None
-        What is known of some points; the known labels are as they are.
+        Constraints to satisfy; known labels are kept.
     sample_weight : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+        Weights of the points, >= 0, of any scale; equal by default.
 
     Raises
     ------
     DataError
-        If the constraints are not between these points, or contradict each other.
+        If the constraints do not fit these points, or contradict each other.
     """
     scores = as_matrix(np.asarray(labels).reshape(-1, 1), "labels")[:, 0]
+    weights = normalize_weights(sample_weight, len(scores))
     if constraints is None:
         return np.where(scores >= 0.0, 1.0, -1.0)
     chunklets = constraints.chunklets_of(len(scores))
-    sums = chunklets.signed_sums(scores if sample_weight is None else scores * sample_weight)
+    sums = chunklets.signed_sums(scores if weights is None else scores * weights)
     return chunklets.labels_from_signs(np.where(sums >= 0.0, 1.0, -1.0))
 
 
 def alternate(Q: Array, y: Array, max_iter: int, constraints: Constraints | None = None) -> Array:
     """Alternate from y while the squared correlation grows; Q has orthonormal columns that span the centred X.
 
-    Given y, w = X^+ y, so that X w = Q Q'y; given w, it is exact 2-means of X w.  The first label is kept.  With constraints
-    the threshold is that of 2-means, and labels are taken that obey them.
+    Given y, w = X^+ y, so that X w = Q Q'y; given w, y is the exact 2-means of X w.  The first label is kept.
+    Constraints are applied to the values minus the threshold of 2-means.
     """
     reached = separation(Q, y)
     for _ in range(max_iter):
@@ -269,7 +281,7 @@ ROUNDINGS: dict[str, Callable[..., Array]] = {
 
 
 def _as_factor(F: npt.ArrayLike | FactorTable) -> Any:
-    """Return F with largest entry one: Y up to scale; a table that is read by parts as it is."""
+    """Return F scaled to largest entry one, or a streamed factor as it is."""
     if isinstance(F, FactorTable):
         return F
     stored = stored_factor(F)
@@ -281,13 +293,13 @@ def _scale_largest_to_one(M: Array) -> Array:
 
 
 def _center(M: Array, sample_weight: Array | None = None) -> Array:
-    for _ in range(2):  # the second pass removes the rounding error of the first mean
+    for _ in range(2):  # the second removes the rounding error of the first mean
         M = M - mean_of(M, sample_weight)
     return M
 
 
 def right_vectors(F: Any, k: int, sample_weight: Array | None = None) -> Array:
-    """Return the leading right singular vectors as rows, min(k, r) of them."""
+    """Return the min(k, r) leading right singular vectors as rows."""
     if isinstance(F, FactorTable):
         return F.leading(k)[1]
     F = scale_by_sqrt_weights(F, sample_weight)
@@ -307,13 +319,13 @@ def _principal_component(F: Any, sample_weight: Array | None = None) -> Array:
 
 
 def _project(G: Any, direction: Array) -> Array:
-    """Return G times a unit direction, without rounding errors."""
+    """Return G times a unit direction, with rounding errors set to 0."""
     return _without_rounding(G @ direction, G.shape)
 
 
 def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:
-    """Return projections of F with entries that are rounding errors set to 0, the first nonzero one positive."""
-    n, r = shape  # an error is compared with 1, the size of the entries of F: projections of F centred may be smaller
+    """Return projections of F with rounding errors set to 0 and the first nonzero entry positive."""
+    n, r = shape  # errors are relative to 1, the size of the entries of F, since centred projections may be smaller
     projected[np.abs(projected) <= 8 * (n**0.5 + r) * EPS] = 0.0
     nonzero = np.flatnonzero(projected)
     return _orient(projected, nonzero[0]) if len(nonzero) else projected
@@ -328,7 +340,7 @@ def _labels_by_sign(projected: Array, sample_weight: Array | None, constraints: 
 
 
 def _kmeans_1d_with_constraints(x: Array, sample_weight: Array | None, constraints: Constraints | None) -> Array:
-    """Return the labels of 2-means; with constraints, by the sums over linked points of what is above the threshold."""
+    """Return the labels of 2-means; with constraints, applied to the values minus the threshold."""
     y = kmeans_1d(x, sample_weight)
     if constraints is None or not np.ptp(y):
         return y if constraints is None else apply_constraints(y, constraints, sample_weight)
@@ -338,5 +350,5 @@ def _kmeans_1d_with_constraints(x: Array, sample_weight: Array | None, constrain
 
 
 def _orient(x: Array, i: int = 0) -> Array:
-    """Return x or -x, whichever is positive at i."""
+    """Return x or -x, whichever is positive at index i."""
     return x if x[i] > 0.0 else np.negative(x)

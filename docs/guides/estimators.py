@@ -111,7 +111,7 @@ assert error > 0.9
 
 X, _ = load_digits(return_X_y=True)
 X = X[:, X.std(axis=0) > 0.0]
-several = dc.MultiLabelDiffrac(5, nu=0.1, ridge=0.25, random_state=0).fit(X)
+several = dc.MultiLabelDiffrac(n_labels=5, nu=0.1, ridge=0.25, random_state=0).fit(X)
 print(several.predict(X[:3]))
 print("weights of the constant vector and of the labels:", several.weights_.round(2))
 plt.show()

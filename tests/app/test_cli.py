@@ -92,8 +92,8 @@ def test_features_are_ranked_by_what_they_do_and_not_by_their_units(tmp_path, co
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["cluster", "--nu", "0"], "all points in one cluster cost nothing"),
-        (["cluster", "--lambda", "1e6"], "One cluster of 24 points|no direction is better than none"),
+        (["cluster", "--nu", "0"], "a single cluster with all points has cost 0"),
+        (["cluster", "--lambda", "1e6"], "One cluster of 24 points|no direction lowers the cost"),
         (["path", "--value", "1e6"], "no value gives an answer"),
         (["compare", "-m", "low_rank", "--nu", "0"], "no preference"),
     ],

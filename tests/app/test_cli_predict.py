@@ -147,7 +147,7 @@ def test_no_file_that_is_read_is_written_over(model, table, command):
 
 
 def test_a_file_that_is_no_model_and_one_that_is_not_there_end_with_status_two(table, tmp_path, command):
-    for model, message in ((table, "is no saved score"), (tmp_path / "none.json", "cannot be opened")):
+    for model, message in ((table, "is not a saved model"), (tmp_path / "none.json", "cannot be opened")):
         status, _, error = command("predict", model, table)
         assert status == 2
         assert message in error

@@ -387,7 +387,7 @@ def test_why_there_are_no_clusters_is_said(worker):
     setting, table = PageSetting(n_clusters=12), UploadedSource(TABLE.encode(), "mine.csv", "species")
     outcome = compute_outcome(table, worker, solvers=["low_rank"], extras=(), setting=setting)
     answer = find_summary(outcome, "", "kmeans_centered")
-    assert answer.sentences == ("n_clusters = 12 is more than the 6 points: ask for fewer clusters",)
+    assert answer.sentences == ("n_clusters = 12 is more than the 6 points; reduce n_clusters",)
     assert answer.clusters == b""
     assert make_picture("clusters_found", outcome).message == answer.sentences[0]
     assert find_summary(replace(outcome, extras={}), "", "kmeans_centered") is None

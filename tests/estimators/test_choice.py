@@ -1,4 +1,4 @@
-"""The choice of lam, ridge and nu without labels: its criteria, its table, and what it never chooses."""
+"""Model selection without labels: criteria, results table, and settings that are never chosen."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ SMALL = {"lams": (0.0, 0.1), "ridges": (0.1, 1.0), "n_resamples": 4, "random_sta
 @parametrize_with_checks(
     [dc.DiffracClusteringCV(lams=(0.0,), ridges=(0.3, 1.0), n_resamples=2)],
     expected_failed_checks=lambda _: {
-        f"check_sample_weight_equivalence_on_{kind}_data": "the halves are of points, and copies of one are in both"
+        f"check_sample_weight_equivalence_on_{kind}_data": "half-samples consist of rows, not of weights"
         for kind in ("dense", "sparse")
     },
 )
@@ -107,7 +107,7 @@ def test_every_criterion_finds_planted_labels_and_the_largest_score_wins(planted
     assert chosen.best_score_ == table[criterion][usable].max()
     assert table["rank_score"][chosen.best_index_] == 1
     assert chosen.best_params_ == {"lam": chosen.lam_, "ridge": chosen.ridge_, "nu": chosen.nu_}
-    np.testing.assert_array_equal(table["stability"], model.cv_results_["stability"])  # the seed alone decides
+    np.testing.assert_array_equal(table["stability"], model.cv_results_["stability"])  # which only depends on the seed
 
 
 def test_another_seed_draws_other_halves(planted, model):
@@ -133,7 +133,7 @@ def test_it_predicts_as_the_estimator_fitted_at_the_choice(planted, model):
 
 
 def test_a_setting_that_is_no_answer_never_wins():
-    """At nu = 0 one cluster costs nothing, and at such a lambda no direction is better than none."""
+    """At nu = 0 one cluster has cost 0, and at such a lambda no direction lowers the cost."""
     planted = dc.datasets.make_planted(60, 3, noise=0.1, rng=0)
     model = dc.DiffracClusteringCV(lams=(0.0, 1e6), ridges=(0.1,), nus=(0.0, 1.0), n_resamples=2, random_state=0)
     table = model.fit(planted.X).cv_results_
@@ -229,7 +229,7 @@ def test_the_default_weights_are_kept_on_noise(seed):
 
 
 def test_a_single_column_of_two_values_is_no_reason_to_leave_the_default_weights():
-    X, y = dc.datasets.load("heart")  # one column of it is a sign of two values, which separate perfectly
+    X, y = dc.datasets.load("heart")  # one column is binary and separates perfectly
     model = dc.DiffracClusteringCV(lams=(0.0, 0.1), ridges=(0.1, 0.3), n_resamples=2, random_state=0).fit(X)
     table = model.cv_results_
     alone = table["column_share"] > 0.9 * table["separation"]
@@ -250,7 +250,7 @@ def test_the_share_of_a_column_is_the_squared_correlation_with_two_labels():
 
 def test_settings_are_compared_on_a_part_of_very_many_points_and_all_are_labeled(planted, monkeypatch):
     monkeypatch.setattr("diffrac_cvx.estimators.clustering_cv.MAX_POINTS", 1)
-    X = np.tile(planted.X, (3, 1))  # 240 points, of which 8 times 10 are taken
+    X = np.tile(planted.X, (3, 1))  # 240 points, subsampled to 8 times 10
     model = dc.DiffracClusteringCV(lams=(0.0,), ridges=(0.1, 0.3), n_resamples=2, random_state=0).fit(X)
     assert model.cv_results_["labels"].shape == (2, 240)
     assert model.result_.factor.shape[0] == 240

@@ -1,4 +1,4 @@
-"""What is known of some points: clusters that obey constraints, and the classifier that learns from few labels."""
+"""Constraints on points and semi-supervised classification."""
 
 import pickle
 
@@ -35,7 +35,7 @@ def standardized(X):
 
 
 def constraints_of(y, rng, pairs=20, known=5):
-    """Links that some labels obey."""
+    """Constraints that some labels satisfy."""
     ends = rng.integers(0, len(y), (pairs, 2))
     ends = ends[ends[:, 0] != ends[:, 1]]
     alike = y[ends[:, 0]] == y[ends[:, 1]]
@@ -44,12 +44,12 @@ def constraints_of(y, rng, pairs=20, known=5):
 
 
 def show(y, each, rng):
-    """Labels of which so many of each class are known, 0 or 1, and -1 elsewhere."""
+    """Labels 0 and 1 of so many points of each class, and -1 otherwise."""
     shown = np.concatenate([rng.permutation(np.flatnonzero(y == k))[:each] for k in np.unique(y)])
     return np.where(np.isin(np.arange(len(y)), shown), y > 0, -1).astype(int)
 
 
-# Clusters that obey constraints
+# Clusters that satisfy constraints
 
 
 @pytest.mark.parametrize("parameters", [{}, {"refine": True}, {"nu": 0.5}, {"lam": 0.1}, {"rounding": "sign_leading"}])
@@ -99,7 +99,7 @@ def test_constraints_that_say_nothing_change_nothing(planted, parameters):
 def test_more_than_two_clusters_keep_together_what_belongs_together(iris, weighted):
     X, y, _ = iris
     rng = np.random.default_rng(0)
-    patients = np.where(rng.random(150) < 0.5, rng.integers(0, 20, 150), -1)  # of any species: the data say otherwise
+    patients = np.where(rng.random(150) < 0.5, rng.integers(0, 20, 150), -1)  # regardless of the species
     w = rng.integers(0, 3, 150).astype(float) if weighted else None
     model = dc.DiffracClustering(n_clusters=3, random_state=0)
     model.fit(X, sample_weight=w, constraints=dc.Constraints(groups=patients))
@@ -111,7 +111,7 @@ def test_more_than_two_clusters_keep_together_what_belongs_together(iris, weight
 
 def test_values_of_linked_points_are_added_up_and_a_known_group_does_not_turn_the_others():
     chunklets = dc.Constraints(must_link=[(0, 1)], cannot_link=[(1, 2)], labels=[0, 0, 0, 1, -1, 0]).chunklets_of(6)
-    values = np.array([3.0, -1.0, -1.0, -5.0, 5.0, -1.0])  # the known points disagree with all their values
+    values = np.array([3.0, -1.0, -1.0, -5.0, 5.0, -1.0])  # the known labels contradict the values
     np.testing.assert_array_equal(chunklets.assign_labels(values), [1, 1, -1, 1, -1, -1])
     np.testing.assert_array_equal(
         chunklets.assign_labels(values, np.array([0.1, 9, 1, 1, 1, 1])), [-1, -1, 1, 1, -1, -1]
@@ -193,9 +193,9 @@ def test_few_labels_find_the_planted_ones_and_known_labels_stay(planted, each):
     few = show(planted.y, each, np.random.default_rng(each))
     model = dc.DiffracClassifier().fit(planted.X, few)
     assert model.classes_.tolist() == [0, 1]
-    assert each > 1 or (model.ridge_, model.share_) == (0.3, 0.0)  # where nothing can be chosen, the first settings
+    assert each > 1 or (model.ridge_, model.share_) == (0.3, 0.0)  # the default without cross-validation
     np.testing.assert_array_equal(model.transduction_, planted.y > 0)
-    few[np.flatnonzero(few == 1)[1:2]] = 0  # a wrong one, where there are several
+    few[np.flatnonzero(few == 1)[1:2]] = 0  # a wrong one, if there are several
     again = dc.DiffracClassifier().fit(planted.X, few).transduction_
     np.testing.assert_array_equal(again[few >= 0], few[few >= 0])
 
@@ -216,7 +216,7 @@ def test_with_all_labels_known_it_is_ridge_regression_and_the_certificate_is_exa
 
 def test_the_bracket_is_that_of_the_relaxation_with_known_labels(planted):
     few = show(planted.y, 5, np.random.default_rng(0))
-    model = dc.DiffracClassifier(0.02, 0.2, 0.7, share=0.0).fit(planted.X, few)
+    model = dc.DiffracClassifier(lam=0.02, ridge=0.2, nu=0.7, share=0.0).fit(planted.X, few)
     constraints = dc.Constraints(labels=np.where(few < 0, 0, 2 * few - 1))
     result = dc.low_rank(standardized(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, constraints=constraints)
     assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
@@ -310,11 +310,11 @@ def test_names_numbers_and_frames_are_the_same_classes(planted):
     ("y", "message"),
     [
         (None, "requires y to be passed"),
-        (np.full(120, -1), "no known label"),
-        (np.full(120, None), "no known label"),
-        (np.where(np.arange(120) == 5, 7, -1), "y names one class, 7"),
-        (np.zeros(120), "y names one class"),
-        (np.where(np.arange(120) == 5, np.nan, np.arange(120) % 2), "y holds nan"),
+        (np.full(120, -1), "y has no labels"),
+        (np.full(120, None), "y has no labels"),
+        (np.where(np.arange(120) == 5, 7, -1), "y has only one class, 7"),
+        (np.zeros(120), "y has only one class"),
+        (np.where(np.arange(120) == 5, np.nan, np.arange(120) % 2), "y contains nan"),
         (np.arange(119) % 2, "y has 119 entries for 120 points"),
         (np.linspace(0.0, 1.0, 120), "Unknown label type"),
         (np.eye(120), "1d array"),
@@ -334,7 +334,7 @@ def test_points_of_weight_zero_play_no_part(planted):
         np.testing.assert_allclose(model.coef_, alone.coef_, rtol=1e-6)
         assert len(model.transduction_) == 120
         np.testing.assert_array_equal(model.transduction_[y >= 0], y[y >= 0])
-    with pytest.raises(dc.DataError, match="all known points of class 1 have the sample_weight 0"):
+    with pytest.raises(dc.DataError, match="all labelled points of class 1 have sample_weight 0"):
         dc.DiffracClassifier().fit(planted.X, few, np.where(few == 1, 0.0, 1.0))
 
 

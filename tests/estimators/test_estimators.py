@@ -1,4 +1,4 @@
-"""The scikit-learn estimators: scikit-learn's own checks, the functions they wrap, and what users do with them."""
+"""The estimators: scikit-learn's own checks, comparison with the functions they wrap, and typical use."""
 
 import os
 import pickle
@@ -63,7 +63,7 @@ def test_predict_on_the_training_data_gives_the_labels(penalty):
 def test_the_bracket_and_the_label_gap_are_those_of_the_functions(planted):
     X = (planted.X - planted.X.mean(axis=0)) / planted.X.std(axis=0)
     penalty = dc.Penalty(0.05, 0.1)
-    model = dc.DiffracClustering(0.7, 0.05, 0.1).fit(planted.X)
+    model = dc.DiffracClustering(nu=0.7, a=0.05, c=0.1).fit(planted.X)
     result = dc.low_rank(X, 0.7, penalty, tol=1e-4)
     assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
     proof = dc.certify_labels(X, signs(model), result, nu=0.7, penalty=penalty)
@@ -115,7 +115,7 @@ def test_it_works_in_a_pipeline_a_grid_search_and_a_file(planted):
 
 def test_many_labels_are_found_and_predicted(many):
     X, Y = many
-    model = dc.MultiLabelDiffrac(3, random_state=0).fit(X)
+    model = dc.MultiLabelDiffrac(n_labels=3, random_state=0).fit(X)
     assert dc.metrics.label_subspace_overlap(Y, model.signs_) == pytest.approx(3.0)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert model.transform(X).shape == model.decision_function(X).shape == (400, 3)
@@ -124,9 +124,10 @@ def test_many_labels_are_found_and_predicted(many):
 
 def test_without_scikit_learn_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setattr(dc, "estimators", dc.estimators)  # restored afterwards: the import below replaces it
     for name in [name for name in sys.modules if name.startswith(("sklearn.", "diffrac_cvx.estimator"))]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(vars(dc), "DiffracClustering", raising=False)  # which is kept once it is imported
+    monkeypatch.delitem(vars(dc), "DiffracClustering", raising=False)  # which is cached on first import
     with pytest.raises(ImportError, match=r"needs scikit-learn.*pip install 'diffrac-cvx\[app\]'"):
         dc.DiffracClustering  # noqa: B018
 
@@ -160,7 +161,7 @@ WRONG = [
     ({"nus": (2.0,)}, "nus"),
     ({"criterion": "luck"}, "criterion"),
     ({"n_resamples": 0}, "n_resamples"),
-    ({"n_clusters": (1, 2), "refit": True}, r"n_clusters = \(1, 2\) must be a number, or several of at least 2"),
+    ({"n_clusters": (1, 2), "refit": True}, r"n_clusters = \(1, 2\) must be an integer, or several integers >= 2"),
     ({"n_clusters": (), "refit": True}, "n_clusters"),
     ({"refit": "yes"}, "refit"),
     ({"share": 1.0}, "less than 1"),
@@ -188,7 +189,7 @@ def test_a_wrong_parameter_is_refused_when_fitting(planted, parameters, message)
 
 @pytest.fixture
 def counts(monkeypatch):
-    """How many tables were checked, and how many were centred, of how many rows."""
+    """Numbers of rows of the tables that were checked and centred."""
     found = {"checked": [], "centred": []}
 
     def counted(function, kind):
@@ -215,7 +216,7 @@ def counts(monkeypatch):
         dc.DiffracClustering(solver="fista", tol=1e-2),
         dc.DiffracClustering(n_clusters=3, random_state=0),
         dc.DiffracClusteringCV(lams=(0.0, 0.1), ridges=(0.1, 0.3), n_resamples=2, random_state=0),
-        dc.MultiLabelDiffrac(2, random_state=0),
+        dc.MultiLabelDiffrac(n_labels=2, random_state=0),
     ],
     ids=repr,
 )
@@ -224,7 +225,7 @@ def test_a_fit_checks_and_centers_a_table_once(planted, counts, model, weighted)
         pytest.skip("it takes no weights")
     n = len(planted.X)
     model.fit(planted.X, **({"sample_weight": np.arange(1.0, n + 1.0)} if weighted else {}))
-    halves = [n // 2] * 2 if isinstance(model, dc.DiffracClusteringCV) else []  # each is another table
+    halves = [n // 2] * 2 if isinstance(model, dc.DiffracClusteringCV) else []  # each is a separate table
     assert counts["checked"] == [n, *halves]
     assert len(counts["centred"]) == 1 + len(halves)
 
@@ -243,10 +244,12 @@ def test_entries_whose_squares_overflow_are_refused(planted):
         dc.DiffracClustering().fit(planted.X * 1e300)
 
 
-@pytest.mark.parametrize("estimator", [dc.DiffracClustering(max_iter=1, tol=1e-9), dc.MultiLabelDiffrac(2, tol=1e-9)])
+@pytest.mark.parametrize(
+    "estimator", [dc.DiffracClustering(max_iter=1, tol=1e-9), dc.MultiLabelDiffrac(n_labels=2, tol=1e-9)]
+)
 def test_a_gap_that_does_not_close_is_warned_of(estimator):
     X = np.random.default_rng(1).standard_normal((60, 5))
-    with pytest.warns(ConvergenceWarning, match="the proved gap is"):
+    with pytest.warns(ConvergenceWarning, match="the duality gap is"):
         model = estimator.set_params(max_iter=1).fit(X)
     assert model.upper_bound_ - model.lower_bound_ > 1e-9
 
@@ -256,7 +259,7 @@ def test_a_gap_that_does_not_close_is_warned_of(estimator):
 def test_the_labels_of_the_mixture_are_signs_of_affine_functions(shape, parameters):
     rng = np.random.default_rng(4)
     X = rng.standard_normal(shape) * rng.uniform(0.1, 10.0, shape[1]) + 5.0
-    model = dc.MultiLabelDiffrac(3, a=0.2, random_state=7).set_params(**parameters).fit(X)
+    model = dc.MultiLabelDiffrac(n_labels=3, a=0.2, random_state=7).set_params(**parameters).fit(X)
     by_hand = dc.rounding.fit_label_mixture(model.result_.F, 3, rng=7)
     np.testing.assert_array_equal(model.signs_, by_hand.labels)
     np.testing.assert_array_equal(model.weights_, by_hand.weights)
@@ -268,7 +271,7 @@ def test_the_labels_of_the_mixture_are_signs_of_affine_functions(shape, paramete
 def test_the_relaxation_of_many_labels_is_that_of_the_functions(many):
     X, _ = many
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    model = dc.MultiLabelDiffrac(3, 0.6, 0.2, random_state=1).fit(many[0])
+    model = dc.MultiLabelDiffrac(n_labels=3, nu=0.6, a=0.2, random_state=1).fit(many[0])
     result = dc.fista(X, 0.6, dc.Penalty(0.2), tol=1e-2)
     assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
     np.testing.assert_array_equal(model.signs_, dc.rounding.procrustes(result.F, 3, rng=1))
@@ -289,14 +292,14 @@ def test_a_seed_is_that_of_the_function():
 
 def test_the_score_of_many_labels_is_the_mean_and_serves_a_grid_search(many):
     X, _ = many
-    model = dc.MultiLabelDiffrac(2, random_state=0).fit(X)
+    model = dc.MultiLabelDiffrac(n_labels=2, random_state=0).fit(X)
     pairs = zip(model.transform(X).T, model.signs_.T, strict=True)
     assert model.score(X) == pytest.approx(np.mean([np.corrcoef(z, y)[0, 1] ** 2 for z, y in pairs]))
-    search = GridSearchCV(dc.MultiLabelDiffrac(2, random_state=0), {"a": [0.0, 0.3]}, cv=2).fit(X)
+    search = GridSearchCV(dc.MultiLabelDiffrac(n_labels=2, random_state=0), {"a": [0.0, 0.3]}, cv=2).fit(X)
     assert 0 < search.best_score_ <= 1
 
 
-@pytest.mark.parametrize("estimator", [dc.DiffracClustering(), dc.MultiLabelDiffrac(2)])
+@pytest.mark.parametrize("estimator", [dc.DiffracClustering(), dc.MultiLabelDiffrac(n_labels=2)])
 def test_what_cannot_be_split_is_one_cluster(estimator):
     X = np.ones((6, 2))
     model = clone(estimator).fit(X)

@@ -1,4 +1,4 @@
-"""Groups of columns and known signs in the estimators: by name, with exact zeros, against the functions they wrap."""
+"""Feature groups and sign constraints of the estimators: names, exact zeros, agreement with the functions they wrap."""
 
 import pickle
 import re
@@ -112,12 +112,12 @@ def test_weighted_points_sparse_tables_and_constant_columns_are_taken(table):
 
 def test_the_choice_of_weights_keeps_groups_and_signs(table):
     known = {"groups": GROUPS, "nonnegative": ["a"], "group_weights": "size"}
-    model = dc.DiffracClusteringCV((0.1,), (0.3,), n_resamples=2, random_state=0, **known).fit(table[0])
+    model = dc.DiffracClusteringCV(lams=(0.1,), ridges=(0.3,), n_resamples=2, random_state=0, **known).fit(table[0])
     alone = dc.DiffracClustering(lam=0.1, ridge=0.3, **known).fit(table[0])
     np.testing.assert_array_equal(model.labels_, alone.labels_)
     assert model.groups_used_ == alone.groups_used_ == ("one",)
     assert set(model.best_params_) == {"lam", "ridge", "nu"}
-    for columns in NUMBERS.values():  # in each half too a group is used or left out
+    for columns in NUMBERS.values():  # each half-sample selects or excludes whole groups
         assert len(set(model.cv_results_["selection_frequencies"][0, columns])) == 1
 
 
@@ -129,7 +129,7 @@ def test_a_classifier_and_several_labels_take_groups_too(table):
     assert "one" in model.groups_used_
     assert model.coef_[0] > 0.0
     assert "three" not in model.groups_used_
-    several = dc.MultiLabelDiffrac(2, **options).fit(X)
+    several = dc.MultiLabelDiffrac(n_labels=2, **options).fit(X)
     assert several.lower_bound_ <= several.upper_bound_
 
 
@@ -188,7 +188,7 @@ WRONG = {
     "a sign twice": ({"nonnegative": ["b", 1]}, "nonnegative names column 'b' twice"),
     "half a column": ({"nonnegative": [0.5]}, "neither the number nor the name"),
     "a short mask": ({"nonnegative": [True] * 8}, "nonnegative has 8 entries for 9 features"),
-    "signs of three clusters": ({"nonnegative": ["a"], "n_clusters": 3}, "it is not for n_clusters = 3"),
+    "signs of three clusters": ({"nonnegative": ["a"], "n_clusters": 3}, "not available for n_clusters = 3"),
 }
 
 

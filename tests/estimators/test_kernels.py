@@ -1,4 +1,4 @@
-"""Features of a kernel before `DiffracClustering`: curved groups are found, and what the bracket says of the kernel."""
+"""Kernel features before `DiffracClustering`: nonlinear boundaries, and bounds for the kernel problem."""
 
 from itertools import pairwise
 
@@ -43,7 +43,7 @@ def test_the_upper_end_falls_with_the_rank_and_is_one_of_the_whole_kernel(name):
     models = [curved(n_components).fit(X)[-1] for n_components in (10, 40, len(X))]
     assert all(model.lower_bound_ <= model.upper_bound_ <= model.lower_bound_ + model.tol for model in models)
     assert all(more.upper_bound_ <= fewer.upper_bound_ + more.tol for fewer, more in pairwise(models))
-    assert models[0].lower_bound_ > models[-1].upper_bound_  # the lower end is one of the few features only
+    assert models[0].lower_bound_ > models[-1].upper_bound_  # the lower bound only holds for the few features
 
 
 @each_set

@@ -1,4 +1,4 @@
-"""What a feature adds: the rise of the cost where it is left out, against costs computed without it."""
+"""Marginal gains: the cost increase without a feature, compared with costs computed without it."""
 
 import numpy as np
 import pytest

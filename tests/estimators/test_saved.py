@@ -1,4 +1,4 @@
-"""Scores in files: what is read back is what was fitted, and a file that is not one is refused in words."""
+"""Saved models: loading returns the fitted functions, and other files raise errors."""
 
 import json
 import pickle
@@ -22,8 +22,8 @@ MODELS = {
     "sparse": dc.DiffracClustering(lam=0.1, nu=0.7),
     "together": dc.DiffracClustering(n_clusters=3, random_state=0),
     "splits": dc.DiffracClustering(n_clusters=3, strategy="splits"),
-    "labels": dc.MultiLabelDiffrac(2, random_state=0),
-    "one label": dc.MultiLabelDiffrac(1, random_state=0),
+    "labels": dc.MultiLabelDiffrac(n_labels=2, random_state=0),
+    "one label": dc.MultiLabelDiffrac(n_labels=1, random_state=0),
     "chosen": dc.DiffracClusteringCV(lams=[0.0], ridges=[0.3, 1.0], n_resamples=1),
     "classes": dc.DiffracClassifier(ridge=0.3, share=0.0),
 }
@@ -71,7 +71,7 @@ def test_columns_of_a_frame_are_found_by_name_and_those_of_an_array_by_place(tmp
     assert np.array_equal(score.predict(np.asfortranarray(X)), model.labels_)
     with pytest.raises(dc.DataError, match="no column 'ü'"):
         score.predict(FRAME.drop(columns="ü"))
-    with pytest.raises(dc.DataError, match="3 features, and the score is one of 4"):
+    with pytest.raises(dc.DataError, match="3 features, but the model has 4"):
         score.predict(X[:, :3])
     with pytest.raises(dc.DataError, match="nan at row 0, column 1"):
         score.predict([[0.0, np.nan, 0.0, 0.0]])
@@ -88,7 +88,7 @@ def test_a_model_that_was_fitted_again_by_another_strategy_is_saved_as_it_is_now
     ("model", "message"),
     [
         (dc.DiffracClustering(), "fit it first"),
-        (StandardScaler().fit(X), "StandardScaler has no score"),
+        (StandardScaler().fit(X), "StandardScaler, which cannot be saved"),
         (make_pipeline(StandardScaler(), dc.DiffracClustering()), "save its last step"),
     ],
 )
@@ -111,8 +111,8 @@ SPLIT = {"cluster": 0, "new": 1, "coef": [1, 0, 0, 0], "intercept": 0, "cost": 0
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"form": 2}, "form 2.*this version.*reads form 1"),
-        ({"file": "other"}, "is no saved score"),
+        ({"form": 2}, "format 2.*this version.*reads format 1"),
+        ({"file": "other"}, "is not a saved model"),
         ({"coefficients": ...}, "has no 'coefficients'"),
         ({"coefficients": [[1, 2, 3, 4], [1, 2]]}, "rows of different lengths"),
         ({"coefficients": [[1, 2, 3, "4"]]}, "finite numbers"),
@@ -121,7 +121,7 @@ SPLIT = {"cluster": 0, "new": 1, "coef": [1, 0, 0, 0], "intercept": 0, "cost": 0
         ({"coefficients": 3}, "shape"),
         ({"intercept": [0.0]}, "shape"),
         ({"features": ["a"]}, "1 names for 4 coefficients"),
-        ({"features": ["a", "b", "c", 4]}, "is no text"),
+        ({"features": ["a", "b", "c", 4]}, "not a string"),
         ({"means": [1.0]}, "shape"),
         ({"categories": {"a": ["x", "x"]}}, "categories"),
         ({"categories": ["a"]}, "damaged"),
@@ -145,7 +145,7 @@ def test_a_damaged_or_foreign_file_is_refused_in_words(entries, message, saved, 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"\xff\xfe\x00", pickle.dumps({}), b"[1]", b"NaN"])
 def test_what_is_no_json_object_is_refused_in_words(content, tmp_path):
     (tmp_path / "x.json").write_bytes(content)
-    with pytest.raises(dc.DataError, match="is no saved score"):
+    with pytest.raises(dc.DataError, match="is not a saved model"):
         dc.load_model(tmp_path / "x.json")
 
 
@@ -158,7 +158,7 @@ def test_every_part_of_a_file_that_is_cut_is_refused(saved, tmp_path):
 
 
 def test_a_notebook_shows_scikit_learns_diagram_and_what_is_proved_below_it():
-    assert "none costs less than" not in dc.DiffracClustering()._repr_html_()
+    assert "no labels cost less than" not in dc.DiffracClustering()._repr_html_()
     model = dc.DiffracClustering().fit(FRAME)
     for html in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
         diagram, _, own = html.partition("<strong>")
@@ -166,4 +166,4 @@ def test_a_notebook_shows_scikit_learns_diagram_and_what_is_proved_below_it():
         assert dc.format_lower(model.lower_bound_)[:5] in own
     with pytest.warns(dc.DegenerateDataWarning):
         reserved = dc.DiffracClustering(nu=0.0).fit(FRAME)
-    assert "NO ANSWER" in reserved._repr_html_()
+    assert "WARNING" in reserved._repr_html_()

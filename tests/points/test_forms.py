@@ -255,7 +255,7 @@ def test_an_estimator_finds_in_a_form_what_it_finds_in_the_array_or_says_what_to
 
 def test_names_of_a_data_frame_are_kept_and_given_back():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    for model, columns in ((dc.DiffracClustering(), 1), (dc.MultiLabelDiffrac(2, random_state=0), 2)):
+    for model, columns in ((dc.DiffracClustering(), 1), (dc.MultiLabelDiffrac(n_labels=2, random_state=0), 2)):
         assert model.fit(frame).feature_names_in_.tolist() == ["a", "b", "c"]
         output = model.set_output(transform="pandas").transform(frame)
         assert output.columns.tolist() == [f"{type(model).__name__.lower()}{j}" for j in range(columns)]

@@ -471,7 +471,7 @@ def test_diagnostics_look_at_the_weight_of_a_cluster_and_not_at_its_points():
             for found in find_diagnostics(X, labels, result, **known, sample_weight=point_weights)
         }
 
-    assert "one point:" in kinds(None)["few points"]
+    assert "one point;" in kinds(None)["few points"]
     assert "few points" not in kinds(heavy)
     light = np.where(X[:, 0] > X[:50, 0].max(), 1e-4, 1.0)
     labels = (light < 1.0).astype(float)

@@ -1,4 +1,4 @@
-"""The direction of V and of labels, and affine functions: each from its definition."""
+"""Directions of V and of labels, and affine functions: comparison with their definitions."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_where_a_solver_failed_the_affine_functions_are_zero():
 @pytest.mark.parametrize("d", [1, 2, 4, 5])
 @pytest.mark.parametrize("n", [2, 4, 5, 6])
 def test_the_direction_of_labels_is_that_of_least_squares_whatever_the_rank(n, d):
-    """As many points as columns too, where centring leaves one dimension less."""
+    """Includes n = d, where centring reduces the rank by one."""
     for seed in range(20):
         rng = np.random.default_rng([n, d, seed])
         X, y = rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n)
@@ -113,7 +113,7 @@ def test_a_direction_satisfies_the_conditions_of_its_optimum_by_every_method(mon
     X[:, 0] += y
     X -= X.mean(axis=0)
     a, c = ridge**0.5 * rng.uniform(0.5, 1.5, d), lam**0.5 * rng.uniform(0.5, 1.5, d)
-    for signs in (directions.direction_by_signs, lambda *_: None):  # and where the signs are not found
+    for signs in (directions.direction_by_signs, lambda *_: None):  # with and without success of the sign search
         monkeypatch.setattr(directions, "direction_by_signs", signs)
         v = directions.best_direction(array_points(X), y - y.mean(), PenaltyWeights(a, c))
         slopes = X.T @ (y - y.mean() - X @ v) / n - a**2 * v
@@ -167,6 +167,6 @@ def test_a_group_larger_than_the_number_of_columns_taken_at_first_is_taken_whole
 
 
 def after(calls):
-    """A clock whose time is over after so many looks."""
+    """Clock whose deadline passes after so many calls."""
     looks = iter(range(calls))
     return lambda *_: next(looks, None) is None

@@ -1,4 +1,4 @@
-"""More than two clusters: what is proved about a partition, the two ways to find one, and the estimator."""
+"""More than two clusters: bounds for a partition, the two strategies, and the estimator."""
 
 import itertools
 
@@ -22,12 +22,12 @@ PENALTIES = [{}, {"ridge": 0.2}, {"lam": 0.05}, {"ridge": 0.1, "lam": 0.02}]
 
 
 def simplex(k):
-    """The k corners of a regular simplex around 0, as rows in k - 1 dimensions."""
+    """Corners of a regular simplex around 0, k rows in k - 1 dimensions."""
     return np.linalg.qr(np.eye(k) - 1 / k)[0][:, : k - 1] * k**0.5
 
 
 def planted_classes(n, d, k, noise=0.0, seed=0):
-    """Balanced classes at the corners of a simplex, beside noise dimensions, all mixed."""
+    """Balanced classes at the corners of a simplex, with noise dimensions, rotated."""
     rng = np.random.default_rng([n, d, k, seed])
     classes = np.arange(n) % k
     corners = simplex(k)[classes]
@@ -36,7 +36,7 @@ def planted_classes(n, d, k, noise=0.0, seed=0):
 
 
 def cost_by_hand(X, labels, k, nu, ridge):
-    """The cost of a partition, ridge only, from the normal equations of every cluster."""
+    """Cost of a partition with a ridge, from the normal equations of each cluster."""
     X = X - X.mean(axis=0)
     Z = np.eye(k)[labels]
     T = Z - Z.mean(axis=0)
@@ -56,7 +56,7 @@ def test_no_partition_of_six_points_in_three_costs_less_than_the_relaxation(pena
     partitions = (np.array((0, *rest)) for rest in itertools.product(range(3), repeat=5))
     costs = [dc.certify_clusters(X, labels, 0.0, 3, nu=nu, **penalty).objective for labels in partitions]
     assert min(costs) >= relaxed.lower
-    assert min(costs) <= relaxed.upper + 0.5  # and it is not far above: the bound says something
+    assert min(costs) <= relaxed.upper + 0.5  # and not far above: the bound is useful
 
 
 @pytest.mark.parametrize("nu", [1.0, 0.4])
@@ -141,7 +141,7 @@ def test_k_means_is_as_good_as_the_best_partition_of_eight_points():
 
 
 def test_a_cluster_between_two_others_keeps_its_points():
-    """Least squares alone gives the middle of three groups on a line to the outer ones."""
+    """Least squares alone assigns the middle of three collinear groups to the outer ones."""
     x = np.concatenate([np.linspace(-0.2, 0.2, 9) + center for center in (-2.0, 0.0, 2.0)])[:, None]
     classes = np.repeat(np.arange(3), 9)
     scores = fit_scores(x - x.mean(), classes, PenaltyWeights(np.zeros(1), np.zeros(1)))
@@ -163,7 +163,7 @@ def test_the_split_that_gains_most_comes_first_and_the_scores_follow_the_splits(
     assert len(splits) == k - 1
     assert splits[0].size == 8
     gains = [(1.0 - split.cost) * split.size for split in splits]
-    assert gains == sorted(gains, reverse=True)  # here a part never gains more than the whole
+    assert gains == sorted(gains, reverse=True)  # here a part never has a larger gain than the whole
     scores = scores_of_splits(points, splits)
     assert np.all(np.sum(scores > 0, axis=1) == 1)
     assert len(set(np.argmax(scores, axis=1))) == k
@@ -201,7 +201,7 @@ def test_planted_classes_are_found_whatever_the_form_and_the_order_of_the_table(
 @STRATEGIES
 @pytest.mark.parametrize("parameters", [{}, {"lam": 0.05}, {"nu": 0.5}, {"standardize": False}, {"refine": True}])
 def test_predict_gives_the_labels_and_the_largest_score(three, strategy, parameters):
-    """The last column is nearly a sum of others: its coefficients are still of scores with deviation one."""
+    """The last column is nearly a sum of others; the scaled values still have standard deviation one."""
     X = three[0] * [1.0, 30.0, 0.2, 4.0] + 5.0
     X = np.column_stack([X, X[:, 0] + X[:, 1] + 1e-3 * np.random.default_rng(0).standard_normal(len(X))])
     model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0, **parameters).fit(X)
@@ -298,7 +298,7 @@ def test_scikit_learns_check_of_clusterers_passes_with_three_clusters(strategy):
 
 
 def test_one_cluster_holds_all_points_and_is_warned_of(three):
-    with pytest.warns(dc.DegenerateDataWarning, match="n_clusters = 1 asks for no split"):
+    with pytest.warns(dc.DegenerateDataWarning, match="n_clusters = 1 puts all points in one cluster"):
         model = dc.DiffracClustering(n_clusters=1).fit(three[0])
     assert not model.predict(three[0]).any()
     assert not model.coef_.any()
@@ -306,7 +306,9 @@ def test_one_cluster_holds_all_points_and_is_warned_of(three):
     assert model.diagnostics_ == ()
 
 
-@pytest.mark.parametrize("model", [dc.DiffracClustering(verbose=True), dc.MultiLabelDiffrac(2, verbose=True)], ids=str)
+@pytest.mark.parametrize(
+    "model", [dc.DiffracClustering(verbose=True), dc.MultiLabelDiffrac(n_labels=2, verbose=True)], ids=str
+)
 def test_a_verbose_fit_says_what_it_solves_and_what_is_proved_with_a_line_a_second(three, model, capsys):
     from diffrac_cvx.estimators.affine import ProgressPrinter
 

@@ -1,4 +1,4 @@
-"""Many labels at once: the Procrustes rounding, what is measured of it, and the multi-class relaxation."""
+"""Several labels at once: Procrustes rounding, its metrics, and the multi-class relaxation."""
 
 import warnings
 
@@ -24,7 +24,7 @@ def mixture(labels, weights):
 
 
 def found(truth, labels):
-    """Whether every true label is among the found ones, up to its sign."""
+    """Return whether every true label is found, up to its sign."""
     overlap = np.abs(np.asarray(labels).T @ truth) / len(truth)
     return bool(np.all(overlap.max(axis=0) == 1.0))
 
@@ -57,7 +57,7 @@ def test_the_objective_is_the_distance_of_the_lemma():
 
 @pytest.mark.slow
 def test_no_other_labels_are_nearer_on_a_small_instance():
-    """Brute force over all pairs of labellings of seven points, with the best weights and rotation for each."""
+    """Brute force over all pairs of labellings of seven points, with the best weights and rotation of each."""
     rng = np.random.default_rng(5)
     F = rng.standard_normal((7, 3))
     F *= (7 / np.sum(F**2)) ** 0.5
@@ -68,7 +68,7 @@ def test_no_other_labels_are_nearer_on_a_small_instance():
         for two in patterns[: i + 1]:
             columns = np.column_stack([np.ones(7), one, two])
             weights = np.ones(3) / 3**0.5
-            for _ in range(60):  # weights and rotation in turn
+            for _ in range(60):  # alternating weights and rotation
                 U, _, Vt = np.linalg.svd(F.T @ (columns * weights))
                 weights = np.sum((F @ (U @ Vt)) * columns, axis=0)
                 weights /= np.linalg.norm(weights)
@@ -109,7 +109,7 @@ def test_each_round_is_the_best_fit_of_its_rotation_none_is_worse_and_they_end_s
     rng = np.random.default_rng(8)
     F = mixture(labels_of(40, 2), [0.6, 0.5, 0.4]) + 0.3 * rng.standard_normal((40, 3))
     R = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-    R[:, 0] *= -np.sign(np.sum(F @ R[:, 0]))  # the first column of F R has a negative sum: its sign is to be -1
+    R[:, 0] *= -np.sign(np.sum(F @ R[:, 0]))  # a negative sum of the first column needs sign -1
     rounds = list(procrustes_iterates(F, R))
     assert len(rounds) < 60
     for fit in rounds:

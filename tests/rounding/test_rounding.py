@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from forms import IN_MEMORY, read_only
@@ -5,11 +7,12 @@ from forms import IN_MEMORY, read_only
 from diffrac_cvx import rounding
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.metrics import eigenvalue_ratio, separation
+from diffrac_cvx.points.checks import normalize_weights
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.label_factors import LabelsFactor
 from diffrac_cvx.points.linear_algebra import psd_factor
-from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_1d, kmeans_centered, sign_centered
+from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_1d, kmeans_centered, kmeans_rows, sign_centered
 from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE, apply_constraints, right_vectors
 
 
@@ -27,6 +30,7 @@ def eigenvectors(Y):
 
 WITH_HYPERPLANES = ROUNDINGS | {"hyperplanes": lambda F: goemans_williamson(F, 0)}
 roundings = pytest.mark.parametrize("rounding_of", ROUNDINGS.values(), ids=ROUNDINGS)
+LINKED = Constraints(must_link=[(1, 4)], cannot_link=[(2, 7)])
 all_roundings = pytest.mark.parametrize("rounding_of", WITH_HYPERPLANES.values(), ids=WITH_HYPERPLANES)
 
 
@@ -205,3 +209,36 @@ def test_the_ratio_of_eigenvalues_of_a_factor_read_by_parts_is_that_of_its_array
         ratio = eigenvalue_ratio(F)
         assert ratio == pytest.approx(eigenvalue_ratio(F()))
         assert (ratio > 0.0) == (rank > 1)
+
+
+# Weights
+
+WEIGHTED = {
+    **ROUNDINGS,
+    **{f"{name} of linked points": partial(rule, constraints=LINKED) for name, rule in ROUNDINGS.items()},
+    "goemans_williamson": lambda F, w: goemans_williamson(F, 0, n_samples=5, sample_weight=w),
+    "kmeans_1d": lambda F, w: kmeans_1d(F[:, 0], w),
+    "kmeans_rows": lambda F, w: kmeans_rows(F, 3, rng=0, sample_weight=w),
+    "apply_constraints": lambda F, w: apply_constraints(F[:, 0], LINKED, w),
+    "separation": lambda F, w: separation(F, sample(len(F)), w),
+}
+
+
+@pytest.mark.parametrize("function", WEIGHTED.values(), ids=WEIGHTED)
+def test_weights_may_have_any_scale(function):
+    rng = np.random.default_rng(8)
+    F, w = rng.standard_normal((30, 3)), rng.uniform(0.1, 1.0, 30)
+    w /= w.sum()  # normalised weights are used bit for bit
+    np.testing.assert_allclose(function(F, 3.0 * w), function(F, w), rtol=1e-12)
+    assert normalize_weights(w, 30).tobytes() == w.tobytes()
+    with pytest.raises(DataError, match="sample_weight has 29 weights for 30 points"):
+        function(F, w[:29])
+
+
+@pytest.mark.parametrize("function", WEIGHTED.values(), ids=WEIGHTED)
+def test_a_point_of_weight_zero_changes_nothing_for_the_others(function):
+    rng = np.random.default_rng(9)
+    F, w = rng.standard_normal((30, 3)), np.repeat([1.0, 2.0], 15)
+    w[-3:] = 0.0
+    found, tiny = function(F, w), function(F, np.where(w > 0.0, w, 1e-30))
+    np.testing.assert_allclose(found, tiny, rtol=1e-12)

@@ -177,7 +177,7 @@ def fit_model(
         kind = {"n_clusters": n_clusters, "strategy": strategy, "refine": refine, "test_structure": structure}
         model = DiffracClustering(**kind, **parameters)
     else:
-        model = MultiLabelDiffrac(n_labels, **parameters)
+        model = MultiLabelDiffrac(n_labels=n_labels, **parameters)
     model.set_params(verbose=progress.solver_callback("searching"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

@@ -1,4 +1,4 @@
-"""Certificates: proved brackets for any point from any solver."""
+"""Certificates: bounds on the optimum that hold for any point from any solver, rounding errors included."""
 
 from diffrac_cvx.certificates.certify import (
     ClustersCertificate,

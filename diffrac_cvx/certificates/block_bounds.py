@@ -1,4 +1,4 @@
-"""Lower bounds for (15) at any block diagonal V: every pair of coordinates is looked at, no matrix of all is stored."""
+"""Lower bounds on (15) at a block diagonal V: all pairs of coordinates are screened, without a dense matrix."""
 
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -47,14 +47,12 @@ from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, problem_by_rows
 from diffrac_cvx.problem.result import Bracket, Labels
 
-MAX_COMPONENT_SIZE = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
-MAX_DENSE_EIGEN = 300  # coordinates up to which all eigenvectors are computed for one
-MAX_SINGLE_BLOCK_SIZE = 1200  # coordinates in groups up to which a V that is 0 on most is certified as one block
-WORKING_SET_MIN_SIZE = (
-    200  # coordinates from which on V, if it is 0 on most of them, is looked at from the others outwards
-)
-MIN_GAIN = 1e-12  # of a matrix that is not zero up to rounding
-STEP_GROWTH = 1.4  # of each step to a larger t after the first
+MAX_COMPONENT_SIZE = 4000  # of a component whose matrix is factorised
+MAX_DENSE_EIGEN = 300  # coordinates up to which a dense eigensolver finds one eigenvector
+MAX_SINGLE_BLOCK_SIZE = 1200  # of grouped coordinates, up to which a mostly zero V is certified as one block
+WORKING_SET_MIN_SIZE = 200  # of coordinates, from which on a mostly zero V is certified by a working set
+MIN_GAIN = 1e-12  # 1 - objective, below which V is zero up to rounding
+STEP_GROWTH = 1.4  # growth of each step to a larger t after the first
 
 
 class BlockRatios(NamedTuple):
@@ -62,31 +60,31 @@ class BlockRatios(NamedTuple):
 
     u: Array  # (n,), weights of the rows
     inverse_mean: float  # mean(1/u)
-    single: Array  # (m1,), those of the single coordinates, each with F
-    block: list[float]  # those of the blocks, each with F
-    C: list[Array]  # (s, s) each, with which they hold: those given, shrunk where A + C is nearly singular
+    single: Array  # (m1,), of the single coordinates, each with F
+    block: list[float]  # of the blocks, each with F
+    C: list[Array]  # (s, s) each, their multipliers: those given, shrunk if A + C is nearly singular
 
     @property
     def largest(self) -> float:
-        """The largest of all: t at which the bound of the block diagonal problem is 1 - t mean(1/u)."""
+        """Largest ratio: the t at which the bound of the block diagonal problem is 1 - t mean(1/u)."""
         return float(max([*self.block, self.single.max(initial=0.0)]))
 
     @property
     def bound(self) -> float:
-        """What would be the lower bound if no pair in different groups violated its box."""
+        """Lower bound if no pair in different blocks violates its box."""
         return bound_at(self.largest, self.inverse_mean)
 
 
 class Blocks(BlockData):
-    """The blocks of a partition with what every certificate needs of them."""
+    """Blocks of a partition, with their whiteners and ratios."""
 
     @cached_property
     def whiteners(self) -> list[Array]:
-        """The W of each block with W' right W = I."""
+        """W of each block, with W' right W = I."""
         return [whiten(right) for right in self.right]
 
     def ratios(self, q: Array, C: list[Array]) -> BlockRatios:
-        """Return the ratios at u = 1/sqrt(q), q kept above the floor with which the bound is best."""
+        """Return the ratios at u = 1/sqrt(q), with the floor on q that gives the best bound."""
         found = (self.ratios_at(u, inverse_mean, C) for u, inverse_mean in candidate_weights(self.problem.problem, q))
         return max(found, key=lambda ratios: ratios.bound)
 
@@ -97,10 +95,10 @@ class Blocks(BlockData):
         return BlockRatios(u, inverse_mean, single, [t for t, _ in found], [shrunk for _, shrunk in found])
 
     def block_ratio(self, i: int, pencil: Pencil, C: Array) -> tuple[float, Array]:
-        """Return t with M <= t (A + C + Diag(c)^2) on a block and F, proved, and C, shrunk where t is smaller then."""
+        """Return a certified t with M <= t (A + C + Diag(c)^2) on a block and F, and C, shrunk if that decreases t."""
         check_deadline()
         W, s = self.whiteners[i], len(C)
-        size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # of W'W, so that of what is off in coordinates W
+        size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # bounds W'W, and so errors in the coordinates W
         M, inside = symmetric(times(W.T, times(pencil.M, W))), symmetric(times(W[:s].T, times(C, W[:s])))
         found = best_combination(M, inside, size * pencil.M_error, size * pencil.right_error)
         shrunk = found.weight * C
@@ -111,7 +109,7 @@ class Blocks(BlockData):
 
 
 def whiten(right: Array) -> Array:
-    """Return W with W' right W = I for a positive semidefinite matrix; null directions, where M is null too, go."""
+    """Return W with W' right W = I for a positive semidefinite matrix, without null directions, where M is 0 too."""
     check_deadline()
     W = whitener_of_gram(right) if len(right) > LARGE_SIZE // 2 else None
     if W is not None:
@@ -122,7 +120,7 @@ def whiten(right: Array) -> Array:
 
 
 def min_eigenvector(S: Array) -> tuple[Array, float]:
-    """Return a unit vector w of nearly the least w'Sw, and that value; Lanczos steps where S is large."""
+    """Return a unit vector w with nearly the least w'Sw, and that value; by Lanczos steps if S is large."""
     if not are_finite(S):
         return np.eye(len(S), 1)[:, 0], -np.inf
     if len(S) <= MAX_DENSE_EIGEN:
@@ -138,7 +136,7 @@ def min_eigenvector(S: Array) -> tuple[Array, float]:
 
 
 class ViolatedBlock(NamedTuple):
-    """Where the bound does not hold at t: coordinates, the direction w of least w'Sw there, and that value."""
+    """Component where the bound fails at t: its coordinates, the direction w of least w'Sw, and that value."""
 
     members: IntegerArray
     direction: Array
@@ -146,23 +144,23 @@ class ViolatedBlock(NamedTuple):
 
 
 class CertificateAttempt(NamedTuple):
-    """What one look at all pairs found."""
+    """Result of one screening of all pairs."""
 
-    lower: float | None  # the bound, where it is proved
-    pairs: Pairs = NO_PAIRS  # in different groups, near their box or beyond it
-    violated_blocks: Sequence[ViolatedBlock] = ()  # where the bound does not hold
-    too_large: Sequence[IntegerArray] = ()  # components too large to be looked at
-    certified: Labels | None = None  # (m,), components that are proved, where there is a bound
+    lower: float | None  # the bound, if certified
+    pairs: Pairs = NO_PAIRS  # in different blocks, near the bound of their box or violating it
+    violated_blocks: Sequence[ViolatedBlock] = ()  # components where the bound fails
+    too_large: Sequence[IntegerArray] = ()  # components too large to be checked
+    certified: Labels | None = None  # (m,), certified components, if there is a bound
 
     @property
     def violated_coordinates(self) -> IntegerArray:
-        """The coordinates of the components where the bound does not hold."""
+        """Coordinates of the components where the bound fails or is not checked."""
         groups = [*(block.members for block in self.violated_blocks), *self.too_large]
         return np.concatenate(groups) if groups else np.zeros(0, dtype=np.intp)
 
 
 class BlockCertificate(NamedTuple):
-    """A point of value `value` and energies q, and the ratios of its certificate."""
+    """Ratios for a certificate, with the q and the value of the primal point."""
 
     ratios: BlockRatios
     q: Array
@@ -170,24 +168,24 @@ class BlockCertificate(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """The gap of the block diagonal problem: that of (15) if no pair in different groups is beyond its box."""
+        """Gap of the block diagonal problem: that of (15) if no pair in different blocks violates its box."""
         return self.value - self.ratios.bound
 
     def bound(self, t: float) -> float:
-        """Return the bound that t gives."""
+        """Return the lower bound at t."""
         return bound_at(t, self.ratios.inverse_mean)
 
     @property
     def min_t(self) -> float:
-        """The largest of the ratios, and a little more, so that S is positive definite beyond rounding."""
+        """Slightly more than the largest ratio, so that S is positive definite beyond rounding."""
         return self.ratios.largest * (1.0 + 1e-10)
 
 
 def certify_blocks(blocks: Blocks, certificate: BlockCertificate, n_tries: int) -> CertificateAttempt:
-    """Prove a lower bound from one look at all pairs in different groups, at the least t at which that succeeds.
+    """Certify a lower bound from one screening of all pairs in different blocks, at the least t that succeeds.
 
-    Pairs near their boxes are kept, those with |G_jk| > NEAR t c_j c_k, so that larger t, up to so many, need no other
-    look.  The pairs returned are those at the first t.
+    Pairs near their bound, |G_jk| > NEAR_BOUND t c_j c_k, are stored, so that up to `n_tries` larger t need no further
+    screening.  The returned pairs are those at the first t.
     """
     problem, ratios, t = blocks.problem, certificate.ratios, certificate.min_t
     schur = eliminate(problem, ratios.u, t)
@@ -216,9 +214,9 @@ def certify_blocks(blocks: Blocks, certificate: BlockCertificate, n_tries: int) 
 def try_certificate(
     blocks: Blocks, certificate: BlockCertificate, schur: SchurComplement, pairs: Pairs, certified: Labels | None
 ) -> CertificateAttempt:
-    """Return the bound at t if S is positive semidefinite on all components that pairs beyond their box make.
+    """Return the bound at t if S is positive semidefinite on all components that violated pairs connect.
 
-    Else it returns those where it is not, and those too large to be looked at.
+    Otherwise return the components where it is not, and those too large to be checked.
     """
     violated = pairs.violated()
     joined = blocks.partition.join(violated.j, violated.k)
@@ -239,9 +237,9 @@ def try_certificate(
 def larger_t(
     blocks: Blocks, ratios: BlockRatios, t: float, violated_blocks: Sequence[ViolatedBlock], stretch: float = 1.0
 ) -> float:
-    """Return a larger t at which the bound may hold, by one step of Newton's method where it fails, 1.1 times as long.
+    """Return a larger t at which the bound may hold, by a Newton step, 1.1 times as long, on each violated block.
 
-    The least eigenvalue of S is a concave function of t: Newton's steps end before its root, so later ones are to be
+    The least eigenvalue of S is a concave function of t: Newton's steps end before its root, so later ones have to be
     stretched.
     """
     X, largest = blocks.problem.X, t
@@ -252,7 +250,7 @@ def larger_t(
 
 
 def bracket_blocks(problem: DirectionProblem, point: PrimalPoint, C: Sparse | None = None) -> Bracket:
-    """Bracket the optimum of (15) from a sparse factor of V, and multipliers inside its blocks, if there are any."""
+    """Return certified bounds on (15) from a sparse factor of V and multipliers inside its blocks, if any."""
     if point.value > 1.0 - MIN_GAIN:
         return Bracket(0.0, float(point.value))
     blocked = block_problem(problem)
@@ -269,7 +267,7 @@ def bracket_blocks(problem: DirectionProblem, point: PrimalPoint, C: Sparse | No
 
 
 def choose_multipliers(blocks: Blocks, point: PrimalPoint, u: Array) -> list[Array]:
-    """Return, for each block, the candidate for C with the least ratio."""
+    """Return the candidate for C with the smallest ratio, for each block."""
     blocked, rows, multipliers = blocks.problem, scipy.sparse.csr_array(point.U), []
     for i, block in enumerate(blocks.partition.blocks):
         small, U = blocked.problem.restrict(blocked.penalized[block]), dense(rows[blocked.penalized[block]])
@@ -282,7 +280,7 @@ def choose_multipliers(blocks: Blocks, point: PrimalPoint, u: Array) -> list[Arr
 
 
 def bracket_any(problem: DirectionProblem, point: PrimalPoint, dual: DualVariables | None = None) -> Bracket:
-    """Bracket the optimum of (15): block by block where the factor is sparse, else at once; many rows in one pass."""
+    """Return certified bounds on (15): by blocks if the factor is sparse, else dense; streamed rows in one pass."""
     if not problem.structure.is_elementwise:
         use_working_set = is_sparse(point.U) and problem.X.in_memory and len(problem.c) > MAX_SINGLE_BLOCK_SIZE
         if use_working_set and problem.structure.nonnegative is None:

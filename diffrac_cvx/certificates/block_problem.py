@@ -1,4 +1,4 @@
-"""Coordinates in groups, and problem (15) with V zero between them; coordinates without an l1 weight are in all."""
+"""Problem (15) with V block diagonal along a partition; coordinates without an l1 weight are in every block."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,12 +20,12 @@ from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
 from diffrac_cvx.problem.result import Labels
 
 IntegerArray = npt.NDArray[np.signedinteger[Any]]
-UNPENALIZED = -1  # the label of a coordinate in no group
+UNPENALIZED = -1  # label of a coordinate in no block
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Coordinates in groups: blocks of two or more, and single ones."""
+    """Partition of coordinates into blocks of two or more and single coordinates."""
 
     labels: IntegerArray
 
@@ -38,12 +38,12 @@ class Partition:
 
     @cached_property
     def blocks(self) -> tuple[IntegerArray, ...]:
-        """The groups of two or more."""
+        """The groups of two or more coordinates."""
         return tuple(group for group in self.groups if len(group) > 1)
 
     @cached_property
     def singles(self) -> IntegerArray:
-        """The coordinates in groups of one, increasing."""
+        """The single coordinates, increasing."""
         return np.flatnonzero(np.bincount(self.labels)[self.labels] == 1)
 
     @property
@@ -52,18 +52,18 @@ class Partition:
         return max((len(group) for group in self.groups), default=0)
 
     def join(self, j: IntegerArray, k: IntegerArray) -> "Partition":
-        """Return the partition in which the groups of these pairs of coordinates are joined."""
+        """Return the partition with the groups of these pairs of coordinates merged."""
         return Partition(np.unique(join_labels(self.labels, j, k), return_inverse=True)[1])
 
 
 def partition_by_zeros(V: Sparse) -> Partition:
-    """Return the groups of coordinates between which a matrix is zero."""
+    """Return the partition into sets of coordinates between which a matrix is zero."""
     nonzeros = scipy.sparse.coo_array(V)
     return Partition(np.arange(V.shape[0])).join(nonzeros.row, nonzeros.col)
 
 
 def join_labels(labels: Labels, j: IntegerArray, k: IntegerArray) -> Labels:
-    """Return the labels with the groups of these pairs of coordinates joined."""
+    """Return the labels with the groups of these pairs of coordinates merged."""
     size = int(labels.max(initial=-1)) + 1
     graph = scipy.sparse.coo_array((np.ones(len(j), dtype=bool), (labels[j], labels[k])), shape=(size, size))
     return np.asarray(connected_components(graph, directed=False)[1][labels])
@@ -80,58 +80,58 @@ def number_by_first(labels: Labels) -> Labels:
 
 @dataclass(frozen=True, eq=False)
 class BlockProblem:
-    """Problem (15), its penalised coordinates apart from the others, which take part in every block.
+    """Problem (15) with its penalised coordinates separate from the unpenalised ones, which are in every block.
 
-    A matrix V that is zero between blocks is a sum of positive semidefinite matrices, one for each block with the
-    unpenalised coordinates, for the graph of its entries is chordal.
+    A V that is zero between blocks is a sum of positive semidefinite matrices, one for each block with the unpenalised
+    coordinates, because the graph of its entries is chordal.
     """
 
     X: ColumnPoints  # (n, m), the penalised columns
     F: Array  # (n, f), the unpenalised ones, in coordinates in which A is the identity on them
     a: Array  # (m,), ridge
-    c: Array  # (m,), weights of the l1 part
+    c: Array  # (m,), roots of the l1 weights
     basis: Array  # (f0, f), the problem's unpenalised coordinates from those of F
-    penalized: IntegerArray  # (m,), which coordinates of the problem they are
-    free: IntegerArray  # (f0,)
+    penalized: IntegerArray  # (m,), the penalised coordinates in the problem
+    free: IntegerArray  # (f0,), the unpenalised ones
     problem: DirectionProblem
-    whitened: WhiteningErrorBounds  # how exact the coordinates of F are
-    gram: "Gram | None" = None  # the rows that A is of; None where they are those of X and F
+    whitened: WhiteningErrorBounds  # error bounds of the coordinates of F
+    gram: "Gram | None" = None  # the rows whose Gram matrix is A; None if they are those of X and F
 
     def data_error(self, columns: IntegerArray | slice) -> Array:
-        """Return how far columns may be from the exact ones, in the Euclidean norm over sqrt(n), shape (m,)."""
+        """Return bounds on the errors of columns, in the Euclidean norm over sqrt(n), shape (m,)."""
         return np.asarray(sum_error(self.n_terms + 16) * np.sqrt(self.diagonal[columns]))
 
     @property
     def n_terms(self) -> int:
-        """How many terms the sums over rows have."""
+        """Number of terms in sums over rows."""
         return max(len(self.X), len(self.Y.X)) + self.problem.max_chunklet_size
 
     def gram_error(self, block: IntegerArray, M: Array, top: float) -> float:
-        """Return how far X'Diag(u)X/n, computed on a block and F, may be from the exact one; u is top at most."""
+        """Return an error bound of X'Diag(u)X/n on a block and F, with u at most `top`."""
         s = len(block)
         mass = float(self.X.absolute_sum_bound(np.diag(M)[:s], top, block).sum() + np.trace(M[s:, s:]))
         row_error = top**0.5 * (float(np.linalg.norm(self.data_error(block))) + self.whitened.data_error)
         return round_up(sum_error(self.n_terms + 8) * mass + (2.0 * mass**0.5 + row_error) * row_error)
 
     def right_error(self, block: IntegerArray, right: Array) -> float:
-        """Return how far A + Diag(c)^2, computed on a block and F, may be from the exact one."""
+        """Return an error bound of A + Diag(c)^2 on a block and F."""
         return round_up(self.gram_error(block, right, 1.0) + self.whitened.right_error)
 
     @cached_property
     def Y(self) -> "Gram":
-        """The rows that A is of."""
+        """The rows whose Gram matrix is A."""
         return Gram(self.X, self.F) if self.gram is None else self.gram
 
     @cached_property
     def rows(self) -> "Gram":
-        """The rows of X, and below them those of A where they are others: what `gram_weights` weigh."""
+        """The rows of X, followed by those of A if they differ: the rows that `gram_weights` weight."""
         if self.gram is None:
             return self.Y
         X = array_points(np.vstack([self.X.array(), self.gram.X.array()]))
         return Gram(X, np.vstack([self.F, self.gram.F]))
 
     def gram_weights(self, u: Array, t: float) -> Array:
-        """Return the weights of `rows` with which the sum of their squares and products is M - t (A - Diag(a)^2)."""
+        """Return the weights of `rows` whose weighted Gram matrix is M - t (A - Diag(a)^2)."""
         if self.gram is None:
             return (u - t) / len(u)
         return np.append(u / len(u), np.full(len(self.gram.X), -t / len(self.gram.X)))
@@ -143,12 +143,12 @@ class BlockProblem:
 
     @cached_property
     def diagonal(self) -> Array:
-        """A_jj + c_j^2, shape (m,): 1 but for columns of zeros."""
+        """A_jj + c_j^2, shape (m,): about 1, except for zero columns."""
         return np.asarray(self.Y.X.mean_squares() + self.a**2 + self.c**2)
 
     @cached_property
     def squares(self) -> ColumnPoints:
-        """The squared entries of X."""
+        """Squared entries of X."""
         return self.X.squares()
 
     def weighted_squares(self, u: Array) -> Array:
@@ -177,8 +177,8 @@ class BlockProblem:
     ) -> Sparse:
         """Return the factor of V in the problem's coordinates.
 
-        weights (m1,) and intercepts (m1, f) are those of the single coordinates, a column each; rest (f, r) is that of
-        the unpenalised coordinates alone; factors (s + f, r) are those of the blocks.
+        weights (m1,) and intercepts (m1, f) belong to the single coordinates, one column each; free_factor (f, r) to
+        the unpenalised coordinates alone; factors (s + f, r) to the blocks.
         """
         D, m1, free = len(self.problem.c), len(weights), self.free
         single_entries = np.column_stack([weights, intercepts @ self.basis.T])
@@ -202,12 +202,12 @@ class BlockProblem:
         return scipy.sparse.csr_array((entries, (np.concatenate(rows), np.concatenate(columns))), shape=(D, D))
 
     def partition_of(self, U: Sparse) -> Partition:
-        """Return the groups of penalised coordinates between which UU' is zero."""
+        """Return the partition of the penalised coordinates along which UU' is block diagonal."""
         rows = scipy.sparse.csr_array(U)[self.penalized]
         return partition_by_zeros(rows @ rows.T)
 
     def restrict_multiplier(self, partition: Partition, C: Sparse | None) -> list[Array]:
-        """Return the entries of a multiplier inside the blocks, clipped to their box; 0 where there is none."""
+        """Return the entries of a multiplier inside the blocks, projected onto the dual set; 0 if C is None."""
         if C is None:
             return [np.zeros((len(block), len(block))) for block in partition.blocks]
         inside = scipy.sparse.csr_array(scipy.sparse.csr_array(C)[self.penalized][:, self.penalized])
@@ -218,17 +218,17 @@ class BlockProblem:
 
 
 class Gram(NamedTuple):
-    """Rows that A is of, without the ridge: their penalised columns, and the others in the coordinates of F."""
+    """Rows whose Gram matrix is A without the ridge: penalised columns, and the others in the coordinates of F."""
 
     X: ColumnPoints
     F: Array
 
 
 def block_problem(problem: DirectionProblem, indices: IntegerArray | None = None) -> BlockProblem:
-    """Return the problem with its unpenalised coordinates apart; or that on these coordinates alone, none apart."""
+    """Return the problem with its unpenalised coordinates separate, or the one on `indices` with none separate."""
     free = np.flatnonzero(problem.c == 0.0) if indices is None else np.zeros(0, dtype=np.intp)
     penalized = np.flatnonzero(problem.c > 0.0) if indices is None else indices
-    # The offset comes last, so that without other free columns the penalised ones are a view.
+    # The offset is last, so without other free columns the penalised ones are a view.
     contiguous = len(penalized) == 0 or penalized[-1] == len(penalized) - 1
     columns: IntegerArray | slice = slice(len(penalized)) if contiguous else penalized
     X, Y = problem.X.in_columns(), problem.Y.in_columns()
@@ -251,9 +251,9 @@ def block_problem(problem: DirectionProblem, indices: IntegerArray | None = None
 
 
 def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | None:
-    """Return a sparse factor of a matrix that is zero between groups, none of more than half of the coordinates.
+    """Return a sparse factor of a block diagonal V; None if a block has more than half of the coordinates.
 
-    V is in the problem's coordinates.  A matrix that is not positive semidefinite is projected, block by block.
+    V is in the problem's coordinates, and projected block by block if it is not positive semidefinite.
     """
     if not problem.has_l1 or not problem.structure.is_elementwise:
         return None

@@ -1,10 +1,10 @@
-"""What proves a lower bound of (15) at a block diagonal V, rounding included.
+"""Proof of lower bounds on (15) at a block diagonal V, rounding included.
 
 Let F be the unpenalised coordinates.  At weights u and a number t the bound 1 - t mean(1/u) holds if
-S = t (A + C + Diag(c)^2) - M is positive semidefinite for a C in its box.  F is eliminated; between the blocks C is
-what is left of M - t A clipped to its box, so that S there is minus the excess of the pairs beyond their box, and it
-is enough that S is positive semidefinite on each component that blocks and such pairs make.  Who calls chooses u, t
-and C inside the blocks; what this file returns counts all that rounding may change.
+S = t (A + C + Diag(c)^2) - M is positive semidefinite for a C in its box.  F is eliminated; between the blocks t C is
+what remains of M - t A, clipped to its box, so that S there is minus the excess of the pairs that violate their box.
+It is enough that S is positive semidefinite on each component that blocks and such pairs form.  The caller chooses u,
+t and C inside the blocks; the results of this module account for all rounding errors.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from diffrac_cvx.points.linear_algebra import EPS, symmetric
 
 
 class BlockData:
-    """A problem and the blocks of a partition: the columns of each with F, and A + Diag(c)^2 on them."""
+    """Problem and partition, with the columns of each block and F, and A + Diag(c)^2 on them."""
 
     def __init__(self, problem: BlockProblem, partition: Partition) -> None:
         self.problem, self.partition = problem, partition
@@ -29,14 +29,14 @@ class BlockData:
         self.right = [problem.right_of(block, data) for block, data in zip(partition.blocks, self.data, strict=True)]
 
     def pencil(self, i: int, u: Array) -> Pencil:
-        """Return the moment of a block with F at weights u of the rows, and A + Diag(c)^2."""
+        """Return the weighted Gram matrix of a block and F at weights u of the rows, and A + Diag(c)^2."""
         block, M = self.partition.blocks[i], symmetric(self.data[i].weighted_gram(u))
         M_error = self.problem.gram_error(block, M, self.problem.problem.largest_weight(u))
         return Pencil(M, self.right[i], M_error, self.problem.right_error(block, self.right[i]))
 
 
 def with_multiplier(pencil: Pencil, C: Array) -> Pencil:
-    """Return the pencil of a block with a multiplier, which has to be in its box, on the right."""
+    """Return the pencil of a block with a multiplier, which must be in the dual set, added on the right."""
     right = pencil.right.copy()
     right[: len(C), : len(C)] += C
     return replace(pencil, right=right)
@@ -45,7 +45,7 @@ def with_multiplier(pencil: Pencil, C: Array) -> Pencil:
 def single_ratios(problem: BlockProblem, u: Array, singles: IntegerArray) -> Array:
     """Return the largest generalised eigenvalue of (M, A + Diag(c)^2) on each single coordinate with F, shape (m1,).
 
-    Rounding is covered: each is a little too large.
+    Each is slightly too large, to cover rounding.
     """
     n, top = problem.n_terms, problem.problem.largest_weight(u)
     column_error = problem.data_error(singles)
@@ -58,14 +58,14 @@ def single_ratios(problem: BlockProblem, u: Array, singles: IntegerArray) -> Arr
         return np.asarray(M / right) * (1 + 8 * EPS)
     uF = u[:, None] * problem.F
     MF, Mcross, r = problem.F.T @ uF / len(u), problem.X.rmatvec(uF)[singles], problem.cross[singles]
-    # Coordinates e_j - r_j on F, in which A + Diag(c)^2 is diagonal.
+    # Coordinates e_j - r_j on F make A + Diag(c)^2 diagonal.
     right = np.maximum(right - np.sum(r**2, axis=1), problem.c[singles] ** 2)
     residual = Mcross - r @ MF
     pencil = np.empty((len(singles), 1 + len(MF), 1 + len(MF)))
     pencil[:, 0, 0] = (M - np.sum((Mcross + residual) * r, axis=1)) / right
     pencil[:, 0, 1:] = pencil[:, 1:, 0] = residual / np.sqrt(right)[:, None]
     pencil[:, 1:, 1:] = MF
-    # The differences are off by the rounding of what they are of: M and A on the coordinate, over what is left of it.
+    # The differences have the rounding errors of their terms: M and A on the coordinate, over the remaining diagonal.
     terms = problem.X.absolute_sum_bound(M + least, 1.0 + float(np.mean(u)), singles) - least + np.trace(MF)
     mass = np.trace(pencil, axis1=1, axis2=2) + terms * (1.0 + least / right)
     found = np.linalg.eigvalsh(pencil)[:, -1]
@@ -74,7 +74,7 @@ def single_ratios(problem: BlockProblem, u: Array, singles: IntegerArray) -> Arr
 
 
 class Pairs(NamedTuple):
-    """Pairs of coordinates j < k in different groups, G_jk, and the side of its box, t c_j c_k or a little less."""
+    """Pairs of coordinates j < k in different blocks, G_jk, and its bound, t c_j c_k or slightly less."""
 
     j: IntegerArray
     k: IntegerArray
@@ -83,16 +83,16 @@ class Pairs(NamedTuple):
 
     @property
     def excess(self) -> Array:
-        """G_jk less its box, with its sign; 0 inside."""
-        with np.errstate(invalid="ignore"):  # where G is infinite, or none
+        """Excess of |G_jk| over its bound, with the sign of G_jk; 0 inside the box."""
+        with np.errstate(invalid="ignore"):  # G may be infinite or NaN
             return np.asarray(np.sign(self.G) * np.maximum(np.abs(self.G) - self.bound, 0.0))
 
     def take(self, indices: IntegerArray) -> "Pairs":
-        """Return some of the pairs."""
+        """Return the pairs with these indices."""
         return Pairs(self.j[indices], self.k[indices], self.G[indices], self.bound[indices])
 
     def violated(self) -> "Pairs":
-        """Return the pairs beyond their box."""
+        """Return the pairs that violate their bound."""
         return self.take(np.flatnonzero(~(np.abs(self.G) <= self.bound)))
 
 
@@ -100,24 +100,24 @@ NO_PAIRS = Pairs(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zero
 
 
 class SchurComplement(NamedTuple):
-    """Schur complement of F at t, the t of the bound, and what rounding may change."""
+    """Schur complement of F at t, with bounds on its rounding errors."""
 
     problem: BlockProblem
     t: float
-    gram_weights: Array  # of the rows, (u - t)/n where A is of the rows of X
+    gram_weights: Array  # of the rows, (u - t)/n if A is the Gram matrix of X
     K: Array  # (f, m), S_jF S_FF^-1 S_Fk = K_j'K_k
     relative_error: float = 0.0  # relative error of the sums
-    condition: float = 1.0  # by how much more K_j'K_k may be off
-    entry_error: float = 0.0  # what G_jk may be off, over c_j c_k
+    condition: float = 1.0  # factor of the relative error of K_j'K_k
+    entry_error: float = 0.0  # bound on the error of G_jk, over c_j c_k
 
     @property
     def bound(self) -> float:
-        """Side of the boxes over c_j c_k: t, less what rounding may change."""
+        """Bound of the boxes over c_j c_k: t minus the error bound."""
         return self.t - self.entry_error
 
 
 def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | None:
-    """Eliminate F from S = t (A + C + Diag(c)^2) - M; None where S is not positive definite on F."""
+    """Eliminate F from S = t (A + C + Diag(c)^2) - M; None if S is not positive definite on F."""
     if not np.isfinite(t):
         return None
     n, gram_weights, f = len(u), problem.gram_weights(u, t), problem.F.shape[1]
@@ -139,25 +139,25 @@ def cross_products(problem: BlockProblem, gram_weights: Array) -> Array:
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
 def with_error_bounds(schur: SchurComplement, u: Array, condition: float) -> SchurComplement:
-    """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
+    """Return an elimination with bounds on the rounding errors of the pairs, from sums of absolute values."""
     problem, n, top = schur.problem, len(schur.gram_weights), schur.problem.problem.largest_weight(u)
     sizes, rows = np.abs(schur.gram_weights), problem.rows.X
     size = rows.absolute_sum_bound(rows.squares().weighted_row_sum(sizes), float(sizes.sum())) + condition * np.sum(
         schur.K**2, axis=0
     )
-    # Times what F is off, S on it changes by at most 2 (t top)^1/2, beside it by (max(t, top) |w| x_j^2)^1/2.
+    # Times the error of F, S changes on F by at most 2 (t top)^1/2, beside it by (max(t, top) |w| x_j^2)^1/2.
     weight = 1.0 + 2.0 * (top / schur.t) ** 0.5 if len(schur.K) else 0.0
     relative_error = (
         sum_error(n + len(schur.K) + 32) + problem.whitened.right_error + weight * problem.whitened.data_error
     )
-    # Columns are off by their centring, which changes G_jk by at most this times their norms.
+    # Centring errors of the columns change G_jk by at most this times their norms.
     centering_error = 2.0 * (schur.t + top) * problem.data_error(slice(None)) * np.sqrt(problem.diagonal)
     entry_error = float(np.max((relative_error * size + centering_error) / problem.c**2, initial=0.0))
     return schur._replace(relative_error=relative_error, condition=condition, entry_error=round_up(entry_error))
 
 
 class ComponentMatrix(NamedTuple):
-    """A component of groups and leftover pairs: its coordinates, S on them, and how far S may be off."""
+    """Component of blocks and violated pairs: its coordinates, S on them, and an error bound of S."""
 
     members: IntegerArray
     S: Array
@@ -167,10 +167,9 @@ class ComponentMatrix(NamedTuple):
 def component_matrices(
     blocks: BlockData, u: Array, C: list[Array], schur: SchurComplement, pairs: Pairs
 ) -> Iterator[ComponentMatrix]:
-    """Yield, for each component that the pairs make of the groups, S = t (A + C + Diag(c)^2) - M - K'K on it.
+    """Yield S = t (A + C + Diag(c)^2) - M - K'K, with an error bound, on each component that the pairs form of blocks.
 
-    The bound on its rounding comes with it.  Between the groups C is G/t clipped to its box, so that S is minus the
-    pairs' excess there.
+    Between the blocks C is G/t clipped to its box, so that S is minus the excess of the pairs there.
     """
     problem, partition = blocks.problem, blocks.partition
     joined = partition.join(pairs.j, pairs.k)
@@ -195,7 +194,7 @@ def component_matrices(
 
 
 def involved_groups(joined: Partition, pairs: Pairs) -> list[IntegerArray]:
-    """Return the groups of the joined partition that have a pair inside."""
+    """Return the groups of the merged partition that contain a pair."""
     return [joined.groups[label] for label in np.unique(joined.labels[pairs.j])]
 
 

@@ -1,9 +1,9 @@
-r"""Components of a problem at its weights: pairs of coordinates, or of groups of them, that a proved gap keeps apart.
+r"""Screening of components: pairs of coordinates, or of groups of them, that a certified gap separates.
 
-With F the unpenalised coordinates eliminated, G = M - A + K'K at the optimal weights u.  Groups between which the
-spectral norm of G_gh, of its positive part where signs are known, is below w_g w_h are in different components: there
-C = G is strictly inside the dual set, so that every optimal V is 0.  A gap bounds the entries of what G is off, and the
-Frobenius norm of these bounds that of a block.
+After elimination of the unpenalised coordinates F, G = M - A + K'K at the optimal weights u.  Groups are in different
+components if the spectral norm of G_gh, or of its positive part for known signs, is below w_g w_h: then C = G is
+strictly inside the dual set there, so that every optimal V is 0.  A gap bounds the error of G entry by entry, and the
+Frobenius norm of these bounds covers a block.
 """
 
 import numpy as np
@@ -24,15 +24,15 @@ from diffrac_cvx.problem.result import Labels
 def screen_components(problem: DirectionProblem, weights: GapSafeWeights, rtol: float | None) -> Labels:
     """Return the component of each penalised coordinate, numbered from 0 by first coordinate.
 
-    All are in one where the others cannot be eliminated, as far from an optimum, or a row counts next to nothing;
-    and where points are linked, whose sums may be nothing but rounding.
+    All are in one component if the others cannot be eliminated, as far from an optimum, or if a row has nearly no
+    weight, or with must-link constraints, because sums of points may be nothing but rounding.
     """
     mask, m = ~problem.zero_rows, int(np.count_nonzero(problem.c))
     single_component = np.zeros(m, dtype=np.int64)
     nonnegative = problem.structure.nonnegative
     if rtol is None and (problem.max_chunklet_size or not weights.are_valid(mask)):
         return single_component
-    if nonnegative is not None and np.any(nonnegative & (problem.c == 0.0)):  # the others have multipliers of their own
+    if nonnegative is not None and np.any(nonnegative & (problem.c == 0.0)):  # the others have multipliers too
         return single_component
     blocked = block_problem(problem)
     schur = eliminate(blocked, np.where(mask, weights.u, 0.0), 1.0)
@@ -55,9 +55,9 @@ def screen_components(problem: DirectionProblem, weights: GapSafeWeights, rtol: 
 def screen_groups(
     schur: SchurComplement, structure: PenaltyStructure, radius: SafeRadius | None, rtol: float | None
 ) -> Labels:
-    """Return the component of each penalised coordinate; groups are joined where the radius, or rtol, asks for it."""
+    """Return the component of each penalised coordinate, connecting groups by the safe radius or by rtol."""
     m, c = len(schur.problem.c), schur.problem.c
-    require_memory(4 * 8.0 * m**2, f"the components of {m} features in groups", "take fewer features")
+    require_memory(4 * 8.0 * m**2, f"the components of {m} features in groups", "use fewer features")
     all_columns, groups = slice(None), structure.groups(m)
     G = gram_block(schur, all_columns, all_columns)
     if structure.nonnegative is not None:
@@ -79,7 +79,7 @@ def screen_groups(
 
 
 def spectral_norms(G: Array, groups: list[Labels]) -> Array:
-    """Return bounds on the spectral norms of the blocks of a matrix, (G, G), 0 on the diagonal."""
+    """Return upper bounds on the spectral norms of the blocks of a matrix, (G, G), 0 on the diagonal."""
     found = np.zeros((len(groups), len(groups)))
     sizes = np.array([len(group) for group in groups])
     for g, group in enumerate(groups):

@@ -1,4 +1,4 @@
-"""Certificates: proved brackets for any point from any solver, and the proved optimality gap of a labelling."""
+"""Certificates: bounds on the optimum from any point of any solver, and the optimality gap of labels and clusters."""
 
 from dataclasses import dataclass
 
@@ -47,7 +47,7 @@ from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_pen
 from diffrac_cvx.problem.result import Bracket, Result
 from diffrac_cvx.rounding.directions import best_directions, oriented_direction
 
-SINGLE_BLOCK_SIZE = 64  # coordinates up to which a block diagonal V is certified as one block, too
+SINGLE_BLOCK_SIZE = 64  # coordinates up to which a block diagonal V is also certified as one block
 
 
 @in_range()
@@ -62,46 +62,46 @@ def certify_v(
     sample_weight: npt.ArrayLike | None = None,
     constraints: Constraints | None = None,
 ) -> Bracket:
-    r"""Bracket the optimum of (15) from any matrix of directions, however it was computed.
+    r"""Return certified bounds on the optimum of (15) from any direction matrix V, however it was computed.
 
-    The upper bound is the objective at the projection of V on the positive semidefinite matrices, best scaled:
-    1 - g^2/T.  The lower bound is :math:`1 - t\,\mathrm{mean}(1/u)` with t the largest generalised eigenvalue of
-    :math:`(X^\top \mathrm{Diag}(u) X / n,\ A + C)`, u and C read off V.  Where V is zero between groups of features, t
-    comes from the groups, and the pairs of features in different groups are looked at without a d x d matrix.
+    The upper bound is the objective at the projection of V onto the positive semidefinite matrices, optimally
+    rescaled: 1 - g^2/T.  The lower bound is :math:`1 - t\,\mathrm{mean}(1/u)`, where t is the largest generalised
+    eigenvalue of :math:`(X^\top \mathrm{Diag}(u) X / n,\ A + C)`, with u and C derived from V.  If V is block
+    diagonal, t is computed block by block, and pairs of features in different blocks need no d x d matrix.
 
-    Source: duality; it proves what appendix G.1 computes.
+    Source: duality; it certifies what appendix G.1 computes.
 
     Parameters
     ----------
     X : (n, d) array
         Data; centred here.
     V : (d, d) array or sparse array, or (d + 1, d + 1) with the offset last, or Result
-        Any matrix.  For nu < 1 a (d, d) matrix is completed by a zero offset.  Of a result its factor and multipliers
-        are used, and nothing that it says of its bracket.
+        Any matrix.  If nu < 1, a (d, d) matrix is padded with a zero offset.  Of a result only the factor and the
+        multipliers are used, not its bounds.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
-        Weights a and c.
+        Ridge and l1 or group penalty; none by default.
     lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+        Weights of the squared l1 norm and of the ridge, as an alternative to ``penalty``.
     sample_weight : (n,) array, optional
-        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
+        Weights of the points, >= 0, on any scale: weight 2 counts a point twice, weight 0 omits it.
     constraints : Constraints, optional
-        What is known of some points of an array; the bracket is then that of the problem in which it holds.
+        Must-link and cannot-link constraints; X must be an array.  The bounds are those of the constrained problem.
 
     Returns
     -------
     Bracket
-        (lower, upper), 0 <= lower <= optimum <= upper <= 1, and how many columns are excluded.
+        (lower, upper), 0 <= lower <= optimum <= upper <= 1, with the number of excluded columns.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     InvalidBoundError
-        If what is computed costs less than the lower bound: one of the two is wrong, and neither is returned.
+        If the computed objective is below the lower bound: one of them is wrong, and neither is returned.
     ResourceError
-        If V is one block and a matrix of its size would not fit in memory.
+        If V is a single block and a dense matrix of its size would not fit in memory.
     """
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, points = (
@@ -127,7 +127,7 @@ def certify_v(
 def read_matrix(
     problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result, points: Sample
 ) -> tuple[Factor, DualVariables | None]:
-    """Return the factor of a matrix or a result in the problem's coordinates, sparse where it has blocks; and C."""
+    """Return the factor of V in the problem's coordinates, sparse if V is block diagonal, and the dual of a result."""
     if isinstance(V, Result):
         U, C = problem.transform_result(V), problem.transform_multiplier(V)
         fits = V.u is not None and V.u.shape == (points.n_all,)
@@ -149,12 +149,12 @@ def certify_y(
     ridge: Weight = None,
     constraints: Constraints | None = None,
 ) -> Bracket:
-    r"""Bracket the optimum of (8), or of (7) when alpha is given, from any Y or any factor F with Y = F F'.
+    r"""Return certified bounds on the optimum of (8), or of (7) if alpha is given, from any Y or factor F, Y = F F'.
 
-    The upper bound is the objective at a feasible point near F: rows at unit norm and, for (7), mixed with 11'
-    or a balanced labelling until the constraint holds.  The lower bound is
-    :math:`1^\top\mu + n \min(0, \lambda_{\min}(K - \mathrm{Diag}(\mu)))`, its smallest eigenvalue bounded by counting
-    signs (Sylvester), without an n x n matrix when F is given.
+    The upper bound is the objective at a feasible point near F: rows of unit norm and, for (7), a mixture with 11' or
+    a balanced labelling that satisfies the constraint.  The lower bound is
+    :math:`1^\top\mu + n \min(0, \lambda_{\min}(K - \mathrm{Diag}(\mu)))`; the smallest eigenvalue is bounded by
+    counting signs (Sylvester's law of inertia), without an n x n matrix if F is given.
 
     Source: duality for Eq. (7), (8) and (16).
 
@@ -163,60 +163,60 @@ def certify_y(
     X : (n, d) array
         Data; centred here.
     Y_or_F : (n, n) array or (n, r) array
-        A square array is read as Y, any other as F.
+        Y if the array is square, else F.
     nu : float
-        Weight of the imbalance, in [0, 1]; not used when alpha is given.
+        Weight of the imbalance, in [0, 1]; not used if alpha is given.
     alpha : float, optional
-        Imbalance 1'Y1/n^2 of the constrained problem, in [0, 1].
+        Imbalance 1'Y1/n^2 that problem (7) fixes, in [0, 1].
     penalty : Penalty
-        Ridge of Eq. (16); an l1 part has no formulation in Y alone.
+        Ridge of Eq. (16); an l1 penalty has no formulation in Y alone.
     ridge : float or (d,) array, optional
-        Weight of the ridge, instead of a penalty: ``Penalty(ridge=ridge)``.
+        Weight of the ridge, as an alternative to ``penalty``.
     constraints : Constraints, optional
-        What is known of some points; the bracket is then that of (8) in which it holds.  There is none of (7), whose
-        imbalance constraints may make impossible.
+        Must-link and cannot-link constraints; the bounds are those of the constrained (8).  Not supported for (7),
+        because its imbalance may contradict them.
 
     Returns
     -------
     Bracket
-        (lower, upper), 0 <= lower <= optimum <= upper, and how many columns are excluded.
+        (lower, upper), 0 <= lower <= optimum <= upper, with the number of excluded columns.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     InvalidBoundError
-        If what is computed costs less than the lower bound: one of the two is wrong, and neither is returned.
+        If the computed objective is below the lower bound: one of them is wrong, and neither is returned.
     """
     penalty = resolve_penalty(penalty, None, ridge)
     points, nu = weighted_points(centered_data(X, warn=False), None, constraints), in_unit_interval(nu, "nu")
     F = as_matrix(Y_or_F, "Y_or_F")
     if len(F) != len(points):
-        raise DataError(f"Y_or_F has {len(F)} rows for {len(points)} points")
+        raise DataError(f"Y_or_F has {len(F)} rows for {len(points)} points. Pass one row for each point.")
     if F.shape[0] == F.shape[1]:
         F = psd_factor(F)
     if alpha is not None and constraints is not None:
-        raise ParameterError("alpha fixes an imbalance that constraints may make impossible; leave one of them out")
+        raise ParameterError("alpha and constraints cannot be combined: both may be infeasible. Give only one.")
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
     bounds = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
-    require_consistent(*bounds, "the labels' matrix")
+    require_consistent(*bounds, "the label matrix")
     return Bracket(*bounds, H.n_excluded)
 
 
 def without_excluded(X: PointsKind, nu: float, penalty: Penalty) -> PointsKind:
-    """Return the points without the columns that problem (15) excludes."""
-    if X.is_streamed:  # which are found where the problem is posed
+    """Return the points without the columns that are excluded from problem (15)."""
+    if X.is_streamed:  # the problem itself finds the columns to exclude
         return exclude_columns(X, direction_problem(X, nu, penalty).excluded)
     return without_collinear(X, penalty)
 
 
 def count_excluded(lower: Result | float, X: Points) -> int:
-    """Return how many columns are excluded, by a result whose bound is used or from the points."""
+    """Return the number of columns excluded by the result that gives the bound, or from the points."""
     return max(X.n_excluded, lower.n_excluded if isinstance(lower, Result) else 0)
 
 
 class Certificate:
-    """A cost of labels or clusters, and a lower bound on that of all: how both are read and printed."""
+    """Objective of labels or clusters, with a certified lower bound on the optimal objective."""
 
     objective: float
     lower: float
@@ -224,12 +224,12 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Proved optimality gap: below 1e-6 nothing else is a better answer to the NP-hard problem itself."""
+        """Certified optimality gap, objective - lower, rounded up: no solution of the NP-hard problem gains more."""
         return self.bracket.gap
 
     @property
     def bracket(self) -> Bracket:
-        """Proved bracket on the least cost; as text, its ends are rounded outwards."""
+        """Certified bounds on the optimal objective; ``str`` rounds the lower one down and the upper one up."""
         return Bracket(self.lower, self.objective, self.n_excluded)
 
     def __repr__(self) -> str:
@@ -240,18 +240,18 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelCertificate(Certificate):
-    """What is proved about a labelling.
+    """Result of `certify_labels`: the objective of labels and a certified lower bound on that of all labels.
 
     Attributes
     ----------
     objective : float
-        Value of Eq. (9), penalty included, at the labels with the best direction v; not below the exact one.
+        Upper bound on the objective (9), penalty included, at these labels with the direction v.
     lower : float
-        Proved lower bound on Eq. (9) over all 2^n labellings.
+        Certified lower bound on (9) over all 2^n labellings; with constraints, over those that satisfy them.
     v : (d,) array
-        The direction; where signs are known, that of the labels or of their opposite, whichever costs less.
+        Fitted direction; with known signs, that of y or of -y, whichever has the lower objective.
     n_excluded : int
-        Number of columns that are excluded, see `Result`: the lower bound is about the table without them.
+        Number of excluded columns, see `Result`: the lower bound is that of X without them.
     """
 
     objective: float
@@ -273,12 +273,12 @@ def certify_labels(
     sample_weight: npt.ArrayLike | None = None,
     constraints: Constraints | None = None,
 ) -> LabelCertificate:
-    r"""Bound how far labels are from optimal for the combinatorial problem that the relaxations relax.
+    r"""Certify the optimality gap of labels for the combinatorial problem that the relaxations relax.
 
     .. math::
         \min_{y \in \{-1, 1\}^n,\ v}\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \nu (1^\top y / n)^2 + \Gamma(v v^\top)
 
-    Where the points have weights, all means, in :math:`\Pi_n` too, are weighted.
+    With sample weights, all means, including that in :math:`\Pi_n`, are weighted.
 
     Source: Eq. (9).
 
@@ -289,24 +289,24 @@ def certify_labels(
     y : (n,) array
         Labels in {-1, +1}.
     lower : Result or float
-        A solved relaxation with the same nu and penalty, or its lower bound.
+        Solved relaxation with the same nu and penalty, or its lower bound.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
-        Weights a and c.
+        Ridge and l1 or group penalty; none by default.
     lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+        Weights of the squared l1 norm and of the ridge, as an alternative to ``penalty``.
     sample_weight : (n,) array, optional
-        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
+        Weights of the points, >= 0, on any scale: weight 2 counts a point twice, weight 0 omits it.
     constraints : Constraints, optional
-        What is known of some points; the lower bound is then one on the labellings that obey it, as these have to.
+        Must-link and cannot-link constraints, which y must satisfy; ``lower`` must be that of the constrained problem.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable, or the labels do not obey the constraints; the message names the value and the remedy.
+        If an input is invalid, or y violates the constraints; the message names the value and the remedy.
     InvalidBoundError
-        If the labels cost less than the lower bound, which then is not one for these data, nu, penalty and weights.
+        If the objective is below the lower bound, which then does not match these data and parameters.
     """
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
@@ -325,18 +325,18 @@ def certify_labels(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClustersCertificate(Certificate):
-    """What is proved about a partition into K clusters.
+    """Result of `certify_clusters`: the objective of K clusters and a certified lower bound on that of all partitions.
 
     Attributes
     ----------
     objective : float
-        Cost of the partition, penalty included, with the best directions; not below the exact one.
+        Upper bound on the objective of the partition, penalty included, with the directions W.
     lower : float
-        Proved lower bound on the cost of every partition into at most K clusters.
+        Certified lower bound on the objective of every partition into at most K clusters.
     W : (K, d) array
-        The direction of each cluster against the others.
+        Fitted direction of each cluster against the others.
     n_excluded : int
-        Number of columns that are excluded, see `Result`: the lower bound is about the table without them.
+        Number of excluded columns, see `Result`: the lower bound is that of X without them.
     """
 
     objective: float
@@ -358,18 +358,18 @@ def certify_clusters(
     ridge: Weight = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> ClustersCertificate:
-    r"""Bound how far a partition into K clusters is from the best one, by the relaxation for two.
+    r"""Certify the optimality gap of a partition into K clusters, with the relaxation for two clusters.
 
-    With Z the (n, K) indicators of the clusters, the cost is
+    With Z the (n, K) cluster indicators, the objective is
 
     .. math::
         \frac{K}{K-1} \Big[ \min_W\ \tfrac1n \|\Pi_n Z - X W^\top\|_F^2 + \sum_k \Gamma(w_k w_k^\top)
         + \nu \sum_k (n_k / n)^2 - \tfrac{\nu}{K} \Big],
 
-    which is Eq. (9) if K = 2, and 0 at best whatever K is.  It is never below the optimum of (15), which does not
+    which is Eq. (9) if K = 2, and at least 0 for every K.  It is never below the optimum of (15), which does not
     depend on K: :math:`S = \tfrac{K}{K-1}(Z Z^\top - \tfrac1K 1 1^\top)` has unit diagonal, and with
     :math:`\tfrac{K}{K-1} W^\top W` and :math:`\tfrac{K}{K-1}(Z - \tfrac1K 1 1^\top) W` it is feasible for (11),
-    whose objective there is at most this cost.
+    whose objective there is at most this one.
 
     Source: Eq. (11) and section 4.
 
@@ -378,26 +378,26 @@ def certify_clusters(
     X : (n, d) array
         Data; centred here.
     labels : (n,) array of int
-        Clusters 0, ..., K - 1, not necessarily all of them.
+        Cluster labels in 0, ..., K - 1; clusters may be empty.
     lower : Result or float
-        A solved relaxation of Eq. (8), (11) or (15) with the same nu and penalty, or its lower bound.
+        Solved relaxation (8), (11) or (15) with the same nu and penalty, or its lower bound.
     n_clusters : int, optional
-        K, from 2 to the number of points; by default the largest label plus one, and at least 2.
+        K, from 2 to the number of points; by default the largest label plus one, but at least 2.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
-        Weights a and c.
+        Ridge and l1 or group penalty; none by default.
     lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+        Weights of the squared l1 norm and of the ridge, as an alternative to ``penalty``.
     sample_weight : (n,) array, optional
-        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
+        Weights of the points, >= 0, on any scale: weight 2 counts a point twice, weight 0 omits it.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     InvalidBoundError
-        If the clusters cost less than the lower bound, which then is not one for these data, nu, penalty and weights.
+        If the objective is below the lower bound, which then does not match these data and parameters.
     """
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
@@ -405,7 +405,7 @@ def certify_clusters(
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])
     if weights.structure.nonnegative is not None:
-        raise ParameterError("known signs are those of one direction; K clusters have K, so leave nonnegative out")
+        raise ParameterError("nonnegative is not supported: K clusters have K directions. Omit nonnegative.")
     Z = (points.with_weight(cluster_labels)[:, None] == np.arange(K)).astype(np.float64)
     X_reduced = without_excluded(points.X, nu, penalty)
     W = best_directions(X_reduced, Z - X_reduced.mean_of(Z), weights)

@@ -1,4 +1,4 @@
-"""Components of the sparse problem: groups of features between which every optimal V is zero."""
+"""Components of the sparse problem: sets of features between which every optimal V is zero."""
 
 import numpy as np
 import numpy.typing as npt
@@ -27,53 +27,53 @@ def find_components(
     rtol: float | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> Labels:
-    r"""Find groups of features between which every optimal V of (15) is zero, from one solution.
+    r"""Return the components of the features, between which every optimal V of (15) is zero, from one solution.
 
-    With u = 1/sqrt(q) at an optimum, which is the same for all of them, and
+    With u = 1/sqrt(q) at an optimum, which is the same for all optima, and
 
     .. math:: G = \tfrac1n X^\top \mathrm{Diag}(u) X - A,
 
-    join features j and k where :math:`|G_{jk}| \ge c_j c_k`.  Every optimal V is block diagonal along the connected
-    components of this graph, and what is optimal among the matrices that are block diagonal along it is optimal among
-    all.  Where coordinates have c = 0, the offset of nu < 1 among them, G is replaced by its Schur complement, since
-    these take part in every component.
+    connect features j and k if :math:`|G_{jk}| \ge c_j c_k`.  Every optimal V is block diagonal along the connected
+    components of this graph, and an optimum among the matrices that are block diagonal along it is optimal among all.
+    Coordinates with c = 0, such as the offset if nu < 1, belong to every component: G is then replaced by its Schur
+    complement.
 
-    Where columns are in groups, whole groups are joined, those with a block of spectral norm at least w_g w_h; where
-    signs are known, that of its positive part.
+    With feature groups, whole groups are connected if their block has a spectral norm of at least w_g w_h; with known
+    signs, if its positive part has.
 
-    The proved gap of V bounds how far its G is from the optimal one, entry by entry; by default every pair that may be
-    joined within that bound is joined.  So what is separated is proved to be, and a smaller gap separates more.
+    The certified gap of V bounds the distance of its G from the optimal one, entry by entry; by default every pair that
+    may be connected within that bound is.  So the separation is certified, and a smaller gap separates more.
 
     Source: duality, as in the screening rule of the graphical lasso and in gap-safe screening; not in the paper.
-    O(n d^2), by blocks of columns of which only the joined pairs are kept.
+    O(n d^2), by blocks of columns; only the connected pairs are stored.
 
     Parameters
     ----------
     X : (n, d) array
         Data; centred here.
     V : Result, or (d, d) array or sparse array, or (d + 1, d + 1) with the offset last
-        A solution.  The lower bound of a result, which has to be for the same nu and penalty, is taken as it is; for a
-        matrix it is computed.
+        Solution.  The lower bound of a result, which must have the same nu and penalty, is used as it is; for a matrix
+        it is computed.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
-        Weights a and c.
+        Ridge and l1 or group penalty; without an l1 term there are no components.
     rtol : float, optional
-        Join the pairs with :math:`|G_{jk}| \ge (1 - \mathrm{rtol})\, c_j c_k` at V instead, in [0, 1]: nothing is
-        proved, and more is separated.
+        Tolerance in [0, 1]: connect the pairs with :math:`|G_{jk}| \ge (1 - \mathrm{rtol})\, c_j c_k` at V instead.
+        This separates more, but certifies nothing.
     sample_weight : (n,) array, optional
-        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
-        Those with which a result was found.
+        Weights of the points, >= 0, on any scale: weight 2 counts a point twice, weight 0 omits it.  Must be those of
+        the solution.
 
     Returns
     -------
     (d,) array of int
-        The component of each feature, numbered from 0 by first feature; -1 for features with c = 0.
+        Component of each feature, numbered from 0 by first feature; -1 for features with c = 0.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     ResourceError
         If X is a dask array that does not fit in memory.
     """
@@ -81,7 +81,7 @@ def find_components(
     if points.X.is_streamed:  # all rows are needed at once
         n, d = points.X.shape
         require_memory(
-            8.0 * SOLVER_COPIES * n * d, f"the components of {n} points and {d} features", "take fewer of either"
+            8.0 * SOLVER_COPIES * n * d, f"the components of {n} points and {d} features", "use fewer of either"
         )
         points = points._replace(X=points.X.in_columns())
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
@@ -91,7 +91,7 @@ def find_components(
     if not problem.has_l1:
         return labels
     point = problem.rescale(U)
-    gap = 0.0  # not used where rtol is given
+    gap = 0.0  # not used if rtol is given
     if rtol is None:
         gap = point.value - (V.lower if isinstance(V, Result) else bracket_any(problem, point).lower)
     labels[np.flatnonzero(problem.c)] = screen_components(problem, gap_safe_weights(point.q, gap), rtol)

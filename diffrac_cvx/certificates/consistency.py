@@ -1,7 +1,7 @@
-"""Lower bounds held against what is found in the user's units, by code that shares nothing with their proofs.
+"""Consistency check of lower bounds in the user's units, by code that shares nothing with their proofs.
 
-A lower bound on the relaxation bounds Eq. (9) too, at any labels and any direction.  So rounded labels with a direction
-fitted to them, neither of which needs to be the best, show a bound to be false if they cost less.
+A lower bound on the relaxation also bounds Eq. (9), at any labels and any direction.  So rounded labels with a fitted
+direction, neither of which needs to be optimal, refute a bound if their objective is below it.
 """
 
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.problem.penalties.structure import PenaltyWeights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
-POWER_ITERATIONS = 20  # to the leading vector of Y
-DENSE_LSTSQ_SIZE = 1e6  # (n + d) d^2 up to which least squares are solved directly
-LSMR_STEPS = 30  # of LSMR, elsewhere; three at least
-MAX_ENTRIES_READ = 1.2e8  # of X that these steps read, so that they take about a second in all
-REWEIGHTING_STEPS = 4  # in which the l1 part is replaced by a ridge
+POWER_ITERATIONS = 20  # for the leading eigenvector of Y
+DENSE_LSTSQ_SIZE = 1e6  # (n + d) d^2 up to which a direct solver computes the least squares
+LSMR_STEPS = 30  # at most, and at least three, of LSMR for larger problems
+MAX_ENTRIES_READ = 1.2e8  # of X that LSMR reads: about a second in total
+REWEIGHTING_STEPS = 4  # of iteratively reweighted least squares for the l1 term
 
 
 def require_consistent(lower: float, objective: float, what: str) -> None:
-    """Raise InvalidBoundError, with both numbers, where something costs less than a lower bound on its cost."""
+    """Raise InvalidBoundError, with both numbers, if an objective is below its lower bound."""
     if lower > objective:
         raise InvalidBoundError(
-            f"{what} cost at most {objective!r}, less than the lower bound {lower!r}: it is not one for these data, nu, "
-            "penalty and weights; if columns are excluded (n_excluded), it is that of the table without them",
+            f"the objective of {what} is at most {objective!r}, below the lower bound {lower!r}, which does not match "
+            "these data, nu, penalty and weights. If columns are excluded (n_excluded > 0), it is for X without them.",
             lower=lower,
             objective=objective,
         )
@@ -40,17 +40,17 @@ def require_consistent(lower: float, objective: float, what: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class RoundingBound:
-    """Eq. (9) in the user's units: what is needed to find labels that cost little."""
+    """Upper bound on Eq. (9) in the user's units, by rounding."""
 
     X: Points  # (n, d), centred
     nu: float
     penalty: Penalty
 
     def or_trivial(self, G: Factor) -> tuple[Factor, float]:
-        """Return V = GG' with an upper bound of its value; or V = 0, of value 1, where it is not below that.
+        """Return V = GG' with an upper bound on its value, or V = 0, of value 1, if that bound is not below 1.
 
-        Where signs are known, V is an allowed one nearby.  Where coordinates differ by the whole range of double
-        precision, the rows of G may be large and cancel.
+        With known signs, V is replaced by a feasible one nearby.  The rows of G may be large and cancel if the scales
+        of the coordinates span the whole range of double precision.
         """
         d = self.X.shape[1]
         structure = weights_of(self.penalty, d).structure
@@ -61,10 +61,9 @@ class RoundingBound:
         return (G, value) if value <= 1.0 else (np.zeros((G.shape[0], 1)), 1.0)  # V = 0 for NaN too
 
     def upper_bound(self, F: Array | None, G: Factor | None) -> float:
-        """Return an upper bound of the optimum of Eq. (9), from Y = FF' or V = GG': the cost of rounded labels.
+        """Return an upper bound on the optimum of Eq. (9), from Y = FF' or V = GG': the objective of rounded labels.
 
-        It is infinite where rows are read by parts, whose coordinates leave nothing out, and where numbers leave the
-        range of double precision.
+        Infinite if X is streamed, because its coordinates exclude nothing, or if numbers leave double precision.
         """
         F = None if F is None or len(F) != len(self.X) else F  # points of weight 0 have rows of F too
         if self.X.is_streamed or (F is None and G is None):
@@ -78,7 +77,7 @@ class RoundingBound:
             return np.inf
 
     def round_labels(self, F: Array | None, G: Factor | None) -> Array | None:
-        """Return the signs of the leading vector of Y or XVX' about its mean; None where there is no such vector."""
+        """Return the signs of the centred leading eigenvector of Y or XVX'; None if there is no such vector."""
         y = np.random.default_rng(0).standard_normal(len(self.X))
         for _ in range(POWER_ITERATIONS):
             image = F @ (F.T @ y) if F is not None else self.apply(cast(Factor, G), y)
@@ -93,14 +92,14 @@ class RoundingBound:
         return np.where(scores >= 0.0, 1.0, -1.0)
 
     def apply(self, G: Factor, y: Array) -> Array:
-        """Return X V X'y for V = GG', the offset's row last where it has one."""
+        """Return X V X'y for V = GG', including the offset if G has a last row for it."""
         d = self.X.shape[1]
         offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
         weights = np.asarray(G[:d].T @ (self.X.rmatvec(y) * len(y))) + offset * y.sum()
         return np.asarray(self.X @ np.asarray(G[:d] @ weights) + float(offset @ weights))
 
     def objective(self, y: Array) -> float:
-        """Return an upper bound of the cost of labels, at a direction that is nearly the best."""
+        """Return an upper bound on the objective of labels, at a nearly optimal direction."""
         weights = weights_of(self.penalty, self.X.shape[1])
         nonnegative = weights.structure.nonnegative
         v = self.fit_direction(y - self.X.mean_of(y), weights)
@@ -113,9 +112,9 @@ class RoundingBound:
         )
 
     def fit_direction(self, target: Array, weights: PenaltyWeights) -> Array:
-        """Return about argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups.
+        """Return nearly the minimiser v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups.
 
-        The l1 part is the least of sum c_i^2 v_i^2 / e_i over e >= 0 of sum 1, at e_i in proportion to c_i |v_i|.
+        The l1 term is the minimum of sum c_i^2 v_i^2 / e_i over e >= 0 with sum 1, at e_i proportional to c_i |v_i|.
         """
         a, c, labels = weights.a, weights.c, weights.structure.labels
         scale = inverse_or_one(np.sqrt(self.X.mean_squares() + a**2 + c**2))
@@ -130,7 +129,7 @@ class RoundingBound:
         return v
 
     def solve_least_squares(self, target: Array, scale: Array, ridge: Array) -> Array:
-        """Return about argmin over v of |target - X v|^2/n + sum ridge_i^2 v_i^2, with columns at norm one."""
+        """Return nearly the minimiser v of |target - X v|^2/n + sum ridge_i^2 v_i^2, computed in unit columns."""
         n, d = self.X.shape
         units = inverse_or_one(np.sqrt(1.0 / scale**2 + ridge**2))
         X, counts = self.X.weighted_rows(), self.X.counts

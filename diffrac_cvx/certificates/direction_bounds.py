@@ -1,6 +1,6 @@
-"""Brackets in the space of directions: what any factor of V proves about (15) and (21), in closed form.
+"""Certified bounds in the space of directions, from any factor of V, for (15) and (21), in closed form.
 
-Of many rows one pass makes sums that do not grow with their number, and they prove both sides.
+For streamed rows one pass computes sums whose size does not depend on n, which certify both bounds.
 """
 
 from collections.abc import Iterable
@@ -45,18 +45,18 @@ from diffrac_cvx.problem.result import Bracket
 
 
 class DualVariables(NamedTuple):
-    """A solver's multipliers, for the lower bound: u, or None for 1/sqrt(q), and C off the diagonal, or None."""
+    """A solver's dual variables for the lower bound: u, or None for 1/sqrt(q), and the off-diagonal C, or None."""
 
     u: Array | None = None
     C: Factor | None = None
 
 
 def bracket(problem: DirectionProblem, point: PrimalPoint, dual: DualVariables | None = None) -> Bracket:
-    r"""Bracket the optimum of (15) from any factor of V, at its best scale, and the dual that a solver has, if any.
+    r"""Return certified bounds on the optimum of (15) from an optimally scaled factor of V and a solver's dual, if any.
 
     For u > 0 and symmetric C in the box with A + C > 0, let M = X' Diag(u) X / n and t the largest generalised
-    eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u), and so it does where the
-    points have weights, with these in M and in the mean.
+    eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u), also with sample weights,
+    in M and in the mean.
     """
     C = multiplier_of(problem, dual)
     solver_candidates = (
@@ -72,7 +72,7 @@ def bracket(problem: DirectionProblem, point: PrimalPoint, dual: DualVariables |
 
 
 class DualCandidates(NamedTuple):
-    """Weights u of the rows, 0 for zero rows, mean(1/u), and multipliers C to be tried with them."""
+    """Weights u of the rows, 0 for zero rows, mean(1/u), and candidates for the multiplier C."""
 
     u: Array
     inverse_mean: float
@@ -80,12 +80,12 @@ class DualCandidates(NamedTuple):
 
 
 def best_bound(problem: DirectionProblem, candidates: Iterable[DualCandidates]) -> float:
-    """Return the best lower bound of those tried, 0 at least; of those proved in time where the time ends.
+    """Return the best lower bound of the candidates, at least 0; at a deadline, the best so far.
 
-    A search for multipliers that leaves the range of double precision, as with nearly collinear columns, ends there.
+    A search for multipliers stops if it leaves the range of double precision, as with nearly collinear columns.
     """
     lower = 0.0
-    with suppress(EarlyExitError):  # whoever asked will leave at the next look at the clock
+    with suppress(EarlyExitError):  # the caller stops at its next deadline check
         for u, inverse_mean, multipliers in candidates:
             gram = weighted_gram_at(problem, u)
             try:
@@ -98,12 +98,12 @@ def best_bound(problem: DirectionProblem, candidates: Iterable[DualCandidates]) 
 
 
 def multiplier_of(problem: DirectionProblem, dual: DualVariables | None) -> Array | None:
-    """Return a solver's multiplier, clipped to its box, if there is one."""
+    """Return a solver's multiplier, projected onto the dual set, if there is one."""
     return None if dual is None or dual.C is None else project_dual(problem, dense(dual.C))
 
 
 def bound_by_dual(problem: DirectionProblem, dual: DualVariables) -> float:
-    """Return the lower bound of a solver's weights and its multiplier moved closer to feasible; 0 without them."""
+    """Return the lower bound of a solver's weights and multiplier, after one alternating projection; 0 without them."""
     C = multiplier_of(problem, dual)
     if dual.u is None or C is None:
         return 0.0
@@ -117,7 +117,7 @@ def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Arr
 
 
 def min_ratio(problem: DirectionProblem, gram: BallMatrix, C: Array | None) -> float:
-    """Return t with M <= t (A + C + Diag(c)^2), proved; C blended with 0 until the right side is positive definite."""
+    """Return a certified t with M <= t (A + C + Diag(c)^2), with C shrunk until the right side is positive definite."""
     if gram.midpoint.size == 0:
         return 0.0
     if C is None:
@@ -129,19 +129,17 @@ def min_ratio(problem: DirectionProblem, gram: BallMatrix, C: Array | None) -> f
 
 
 def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualVariables | None = None) -> Bracket:
-    """Bracket the optimum of (21), min -(g(V) - sum c_i c_j |V_ij|) over tr AV = 1, from a factor of V.
+    """Return certified bounds on the optimum of (21), min -(g(V) - sum c_i c_j |V_ij|) over tr AV = 1, from a factor.
 
-    With theta such that M/2 - C <= theta A, the optimum is at least -(mean(1/u)/2 + theta); it is never below -1, and
-    not above 0 where nothing is penalised but by the ridge.
+    With theta such that M/2 - C <= theta A, the optimum is at least -(mean(1/u)/2 + theta).  It is never below -1, and
+    not above 0 if the only penalty is the ridge.
     """
     size = float(np.sum((problem.R @ U) ** 2))
     if size == 0.0:
         return Bracket(-1.0, np.inf if problem.has_l1 else 0.0)
     U = U / size**0.5
     l1 = problem.convex_term(U) - 1.0
-    value_error = (
-        problem.pair_penalty.value_error_bound(U) if problem.has_l1 else 0.0
-    )  # infinite where V is not allowed
+    value_error = problem.pair_penalty.value_error_bound(U) if problem.has_l1 else 0.0  # infinite if V is infeasible
     upper, lower = value_normalized(problem, U, l1) + 2.0 * value_error, -1.0 - 4 * UNIT_ROUNDOFF
     C_given = multiplier_of(problem, dual)
     given = [] if C_given is None else [C_given]
@@ -157,26 +155,26 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualVariables 
 
 
 class StreamedCertificate(NamedTuple):
-    """What one pass over all rows gives, at a factor at its best scale."""
+    """Results of one pass over all rows, at a factor at its optimal scale."""
 
-    point: PrimalPoint  # the factor, the objective, and the energies
+    point: PrimalPoint  # the factor, the objective and q
     C: Array | None  # (D, D), the multiplier
-    floor: float  # the smallest energy used in u = 1/sqrt(max(q, floor))
+    floor: float  # the smallest q used in u = 1/sqrt(max(q, floor))
     M: Array  # (D, D), X' Diag(u) X / n
-    bounds: Bracket  # proved, with the multiplier given
+    bounds: Bracket  # certified, with the given multiplier
 
 
 def certify_in_one_pass(
     problem: DirectionProblem, U: Array, C: Array | None, search: bool = False
 ) -> StreamedCertificate:
-    """Return what one pass over all rows proves and gives at a factor.
+    """Return certified bounds and the weighted Gram matrix of a factor from one pass over all rows.
 
-    With `search` the multipliers tried are those of `bracket`, else the one given and that moved closer to feasible.
+    With `search` the multipliers tried are those of `bracket`, else the given one and its alternating projection.
     """
     n = len(problem.X)
     floors = np.array(Q_FLOORS) * max(
         float(np.sum(U * (problem.A @ U))), 1e-300
-    )  # of the mean energy, or a little more
+    )  # relative to the mean of q, or slightly more
     sums = problem.X.weighted_sums(U, floors)
     mean_sqrt, convex_term = sums.sqrt_sum / n, problem.convex_term(U, float(sums.square_sum / n))
     point = problem.rescale_with(U, mean_sqrt, convex_term)
@@ -198,7 +196,7 @@ def certify_in_one_pass(
 
 
 def bracket_streamed(problem: DirectionProblem, U: Array, dual: DualVariables | None = None) -> Bracket:
-    """Bracket the optimum of (15) from a factor, one pass over many rows, and the multipliers of a result."""
+    """Return certified bounds on the optimum of (15) from a factor and a result's dual, by one pass over the rows."""
     C = None if dual is None or is_sparse(dual.C) else multiplier_of(problem, dual)
     found = certify_in_one_pass(problem, U, C, search=True)
     lower = found.bounds.lower

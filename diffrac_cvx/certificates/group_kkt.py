@@ -1,7 +1,7 @@
-"""Groups outside a core, of which S is looked at: a Cholesky factorisation a group, and one of those that are coupled.
+"""KKT check of the groups outside a working set: one Cholesky factorisation per group, and one for coupled groups.
 
-Between two groups C is G/t where its spectral norm is at most w_g w_h; elsewhere S there is minus what is beyond.  What
-is said to be proved is so with rounding counted.
+Between two groups C is G/t if its spectral norm is at most w_g w_h; otherwise S there is minus the excess.  Certified
+statements include rounding.
 """
 
 from typing import NamedTuple
@@ -18,15 +18,15 @@ from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import extreme_eigenpairs, symmetric
 from diffrac_cvx.problem.penalties.groups import block_norms
 
-MAX_COUPLED_SIZE = 3000  # coordinates of groups that are coupled, whose matrix is factorised
-NEGLIGIBLE_EXCESS = 1e-10  # of the diagonal of S, below which what is beyond counts as rounding does
+MAX_COUPLED_SIZE = 3000  # coordinates of the coupled groups, whose matrix is factorised
+NEGLIGIBLE_EXCESS = 1e-10  # relative to the diagonal of S, below which an excess is added to the error
 MAX_DENSE_GROUP_EIGEN = 300  # coordinates up to which all eigenvectors are computed
-MAX_GROUP_DIRECTIONS = 12  # directions that are named where S is not positive
-MIN_GROUP_WEIGHT = 1e-2  # weight of a group in violated directions, to the largest, below which it is not named
+MAX_GROUP_DIRECTIONS = 12  # returned if S is not positive
+MIN_GROUP_WEIGHT = 1e-2  # of a group in violated directions, relative to the largest; lighter groups do not enter
 
 
 class GroupCheck(NamedTuple):
-    """Whether S is proved positive outside the core; else coordinates to join it, and directions in which it is not."""
+    """Whether S is certified positive outside the working set; if not, entering coordinates and violated directions."""
 
     certified: bool
     entering: IntegerArray
@@ -34,7 +34,7 @@ class GroupCheck(NamedTuple):
 
 
 def check_groups_kkt(working_set: WorkingSetProblem, elimination: Elimination) -> GroupCheck:
-    """Look at S outside the core after the core is eliminated: whole groups of coordinates."""
+    """Check S outside the working set, after its elimination, by complete groups of coordinates."""
     schur, structure, m = (
         elimination.schur,
         working_set.problem.structure.restrict(working_set.complement),
@@ -77,7 +77,7 @@ def check_groups_kkt(working_set: WorkingSetProblem, elimination: Elimination) -
 
 
 def min_eigenvectors(S: Array, part: IntegerArray, m: int) -> Array:
-    """Return directions of some coordinates in which S is negative, or is least, with zeros elsewhere."""
+    """Return directions in some coordinates, 0 elsewhere, in which S is negative, or else smallest."""
     some = symmetric(S[np.ix_(part, part)])
     values, vectors = (
         np.linalg.eigh(some)

@@ -1,4 +1,4 @@
-"""Brackets in the space of labels: what any factor F of Y proves about (7) and (8), in O(n r^2)."""
+"""Certified bounds in the space of labels, from any factor F of Y, for (7) and (8), in O(n r^2)."""
 
 import numpy as np
 import scipy
@@ -16,14 +16,14 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import row_products, unit_rows
 from diffrac_cvx.problem.result import Bracket
 
-FEASIBILITY_TOLERANCE = 1e-12  # in 1'Y1/n^2, of a point; what it is off is counted in its value
-NEAR_BALANCE = 1e-12  # an imbalance alpha at which the bound of 0 is worth looking at
+FEASIBILITY_TOLERANCE = 1e-12  # of a point in 1'Y1/n^2; its upper bound includes the deviation
+NEAR_BALANCE = 1e-12  # imbalance alpha up to which the bound of alpha = 0 is computed too
 
 
 def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> Bracket:
-    """Bracket (8) from any F, and the multiplier mu of diag Y = 1 if the solver has one; rounding is covered.
+    """Return certified bounds on (8) from any F, and the solver's multiplier mu of diag Y = 1, if it has one.
 
-    Of linked points, which the F that is bracketed obeys, mu has an entry for each group.
+    With must-link constraints, which F is made to satisfy, mu has an entry for each chunklet.
     """
     F, sizes = unit_rows(F), H.sums[2]
     if H.chunklets is not None:
@@ -37,18 +37,18 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
 
 
 def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None) -> Bracket:
-    """Bracket (7) from any F, and the multiplier mu of diag Y = 1 if the solver has one.
+    """Return certified bounds on (7) from any F, and the solver's multiplier mu of diag Y = 1, if it has one.
 
     The multiplier of the constraint is fitted to the stationarity of F, then improved by a scalar search: every value
     gives a valid bound.  At alpha = 0 the feasible Y have Y1 = 0 and the bound is taken on the complement of 1; near 0
-    that bound counts too, less what `balance_cost` gives.
+    that bound is used too, minus the `balance_cost`.
     """
     F, Q = with_imbalance(F, alpha), H.Q
     upper = value_with_balance(H, F, alpha)
     diagonal, drift = multiplier_terms(Q, F)
     balanced, given = 0.0, [] if mu is None else [1.0 - len(F) * mu]
     if alpha <= NEAR_BALANCE:
-        # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.
+        # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w to fit, D_i f_i - (QQ'F)_i = w.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
         balanced = bound_near_balance(max(label_bound_at(H, D, -np.inf) for D in [D, *given]), alpha)
         if alpha == 0.0:
@@ -73,13 +73,13 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
 
 
 def label_bound_at(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> float:
-    """Return `certified_label_bound` at about the largest number that is proved to be below the eigenvalues, and below 0."""
+    """Return `certified_label_bound` at nearly the largest certified lower bound on 0 and on the eigenvalues."""
     Q, ones, sizes = H.sums
     return certified_label_bound(H, D, weight, min_eigenvalue(D, Q, weight, ones, sizes), alpha)
 
 
 def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None, sizes: Array | None = None) -> float:
-    """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)), as `is_above` has them."""
+    """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)), see `eigenvalue_test`."""
     ones, sizes = (np.ones(len(D)) if given is None else given for given in (ones, sizes))
     holds, bad, good = eigenvalue_test(D, Q, weight, ones, sizes), 0.0, 1e-13
     while not holds(-good):
@@ -101,7 +101,7 @@ def multiplier_terms(Q: Array, F: Array) -> tuple[Array, Array]:
 
 
 def with_imbalance(F: Array, alpha: float) -> Array:
-    """Return unit rows with 1'Y1/n^2 = alpha to FEASIBLE: the mean is moved, then 11' or a balanced Y added."""
+    """Return unit rows with 1'Y1/n^2 = alpha up to the tolerance: shift the mean, then mix in 11' or a balanced Y."""
     F = unit_rows(F)
     for _ in range(200):
         mean = F.mean(axis=0)
@@ -121,7 +121,7 @@ def with_imbalance(F: Array, alpha: float) -> Array:
 
 
 def reduce_imbalance(F: Array, alpha: float) -> Array:
-    """Return unit rows with 1'Y1/n^2 <= alpha: the signs of F's leading column if feasible, else a balanced Y."""
+    """Return unit rows with 1'Y1/n^2 <= alpha: the signs of F's leading column if feasible, otherwise a balanced Y."""
     signs = np.where(np.linalg.svd(F, full_matrices=False)[0][:, :1] >= 0.0, 1.0, -1.0)
     return signs if factor_imbalance(signs) <= alpha else balanced_factor(len(F))
 

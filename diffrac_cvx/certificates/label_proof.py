@@ -1,9 +1,9 @@
-"""What proves brackets of (7) and (8) in the space of labels, rounding included: any D and any unit rows do.
+"""Proof of bounds on (7) and (8) in the space of labels, rounding included, for any D and any unit rows.
 
 With K = Pi - H_a, for any D and any weight w the bound mean(1 - D) + min(0, lambda_min(Diag(D) - H_a - w 11'/n)) holds
-for (8) at w = 1 - nu, and for (7) with (w - 1) alpha added; w = -infinity stands for the complement of 1, where Y1 = 0.
-Where points are linked, Y = SZS' with the signs S of the points in groups: D is constant on a group, and the least
-eigenvalue is that on the range of S, of S'(Diag(D) - H_a - w 11'/n)S in the metric S'S, which is diagonal.
+for (8) at w = 1 - nu, and for (7) with (w - 1) alpha added; w = -infinity means the complement of 1, where Y1 = 0.
+With must-link constraints, Y = SZS' with the signs S of the points in chunklets: D is constant on a chunklet, and the
+smallest eigenvalue is that of S'(Diag(D) - H_a - w 11'/n)S in the metric S'S, which is diagonal.
 """
 
 from collections.abc import Callable
@@ -27,33 +27,33 @@ from diffrac_cvx.points.points import Points
 
 
 class Projection(NamedTuple):
-    """Q with QQ' = H_a = X (X'X + n Diag(a)^2)^+ X', and what is known of its accuracy."""
+    """Q with QQ' = H_a = X (X'X + n Diag(a)^2)^+ X', and a bound on its error."""
 
     Q: Array  # (n, r)
-    error: float  # how far QQ' may be from H_a, in the spectral norm
+    error: float  # bound on QQ' - H_a, in the spectral norm
     points: Points  # without the excluded columns
 
     @property
     def chunklets(self) -> Chunklets | None:
-        """Which points are linked."""
+        """Chunklets of must-link points."""
         return self.points.chunklets
 
     @property
     def n_excluded(self) -> int:
-        """How many columns, which have no ridge, are excluded, see `exclude`."""
+        """Number of excluded columns, which have no ridge, see `exclude`."""
         return self.points.n_excluded
 
     @property
     def sums(self) -> tuple[Array, Array, Array]:
-        """S'Q, S'1 and the diagonal of S'S: of points that are not linked, Q and ones."""
+        """S'Q, S'1 and the diagonal of S'S; without constraints, Q and ones."""
         g, ones = self.chunklets, np.ones(len(self.Q))
         return (self.Q, ones, ones) if g is None else (g.signed_sums(self.Q), g.signed_sums(ones), g.sums(ones))
 
 
 def projection_of(points: Points, ridge: Array | None = None) -> Projection:
-    """Return H_a of centred points, with what rounding may change of it, and of its sums over groups of linked points.
+    """Return H_a of centred points, with a bound on its rounding errors and those of its sums over chunklets.
 
-    By Cauchy and Schwarz the sums of Q are off, in the metric S'S, by at most their rounding times the norm of Q.
+    By Cauchy-Schwarz the error of the sums of Q, in the metric S'S, is at most their rounding times the norm of Q.
     """
     points = exclude(points, np.zeros(points.shape[1], dtype=bool) if ridge is None else ridge > 0.0)
     X, ridge, found = scale_to_whiten(points.array(), ridge)
@@ -66,19 +66,19 @@ def projection_of(points: Points, ridge: Array | None = None) -> Projection:
 
 
 def value_with_penalty(H: Projection, F: Array, nu: float) -> float:
-    """Return an upper bound of the objective of (8) at unit rows."""
+    """Return an upper bound on the objective of (8) at unit rows."""
     return min(objective(H.Q, F) + nu * factor_imbalance(F) + objective_error(H, F), 1.0)
 
 
 def value_with_balance(H: Projection, F: Array, alpha: float) -> float:
-    """Return an upper bound of the optimum of (7) from unit rows whose imbalance is about alpha."""
+    """Return an upper bound on the optimum of (7) from unit rows whose imbalance is nearly alpha."""
     return min(max(objective(H.Q, F), 0.0) + objective_error(H, F) + balance_cost(F, alpha), 1.0)
 
 
 def certified_label_bound(H: Projection, D: Array, weight: float, min_eigenvalue: float, alpha: float = 0.0) -> float:
-    """Return a lower bound of (8) at weight = 1 - nu, or of (7) at any weight; of Y1 = 0 at weight -infinity.
+    """Return a lower bound on (8) at weight = 1 - nu, or on (7) at any weight; with Y1 = 0 at weight -infinity.
 
-    The eigenvalue is taken to be `min_eigenvalue`, below 0; where that is not proved to be a bound, nothing is.
+    The bound uses `min_eigenvalue`, below 0, as the eigenvalue; it is -infinity if that is not a certified lower bound.
     """
     Q, ones, sizes = H.sums
     holds = eigenvalue_test(D, Q, weight, ones, sizes)(min_eigenvalue)
@@ -88,51 +88,51 @@ def certified_label_bound(H: Projection, D: Array, weight: float, min_eigenvalue
 
 
 def bound_near_balance(lower: float, alpha: float) -> float:
-    """Return a lower bound of (7) at an alpha from one at alpha = 0, see `balance_cost`."""
+    """Return a lower bound on (7) at alpha from one at alpha = 0, see `balance_cost`."""
     return max(lower - round_up(8.0 * alpha**0.5), 0.0) if alpha else max(lower, 0.0)
 
 
 def objective_error(H: Projection, F: Array) -> float:
-    """Return how far the objective at unit rows may be from the exact one."""
+    """Return a bound on the error of the computed objective at unit rows."""
     n, r = F.shape
     return float(round_up(H.error + sum_error(4 * n + H.Q.shape[1] + r + 64)))
 
 
 def lower_bound_of_mean(x: Array) -> float:
-    """Return a lower bound of the exact mean; the numbers themselves may be off by six roundings."""
+    """Return a lower bound on the exact mean; the numbers themselves may have errors of six roundings."""
     return float(np.mean(x)) - round_up(sum_error(len(x) + 8) * float(np.mean(np.abs(x))))
 
 
 def balance_cost(F: Array, alpha: float) -> float:
-    r"""Return how much more a feasible Y of (7) may cost than unit rows F whose mean m is only nearly right.
+    r"""Return a bound on the extra objective of a feasible Y of (7) over unit rows F with nearly the right mean m.
 
-    Y + share (11' - Y) is one where the imbalance is below alpha, and costs no more.  Above, move all rows by the same
-    vector, so that times :math:`1 - 6\delta`, with :math:`\delta` its length, their squared mean is alpha: then
-    :math:`\delta \le |m| - \sqrt\alpha`.  So scaled, their squared norms lack between :math:`4\delta` and
-    :math:`8\delta` of 1, and since no root of these exceeds the sum of two others there are vectors of these squared
-    norms and of sum 0.  Added in other coordinates, they cost at most their mean, :math:`8\delta`.  No power of
-    :math:`|m|` above the first would hold: the optimum of (7) may have a slope of :math:`-\infty` at alpha = 0.
+    If the imbalance is below alpha, some Y + s (11' - Y), s in [0, 1], is feasible and has no larger objective.  If it
+    is above, move all rows by one vector, so that times :math:`1 - 6\delta`, with :math:`\delta` its length, their
+    squared mean is alpha: then :math:`\delta \le |m| - \sqrt\alpha`.  After scaling, their squared norms are between
+    :math:`4\delta` and :math:`8\delta` below 1, and since no root of these deficits exceeds the sum of two others,
+    there are vectors with these squared norms and sum 0.  Added in new coordinates, they cost at most their mean,
+    :math:`8\delta`.  No higher power of :math:`|m|` would hold: the slope of (7) may be :math:`-\infty` at alpha = 0.
     """
     length = float(np.linalg.norm(F.mean(axis=0)))
     return float(round_up(8.0 * (max(length - alpha**0.5, 0.0) + sum_error(len(F) + F.shape[1] + 16))))
 
 
 def objective(Q: Array, F: Array) -> float:
-    """Return tr Y(Pi - QQ')/n at unit rows, as a sum of squares."""
+    """Return tr Y(Pi - QQ')/n at unit rows, as a difference of sums of squares."""
     centered = F - F.mean(axis=0)
     inside = Q.T @ centered
     return float(max(np.sum(centered**2) - np.sum(inside**2), 0.0)) / len(F)
 
 
 def eigenvalue_test(D: Array, Q: Array, weight: float, ones: Array, sizes: Array) -> Callable[[float], bool]:
-    """Return what says whether Diag(D) - QQ' - weight 11'/n is proved to have no eigenvalue below a number; O(n r^2).
+    """Return a test that certifies, in O(n r^2), that Diag(D) - QQ' - weight 11'/n has no eigenvalue below a number.
 
-    Of linked points Q and 1 are given as sums over their groups, and the sizes m of these are the metric: what is
-    bounded is then the least t at which Diag(m (D - t)) - QQ' - weight 11'/n is not positive.
+    With must-link constraints Q and 1 are sums over chunklets, whose sizes m are the metric: the bound is then on the
+    smallest t at which Diag(m (D - t)) - QQ' - weight 11'/n is not positive.
 
     weight = -inf restricts to the complement of 1.  The bordered matrix [[S^-1, G'], [G, Diag(D) - t]], G = [Q, 1],
-    has a known number of negative eigenvalues when the Schur complement has none.  An eigenvalue that rounding could
-    have made positive counts as negative.
+    has a known number of negative eigenvalues if the Schur complement has none.  An eigenvalue that rounding could have
+    made positive counts as negative.
     """
     size = 1.0 if np.isinf(weight) else abs(weight)
     G = np.column_stack([Q, ones * (size / float(np.sum(sizes))) ** 0.5])

@@ -1,6 +1,6 @@
-"""Pairs of coordinates, looked at by blocks of columns: which are beyond their box, and which a gap proves apart.
+"""Screening of pairs of coordinates by blocks of columns: violated pairs, and pairs that a gap certifies as separate.
 
-What is said to be in its box, or apart, is so with rounding counted; no matrix of all pairs is stored.
+The results hold with rounding included, and no matrix of all pairs is stored.
 """
 
 from collections.abc import Callable
@@ -18,38 +18,36 @@ from diffrac_cvx.points.points import Indexer, Mask
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.result import Labels
 
-COLUMN_BLOCK = 512  # of X that are multiplied with the others at a time, fewer where the others are many
+COLUMN_BLOCK = 512  # of X multiplied with the others at a time, fewer if there are many others
 MAX_PRODUCTS = 5_000_000  # at a time
-NEAR_BOUND = 0.7  # of its box: pairs with a larger |G_jk| are kept, to be looked at again without the others
-SINGLE_PRECISION_SIZE = 500  # penalised coordinates: from here on the pairs are looked at in single precision first
-MAX_SINGLE_PRECISION_ERROR = 0.1  # of a box, the most that single precision may be off
-PAIR_BATCH = 20_000  # pairs that are looked at between looks at the clock
-MIN_GAP = 1e-13  # gaps below are rounding
-MIN_SQRT_Q = 1e-40  # sqrt(q) of a row: below, the fourth powers of its entries are too small to be numbers
-MIN_RELATIVE_EIGENVALUE = (
-    1e-9  # of S on the unpenalised coordinates, to its largest eigenvalue, below which nothing is proved
-)
-GATHER_COST = 30  # how much longer a product takes alone than among others
+NEAR_BOUND = 0.7  # fraction of its bound: pairs with a larger |G_jk| are stored, to be checked again alone
+SINGLE_PRECISION_SIZE = 500  # penalised coordinates from which on single precision is used first
+MAX_SINGLE_PRECISION_ERROR = 0.1  # largest error of single precision, as a fraction of the bound
+PAIR_BATCH = 20_000  # pairs between deadline checks
+MIN_GAP = 1e-13  # smaller gaps are rounding
+MIN_SQRT_Q = 1e-40  # of a row; below, fourth powers of its entries underflow
+MIN_RELATIVE_EIGENVALUE = 1e-9  # of S on the unpenalised coordinates, below which nothing is certified
+GATHER_COST = 30  # time of a single product relative to one in a matrix product
 
 
 class GapSafeWeights(NamedTuple):
-    """u at a V, and weights w with |G_jk - its optimum|^2 <= gap mean_i w_i x_ij^2 x_ik^2, x_i the rows."""
+    """u at a V, and w with |G_jk - G*_jk|^2 <= gap mean_i w_i x_ij^2 x_ik^2, G* the optimum and x_i the rows."""
 
     u: Array
     w: Array
     gap: float
 
     def are_valid(self, mask: Mask) -> bool:
-        """Whether nothing in w has underflowed at the rows used: elsewhere it bounds nothing."""
+        """Whether w has not underflowed at the rows used: otherwise it is no bound."""
         return bool(np.max(self.u[mask], initial=0.0) <= 1.0 / MIN_SQRT_Q)
 
 
 def gap_safe_weights(q: Array, gap: float) -> GapSafeWeights:
-    r"""Return u = 1/sqrt(q), and how the proved gap of the point bounds the distance to the optimal u.
+    r"""Return u = 1/sqrt(q), and the weights by which the certified gap bounds the distance to the optimum.
 
-    With :math:`r = \sqrt q` and :math:`r^*` its optimum, duality gives  gap >= mean (r - r*)^2 / r*.  By Cauchy and
-    Schwarz, :math:`(G - G^*)_{jk}^2 \le \mathrm{gap} \cdot \mathrm{mean}_i\, x_{ij}^2 x_{ik}^2 / (r_i^2 r_i^*)`, and
-    r* is bounded from below by the same inequality, row by row.
+    With :math:`r = \sqrt q` and :math:`r^*` its optimum, duality gives  gap >= mean (r - r*)^2 / r*.  Then
+    :math:`(G - G^*)_{jk}^2 \le \mathrm{gap} \cdot \mathrm{mean}_i\, x_{ij}^2 x_{ik}^2 / (r_i^2 r_i^*)` by Cauchy and
+    Schwarz, and r* is bounded from below by the same inequality, row by row.
     """
     gap = max(gap, MIN_GAP)
     r = np.maximum(np.sqrt(q), 1e-100)
@@ -59,7 +57,7 @@ def gap_safe_weights(q: Array, gap: float) -> GapSafeWeights:
 
 
 class SafeRadius(NamedTuple):
-    """How far G_jk may be from the optimal one, over c_j c_k, for pairs of two sets of coordinates; and the most."""
+    """Bound on the distance of G_jk to its optimum, over c_j c_k, for pairs of two sets; and its maximum."""
 
     between: Callable[[Indexer, Indexer], Array]
     largest: float = np.inf
@@ -67,12 +65,13 @@ class SafeRadius(NamedTuple):
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
 def cheap_safe_radius(problem: BlockProblem, q: Array, gap: float, u: Array, t: float) -> SafeRadius | None:
-    r"""Return the radius at weights u and t that the gap of a point of energies q leaves; None where it is not known.
+    r"""Return the safe radius at weights u and t from the gap of a point with these q; None if it is not known.
 
-    It is not with unpenalised coordinates, nor where a row counts next to nothing, nor where points are linked.
+    It is not known with unpenalised coordinates or must-link constraints, or if a row has nearly no weight.
 
-    As `gap_safe_weights`, and :math:`(\mathrm{mean}\, w x_j^2 x_k^2)^2 \le \mathrm{mean}\, w x_j^4\ \mathrm{mean}\, w x_k^4`.
-    Where q is below its floor, u is not 1/sqrt(q), and what that changes is added.
+    As `gap_safe_weights`, with
+    :math:`(\mathrm{mean}\, w x_j^2 x_k^2)^2 \le \mathrm{mean}\, w x_j^4\ \mathrm{mean}\, w x_k^4`.
+    If q is below its floor, u is not 1/sqrt(q), and the radius includes the difference.
     """
     weights, zero = gap_safe_weights(q, gap), problem.problem.zero_rows
     if problem.F.shape[1] or problem.problem.max_chunklet_size or not weights.are_valid(~zero):
@@ -85,20 +84,20 @@ def cheap_safe_radius(problem: BlockProblem, q: Array, gap: float, u: Array, t: 
 
 
 def factored_radius(F: Array) -> SafeRadius:
-    """Return the radius F_j'F_k, from a column for each coordinate."""
+    """Return the radius F_j'F_k, from one column F_j per coordinate."""
     largest = float(np.max(np.sum(F**2, axis=0), initial=0.0))
     return SafeRadius(lambda first, second: F[:, first].T @ F[:, second], largest)
 
 
 class ScreeningResult(NamedTuple):
-    """Pairs j < k in different groups with |G_jk| > share t c_j c_k, and the components that a radius proves."""
+    """Pairs j < k in different blocks with |G_jk| > fraction t c_j c_k, and components certified by a safe radius."""
 
     pairs: Pairs
     certified: Labels | None
 
 
 class TooManyPairsError(Exception):
-    """More pairs may be beyond their box than are of any use."""
+    """More pairs may violate their bound than a certificate can handle."""
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
@@ -110,11 +109,11 @@ def screen_pairs(
     *,
     max_pairs: float = np.inf,
 ) -> ScreeningResult:
-    """Look at G = M - t A + K'K off the diagonal, by blocks of columns; O(n m^2).
+    """Screen the off-diagonal of G = M - t A + K'K, by blocks of columns; O(n m^2).
 
-    The columns are divided by c_j first, so that the boxes are all equal.  Single precision is used where its rounding
-    is small beside a box, unless the radius has no largest: pairs within that rounding of the share are kept too, and G
-    of those kept is computed again.  TooManyPairsError is raised beyond the most pairs.
+    The columns are divided by c_j first, so that all bounds are equal.  Single precision is used if its rounding is
+    small compared with the bound, unless `radius.largest` is infinite: pairs within that rounding of the fraction are
+    selected too, and their G is recomputed.  TooManyPairsError is raised at more than `max_pairs`.
     """
     columns, m = scaled_columns(schur, exact=radius is not None and np.isinf(radius.largest)), schur.K.shape[1]
     least, error = fraction * schur.bound - columns.rounding, columns.rounding + schur.entry_error
@@ -132,7 +131,7 @@ def screen_pairs(
             (block, remaining) if columns.order is None else (columns.order[block], columns.order[remaining])
         )
         first, second = indices[columns_of_block[0]], indices[columns_of_block[1]]
-        # Where c_j c_k is too small a number to divide by, G_jk / (c_j c_k) may be none: such a pair is beyond its box.
+        # If c_j c_k is too small to divide by, G_jk / (c_j c_k) may be NaN: such a pair counts as violated.
         if not largest <= least:
             j, k = np.nonzero(~(size <= least))
             apart = (k > j) & (labels[first[j]] != labels[second[k]])
@@ -152,7 +151,7 @@ def screen_pairs(
 
 
 def single_precision_error(schur: SchurComplement) -> float:
-    """Return what single precision may change of G_jk / (c_j c_k); infinite where there are too few columns to use it.
+    """Return a bound on the single-precision error of G_jk / (c_j c_k); infinite if there are too few columns.
 
     |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
     """
@@ -170,7 +169,7 @@ def select_pairs(
     scaled: Array | None,
     one_by_one: bool,
 ) -> Pairs:
-    """Return the pairs at these places of two sets of coordinates, G in double precision: one by one if few."""
+    """Return the pairs at these positions of two sets, with G in double precision, one by one if they are few."""
     c, (first, second) = schur.problem.c, (np.arange(schur.K.shape[1])[some] for some in sets)
     j, k = first[positions[0]], second[positions[1]]
     c_product = c[j] * c[k]
@@ -183,7 +182,7 @@ def select_pairs(
 
 
 class ScaledProducts(NamedTuple):
-    """What pairs are judged by: G_jk / (c_j c_k) for two ranges of columns, in this order if any, up to `rounding`."""
+    """G_jk / (c_j c_k) for two ranges of columns, in `order` if any, with an error of at most `rounding`."""
 
     products: Callable[[slice, slice], npt.NDArray[np.floating[Any]]]
     rounding: float
@@ -191,9 +190,9 @@ class ScaledProducts(NamedTuple):
 
 
 def scaled_columns(schur: SchurComplement, *, exact: bool = False) -> ScaledProducts:
-    """Return the products of pairs, in single precision where that is allowed, exact enough, and pays.
+    """Return the scaled products of pairs, in single precision if allowed, accurate enough and faster.
 
-    In single precision columns whose K is 0 come first: their products with the others are those of X alone.
+    In single precision columns with K = 0 come first: their products with the others need X alone.
     """
     X, c, K = schur.problem.rows.X, schur.problem.c, schur.K
     rounding = single_precision_error(schur) if X.in_memory and not exact else float("inf")
@@ -231,7 +230,7 @@ def recompute_pairs(schur: SchurComplement, pairs: Pairs) -> Pairs:
 
 
 def largest_safe_t(problem: BlockProblem, t: float) -> float:
-    """Return the largest t at which all pairs beyond their box are among those kept at a smaller one.
+    """Return the largest t at which all violated pairs are among those stored at a smaller t.
 
     |G_jk| changes by at most the change of t, times A_jk.  With unpenalised coordinates it may change by more.
     """
@@ -244,10 +243,10 @@ def largest_safe_t(problem: BlockProblem, t: float) -> float:
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
 def gap_safe_radius(schur: SchurComplement, weights: GapSafeWeights, mask: Mask) -> SafeRadius | None:
-    """Return how far G at t = 1 may be from the optimal one, rounding of these sums included.
+    """Return the safe radius of G at t = 1 around its optimum, rounding of these sums included.
 
-    The others are eliminated from both: S_FF may be off by `error`, and its columns S_Fj by `slack`.  None where the
-    optimal S_FF may be singular.
+    F is eliminated from both: S_FF has an error of at most `error`, and its columns S_Fj of at most `slack`.  None if
+    the optimal S_FF may be singular.
     """
     problem, n, F, squares = schur.problem, len(schur.problem.X), schur.problem.F, schur.problem.squares
     u, gap_weights = np.where(mask, weights.u, 0.0), np.where(mask, weights.w * (weights.gap / n), 0.0)

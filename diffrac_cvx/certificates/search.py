@@ -1,6 +1,6 @@
-"""Candidates for the weights and the multiplier of a lower bound, in plain floating point: nothing rests on them.
+"""Candidates for the weights and the multiplier of a lower bound, in plain floating point, without certification.
 
-What is chosen badly makes a bound loose, never false: `proof` proves, or does not.
+A bad choice makes a bound loose, never false: `proof` certifies it or rejects it.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,21 +28,21 @@ from diffrac_cvx.points.linear_algebra import (
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 
-# Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
+# Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which shrinking C makes the bound worse.
 WELL_CONDITIONED_EIGENVALUE = 0.05
-Q_FLOORS = (1e-12, 1e-4, 1e-2)  # of the mean energy, below which u = 1/sqrt(q) does not grow
+Q_FLOORS = (1e-12, 1e-4, 1e-2)  # relative to the mean of q, below which u = 1/sqrt(q) does not grow
 FITTING_STEPS = 300
-THRESHOLDS = (1e-6, 1e-4, 1e-2)  # of |V_ij| to its diagonal, below which a solver may have meant 0
-MAX_NEGATIVE_EIGENVECTORS = 40  # eigenvectors of a large matrix that is moved towards the positive semidefinite ones
-EIGENVALUE_ERROR = 1e-8  # relative error of an eigenvalue of a large matrix, where what is proved does not rest on it
+THRESHOLDS = (1e-6, 1e-4, 1e-2)  # of |V_ij| relative to its diagonal, below which the entry may be 0
+MAX_NEGATIVE_EIGENVECTORS = 40  # of a large matrix that is projected onto the cone
+EIGENVALUE_ERROR = 1e-8  # relative, of a large matrix, where no proof relies on it
 TRIVIAL_WEIGHTS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
-MIN_REFINED_WEIGHT = 1e-4  # blend from which on one between these may be worth its time
+MIN_REFINED_WEIGHT = 1e-4  # trivial weight from which on refinement between these pays
 GOLDEN_SECTIONS, GOLDEN_FRACTION = 5, 0.381966
-MIN_SHIFTED_EIGENVALUE = 1e-9  # least eigenvalue of I + C below which nothing is tried
+MIN_SHIFTED_EIGENVALUE = 1e-9  # of I + C, below which no ratio is computed
 
 
 def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Array, float]]:
-    """Yield u = 1/sqrt(q) and mean(1/u), with a floor on q that rises unless all energies are far from 0."""
+    """Yield u = 1/sqrt(q) and mean(1/u), with increasing floors on q if some q are close to 0."""
     for floor in Q_FLOORS:
         yield skip_zero_rows(problem, problem.inverse_sqrt(q, floor))
         if not problem.has_small_q(q):
@@ -52,9 +52,9 @@ def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Arr
 def candidate_multipliers(
     problem: DirectionProblem, U: Array, compute_gram: Callable[[], Array], C_given: Array | None
 ) -> Iterator[Array | None]:
-    """Yield candidates for the off-diagonal of C, inside the box c_i c_j: the one given, else from the signs of V.
+    """Yield candidates for the off-diagonal C in the dual set: the given one, otherwise from the signs of V.
 
-    X' Diag(u) X / n is found where it is needed.
+    X' Diag(u) X / n is computed only if it is needed.
     """
     if not problem.has_l1:
         yield None
@@ -64,7 +64,7 @@ def candidate_multipliers(
     V = times(U, U.T)
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
     if C_given is not None and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
-        return  # where V has few zeros, its signs give the C that the solver has
+        return  # if V has few zeros, its signs give the solver's C
     M = compute_gram()
     if not are_finite(M, V):
         yield problem.pair_penalty.zero()
@@ -79,7 +79,7 @@ def candidate_multipliers(
 
 
 def subgradient_candidates(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
-    """Yield what attains the penalty where V is above a threshold, and slack elsewhere; last, slack everywhere."""
+    """Yield subgradients of the penalty where V is above a threshold, with slack elsewhere; last, slack everywhere."""
     for threshold in THRESHOLDS:
         yield problem.pair_penalty.subgradient(V, threshold, slack)
     yield slack
@@ -88,10 +88,10 @@ def subgradient_candidates(problem: DirectionProblem, V: Array, slack: Array) ->
 def refine_dual(
     problem: DirectionProblem, M: Array, V: Array, C: Array, steps: int, free: npt.NDArray[np.bool_] | bool = True
 ) -> Array:
-    """Fit the free entries of a multiplier to what optimality asks of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
+    """Fit the free entries of C to the optimality conditions of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
 
-    Accelerated projected gradient on the squared violations, an eigendecomposition a step; the result is inside the
-    box, so the bound holds however accurate it is.
+    Accelerated projected gradient on the squared violations, one eigendecomposition a step; the result is in the dual
+    set, so the bound is valid at any accuracy.
     """
     fixed = problem.A + np.diag(problem.c**2) - M
     V = V / max(top_eigenvalue(V), 1e-300)
@@ -109,13 +109,13 @@ def refine_dual(
 
 
 def alternate_projection(problem: DirectionProblem, M: Array, C: Array) -> Array:
-    """Return C moved towards A + C + Diag(c)^2 - M >= 0: its box and that cone are projected on, once each."""
+    """Return C after one alternating projection: onto A + C + Diag(c)^2 - M >= 0, then onto the dual set."""
     S = problem.A + C + np.diag(problem.c**2) - M
     return project_dual(problem, C - negative_part(S)) if are_finite(S) else C
 
 
 def negative_part(S: Array) -> Array:
-    """Return the negative part of a symmetric matrix, of a large one its principal directions only."""
+    """Return the negative part of a symmetric matrix; for a large one, only in its leading eigenvectors."""
     values, vectors = (
         extreme_eigenpairs(S, MAX_NEGATIVE_EIGENVECTORS, "SA", 1e-3) if len(S) > LARGE_SIZE else np.linalg.eigh(S)
     )
@@ -123,18 +123,18 @@ def negative_part(S: Array) -> Array:
 
 
 class ConvexCombination(NamedTuple):
-    """t with M <= t (I + share C), but for rounding, and the share in [0, 1]."""
+    """Least t with M <= t (I + weight C), up to rounding, and the weight in [0, 1]."""
 
     t: float
     weight: float
-    min_eigenvalue: float  # about the least eigenvalue of I + share C
-    t_with_error: float  # t and what has to be added for rounding
+    min_eigenvalue: float  # approximately, of I + weight C
+    t_with_error: float  # t plus the allowance for rounding
 
 
 def best_combination(M: Array, C: Array, M_error: float = 0.0, right_error: float = 0.0) -> ConvexCombination:
-    """Return the least t with M <= t (I + share C) and its share, less than 1 where I + C is nearly singular.
+    """Return the least t with M <= t (I + weight C), and its weight, below 1 if I + C is nearly singular.
 
-    What makes t least is chosen with what has to be added for rounding, see `certified_ratio`.
+    The minimised t includes the allowance for rounding, see `certified_ratio`.
     """
     if not are_finite(M, C):
         return ConvexCombination(np.inf, 1.0, 0.0, np.inf)
@@ -152,9 +152,9 @@ def best_combination(M: Array, C: Array, M_error: float = 0.0, right_error: floa
 
 
 def minimize_over_combinations(evaluate: Callable[[float], ConvexCombination]) -> ConvexCombination:
-    """Return the blend at which a quasiconvex number is least: by factors of ten, then by golden sections.
+    """Return the combination that minimises a quasiconvex function: by factors of ten, then by golden sections.
 
-    With s = t blend, M <= t (I + C) - s C is linear in t and s: the blends that reach a t are an interval.
+    With s = t (1 - weight), M <= t (I + C) - s C is linear in t and s: the weights that reach a t form an interval.
     """
     best, best_index, last = ConvexCombination(np.inf, 1.0, 0.0, np.inf), 0, len(TRIVIAL_WEIGHTS) - 1
     for i, trivial_weight in enumerate(TRIVIAL_WEIGHTS):
@@ -172,7 +172,7 @@ def minimize_over_combinations(evaluate: Callable[[float], ConvexCombination]) -
         [TRIVIAL_WEIGHTS[best_index - 1], TRIVIAL_WEIGHTS[min(best_index + 1, last)], TRIVIAL_WEIGHTS[best_index]]
     )
     for _ in range(GOLDEN_SECTIONS):
-        # The longer side of the middle is cut.
+        # Cut the longer interval beside the middle.
         left = middle - low > high - middle
         tried = middle + GOLDEN_FRACTION * ((low if left else high) - middle)
         found = evaluate(float(np.exp(tried)))
@@ -185,9 +185,9 @@ def minimize_over_combinations(evaluate: Callable[[float], ConvexCombination]) -
 
 
 def shifted_ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
-    """Return the least eigenvalue of C, and the map from a share to the least t with M <= t (I + share C).
+    """Return the smallest eigenvalue of C, and the map from a weight to the least t with M <= t (I + weight C).
 
-    Of a large one they come from Lanczos steps and Cholesky factors, and the eigenvalue is a little too small.
+    For a large C they come from Lanczos steps and Cholesky factors, and the eigenvalue is slightly too small.
     """
     if len(C) > LARGE_SIZE:
         return float(extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0][0]) - EIGENVALUE_ERROR, partial(
@@ -204,7 +204,7 @@ def shifted_ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]
 
 
 def top_ratio(M: Array, C: Array, weight: float) -> float:
-    """Return about the least t with M <= t (I + share C), a little above it but for what Lanczos steps miss."""
+    """Return nearly the least t with M <= t (I + weight C), slightly above it up to the error of the Lanczos steps."""
     try:
         L = cholesky(np.eye(len(C)) + weight * C)
     except np.linalg.LinAlgError:
@@ -218,7 +218,7 @@ def top_ratio(M: Array, C: Array, weight: float) -> float:
 
 
 def best_combination_by_rows(rows: Array, B: Array, C: Array, scale: float) -> ConvexCombination:
-    """Return the least t with rows'rows <= t (B + share scale C), and its share; rounding is not counted."""
+    """Return the least t with rows'rows <= t (B + weight scale C), and its weight; rounding is not included."""
 
     def evaluate(trivial_weight: float) -> ConvexCombination:
         t, right = np.inf, B + (1.0 - trivial_weight) * scale * C
@@ -232,10 +232,10 @@ def best_combination_by_rows(rows: Array, B: Array, C: Array, scale: float) -> C
 
 
 def top_eigenvalue(M: Array) -> float:
-    """Return the largest eigenvalue of a symmetric matrix; infinity, of which nothing follows, if it is not finite.
+    """Return the largest eigenvalue of a symmetric matrix; infinity, which proves nothing, if it is not finite.
 
-    Of a large one it is that up to what Lanczos steps miss.  By divide and conquer: LAPACK's MRRR, quicker for one
-    eigenvalue, fails on some matrices near the identity.
+    For a large matrix, up to the error of the Lanczos steps; otherwise by divide and conquer, because LAPACK's MRRR,
+    faster for one eigenvalue, fails on some matrices near the identity.
     """
     if not are_finite(M):
         return np.inf
@@ -245,10 +245,10 @@ def top_eigenvalue(M: Array) -> float:
 
 
 def normalized_theta(problem: DirectionProblem, half_gram: Array, C: Array, M_error: float) -> float:
-    """Return theta with M/2 - C - Diag(c)^2 <= theta A, proved; C blended with 0 where A is singular; inf if none is.
+    """Return a certified theta with M/2 - C - Diag(c)^2 <= theta A, with C shrunk if A is singular, or infinity.
 
-    In the coordinates W of A + Diag(c)^2, A is the identity less a part that reaches 1 on its null space; there X
-    vanishes, and a Schur complement removes it.  M/2 is off by off_M at most in these coordinates.
+    In the coordinates W of A + Diag(c)^2, A is the identity minus a part that is 1 on the null space of A; there X
+    vanishes, and a Schur complement removes it.  The error of M/2 is at most `M_error` in these coordinates.
     """
     values, Q = np.linalg.eigh(symmetric(problem.W.T @ problem.A @ problem.W))
     null, basis = values < 1e-9, problem.W @ Q

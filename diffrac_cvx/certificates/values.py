@@ -1,4 +1,4 @@
-"""The objective of (15) at a V in the user's units, rounding included: what is returned is never below it."""
+"""Certified upper bounds on objectives in the user's units: never below the exact value, rounding included."""
 
 import math
 
@@ -14,10 +14,10 @@ from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 
 def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
-    """Return an upper bound of the objective of (15) at V = GG', for the exactly centred data.
+    """Return an upper bound on the objective of (15) at V = GG', for the exactly centred data.
 
-    It is close to the objective unless G, (d, r), or (d + 1, r) with the offset last, has large entries that cancel.
-    X is centred in double precision; shares of the points are off by a few units in their last place.
+    The bound is tight unless G, (d, r), or (d + 1, r) with the offset last, has large entries that cancel.
+    X is centred in double precision; the normalised weights have errors of a few units in the last place.
     """
     n, d = X.shape
     a, c, structure = weights_of(penalty, d)
@@ -44,13 +44,13 @@ def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
 
 
 def certified_labels_value(X: Points, y: Array, v: Array, nu: float, weights: PenaltyWeights) -> float:
-    """Return an upper bound of Eq. (9) at labels y in {-1, +1} and a direction v, for the exactly centred data.
+    """Return an upper bound on Eq. (9) at labels y in {-1, +1} and a direction v, for the exactly centred data.
 
-    X is centred in double precision; shares of the points are off by a few units in their last place.
+    X is centred in double precision; the normalised weights have errors of a few units in the last place.
     """
     n, d = X.shape
     units = X.column_scales()
-    # A sum of +1 and -1 is exact; one of shares is rounded once, and they are off by a few units.
+    # A sum of +1 and -1 is exact; one of weights is rounded once, and they have errors of a few units.
     weighted = X.weights is not None
     mean = math.fsum(y * X.weights) if X.weights is not None else float(y.mean())
     direction = RoundedDirection(v, units, float(np.linalg.norm(v / units)), n, 16.0 if weighted else 4.0)
@@ -64,17 +64,17 @@ def certified_labels_value(X: Points, y: Array, v: Array, nu: float, weights: Pe
 
 
 def or_zero_direction(value: float, v: Array) -> tuple[float, Array]:
-    """Return what labels cost at most at v, (d,), or clusters at theirs, (K, d); or 1 at v = 0, where it is less.
+    """Return the bound and direction of labels, (d,), or clusters, (K, d); or 1 at v = 0, if the bound exceeds 1.
 
-    At v = 0 labels cost 1 - (1 - nu)(1'y/n)^2, and K clusters K/(K - 1) times 1 - nu/K - (1 - nu) sum (n_k/n)^2.
+    At v = 0, labels have 1 - (1 - nu)(1'y/n)^2, and K clusters K/(K - 1) times 1 - nu/K - (1 - nu) sum (n_k/n)^2.
     """
-    return (value, v) if value <= 1.0 else (1.0, np.zeros_like(v))  # for NaN too
+    return (value, v) if value <= 1.0 else (1.0, np.zeros_like(v))  # also for NaN
 
 
 def certified_clusters_value(X: Points, Z: Array, W: Array, nu: float, weights: PenaltyWeights) -> float:
-    """Return an upper bound of the cost of K clusters, with indicators Z (n, K) and directions W (K, d), K >= 2.
+    """Return an upper bound on the objective of K >= 2 clusters, with indicators Z (n, K) and directions W (K, d).
 
-    With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, the cost is
+    With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, it is
     (K sum_k c_k - nu (K - 2)^2) / (4 (K - 1)), see `certify_clusters`.
     """
     K = Z.shape[1]

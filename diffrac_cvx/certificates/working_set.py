@@ -1,10 +1,10 @@
-"""Lower bounds for (15) from any sparse factor outwards: duals on a core of coordinates, and looks from it.
+"""Lower bounds on (15) from a sparse factor: a dual on a working set of coordinates, and KKT checks of the others.
 
-At an optimum the ridge and the l1 part together are at most v (1 - v), v its value.  So the value is at least that of
-the problem with both times 1 + e, less e v (1 - v): a multiplier that is not quite feasible costs less than a larger t.
+At an optimum of value v the ridge plus the l1 term is at most v (1 - v).  So v is at least the value of the problem
+with both times 1 + e, minus e v (1 - v): a slightly infeasible multiplier costs less than a larger t.
 
-Of the multipliers C between the core and a coordinate outside it, those in the box t c_j c_k with the least e'P^-1 e,
-e = t C - T, are known from a lasso with the matrix P: e = -Pz at the minimum of z'Pz/2 - z'T + t c_j sum_k c_k |z_k|.
+Among the multipliers C between the working set and a coordinate outside it, a lasso with the matrix P gives the t C in
+the box t c_j c_k with the least e'P^-1 e, e = t C - T: e = -Pz at the minimum of z'Pz/2 - z'T + t c_j sum_k c_k |z_k|.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -45,53 +45,49 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint,
 INFLATION_PER_GAP, MAX_INFLATION_GAP = (
     7.0,
     0.03,
-)  # penalties are made larger by a multiple of the gap on the core, where it is small
-RELATIVE_GAPS = (0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7)  # relative gaps at which a bound is tried
-NEGLIGIBLE_ENTRY = (
-    1e-4  # of the largest diagonal entry of V, and of an entry to its diagonal, below which it may be meant as 0
-)
-SIGN_THRESHOLD = 1e-3  # of an entry of V to its diagonal, above which its sign is where a multiplier starts
+)  # inflation of the penalties as a multiple of the gap on the working set, if that is small
+RELATIVE_GAPS = (0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7)  # relative gaps of the bounds to certify, in this order
+NEGLIGIBLE_ENTRY = 1e-4  # relative to the largest diagonal entry of V, below which an entry may be 0
+SIGN_THRESHOLD = 1e-3  # relative to the diagonal of V: larger entries start the multiplier by their sign
 REFINEMENT_STEPS, MAX_REFINED_SIZE = (
     60,
     500,
-)  # steps in which a multiplier is fitted, and coordinates of a core up to which it is
+)  # to fit a multiplier; coordinates of the working set up to which it expands
 MAX_EXPANSIONS, SUFFICIENT_GAP = (
     6,
     0.0125,
-)  # of coordinates to the core, and the relative gap at which there are no more
-MAX_PAIRS_PER_COORDINATE = 40  # beyond their box, for each coordinate: with more the bound fails anyway
+)  # of the working set, and relative gap at which they stop
+MAX_PAIRS_PER_COORDINATE = 40  # violated pairs: with more the bound fails anyway
 MAX_FACTORIZED_ROWS = 3000  # rows that are not diagonally dominant
-MAX_NONPOSITIVE = 20  # coordinates that alone make the bound fail, beyond which no others are looked for
+MAX_NONPOSITIVE = 20  # coordinates with a nonpositive diagonal, beyond which the check stops
 MAX_DENSE_ROWS, EIGENVALUE_RTOL = (
     200,
     1e-2,
-)  # rows of S up to which all eigenvectors are found, and accuracy of eigenvalues beyond
-MAX_DIRECTIONS = 12  # directions that are named where the bound fails
-MIN_DIRECTION_WEIGHT = (
-    1e-3  # weight of a coordinate in violated directions, to the largest, below which it is not named
-)
-LASSO_ROUNDS = 6  # of lassos: of coordinate descent on some entries, and of a look for those that are missing
-ENTRIES_PER_ROUND = 16  # entries for each lasso in a round, those that are furthest beyond their box
+)  # rows of S for a dense eigensolver, and accuracy for larger S
+MAX_DIRECTIONS = 12  # returned if the bound fails
+MIN_DIRECTION_WEIGHT = 1e-3  # of a coordinate in violated directions, relative to the largest; others do not enter
+LASSO_ROUNDS = 6  # of lassos: coordinate descent on some entries, then a check for missing ones
+ENTRIES_PER_ROUND = 16  # new entries of each lasso in a round, those with the largest violation
 LASSO_SWEEPS = 10  # of coordinate descent in a round
-SWEEP_TOLERANCE = 1e-3  # change of a sweep, to the largest entry, below which it ends
-VIOLATION_TOLERANCE = 1e-2  # by how much, to the side of its box, an entry has to be beyond it
-MAX_GRAM_ENTRIES = 2**22  # of the blocks of the matrix that are held at once
-LASSO_BATCH = 256  # lassos, ordered by how many entries they have, whose blocks are of one size
+SWEEP_TOLERANCE = 1e-3  # change in a sweep, relative to the largest entry, at which the sweeps stop
+VIOLATION_TOLERANCE = 1e-2  # violation, relative to the bound, that makes an entry join
+MAX_GRAM_ENTRIES = 2**22  # of the blocks of P in memory
+LASSO_BATCH = 256  # lassos of similar numbers of entries, solved with blocks of one size
 
 
 class KktCheck(NamedTuple):
-    """What a look from the core outwards found."""
+    """Result of a KKT check of the coordinates outside a working set."""
 
-    lower: float | None  # the bound, where it is proved
-    entering: IntegerArray  # (k,), coordinates whose joining the core may prove it, those needed most first
-    directions: Array  # (D, v), directions in which S is negative, of all coordinates
-    C: Array  # (w + k, k), the multiplier that was tried between the core, then these coordinates, and these
+    lower: float | None  # the bound, if certified
+    entering: IntegerArray  # (k,), coordinates to enter the working set, by decreasing violation
+    directions: Array  # (D, v), violated directions, in which S is negative
+    C: Array  # (w + k, k), multiplier of the working set and these coordinates with these coordinates
 
 
 class WorkingSetDual(NamedTuple):
-    """Weights of the rows, the mean of their inverses, and a multiplier, with the least t at which they hold.
+    """Weights of the rows, the mean of their inverses, and a multiplier, with the least t at which they are feasible.
 
-    They hold where the penalties are times 1 + excess; what is spent on that comes off the bound.
+    They are feasible for the penalties times 1 + inflation, and slack_cost is subtracted from the bound for that.
     """
 
     u: Array
@@ -103,11 +99,11 @@ class WorkingSetDual(NamedTuple):
 
     @property
     def lower(self) -> float:
-        """The bound on the core, but for rounding."""
+        """Lower bound on the working set, up to rounding."""
         return 1.0 - self.t * self.inverse_mean - self.slack_cost
 
     def at_bound(self, lower: float) -> tuple[Array, float, float, float]:
-        """Return the weights, the mean, the t at which this bound is proved, and what is spent."""
+        """Return the weights, the mean, the t of this bound, and slack_cost: the arguments of `check_kkt`."""
         return self.u, self.inverse_mean, (1.0 - lower - self.slack_cost) / self.inverse_mean, self.slack_cost
 
 
@@ -117,10 +113,10 @@ def best_dual(
     point: PrimalPoint,
     candidates: Callable[[Array], Iterable[Array]],
 ) -> WorkingSetDual:
-    """Return the weights and the multiplier on a core that promise the largest bound, of those read off energies.
+    """Return the weights and the multiplier on a working set with the largest bound, among candidates from q.
 
-    The candidates for the multiplier come from M = X' Diag(u) X / n.  A row that is zero on the core alone has its
-    weight, for it is one of the problem on all coordinates.
+    The candidates for the multiplier come from M = X' Diag(u) X / n.  A row that is zero only on the working set keeps
+    its weight, because it belongs to the problem on all coordinates.
     """
     found = [
         combine_with_trivial(restricted, u, inverse_mean, C)
@@ -138,7 +134,7 @@ def best_dual(
 def combine_with_trivial(
     restricted: DirectionProblem, u: Array, inverse_mean: float, C: Array, inflation: float = 0.0, upper: float = 1.0
 ) -> WorkingSetDual:
-    """Return the dual on a core with the share of a multiplier, and the t, that are best there."""
+    """Return the dual on a working set with the best weight of a multiplier, and its t."""
     inflated = restricted.with_inflated_penalty(inflation)
     rows = restricted.X.array() * (u / len(u))[:, None] ** 0.5
     found = best_combination_by_rows(rows, inflated.A + np.diag(inflated.c**2), C, 1.0 + inflation)
@@ -146,9 +142,10 @@ def combine_with_trivial(
 
 
 def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Sparse | None = None) -> float:
-    """Return the best bound found from a sparse factor outwards, at a few relative gaps; 0 where there is none.
+    """Return the best lower bound from a sparse factor by working sets, at a few relative gaps; at least 0.
 
-    The core is where the factor is not faint, or the multiplier not zero, and what joins them where a look fails.
+    The working set starts with the coordinates where the factor is not negligible or the multiplier not zero, and
+    grows by the coordinates that failed checks return.
     """
     rows = scipy.sparse.csr_array(point.U)
     diagonal_entries = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
@@ -184,7 +181,7 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
 def dual_on_working_set(
     problem: DirectionProblem, point: PrimalPoint, ws: IntegerArray, U: Array, C_given: Array | None, *, refine: bool
 ) -> WorkingSetDual:
-    """Return the best dual on a core: with the multiplier given, closer to feasible, or one fitted from it or V."""
+    """Return the best dual on a working set: with the given multiplier, its projection, or one fitted from it or V."""
     restricted = problem.restrict(ws)
 
     def candidates(M: Array) -> Iterator[Array]:
@@ -204,9 +201,9 @@ def dual_on_working_set(
 def expand_working_set(
     problem: DirectionProblem, ws: IntegerArray, C: Array, new: IntegerArray, u: Array, check: KktCheck
 ) -> tuple[IntegerArray, Array, IntegerArray]:
-    """Return a core with new coordinates, increasing, its multiplier, and the order it is in of the old, then the new.
+    """Return the expanded working set, increasing, its multiplier, and its order among the old and then the new ones.
 
-    The new multipliers are those of the look that named them, or what makes S least at the weights u.
+    The new multipliers are those of the check that returned the coordinates, or minimise S at the weights u.
     """
     both, n_old = np.concatenate([ws, new]), len(ws)
     order = np.argsort(both, kind="stable")
@@ -224,7 +221,7 @@ def expand_working_set(
 
 
 def bound_at_equal_weights(problem: DirectionProblem) -> float:
-    """Return the lower bound of a problem without an l1 part at u = 1: above 0 with a ridge on all columns."""
+    """Return the lower bound of a problem without an l1 term at u = 1: above 0 with a ridge on all columns."""
     u = np.where(problem.zero_rows, 0.0, 1.0)
     return lower_bound(problem, u, problem.mean_inverse(np.ones(len(u))), None)
 
@@ -232,10 +229,10 @@ def bound_at_equal_weights(problem: DirectionProblem) -> float:
 def check_kkt(
     working_set: WorkingSetProblem, u: Array, inverse_mean: float, t: float, slack_cost: float = 0.0
 ) -> KktCheck:
-    """Try to prove 1 - t mean(1/u) as a bound, from the core outwards; say what is missing where it fails.
+    """Try to certify the bound 1 - t mean(1/u) from a working set; return the violated coordinates if it fails.
 
-    On the core M <= t (A + C + Diag(c)^2) should hold, or nothing is found.  `slack_cost` comes off the bound, where the
-    core's penalties are larger.
+    On the working set M <= t (A + C + Diag(c)^2) should hold, otherwise nothing is found.  `slack_cost` is subtracted
+    from the bound, for inflated penalties of the working set.
     """
     nothing = empty_check(working_set.problem)
     sums = working_set_sums(working_set, u, t)
@@ -280,14 +277,14 @@ def check_kkt(
 
 
 def empty_check(problem: DirectionProblem) -> KktCheck:
-    """Return a look that proves nothing and names nothing."""
+    """Return a check without a bound and without coordinates."""
     return KktCheck(None, np.zeros(0, dtype=np.intp), np.zeros((len(problem.c), 0)), np.zeros((0, 0)))
 
 
 def failed_check(
     working_set: WorkingSetProblem, elimination: Elimination, entering: IntegerArray, violated: Array
 ) -> KktCheck:
-    """Return what a failed look names: coordinates outside, and directions of all with the best part on the core."""
+    """Return a failed check: entering coordinates, and violated directions, extended optimally to the working set."""
     entering = working_set.problem.structure.restrict(working_set.complement).first_groups(
         entering, max(MAX_NONPOSITIVE, len(working_set.ws))
     )
@@ -312,7 +309,7 @@ def failed_check(
 
 
 def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSums) -> Array:
-    """Return t C between the core and the others, about what leaves the most of S: T where it is in the dual set."""
+    """Return t C between the working set and the others, nearly the best choice for S: T if it is in the dual set."""
     t, P, T = sums.t, sums.P, sums.T
     violated = working_set.off_diagonal.violated_columns(T, t)
     if not len(violated):
@@ -328,9 +325,9 @@ def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSum
 
 
 def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
-    """Return directions in which Diag(diagonal) less the pairs' excess is negative; None if it is proved positive.
+    """Return directions in which Diag(diagonal) minus the excess is negative; None if it is certified positive.
 
-    Where neither is found, the coordinates of the least dominant rows are named.
+    If neither is found, the unit vectors of the least dominant rows are returned.
     """
     m = len(diagonal)
     E = excess_matrix(pairs, m)
@@ -353,20 +350,20 @@ def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
 
 
 def unit_vectors(size: int, positions: IntegerArray) -> Array:
-    """Return the unit vectors of these coordinates, a column each."""
+    """Return the unit vectors of these coordinates as columns."""
     vectors = np.zeros((size, len(positions)))
     vectors[positions, np.arange(len(positions))] = 1.0
     return vectors
 
 
 def solve_lassos(P: Array, T: Array, half_width: Array) -> Array:
-    """Return about the minima of z'Pz/2 - z'T_j + sum_k box_kj |z_k|, P positive definite, a column for each j."""
+    """Return nearly the minimisers of z'Pz/2 - z'T_j + sum_k half_width_kj |z_k|, P positive definite, as columns."""
     w, m = T.shape
     Z, residual, half_widths = (
         np.zeros((m, w)),
         np.array(T.T, order="C"),
         np.ascontiguousarray(half_width.T),
-    )  # T is kept
+    )  # a copy: T is not changed
     unsolved = np.arange(m)
     for _ in range(LASSO_ROUNDS):
         violated = (np.abs(residual[unsolved]) > (1.0 + VIOLATION_TOLERANCE) * half_widths[unsolved]) & (
@@ -394,7 +391,7 @@ def solve_lassos(P: Array, T: Array, half_width: Array) -> Array:
 
 
 def most_violated_entries(residual: Array, Z: Array, half_widths: Array, size: int) -> IntegerArray:
-    """Return so many places for each lasso: of all entries that are not 0, then of those furthest beyond their box."""
+    """Return `size` positions for each lasso: all nonzero entries, then those with the largest violation."""
     score = np.abs(residual) - half_widths
     score[Z != 0.0] = np.inf
     return np.argpartition(-score, size - 1, axis=1)[:, :size]
@@ -403,7 +400,7 @@ def most_violated_entries(residual: Array, Z: Array, half_widths: Array, size: i
 def coordinate_descent(
     P: Array, positions: IntegerArray, residual: Array, Z: Array, half_widths: Array
 ) -> tuple[Array, Array]:
-    """Return the entries at these places before and after coordinate descent on them, for all lassos at once."""
+    """Return the entries at these positions before and after coordinate descent on them, for all lassos at once."""
     blocks, diagonal = P[positions[:, :, None], positions[:, None, :]], np.diag(P)[positions]
     r, before, b = (np.take_along_axis(rows, positions, axis=1) for rows in (residual, Z, half_widths))
     z = before.copy()

@@ -1,11 +1,11 @@
-"""What proves a lower bound of (15) from a core of coordinates outwards, rounding included.
+"""Proof of lower bounds on (15) from a working set of coordinates, rounding included.
 
 At weights u and a number t, the bound 1 - t mean(1/u) holds if S = t (A + C + Diag(c)^2) - M is positive semidefinite
-for some C in its box.  P is S on the core and T = M - t A between the core and a coordinate outside it: any C there
-leaves e = t C - T of S, and the core is eliminated.  Among the coordinates outside, t C is what is left of M - t A
-clipped to its box, so that S is a diagonal less the sparse excess of correlated pairs.  It is positive definite if it
-is diagonally dominant; where some rows are not, they are factorised, with the Schur complement of the others bounded by
-their dominance.  No matrix of the size of all coordinates is made.  `solve_by_working_set` chooses C, in plain floating point.
+for some C in its box.  P is S on the working set, and T = M - t A between it and a coordinate outside: any C there
+leaves S = e = t C - T, and the working set is eliminated.  Among the coordinates outside, t C is what remains of
+M - t A, clipped to its box, so that S is a diagonal minus the sparse excess of correlated pairs.  It is positive
+definite if it is diagonally dominant; rows that are not are factorised, with the Schur complement of the others bounded
+by their dominance.  No d x d matrix is formed.  `working_set` chooses C, in plain floating point.
 """
 
 from functools import cached_property
@@ -28,10 +28,10 @@ from diffrac_cvx.problem.penalties.off_diagonal import OffDiagonalDual
 
 
 class WorkingSetProblem:
-    """The coordinates from which a bound starts, C on them, and the coordinates outside.
+    """Working set of a problem, with C on it, and its complement.
 
-    Those chosen, increasing, hold every coordinate without an l1 weight.  C, (w, w) and 0 on its diagonal, is clipped
-    to its box here.  The ridge, the l1 part and C are made larger by the part `inflation`: bounds are of that problem.
+    `ws`, increasing, contains every coordinate without an l1 weight.  C, (w, w) and 0 on its diagonal, is projected
+    onto the dual set here.  The ridge, the l1 term and C are multiplied by 1 + inflation: bounds are of that problem.
     """
 
     def __init__(self, problem: DirectionProblem, ws: IntegerArray, C: Array, inflation: float = 0.0) -> None:
@@ -44,14 +44,14 @@ class WorkingSetProblem:
 
     @cached_property
     def off_diagonal(self) -> OffDiagonalDual:
-        """What the penalty couples between the core, in rows, and the others, in columns."""
+        """Dual set between the working set, in rows, and the others, in columns."""
         return OffDiagonalDual(self.problem.structure, self.problem.c, self.ws, self.complement)
 
     def masses(self, u: Array, t: float) -> tuple[float, float]:
         """Return h'h and o'o: S is computed up to sum_error(k) h h' + h o' + o h' + o o', entry by entry.
 
-        h_j^2 is twice the terms of mean u x_j^2 + t (A_jj + 2 c_j^2), and o_j^2 is max u + t times the square of what
-        column j is off by its centring.
+        h_j^2 is twice the terms of mean u x_j^2 + t (A_jj + 2 c_j^2), and o_j^2 is max u + t times the squared centring
+        error of column j.
         """
         problem, mean = self.problem, float(np.mean(u))
         sums = sum(
@@ -65,7 +65,7 @@ class WorkingSetProblem:
 
 
 class WorkingSetSums(NamedTuple):
-    """S on the core, P, and T = M - t A between it and the others, shape (w, m)."""
+    """S on the working set, P, and T = M - t A between it and the others, shape (w, m)."""
 
     t: float
     gram_weights: Array
@@ -74,17 +74,17 @@ class WorkingSetSums(NamedTuple):
 
 
 class Elimination(NamedTuple):
-    """S outside the core after the core is eliminated, at t."""
+    """S outside the working set after its elimination, at t."""
 
-    schur: SchurComplement  # K, of which K'K is taken from S outside
-    L: Array  # (w, w), lower triangular, with LL' = S on the core, nearly
-    C: Array  # (w, m), the multiplier between the core and the others
-    diagonal: Array  # (m,), of what is left
-    error: float  # how far S and what is left may be off, all rounding included: it has to be above the slack
+    schur: SchurComplement  # with K'K subtracted from S outside
+    L: Array  # (w, w), lower triangular, with LL' nearly S on the working set
+    C: Array  # (w, m), the multiplier between the working set and the others
+    diagonal: Array  # (m,), of the remaining S
+    error: float  # error bound, rounding included: the remaining S has to exceed it
 
 
 def working_set_sums(working_set: WorkingSetProblem, u: Array, t: float) -> WorkingSetSums | None:
-    """Return S on the core and between it and the others; None below t = 0 or where numbers leave the range."""
+    """Return S on the working set and T between it and the others; None if t < 0 or numbers leave the range."""
     inside, gram_weights = working_set.inside, working_set.outside.gram_weights(u, t)
     rows = inside.rows.X.array()
     weighted = rows * gram_weights[:, None]
@@ -98,7 +98,7 @@ def working_set_sums(working_set: WorkingSetProblem, u: Array, t: float) -> Work
 def eliminate_working_set(
     working_set: WorkingSetProblem, u: Array, sums: WorkingSetSums, tC: Array
 ) -> Elimination | None:
-    """Eliminate the core from S, with t C between it and the others, clipped to its box here; None where it fails."""
+    """Eliminate the working set from S, with t C, projected here, between it and the others; None on failure."""
     t, gram_weights, P, T = sums
     w, n = len(working_set.ws), len(gram_weights)
     h, o = working_set.masses(u, t)
@@ -114,7 +114,7 @@ def eliminate_working_set(
     eliminated = np.einsum("kj,kj->j", K, K)
     if not are_finite(L, K):
         return None
-    # S >= [[lift - ..., R], [R', S outside - K'K]], with R = E - L K, for L L' is S on the core less the lift.
+    # S >= [[lift - ..., R], [R', S outside - K'K]], with R = E - L K, as L L' is S on the working set minus the lift.
     residual = float(np.linalg.norm(E - L @ K)) + sum_error(w + 4) * float(np.linalg.norm(L) * np.linalg.norm(K))
     error = round_up(error + sum_error(n + w + 40) * float(eliminated.sum()))
     margin = lift - error - sum_error(2 * w + 8) * trace
@@ -126,16 +126,16 @@ def eliminate_working_set(
 
 
 def excess_matrix(pairs: Pairs, size: int) -> scipy.sparse.csr_array:
-    """Return the excess of pairs beyond their box as a symmetric matrix of this size."""
+    """Return the excess of violated pairs as a symmetric matrix of this size."""
     positions = (np.concatenate([pairs.j, pairs.k]), np.concatenate([pairs.k, pairs.j]))
     return scipy.sparse.csr_array((np.tile(pairs.excess, 2), positions), shape=(size, size))
 
 
 def is_difference_positive(diagonal: Array, E: scipy.sparse.csr_array, weak: Mask) -> bool:
-    """Whether Diag(diagonal) - E is proved to be positive definite, by a factorisation of the weak rows, if any.
+    """Whether Diag(diagonal) - E is certified positive definite, by a factorisation of the weak rows, if any.
 
-    E is symmetric, without a diagonal.  The other rows, which have to be dominant, are eliminated: what is left of
-    their diagonal bounds them from below.
+    E is symmetric, with a zero diagonal.  The other rows, which have to be dominant, are eliminated: their diagonal
+    minus their off-diagonal sums bounds them from below.
     """
     m, strong, weak_rows = len(diagonal), np.flatnonzero(~weak), np.flatnonzero(weak)
     margins = diagonal[strong] - round_up(1.0, m) * np.asarray(abs(E[strong][:, strong]).sum(axis=1)).ravel()

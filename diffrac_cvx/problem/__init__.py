@@ -1,1 +1,1 @@
-"""Problem (15): its data, penalty, coordinates and objective, and the record of its solution."""
+"""Problem (15): data, penalty, coordinates, objective and the result record."""

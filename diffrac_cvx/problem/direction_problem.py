@@ -1,4 +1,4 @@
-"""Problem (15) of the directions, in coordinates where its solvers and its certificates are well conditioned."""
+"""Problem (15) in the space of directions, in coordinates that condition its solvers and certificates well."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -47,55 +47,55 @@ from diffrac_cvx.problem.penalties.structure import ELEMENTWISE, PenaltyStructur
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
-MAX_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
-SOLVER_COPIES = 6  # of the data, that a solver holds
+MAX_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which it is accurate enough
+SOLVER_COPIES = 6  # of the data that a solver holds
 
 
 class PrimalPoint(NamedTuple):
-    """A factor U at its best scale, the objective of (15) there, and the energies of the rows."""
+    """Factor U at its optimal scale, with the objective of (15) and the quadratic forms of the rows."""
 
     U: Factor
     value: float
-    q: Array  # (n,), x_i'UU'x_i; (0,) of many rows, for which they are not kept, nor sent where these are elsewhere
+    q: Array  # (n,), x_i'UU'x_i; (0,) if X is streamed: not stored, nor sent between processes
 
 
 @dataclass(frozen=True, eq=False)
 class DirectionProblem:
-    r"""Hold the data of min 1 - 2 g(V) + tr VA + sum_ij c_i c_j |V_ij| over V >= 0, with g(V) = mean_i sqrt(x_i'Vx_i).
+    r"""Data of min 1 - 2 g(V) + tr VA + sum_ij c_i c_j |V_ij| over V >= 0, with g(V) = mean_i sqrt(x_i'Vx_i).
 
-    The user's matrix is ``L V L'``: a change of coordinates that gives the columns unit scale when c > 0, and
-    whitens them when c = 0 (where only the range of A matters, and A becomes the identity).  Where c > 0, nothing of
-    size D x D is computed before it is asked for.
+    The user's matrix is ``L V L'``: a change of coordinates that gives the columns unit scale if c > 0, and whitens
+    them if c = 0 (then only the range of A matters, and A becomes the identity).  If c > 0, D x D matrices are computed
+    lazily.
 
-    X is in these coordinates, (n, D), the offset's column included when nu < 1.  Where the points have weights, row i
-    is n p_i times point i, p_i its share, so that no sum over rows knows of weights.
+    X is in these coordinates, (n, D), with the offset's column if nu < 1.  With sample weights, row i is n p_i times
+    point i, p_i its normalised weight, so that sums over rows need no weights.
     """
 
     X: Points
-    a: Array  # ridge in these coordinates, (D,); 0 when whitened, where it is part of the identity
-    c: Array  # weights of the l1 part, (D,): with them A_jj + c_j^2 is in [1/2, 2], but for columns of zeros
-    scale: Array  # (d or d + 1,), gives the user's columns norm about one: powers of two, which round nothing
-    has_offset: bool  # whether the last column is the offset's, that is nu < 1
-    basis: Array | None = None  # L, (d or d + 1, D), where the coordinates are whitened; None where L = Diag(scale)
-    root: Array | None = None  # any root of A, (k, D), where it is known
-    whitened: WhiteningErrorBounds | None = None  # how exact the coordinates are, where they are whitened
-    excluded: Excluded | None = None  # the user's columns that are zero here, see `exclude`
-    gram: Points | None = None  # (k, D), A = its mean of squares and products, plus Diag(a)^2; None where that is X
-    counts: Array | None = None  # what the points were multiplied by to make the rows of X, (n,); None where that is 1
-    chunklets: Chunklets | None = None  # which points are linked: each row of X is the signed sum of a group of them
-    structure: PenaltyStructure = ELEMENTWISE  # which penalty on pairs of coordinates c weighs
+    a: Array  # root of the ridge in these coordinates, (D,); 0 if whitened: then part of the identity
+    c: Array  # roots of the l1 weights, (D,): A_jj + c_j^2 is in [1/2, 2], except for zero columns
+    scale: Array  # (d or d + 1,), scales the user's columns to norm about one: powers of two, so no rounding
+    has_offset: bool  # whether the last column is the offset's: nu < 1
+    basis: Array | None = None  # L, (d or d + 1, D), if the coordinates are whitened; None if L = Diag(scale)
+    root: Array | None = None  # any root of A, (k, D), if known
+    whitened: WhiteningErrorBounds | None = None  # error bounds of the coordinates, if whitened
+    excluded: Excluded | None = None  # the user's excluded columns, zero here, see `exclude`
+    gram: Points | None = None  # (k, D), A = its Gram matrix / k + Diag(a)^2; None if that is X
+    counts: Array | None = None  # factors of the points in the rows of X, (n,); None if they are 1
+    chunklets: Chunklets | None = None  # must-link points: each row of X is the signed sum of a chunklet
+    structure: PenaltyStructure = ELEMENTWISE  # of the penalty on pairs of coordinates that c weights
 
     @property
     def Y(self) -> Points:
-        """The rows that A is of."""
+        """The rows whose Gram matrix is A."""
         return self.X if self.gram is None else self.gram
 
     @cached_property
     def whitening_error(self) -> WhiteningErrorBounds:
-        """How exact the whitened coordinates are."""
+        """Error bounds of the whitened coordinates."""
         if self.whitened is not None:
             return self.whitened
-        if self.Y.is_streamed:  # A comes from sums over the rows, and so do the moments
+        if self.Y.is_streamed:  # A and the weighted Gram matrices are sums over the rows
             B, W = self.A + np.diag(self.c**2), self.W
             size = float(np.trace(B) * np.sum(W**2))
             residual = float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
@@ -105,10 +105,10 @@ class DirectionProblem:
         return whitening_error_of_rows(self, self.Z, self.W, self.a**2 + self.c**2)
 
     def gram_error(self, Mz: Array, top: float, mass: float | None = None) -> float:
-        """Return how far a computed moment of the whitened data may be from the exact one, in the spectral norm.
+        """Return a bound on the spectral-norm error of a computed weighted Gram matrix of the whitened data.
 
-        The largest weight of a row is `top`, as `largest_weight` has it.  Where the data are whitened after they are
-        summed, `mass` is the trace of the moment before it was whitened.
+        `top` is the largest weight of a row, from `largest_weight`.  If the data are whitened after the summation,
+        `mass` is the trace of the matrix before whitening.
         """
         n = len(self.X)
         if self.X.is_streamed:
@@ -145,27 +145,27 @@ class DirectionProblem:
 
     @property
     def is_large(self) -> bool:
-        """Whether A comes from X itself and not from its root R, whose factorisation would take long."""
+        """Whether A is computed from X and not from its root R, whose factorisation would be slow."""
         return self.basis is None and self.root is None and len(self.c) > LARGE_SIZE // 2
 
     @cached_property
     def L(self) -> Array:
-        """The user's coordinates from these, shape (d or d + 1, D)."""
+        """Map from these coordinates to the user's, shape (d or d + 1, D)."""
         return np.diag(self.scale) if self.basis is None else self.basis
 
     @cached_property
     def pair_penalty(self) -> PairPenalty:
-        """The penalty on pairs of coordinates: its value, and the set of its multipliers."""
+        """Penalty on pairs of coordinates: its value and its dual set."""
         return self.structure.pair_penalty(self.c)
 
     @property
     def n_excluded(self) -> int:
-        """How many columns, which nothing penalises, are excluded: all that is stated is about X without them."""
+        """Number of excluded, unpenalised columns: all certified statements are about X without them."""
         return 0 if self.excluded is None else len(self.excluded.columns)
 
     @property
     def user_scale(self) -> Array:
-        """The factors from these coordinates to the user's: the scale, and 0 for excluded columns."""
+        """Factors from these coordinates to the user's: the scale, and 0 for excluded columns."""
         if self.excluded is None:
             return self.scale
         factors = self.scale.copy()
@@ -174,8 +174,8 @@ class DirectionProblem:
 
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
-        """Which rows are zero, shape (n,): they count in the means and nowhere else."""
-        if self.chunklets is not None:  # sums of points that are zero up to rounding
+        """Mask of the zero rows, shape (n,): they count in the means and nowhere else."""
+        if self.chunklets is not None:  # sums of points may be zero up to rounding only
             return np.zeros(len(self.X), dtype=bool)
         return self.X.zero_rows()
 
@@ -186,11 +186,11 @@ class DirectionProblem:
 
     @property
     def has_l1(self) -> bool:
-        """Whether the penalty couples coordinates, which then cannot be whitened."""
+        """Whether the penalty couples coordinates, so that they cannot be whitened."""
         return self.structure.has_pair_penalty(self.c)
 
     def restrict(self, indices: npt.NDArray[np.intp]) -> "DirectionProblem":
-        """Return the problem in which V is zero outside the chosen coordinates; there has to be an l1 part."""
+        """Return the problem with V zero outside these coordinates; requires an l1 term."""
         has_root = "R" in self.__dict__ and not self.is_large
         return replace(
             self,
@@ -206,12 +206,12 @@ class DirectionProblem:
         )
 
     def with_inflated_penalty(self, inflation: float) -> "DirectionProblem":
-        """Return the problem with the ridge and the l1 part times 1 + excess; there has to be an l1 part."""
+        """Return the problem with the ridge and the l1 term times 1 + inflation; requires an l1 term."""
         root = (1.0 + inflation) ** 0.5
         return replace(self, a=self.a * root, c=self.c * root, root=None, whitened=None) if inflation else self
 
     def mean_sqrt(self, U: Factor) -> float:
-        """g(UU') = mean_i sqrt(x_i'UU'x_i)."""
+        """Return g(UU') = mean_i sqrt(x_i'UU'x_i)."""
         return self.X.mean_sqrt_and_mean(U)[0]
 
     def mean_inverse(self, u: Array) -> float:
@@ -219,9 +219,9 @@ class DirectionProblem:
         return float(np.mean(np.where(self.zero_rows, 0.0, 1.0 / u)))
 
     def convex_term(self, U: Factor, mean_q: float | None = None) -> float:
-        """T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms.
+        """Return T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms.
 
-        The energy is the mean of y_i'UU'y_i over the rows of A, where it is known.
+        `mean_q` is the mean of y_i'UU'y_i over the rows of A, if known.
         """
         if self.basis is not None:
             return squared_norm(U)
@@ -230,9 +230,9 @@ class DirectionProblem:
         return total + self.pair_penalty.value(U) if self.has_l1 else total
 
     def rescale(self, U: Factor) -> PrimalPoint:
-        """Return the best multiple of a factor, or of an allowed one near it.
+        """Return the optimal multiple of a factor, or of a feasible factor near it.
 
-        Its objective is 1 - g^2/T, and there g = T = 1 - objective.
+        Its objective is 1 - g^2/T, with g = T = 1 - objective.
         """
         U = self.pair_penalty.make_feasible(U) if self.has_l1 else U
         if self.X.is_streamed:
@@ -243,7 +243,7 @@ class DirectionProblem:
         return self.rescale_with(U, float(np.mean(np.sqrt(q))), convex_term, q)
 
     def rescale_with(self, U: Factor, mean_sqrt: float, convex_term: float, q: Array | None = None) -> PrimalPoint:
-        """Return the best multiple of a factor with this g and T; many rows come without their energies."""
+        """Return the optimal multiple of a factor with this g and T; streamed rows come without q."""
         q = np.zeros(0) if q is None else q
         if convex_term == 0.0 or mean_sqrt == 0.0:
             return PrimalPoint(U * 0.0, 1.0, np.zeros(len(q)))
@@ -251,13 +251,13 @@ class DirectionProblem:
         return PrimalPoint(U * multiple, max(1.0 - mean_sqrt**2 / convex_term, 0.0), q * multiple**2)
 
     def labels_factor(self, U: Factor) -> LazyFactor:
-        """Return the rows of F for the points, with Y = FF' optimal for V = UU', or what makes them."""
+        """Return F, (n, r), with Y = FF' optimal for V = UU', or a function that computes it."""
         F = self.X.labels_factor(U)
         return F if self.chunklets is None else self.chunklets.expand(np.asarray(F))
 
     @property
     def max_chunklet_size(self) -> int:
-        """How many points a row of X is a sum of, at most; 0 where none are linked."""
+        """Largest number of points summed in a row of X; 0 without must-link constraints."""
         return 0 if self.chunklets is None else self.chunklets.max_size
 
     def inverse_transform(self, U: Factor) -> Factor:
@@ -265,7 +265,7 @@ class DirectionProblem:
         return scale_rows(U, self.user_scale) if self.basis is None else np.asarray(self.basis @ U)
 
     def labels_factor_of_points(self, U: Factor, points: Array) -> LazyFactor:
-        """Return the factor of labels for points in the user's units, centred; some may be none of the problem's."""
+        """Return the factor of labels for centred points in the user's units, possibly new points."""
         points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
         rows = points * self.user_scale if self.basis is None else points @ self.basis
         return array_points(rows).labels_factor(U)
@@ -273,27 +273,27 @@ class DirectionProblem:
     def labels_factor_of_all(
         self, U: Factor, X_all: Array, mask: Mask, constraints: Constraints | None = None
     ) -> Array:
-        """Return the factor of labels for all points in the user's units, centred, of which the problem's are some."""
+        """Return the factor of labels for all centred points in the user's units, with those of the problem."""
         F = np.asarray(self.labels_factor_of_points(U, X_all))
         if constraints is None:
             return F
         return constraints.chunklets_of(len(X_all)).propagate(F, np.asarray(self.labels_factor(U)), mask)
 
     def inverse_sqrt(self, q: Array, floor: float = 1e-12) -> Array:
-        """Return u = 1/sqrt(q), where 2 sqrt(q) <= u q + 1/u is an equality; q is kept above floor times its mean.
+        """Return u = 1/sqrt(q), for which 2 sqrt(q) <= u q + 1/u is an equality; q is at least floor times its mean.
 
-        The energies compared are those of points: a row that counts little has a small one.
+        The q of points are compared, because the q of a row of small weight is small.
         """
         sizes = 1.0 if self.counts is None else self.counts**2
         return np.asarray(1.0 / np.sqrt(np.maximum(q, floor * max(float(np.mean(q / sizes)), 1e-300) * sizes)))
 
     def has_small_q(self, q: Array) -> bool:
-        """Whether a row that is not zero has less than a hundredth of the mean energy."""
+        """Whether a nonzero row has a q below a hundredth of the mean."""
         q_of_points = q if self.counts is None else q / self.counts**2
         return not float(q_of_points[~self.zero_rows].min(initial=np.inf)) >= 1e-2 * float(q_of_points.mean())
 
     def largest_weight(self, u: Array) -> float:
-        """Return the largest of the weights u of rows, with what a row may be off as that of its point."""
+        """Return the largest of the weights u of rows, times the counts that scale the error of a point to its row."""
         top = float((u if self.counts is None else u * self.counts).max(initial=0.0))
         return round_up(top, self.max_chunklet_size + 8) if self.max_chunklet_size else top
 
@@ -309,66 +309,65 @@ class DirectionProblem:
         return u if self.counts is None else u / self.counts
 
     def transform_matrix(self, V: Array) -> Array:
-        """Return the factor, in these coordinates, of the user's V."""
+        """Return the factor of the user's V in these coordinates."""
         return dense(self.transform_scaled_factor(psd_factor(dense(self.scale_matrix(V)), rtol=1e-16)))
 
     def scale_matrix(self, V: Array | Sparse) -> Array | Sparse:
-        """Return the user's V for columns of norm one, in which the factor of a badly scaled V keeps small entries."""
+        """Return the user's V for columns of norm one, so that factors of a badly scaled V keep their small entries."""
         size = len(self.scale)
         if self.has_offset and V.shape == (size - 1, size - 1):
             V = np.pad(dense(V), (0, 1))
         if V.shape != (size, size):
-            raise DataError(f"V has shape {V.shape}; for these data and this nu it must be ({size}, {size})")
+            raise DataError(f"V has shape {V.shape}. For these data and this nu, pass shape ({size}, {size}).")
         if self.excluded is not None:
             V = self.excluded.eliminate(self.excluded.eliminate(V).T)
         return scale_rows(scale_rows(V, 1.0 / self.scale).T, 1.0 / self.scale)
 
     def transform_factor(self, G: Factor) -> Factor:
-        """Return the factor, in these coordinates, of the user's V = GG'."""
+        """Return the factor of the user's V = GG' in these coordinates."""
         size = len(self.scale)
         if self.has_offset and G.shape[0] == size - 1:
             G = scipy.sparse.csc_array(scipy.sparse.vstack([as_sparse(G), scipy.sparse.csc_array((1, G.shape[1]))]))
         if G.shape[0] != size:
-            raise DataError(f"V has {G.shape[0]} rows; for these data and this nu it must have {size}")
+            raise DataError(f"V has {G.shape[0]} rows. For these data and this nu, pass {size} rows.")
         G = G if self.excluded is None else self.excluded.eliminate(G)
         return self.transform_scaled_factor(scale_rows(G, 1.0 / self.scale))
 
     def transform_result(self, V: Result | npt.ArrayLike, name: str = "V") -> Factor:
-        """Return the factor, in these coordinates, of a result or of the user's matrix."""
+        """Return the factor of a result or of the user's matrix in these coordinates."""
         if not isinstance(V, Result):
             return self.transform_matrix(as_matrix(V, name))
         if V.G is None:
-            raise DataError("the result has no V; pass one of low_rank, fista or solve(v_space(...))")
+            raise DataError("the result has no V. Pass a result of low_rank, fista or solve(v_space(...)).")
         return self.transform_factor(V.G)
 
     def transform_multiplier(self, result: Result) -> Factor | None:
-        """Return a result's multiplier C in these coordinates, if it has one of a problem like this."""
+        """Return a result's multiplier C in these coordinates; None if it has none that fits this problem."""
         size = len(self.c)
         if result.C is None or not self.has_l1 or result.C.shape != (size, size):
             return None
         return scale_rows(scale_rows(result.C, self.scale).T, self.scale)
 
     def transform_scaled_factor(self, G: Factor) -> Factor:
-        """Return the factor in these coordinates from one for columns of norm one."""
+        """Return the factor in these coordinates from the factor for columns of norm one."""
         if self.basis is None:
             return G
-        # Where directions are not determined, least squares drops exactly the part in the null space of
-        # X'X/n + Diag(a)^2.
+        # If directions are undetermined, least squares drops exactly the part in the null space of X'X/n + Diag(a)^2.
         return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
 
 
 def max_penalty(upper: float) -> float:
-    """Return the most that the ridge and the l1 part are at an optimum not above a number.
+    """Return an upper bound on the ridge plus l1 term at an optimum of value at most `upper`.
 
-    At the best scale g = T = 1 - optimum, and mean q >= g^2 of T has no penalty: what is left is at most g - g^2.
+    At the optimal scale g = T = 1 - optimum, and the part mean q >= g^2 of T is no penalty: at most g - g^2 remains.
     """
-    return upper * (1.0 - upper) if upper < 0.5 else 0.25  # where it is largest
+    return upper * (1.0 - upper) if upper < 0.5 else 0.25  # its maximum
 
 
 def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
-    """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14).
+    """Return problem (15) for centred X; if nu < 1, with the augmentation [X, 1] and a = sqrt(nu / (1 - nu)) (Eq. 14).
 
-    Columns without a penalty that are collinear or constant up to rounding are excluded, see `exclude`.
+    Unpenalised columns that are collinear or constant up to rounding are excluded, see `exclude`.
     """
     X = without_collinear(X, penalty)
     problem = unit_problem(X, nu, penalty)
@@ -377,32 +376,32 @@ def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProble
         if found is not None:
             return found
         n, d = X.shape
-        what = f"the problem of {n} points and {d} features, so nearly collinear that it cannot be solved by passes,"
-        require_memory(8.0 * (SOLVER_COPIES + 1) * n * d, what, "give a ridge, or fewer of either")
+        what = f"the problem of {n} points and {d} features, too nearly collinear to be solved by streaming,"
+        require_memory(8.0 * (SOLVER_COPIES + 1) * n * d, what, "add a ridge, or use fewer points or features")
         problem = unit_problem(without_collinear(X.in_columns(), penalty), nu, penalty)
     return problem if problem.has_l1 else whitened(problem, problem.a)
 
 
 def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
-    """Return centred points without the columns that the penalty leaves to rounding, see `exclude`."""
+    """Return centred points without the unpenalised columns that are collinear up to rounding, see `exclude`."""
     a, c, _ = weights_of(penalty, X.shape[1])
     return exclude(X, (a > 0.0) | (c > 0.0))
 
 
 def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, PenaltyWeights]:
-    """Return the points and the weights of the penalty; with the offset's column and its weights where nu < 1."""
+    """Return the points and the penalty weights, with the column and weights of the offset if nu < 1."""
     weights = weights_of(penalty, X.shape[1])
     if nu == 1.0:
         return X, weights
-    return X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)  # the paper: nu / (1 - nu)
+    return X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)  # the paper has nu / (1 - nu)
 
 
 def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
-    """Return problem (15) in unit columns: nothing of size d x d is computed, whatever the penalty."""
+    """Return problem (15) in unit columns, without computing d x d matrices, for any penalty."""
     n, d = X.shape
     if X.in_memory:
         require_memory(
-            8.0 * SOLVER_COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either"
+            8.0 * SOLVER_COPIES * n * d, f"the problem of {n} points and {d} features", "use fewer of either"
         )
     excluded = X.excluded
     X, (a, c, structure) = augmented(X, nu, penalty)
@@ -423,12 +422,12 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
 
 
 def without_l1(problem: DirectionProblem) -> DirectionProblem:
-    """Return the problem with c_j^2 added to the ridge in place of the l1 part, which is not below it on V >= 0."""
+    """Return the problem with c_j^2 added to the ridge instead of the l1 term, which is at least as large on V >= 0."""
     return whitened(problem, np.sqrt(problem.a**2 + problem.c**2) * (1.0 - 4.0 * UNIT_ROUNDOFF))
 
 
 def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
-    """Return the problem of these unit columns and this ridge, without an l1 part, in whitened coordinates."""
+    """Return the problem in unit columns, with this ridge and no l1 term, in whitened coordinates."""
     rows = problem.Y.array()
     n = len(rows)
     found = whitener_with_ridge(rows / n**0.5, a)
@@ -438,7 +437,7 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
 
 
 def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
-    """Return the problem of these unit columns, without an l1 part, in the coordinates that W whitens."""
+    """Return the problem in unit columns, without an l1 term, in the coordinates that W whitens."""
     zeros, gram = np.zeros(W.shape[1]), None if problem.gram is None else problem.gram.in_basis(W)
     made = replace(problem, X=problem.X.in_basis(W), gram=gram, a=zeros, c=zeros, structure=ELEMENTWISE)
     return replace(made, basis=problem.user_scale[:, None] * W)
@@ -447,9 +446,9 @@ def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
 def whitening_error_of_rows(
     problem: DirectionProblem, Z: Points, W: Array, diagonal: Array, outside: float = 0.0
 ) -> WhiteningErrorBounds:
-    """Return how exact Z = X W is, and W'(A + Diag(diagonal))W as the identity.
+    """Return error bounds of Z = X W, and of W'(A + Diag(diagonal))W as the identity.
 
-    Rows that count are off as those that A is of are, times roots of the counts, which `largest_weight` counts.
+    The rows of X have the errors of the rows of A times the roots of the counts, which `largest_weight` includes.
     """
     rows, whitened = (problem.X, Z) if problem.gram is None else (problem.gram, problem.gram.in_basis(W))
     found = whitening_error_bounds(rows.array(), W, whitened.array(), diagonal, outside)
@@ -457,10 +456,10 @@ def whitening_error_of_rows(
 
 
 def with_chunklet_error(found: WhiteningErrorBounds, chunklet_size: int, rows: Array, W: Array) -> WhiteningErrorBounds:
-    """Return how exact whitened data are whose rows are signed sums of so many of the rows that A is of.
+    """Return error bounds of whitened data whose rows are signed sums of up to `chunklet_size` of the rows of A.
 
-    By Cauchy and Schwarz the rounding of the sums in column j is at most sum_error(summed) times the root of A_jj and
-    of the largest weight of a row, which `largest_weight` counts.
+    By Cauchy-Schwarz the rounding of the sums in column j is at most sum_error(chunklet_size) times the root of A_jj
+    and of the largest weight of a row, which `largest_weight` includes.
     """
     if not chunklet_size:
         return found
@@ -469,7 +468,7 @@ def with_chunklet_error(found: WhiteningErrorBounds, chunklet_size: int, rows: A
 
 
 def univariate_gains(problem: DirectionProblem) -> Array:
-    """Return 1 less the objective of each coordinate alone, at its best scale."""
+    """Return 1 minus the objective of each coordinate alone, at its optimal scale."""
     gains = problem.X.in_columns().mean_abs()
     costs = problem.Y.mean_squares() + problem.a**2 + problem.c**2
     costs = np.ones(len(gains)) if problem.basis is not None else costs
@@ -477,7 +476,7 @@ def univariate_gains(problem: DirectionProblem) -> Array:
 
 
 def best_single_feature(problem: DirectionProblem) -> PrimalPoint:
-    """Return the point that uses the best coordinate alone: what there is without any step, in O(nD)."""
+    """Return the point with the best single coordinate: an initial point in O(nD)."""
     U = np.zeros((len(problem.c), 1))
     U[np.argmax(univariate_gains(problem))] = 1.0
     return problem.rescale(U)
@@ -490,7 +489,7 @@ def psd_root(A: Array) -> Array:
 
 
 def problem_by_rows(problem: DirectionProblem) -> DirectionProblem:
-    """Return a problem in the form for V as one block: sparse columns as rows, in the same coordinates, with A."""
+    """Return the problem for a dense V: sparse columns become rows, in the same coordinates, with A."""
     rows = problem.X.by_rows()
     if rows is problem.X:
         return problem
@@ -498,9 +497,9 @@ def problem_by_rows(problem: DirectionProblem) -> DirectionProblem:
 
 
 def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
-    """Return the problem of these unit columns, no row of which is copied; None if they are too ill conditioned.
+    """Return the problem in unit columns without copying rows; None if it is too ill-conditioned.
 
-    The factors come from the Gram matrix, whose rounding is that of X times its condition number.
+    The factors come from the Gram matrix, whose rounding error is that of X times its condition number.
     """
     A = problem.X.second_moment() + np.diag(problem.a**2)
     B = A + np.diag(problem.c**2)
@@ -516,27 +515,27 @@ def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
-    """Warn if an affine-invariant relaxation does not distinguish labellings, and else if columns are excluded."""
+    """Warn if an affine-invariant relaxation cannot distinguish labellings, otherwise if columns are excluded."""
     n, rank = len(X), problem.X.shape[1] - int(problem.has_offset)
     if not X.is_streamed and not np.any(penalty.a) and not penalty.has_l1 and 0 < rank and rank >= n - 1:
-        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=5)
+        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly. Add a penalty.", depth=5)
     elif problem.excluded is not None:
         mask = np.zeros(X.shape[1], dtype=bool)
         mask[problem.excluded.columns] = True
-        mask &= ~is_rounding_noise(X)  # of which whoever read the table has warned
+        mask &= ~is_rounding_noise(X)  # these were warned about when the table was read
         if not mask.any():
             return
         one, which = mask.sum() == 1, format_indices(mask)
         does = f"column {which} of X is excluded: it is" if one else f"columns {which} of X are excluded: they are"
         warn_degenerate(
-            f"{does} collinear with others, up to rounding; a ridge keeps {'it' if one else 'them'}", depth=5
+            f"{does} collinear with others, up to rounding. Add a ridge to keep {'it' if one else 'them'}.", depth=5
         )
 
 
 def offset_solution(X: Points, nu: float) -> Array | None:
-    """Return G, V = GG', where only the offset is left, b = 1 - nu with value nu: at nu = 0, or without features.
+    """Return G, V = GG', if only the offset remains, b = 1 - nu with value nu: at nu = 0, or without features.
 
-    Where points are linked, some may have to differ, and it has no closed form.
+    With constraints there is no closed form, because some points may have to differ.
     """
     if X.chunklets is not None or (nu > 0.0 and X.any()):
         return None

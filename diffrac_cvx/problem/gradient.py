@@ -1,4 +1,4 @@
-"""The derivative of the optimal value of problem (15) in what the problem is made of, at the V that was found."""
+"""Derivative of the optimal value of problem (15) in its parameters and data, at a computed V."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -17,17 +17,17 @@ from diffrac_cvx.problem.formatting import format_bracket, width_of
 from diffrac_cvx.problem.penalties.groups import GroupNorms
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
-ROUGH_RELATIVE_GAP = 1e-3  # proved gap over the upper bound, above which a derivative is said to be rough
-NEGLIGIBLE_GAP = 1e-10  # proved gap at which it never is
-KINK_TOLERANCE = 1e-9  # of a typical root of x_i'Vx_i: a row with less is at the kink of the root
-VALUE_TOLERANCE = 1e-6  # how far outside the bracket the value of V may be on the table that it was found on
+ROUGH_RELATIVE_GAP = 1e-3  # certified gap over the upper bound, above which a warning calls the derivative rough
+NEGLIGIBLE_GAP = 1e-10  # certified gap below which it never does
+KINK_TOLERANCE = 1e-9  # relative to a typical sqrt(x_i'Vx_i): smaller rows are at the kink of the root
+VALUE_TOLERANCE = 1e-6  # how far outside the bounds the value of V may be on the table that was solved
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """What was solved: the table as it was given, which is not copied, and what makes problem (15) of it."""
+    """Instance of problem (15): the table as given, not copied, and the parameters."""
 
-    X: Any  # None where it is not kept
+    X: Any  # None if it is not stored
     nu: float
     penalty: Penalty
     sample_weight: npt.ArrayLike | None = None
@@ -41,18 +41,18 @@ def make_instance(
     sample_weight: npt.ArrayLike | None = None,
     constraints: Constraints | None = None,
 ) -> Instance:
-    """Return what is solved; of points in the package's own form nothing is kept, so that they can be freed."""
+    """Return the instance, without the table if it has the package's own form, so that it can be freed."""
     return Instance(None if isinstance(X, Points) else X, nu, penalty, sample_weight, constraints)
 
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    r"""The derivative of the optimal value of problem (15), by the envelope theorem at the V of a result.
+    r"""Derivative of the optimal value of problem (15), by the envelope theorem at the V of a result.
 
-    Where the optimal V is unique it is the derivative.  Where it is not, the value has one-sided derivatives only, and
-    this is what one of the optimal V gives.  It is off by the order of the root of the proved gap at most.
+    If the optimal V is unique, this is the derivative.  Otherwise the value has only one-sided derivatives, and this is
+    the expression at one optimal V.  Its error is at most of the order of the square root of the certified gap.
 
-    The value is concave in lam, the ridge and nu together.  So at **any** V, optimal or not, the optimum for other
+    The value is jointly concave in lam, the ridge and nu.  So at **any** V, optimal or not, the optimum for other
     weights and another nu is at most the result's ``upper`` plus the derivative times the change.
 
     Source: Danskin, The theory of max-min, Springer, 1967; not in the paper.
@@ -60,18 +60,18 @@ class Gradient:
     Attributes
     ----------
     lam : float or (d,) array
-        In the weight of the squared l1 norm, :math:`\sum_{jk} |V_{jk}|`, where that was one number.  Of an array,
-        :math:`\sum_k (c_k / c_j) |V_{jk}|` with c the roots; where :math:`c_j = 0` the root has no derivative: inf
-        where column j acts together with a penalised one, else :math:`V_{jj}`.
+        With respect to the weight of the squared l1 norm: :math:`\sum_{jk} |V_{jk}|` if it was one number; for an array
+        :math:`\sum_k (c_k / c_j) |V_{jk}|`, with c the square roots.  If :math:`c_j = 0`, where the root has no
+        derivative: inf if V couples column j with a penalised one, else :math:`V_{jj}`.
     ridge : float or (d,) array
-        In the weight of the ridge, tr V of the features where that was one number, else :math:`V_{jj}`.
+        With respect to the weight of the ridge: tr V of the features if it was one number, else :math:`V_{jj}`.
     nu : float
-        In the weight of the imbalance: the imbalance itself, 1'Y1/n^2 of the relaxed labels.
+        With respect to the weight of the imbalance: the imbalance itself, 1'Y1/n^2 of the relaxed labels.
     X : (n, d) array
-        In the entries of X as it was given: row i is what the value gains where point i moves, and the mean with it.
-        Rows of points of weight 0 are zero.
+        With respect to the entries of X as given: row i is the effect of moving point i, and the mean with it.  Rows of
+        points of weight 0 are zero.
     warnings : tuple of str
-        Why it may be none, or rough, a sentence each; empty where nothing is the matter.
+        Reasons why the derivative may not exist or may be rough, one sentence each; empty if there are none.
     """
 
     lam: float | Array
@@ -86,18 +86,18 @@ class Gradient:
         n, d = self.X.shape
         largest = int(np.argmax(sizes))
         text = f"Gradient({shown}, X=<{n} x {d}, the largest row is {largest}, of norm {sizes[largest]:.3g}>"
-        return f"{text}, cautions={self.warnings!r})" if self.warnings else f"{text})"
+        return f"{text}, warnings={self.warnings!r})" if self.warnings else f"{text})"
 
 
 def _format_range(values: float | Array) -> str:
-    """Return a number, or how many there are and the smallest and the largest."""
+    """Format a number, or the size and the range of an array."""
     if np.ndim(values) == 0:
         return f"{values:.4g}"
     return f"<{np.size(values)} entries from {np.min(values):.4g} to {np.max(values):.4g}>"
 
 
 def penalty_derivatives(penalty: Penalty, G: Factor) -> tuple[float | Array, float | Array]:
-    """Return the derivatives of Gamma(GG') in lam and in the ridge, each a number where the weight is one."""
+    """Return the derivatives of Gamma(GG') in lam and in the ridge, each a number if the weight is a number."""
     diagonal_entries, c = diagonal(G), penalty.c
     ridge = diagonal_entries if np.ndim(penalty.ridge) else float(diagonal_entries.sum())
     if penalty.groups is not None:
@@ -111,19 +111,19 @@ def penalty_derivatives(penalty: Penalty, G: Factor) -> tuple[float | Array, flo
 
 
 def derivatives_in_squares(sums: Array, c: Array, at_zero: Array) -> Array:
-    """Return the derivatives in c_j^2 from half of those in c_j: infinite at c_j = 0, or those alone."""
+    """Return the derivatives in c_j^2 from half of those in c_j; at c_j = 0 infinite, or `at_zero` if the half is 0."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return np.where((sums == 0.0) & (c == 0.0), at_zero, sums / c)
 
 
 class Embedding(NamedTuple):
-    """The points in the coordinates of V^(1/2), and the vectors of their labels."""
+    """Points in the coordinates of V^(1/2), and the vectors of their labels."""
 
     XG: Array  # rows x_i'G, the offset's part included, (n, r)
-    F: Array  # rows of norm one, with Y = FF', (n, r); zero where x_i'Vx_i is
-    value: float  # 1 less the mean of the roots of x_i'Vx_i: the objective, at the best scale of V
-    imbalance: float  # 1'Y1/n^2, the largest there is where a row of F is free
-    free: Mask  # the points whose x_i'Vx_i is zero, (n,)
+    F: Array  # rows of norm one, with Y = FF', (n, r); zero if x_i'Vx_i is
+    value: float  # 1 minus the mean of sqrt(x_i'Vx_i): the objective, at the optimal scale of V
+    imbalance: float  # 1'Y1/n^2, the largest possible one if rows of F are free
+    free: Mask  # points with x_i'Vx_i = 0, (n,)
 
 
 def embed(points: Points, G: Factor) -> Embedding:
@@ -146,25 +146,25 @@ def embed(points: Points, G: Factor) -> Embedding:
 
 
 def normalized_weights(points: Points) -> Array:
-    """Return the shares of points in all means, shape (n,)."""
+    """Return the normalised weights of the points, shape (n,)."""
     n = len(points)
     return np.full(n, 1.0 / n) if points.weights is None else points.weights
 
 
 def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], n_excluded: int = 0) -> Gradient:
-    r"""Return the derivative of the value of problem (15) at V = GG', which is at its best scale.
+    r"""Return the derivative of the value of problem (15) at V = GG', which has its optimal scale.
 
-    With p the shares of the points, and s their signs in groups g of linked ones, the value at V is
+    With normalised weights p of the points, and signs s in the chunklets g of must-link points, the value at V is
 
     .. math:: 1 - 2 \sum_g \big|V^{1/2} \sum_{i \in g} s_i p_i x_i\big| + \sum_i p_i |V^{1/2} x_i|^2 + \Gamma(V).
 
-    In x_i its derivative is :math:`2 p_i V^{1/2} (V^{1/2} x_i - F_i)`, with F_i the vector of its label, and, since the
-    rows are centred, less p_i times the sum of these over all points.
+    In x_i its derivative is :math:`2 p_i V^{1/2} (V^{1/2} x_i - F_i)`, with F_i the vector of its label, minus p_i
+    times the sum of these over all points, because the rows are centred.
 
     Raises
     ------
     DataError
-        If the table is not that of V.
+        If the table is not the one that V belongs to.
     ResourceError
         If a matrix of the size of X would not fit in memory.
     """
@@ -173,8 +173,8 @@ def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], 
     )
     points, d = sample.X, G.shape[0] - int(instance.nu < 1.0)
     if points.shape[1] != d:
-        raise DataError(f"X has {points.shape[1]} columns and the result is of {d}: pass the table that was solved")
-    require_memory(8.0 * sample.n_all * 3 * (d + G.shape[1]), "the derivative in the entries of X", "take fewer rows")
+        raise DataError(f"X has {points.shape[1]} columns, but the result has {d}. Pass the table that was solved.")
+    require_memory(8.0 * sample.n_all * 3 * (d + G.shape[1]), "the derivative in the entries of X", "use fewer rows")
     embedding, p = embed(points, G), normalized_weights(points)
     require_same_table(embedding.value, bracket)
     lam, ridge = penalty_derivatives(instance.penalty, G[:d])
@@ -186,7 +186,7 @@ def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], 
 
 
 def expand_to_all(sample: Sample, values: Values) -> Values:
-    """Return values of the points of positive weight for all points, zero for the others."""
+    """Return values for all points from those of the points of positive weight, with zeros for the others."""
     if sample.weights is None:
         return values
     expanded = np.zeros((sample.n_all, *values.shape[1:]), dtype=values.dtype)
@@ -195,27 +195,27 @@ def expand_to_all(sample: Sample, values: Values) -> Values:
 
 
 def require_same_table(value: float, bracket: tuple[float, float]) -> None:
-    """Raise DataError where the value of V on a table is not in the bracket of the result."""
+    """Raise DataError if the value of V on a table is outside the bounds of the result."""
     lower, upper = bracket
     if not lower - VALUE_TOLERANCE <= value <= upper + VALUE_TOLERANCE:
         raise DataError(
-            f"the value of V on this table is {value:.6g}, outside the bracket {format_bracket(lower, upper)} of the "
-            "result: pass the table that was solved, as it was then"
+            f"the value of V on this table is {value:.6g}, outside the bounds {format_bracket(lower, upper)} of the "
+            "result. Pass the table that was solved, unchanged."
         )
 
 
 def find_warnings(
     points: Points, penalty: Penalty, free: Mask, bracket: tuple[float, float], n_excluded: int
 ) -> tuple[str, ...]:
-    """Return why a derivative may be none, or rough, a sentence each."""
+    """Return the reasons why the derivative may not exist or may be rough, one sentence each."""
     a, c, _ = weights_of(penalty, points.shape[1])
     constant = ~points.used_columns() & (a == 0.0) & (c == 0.0)
     rough = width_of(*bracket) > max(ROUGH_RELATIVE_GAP * bracket[1], NEGLIGIBLE_GAP)
-    jumps = "are constant and not penalised: the value jumps as soon as they vary."
+    jumps = "are constant and not penalised: the value is discontinuous there."
     checks = (
-        (rough, f"Only {format_bracket(*bracket)} is proved, so that the derivative is rough: solve to a smaller tol."),
-        (free.any(), f"x_i'Vx_i is 0 at the points {format_indices(free)}: the value has a kink where they move."),
+        (rough, f"Only {format_bracket(*bracket)} is certified, so the derivative is rough. Use a smaller tol."),
+        (free.any(), f"x_i'Vx_i is 0 at the points {format_indices(free)}: the value has a kink there."),
         (constant.any(), f"The columns {format_indices(constant)} {jumps}"),
-        (n_excluded > 0, f"Columns, {n_excluded} in all, are excluded: the value jumps if they stop being collinear."),
+        (n_excluded > 0, f"Columns, {n_excluded} in all, are excluded: the value is discontinuous in them."),
     )
     return tuple(message for applies, message in checks if applies)

@@ -1,4 +1,4 @@
-"""A small table for a notebook: plain HTML with its style beside it, no scripts, all text escaped."""
+"""Small HTML table for notebooks, with inline styles, no scripts and all text escaped."""
 
 from collections.abc import Mapping
 from html import escape
@@ -10,7 +10,7 @@ CELL_STYLE = "text-align:left;padding:0.1em 1em 0.1em 0;vertical-align:top;backg
 
 
 def html_card(title: str, rows: Mapping[str, object]) -> str:
-    """Return a table of names and values under a title, as HTML."""
+    """Return an HTML table of names and values under a title."""
     lines = "".join(
         f'<tr><td style="{CELL_STYLE}">{escape(name)}</td><td style="{CELL_STYLE}">{escape(str(value))}</td></tr>'
         for name, value in rows.items()

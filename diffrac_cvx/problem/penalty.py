@@ -1,4 +1,4 @@
-"""The penalty on the direction: a ridge and a squared l1 norm, each with a weight."""
+"""Penalty on the direction: a weighted ridge and a weighted squared l1 norm or group norm."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -22,47 +22,47 @@ Weight = float | npt.ArrayLike | None
 
 @dataclass(frozen=True, init=False, repr=False)
 class Penalty:
-    r"""Weigh a ridge and a squared l1 norm of the direction, or a squared group norm; and say which signs are known.
+    r"""Ridge plus squared l1 norm, or squared group norm, of the direction, with optional sign constraints.
 
     .. math::
         \Gamma(V) = \sum_i a_i^2 V_{ii} + \sum_{ij} c_i c_j |V_{ij}|, \qquad
         \Gamma(vv^\top) = \sum_i a_i^2 v_i^2 + \Big(\sum_i c_i |v_i|\Big)^2
 
     With one weight for all features this is ``ridge`` times :math:`\|v\|_2^2` plus ``lam``, the paper's lambda, times
-    :math:`\|v\|_1^2`.  A larger ``lam`` leaves fewer features in the direction; a larger ``ridge`` makes all
-    coefficients smaller and prefers directions along which the data vary much.
+    :math:`\|v\|_1^2`.  A larger ``lam`` selects fewer features; a larger ``ridge`` shrinks all coefficients and favours
+    directions of large variance.
 
-    With groups, whole groups of columns are in the direction or left out: the second term is
+    With groups, the penalty selects or excludes whole groups of columns: the second term is
 
     .. math::
         \sum_{gh} w_g w_h \|V_{gh}\|_*, \qquad \text{at } V = vv^\top:\ \Big(\sum_g w_g \|v_g\|_2\Big)^2
 
-    with the nuclear norms of the blocks of V, and ``lam`` the squares of the weights.  Groups of one give the l1 norm.
-    Where groups differ in size, ``lam=lam * sizes`` makes a group as dear as its columns one by one.
+    with the nuclear norms of the blocks of V, and ``lam`` the squares of the weights.  Groups of one column give the l1
+    norm.  If groups differ in size, ``lam=lam * sizes`` penalises a group as much as its separate columns.
 
-    Where signs are known, v_j >= 0 for the columns named, and V_jk >= 0 for the pairs of them.
+    Sign constraints are v_j >= 0 for the columns in ``nonnegative``, and V_jk >= 0 for the pairs of them.
 
     Source: section 3; groups and signs are not in the paper, see the guide on groups and signs.
 
     Parameters
     ----------
     a, c : float or (d,) array
-        The roots of the weights, ``a**2 == ridge`` and ``c**2 == lam``, as the paper writes them.
+        Square roots of the weights, ``a**2 == ridge`` and ``c**2 == lam``, as in the paper; 0 by default.
     lam : float or (d,) array, optional
-        Weight of the squared l1 norm, instead of ``c``; with groups, a number or one weight for each group.
+        Weight of the squared l1 norm, as an alternative to ``c``; with groups, one number or one weight per group.
     ridge : float or (d,) array, optional
-        Weight of the ridge, instead of ``a``.
+        Weight of the ridge, as an alternative to ``a``.
     groups : (d,) array of labels, mapping of name to columns, or list of lists of columns, optional
-        Groups of columns: every column is in one.  Weights and names are in the order of the mapping or the list, or
-        of the first column of each label.
+        Feature groups, which must contain every column once.  Weights and names are in the order of the mapping or the
+        list, or of the first column of each label.
     nonnegative : (d,) array of bool, list of columns, or True, optional
-        The columns whose coefficients are known to be >= 0, where the direction's sign is chosen so.
+        Columns whose coefficients must be >= 0, up to the sign of the whole direction.
 
     Raises
     ------
     ParameterError
         If a weight is negative or not finite, an array is not one-dimensional, a weight is given with its root, or
-        groups overlap, are empty, miss a column or name what is none.
+        groups overlap, are empty, miss a column or contain an unknown one.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class Penalty:
                 size = _weights(given, root)
                 weight = _frozen(np.square(size))
             elif np.any(np.asarray(given) != 0.0):
-                raise ParameterError(f"give {name} or its root {root}, not both")
+                raise ParameterError(f"{name} is given with its root {root}. Give one, not both.")
             else:
                 weight = _weights(value, name)
                 size = _frozen(np.sqrt(weight))
@@ -106,48 +106,50 @@ class Penalty:
         has_signs = nonnegative is not None and nonnegative is not False
         object.__setattr__(self, "nonnegative", read_nonnegative(nonnegative) if has_signs else None)
         if self.groups is not None and np.ndim(self.c) == 1 and len(np.atleast_1d(self.c)) != len(self.groups.names):
-            raise ParameterError(f"lam has {np.size(self.c)} weights for {len(self.groups.names)} groups")
+            raise ParameterError(
+                f"lam has {np.size(self.c)} weights for {len(self.groups.names)} groups. Give one per group."
+            )
 
     @classmethod
     def l1(cls, lam: float, a: float | npt.ArrayLike = 0.0) -> Self:
-        """Return the penalty of the paper's experiments, lam ||v||_1^2, and a ridge of weight a^2."""
+        """Return the penalty of the paper's experiments, lam ||v||_1^2, plus a ridge of weight a^2."""
         return cls(a=a, lam=nonnegative(lam, "lam"))
 
     def weights(self, d: int) -> tuple[Array, Array]:
-        """Return a and c as (d,) arrays; c is the same within a group.
+        """Return a and c as (d,) arrays, with c constant within a group.
 
         Raises
         ------
         ParameterError
-            If an array has another length than d, or groups or signs are of other columns.
+            If the length of an array is not d, or groups or signs refer to other columns.
         """
         c = self.c
         if self.groups is not None:
             if len(self.groups.labels) != d:
-                raise ParameterError(f"groups has {len(self.groups.labels)} columns for {d} features")
+                raise ParameterError(f"groups has {len(self.groups.labels)} columns for {d} features. Include all.")
             c = c if np.ndim(c) == 0 else np.asarray(c)[self.groups.labels]
         for name, weight in (("a", self.a), ("c", c)):
             if np.ndim(weight) == 1 and np.size(weight) != d:
-                raise ParameterError(f"{name} has {np.size(weight)} weights for {d} features")
+                raise ParameterError(f"{name} has {np.size(weight)} weights for {d} features. Give one per feature.")
         return np.full(d, self.a, dtype=float), np.full(d, c, dtype=float)
 
     def structure(self, d: int) -> PenaltyStructure:
-        """Return what the penalty couples among d features."""
+        """Return the groups and sign constraints of d features."""
         nonnegative_mask = None if self.nonnegative is None else mask_of(self.nonnegative, d)
         return PenaltyStructure(None if self.groups is None else self.groups.labels, nonnegative_mask)
 
     def times(self, scale: float) -> "Penalty":
-        """Return the penalty with Gamma multiplied by a number >= 0."""
+        """Return the penalty multiplied by a number >= 0."""
         roots = np.asarray(self.a) * scale**0.5, np.asarray(self.c) * scale**0.5
         return Penalty(*roots, groups=self.groups, nonnegative=self.nonnegative)
 
     def with_weights(self, lam: Weight, ridge: Weight) -> "Penalty":
-        """Return the penalty with the same groups and signs, and other weights."""
+        """Return the penalty with new weights and the same groups and signs."""
         return Penalty(lam=lam, ridge=ridge, groups=self.groups, nonnegative=self.nonnegative)
 
     @property
     def has_l1(self) -> bool:
-        """Whether it couples features: whether any c_i > 0, or signs are known."""
+        """Whether the penalty couples features: any c_i > 0, or signs are constrained."""
         return bool(np.any(np.asarray(self.c) > 0)) or self.nonnegative is not None
 
     def __repr__(self) -> str:
@@ -158,22 +160,22 @@ class Penalty:
 
 
 def suggested_lam(n: int, d: int, ridge: float) -> float:
-    """Return the l1 weight to begin with where there are more columns than rows, ridge sqrt(log d / n).
+    """Return an initial l1 weight for tables with more columns than rows, ridge sqrt(log d / n).
 
-    Columns at unit variance; a rule of thumb, see the guide on wide tables for what stands behind it.
+    A rule of thumb for columns of unit variance; the guide on wide tables derives it.
     """
     return float(ridge * (np.log(d) / n) ** 0.5)
 
 
 def weights_of(penalty: Penalty, d: int) -> PenaltyWeights:
-    """Return the weights of a penalty for d features, or raise an error that says how to make one.
+    """Return the weights of a penalty for d features.
 
-    One group of all is a ridge, groups of one are the l1 norm, and without a weight they say nothing.
+    A single group of all columns becomes a ridge and groups of one column the l1 norm; unweighted groups are dropped.
 
     Raises
     ------
     ParameterError
-        If it is not a Penalty, or its arrays have another length than d.
+        If it is not a Penalty, or the length of its arrays is not d.
     """
     a, c = require_penalty(penalty).weights(d)
     structure = penalty.structure(d)
@@ -185,24 +187,24 @@ def weights_of(penalty: Penalty, d: int) -> PenaltyWeights:
 
 
 def require_penalty(penalty: Penalty) -> Penalty:
-    """Return a penalty, or raise an error that says how to make one."""
+    """Return a penalty, or raise ParameterError for any other object."""
     if not isinstance(penalty, Penalty):
-        raise ParameterError(f"penalty = {penalty!r} must be a Penalty, such as Penalty(lam=0.01) or Penalty(ridge=1)")
+        raise ParameterError(f"penalty = {penalty!r} must be a Penalty, such as Penalty(lam=0.01) or Penalty(ridge=1).")
     return penalty
 
 
 def resolve_penalty(penalty: Penalty, lam: Weight, ridge: Weight) -> Penalty:
-    """Return a penalty, or that of the weights which were given instead.
+    """Return a penalty, or the penalty of the weights lam and ridge if they are given.
 
     Raises
     ------
     ParameterError
-        If both are given, or a weight is not usable.
+        If both are given, or a weight is invalid.
     """
     if lam is None and ridge is None:
         return require_penalty(penalty)
     if penalty is not NO_PENALTY:
-        raise ParameterError("give a penalty or the weights lam and ridge, not both")
+        raise ParameterError("penalty is given with lam or ridge. Give one or the other, not both.")
     return Penalty(lam=0.0 if lam is None else lam, ridge=0.0 if ridge is None else ridge)
 
 
@@ -216,22 +218,20 @@ def _frozen(values: Array) -> float | Array:
 def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
     array = np.asarray(value)
     if array.ndim > 1 or array.dtype.kind not in "biuf":
-        raise ParameterError(f"{name} = {value!r} must be a number or a 1-d array of numbers")
+        raise ParameterError(f"{name} = {value!r} must be a number or a 1-d array of numbers.")
     array = array.astype(np.float64)
     bad = ~(np.isfinite(array) & (array >= 0) & (array <= 1e100))
     if bad.any():
-        raise ParameterError(
-            f"{name} = {format_exact(array[bad].ravel()[0])} must be finite, not negative, at most 1e100"
-        )
+        raise ParameterError(f"{name} = {format_exact(array[bad].ravel()[0])} must be finite, >= 0 and at most 1e100.")
     return _frozen(array)
 
 
 def ridge_of(penalty: Penalty, d: int) -> Array:
-    """Return the ridge of a penalty without an l1 part, else raise an error that says which formulation takes one."""
+    """Return the ridge of a penalty; raise ParameterError if it has an l1 term, which needs a formulation with V."""
     weights = weights_of(penalty, d)
     if weights.structure.has_pair_penalty(weights.c):
-        what = "an l1 penalty (lam > 0)" if weights.c.any() else "a penalty with known signs"
-        raise ParameterError(f"{what} has no formulation in Y alone; use lifted or v_space")
+        what = "an l1 penalty (lam > 0)" if weights.c.any() else "a penalty with nonnegative columns"
+        raise ParameterError(f"{what} has no formulation in Y alone. Use lifted or v_space.")
     return weights.a
 
 

@@ -1,4 +1,4 @@
-"""What every solver returns."""
+"""Result records of the solvers: termination status, certified bounds and factors of the solution."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,59 +18,81 @@ from diffrac_cvx.problem.html_card import html_card
 
 
 class Status(Enum):
-    """Why a solver stopped; the value is the sentence a user reads."""
+    """Reason why a solver stopped: `value` is a stable key, `message` and ``str`` are the sentence for users."""
 
-    OPTIMAL = "the proved gap is within the tolerance"
-    CLOSED_FORM = "the optimum is known in closed form"
-    MAX_ITER = "max_iter was reached; the bracket is valid, raise max_iter to narrow it"
-    TIME_LIMIT = "time_limit was reached; the bracket is valid, raise time_limit to narrow it"
-    USER_LIMIT = "an iteration or time limit was reached; the bracket is valid, raise the limit to narrow it"
-    OUT_OF_MEMORY = "V as one block would not fit in memory; the bracket is valid, a larger lambda narrows it"
-    STOPPED = "the callback asked to stop; the bracket is valid"
-    SMOOTHED_GAP = "the gap of (21) is at most epsilon log d; the bracket is valid, lower epsilon to narrow it"
-    STALLED = "no further progress in double precision; the bracket is valid, ask for a larger tol"
-    INACCURATE = "the solver stopped with a proved gap above the tolerance; the bracket is valid, try another solver"
+    message: str
+
+    OPTIMAL = "optimal", "the certified gap is within the tolerance"
+    CLOSED_FORM = "closed_form", "the optimum is known in closed form"
+    MAX_ITER = "max_iter", "max_iter was reached; the bounds are valid. Increase max_iter to tighten them"
+    TIME_LIMIT = "time_limit", "time_limit was reached; the bounds are valid. Increase time_limit to tighten them"
+    USER_LIMIT = (
+        "user_limit",
+        "an iteration or time limit was reached; the bounds are valid. Increase the limit to tighten them",
+    )
+    OUT_OF_MEMORY = (
+        "out_of_memory",
+        "a dense V would not fit in memory; the bounds are valid. Increase the l1 penalty to tighten them",
+    )
+    STOPPED = "stopped", "the callback requested a stop; the bounds are valid"
+    SMOOTHED_GAP = (
+        "smoothed_gap",
+        "the gap of Eq. (21) is at most epsilon log d; the bounds are valid. Decrease epsilon to tighten them",
+    )
+    STALLED = "stalled", "no further progress in double precision; the bounds are valid. Use a larger tol"
+    INACCURATE = (
+        "inaccurate",
+        "the solver stopped with a certified gap above the tolerance; the bounds are valid. Try another solver",
+    )
     INVALID_BOUND = (
-        "labels were found that cost less than the lower bound, which is withdrawn; bring the columns to one size"
+        "invalid_bound",
+        "numerical failure: an objective value is below the computed lower bound, which was discarded. "
+        "Rescale the columns to similar magnitudes",
     )
     OVERFLOW = (
-        "numbers left the range of double precision; the bracket is valid, bring the columns of X and the penalties "
-        "nearer to 1 to narrow it"
+        "overflow",
+        "values left the range of double precision; the bounds are valid. "
+        "Rescale the columns of X and the penalties towards 1 to tighten them",
     )
-    FAILED = "the solver returned no point; the bracket is the trivial one, try another solver"
+    FAILED = "failed", "the solver returned no solution; only the trivial bounds are available. Try another solver"
+
+    def __new__(cls, key: str, message: str) -> Self:
+        """Return the member with this key as its value."""
+        status = object.__new__(cls)
+        status._value_, status.message = key, message
+        return status
 
     def __str__(self) -> str:
-        return self.value
+        return self.message
 
 
 def excluded_clause(n_excluded: int) -> str:
-    """Return the clause of a sentence on bounds that says how many columns they do not take into account."""
+    """Return the number of excluded columns as a clause to append to a sentence on bounds; empty if it is 0."""
     return f" ({n_excluded} column{'s' if n_excluded > 1 else ''} excluded)" if n_excluded else ""
 
 
 class Bracket(NamedTuple("Bounds", [("lower", float), ("upper", float)])):
-    """Certified bounds on the optimum, lower <= optimum <= upper: a pair.
+    """Certified lower and upper bound on the optimum, as a pair.
 
     Attributes
     ----------
     lower, upper : float
-        The bounds.
+        The bounds, lower <= optimum <= upper.
     n_excluded : int
-        Number of columns that are excluded, see `Result`: the lower bound is about the table without them.  It is not
-        one of the entries.
+        Number of excluded columns, see `Result`: the lower bound is that of X without them.  Not a pair entry.
     """
 
     n_excluded: int
 
     def __new__(cls, lower: float, upper: float, n_excluded: int = 0) -> Self:
-        """Return the pair."""
+        """Create the pair."""
         made = super().__new__(cls, lower, upper)
         made.n_excluded = n_excluded
         return made
 
     @property
     def gap(self) -> float:
-        """Width of the bracket, not below the exact one."""
+        """Duality gap, upper - lower, rounded up."""
         return width_of(self.lower, self.upper)
 
     def __str__(self) -> str:
@@ -78,18 +100,18 @@ class Bracket(NamedTuple("Bounds", [("lower", float), ("upper", float)])):
 
 
 class InvalidBound(NamedTuple):
-    """A lower bound that is not one, and the cost of labels, or the value of a V, that is below it."""
+    """Invalid lower bound, and the objective of the labels or the value of the V that contradicts it."""
 
     lower: float
     objective: float
 
 
 class DimacsErrors(NamedTuple):
-    r"""How far a solver's own point is from optimal for the conic problem that it was given.
+    r"""DIMACS error measures of a solver's own point, for the conic problem that the solver was given.
 
-    The problem is min c'x such that Ax + s = b with s in a cone K, its dual max -b'z such that A'z + c = 0 with z in
-    the dual cone; the norms of b and c are those of their largest entry.  A point is outside a cone by the multiple of
-    the cone's centre that has to be added to it: minus the least eigenvalue, where the cone is semidefinite.
+    The problem is min c'x subject to Ax + s = b with s in a cone K, its dual max -b'z subject to A'z + c = 0 with z in
+    the dual cone; the norms of b and c are maximum norms.  The infeasibility of a point is the multiple of the cone's
+    centre that moves it into the cone: minus the smallest eigenvalue if the cone is semidefinite.
 
     Source: Mittelmann, An independent benchmarking of SDP and SOCP solvers, Math. Program. 95, 2003, section 2.
 
@@ -98,15 +120,15 @@ class DimacsErrors(NamedTuple):
     err1 : float
         :math:`\|Ax + s - b\|_2 / (1 + \|b\|)`.
     err2 : float
-        How far s is outside K, over :math:`1 + \|b\|`.
+        Infeasibility of s in K, over :math:`1 + \|b\|`.
     err3 : float
         :math:`\|A^\top z + c\|_2 / (1 + \|c\|)`.
     err4 : float
-        How far z is outside the dual cone, over :math:`1 + \|c\|`.
+        Infeasibility of z in the dual cone, over :math:`1 + \|c\|`.
     err5 : float
-        Distance of the two objectives, over 1 plus their absolute values.
+        Difference of the two objectives, over 1 plus the sum of their absolute values.
     err6 : float
-        :math:`|s^\top z|`, over the same.
+        :math:`|s^\top z|`, over the same number.
     """
 
     err1: float
@@ -118,50 +140,49 @@ class DimacsErrors(NamedTuple):
 
     @property
     def largest(self) -> float:
-        """The largest of the six."""
+        """Largest of the six errors."""
         return max(self)
 
 
 class Progress(NamedTuple("Line", [("iteration", int), ("seconds", float), ("lower", float), ("upper", float)])):
-    """One line of a solver's history: (iteration, seconds, lower, upper).
+    """Entry of a solver's history: (iteration, seconds, lower, upper).
 
     Attributes
     ----------
     iteration, seconds : int, float
-        When.
+        Iteration number and elapsed time.
     lower, upper : float
-        Proved bracket.
+        Certified bounds.
     rows : int
-        Rows of X that were read until then, where they are read by passes; over n, the number of passes.  It is not one
-        of the entries.
+        Rows of X read so far, if X is streamed; divided by n, the number of passes.  Not an element of the tuple.
     n_excluded : int
-        Number of columns that are excluded, see `Result`.  It is not one of the entries.
+        Number of excluded columns, see `Result`.  Not an element of the tuple.
     """
 
     rows: int = 0
     n_excluded: int = 0
 
     def with_counts(self, rows: int, n_excluded: int) -> "Progress":
-        """Return the line with the number of rows read and of columns excluded."""
+        """Return the entry with the numbers of rows read and of excluded columns."""
         line = Progress(*self)
         line.rows, line.n_excluded = rows, n_excluded
         return line
 
 
 Labels = npt.NDArray[np.int64]
-SELECTED_RTOL = 1e-3  # of the largest V_jj: what a feature in use has more of
+SELECTED_RTOL = 1e-3  # relative to the largest V_jj: selected features have a larger V_jj
 
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Groups of features between which V is zero, numbered from 0 by first feature; -1 for features with c = 0.
+    """Components of the features, with V zero between them: labels from 0 by first feature, -1 where c = 0.
 
     Attributes
     ----------
     found : (d,) array of int
-        The components of the V returned, which is zero between them.
+        Components of the returned V.
     certified : (d,) array of int, or None
-        Components between which every optimal V is proved zero; None where the gap proves nothing.
+        Components between which every optimal V is certified to be zero; None if the gap certifies none.
     """
 
     found: Labels
@@ -170,33 +191,34 @@ class Components:
     def __str__(self) -> str:
         sizes = np.bincount(self.found[self.found >= 0])
         if sizes.max(initial=0) <= 1:
-            summary = "V is diagonal but for features with c = 0" if np.any(self.found < 0) else "V is diagonal"
+            summary = "V is diagonal except for features with c = 0" if np.any(self.found < 0) else "V is diagonal"
             if self.certified is not None and np.bincount(self.certified[self.certified >= 0]).max(initial=0) <= 1:
-                return f"{summary}, and every optimal V is proved to be"
+                return f"{summary}, and every optimal V is certified to be"
             return summary
-        summary = f"V has {len(sizes)} components, the largest of {sizes.max()} features"
+        summary = f"V has {len(sizes)} components, the largest with {sizes.max()} features"
         certified = np.bincount(self.certified[self.certified >= 0]) if self.certified is not None else np.zeros(1)
         if len(certified) <= 1:
             return summary
         return (
-            f"{summary}; every optimal V is proved to have {len(certified)}, the largest of {certified.max()} at most"
+            f"{summary}; every optimal V is certified to have {len(certified)} or more, "
+            f"each with at most {certified.max()} features"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class SelectedFeatures:
-    """The features that V uses; as text, how many they are, and what any others could gain.
+    """Selected features, and a bound on the improvement by any other set; ``str`` is a one-sentence summary.
 
     Attributes
     ----------
     selected : (k,) array of int
-        Features in use, the largest V_jj first.
+        Selected features, by decreasing V_jj.
     d : int
         Number of features.
     gap : float
-        Proved: no V, on whichever features, costs less by more than this.
+        Certified bound: no V, on any set of features, has an objective that is lower by more than this.
     n_excluded : int
-        Number of columns that are excluded, see `Result`: these are not among the features of any V.
+        Number of excluded columns, see `Result`: no V has them among its features.
     """
 
     selected: Labels
@@ -207,19 +229,19 @@ class SelectedFeatures:
     def __str__(self) -> str:
         k = len(self.selected)
         return (
-            f"{k} of {self.d} features {'carries' if k == 1 else 'carry'} the answer; "
-            f"no other set can cost less by more than {format_upper(self.gap)}{excluded_clause(self.n_excluded)}"
+            f"{k} of {self.d} features {'is' if k == 1 else 'are'} selected; "
+            f"no other set lowers the objective by more than {format_upper(self.gap)}{excluded_clause(self.n_excluded)}"
         )
 
 
 class LazyField:
-    """A field of a record that may be given as a function, which is called when the field is first read."""
+    """Field of a record that may be given as a function, which is called at the first access."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
     def __get__(self, record: object, owner: type) -> Array:
-        if record is None:  # so that the field has no default
+        if record is None:  # accessed on the class: the field has no default
             raise AttributeError(self.name)
         value = record.__dict__[self.name]
         if callable(value):
@@ -232,52 +254,52 @@ class LazyField:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
-    """A point, the proved bracket on the optimum, and how they were found.
+    """Solution of a relaxation: a point, certified bounds on the optimal value, and how the solver found them.
 
     Attributes
     ----------
     value : float
-        Objective of the relaxation at the returned point, after best scaling.
+        Objective of the relaxation at the returned point, after optimal rescaling.
     lower, upper : float
-        Proved bracket on the optimal value, certified by this package whatever the solver said.
+        Bounds on the optimal value, certified by this package, not taken from the solver.
     F : (n, r) array
-        Factor of the labels' matrix, Y = F F', with unit rows.  Where n is large, it is made from X when it is first
-        read: X must not have changed then.
+        Factor of the label matrix, Y = F F', with unit rows.  For large n it is computed from X at the first access: X
+        must not have changed by then.
     status : Status
-        Why the solver stopped, as a sentence.
+        Reason why the solver stopped: ``str(status)`` is a sentence, ``status.value`` a stable key.
     n_iter : int
-        Iterations of the solver's own kind.
+        Number of iterations, as the solver counts them.
     seconds : float
-        Wall-clock time.
+        Wall-clock time in seconds.
     solver : str
         Name of the solver.
     history : tuple of Progress
-        (iteration, seconds, lower, upper), oldest first; empty where the solver does not report it.
+        (iteration, seconds, lower, upper), oldest first; empty if the solver does not report it.
     C : (d, d) array, or (d + 1, d + 1), or None
-        Last multiplier of the l1 part off the diagonal, from the fast solvers when c > 0: for warm starts.  Sparse,
-        with the entries inside the components, where V was found by components.
+        Last multiplier of the l1 term off the diagonal, for warm starts; from the fast solvers if c > 0.  Sparse, with
+        the entries inside the components, if V was found by block decomposition.
     u : (n,) array or None
-        Last weights of the rows with which C proves the lower bound, from the fast solvers where they are not
-        1/sqrt(x_i'Vx_i) of V: `certify_v` uses them.  1 for points of weight 0.
+        Last row weights with which C certifies the lower bound, for `certify_v`; from the fast solvers if they differ
+        from 1/sqrt(x_i'Vx_i).  1 for points of weight 0.
     G : (d, r) array or sparse array, or (d + 1, r) with the offset last, or None
-        Factor of the matrix of directions, V = GG'; None for relaxations in Y alone.
+        Factor of the direction matrix, V = GG'; None for relaxations in Y alone.
     components : Components or None
-        Where V was found by components: which they are, and in words whether V is proved diagonal.
+        Components of V, if V was found by block decomposition; ``str`` says whether V is certified to be diagonal.
     n_excluded : int
-        Number of columns of X that nothing penalises and that rounding does not tell from a combination of the others,
-        or from a constant: they are collinear up to about 1e-13.  The bracket is that of X without these columns, whose
-        rows of V are zero.  A column that is exactly constant carries nothing and is not counted.
+        Number of excluded columns of X: those without a penalty that are constant, or collinear with the others, up to
+        rounding (about 1e-13).  The bounds are those of X without these columns, whose rows of V are zero.  Exactly
+        constant columns have no effect and are not counted.
     invalid_bound : InvalidBound or None
-        Where labels rounded from F, with a direction found in the user's units, cost less than the lower bound, or the
-        value does: both numbers.  The bound is not valid, ``lower`` is 0 and the status says so.
+        Both numbers, if the value, or the objective of labels rounded from F with a direction fitted in the user's
+        units, is below the lower bound.  That bound is invalid: ``lower`` is the trivial one, and ``status`` says so.
     dimacs : DimacsErrors or None
-        Of the point that CLARABEL or SCS returned, in the coordinates in which it solved the problem; None elsewhere.
+        Errors of the point that CLARABEL or SCS returned, in the coordinates in which it was computed; None otherwise.
     """
 
     value: float
     lower: float
     upper: float
-    F: LazyField = LazyField()  # a descriptor, and no default
+    F: LazyField = LazyField()  # a descriptor, not a default
     status: Status
     n_iter: int
     seconds: float
@@ -290,61 +312,63 @@ class Result:
     n_excluded: int = 0
     invalid_bound: InvalidBound | None = None
     dimacs: DimacsErrors | None = field(default=None, repr=False)
-    _instance: Instance | None = field(default=None, repr=False)  # what was solved, where it is problem (15)
+    _instance: Instance | None = field(default=None, repr=False)  # the instance, if it is one of problem (15)
 
     @cached_property
     def V(self) -> Array | None:
         """Matrix of directions, (d, d), or (d + 1, d + 1) with the offset last; None for relaxations in Y alone.
 
-        Made when it is asked for, and kept.
+        Computed at the first access, then cached.
 
         Raises
         ------
         ResourceError
-            If it would not fit in memory; use G.
+            If V would not fit in memory; use G instead.
         """
         return None if self.G is None else outer_product(self.G)
 
     @property
     def factor(self) -> Any:
-        """F as the roundings take it: where n is large not as an array, but as what makes its rows when it is asked."""
+        """F as an array, or for large n as a function that computes it: the form that the roundings accept."""
         stored = self.__dict__["F"]
         return stored if callable(stored) else self.F
 
     @property
     def gap(self) -> float:
-        """Proved gap, upper - lower, not below the exact one."""
+        """Certified duality gap, upper - lower, rounded up."""
         return width_of(self.lower, self.upper)
 
     @property
     def bracket(self) -> Bracket:
-        """The proved bracket; as text, its ends are rounded outwards."""
+        """Certified bounds; ``str`` rounds the lower one down and the upper one up."""
         return Bracket(self.lower, self.upper, self.n_excluded)
 
     def features(self, d: int | None = None, *, rtol: float = SELECTED_RTOL) -> SelectedFeatures:
-        """Return the features in use: those j with V_jj above rtol times the largest one.
+        """Return the selected features: those j with V_jj above rtol times the largest one.
 
-        V_jj is in the units of X: bring the columns to unit variance first.
+        V_jj depends on the units of X: scale the columns to unit variance first.
 
         Parameters
         ----------
         d : int, optional
-            Number of features, to be given where nu < 1: V then has a last row for the offset, which is left out.
+            Number of features; required if nu < 1, to exclude the last row of V, which is that of the offset.
         rtol : float
-            In [0, 1).
+            Threshold relative to the largest V_jj, in [0, 1).
 
         Raises
         ------
         ParameterError
-            If the result is of a relaxation in Y alone, or an input is out of its range.
+            If the relaxation is one in Y alone, or an argument is out of range.
         """
         if self.G is None:
-            raise ParameterError("the result has no V, and with it no features: solve a relaxation that has directions")
+            raise ParameterError("the result has no V, so it selects no features. Solve a relaxation with directions.")
         if not 0.0 <= rtol < 1.0:
-            raise ParameterError(f"rtol = {rtol} must be in [0, 1)")
+            raise ParameterError(f"rtol = {rtol} is out of range. Give a number in [0, 1).")
         rows = self.G.shape[0]
         if d not in (None, rows, rows - 1):
-            raise ParameterError(f"d = {d} must be the number of features, {rows}, or {rows - 1} with an offset")
+            raise ParameterError(
+                f"d = {d} is not the number of features. Give {rows}, or {rows - 1} if V has an offset."
+            )
         diagonal_entries = diagonal(self.G)[:d]
         order = np.argsort(-diagonal_entries, kind="stable")
         selected = order[diagonal_entries[order] > rtol * diagonal_entries.max(initial=0.0)]
@@ -353,36 +377,36 @@ class Result:
     def gradient(self, X: npt.ArrayLike | None = None) -> Gradient:
         """Return the derivative of the optimal value of problem (15) in lam, the ridge, nu and every entry of X.
 
-        It costs a product of X with a factor of V, and the entries of V.  What it is where the optimal V is not unique,
-        and how exact it is, stands at `Gradient`.
+        The cost is a product of X with a factor of V, plus the entries of V.  `Gradient` describes its accuracy, and
+        its meaning if the optimal V is not unique.
 
         Parameters
         ----------
         X : (n, d) array, optional
-            The table that was solved, where the result does not have it: the result refers to the user's table and
-            never copies it, it goes without to other processes and into files, and that of an estimator has none.
+            Table that was solved, if the result has none: a result refers to the user's table without copying it, loses
+            it when pickled, and has none if it comes from an estimator.
 
         Raises
         ------
         ParameterError
-            If the result is of another problem than (15), or has no table and none is given.
+            If the problem is not (15), or the result has no table and X is not given.
         DataError
-            If the table is not that which was solved: V has another value on it.
+            If X is not the table that was solved: the value of V on it is different.
         ResourceError
             If a matrix of the size of X would not fit in memory.
         """
         if self.G is None or self._instance is None:
             raise ParameterError(
-                f"this result of {self.solver} is not one of problem (15), whose derivative this is: use low_rank, "
-                "fista, v_space or lifted; without an l1 part their value is that of penalized_nu"
+                f"the result of {self.solver} has no gradient: its problem is not (15). Use low_rank, fista, v_space "
+                "or lifted; without an l1 penalty their value is that of penalized_nu."
             )
         instance = self._instance if X is None else replace(self._instance, X=X)
         if instance.X is None:
-            raise ParameterError("the result has no table any more: pass the one that was solved, result.gradient(X)")
+            raise ParameterError("the result has no table. Pass the table that was solved: result.gradient(X).")
         return value_gradient(instance, self.G, self.bracket, self.n_excluded)
 
     def checked_against(self, objective: float, trivial: float = 0.0) -> "Result":
-        """Return the result with the trivial lower bound where its value, or the cost of labels, is below its own."""
+        """Return the result, with the trivial lower bound if its value or the objective of labels is below its own."""
         least = min(self.upper, objective)
         if not self.lower > least:
             return self
@@ -395,30 +419,32 @@ class Result:
 
     @property
     def rank_bound(self) -> int:
-        """The number of columns of F, which is not made for it."""
+        """Number of columns of F, without computing F."""
         stored = self.__dict__["F"]
         return int(stored.shape[1] if self.G is None or not callable(stored) else self.G.shape[1])
 
     def _repr_html_(self) -> str:
-        """Return a table for a notebook."""
+        """Return an HTML table for notebooks."""
         rows: dict[str, object] = {
-            "least cost of the relaxation": f"proved to lie in {self.bracket}",
-            "width of this bracket": format_gap(self.lower, self.upper),
-            "cost at the point found": format_upper(self.value, self.gap),
-            "how it ended": self.status,
-            "solver": f"{self.solver}, {self.n_iter} steps, {self.seconds:.3g} s",
+            "optimal value of the relaxation": f"certified to lie in {self.bracket}",
+            "duality gap": format_gap(self.lower, self.upper),
+            "objective at the returned point": format_upper(self.value, self.gap),
+            "termination status": self.status,
+            "solver": f"{self.solver}, {self.n_iter} iterations, {self.seconds:.3g} s",
             "rank of Y": f"at most {self.rank_bound}",
         }
-        rows |= {} if self.components is None else {"structure": self.components}
-        rows |= {"columns excluded, as collinear or constant": self.n_excluded} if self.n_excluded else {}
+        rows |= {} if self.components is None else {"components of V": self.components}
+        rows |= {"excluded columns (collinear or constant)": self.n_excluded} if self.n_excluded else {}
         if self.invalid_bound is not None:
-            rows["contradiction"] = f"a cost of {format_upper(self.invalid_bound.objective)} is below the bound"
-        return html_card("Result: 0 is the best cost, 1 the worst", rows)
+            rows["invalid bound"] = (
+                f"an objective of {format_upper(self.invalid_bound.objective)} is below the lower bound"
+            )
+        return html_card("Result: objective from 0 (best) to 1 (worst)", rows)
 
     def __repr__(self) -> str:
         structure = "" if self.components is None else f", components={str(self.components)!r}"
         structure += f", n_excluded={self.n_excluded}" if self.n_excluded else ""
-        structure += f", contradiction={tuple(self.invalid_bound)!r}" if self.invalid_bound else ""
+        structure += f", invalid_bound={tuple(self.invalid_bound)!r}" if self.invalid_bound else ""
         return (
             f"Result(value={format_upper(self.value, self.gap)}, bracket={self.bracket}, "
             f"gap={format_gap(self.lower, self.upper)}, "

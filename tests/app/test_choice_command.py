@@ -122,7 +122,7 @@ def test_a_bound_of_nothing_is_not_called_a_proof():
 
 
 def test_features_are_called_a_choice_only_where_some_are_left_out():
-    assert messages.describe_feature_count(FOUND)[0].startswith("2 of 4 features carry the answer")
+    assert messages.describe_feature_count(FOUND)[0].startswith("2 of 4 features are selected")
     assert messages.describe_feature_count(FOUND | {"relaxation_uses_all": True})[0].startswith(
         "No feature is left out of the relaxation"
     )

@@ -198,8 +198,8 @@ def test_the_features_that_carry_the_answer_are_counted_and_what_others_could_ga
     assert status == 0
     found = json.loads(command(*options, "--json")[1])
     assert set(found["features_in_use"][:3]) == {"g4", "g20", "g33"}
-    (line,) = [line for line in printed.splitlines() if "carry the answer" in line]
-    count, gap = re.match(r"(\d+) of 45 features carry the answer; .* by more than ([\d.]+)\. Any", line).groups()
+    (line,) = [line for line in printed.splitlines() if "are selected" in line]
+    count, gap = re.match(r"(\d+) of 45 features are selected; .* by more than ([\d.]+)\. Any", line).groups()
     assert int(count) == len(found["features_in_use"]) < 45
     assert found["label_gap"] <= float(gap) <= found["label_gap"] + 1e-4
     assert json.loads(command(*options, "--clusters", "3", "--json")[1])["features_in_use"] is None
@@ -208,7 +208,7 @@ def test_the_features_that_carry_the_answer_are_counted_and_what_others_could_ga
 def test_features_are_not_counted_where_no_l1_weight_chose_them_or_the_split_is_no_answer(wide, command):
     assert json.loads(command("cluster", wide, "--no-structure", "--json")[1])["features_in_use"] is None
     for options in ([], ["--lambda", "1e6"]):
-        assert "the answer; no other set" not in command("cluster", wide, "--no-structure", *options)[1]
+        assert "selected; no other set" not in command("cluster", wide, "--no-structure", *options)[1]
 
 
 # Progress, limits, Ctrl-C

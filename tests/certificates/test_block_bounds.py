@@ -1,4 +1,4 @@
-"""The certificate by blocks: what it proves at any block diagonal V, and what it finds among the pairs."""
+"""Block certificate: bounds at any block diagonal V, and screening of the pairs."""
 
 from functools import cache
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What rounding may change in the certificate by blocks is counted, term by term, against rationals.
+"""Rounding errors of the block certificate against exact rationals, term by term.
 
 In some tests the unit of rounding is coarse, so that each term is large and its worst case is attained in doubles.
 """

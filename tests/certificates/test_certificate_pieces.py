@@ -1,4 +1,4 @@
-"""The pieces of which certificates are made, each against the dense formula that it stands for."""
+"""Parts of the certificates, each against its dense formula."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Any matrix proves a bracket that holds the optimum; the best one proves the optimum."""
+"""Any matrix gives valid bounds on the optimum; an optimal one gives tight bounds."""
 
 import tracemalloc
 from functools import cache

@@ -1,4 +1,4 @@
-"""Every optimal V is block diagonal along the components that one solution shows, with groups and known signs too."""
+"""Every optimal V is block diagonal along the components of one solution, also with groups and known signs."""
 
 from contextlib import nullcontext
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Lower bounds are held against labels found without their coordinates; what contradicts is no gap of 0."""
+"""Consistency check of lower bounds against labels found in other coordinates: a contradiction is not a zero gap."""
 
 import pickle
 
@@ -27,7 +27,7 @@ def wrong_coordinates(monkeypatch):
 
 def test_labels_cheaper_than_a_bound_are_no_gap_of_zero():
     y = np.array([1.0, 1.0, -1.0])
-    words = r"cost at most 0\.1578.*less than the lower bound 0\.333"
+    words = r"is at most 0\.1578.*below the lower bound 0\.333"
     with pytest.raises(dc.InvalidBoundError, match=words) as caught:
         dc.certify_labels(HUGE, y, 1 / 3, ridge=1.0)
     assert caught.value.objective < caught.value.lower == 1 / 3
@@ -45,7 +45,7 @@ def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
     assert result.status is Status.INVALID_BOUND
     assert result.lower == 0.0
     assert result.invalid_bound.lower > 0.3 > 0.16 > result.invalid_bound.objective
-    assert "contradiction=(0.33" in repr(result)
+    assert "invalid_bound=(0.33" in repr(result)
 
 
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")

@@ -1,4 +1,4 @@
-"""Each term that covers rounding is left out in turn, and a test of what rounding may change has to fail."""
+"""Removing any single rounding term makes a test of the rounding errors fail."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What rounding may change is counted, term by term: each term against rationals, where leaving it out would be wrong.
+"""Rounding errors of the proofs against exact rationals, term by term, on inputs where omitting the term is wrong.
 
 Sums are tried on columns that are summed badly, so that what is lost is near the term; what data or matrices may be off
 is made large, so that the worst case is attained up to the rounding of doubles.

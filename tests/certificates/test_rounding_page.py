@@ -1,4 +1,4 @@
-"""The theorems on rounding and on what a gap leaves of components, on their pages, have the constants of the code."""
+"""The theorems on rounding and on components, on their pages, have the constants of the code."""
 
 import ast
 import inspect

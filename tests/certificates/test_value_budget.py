@@ -1,4 +1,4 @@
-"""What rounding may change of a value is counted, term by term, against rationals; so it is for labels."""
+"""Rounding errors of objective values, also of labels, against exact rationals, term by term."""
 
 from decimal import Decimal
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""What proofs from a core outwards are made of: how far S may be off, what is named outside, where they start."""
+"""Parts of the working-set certificate: error bound of S, entering coordinates, initial working set."""
 
 from fractions import Fraction
 

@@ -50,7 +50,7 @@ def test_names_of_a_data_frame_serve_along_a_path(X, path):
     named = dc.paths.lambda_path(frame, [0.1], **options)
     assert named.groups == path.groups
     assert max(named.lower[0], path.lower[2]) <= min(named.upper[0], path.upper[2])
-    with pytest.raises(dc.ParameterError, match="nonnegative names 'g', which is no column"):
+    with pytest.raises(dc.ParameterError, match="nonnegative names 'g', which is not a column"):
         dc.paths.lambda_path(frame, [0.1], nonnegative=["g"])
     with pytest.raises(dc.ParameterError, match="column 5 is in no group"):
         dc.paths.lambda_path(X, [0.1], groups=[[0, 1], [2, 3, 4]])

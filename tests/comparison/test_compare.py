@@ -301,7 +301,7 @@ def broken(task):
         (broken, "MemoryError: a solver died"),
         (lambda task: replace(dc.low_rank(task.X), F=np.full((30, 1), np.nan)), "F is nan"),
         (lambda task: replace(dc.low_rank(task.X), F=np.ones((5, 1))), "5 labels for 30 points"),
-        (lambda task: replace(dc.low_rank(task.X), status=dc.Status.FAILED), "no point"),
+        (lambda task: replace(dc.low_rank(task.X), status=dc.Status.FAILED), "no solution"),
         (lambda task: np.zeros(30), "only -1 and"),
         (lambda task: dc.solve(dc.v_space(task.X), "SCS", memory_limit=1e-9), "ResourceError: v_space"),
         (lambda task: dc.solve(dc.v_space(task.X), "MOSEC"), "not installed"),

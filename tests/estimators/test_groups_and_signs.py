@@ -170,23 +170,23 @@ WRONG = {
         {"groups": {"one": ["a", "b"], "two": ["c"]}},
         "columns 'd', 'e', 'f', 'g', 'h', ... are in no",
     ),
-    "an empty group": ({"groups": GROUPS | {"five": []}}, "group 'five' has no columns; leave it out"),
+    "an empty group": ({"groups": GROUPS | {"five": []}}, "group 'five' has no columns. Omit it"),
     "no group": ({"groups": {}}, "groups is empty"),
     "a group of a name": ({"groups": {"one": "abc"}}, "must be a list of columns"),
-    "a name that is none": ({"groups": {"one": ["A"]}}, "names 'A', which is no column; did you mean 'a'"),
+    "a name that is none": ({"groups": {"one": ["A"]}}, "names 'A', which is not a column; did you mean 'a'"),
     "labels of too few": ({"groups": [0] * 8}, "groups has 8 columns for 9 features"),
     "a number too large": ({"groups": [[0, 9]]}, "group 0 has the column 9 of 9 features"),
-    "a word": ({"groups": "prefix"}, "groups = 'prefix' is no list"),
+    "a word": ({"groups": "prefix"}, "groups = 'prefix' is not a list"),
     "weights of others": ({"groups": GROUPS, "lam": [0.1, 0.1]}, "lam has 2 weights for 4 groups"),
     "a negative weight": ({"groups": GROUPS, "lam": [0.1, 0.1, -1.0, 0.1]}, "lam = -1 must be finite"),
     "an infinite one": ({"groups": GROUPS, "group_weights": [1, 1, np.inf, 1]}, "group_weights has inf for 'three'"),
     "sizes": ({"groups": GROUPS, "group_weights": "sizes"}, "did you mean 'size'"),
-    "weights of no groups": ({"group_weights": [1.0]}, "there are none: give groups too"),
+    "weights of no groups": ({"group_weights": [1.0]}, "is given without groups. Give groups too"),
     "weights of five": ({"groups": GROUPS, "group_weights": np.ones(5)}, "group_weights has 5 numbers for 4 groups"),
-    "a sign of no column": ({"nonnegative": ["aa"]}, "nonnegative names 'aa', which is no column; did you mean 'a'"),
+    "a sign of no column": ({"nonnegative": ["aa"]}, "nonnegative names 'aa', which is not a column; did you mean 'a'"),
     "a sign of a word": ({"nonnegative": "a"}, "nonnegative = 'a' must be a list of columns"),
     "a sign twice": ({"nonnegative": ["b", 1]}, "nonnegative names column 'b' twice"),
-    "half a column": ({"nonnegative": [0.5]}, "neither the number nor the name"),
+    "half a column": ({"nonnegative": [0.5]}, "neither a column number nor a column name"),
     "a short mask": ({"nonnegative": [True] * 8}, "nonnegative has 8 entries for 9 features"),
     "signs of three clusters": ({"nonnegative": ["a"], "n_clusters": 3}, "not available for n_clusters = 3"),
 }
@@ -201,7 +201,7 @@ def test_what_is_wrong_with_groups_and_signs_is_said(table, case):
 
 def test_names_of_columns_need_a_data_frame_and_three_classes_have_no_signs(table):
     X, y = table
-    with pytest.raises(dc.errors.ParameterError, match="X has no names: pass a data frame"):
+    with pytest.raises(dc.errors.ParameterError, match="X has no names. Pass a data frame"):
         dc.DiffracClustering(groups=GROUPS).fit(X.to_numpy())
     with pytest.raises(dc.errors.ParameterError, match="the number of classes = 3"):
         dc.DiffracClassifier(nonnegative=["a"]).fit(X, np.arange(len(y)) % 4 - 1)

@@ -213,4 +213,4 @@ def test_components_take_over_from_the_samples_and_say_what_is_proved(sample_sma
     monkeypatch.setattr(sampling, "sampling_iterates", lambda *arguments: iter(()))
     result = dc.low_rank(data(), nu, dc.Penalty(c=1.0), tol=1e-6)
     assert result.gap <= 1e-6
-    assert str(result.components) == "V is diagonal, and every optimal V is proved to be"
+    assert str(result.components) == "V is diagonal, and every optimal V is certified to be"

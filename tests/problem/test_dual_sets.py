@@ -1,4 +1,4 @@
-"""The penalties on pairs of columns against exact numbers: their values, and the sets of their multipliers."""
+"""Penalties on pairs of columns against exact numbers: values and dual sets."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction

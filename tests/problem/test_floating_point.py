@@ -1,4 +1,4 @@
-"""Brackets in floating point: what is proved holds for the numbers in the computer, checked in sixty digits."""
+"""Bounds in floating point hold for the stored numbers, checked in sixty digits."""
 
 from decimal import Decimal
 from types import SimpleNamespace

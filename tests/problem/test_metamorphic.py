@@ -1,4 +1,4 @@
-"""What must not change, does not: every relaxation and solver of the registry, on data changed in every way.
+"""Invariances of every relaxation and solver of the registry under transformations of the data.
 
 A change of the data comes with what it does to the weights of the penalty and to the optimum.  Brackets of the changed
 and of the original data must meet, and the labels must be the same.

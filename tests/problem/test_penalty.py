@@ -1,4 +1,4 @@
-"""The penalty: its value, its weights as arrays, its multiples, what is refused, and one name for it on every face.
+"""Penalty: value, weights as arrays, multiples, invalid arguments, and the same parameter names in every interface.
 
 Everywhere lam and ridge are the weights themselves, and a and c their roots.
 """
@@ -159,14 +159,14 @@ def test_the_estimators_take_either():
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        ("ab", "is no list"),
+        ("ab", "is not a list"),
         ([], "no columns"),
-        ([1, None], "no label"),
-        ({"a": [0, 1], "b": [1, 2]}, "column 1 is in more than one group; leave it in one"),
-        ([[0, 2]], "column 1 is in no group; a column that stands alone"),
-        ([[0, 10**15], [1, 2]], "column 3, 4, 5, 6, 7, ... is in no group; .* 1000000000000000"),
+        ([1, None], "not a label"),
+        ({"a": [0, 1], "b": [1, 2]}, "column 1 is in more than one group. List it in one"),
+        ([[0, 2]], "column 1 is in no group. List every column"),
+        ([[0, 10**15], [1, 2]], "column 3, 4, 5, 6, 7, ... is in no group. .* 1000000000000000"),
         ([[0, 2**63]], "has the column 9.223372036854776e.18"),
-        ({"a": [0], "b": []}, "group 'b' has no columns; leave it out"),
+        ({"a": [0], "b": []}, "group 'b' has no columns. Omit it"),
         ({}, "groups is empty"),
         ([[0.5, 1.0]], "must be a list of column numbers"),
         ([[0, -1]], "has the column -1"),

@@ -1,4 +1,4 @@
-"""What is printed of a proved bracket holds the exact one, wherever it is printed."""
+"""Printed bounds contain the exact ones in every interface."""
 
 import ast
 import io

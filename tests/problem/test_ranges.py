@@ -1,4 +1,4 @@
-"""Numbers beyond double precision: a wide bracket or an error in words, and nothing proved by what is not finite."""
+"""Overflow gives wide bounds or a clear error, and numbers that are not finite certify nothing."""
 
 from itertools import islice, product
 
@@ -99,7 +99,7 @@ def test_what_was_proved_before_numbers_left_the_range_is_returned(monkeypatch, 
     found = dc.low_rank(TALL, ridge=0.1, tol=1e-15)
     assert found.status is dc.Status.OVERFLOW
     assert 0.0 < found.lower <= found.upper < 1.0
-    assert "double precision; the bracket is valid" in str(found.status)
+    assert "double precision; the bounds are valid" in str(found.status)
 
 
 def test_another_error_is_not_taken_for_one_of_the_range(monkeypatch):

@@ -1,4 +1,4 @@
-"""What a result says of itself: the width of its bracket, its components in words, its fields."""
+"""Result records: status keys, gaps, components as text, and fields."""
 
 import pickle
 import re
@@ -12,10 +12,24 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.problem.penalty import suggested_lam
 from diffrac_cvx.problem.result import Bracket, Components, Result, Status
 
+STATUS_KEYS = (
+    "optimal closed_form max_iter time_limit user_limit out_of_memory stopped smoothed_gap stalled inaccurate "
+    "invalid_bound overflow failed"
+)
+
 
 def result_of(**fields):
     given = {"value": 0.5, "lower": 0.2, "upper": 0.5, "F": np.eye(3, 2), "status": Status.OPTIMAL, "n_iter": 3}
     return Result(**{**given, "seconds": 0.1, "solver": "a solver", **fields})
+
+
+def test_every_status_has_a_stable_key_and_a_message():
+    assert [status.value for status in Status] == STATUS_KEYS.split()
+    assert len({status.message for status in Status}) == len(Status)
+    for status in Status:
+        assert status is Status(status.value) is Status[status.value.upper()] is pickle.loads(pickle.dumps(status))
+        assert str(status) == f"{status}" == status.message
+        assert re.fullmatch(r"\w.*[^.]", status.message)  # without a full stop: it stands in other sentences
 
 
 def test_the_gap_is_the_width_of_the_bracket():
@@ -27,15 +41,15 @@ def test_the_gap_is_the_width_of_the_bracket():
     [
         ([0, 1, 2], None, "V is diagonal"),
         ([0, 1, 2], [0, 0, 1], "V is diagonal"),
-        ([0, 1, 2], [0, 1, 2], "V is diagonal, and every optimal V is proved to be"),
-        ([0, -1, 1], None, "V is diagonal but for features with c = 0"),
-        ([0, 0, 0, 1], None, "V has 2 components, the largest of 3 features"),
-        ([1, 1, 0, -1], [0, 0, 0, -1], "V has 2 components, the largest of 2 features"),
+        ([0, 1, 2], [0, 1, 2], "V is diagonal, and every optimal V is certified to be"),
+        ([0, -1, 1], None, "V is diagonal except for features with c = 0"),
+        ([0, 0, 0, 1], None, "V has 2 components, the largest with 3 features"),
+        ([1, 1, 0, -1], [0, 0, 0, -1], "V has 2 components, the largest with 2 features"),
         (
             [0, 0, 1, 2],
             [0, 0, 0, 1],
-            "V has 3 components, the largest of 2 features; "
-            "every optimal V is proved to have 2, the largest of 3 at most",
+            "V has 3 components, the largest with 2 features; "
+            "every optimal V is certified to have 2 or more, each with at most 3 features",
         ),
     ],
 )
@@ -88,8 +102,8 @@ def test_the_offset_is_no_feature():
 
 def test_features_in_words_are_counted_with_what_others_could_gain():
     words = str(result_of(lower=0.25, G=uneven().G).features())
-    assert words == "3 of 5 features carry the answer; no other set can cost less by more than 0.25"
-    assert str(result_of(lower=0.25, G=np.diag([1.0, 0.0])).features()).startswith("1 of 2 features carries the answer")
+    assert words == "3 of 5 features are selected; no other set lowers the objective by more than 0.25"
+    assert str(result_of(lower=0.25, G=np.diag([1.0, 0.0])).features()).startswith("1 of 2 features is selected")
     assert len(result_of(G=np.zeros((4, 1))).features().selected) == 0
 
 
@@ -131,7 +145,7 @@ def test_the_weight_to_begin_with_is_that_of_the_law():
 
 def test_a_notebook_shows_a_result_without_scripts_or_other_files_and_escaped():
     html = result_of(lower=1.0 / 3.0, solver="<b>")._repr_html_()
-    assert "proved to lie in [0.3333, 0.5]" in html
+    assert "certified to lie in [0.3333, 0.5]" in html
     assert "<td" in html.partition("0.1667")[2]  # the width, rounded up
     assert str(Status.OPTIMAL) in html
     assert "&lt;b&gt;" in html

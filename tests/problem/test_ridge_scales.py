@@ -1,4 +1,4 @@
-"""Columns and ridges of very different sizes: nothing that has a ridge is dropped unless the bound counts it."""
+"""Columns and ridges of very different scales: no penalised column is excluded unless the bound accounts for it."""
 
 from decimal import Decimal
 

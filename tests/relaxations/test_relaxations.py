@@ -182,7 +182,7 @@ def test_changing_a_parameter_does_not_compile_again(noisy, build):
         (lambda X: dc.penalized_nu(X, 1.5), "nu = 1.5"),
         (lambda X: dc.v_space(X, float("nan")), "nu = nan"),
         (lambda X: dc.constrained_alpha(X, -0.1), "alpha = -0.1"),
-        (lambda X: dc.penalized_nu(X, 1.0, dc.Penalty(c=1.0)), "use lifted or v_space"),
+        (lambda X: dc.penalized_nu(X, 1.0, dc.Penalty(c=1.0)), "Use lifted or v_space"),
         (lambda X: dc.lifted(X, 1.0, dc.Penalty(c=np.ones(2))), "2 weights for 3 features"),
         (lambda X: dc.v_space_normalized(np.ones((4, 2)), 1.0), "constant"),
         (lambda X: dc.v_space(X).at(alpha=0.5), "no parameter 'alpha'; available parameters: nu, penalty_scale"),

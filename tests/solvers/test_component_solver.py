@@ -294,14 +294,14 @@ def test_a_result_with_components_survives_pickling_and_says_what_was_found(nu):
     [
         ([0, 1, 2], None, "V is diagonal"),
         ([0, 1, 2], [0, 0, 0], "V is diagonal"),
-        ([0, 1, 2], [0, 1, 2], "V is diagonal, and every optimal V is proved to be"),
-        ([0, 0, 1, 2], None, "V has 3 components, the largest of 2 features"),
-        ([0, 0, 1, 2], [0, 0, 0, 0], "V has 3 components, the largest of 2 features"),
+        ([0, 1, 2], [0, 1, 2], "V is diagonal, and every optimal V is certified to be"),
+        ([0, 0, 1, 2], None, "V has 3 components, the largest with 2 features"),
+        ([0, 0, 1, 2], [0, 0, 0, 0], "V has 3 components, the largest with 2 features"),
         (
             [0, 0, 1, 2],
             [0, 0, 1, 1],
-            "V has 3 components, the largest of 2 features; every optimal V is proved to have 2, the largest of 2 at "
-            "most",
+            "V has 3 components, the largest with 2 features; every optimal V is certified to have 2 or more, "
+            "each with at most 2 features",
         ),
     ],
 )
@@ -314,7 +314,9 @@ def test_v_is_not_called_diagonal_where_features_without_a_weight_take_part_in_i
     assert result.components is not None
     V = result.V
     assert np.any(V != np.diag(np.diag(V)))
-    assert str(result.components) == "V is diagonal but for features with c = 0, and every optimal V is proved to be"
+    assert (
+        str(result.components) == "V is diagonal except for features with c = 0, and every optimal V is certified to be"
+    )
 
 
 def test_what_would_not_fit_in_memory_is_refused_and_the_factor_of_a_matrix_is_there(monkeypatch):

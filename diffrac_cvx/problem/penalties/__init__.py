@@ -1,1 +1,1 @@
-"""What a penalty asks of pairs of coordinates, a file each: absolute values, groups of columns, known signs."""
+"""Penalties on pairs of coordinates, one module each: absolute values, group norms, sign constraints."""

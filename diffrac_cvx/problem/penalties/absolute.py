@@ -1,4 +1,4 @@
-r"""The squared l1 norm, relaxed: sum_jk c_j c_k |V_jk|, whose dual set is the box |C_jk| <= c_j c_k."""
+r"""Relaxed squared l1 norm, sum_jk c_j c_k |V_jk|, with the box |C_jk| <= c_j c_k as its dual set."""
 
 from functools import cached_property
 from typing import Any
@@ -12,13 +12,13 @@ from diffrac_cvx.problem.penalties.pair_penalty import INSIDE_BOX, Expression, P
 
 
 class Absolute(PairPenalty):
-    """Weigh the absolute values of the entries of V."""
+    """Weighted sum of the absolute values of the entries of V."""
 
     is_box = True
 
     @cached_property
     def half_width(self) -> Array:
-        """The largest C, (D, D): c_i c_j, not rounded up."""
+        """Half-width of the box, (D, D): c_i c_j, not rounded up."""
         half_width = np.outer(self.c, self.c) * INSIDE_BOX
         if not self.diagonal:
             np.fill_diagonal(half_width, 0.0)
@@ -31,7 +31,7 @@ class Absolute(PairPenalty):
         return np.asarray(np.clip(C, -self.half_width, self.half_width))
 
     def project_inexact(self, C: Array) -> Array:
-        if self.c.min(initial=1.0) == 1.0 == self.c.max(initial=1.0):  # relative to the weights: no box is made
+        if self.c.min(initial=1.0) == 1.0 == self.c.max(initial=1.0):  # relative to the weights: no box matrix needed
             np.clip(C, -INSIDE_BOX, INSIDE_BOX, out=C)
             if not self.diagonal:
                 np.fill_diagonal(C, 0.0)
@@ -48,7 +48,7 @@ class Absolute(PairPenalty):
         return abs_gram_sum(scale_rows(U, self.c))
 
     def value_error_bound(self, U: Factor) -> float:
-        # Entry jk is off by sum_error of |U_j||U_k|' at most, and sum_jk of that is a sum of squares over the columns.
+        # The error of entry jk is at most sum_error times |U_j||U_k|'; their sum over jk is one of squared column sums.
         scaled: Any = abs(scale_rows(U, self.c))
         sums = np.asarray(scaled.sum(axis=0)).ravel()
         return round_up(sum_error(U.shape[0] + U.shape[1] + 8) * float(sums @ sums), U.shape[0] + 8)

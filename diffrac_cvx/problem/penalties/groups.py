@@ -1,9 +1,8 @@
-r"""The squared group norm, (sum_g w_g |v_g|)^2, relaxed: sum_gh w_g w_h |V_gh|_*, the nuclear norms of the blocks.
+r"""Relaxed squared group norm, (sum_g w_g |v_g|)^2 -> sum_gh w_g w_h |V_gh|_*, with nuclear norms of the blocks.
 
-The dual set is that of C with blocks of spectral norm at most w_g w_h; on the diagonal the penalty is w_g^2 tr V_gg.
-Of the functions that are convex in V and agree with the group norm at V = vv' it is the largest of the form
-sum_gh w_g w_h |V_gh| with unitarily invariant norms: of these only the nuclear norm is as large as any on matrices of
-higher rank.
+The dual set contains the C whose blocks have spectral norm at most w_g w_h; on the diagonal the penalty is
+w_g^2 tr V_gg.  It is the largest function that is convex in V, equals the squared group norm at V = vv', and has the
+form sum_gh w_g w_h |V_gh| with unitarily invariant norms: the nuclear norm is the largest of these at higher rank.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,16 +18,16 @@ from diffrac_cvx.points.linear_algebra import inverse_or_one, times
 from diffrac_cvx.points.points import Mask
 from diffrac_cvx.problem.penalties.pair_penalty import INSIDE_BOX, Expression, IndexArray, PairPenalty
 
-ACTIVE_TOLERANCE = 1e-9  # relative distance of a spectral norm from its bound, from which a block is taken to be at it
+ACTIVE_TOLERANCE = 1e-9  # relative distance from its bound at which a spectral norm counts as equal to it
 
 
 class BlockPairs(NamedTuple):
-    """Blocks of one shape, and their places: groups of one size against groups of another."""
+    """Blocks of one shape with their positions: groups of one size against groups of another."""
 
-    g: IndexArray  # (k,), the first groups
-    h: IndexArray  # (k,), the second ones
-    rows: IndexArray  # (k, p), coordinates of the first
-    columns: IndexArray  # (k, q), and of the second
+    g: IndexArray  # (k,), first groups
+    h: IndexArray  # (k,), second groups
+    rows: IndexArray  # (k, p), coordinates of the first groups
+    columns: IndexArray  # (k, q), and of the second groups
     bound: Array  # (k,), w_g w_h
 
     def blocks_of(self, C: Array) -> Array:
@@ -36,17 +35,17 @@ class BlockPairs(NamedTuple):
         return np.asarray(C[self.rows[:, :, None], self.columns[:, None, :]])
 
     def take(self, mask: Mask) -> "BlockPairs":
-        """Return some of these blocks."""
+        """Return the blocks selected by a mask."""
         return BlockPairs(self.g[mask], self.h[mask], self.rows[mask], self.columns[mask], self.bound[mask])
 
     def put(self, C: Array, blocks: Array) -> None:
-        """Write these blocks, and their mirror images."""
+        """Write these blocks and their transposes into C."""
         C[self.rows[:, :, None], self.columns[:, None, :]] = blocks
         C[self.columns[:, :, None], self.rows[:, None, :]] = blocks.transpose(0, 2, 1)
 
 
 class GroupNorms(PairPenalty):
-    """Weigh the nuclear norms of the blocks of V between groups of coordinates; c is the same within a group."""
+    """Weighted sum of the nuclear norms of the blocks of V between groups; c is constant within a group."""
 
     def __init__(self, c: Array, labels: IndexArray, *, diagonal: bool = False) -> None:
         super().__init__(c, diagonal=diagonal)
@@ -54,24 +53,24 @@ class GroupNorms(PairPenalty):
 
     @cached_property
     def groups(self) -> list[IndexArray]:
-        """The coordinates by group."""
+        """Coordinates of each group."""
         order = np.argsort(self.labels, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(self.labels[order])) + 1)
 
     @cached_property
     def weights(self) -> Array:
-        """The weight of each group."""
+        """Weight of each group."""
         return np.array([self.c[group[0]] for group in self.groups])
 
     @cached_property
     def by_size(self) -> list[IndexArray]:
-        """Which groups have one size, by size."""
+        """Groups of equal size, by size."""
         sizes = np.array([len(group) for group in self.groups])
         return [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
 
     @cached_property
     def pairs(self) -> list[BlockPairs]:
-        """The pairs of groups g < h, by the shape of their blocks."""
+        """Pairs of groups g < h, by the shape of their blocks."""
         found = []
         for i, some in enumerate(self.by_size):
             for others in self.by_size[i:]:
@@ -83,11 +82,11 @@ class GroupNorms(PairPenalty):
 
     @cached_property
     def diagonal_pairs(self) -> list[BlockPairs]:
-        """Each group with itself, by size."""
+        """Pairs of each group with itself, by size."""
         return [self.pair(some, some) for some in self.by_size]
 
     def pair(self, g: IndexArray, h: IndexArray) -> BlockPairs:
-        """Return the blocks between groups, all of one shape."""
+        """Return the pairs of groups g and h, whose blocks have one shape."""
         rows, columns = (np.array([self.groups[k] for k in index]) for index in (g, h))
         return BlockPairs(g, h, rows, columns, self.weights[g] * self.weights[h])
 
@@ -96,7 +95,7 @@ class GroupNorms(PairPenalty):
         return block_norms(C, self.groups)
 
     def violated(self, C: Array) -> Iterator[BlockPairs]:
-        """Yield the pairs whose blocks may be beyond their bound: whose Frobenius norms are."""
+        """Yield the pairs whose blocks may violate their bound, because their Frobenius norms do."""
         norms = self.frobenius_norms(C)
         for pair in [*self.pairs, *(self.diagonal_pairs if self.diagonal else [])]:
             mask = norms[pair.g, pair.h] > pair.bound * (1.0 - 1e-9)
@@ -104,7 +103,7 @@ class GroupNorms(PairPenalty):
                 yield pair if mask.all() else pair.take(mask)
 
     def zero_diagonal_blocks(self, C: Array) -> Array:
-        """Set what is 0 in K to 0: the blocks on the diagonal, unless they count."""
+        """Set the blocks on the diagonal to 0, which they are in K, unless `diagonal` includes them."""
         if not self.diagonal:
             C *= self.different_group
         return C
@@ -168,8 +167,8 @@ class GroupNorms(PairPenalty):
         rows, r = dense(scale_rows(U, self.c)), U.shape[1]
         norms = np.array([np.linalg.norm(rows[group]) for group in self.groups])
         largest = max((len(group) for group in self.groups), default=0)
-        # A product, a factorisation by orthogonal columns and the singular values of a block are off by a few times
-        # its size in rounding, relative to the norms of both factors; there are `most` singular values at most.
+        # The product, the QR factorisation and the singular values of a block have errors of a few roundings times its
+        # size, relative to the norms of both factors; a block has at most `largest` singular values.
         k = (largest + 1.0) ** 0.5 * (r + 8) + (largest + 1.0) ** 1.5 * 32
         return round_up(sum_error(k + len(norms)) * float(norms.sum()) ** 2, len(rows) + 8)
 
@@ -178,7 +177,7 @@ class GroupNorms(PairPenalty):
         return total + float(self.c**2 @ np.diag(V)) if self.diagonal else total
 
     def expression(self, cp: Any, V: Any, scale: Any) -> Expression:
-        """Blocks in different groups are copied, so that the multipliers of the copies make C."""
+        """Return the CVXPY expression, with copies of the off-diagonal blocks, whose multipliers give C."""
         singles = np.concatenate([np.zeros(0, dtype=np.intp), *(group for group in self.groups if len(group) == 1)])
         larger = [group for group in self.groups if len(group) > 1]
         terms, constraints, places = [cp.sum(cp.multiply(self.c**2, cp.diag(V)))], [], []
@@ -211,12 +210,12 @@ class GroupNorms(PairPenalty):
 
 
 def weighted_norm_sum(cp: Any, weights: Array, block: Any) -> Any:
-    """Return the weighed sum of the norms of the rows of a CVXPY matrix."""
+    """Return the weighted sum of the norms of the rows of a CVXPY matrix."""
     return weights @ cp.norm(block, 2, axis=1)
 
 
 def nuclear_norm(cp: Any, weight: float, block: Any) -> Any:
-    """Return the weighed nuclear norm of a CVXPY matrix."""
+    """Return the weighted nuclear norm of a CVXPY matrix."""
     return weight * cp.normNuc(block)
 
 
@@ -229,7 +228,7 @@ def block_norms(C: Array, groups: list[IndexArray]) -> Array:
 
 
 def clip_singular_values(blocks: Array, bound: Array) -> Array:
-    """Return blocks, (k, p, q), with singular values above a side made equal to it, nearly; few of them are exact."""
+    """Return blocks, (k, p, q), with singular values above their bound clipped to it, approximately."""
     if blocks.shape[1] > blocks.shape[2]:
         return clip_singular_values(blocks.transpose(0, 2, 1), bound).transpose(0, 2, 1)
     values, Q = np.linalg.eigh(blocks @ blocks.transpose(0, 2, 1))
@@ -239,15 +238,15 @@ def clip_singular_values(blocks: Array, bound: Array) -> Array:
 
 
 def project_spectral_ball(blocks: Array, bound: Array) -> Array:
-    """Return nearly the nearest blocks, (k, p, q), of spectral norm at most a side, rounding counted."""
+    """Return nearly the projections of blocks, (k, p, q), with spectral norms at most the bound, rounding included."""
     blocks = clip_singular_values(blocks, bound * INSIDE_BOX)
     norms = largest_singular_values(blocks)
-    inside = bound * (INSIDE_BOX - 4.0 * UNIT_ROUNDOFF * min(blocks.shape[1:]) ** 0.5)  # the product is rounded
+    inside = bound * (INSIDE_BOX - 4.0 * UNIT_ROUNDOFF * min(blocks.shape[1:]) ** 0.5)  # the product rounds
     return np.asarray(blocks * np.where(norms > inside, inside / np.maximum(norms, 1e-300), 1.0)[:, None, None])
 
 
 def largest_singular_values(blocks: Array) -> Array:
-    """Return bounds on the largest singular values of blocks, (k, p, q), not below the exact ones."""
+    """Return upper bounds on the largest singular values of blocks, (k, p, q)."""
     if blocks.shape[1] > blocks.shape[2]:
         blocks = blocks.transpose(0, 2, 1)
     grams = blocks @ blocks.transpose(0, 2, 1)

@@ -1,6 +1,6 @@
-"""Multipliers between two sets of coordinates that share no group: projections, and the ones that leave the most of S.
+"""Multipliers between two sets of coordinates without a common group: projections, and the best choice for S.
 
-For l1 C_jk is in an interval; for groups the blocks C_gh are in a ball of the spectral norm.
+For l1 C_jk lies in an interval; for groups the blocks C_gh lie in a spectral-norm ball.
 """
 
 from collections.abc import Iterator
@@ -15,25 +15,25 @@ from diffrac_cvx.problem.penalties.groups import BlockPairs, clip_singular_value
 from diffrac_cvx.problem.penalties.pair_penalty import IndexArray
 from diffrac_cvx.problem.penalties.structure import PenaltyStructure
 
-INSIDE_BOUND = 1.0 - 8.0 * UNIT_ROUNDOFF  # of a box, so that rounding leaves C inside it
-GROUP_LASSO_STEPS, GROUP_LASSO_TOLERANCE = 100, 1e-4  # of a group lasso, and the relative change that ends them
+INSIDE_BOUND = 1.0 - 8.0 * UNIT_ROUNDOFF  # shrinks the bound, so that C is inside it after rounding
+GROUP_LASSO_STEPS, GROUP_LASSO_TOLERANCE = 100, 1e-4  # steps, and relative change at which they stop
 
 
 class OffDiagonalDual:
-    """The dual set between some coordinates, in rows, and others, in columns, none of a group of the first."""
+    """Dual set between row coordinates and column coordinates that have no group in common."""
 
     def __init__(self, structure: PenaltyStructure, c: Array, rows: IndexArray, columns: IndexArray) -> None:
         self.c_rows, self.c_columns, self.is_elementwise = c[rows], c[columns], structure.labels is None
         self.rows, self.columns = structure.restrict(rows), structure.restrict(columns)
         if structure.labels is not None and np.isin(structure.labels[rows], structure.labels[columns]).any():
-            raise ValueError("a group is split between the two sets: C is 0 inside it, and no bound follows")
+            raise ValueError("a group is split between rows and columns: C is 0 inside it, so no bound follows")
 
     def bound(self, t: float) -> Array:
-        """Return t c_j c_k, a little less."""
+        """Return t c_j c_k, slightly decreased."""
         return np.asarray(t * INSIDE_BOUND * np.outer(self.c_rows, self.c_columns))
 
     def project_safe(self, tC: Array, t: float) -> Array:
-        """Return the nearest matrix in t times the dual set, rounding counted."""
+        """Return nearly the projection onto t times the dual set, inside it after rounding."""
         if self.is_elementwise:
             bound = self.bound(t)
             return np.asarray(np.clip(tC, -bound, bound))
@@ -43,7 +43,7 @@ class OffDiagonalDual:
         return tC
 
     def violated_columns(self, T: Array, t: float) -> IndexArray:
-        """Return the columns of groups with an entry, or a block, beyond the dual set."""
+        """Return the columns with an entry, or of groups with a block, that violates the dual set."""
         if self.is_elementwise:
             return np.flatnonzero((np.abs(T) > self.bound(t)).any(axis=0))
         found = [pair.columns.ravel() for pair in self.violated(T, t)]
@@ -51,7 +51,7 @@ class OffDiagonalDual:
 
     @cached_property
     def pairs(self) -> list[BlockPairs]:
-        """The pairs of groups, by the shape of their blocks."""
+        """Pairs of groups, by the shape of their blocks."""
         sets = [
             stack_by_size(part.groups(len(c))) for part, c in ((self.rows, self.c_rows), (self.columns, self.c_columns))
         ]
@@ -64,7 +64,7 @@ class OffDiagonalDual:
         return found
 
     def violated(self, T: Array, t: float) -> Iterator[BlockPairs]:
-        """Yield the pairs whose blocks may be beyond, with t times their sides."""
+        """Yield the pairs whose blocks may violate the dual set, with t times their bounds."""
         for pair in self.pairs:
             bound = t * pair.bound
             norms = np.sqrt(np.sum(np.square(pair.blocks_of(T)), axis=(1, 2)))
@@ -81,19 +81,19 @@ class OffDiagonalDual:
         return found
 
     def restrict(self, columns: IndexArray) -> "OffDiagonalDual":
-        """Return that to some of the columns, whole groups."""
+        """Return the dual set for some of the columns, in complete groups."""
         made = object.__new__(OffDiagonalDual)
         made.c_rows, made.c_columns, made.is_elementwise = self.c_rows, self.c_columns[columns], self.is_elementwise
         made.rows, made.columns = self.rows, self.columns.restrict(columns)
         return made
 
     def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
-        """Return about the tC in t times the dual set with the least tr e'P^-1 e, e = tC - T.
+        """Return nearly the tC in t times the dual set that minimises tr e'P^-1 e, e = tC - T.
 
-        e = -P Z at the minimum of tr Z'PZ/2 - tr Z'T + t sum_gh w_g w_h |Z_gh|_*: accelerated proximal steps.
+        e = -P Z at the minimum of tr Z'PZ/2 - tr Z'T + t sum_gh w_g w_h |Z_gh|_*, by accelerated proximal steps.
         """
         values = np.linalg.eigvalsh(P)
-        if values[0] <= 0.0:  # then nothing is proved, whatever there is between
+        if values[0] <= 0.0:  # then no choice of the multiplier gives a certificate
             return T
         step, Z = 1.0 / float(values[-1]), np.zeros_like(T)
         extrapolated, momentum = Z, 1.0
@@ -116,5 +116,5 @@ def stack_by_size(groups: list[IndexArray]) -> list[IndexArray]:
 
 
 def put_blocks(pair: BlockPairs, T: Array, blocks: Array) -> None:
-    """Write blocks between rows and columns."""
+    """Write the blocks of a pair into T."""
     T[pair.rows[:, :, None], pair.columns[:, None, :]] = blocks

@@ -1,10 +1,10 @@
-r"""What every penalty on pairs of coordinates gives: its value at a factor, its dual set K, and its CVXPY expression.
+r"""Interface of the penalties on pairs of coordinates: value at a factor, dual set K and CVXPY expression.
 
 .. math::
     \sum_j c_j^2 V_{jj} + \max_{C \in K} \mathrm{tr}\, C V
 
-K is convex, holds 0, and its matrices are symmetric.  A penalty that is finite on all V >= 0 has a bounded K; one that
-forbids some V has a K that is unbounded, and `feasible` returns a V that is allowed.
+K is convex and contains 0, and its matrices are symmetric.  K is bounded if the penalty is finite on all V >= 0; if
+some V are infeasible, K is unbounded, and `make_feasible` returns a feasible V.
 """
 
 from abc import ABC, abstractmethod
@@ -18,11 +18,11 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF
 
-INSIDE_BOX = 1.0 - 4.0 * UNIT_ROUNDOFF  # of a box, so that rounding leaves C inside it
+INSIDE_BOX = 1.0 - 4.0 * UNIT_ROUNDOFF  # shrinks a box, so that C is inside it after rounding
 
 
 class Expression(NamedTuple):
-    """The penalty of a CVXPY matrix, the constraints that it comes with, and what reads C off their multipliers."""
+    """Penalty of a CVXPY matrix, its constraints, and a function that computes C from their multipliers."""
 
     value: Any
     constraints: list[Any]
@@ -30,68 +30,68 @@ class Expression(NamedTuple):
 
 
 class PairPenalty(ABC):
-    """A penalty on pairs of coordinates, weighed by c, (D,); with `diagonal`, c_j^2 V_jj is a part of the maximum.
+    """Penalty on pairs of coordinates with weights c, (D,); `diagonal` includes c_j^2 V_jj in the maximum.
 
-    Entries of C that no penalty allows are 0 in K: those of coordinates with c = 0, and without `diagonal` those on it.
+    Entries of C without a penalty are 0 in K: those of coordinates with c = 0 and, without `diagonal`, the diagonal.
     """
 
-    is_box = False  # whether K is a box, an interval for each entry
+    is_box = False  # whether K is a box: an interval for each entry
 
     def __init__(self, c: Array, *, diagonal: bool = False) -> None:
         self.c, self.diagonal = c, diagonal
 
     @property
     def reference_weights(self) -> Array:
-        """The weights to which multipliers are kept relative, (D,): c, but for coordinates that are coupled without."""
+        """Weights that scale the multipliers, (D,): c, except for coordinates that are coupled with c = 0."""
         return self.c
 
     @property
     def relative(self) -> "PairPenalty":
-        """The same penalty with C kept relative to the reference."""
+        """The same penalty with C relative to the reference weights."""
         return self.with_weights(np.ones(len(self.c)))
 
     @property
     def parts(self) -> list["PairPenalty"]:
-        """Penalties with multipliers of their own, whose sum is C."""
+        """Penalties with separate multipliers, whose sum is C."""
         return [self]
 
     @abstractmethod
     def with_weights(self, c: Array) -> "PairPenalty":
-        """Return the same penalty with other weights."""
+        """Return the same penalty with new weights."""
 
     @abstractmethod
     def project_safe(self, C: Array) -> Array:
-        """Return about the matrix in K nearest to a symmetric one; in K, rounding counted."""
+        """Return nearly the projection of a symmetric matrix onto K; the result is in K, rounding included."""
 
     @abstractmethod
     def project_inexact(self, C: Array) -> Array:
-        """Return nearly the matrix in K nearest to a symmetric one, in its place: for steps, not for proofs."""
+        """Return nearly the projection of a symmetric matrix onto K, in place: for solver steps, not for proofs."""
 
     @abstractmethod
     def subgradient(self, V: Array, threshold: float, slack: Array) -> Array:
-        """Return a C in K that attains the maximum on the part of V above a threshold, and is the slack elsewhere.
+        """Return a C in K that attains the maximum on the entries of V above a threshold, and equals slack elsewhere.
 
-        The threshold is relative to the roots of the products of the diagonal entries.
+        The threshold is relative to the square roots of the products of the diagonal entries.
         """
 
     @abstractmethod
     def zero_inactive(self, V: Array, C: Array) -> Array:
-        """Return V, 0 where C is strictly inside K: there it is 0 at an optimum."""
+        """Return V with zeros where C is strictly inside K, because an optimal V is 0 there."""
 
     @abstractmethod
     def value(self, U: Factor) -> float:
-        """Return the penalty at V = UU', which has to be allowed."""
+        """Return the penalty at a feasible V = UU'."""
 
     @abstractmethod
     def value_error_bound(self, U: Factor) -> float:
-        """Return how far `value` may be off by rounding; infinite where V is not proved to be allowed."""
+        """Return a bound on the rounding error of `value`; infinite if V is not certified to be feasible."""
 
     def support_function(self, V: Array) -> float:
-        """Return max over C in K of tr CV; for a V that is not allowed, that of a bounded part of K."""
+        """Return the maximum of tr CV over C in K; for an infeasible V, over a bounded part of K."""
         raise NotImplementedError
 
     def make_feasible(self, U: Factor) -> Factor:
-        """Return a factor of an allowed V near UU', the same where UU' is proved to be allowed."""
+        """Return a factor of a feasible V near UU'; U itself if UU' is certified to be feasible."""
         return U
 
     @abstractmethod
@@ -104,7 +104,7 @@ class PairPenalty(ABC):
 
 
 def diagonal_scale(V: Array) -> Array:
-    """Return the roots of the products of diagonal entries, (D, D)."""
+    """Return the square roots of the products of diagonal entries, (D, D)."""
     sqrt_diagonal = np.sqrt(np.diag(V))
     return np.asarray(np.outer(sqrt_diagonal, sqrt_diagonal))
 

@@ -1,6 +1,6 @@
-r"""Known signs, v_j >= 0, relaxed: V_jk >= 0 for the pairs of these coordinates, so that V is doubly nonnegative there.
+r"""Relaxed sign constraints, v_j >= 0 -> V_jk >= 0 for the pairs of these coordinates: V is doubly nonnegative there.
 
-The dual set is that of another penalty less any nonnegative matrix on these pairs: C_jk <= c_j c_k, and no lower bound.
+The dual set is that of another penalty minus any nonnegative matrix on these pairs: C_jk <= c_j c_k, no lower bound.
 """
 
 from typing import Any
@@ -15,20 +15,20 @@ from diffrac_cvx.points.points import Mask
 from diffrac_cvx.problem.penalties.absolute import Absolute
 from diffrac_cvx.problem.penalties.pair_penalty import Expression, PairPenalty, diagonal_scale
 
-NEGATIVE_TOLERANCE = 1e-8  # of the norms of two rows, below which a negative product is taken for rounding
+NEGATIVE_TOLERANCE = 1e-8  # relative to the norms of two rows: smaller negative products count as rounding
 MAX_SPLIT_STEPS, SPLIT_TOLERANCE = (
     300,
     1e-12,
-)  # of projections on two sets in turn, and the relative change that ends them
+)  # of projections onto two sets, and the relative change at which they stop
 
 
 class SignConstraints(PairPenalty):
-    """Add V_jk >= 0 for the pairs of some coordinates to another penalty."""
+    """Another penalty with the constraints V_jk >= 0 for the pairs of some coordinates."""
 
     def __init__(self, base: PairPenalty, nonnegative: Mask) -> None:
         super().__init__(base.c, diagonal=base.diagonal)
         self.base, self.nonnegative, self.is_box = base, nonnegative, base.is_box
-        self.warm_start: Array | None = None  # of the splits of C, where the next one starts
+        self.warm_start: Array | None = None  # nonpositive part at the end of the last split of C
         self.indices = np.flatnonzero(nonnegative)
         self.pair_mask = np.outer(nonnegative, nonnegative)
         np.fill_diagonal(self.pair_mask, False)
@@ -46,7 +46,7 @@ class SignConstraints(PairPenalty):
 
     @property
     def parts(self) -> list[PairPenalty]:
-        """Penalties with multipliers of their own, whose sum is C: one where that is a box."""
+        """Penalties with separate multipliers, whose sum is C; a single one if the dual set is a box."""
         return (
             [self] if self.is_box else [self.base, SignConstraints(Absolute(np.zeros(len(self.c))), self.nonnegative)]
         )
@@ -55,7 +55,7 @@ class SignConstraints(PairPenalty):
         nonpositive = self.split(C)
         inner = self.base.project_safe(C - nonpositive)
         nonpositive = self.negative_part(C - inner)
-        # Rounding of the sum may not leave less than nothing to be taken off.
+        # Rounding of the sum must not make the subtracted part negative.
         return np.asarray(inner + np.where(-nonpositive > 8.0 * UNIT_ROUNDOFF * np.abs(inner), nonpositive, 0.0))
 
     def project_inexact(self, C: Array) -> Array:
@@ -65,9 +65,9 @@ class SignConstraints(PairPenalty):
         return C
 
     def split(self, C: Array) -> Array:
-        """Return the part of C that is at most 0 on the pairs, at which the rest is about nearest to the other set.
+        """Return a part of C that is nonpositive on the pairs and makes the rest nearly closest to the base's dual set.
 
-        By accelerated projected gradient steps, from where the last split ended; a box needs none.
+        By accelerated projected gradient steps, from the end of the last split; a box needs none.
         """
         nonpositive = self.negative_part(C - self.base.project_inexact(C.copy()))
         if self.is_box:
@@ -86,7 +86,7 @@ class SignConstraints(PairPenalty):
         return nonpositive
 
     def negative_part(self, C: Array) -> Array:
-        """Return the negative part of the entries of the pairs, 0 elsewhere."""
+        """Return the negative part on the pairs, 0 elsewhere."""
         return np.where(self.pair_mask, np.minimum(C, 0.0), 0.0)
 
     def subgradient(self, V: Array, threshold: float, slack: Array) -> Array:
@@ -107,9 +107,9 @@ class SignConstraints(PairPenalty):
         return self.base.support_function(V)
 
     def make_feasible(self, U: Factor) -> Factor:
-        """Return a factor whose entries of the pairs are nonnegative, rounding counted, by little more of the diagonal.
+        """Return a factor of a V that is nonnegative on the pairs, rounding included, with a slightly larger diagonal.
 
-        What is negative is added to both entries of a pair, and its size to the diagonal; one more column takes care of
+        Negative entries of pairs are removed, and their absolute values added to the diagonal; one more column covers
         rounding.
         """
         if self.is_feasible(U):
@@ -137,7 +137,7 @@ class SignConstraints(PairPenalty):
             return U
 
     def deficit(self, U: Factor) -> tuple[float, Array]:
-        """Return by how much an entry of the pairs may be negative, over the norms of its rows, and these norms."""
+        """Return how negative an entry of the pairs may be, relative to the norms of its rows, and these norms."""
         rows = dense(U[self.indices])
         sizes = np.sqrt(np.sum(rows**2, axis=1))
         unit = rows * inverse_or_one(sizes)[:, None]
@@ -148,7 +148,7 @@ class SignConstraints(PairPenalty):
         return self.base.value_error_bound(U) if self.is_feasible(U) else np.inf
 
     def is_feasible(self, U: Factor) -> bool:
-        """Whether the entries of the pairs are proved to be nonnegative."""
+        """Whether the entries of the pairs are certified to be nonnegative."""
         rows = dense(U[self.indices])
         if np.all(rows >= 0.0):
             return True

@@ -1,4 +1,4 @@
-"""Solve along a grid of nu, lambda or alpha, each solution with its proved bracket; and the duality of alpha and nu."""
+"""Regularisation paths over nu, lambda or alpha with certified bounds, and the duality of alpha and nu."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -43,35 +43,34 @@ ParameterCallback = Callable[[float], object]
 
 @dataclass(frozen=True, eq=False)
 class RegularizationPath:
-    """What is kept of the solutions along a grid: one entry for each parameter.
+    """Regularisation path: one entry for each parameter value of a grid.
 
     Attributes
     ----------
     name : str
         "nu", "lambda" or "alpha".
     parameter : (m,) array
-        The grid.
+        Parameter values.
     value, lower, upper : (m,) array
-        Objective at the point found, and the proved bracket on the optimum.
+        Objective at the solution, and certified bounds on the optimum.
     eigenvalue_ratio : (m,) array
-        Second eigenvalue of Y over the first, 0 where Y = yy'.
+        Second eigenvalue of Y over the first, 0 if Y = yy'.
     imbalance : (m,) array
         1'Y1/n^2.
     directions : (m, d) array
-        The `leading_direction` of each solution, with signs that agree with the entry before, the
-        largest entry positive.
+        The `leading_direction` of each solution, with signs aligned along the path and the largest entry positive.
     error : (m,) array or None
-        Clustering error of the rounded solutions, where labels were given.
+        Clustering error of the rounded solutions, if labels were given.
     seconds : (m,) array
-        Time to solve each.
+        Time of each solve.
     diagnostics : tuple of tuples of Diagnostic
-        For each entry, why its rounded solution is no answer; empty tuples where it may be one.
+        Warnings about each rounded solution; empty if there are none.
     deviations : (d,) array or None
         Standard deviations of the features: directions times these are per standard deviation.
-    groups : Groups or None
-        The groups of the features, where the penalty has some: their ``names`` and ``sizes``.
+    groups : FeatureGroups or None
+        Feature groups of the penalty, with ``names`` and ``sizes``.
     n_excluded : (m,) array of int
-        Number of columns that are excluded, see `Result`: the bounds are about X without them.
+        Number of excluded columns, see `Result`: the bounds hold for X without them.
     """
 
     name: str
@@ -91,9 +90,9 @@ class RegularizationPath:
 
     @property
     def group_norms(self) -> Array:
-        """Lengths of the groups of coefficients, per standard deviation where it is known, (m, number of groups).
+        """Euclidean norms of the groups of coefficients, per standard deviation if known, (m, number of groups).
 
-        Without groups each feature is one.
+        Without groups, each feature is its own group.
         """
         scaled = np.abs(self.directions * (1.0 if self.deviations is None else self.deviations))
         if self.groups is None:
@@ -103,23 +102,23 @@ class RegularizationPath:
 
     @property
     def gap(self) -> Array:
-        """Proved gaps, upper - lower, not below the exact ones."""
+        """Certified gaps upper - lower, rounded up."""
         return np.array([width_of(lower, upper) for lower, upper in zip(self.lower, self.upper, strict=True)])
 
 
 @dataclass(frozen=True, eq=False)
 class Duality:
-    r"""The penalised problem along nu, and the constrained problem at the imbalances of its solutions.
+    r"""Duality: the penalised problem along nu, and the constrained problem at the imbalances of its solutions.
 
     With p the value of (8) and q that of (7), :math:`p(\nu) = \min_\alpha q(\alpha) + \nu \alpha`, and the minimum is
-    at the imbalance of a solution of (8).
+    attained at the imbalance of a solution of (8).
 
     Attributes
     ----------
-    penalised : Path
-        Eq. (8), its parameter is nu.
-    constrained : Path
-        Eq. (7), its parameter is the imbalance of the penalised solution, entry by entry.
+    penalized : RegularizationPath
+        Path of Eq. (8) over nu.
+    constrained : RegularizationPath
+        Path of Eq. (7) over the imbalances of the penalised solutions, entry by entry.
     """
 
     penalized: RegularizationPath
@@ -127,21 +126,21 @@ class Duality:
 
     @property
     def sums(self) -> tuple[Array, Array]:
-        """The brackets of q(alpha) + nu alpha, lower and upper."""
+        """Lower and upper bounds on q(alpha) + nu alpha."""
         line = self.penalized.parameter * self.constrained.parameter
         return self.constrained.lower + line, self.constrained.upper + line
 
     @property
     def bracket_distance(self) -> Array:
-        """Distance between the brackets of p(nu) and of q(alpha) + nu alpha: 0 where they overlap, as they must."""
+        """Distance between the bounds on p(nu) and those on q(alpha) + nu alpha: 0 if they overlap, as they must."""
         lower, upper = self.sums
         return np.maximum(np.maximum(lower - self.penalized.upper, self.penalized.lower - upper), 0.0)
 
     def bounds(self, alphas: npt.ArrayLike) -> tuple[Array, Array]:
-        r"""Return proved bounds on q at any imbalances, lower and upper.
+        r"""Return certified lower and upper bounds on q at any imbalances.
 
-        Below, the largest of :math:`p(\nu) - \nu\alpha` over the grid.  Above, since q is convex, the chords between
-        its upper bounds at the solutions, q(0) <= 1 and q(1) = 0.
+        The lower bound is the maximum of :math:`p(\nu) - \nu\alpha` over the grid.  The upper bound, since q is convex,
+        consists of the chords between its upper bounds at the solutions, q(0) <= 1 and q(1) = 0.
 
         Parameters
         ----------
@@ -163,7 +162,7 @@ class Duality:
 
 
 class PathRecorder:
-    """Read X once, and make the entries of a path from results, with the clustering error where labels are given."""
+    """Reader of X and builder of a path from results, with clustering errors if labels are given."""
 
     def __init__(
         self,
@@ -173,7 +172,7 @@ class PathRecorder:
         warn: bool = True,
         constraints: Constraints | None = None,
     ) -> None:
-        self.X: Any  # `Points`, which the solvers take too
+        self.X: Any  # `Points`, also accepted by the solvers
         if constraints is None:
             self.X = as_points(X, by_columns=True, warn=warn, depth=5)
         else:
@@ -183,7 +182,7 @@ class PathRecorder:
         self.columns = UnitColumns(self.X)
 
     def row(self, result: Result, diagnose: Diagnose | None = None) -> dict[str, Any]:
-        """Return the entry of a path; ``diagnose`` says of the data, labels and a result why they are no answer."""
+        """Return the path entry of a result; ``diagnose`` returns warnings from the data, labels and result."""
         labels = None if self.y is None and diagnose is None else self.rounding(result.factor)
         return {
             "value": result.value,
@@ -201,7 +200,7 @@ class PathRecorder:
     def path(
         self, name: str, grid: Array, rows: Sequence[dict[str, Any]], penalty: Penalty = NO_PENALTY
     ) -> RegularizationPath:
-        """Put rows into arrays."""
+        """Return the path of the given entries."""
         lists = {key: [row[key] for row in rows] for key in rows[0]}
         diagnostics = tuple(lists.pop("diagnostics"))
         columns: dict[str, Any] = {key: np.array(column) for key, column in lists.items()}
@@ -223,13 +222,14 @@ class PathRecorder:
         time_limit: float | None,
         options: dict[str, Any],
     ) -> RegularizationPath:
-        """Solve (15) by `low_rank` along an increasing grid, from its largest parameter, which gives nu and a penalty.
+        """Solve (15) by `low_rank` along an increasing grid, from its largest parameter value.
 
-        Weights of the points are refused, for directions and labels are read without.
+        ``problem_at`` maps a parameter value to nu and a penalty.  Sample weights are refused, because directions and
+        labels are computed without them.
         """
         if options.get("sample_weight") is not None:
             raise ParameterError(
-                "a path takes no sample_weight; call low_rank at each parameter, with start= the last result"
+                "a path takes no sample_weight. Call low_rank at each parameter, with start= the last result"
             )
 
         def solve_at(parameter: float, start: Result | None, **limits: Any) -> Result:
@@ -254,7 +254,7 @@ def nu_path(
     constraints: Constraints | None = None,
     **options: Any,
 ) -> RegularizationPath:
-    """Solve problem (15) along weights of the imbalance, by `low_rank`, from the largest, each started from the last.
+    """Solve (15) by `low_rank` along weights of the imbalance, from the largest, with warm starts.
 
     Source: Eq. (8), (14), section 2.3; Figure 2.
 
@@ -263,27 +263,28 @@ def nu_path(
     X : (n, d) array
         Data; centred here.
     nus : (m,) array
-        Weights of the imbalance, in [0, 1]; they come back increasing.
+        Weights of the imbalance, in [0, 1]; returned in increasing order.
     penalty : Penalty
         Weights a and c.
     y : (n,) array, optional
-        Labels in {-1, +1}, with which the rounded solutions are compared.
+        Reference labels in {-1, +1}, for the clustering error.
     rounding : callable
-        From a factor F to labels, used when y is given.
+        Function from a factor F to labels.
     on_parameter : callable, optional
-        Called as ``on_parameter(parameter)`` before each solve; a true value ends the path there, and what was solved so
-        far is returned; so does Ctrl-C where there is a ``on_parameter``.
+        Called as ``on_parameter(parameter)`` before each solve; a true value ends the path, and the entries solved so
+        far are returned.  With this callback, Ctrl-C does the same.
     time_limit : float, optional
-        Seconds for the whole path; what one solve leaves is for the others.
+        Time limit for the whole path, in seconds; each solve gets an equal share of the remaining time.
     constraints : Constraints, optional
-        What is known of some points of an array, which the rounded solutions obey too.
+        Must-link and cannot-link constraints or known labels, also satisfied by the rounded solutions.  X must be an
+        array.
     **options
         Passed to `low_rank`: tol, max_iter, callback.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
     """
     grid = np.sort(as_grid(nus, "nus", in_unit_interval))
     recorder = PathRecorder(X, y, rounding, constraints=constraints)
@@ -307,29 +308,29 @@ def lambda_path(
     constraints: Constraints | None = None,
     **options: Any,
 ) -> RegularizationPath:
-    """Solve problem (15) along weights of the l1 part, by `low_rank`, from the largest, each started from the last.
+    """Solve (15) by `low_rank` along weights of the l1 penalty, from the largest, with warm starts.
 
-    Source: Eq. (15), (20), section 3; lambda is c_i^2 for all i.  From large to small lambda the components of V join
-    as a rule, so that those of one solution are a start for the next.
+    Source: Eq. (15), (20), section 3; lambda is c_i^2 for all i.  From large to small lambda the connected components
+    of V usually merge, so each solution is a good warm start for the next.
 
-    Parameters that are not here, and errors, are those of `nu_path`.
+    Other parameters and the errors are those of `nu_path`.
 
     Parameters
     ----------
     lams : (m,) array
-        Weights of the squared l1 norm, not negative; they come back increasing.
+        Weights of the squared l1 norm, non-negative; returned in increasing order.
     nu : float
         Weight of the imbalance, in [0, 1].
     ridge : float or (d,) array, optional
         Weight of the ridge.
     a : float or (d,) array
-        Its root, instead.
+        Square root of the ridge, an alternative to ``ridge``.
     groups : mapping of name to columns, list of lists of columns, or (d,) array of labels, optional
-        Groups of columns, as for `Penalty`, by numbers or, of a data frame, by names.
+        Feature groups, as for `Penalty`, by column index or, for a data frame, by name.
     group_weights : {"equal", "size"} or array of float
-        By what lambda is multiplied for each group, as for `DiffracClustering`.
+        Factors of lambda for each group, as for `DiffracClustering`.
     nonnegative : list of columns, (d,) array of bool, or True, optional
-        Columns whose coefficients are known to be at least 0; the directions have the sign that agrees.
+        Columns whose coefficients must be non-negative; the signs of the directions are chosen accordingly.
     """
     grid = np.sort(as_grid(lams, "lams", at_least_zero))
     recorder = PathRecorder(X, y, rounding, constraints=constraints)
@@ -355,20 +356,20 @@ def alpha_path(
     time_limit: float | None = None,
     **options: Any,
 ) -> RegularizationPath:
-    """Solve problem (7) along imbalances, through CVXPY, compiled once; the variable is n x n.
+    """Solve (7) along imbalances through CVXPY, compiled once, with an n x n variable.
 
     The directions are those of V = X^+ Y X^+'.
 
     Source: Eq. (7), section 2.2; Figure 2.
 
-    Parameters that are not here, and errors, are those of `nu_path`.
+    Other parameters and the errors are those of `nu_path`.
 
     Parameters
     ----------
     alphas : (m,) array
-        Imbalances (1'y/n)^2, in [0, 1]; they come back increasing.
+        Imbalances (1'y/n)^2, in [0, 1]; returned in increasing order.
     solver : str, optional
-        "CLARABEL", "SCS" or another, as for `solve`.
+        CVXPY solver, such as "CLARABEL" or "SCS", as for `solve`.
     **options
         Passed to `solve`: tol, max_iter.
 
@@ -394,7 +395,7 @@ def alpha_path(
 def duality(
     X: npt.ArrayLike, nus: npt.ArrayLike, *, solver: str | None = None, tol: float = 1e-6, **solver_options: Any
 ) -> Duality:
-    r"""Solve (8) along nu, and bracket (7) at the imbalance of each solution.
+    r"""Solve (8) along nu, and bound (7) at the imbalance of each solution.
 
     .. math::
         p(\nu) = \min_{0 \le \alpha \le 1}\ q(\alpha) + \nu \alpha
@@ -406,26 +407,26 @@ def duality(
     X : (n, d) array
         Data; centred here.
     nus : (m,) array
-        Weights of the imbalance, in [0, 1]; they come back increasing.
+        Weights of the imbalance, in [0, 1]; returned in increasing order.
     solver : str, optional
-        A solver of CVXPY that solves (7) separately, with an n x n variable.  By default the bracket of (7) is what
-        `certify_y` proves at the solution of (8), in O(n d^2).
+        CVXPY solver that solves (7) separately, with an n x n variable.  By default the bounds on (7) are those of
+        `certify_y` at the solution of (8), in O(n d^2).
     tol : float
-        Proved gap at which the solvers may stop.
+        Certified gap at which the solvers stop.
     **solver_options
-        Options of the named solver itself, as ``eps_abs`` of SCS, passed to `solve`.
+        Options of the CVXPY solver itself, such as ``eps_abs`` of SCS, passed to `solve`.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable, or there are options without a solver; the message names the remedy.
+        If an input is invalid, or if options are given without a solver; the message names the remedy.
     ResourceError
         If a solver is named and an n x n matrix would not fit in memory.
     """
     grid = np.sort(as_grid(nus, "nus", in_unit_interval))
     recorder = PathRecorder(X)
     if solver is None and solver_options:
-        raise ParameterError(f"{', '.join(solver_options)} are options of a solver of (7); name it, as solver='SCS'")
+        raise ParameterError(f"solver options without a solver: {', '.join(solver_options)}. Set it, as solver='SCS'")
     projection = projection_of(recorder.X) if solver is None else None
     pairs = []
     for result in solve_along(grid[::-1], lambda nu, start, **_: low_rank(recorder.X, nu, start=start, tol=tol)):
@@ -441,7 +442,7 @@ def duality(
 
 
 def bracket_at_own_imbalance(projection: Projection, penalized: Result, alpha: float) -> Result:
-    """Return a solution of (8) as one of (7) at its own imbalance, with the bracket that it proves there."""
+    """Return a solution of (8) as a solution of (7) at its own imbalance, with its certified bounds there."""
     started = time.perf_counter()
     with in_range():
         lower, upper = bracket_alpha(projection, penalized.F, alpha)
@@ -456,23 +457,23 @@ def solve_along(
     on_parameter: ParameterCallback | None = None,
     time_limit: float | None = None,
 ) -> Iterator[Result]:
-    """Solve at one parameter after the other, each started from the last one that was not answered in closed form.
+    """Yield the result at each parameter value, warm-started from the last result not in closed form.
 
     Parameters
     ----------
     grid : (m,) array
-        The parameters.
+        Parameter values.
     solve_at : callable
-        Called as ``solve_at(parameter, start)``, with ``time_limit=`` where there is a limit of time.
+        Called as ``solve_at(parameter, start)``, with ``time_limit=`` if there is a time limit.
     on_parameter : callable, optional
-        Called before each solve; a true value ends the path.  At least one parameter is solved.
+        Called before each solve; a true value ends the path, but at least one parameter value is solved.
     time_limit : float, optional
-        Seconds for all solves together.
+        Time limit for all solves together, in seconds.
 
     Raises
     ------
     KeyboardInterrupt
-        At Ctrl-C, where there is no ``on_parameter`` or nothing is solved yet.
+        At Ctrl-C, without ``on_parameter`` or before the first solve has finished.
     """
     start, timer = None, Timer(time_limit)
     for k, parameter in enumerate(grid):
@@ -492,8 +493,8 @@ def solve_along(
 
 
 def as_grid(values: npt.ArrayLike, name: str, check: Callable[[Any, str], float]) -> Array:
-    """Return a grid as a float64 (m,) copy, each entry checked."""
+    """Return a grid as a float64 (m,) copy with each entry validated."""
     array = np.asarray(values)
     if array.ndim != 1 or len(array) == 0:
-        raise ParameterError(f"{name} has shape {array.shape}; pass a 1-d array of at least one number")
+        raise ParameterError(f"{name} has shape {array.shape}. Pass a 1-d array of at least one number")
     return np.array([check(value, name) for value in array])

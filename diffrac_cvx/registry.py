@@ -1,7 +1,7 @@
-"""One record for each relaxation, solver and baseline.
+"""Registry of the relaxations, solvers and baselines.
 
-`compare`, the estimators, the interactive page, the command line and the documentation list what they find here, each
-time that they are used: a record that is added is offered by all of them.
+`compare`, the estimators, the interactive page, the command line and the documentation read it at each use, so a new
+record is available in all of them.
 
 >>> import diffrac_cvx as dc
 >>> list(dc.registry.SOLVERS)
@@ -23,19 +23,19 @@ from diffrac_cvx.problem.result import Bracket, Result
 from diffrac_cvx.solvers import fista, low_rank
 from diffrac_cvx.solvers.reference import SMALL_NONZEROS, SMALL_SIDE
 
-PENALTY_PARTS = {  # of a penalty, and how what does not take one says so
+PENALTY_PARTS = {  # parts of a penalty, and their words in a message on missing support
     "ridge": "no ridge",
     "l1": "no l1 penalty",
-    "groups": "no groups of columns",
-    "signs": "no known signs",
+    "groups": "no feature groups",
+    "signs": "no sign constraints",
 }
 ALL_PARTS = tuple(PENALTY_PARTS)
-MAX_SIZE_ON_PAGE = 150  # points, or rows of V, of a relaxation on the interactive page: it takes seconds
+MAX_SIZE_ON_PAGE = 150  # points, or rows of V, of a relaxation on the interactive page, for a run time of seconds
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Parameters:
-    """What a relaxation is built with beside the data.
+    """Parameters of a relaxation, apart from the data.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class Parameters:
     penalty : Penalty
         Weights a and c.
     alpha, alpha_slack : float
-        Imbalance that (7) fixes, NaN where nothing needs it; (7) + nu alpha is at most alpha_slack above (8) there.
+        Imbalance fixed by (7), NaN if not needed; (7) + nu alpha is at most alpha_slack above (8) there.
     k : int
-        Number of classes of the multi-class relaxation; its solutions are the same for any number.
+        Number of classes of the multi-class relaxation; its solutions do not depend on it.
     constraints : Constraints or None
-        What is known of some points.
+        Must-link and cannot-link constraints, and known labels.
     """
 
     nu: float = 1.0
@@ -59,64 +59,64 @@ class Parameters:
     constraints: Constraints | None = None
 
 
-# What a bracket proves about the optimum of (15).  A record's functions belong to a module: they are sent to other
-# processes by name.
+# Implied bounds on the optimum of (15).  Functions in a record must be defined at module level, because they are sent
+# to other processes by name.
 
 
 def same_value(bounds: Bracket, _parameters: Parameters) -> Bracket:
-    """(8), (11), (12) and (15) have one value."""
+    """Return the bounds unchanged: (8), (11), (12) and (15) have the same value."""
     return bounds
 
 
 def no_bound(_bounds: Bracket, _parameters: Parameters) -> None:
-    """Nothing is proved about (15)."""
+    """Return None: the problem implies no bound on (15)."""
 
 
 def from_normalized(bounds: Bracket, parameters: Parameters) -> Bracket:
-    """The value of (21) is -sqrt(1 - that of (15)) when c = 0; else it is above that, and bounds (15) from above only.
+    """Return the bounds implied by (21): its value is -sqrt(1 - (15)) if c = 0, otherwise above that (no lower bound).
 
-    With tr AV = 1 we have g <= 1, so g - l <= g / sqrt(1 + l) for the l1 part l: the V of value w <= 0 in (21) has at
-    most 1 - w^2 in (15), at its best scale.
+    With tr AV = 1 we have g <= 1, so g - l <= g / sqrt(1 + l) for the l1 term l: the V with value w <= 0 in (21) has
+    value at most 1 - w^2 in (15), at its best scale.
     """
     lower, upper = (1.0 - min(bound, 0.0) ** 2 for bound in bounds)
     return Bracket(-np.inf if np.any(parameters.penalty.c) else lower, upper)
 
 
 def from_multiclass(bounds: Bracket, parameters: Parameters) -> Bracket:
-    """Its value is nu/k + (1 - 1/k) times that of (8)."""
+    """Return the bounds implied by the multi-class relaxation, whose value is nu/k + (1 - 1/k) times that of (8)."""
     nu, k = parameters.nu, parameters.k
     lower, upper = (min((bound - nu / k) / (1.0 - 1.0 / k), 1.0) for bound in bounds)
     return Bracket(lower, upper)
 
 
 def from_constrained(bounds: Bracket, parameters: Parameters) -> Bracket:
-    """The value of (8) is the least over alpha of that of (7) plus nu alpha."""
+    """Return the bounds implied by (7): the value of (8) is the minimum over alpha of (7) + nu alpha."""
     shift = parameters.nu * parameters.alpha
     return Bracket(bounds.lower + shift - parameters.alpha_slack, bounds.upper + shift)
 
 
 @dataclass(frozen=True)
 class RelaxationRecord:
-    """A relaxation; its key in ``RELAXATIONS`` is the name of its builder.
+    """Relaxation; its key in ``RELAXATIONS`` is the name of its builder.
 
     Attributes
     ----------
     builder : callable
-        From the data, and what it takes by name, to a `Relaxation`.
+        Function that returns a `Relaxation` from the data and the keyword arguments ``takes``.
     equations : tuple of str
-        Its numbers in the paper.  The first is its name in tables, which no other relaxation has.
+        Equation numbers in the paper.  The first one is its unique name in tables.
     summary : str
-        What it is, in a few words.
+        Short description.
     takes : tuple of str
-        What the builder takes of "nu", "penalty", "alpha", "k" and "constraints", in its order.
+        Parameters of the builder, in order, among "nu", "penalty", "alpha", "k" and "constraints".
     penalty : tuple of str
-        What it can take of "ridge", "l1", "groups" and "signs".
+        Supported parts of a penalty, among "ridge", "l1", "groups" and "signs".
     rows : str
-        Rows of its matrix: "n", "n + d" or "d + 1".
+        Number of rows of its matrix: "n", "n + d" or "d + 1".
     bounds_15 : callable
-        From its bracket and the `Parameters` to what that proves about the optimum of (15), or None for nothing.
+        Function that returns the bounds on the optimum of (15) implied by its bounds and `Parameters`, or None.
     skipped_solvers : mapping of str to str
-        Solvers that it is not run with unless asked for by name, and why.
+        Solvers that are not used unless selected by name, with reasons.
     """
 
     builder: Callable[..., relaxations.Relaxation]
@@ -135,7 +135,7 @@ class RelaxationRecord:
 
     @property
     def shape(self) -> str:
-        """The shape of its matrix, "n x n" or "(n + d) x (n + d)"."""
+        """The shape of its matrix, such as "n x n" or "(n + d) x (n + d)"."""
         side = f"({self.rows})" if "+" in self.rows else self.rows
         return f"{side} x {side}"
 
@@ -145,38 +145,38 @@ class RelaxationRecord:
         return self.rows != "d + 1"
 
     def build(self, X: Array, parameters: Parameters) -> relaxations.Relaxation:
-        """Build it."""
+        """Return the relaxation of the given data and parameters."""
         return self.builder(X, **{name: getattr(parameters, name) for name in self.takes})
 
     def side(self, n: int, d: int) -> int:
-        """Return the rows of its matrix at a size."""
+        """Return the number of rows of its matrix for n points and d features."""
         return {"n": n, "n + d": n + d, "d + 1": d + 1}[self.rows]
 
 
 @dataclass(frozen=True)
 class SolverRecord:
-    """A solver; its key in ``SOLVERS`` is its name.
+    """Solver; its key in ``SOLVERS`` is its name.
 
     Attributes
     ----------
     summary : str
-        What it is, in a few words.
+        Short description.
     function : callable or None
-        Solves (15), called as ``function(X, nu, penalty, tol=, time_limit=, callback=, **options)``, and returns a
-        `Result`; None for a solver that CVXPY knows by the name of the record, which solves all relaxations.
+        Solver of (15), called as ``function(X, nu, penalty, tol=, time_limit=, callback=, **options)``, that returns a
+        `Result`; None for a CVXPY solver of this name, which solves all relaxations.
     options : mapping
-        Further options that it is called with.
+        Additional options of the call.
     penalty : tuple of str
-        What it can take of "ridge", "l1", "groups" and "signs".
+        Supported parts of a penalty, among "ridge", "l1", "groups" and "signs".
     takes_rtol : bool
-        Whether the function takes ``rtol=``, the proved gap relative to the upper bound.
+        Whether the function takes ``rtol=``, the certified gap relative to the upper bound.
     max_rows, max_coefficients, max_operations : float
-        Side of the cone, nonzeros of the other rows, and operations in a step, up to which it is run without being
-        asked for by name: it then takes seconds.
+        Largest side of the cone, number of nonzeros in the other constraints, and number of operations per iteration
+        for which it runs by default, in seconds; above, it must be selected by name.
     max_rows_on_page : float
-        Side of the cone up to which the interactive page offers it.
+        Largest side of the cone for which the interactive page offers it.
     skip_reason : str
-        Why it is not run at any size unless asked for by name; nothing where it is.
+        Reason why it must always be selected by name; "" if it need not.
     """
 
     summary: str
@@ -191,46 +191,46 @@ class SolverRecord:
     skip_reason: str = ""
 
     def run(self, X: Array, nu: float, penalty: Penalty, **options: Any) -> Result:
-        """Solve (15), where it does not go through CVXPY."""
+        """Solve (15) without CVXPY."""
         assert self.function is not None
         return self.function(X, nu, penalty, **options, **self.options)
 
     def too_slow(self, n: int, d: int) -> str:
-        """Return why a solver of (15) is not run at a size without being asked for, or nothing."""
+        """Return why a solver of (15) is too slow at this size to run by default, "" if it is not."""
         operations = n * d * d + d**3
         if operations <= self.max_operations:
             return ""
-        return f"its steps are of {operations} operations, more than {self.max_operations}; ask for it by name"
+        return f"an iteration takes {operations} operations, more than {self.max_operations}; select it by name"
 
     def reason_to_skip(self, n: int, d: int) -> str:
-        """Return why `compare` does not run a solver of (15) at a size without being asked for, or nothing."""
+        """Return why `compare` does not run a solver of (15) at this size by default, "" if it does."""
         return self.skip_reason or self.too_slow(n, d)
 
     def too_large(self, relaxation: RelaxationRecord, n: int, d: int) -> str:
-        """Return why it is not run on a relaxation at a size without being asked for, or nothing."""
+        """Return why a relaxation is too large at this size to run by default, "" if it is not."""
         side = relaxation.side(n, d)
         coefficients = side * side if relaxation.has_points else n * d * d // 2
         if side > self.max_rows:
-            return f"its cone has side {side}, more than {self.max_rows}; ask for it by name"
+            return f"its matrix has {side} rows, more than {self.max_rows}; select it by name"
         if coefficients > self.max_coefficients:
-            return f"it has {coefficients} coefficients, more than {self.max_coefficients}; ask for it by name"
+            return f"it has {coefficients} coefficients, more than {self.max_coefficients}; select it by name"
         return ""
 
 
 @dataclass(frozen=True)
 class BaselineRecord:
-    """A method without a relaxation; its key in ``BASELINES`` is its name.
+    """Baseline without a relaxation; its key in ``BASELINES`` is its name.
 
     Attributes
     ----------
     function : callable
-        From the data, and a seed ``rng=``, to labels in {-1, +1}.
+        Function that returns labels in {-1, +1} from the data and a seed ``rng=``.
     problem : str
-        What it minimises.
+        Objective that it minimises.
     takes_time_limit : bool
-        Whether the function takes seconds, ``time_limit=``.
+        Whether the function takes ``time_limit=``, in seconds.
     takes_constraints : bool
-        Whether the function takes ``constraints=``, which its labels obey.
+        Whether the function takes ``constraints=``, which its labels satisfy.
     """
 
     function: Callable[..., Array]
@@ -243,27 +243,27 @@ WITH_CONSTRAINTS = ("nu", "penalty", "constraints")
 
 RELAXATIONS: dict[str, RelaxationRecord] = {
     "v_space": RelaxationRecord(
-        relaxations.v_space, ("(15)", "(12)", "(14)", "(20)"), "direction alone", WITH_CONSTRAINTS, rows="d + 1"
+        relaxations.v_space, ("(15)", "(12)", "(14)", "(20)"), "direction only", WITH_CONSTRAINTS, rows="d + 1"
     ),
     "v_space_normalized": RelaxationRecord(
-        relaxations.v_space_normalized, ("(21)",), "direction, normalised", WITH_CONSTRAINTS, rows="d + 1",
+        relaxations.v_space_normalized, ("(21)",), "normalised direction", WITH_CONSTRAINTS, rows="d + 1",
         bounds_15=from_normalized,
     ),
     "lifted": RelaxationRecord(relaxations.lifted, ("(11)",), "labels and direction", WITH_CONSTRAINTS, rows="n + d"),
     "penalized_nu": RelaxationRecord(
-        relaxations.penalized_nu, ("(8)", "(16)"), "imbalance penalised", WITH_CONSTRAINTS, penalty=("ridge",)
+        relaxations.penalized_nu, ("(8)", "(16)"), "penalised imbalance", WITH_CONSTRAINTS, penalty=("ridge",)
     ),
     "multiclass": RelaxationRecord(
         relaxations.multiclass, ("section 4",), "k classes", takes=("k", "nu"), penalty=(), bounds_15=from_multiclass
     ),
     "constrained_alpha": RelaxationRecord(
-        relaxations.constrained_alpha, ("(7)",), "imbalance fixed, without penalty", takes=("alpha",), penalty=(),
+        relaxations.constrained_alpha, ("(7)",), "fixed imbalance, without penalty", takes=("alpha",), penalty=(),
         bounds_15=from_constrained,
     ),
     "correlation": RelaxationRecord(
-        relaxations.correlation, ("(24)", "(23)"), "correlation, trivial whatever the data", takes=(), penalty=(),
+        relaxations.correlation, ("(24)", "(23)"), "correlation (trivial for all data)", takes=(), penalty=(),
         bounds_15=no_bound,
-        skipped_solvers={"SCS": "its matrix grows without bound, which takes SCS minutes; ask for it by name"},
+        skipped_solvers={"SCS": "its matrix grows without bound, so SCS takes minutes; select it by name"},
     ),
 }  # fmt: skip
 
@@ -271,14 +271,14 @@ SOLVERS: dict[str, SolverRecord] = {
     "low_rank": SolverRecord("augmented Lagrangian in a factor of V", low_rank, takes_rtol=True),
     "fista": SolverRecord("accelerated gradient on the smoothed dual", fista),
     "fista published": SolverRecord(
-        "the algorithm printed in the paper: 20 000 steps",
+        "algorithm as published: 20 000 iterations",
         fista,
         {"variant": "published"},
         max_operations=1_000_000,
-        skip_reason="it takes all of its 20 000 steps on most tables, and proves little; ask for it by name",
+        skip_reason="it takes all 20 000 iterations on most tables and yields weak bounds; select it by name",
     ),
     "SCS": SolverRecord("splitting, through CVXPY", max_rows=121, max_coefficients=500_000),
-    "CLARABEL": SolverRecord(  # sides that `solve` gives it by default, the row of the offset apart
+    "CLARABEL": SolverRecord(  # the sizes for which `solve` selects it by default, plus the row of the offset
         "interior point, through CVXPY", max_rows=SMALL_SIDE + 1, max_coefficients=SMALL_NONZEROS, max_rows_on_page=60
     ),
 }
@@ -297,18 +297,18 @@ def fast_solvers() -> dict[str, SolverRecord]:
 
 
 def cvxpy_solvers() -> dict[str, SolverRecord]:
-    """Return the solvers that CVXPY calls, which solve all relaxations."""
+    """Return the CVXPY solvers, which solve all relaxations."""
     return {name: solver for name, solver in SOLVERS.items() if solver.function is None}
 
 
 def explain_unsupported(parts: tuple[str, ...], penalty: Penalty) -> str:
-    """Return why something that takes these parts cannot take a penalty, or nothing."""
+    """Return why a method with these parts does not support a penalty, "" if it does."""
     unsupported = [PENALTY_PARTS[name] for name in penalty_parts(penalty) if name not in parts]
     return f"it takes {' and '.join(unsupported)}" if unsupported else ""
 
 
 def penalty_parts(penalty: Penalty) -> list[str]:
-    """Return the parts that a penalty has: one group of all is a ridge."""
+    """Return the parts of a penalty; a single group of all features counts as a ridge."""
     whole = penalty.groups is not None and len(penalty.groups.names) == 1
     has_l1, nonnegative = bool(np.any(np.asarray(penalty.c) > 0)), penalty.nonnegative
     has = {

@@ -1,4 +1,4 @@
-"""Several methods on the same data: one table, and every disagreement beyond the proved gaps."""
+"""Comparison of methods on the same data: one table, and every disagreement beyond the certified gaps."""
 
 from diffrac_cvx.comparison.comparing import Comparison, compare
 from diffrac_cvx.comparison.disagreements import find_disagreements, worst_disagreement

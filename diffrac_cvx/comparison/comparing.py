@@ -1,4 +1,4 @@
-"""Every relaxation and solver on the same data, in one table that names what does not agree."""
+"""Compare relaxations, solvers and baselines on the same data, in one table with all disagreements."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -65,24 +65,24 @@ ResultCallback = Callable[[str, MethodResult], object]
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Several methods on the same data.
+    """Result of `compare`: several methods on the same data.
 
     Attributes
     ----------
     rows : tuple of dict
-        One for each method: "method", "problem", "value", "lower", "upper", "gap" (proved), "rank",
-        "eigenvalue_ratio", "label_gap" (proved distance of the labels from the optimum of Eq. (9), by the best lower
-        bound of all methods; NaN where none has one, or where they disagree), "adjusted_rand", "error" and one such
-        column for each rounding where labels were given, "reservation" (why the labels are no answer, in a word or
-        two), "seconds", "memory_MB", "iterations", "status".
-    method_results : dict of str to Found
-        All that each method found, its `Result` included.
+        One row for each method: "method", "problem", "value", "lower", "upper", "gap" (certified), "rank",
+        "eigenvalue_ratio", "label_gap" (certified optimality gap of the labels in Eq. (9), by the best lower bound of
+        all methods; NaN if no method has one, or if they disagree), "adjusted_rand", "error" and one such column for
+        each rounding if y was given, "reservation" (codes of the warnings about the labels), "seconds", "memory_MB",
+        "iterations", "status".
+    method_results : dict of str to MethodResult
+        Complete result of each method, including its `Result`.
     disagreements : tuple of str
-        Every disagreement beyond the proved gaps; empty if there is none.
+        Every disagreement beyond the certified gaps; empty if there is none.
     notes : tuple of str
-        What is proved about the labels, how problems are compared, warnings, and last what was left out and why.
+        Certified bounds on the labels, relations between the problems, warnings, and last the skipped methods.
     skipped : tuple of str
-        The last of these.
+        The notes on skipped methods, with reasons.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -93,7 +93,7 @@ class Comparison:
 
     @property
     def results(self) -> dict[str, Result]:
-        """The solutions of the relaxations, by method."""
+        """Results of the relaxations, by method."""
         return {name: one.result for name, one in self.method_results.items() if one.result is not None}
 
     @property
@@ -110,12 +110,12 @@ class Comparison:
 
     @property
     def table(self) -> Any:
-        """The rows as a pandas DataFrame, the methods as its index."""
+        """The rows as a pandas DataFrame indexed by method."""
         head = list(self.rows[0]) if self.rows else ["method"]
         return pandas_or_error().DataFrame(list(self.rows), columns=head).set_index("method")
 
     def tables(self) -> list[ReportTable]:
-        """Return what is printed: a table of proofs and one of labels, without the columns that have no value."""
+        """Return the printed tables, one of certificates and one of labels, without empty columns."""
         tables = []
         for keys in (CERTIFICATE_COLUMNS, (*LABEL_METRICS, *(f"error_{rounding}" for rounding in ROUNDINGS))):
             columns = {key: key.replace("_", " ") for key in ("method", *keys)}
@@ -124,18 +124,18 @@ class Comparison:
         return tables
 
     def messages(self) -> list[str]:
-        """Return the disagreements, the statuses that need saying and the notes, as sentences."""
+        """Return the disagreements, the statuses other than optimal, and the notes."""
         contradictions = [f"DISAGREEMENT: {sentence}" for sentence in self.disagreements]
         unusual = [
             f"{row['method']}: {row['status']}" for row in self.rows if row["status"] not in ("", OPTIMAL_STATUS)
         ]
-        return [*(contradictions or ["No disagreement beyond the proved gaps."]), *unusual, *self.notes]
+        return [*(contradictions or ["No disagreement beyond the certified gaps."]), *unusual, *self.notes]
 
     def __str__(self) -> str:
         return "\n".join([*(f"{table.text()}\n" for table in self.tables()), *self.messages()])
 
     def agreement_table(self) -> ReportTable | None:
-        """Return the agreement of the labels of each pair of methods as a table, None where there are none."""
+        """Return the agreement of the labels of each pair of methods as a table, None if there are no labels."""
         labels = list(self.labels)
         pairs = tuple((name, *line) for name, line in zip(labels, self.agreement.tolist(), strict=True))
         return ReportTable(("agreement of labels", *labels), pairs) if labels else None
@@ -170,26 +170,26 @@ def compare(
     constraints: Constraints | None = None,
     on_result: ResultCallback | None = None,
 ) -> Comparison:
-    """Run relaxations, solvers and baselines on the same data, and name every contradiction between them.
+    """Run relaxations, solvers and baselines on the same data, and report every contradiction between them.
 
-    Values are brought to one scale, that of (15), by what is proved of them: (8), (11) and (15) are equal; (21) is
-    -sqrt(1 - (15)) when c = 0 and above that else; the multi-class value, k = 3, is nu/3 + 2/3 of (8); (7) + nu alpha
-    is never below (8).  There, or on their own scale for methods of one problem, all brackets must overlap, no
-    value may lie below a lower bound, or above an upper bound by more than its own gap, and no labels may have an
-    objective (9) below a lower bound.
+    Values are transformed to the scale of (15): (8), (11) and (15) are equal; (21) is -sqrt(1 - (15)) if c = 0 and
+    above that otherwise; the multi-class value, k = 3, is nu/3 + 2/3 of (8); (7) + nu alpha is never below (8).  On
+    this scale, or on their own scale for methods of one problem, all bounds must overlap, no value may lie below a
+    lower bound, or above an upper bound by more than its own gap, and no labels may have an objective (9) below a lower
+    bound.
 
     Source: Eq. (7), (8), (11), (15), (21), (24), section 4, and Eq. (2) for the baselines.
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred here, at its own scale.
+        Data; centred here, not scaled.
     y : (n,) array, optional
-        True classes, any number of them, with which the labels found are compared.
+        True classes, any number of them, for the evaluation of the labels.
     methods : sequence of str, optional
-        Names such as "low_rank", "fista published", "lifted/SCS" or "k-means", all of which
-        ``comparison.list_methods()`` returns, in the order in which they run; by default those that take the penalty
-        and take seconds at this size, the quick ones first; the notes say which were left out and why.
+        Names from ``comparison.list_methods()``, such as "low_rank", "fista published", "lifted/SCS" or "k-means", in
+        the order of execution; by default all methods that support the penalty and take seconds at this size, the fast
+        ones first.  The notes list the skipped methods with reasons.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty, optional
@@ -199,26 +199,26 @@ def compare(
     alpha : float, optional
         Imbalance of `constrained_alpha`, in [0, 1]; by default that of a solution of (15), where (7) + nu alpha is (8).
     tol : float
-        Proved gap at which every solver stops.
+        Certified gap at which every solver stops.
     solver_time_limit : float, optional
-        Seconds for each solver.
+        Time limit for each solver, in seconds.
     memory_limit : float, optional
-        GB that a solver of CVXPY may need by our estimate; by default the free memory of the machine.
+        Limit on the estimated memory of a CVXPY solver, in GB; by default the free memory of the machine.
     measure_memory : bool
-        Whether each method runs in a process of its own, so that its peak of resident memory can be measured, compiled
-        solvers included; counted from what the process held, data included, before the method began.
+        Whether each method runs in its own process, to measure its peak resident memory, including compiled solvers,
+        above the memory in use (including the data) before the method starts.
     rng : int
         Seed of the baselines and of the random hyperplanes, at least 0.
     callback : callable, optional
         Called as ``callback(method, None)`` before each method and ``callback(method, Progress)`` by the fast solvers
-        of this process; a true value stops the method, and all that are left.  Where there is one, Ctrl-C does too,
-        and what was finished is returned.
+        of this process; a true value stops the method and skips all remaining ones.  With a callback, Ctrl-C does the
+        same, and the finished results are returned.
     time_limit : float, optional
-        Seconds for all methods together; what one method leaves is for the others.
+        Time limit for all methods together, in seconds; each method gets an equal share of the remaining time.
     constraints : Constraints, optional
-        What is known of some points: the methods that take constraints run, and their labels obey it.
+        Must-link and cannot-link constraints or known labels of some points: only the methods that support them run.
     on_result : callable, optional
-        Called as ``on_result(method, Found)`` after each method.
+        Called as ``on_result(method, MethodResult)`` after each method.
 
     Returns
     -------
@@ -227,7 +227,7 @@ def compare(
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; a method that fails is a row with its reason.
+        If an input is invalid.  A method that fails gets a row with the reason.
     """
     data, nu = as_data(X), in_unit_interval(nu, "nu")
     y_true = None if y is None else as_classes(y, len(data))
@@ -253,7 +253,7 @@ def compare(
         task = replace(task, time_limit=solver_time_limit)
     found, stopped = run_methods(selected, task, measure_memory, callback, timer, on_result)
     disagreements = tuple(find_disagreements(found))
-    # Where brackets contradict each other no bound can be relied on, and the labels' gap is left empty.
+    # If bounds contradict each other, none is reliable, and the gap of the labels is left empty.
     lower = -np.inf if disagreements else max(map(lower_bound_of, found.values()), default=-np.inf)
     skipped = tuple(explain_skipped(reasons))
     notes = (*stopped, *([] if disagreements else describe_best_labels(found)), *collect_notes(found, task), *skipped)
@@ -262,9 +262,9 @@ def compare(
 
 
 def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[dict[str, Method], dict[str, str]]:
-    """Return the methods to run, and why others are left out; one that was asked for is not left out for its size."""
+    """Return the methods to run, and the reasons to skip others; a method requested by name is never too large."""
     if isinstance(names, str) or (names is not None and len(names) == 0):
-        raise ParameterError(f"methods = {names!r} must be a list of names, such as ['low_rank', 'fista']")
+        raise ParameterError(f"methods = {names!r} must be a non-empty list of names, such as ['low_rank', 'fista']")
     available = list_methods()
     wanted = (
         sorted(available, key=lambda name: available[name].priority) if names is None else list(dict.fromkeys(names))
@@ -272,7 +272,7 @@ def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[d
     unknown = [name for name in wanted if name not in available]
     if unknown:
         suggestion = did_you_mean(unknown[0], available)
-        raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(available)}{suggestion}")
+        raise ParameterError(f"methods: unknown name {unknown[0]!r}; choose from {', '.join(available)}{suggestion}")
     reasons = {name: available[name].explain_refusal(task.penalty, task.constraints) for name in wanted}
     if names is None:
         reasons = {name: reason or available[name].too_large(*task.X.shape) for name, reason in reasons.items()}
@@ -284,7 +284,7 @@ def with_best_alpha(task: ComparisonTask) -> ComparisonTask:
     """Return the task with the imbalance of a solution of (8), and a bound on (7) + nu alpha - (8) there."""
     found = low_rank(task.X, task.nu, **task.limits)
     alpha = metrics.factor_imbalance(found.F)
-    # The solution is feasible for (7) there, up to rounding; the bound is measured after that is mended.
+    # The solution is feasible for (7) there, up to rounding; the upper bound is computed after repairing that.
     projection = projection_of(weighted_points(centered_data(task.X, warn=False)))
     attained = bracket_alpha(projection, found.F, alpha).upper + task.nu * alpha
     return replace(task, alpha=alpha, alpha_slack=max(attained - found.lower, 0.0))
@@ -298,7 +298,7 @@ def run_methods(
     timer: Timer,
     on_result: ResultCallback | None = None,
 ) -> tuple[dict[str, MethodResult], list[str]]:
-    """Run the methods in turn until the user asks to stop or the time is up, and say where that was."""
+    """Run the methods in turn until a stop is requested or the time limit is reached, with a note in that case."""
     found: dict[str, MethodResult] = {}
     stopping = False
 
@@ -312,7 +312,7 @@ def run_methods(
         if report(name, None):
             return found, [f"stopped before {', '.join(names[i:])}"]
         if i and timer.is_over:
-            return found, [f"the time was up before {', '.join(names[i:])}"]
+            return found, [f"the time limit was reached before {', '.join(names[i:])}"]
         limited = with_time_share(task, timer, len(names) - i)
         try:
             if measure_memory:
@@ -329,47 +329,47 @@ def run_methods(
 
 
 def with_time_share(task: ComparisonTask, timer: Timer, methods: int) -> ComparisonTask:
-    """Return the task with an equal share of the time that is left for some methods."""
+    """Return the task with its equal share of the remaining time for some methods."""
     limits = [seconds for seconds in (task.time_limit, timer.split(methods)) if seconds is not None]
     return replace(task, time_limit=min(limits, default=None))
 
 
 def explain_skipped(reasons: Mapping[str, str]) -> Iterator[str]:
-    """Say why methods are left out, those of one reason together."""
+    """Yield the notes on skipped methods, one for each reason."""
     for reason in dict.fromkeys(reasons.values()):
         names = [name for name, given in reasons.items() if given == reason]
-        yield f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}"
+        yield f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} skipped: {reason}"
 
 
 def collect_notes(found: Mapping[str, MethodResult], task: ComparisonTask) -> Iterator[str]:
-    """Say what a reader of the table should know."""
+    """Yield the notes on the interpretation of the table."""
     solved = {one.problem for one in found.values() if one.result is not None}
     if "(7)" in solved:
         whose = "as given" if np.isinf(task.alpha_slack) else "the imbalance of a solution of (15)"
-        yield f"(7) is solved at alpha = {task.alpha:.6g}, {whose}"
+        yield f"(7) was solved at alpha = {task.alpha:.6g}, {whose}"
     if "(21)" in solved and np.any(task.penalty.c):
-        yield "(21) is another problem than (15) when c > 0, and bounds it from above only"
+        yield "(21) differs from (15) if c > 0, and gives only an upper bound on it"
     if penalty_parts(task.penalty):
         unaware = [name for name, one in found.items() if one.result is None and one.labels is not None]
         if unaware:
-            yield f"{', '.join(unaware)} do not use the penalty; the objective of their labels includes it"
+            yield f"methods that ignore the penalty: {', '.join(unaware)}; the reported objective includes it"
     yield from label_differences(found, task.tol)
     for sentence in dict.fromkeys(sentence for one in found.values() for sentence in one.warned):
         yield f"{', '.join(name for name, one in found.items() if sentence in one.warned)}: {sentence}"
 
 
 def as_classes(y: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
-    """Return the true classes of n points, numbers or names."""
+    """Return the true classes of n points (numbers or names) after validation."""
     classes = np.asarray(y)
     if classes.shape != (n,):
-        raise DataError(f"y has shape {classes.shape}; pass one true class for each of the {n} points")
+        raise DataError(f"y has shape {classes.shape}; it must be ({n},), one true class per point")
     if classes.dtype.kind == "f" and np.isnan(classes).any():
-        raise DataError("y has missing values (NaN); leave these points out")
+        raise DataError("y has missing values (NaN). Remove these points")
     return classes
 
 
 def error_of(y_true: npt.NDArray[Any], labels: Array | None) -> float:
-    """Return the clustering error of labels; NaN where there are none, or where there are more than two classes."""
+    """Return the clustering error of labels; NaN without labels, or with more than two classes."""
     classes = np.unique(y_true)
     if labels is None or len(classes) > 2:
         return np.nan
@@ -379,7 +379,7 @@ def error_of(y_true: npt.NDArray[Any], labels: Array | None) -> float:
 def row_of(
     name: str, found: MethodResult, task: ComparisonTask, y_true: npt.NDArray[Any] | None, lower: float
 ) -> dict[str, Any]:
-    """Return one row of the table."""
+    """Return the row of a method in the table."""
     result = found.result
     row: dict[str, Any] = {"method": name, "problem": found.problem}
     row |= dict.fromkeys(("value", "lower", "upper", "gap", "rank", "eigenvalue_ratio"), np.nan)
@@ -408,7 +408,7 @@ def row_of(
 
 
 def certified_cells(result: Result) -> dict[str, FormattedBound]:
-    """Return what is proved of a result, for a table."""
+    """Return the value and certified bounds of a result, formatted for a table."""
     return {
         "value": formatted_upper(result.value, result.gap),
         "lower": formatted_lower(result.lower, result.gap),
@@ -418,7 +418,7 @@ def certified_cells(result: Result) -> dict[str, FormattedBound]:
 
 
 def diagnostics_of(found: MethodResult, task: ComparisonTask) -> tuple[Diagnostic, ...]:
-    """Return why the labels of a method are no answer."""
+    """Return the warnings about the labels of a method."""
     if found.labels is None:
         return ()
     if found.result is None or found.problem != "(15)":

@@ -1,4 +1,4 @@
-"""What the findings of several methods say about each other: contradictions, and what is worth a note."""
+"""Contradictions between the results of several methods, and notes on their labels."""
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations, permutations
@@ -11,59 +11,58 @@ from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio
 from diffrac_cvx.problem.formatting import format_ends, format_lower, width_of
 from diffrac_cvx.problem.result import Bracket, Result
 
-SLACK = 1e-9  # of rounding, beyond the proved brackets
-RANK_ONE_RATIO = 1e-2  # eigenvalue ratio of Y below which a solution counts as labels
+SLACK = 1e-9  # relative rounding error allowed beyond the certified bounds
+RANK_ONE_RATIO = 1e-2  # eigenvalue ratio of Y below which a solution counts as rank one, that is, as labels
 
 
 class MethodBounds(NamedTuple):
-    """What a method claims of an optimum: its name, the value it reached (of width 0 on its own scale), its bounds."""
+    """Name of a method, its value (of width 0 on its own scale), and its bounds on the optimum."""
 
     name: str
     value: Bracket
     bounds: Bracket
 
-    # Signed amounts: a contradiction where positive, beyond rounding.
+    # Signed amounts: a contradiction if positive beyond rounding.
 
     def bracket_above(self, other: "MethodBounds") -> float:
-        """Return by how much its bracket lies above another."""
+        """Return the amount by which its lower bound exceeds the other upper bound."""
         return self.bounds.lower - other.bounds.upper
 
     def value_below(self, reference: "MethodBounds") -> float:
-        """Return by how much its value lies below the bracket of another method."""
+        """Return the amount by which its value lies below the reference's lower bound."""
         return reference.bounds.lower - self.value.upper
 
     def value_above(self, reference: "MethodBounds") -> float:
-        """Return by how much its value lies above the bracket of another method, minus its own gap."""
+        """Return the amount by which its value exceeds the reference's upper bound, minus its own gap."""
         return self.value.lower - self.bounds.gap - reference.bounds.upper
 
 
 def own_bounds(name: str, result: Result | None) -> MethodBounds | None:
-    """Return what a method claims of its own problem."""
+    """Return the value and bounds of a result for its own problem."""
     if result is None:
         return None
     return MethodBounds(name, Bracket(result.value, result.value), Bracket(result.lower, result.upper))
 
 
 def common_bounds(name: str, found: MethodResult) -> MethodBounds | None:
-    """Return what that implies for (15)."""
+    """Return the implied value and bounds for (15)."""
     return None if found.value is None or found.bounds is None else MethodBounds(name, found.value, found.bounds)
 
 
 def worst_disagreement(
     found: Mapping[str, Result | MethodResult], references: Collection[str] | None = None
 ) -> tuple[float, str]:
-    """Return by how much two methods for one optimum contradict each other most, and which: negative if all agree.
+    """Return the largest contradiction between two methods for one optimum, negative if all agree, and the pair.
 
-    Two brackets should overlap ("a | b"), and a value should lie inside the bracket of another method, or above it by
-    at most its own gap ("b outside a").
+    The bounds of two methods must overlap ("a | b"), and a value must lie within the bounds of another method, or above
+    them by at most its own gap ("b outside a").
 
     Parameters
     ----------
-    found : mapping of str to Result or Found
-        Results for one problem, or for problems of one value, or what `attempt` returns, which is read on the scale
-        of (15).
+    found : mapping of str to Result or MethodResult
+        Results for one problem, or for problems with the same value; a `MethodResult` is read on the scale of (15).
     references : collection of str, optional
-        The methods with whose brackets the values of the others are compared; by default all with all.
+        Methods with whose bounds the values of the other methods are compared; by default all pairs are compared.
     """
     candidates = [
         common_bounds(name, one) if isinstance(one, MethodResult) else own_bounds(name, one)
@@ -84,7 +83,7 @@ def worst_disagreement(
 
 
 def find_disagreements(found: Mapping[str, MethodResult]) -> Iterator[str]:
-    """Name every contradiction beyond the proved gaps; there can be none if all brackets are right."""
+    """Yield a message on every contradiction beyond the certified gaps; there is none if all bounds are valid."""
     for name, one in found.items():
         if one.result is not None:
             yield from contradictions_within(name, one.result)
@@ -95,11 +94,11 @@ def find_disagreements(found: Mapping[str, MethodResult]) -> Iterator[str]:
 
 
 def contradictions_within(name: str, result: Result) -> Iterator[str]:
-    """Say where a method contradicts itself."""
+    """Yield a message if the value and the bounds of one method contradict each other."""
     value, lower, upper = result.value, result.lower, result.upper
     slack = rounding_slack(value, lower, upper)
     if np.any(np.isnan((value, lower, upper))):
-        yield f"{name} returns a value or a bound that is not a number"
+        yield f"{name} returns a value or a bound that is NaN"
     elif lower > upper + slack:
         least, most = format_ends(lower, upper)
         yield f"{name} returns a lower bound of {least} above its own upper bound {most}"
@@ -107,13 +106,13 @@ def contradictions_within(name: str, result: Result) -> Iterator[str]:
         least, reached = format_ends(lower, value)
         yield f"{name} returns a value of {reached} below its own lower bound {least}"
     elif value > upper + slack:
-        # The value is rounded down beside an upper bound that is rounded up: so it is above it as printed, too.
+        # The value is rounded down and the upper bound up, so the printed value also exceeds the printed bound.
         reached, most = format_ends(value, upper)
         yield f"{name} returns a value of {reached} above its own upper bound {most}"
 
 
 def contradictions_between(first: str, one: MethodResult, second: str, other: MethodResult) -> Iterator[str]:
-    """Say where two methods contradict each other: on their own scale if they solve one problem, else on (15)'s."""
+    """Yield the contradictions of two methods: on their own scale if they solve one problem, else on that of (15)."""
     if one.problem == other.problem:
         a, b, scale = own_bounds(first, one.result), own_bounds(second, other.result), f" of {one.problem}"
     else:
@@ -125,46 +124,46 @@ def contradictions_between(first: str, one: MethodResult, second: str, other: Me
 
 
 def describe_disjoint(method: MethodBounds, other: MethodBounds, scale: str) -> Iterator[str]:
-    """Say that a bracket lies above another."""
+    """Yield a message if the bounds of a method lie above those of another."""
     if method.bracket_above(other) > rounding_slack(*method.bounds, *other.bounds):
         ends = method.bounds.lower, other.bounds.upper
         lower, upper = format_ends(*ends)
         yield (
-            f"{method.name} proves that the optimum{scale} is at least {lower}, {other.name} that it is at most "
-            f"{upper}: apart by {format_lower(-width_of(*ends))}"
+            f"{method.name} certifies that the optimum{scale} is at least {lower}, but {other.name} that it is at most "
+            f"{upper}: a difference of {format_lower(-width_of(*ends))}"
         )
 
 
 def describe_outside(method: MethodBounds, reference: MethodBounds, scale: str) -> Iterator[str]:
-    """Say that a value lies outside the bracket of another method; above it, by more than its own gap."""
+    """Yield a message if a value lies below the bounds of another method, or above them by more than its own gap."""
     slack, excess = rounding_slack(*reference.bounds, *method.value), method.value_above(reference)
     if method.value_below(reference) > slack:
         lower, value = format_ends(reference.bounds.lower, method.value.upper)
-        yield f"{method.name} returns a value{scale} of {value}, {reference.name} proves that there is none below {lower}"
+        yield f"{method.name} returns a value{scale} of {value}, below the lower bound {lower} of {reference.name}"
     elif excess > slack:
         value, upper = format_ends(method.value.lower, reference.bounds.upper)
         yield (
-            f"{method.name} returns a value{scale} of {value}, by {format_lower(excess)} more than its own gap above "
-            f"the upper bound {upper} of {reference.name}"
+            f"{method.name} returns a value{scale} of {value}, above the upper bound {upper} of {reference.name} by "
+            f"{format_lower(excess)} more than its own gap"
         )
 
 
 def contradictions_of_labels(name: str, found: MethodResult, other: str, reference: MethodResult) -> Iterator[str]:
-    """Say that labels do better in Eq. (9) than another method claims is possible."""
+    """Yield a message if labels have an objective, Eq. (9), below the lower bound of another method."""
     if reference.bounds is None or np.isnan(found.objective):
         return
     if found.objective < reference.bounds.lower - SLACK:
         lower, objective = format_ends(reference.bounds.lower, found.objective)
-        yield f"the labels of {name} score {objective} in (9), {other} claims that none score less than {lower}"
+        yield f"the labels of {name} have the objective {objective} in (9), below the lower bound {lower} of {other}"
 
 
 def rounding_slack(*numbers: float) -> float:
-    """Return a bound on the rounding error of numbers of these sizes."""
+    """Return a bound on the rounding error of numbers of these magnitudes."""
     return SLACK * max(1.0, *(abs(number) if np.isfinite(number) else 0.0 for number in numbers))
 
 
 def label_differences(found: Mapping[str, MethodResult], tol: float) -> Iterator[str]:
-    """Say that solutions of (15), in whatever form, are of rank one at small proved gaps and not the same labels."""
+    """Yield a note if solutions of (15), in any form, have rank one and small certified gaps but different labels."""
     groups: list[list[str]] = []
     for name, one in found.items():
         if is_tight(one, tol):
@@ -173,35 +172,32 @@ def label_differences(found: Mapping[str, MethodResult], tol: float) -> Iterator
                 groups.append(agreeing)
             agreeing.append(name)
     if len(groups) > 1:
-        yield f"of rank one at small gaps, but their labels differ: {' | '.join(', '.join(group) for group in groups)}"
+        yield f"different labels at rank one and small gaps: {' | '.join(', '.join(group) for group in groups)}"
 
 
 def is_tight(found: MethodResult, tol: float) -> bool:
-    """Whether a solution of (15), in whatever form, is of rank one and near the optimum: it is labels."""
+    """Return whether a solution of (15), in any form, has rank one and is close to optimal, so that it is labels."""
     if found.result is None or found.bounds is None or not found.bounds.gap <= 2 * tol:
         return False
     return eigenvalue_ratio(found.result.F) < RANK_ONE_RATIO
 
 
 def same_labels(first: MethodResult, second: MethodResult) -> bool:
-    """Whether two methods found the same clusters."""
+    """Return whether two methods found the same clusters."""
     return first.labels is not None and second.labels is not None and clustering_error(first.labels, second.labels) == 0
 
 
 def describe_best_labels(found: Mapping[str, MethodResult]) -> Iterator[str]:
-    """Say which labels are the best, and what is proved about all labellings."""
+    """Yield a note on the labels with the lowest objective and the best lower bound for all labellings."""
     objectives = [(one.objective, name) for name, one in found.items() if not np.isnan(one.objective)]
     bounds = [(bound, name) for name, one in found.items() if (bound := lower_bound_of(one)) > -np.inf]
     if objectives and bounds:
         objective, best = min(objectives, key=lambda score: score[0])
         lower, tightest = max(bounds, key=lambda bound: bound[0])
         least, score = format_ends(lower, objective)
-        yield (
-            f"the best labels, those of {best}, score {score} in (9), and {tightest} proves that none score less than "
-            f"{least}"
-        )
+        yield f"best labels: {best}, objective {score} in (9); certified lower bound {least} ({tightest})"
 
 
 def lower_bound_of(found: MethodResult) -> float:
-    """Return what a method proves of (15), and so of (9), from below; -inf for nothing."""
+    """Return the certified lower bound of a method on (15), and so on (9); -inf if there is none."""
     return -np.inf if found.bounds is None or np.isnan(found.bounds.lower) else found.bounds.lower

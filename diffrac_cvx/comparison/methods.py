@@ -1,4 +1,4 @@
-"""What `compare` runs: the methods by name, one of them on a task, in this process or another, and what it found."""
+"""Methods of `compare`: list them by name, and run one on a task, in this process or in another."""
 
 import warnings
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from diffrac_cvx.solvers.reference import installed_solvers
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparisonTask(registry.Parameters):
-    """What all methods are given: the data, centred, the parameters, and the limits of each solve."""
+    """Input of all methods: the centred data, the parameters, and the limits of each solve."""
 
     X: Array
     tol: float = 1e-4
@@ -39,7 +39,7 @@ class ComparisonTask(registry.Parameters):
 
 
 def always_small_enough(_n: int, _d: int) -> str:
-    """Return no reason, at any size."""
+    """Return "", no reason to skip a method, at any size."""
     return ""
 
 
@@ -49,26 +49,24 @@ class Method:
 
     problem: str  # the paper's equation
     run: Callable[[ComparisonTask], Result | Array]  # labels for a baseline
-    penalty: tuple[str, ...] = registry.ALL_PARTS  # what it can take of the parts of a penalty
-    bounds_15: Callable[[Bracket, ComparisonTask], Bracket | None] = (
-        registry.same_value
-    )  # what a bracket proves of (15)
+    penalty: tuple[str, ...] = registry.ALL_PARTS  # supported parts of a penalty
+    bounds_15: Callable[[Bracket, ComparisonTask], Bracket | None] = registry.same_value  # implied bounds on (15)
     needs_alpha: bool = False
     takes_constraints: bool = True
     too_large: Callable[[int, int], str] = (
-        always_small_enough  # from n and d to why it is not run unless asked for, or nothing
+        always_small_enough  # from n and d to the reason to skip it by default, or ""
     )
-    priority: int = 0  # of all that `compare` runs unasked: the quick ones first
+    priority: int = 0  # default order: fast methods first
     through_cvxpy: bool = False
 
     def explain_refusal(self, penalty: Penalty, constraints: Constraints | None = None) -> str:
-        """Return why the method cannot take a penalty or constraints, or nothing."""
+        """Return why the method does not support a penalty or constraints, "" if it does."""
         refusal = "it takes no constraints" if constraints is not None and not self.takes_constraints else ""
         return registry.explain_unsupported(self.penalty, penalty) or refusal
 
 
 def list_methods() -> dict[str, Method]:
-    """Return all methods by name: the fast solvers, each relaxation by each solver of CVXPY, and the baselines."""
+    """Return all methods by name: the fast solvers, each relaxation with each CVXPY solver, and the baselines."""
     solvers = registry.cvxpy_solvers()
     return {
         **{name: solver_method(name) for name in registry.fast_solvers()},
@@ -78,7 +76,7 @@ def list_methods() -> dict[str, Method]:
 
 
 def solver_method(name: str, **options: Any) -> Method:
-    """Return a solver of (15) that does not need CVXPY; options come before those of the task."""
+    """Return the method of a solver of (15) without CVXPY; options override those of the task."""
     record = registry.SOLVERS[name]
     priority = list(registry.fast_solvers()).index(name)
     run = partial(run_fast_solver, record, options)
@@ -86,7 +84,7 @@ def solver_method(name: str, **options: Any) -> Method:
 
 
 def relaxation_method(name: str, solver: str, **options: Any) -> Method:
-    """Return a relaxation solved through CVXPY; options come before those of the task."""
+    """Return the method of a relaxation solved through CVXPY; options override those of the task."""
     record = registry.RELAXATIONS[name]
     run, too_large = partial(run_relaxation, record, solver, options), partial(reason_to_skip, record, solver)
     needs_alpha, takes_constraints = "alpha" in record.takes, "constraints" in record.takes
@@ -96,14 +94,14 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
 
 
 def baseline_method(name: str) -> Method:
-    """Return a baseline."""
+    """Return the method of a baseline."""
     record, no_bound = registry.BASELINES[name], registry.no_bound
     return Method(
         record.problem, partial(run_baseline, record), bounds_15=no_bound, takes_constraints=record.takes_constraints
     )
 
 
-# Functions with names, and not lambdas, can be sent to another process.
+# Named functions, unlike lambdas, can be sent to another process.
 def run_fast_solver(record: registry.SolverRecord, options: dict[str, Any], task: ComparisonTask) -> Result:
     """Run a solver of (15)."""
     arguments: dict[str, Any] = {"callback": task.callback}
@@ -128,32 +126,32 @@ def run_baseline(record: registry.BaselineRecord, task: ComparisonTask) -> Array
 
 
 def reason_to_skip(record: registry.RelaxationRecord, solver: str, n: int, d: int) -> str:
-    """Return why a relaxation is not run with a solver without being asked for, or nothing."""
+    """Return why a relaxation is not run with a solver by default, "" if it is."""
     return registry.SOLVERS[solver].too_large(record, n, d) or record.skipped_solvers.get(solver, "")
 
 
 @dataclass(frozen=True, eq=False)
 class MethodResult:
-    """What one method found.
+    """Result of one method.
 
-    Its bounds are what its bracket proves about the optimum of (15), infinite where it proves nothing, and None if it
-    is not a bracket of anything related; its value is the same of the value that it reached.
+    ``bounds`` are its implied bounds on the optimum of (15), infinite if there are none, and None if its problem is
+    unrelated; ``value`` is the same for the value attained.
     """
 
     problem: str  # the paper's equation
-    result: Result | None = None  # None for a baseline, or where the method failed
+    result: Result | None = None  # None for a baseline, or if the method failed
     labels: Array | None = None  # (n,), in {-1, +1}, by the paper's rounding
     bounds: Bracket | None = None
     value: Bracket | None = None
     objective: float = np.nan  # Eq. (9) at its labels, with the best direction
-    seconds: float = np.nan  # building and compiling included
-    memory: float = np.nan  # growth of the peak in MB, where it was measured
+    seconds: float = np.nan  # including building and compiling
+    memory: float = np.nan  # increase of peak memory in MB, if measured
     reason: str = ""  # why there is no result
     warned: tuple[str, ...] = ()
 
 
 def run_method(method: Method, task: ComparisonTask) -> MethodResult:
-    """Run one method in this process; an error in it becomes its reason."""
+    """Run one method in this process; an error becomes the reason in its result."""
     if method.through_cvxpy:
         installed_solvers()  # CVXPY is imported before the method is timed
     start = perf_counter()
@@ -169,11 +167,11 @@ def run_method(method: Method, task: ComparisonTask) -> MethodResult:
 
 
 def run_in_process(method: Method, task: ComparisonTask) -> MethodResult:
-    """Run one method in a process of its own, so that its peak of memory, compiled solvers included, is its own."""
+    """Run one method in its own process, to measure its peak memory, including compiled solvers."""
     worker = Worker()
     try:
         if method.through_cvxpy:
-            worker.call(Call(installed_solvers))  # and before its memory is measured
+            worker.call(Call(installed_solvers))  # import CVXPY before memory is measured
         answer = worker.call(Call(run_method, (method, replace(task, callback=None))))
     except WorkerDiedError as error:
         return MethodResult(method.problem, reason=f"{error}{', perhaps out of memory' if error.signal else ''}")
@@ -186,9 +184,9 @@ def run_in_process(method: Method, task: ComparisonTask) -> MethodResult:
 
 
 def assess(method: Method, outcome: Result | Array, task: ComparisonTask) -> MethodResult:
-    """Return what a method found with what it proves; a result without a point is a failure."""
+    """Return the result of a method with its labels and implied bounds; a result without a solution is a failure."""
     if not isinstance(outcome, Result):
-        labels = as_labels(outcome, len(task.X), "what it returns")
+        labels = as_labels(outcome, len(task.X), "its return value")
         return MethodResult(method.problem, labels=labels, objective=objective_of(labels, task))
     if outcome.status is Status.FAILED:
         return MethodResult(method.problem, reason=str(outcome.status))
@@ -199,10 +197,10 @@ def assess(method: Method, outcome: Result | Array, task: ComparisonTask) -> Met
 
 
 def objective_of(labels: Array, task: ComparisonTask) -> float:
-    """Return Eq. (9) at labels, with the best direction."""
+    """Return the objective of labels, Eq. (9), with the best direction."""
     return certify_labels(task.X, labels, 0.0, nu=task.nu, penalty=task.penalty, constraints=task.constraints).objective
 
 
 def summarize_error(error: Exception) -> str:
-    """Return an exception as one line."""
+    """Return the type and the first line of an exception."""
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"

@@ -1,4 +1,4 @@
-"""Is there a structure at all: the cost of the split of a table, beside those of tables made of it that have none."""
+"""Test for group structure: the cost of a table's two-way split compared with that of null tables drawn from it."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -21,20 +21,20 @@ from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.rounding import kmeans_1d, kmeans_centered
 from diffrac_cvx.solvers import low_rank
 
-DEFAULT_RESAMPLES = 39  # as many give p-values from 1/40
-MIN_ROWS, MAX_ENTRIES = 500, 50_000  # of larger tables rows drawn at random are tested
-SIGNIFICANCE_LEVEL = 0.05  # p-values above it are no evidence
-MIN_RESAMPLES = 9  # draws from which one that splits as well counts against a structure
-SPLIT_TOL, SPLIT_RTOL, SPLIT_MAX_ITER = 1e-2, 0.1, 120  # of each split, with its steps at most
-TIE_RTOL = 1e-6  # relative, of costs that count as equal
-MAX_CERTIFICATE_SECONDS = 0.3  # seconds, and three times what the steps took, that a proof may take beside them
+DEFAULT_RESAMPLES = 39  # smallest attainable p-value 1/40
+MIN_ROWS, MAX_ENTRIES = 500, 50_000  # larger tables are subsampled by rows
+SIGNIFICANCE_LEVEL = 0.05
+MIN_RESAMPLES = 9  # fewer null tables never count as evidence against structure
+SPLIT_TOL, SPLIT_RTOL, SPLIT_MAX_ITER = 1e-2, 0.1, 120  # tolerances and iteration limit of each split
+TIE_RTOL = 1e-6  # relative tolerance for equal costs
+MAX_CERTIFICATE_SECONDS = 0.3  # a certificate may take this long, or three times the time of the iterations before it
 
 
 NullSampler = Callable[[np.random.Generator], Array]
 
 
 def permute_columns(X: Array, groups: FeatureGroups | None = None) -> NullSampler:
-    """Draw tables with each column permuted by itself, or each group of columns as a whole."""
+    """Return a sampler of tables whose columns, or feature groups, are permuted independently."""
     if groups is None:
         return lambda rng: rng.permuted(X, axis=0)
     parts = [np.flatnonzero(groups.labels == g) for g in range(len(groups.names))]
@@ -49,7 +49,7 @@ def permute_columns(X: Array, groups: FeatureGroups | None = None) -> NullSample
 
 
 def rotate_points(X: Array, _groups: FeatureGroups | None = None) -> NullSampler:
-    """Draw QX, with Q a random rotation of the points that keeps their mean: X'X stays as it is."""
+    """Return a sampler of QX, with Q a random rotation of the points that preserves their mean, so X'X is unchanged."""
     _, s, Vt = np.linalg.svd(X, full_matrices=False)
     mask = is_above_rounding(s, X.shape)
     half = s[mask, None] * Vt[mask]
@@ -64,7 +64,7 @@ def rotate_points(X: Array, _groups: FeatureGroups | None = None) -> NullSampler
 
 @dataclass(frozen=True)
 class NullModel:
-    """How tables without structure are made, and what it says if they split as well."""
+    """Null model: the sampler of null tables, its description, and the conclusion if it is not rejected."""
 
     make_sampler: Callable[[Array, FeatureGroups | None], NullSampler]
     description: str
@@ -74,33 +74,33 @@ class NullModel:
 NULL_MODELS = {
     "columns": NullModel(
         permute_columns,
-        "of the same columns without any connection",
-        "this split is no evidence of groups",
+        "independent columns",
+        "this cost is no evidence of groups",
     ),
     "covariance": NullModel(
         rotate_points,
-        "that is one Gaussian cloud with the same correlations",
-        "that the columns go together explains so good a split, without any groups",
+        "single Gaussian cloud",
+        "the correlations alone explain it",
     ),
 }
 
 
 @dataclass(frozen=True)
 class StructureTest:
-    """The cost of the split of a table, beside those of tables made of it that have no structure.
+    """Result of `structure_test`: the cost of a table's two-way split and the costs of the null tables.
 
     Attributes
     ----------
     null : {"columns", "covariance"}
-        How these were made, see `structure_test`.
+        Null model, see `structure_test`.
     statistic : float
-        Cost of the split that is found at a loose tolerance, Eq. (9); the smaller, the better it splits.
+        Cost of the two-way split, Eq. (9), found at a loose tolerance; lower is better.
     null_distribution : tuple of float
-        The same of each table without structure.
+        Costs of the null tables.
     n_points : int
-        Rows that were tested: all, or as many drawn at random.
+        Number of rows tested: all, or a random subsample.
     seconds : float
-        Time.
+        Run time in seconds.
     """
 
     null: str
@@ -111,44 +111,45 @@ class StructureTest:
 
     @property
     def n_as_extreme(self) -> int:
-        """Tables without structure that split as well, ties among them."""
+        """Number of null tables with a cost as low as the table, including ties."""
         return int(np.count_nonzero(np.asarray(self.null_distribution) <= self.statistic * (1.0 + TIE_RTOL)))
 
     @property
     def pvalue(self) -> float:
-        """Probability of a cost as small without structure: (1 + as_good) / (1 + draws), valid at any number."""
+        """The p-value (1 + n_as_extreme) / (1 + n_resamples), valid for any number of null tables."""
         return (1 + self.n_as_extreme) / (1 + len(self.null_distribution))
 
     @property
     def resolution(self) -> float:
-        """The least p-value that so many draws can give."""
+        """The smallest attainable p-value for this number of null tables."""
         return 1.0 / (1 + len(self.null_distribution))
 
     @property
     def not_rejected(self) -> bool:
-        """Whether of nine draws or more so many split as well that the p-value is above 0.05."""
+        """Whether the null model is retained: at least nine null tables and a p-value above 0.05."""
         return (
             self.n_as_extreme > 0 and self.pvalue > SIGNIFICANCE_LEVEL and len(self.null_distribution) >= MIN_RESAMPLES
         )
 
     @property
     def rejected(self) -> bool:
-        """Whether the p-value is at most 0.05."""
+        """Whether the null model is rejected: a p-value of at most 0.05."""
         return self.pvalue <= SIGNIFICANCE_LEVEL
 
     def __str__(self) -> str:
         null, n_resamples = NULL_MODELS[self.null], len(self.null_distribution)
         if n_resamples == 0:
-            return "Whether there is a structure was not tested, for want of time."
+            return "Structure test: not tested, because the time limit was reached."
         p = f"p = {self.pvalue:.2g}"
         if self.not_rejected:
-            return f"A table {null.description} splits as well in {self.n_as_extreme} of {n_resamples} draws ({p}): {null.conclusion}."
-        message = (
-            f"a table {null.description} splits as well in {self.n_as_extreme or 'none'} of {n_resamples} draws ({p}"
-        )
-        smallest = ", the least that so many draws can give" if self.n_as_extreme == 0 else ""
-        hint = "" if self.rejected else "; more draws, which take more time, would say more"
-        return f"Structure: {message}{smallest}{hint})."
+            return (
+                f"Structure test, {null.description}: {self.n_as_extreme} of {n_resamples} null tables reach this cost "
+                f"({p}): {null.conclusion}."
+            )
+        message = f"{null.description}: {self.n_as_extreme or '0'} of {n_resamples} null tables reach this cost ({p}"
+        smallest = ", the smallest attainable" if self.n_as_extreme == 0 else ""
+        hint = "" if self.rejected else "; inconclusive: more null tables, and more time, are needed"
+        return f"Structure test, {message}{smallest}{hint})."
 
 
 def structure_test(
@@ -162,46 +163,46 @@ def structure_test(
     time_limit: float | None = None,
     rng: np.random.Generator | int = 0,
 ) -> StructureTest:
-    r"""Test whether a table splits better in two than tables without structure do.
+    r"""Test whether a table splits in two at a lower cost than null tables without group structure.
 
-    The table is split as `DiffracClustering` does, at a loose tolerance, and so are tables made of it; their costs,
-    Eq. (9), are compared.  Under the null the table and these are exchangeable, so that
-    :math:`(1 + \#\{\text{cost} \le \text{that of the table}\}) / (1 + B)` is a valid p-value at any number B of
-    draws.  Two nulls answer two questions.  (The value of the relaxation would do as well, but it tells less: of
-    independent columns it is small where there are many of them, for a V of high rank.)
+    The table and B null tables drawn from it are split as by `DiffracClustering`, at a loose tolerance, and their
+    costs, Eq. (9), are compared.  Under the null model all these tables are exchangeable, so
+    :math:`(1 + \#\{\text{null cost} \le \text{cost of the table}\}) / (1 + B)` is a valid p-value for any B.  (The
+    value of the relaxation is also a valid statistic, but less informative: with many independent columns it is small,
+    attained by a V of high rank.)  The two null models answer two questions.
 
-    - "columns": each column is permuted by itself.  Is there any connection among the columns?  Valid for independent
-      columns of any distributions.  Where the penalty has groups of columns each group is permuted as a whole: is there
-      any connection among the groups?
-    - "covariance": the points are rotated at random about their mean, QX with Q orthogonal, which keeps X'X.  Do the
-      points fall into two groups better than a Gaussian cloud with the same correlations does?  Valid for Gaussian
-      points of any covariance, also with more columns than rows; heavy tails make it conservative.
+    - "columns": each column is permuted independently.  Are the columns dependent at all?  Valid for independent
+      columns with any distributions.  If the penalty has feature groups, each group is permuted as a whole: are the
+      groups dependent?
+    - "covariance": the points are rotated at random about their mean, QX with Q orthogonal, which preserves X'X.  Do
+      the points form two groups more clearly than a Gaussian cloud with the same correlations?  Valid for Gaussian
+      points with any covariance, also with more columns than rows; conservative for heavy tails.
 
     Source: Langsrud (2005), Rotation tests; Phipson and Smyth (2010) for the p-value.
 
     Parameters
     ----------
     X : (n, d) array, data frame or sparse matrix
-        Of a table of more than 50 000 entries rows drawn at random are tested, 500 at least.
+        Data.  A table with more than 50 000 entries is subsampled to that size, with at least 500 rows.
     nu : float
         Weight of the imbalance, in (0, 1].
     penalty : Penalty, optional
-        A ridge of 0.3 by default, as in `DiffracClustering`; its groups and known signs are kept in all draws.
+        Penalty, by default a ridge of 0.3, as in `DiffracClustering`; its groups and signs apply to all null tables.
     null : {"columns", "covariance"}
-        How tables without structure are made.
+        Null model.
     n_resamples : int
-        Their number; the least p-value is 1 / (1 + n_draws).
+        Number B of null tables; the smallest attainable p-value is 1 / (1 + n_resamples).
     standardize : bool
-        Whether the columns are brought to unit variance first.
+        Whether the columns are scaled to unit variance first.
     time_limit : float, optional
-        Seconds; fewer tables are drawn where they are over, none where the table itself takes longer.
+        Time limit in seconds; it reduces the number of null tables, to 0 if the table itself takes longer.
     rng : int or numpy.random.Generator
-        Seed of the draws.
+        Random number generator, or its seed.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is invalid; the message names the value and the remedy.
 
     Examples
     --------
@@ -231,23 +232,23 @@ def structure_test(
 
 
 def applicable_nulls(d: int) -> tuple[str, ...]:
-    """Return the nulls that say something of d columns, or groups: a single one has no connection to lose."""
+    """Return the null models for d columns or groups; a single one cannot be dependent on others."""
     return ("columns", "covariance") if d > 1 else ("covariance",)
 
 
 def find_not_rejected(tests: Sequence[StructureTest]) -> StructureTest | None:
-    """Return the test of `applicable_nulls` that speaks against a structure, None where one of them finds it or none does."""
+    """Return the first test if it is not rejected and no other test of `applicable_nulls` is; None otherwise."""
     return tests[0] if tests and tests[0].not_rejected and not any(test.rejected for test in tests) else None
 
 
 def select_informative(tests: Sequence[StructureTest]) -> list[StructureTest]:
-    """Return the tests without those that a clear answer to the harder question has made idle."""
+    """Return the tests, without those not rejected if the stricter covariance null is rejected."""
     decisive = [test for test in tests if test.null == "covariance" and test.rejected]
     return [test for test in tests if test.rejected or not decisive]
 
 
 def sample_rows(X: npt.ArrayLike, rng: np.random.Generator) -> Array:
-    """Return the rows that are tested, as an array."""
+    """Return the rows to be tested, as an array."""
     table: Any = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
     if table.ndim == 2:
         max_rows = max(MIN_ROWS, MAX_ENTRIES // max(table.shape[1], 1))
@@ -258,9 +259,9 @@ def sample_rows(X: npt.ArrayLike, rng: np.random.Generator) -> Array:
 
 
 def split_objective(X: Array, nu: float, penalty: Penalty, timer: Timer) -> float | None:
-    """Return the cost of the split along the direction of the rounded labels, None where the time is over.
+    """Return the cost of the split along the direction of the rounded labels, None after the time limit.
 
-    A proof that takes longer than the steps is left: the split is that of the point that it is about.
+    A certificate that takes longer than the iterations is stopped; the split is that of its primal point.
     """
     if timer.is_over:
         return None
@@ -268,8 +269,8 @@ def split_objective(X: Array, nu: float, penalty: Penalty, timer: Timer) -> floa
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", DegenerateDataWarning)
         result = low_rank(
-            X, nu, penalty, tol=SPLIT_TOL, rtol=SPLIT_RTOL if wide else 0.0, max_iter=SPLIT_MAX_ITER, time_limit=timer.time_left,
-            callback=StopLongCertificate(),
+            X, nu, penalty, tol=SPLIT_TOL, rtol=SPLIT_RTOL if wide else 0.0, max_iter=SPLIT_MAX_ITER,
+            time_limit=timer.time_left, callback=StopLongCertificate(),
         )  # fmt: skip
         rounded = certify_labels(X, kmeans_centered(result.F), 0.0, nu=nu, penalty=penalty)
         split = kmeans_1d(X @ rounded.v)
@@ -278,7 +279,7 @@ def split_objective(X: Array, nu: float, penalty: Penalty, timer: Timer) -> floa
 
 
 class StopLongCertificate:
-    """A callback that stops where a proof takes longer than the steps before it."""
+    """Callback that stops the solver if a certificate takes longer than the iterations before it."""
 
     def __init__(self) -> None:
         self.last = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)

@@ -1,4 +1,4 @@
-"""A table: one model, one way to write a value, and its renderings as text, HTML, Markdown and in a terminal."""
+"""Tables for reports: formatting of values, and rendering as text, HTML, Markdown and in a terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,52 +12,52 @@ from diffrac_cvx.problem.formatting import FormattedBound
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table: the titles of its columns, and rows of values of any type, which `format_cell` writes."""
+    """Table with column titles and rows of values of any type, formatted by `format_cell`."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
     @classmethod
     def from_records(cls, records: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None = None) -> Self:
-        """Return the table of some records, from column to value; one that a record does not have is left empty.
+        """Return the table of records (mappings from column to value); missing values give empty cells.
 
-        The columns that are taken, in order, have titles; by default all are, under their own names.
+        ``columns`` maps the columns to include, in order, to their titles; by default all, titled by name.
         """
         titles = columns if columns is not None else {key: key for record in records for key in record}
         return cls(tuple(titles.values()), tuple(tuple(record.get(key) for key in titles) for record in records))
 
     def without_empty_columns(self) -> Self:
-        """Return the table without the columns that have no value in any row."""
+        """Return the table without the columns that are empty in all rows."""
         columns = [j for j in range(len(self.header)) if any(format_cell(row[j]) for row in self.rows)]
         return type(self)(
             tuple(self.header[j] for j in columns), tuple(tuple(row[j] for j in columns) for row in self.rows)
         )
 
     def lines(self) -> list[list[str]]:
-        """Return all as it is printed, the head first."""
+        """Return the formatted cells by line, the header first."""
         return [list(self.header), *([format_cell(value) for value in row] for row in self.rows)]
 
     def text(self) -> str:
-        """Return the table as plain text, its columns aligned."""
+        """Return the table as plain text with aligned columns."""
         lines = self.lines()
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         padded = [[entry.ljust(width) for entry, width in zip(line, widths, strict=True)] for line in lines]
         return "\n".join("  ".join(line).rstrip() for line in padded)
 
     def html(self) -> str:
-        """Return the table as HTML, escaped."""
+        """Return the table as escaped HTML."""
         head, *body = self.lines()
         heads = "".join(f"<th>{escape(entry)}</th>" for entry in head)
         rows = "".join(f"<tr>{''.join(f'<td>{escape(entry)}</td>' for entry in line)}</tr>" for line in body)
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
     def markdown(self) -> str:
-        """Return the table in Markdown."""
+        """Return the table as Markdown."""
         head, *body = ("| " + " | ".join(entry.replace("|", r"\|") for entry in line) + " |" for line in self.lines())
         return "\n".join([head, "|" + " --- |" * len(self.header), *body])
 
     def split_to_width(self, width: int) -> "list[ReportTable]":
-        """Return the table as several with the same first column, none of which needs to break a word in a width."""
+        """Return the table split into tables with the same first column that fit a width without breaking words."""
         first, *others = (needed + 1 for needed in self._min_widths())
         parts, room = [[0]], width - first
         for j, needed in enumerate(others, start=1):
@@ -70,12 +70,12 @@ class ReportTable:
         return [ReportTable(head, tuple(rows)) for head, *rows in cut]
 
     def _min_widths(self) -> list[int]:
-        """Return what the longest word of each column needs, the longest entry of the first column."""
+        """Return the least width of each column: the longest entry of the first, the longest word of the others."""
         first, *others = zip(*self.lines(), strict=True)
         return [max(map(len, first)), *(max(map(len, " ".join(column).split())) for column in others)]
 
     def rich(self, width: int = 200) -> Any:
-        """Return the table for a terminal; the first column is not folded, the others between words."""
+        """Return the table for a terminal; all columns but the first are folded between words."""
         from rich.table import Table as RichTable
         from rich.text import Text
 
@@ -99,19 +99,19 @@ class ReportTable:
 
 
 def rich_group(tables: Sequence[ReportTable], messages: Sequence[str]) -> Any:
-    """Return tables, an empty line after each, and sentences for a terminal."""
+    """Return tables, each followed by an empty line, and messages for a terminal."""
     try:
         from rich.console import Group
         from rich.text import Text
     except ImportError:
-        raise ImportError("this needs rich: pip install rich; str() gives plain text") from None
+        raise ImportError("terminal tables need rich. Run pip install rich, or use str() for plain text") from None
     return Group(*tables, *map(Text, messages))
 
 
 def format_cell(value: Any) -> str:
-    """Return a value as every table prints it: four decimals or two digits of a number, nothing for None and NaN.
+    """Return a value as text: four decimals or two significant digits of a float, "" for None and NaN.
 
-    A proved number has a text of its own.
+    A certified number (`FormattedBound`) has its own text.
     """
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return ""

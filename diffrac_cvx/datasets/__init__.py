@@ -1,4 +1,4 @@
-"""Data: made, with a planted clustering; real, with two classes or many labels; and tables of the user's own."""
+"""Data sets: simulated data with planted clusters, real data with two classes or many labels, and user tables."""
 
 from diffrac_cvx.datasets.catalog import SETS, DataSet
 from diffrac_cvx.datasets.files import fetch

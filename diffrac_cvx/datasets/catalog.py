@@ -1,7 +1,7 @@
-"""What is known of each data set: where it comes from, its size, which label becomes +1.  A new set is one record.
+"""Catalogue of the data sets: origin, size and positive label.  A new data set is one record.
 
-What is shipped states a licence of its own.  The licence of a package that passes a file on, of software mostly, is not
-one: it is given by others than those who made the data.
+Every shipped data set states a licence of its own.  The licence of a package that redistributes a file does not count:
+it is usually a software licence, and not granted by the authors of the data.
 """
 
 from dataclasses import dataclass
@@ -14,33 +14,33 @@ UNSTATED = "none stated"
 
 @dataclass(frozen=True, kw_only=True)
 class DataSet:
-    """What is known of a data set.
+    """Description of a data set.
 
     Attributes
     ----------
     name : str
-        The name that ``load`` takes.
+        Name, as for ``load``.
     kind : str
         "two-class" (the nine of Table 1), "multi-label", or "extra" (two classes, not in Table 1).
     file : str
-        Name of its file: gzipped CSV with a header row and the label last (.csv.gz), NumPy's npz with X, Y and
-        label_names (.npz), or else LIBSVM text.
+        File name: gzipped CSV with a header row and the label last (.csv.gz), NumPy npz with X, Y and label_names
+        (.npz), or else LIBSVM text.
     shipped : bool
         Whether the file is part of the package; if not, ``load`` looks for it in the user's data folder.
     description, source, license : str
-        What the columns are, where the file comes from, under which terms it may be used.
+        Content of the columns, origin of the file, and terms of use.
     n, d : int
-        Points and dimensions once all-zero rows and columns are dropped.
+        Numbers of points and dimensions after all-zero rows and columns are dropped.
     classes : tuple of int
-        Number of points labelled +1 and -1; for many labels, of points with each label, or empty.
+        Numbers of points labelled +1 and -1; for many labels, the number of points with each label, or empty.
     positive : float
-        The label that becomes +1; all others become -1.
+        Label that becomes +1; all others become -1.
     sha256 : str
         Checksum of the file.
     content : str
-        For an npz file that users make themselves, checksum of the arrays in it, whatever compressed them; or empty.
+        For an npz file made by users, checksum of its arrays, independent of the compression; or empty.
     url : str
-        Where ``fetch`` gets the file; empty if it is shipped, or if the user has to get it by hand.
+        Address used by ``fetch``; empty if the file is shipped, or if the user has to get it manually.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Columns of a table as numbers: marks of thousands, categories as columns of 0 and 1, and what cannot be one."""
+"""Convert the columns of a table to numbers: thousands separators, units, one-hot encoding, unusable columns."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,49 +15,49 @@ from diffrac_cvx.points.checks import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING_MARKS = [  # of a missing value
+MISSING_MARKS = [  # texts of a missing value
     "", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-", "--", ".", "<NA>", "n.a.",
     "N.A.", "#N/A", "#NA", "missing", "Missing",
 ]  # fmt: skip
-ALL_COLUMNS = "all"  # instead of names of columns: every column of categories
-MAX_CATEGORIES = 50  # of a column that is made into columns of 0 and 1
-MAX_ONE_HOT = 10_000  # columns of 0 and 1, of all columns
-MAX_NAMES_SHOWN = 12  # that a message lists
-MAX_VALUES_SHOWN = 3  # values that a message shows
+ALL_COLUMNS = "all"  # instead of column names: every categorical column
+MAX_CATEGORIES = 50  # of a one-hot encoded column
+MAX_ONE_HOT = 10_000  # binary columns in total
+MAX_NAMES_SHOWN = 12  # names listed in a message
+MAX_VALUES_SHOWN = 3  # values listed in a message
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
 THOUSANDS = {mark: rf"[{other}'\u2019 \u00a0\u202f]" for mark, other in ((".", ","), (",", "."))}  # by decimal mark
 GROUPED_NUMBER = {
     mark: re.compile(rf"[+-]?\d{{1,3}}({between}\d{{3}})+([{mark}]\d*)?") for mark, between in THOUSANDS.items()
 }
-TYPE_NAMES = {"c": "complex numbers", "m": "durations", "M": "dates"}  # by the kind of NumPy's type
+TYPE_NAMES = {"c": "complex numbers", "m": "durations", "M": "dates"}  # by the kind of the NumPy dtype
 PLAIN_NUMBER = {mark: re.compile(rf"[+-]?(\d+([{mark}]\d*)?|[{mark}]\d+)([eE][+-]?\d+)?|[+-]?inf") for mark in ".,"}
 
 
-NUMBER_WITH_UNIT = re.compile(  # a sign of money or of shares, or a unit after a space
+NUMBER_WITH_UNIT = re.compile(  # a currency or percent sign, or a unit after a space
     r"([€$£¥]?)\s?([-+\u2212]?\d(?:[\d.,'\u2019 \u00a0\u202f]*\d)?(?:[eE][+-]?\d+)?)"
     r"(\s?[€$£¥%‰]?|\s?°[CFK]?|\s[^\W\d_][^\s\d]{0,9})"
 )
 
 
 def pandas_or_error() -> Any:
-    """Return pandas, or raise an error that says how to install it."""
+    """Return pandas, or raise DataError with the install command."""
     try:
         import pandas
     except ImportError:
-        raise DataError("a table needs pandas: pip install 'diffrac-cvx[app]'") from None
+        raise DataError("tables need pandas. Run pip install 'diffrac-cvx[app]'") from None
     return pandas
 
 
 @dataclass(frozen=True)
 class UnusableColumn:
-    """A column that holds no numbers."""
+    """A non-numeric column."""
 
     name: str
-    kind: str  # one of `TYPE_NAMES`, or "categories", text that repeats, "names", text that does not, or "some text"
-    values: tuple[str, ...]  # the first different texts
-    n_distinct: int  # texts
-    count: int  # how many entries are text
-    row: int  # the first of them
+    kind: str  # one of `TYPE_NAMES`, "categories" (repeated texts), "names" (mostly distinct texts) or "some text"
+    values: tuple[str, ...]  # the first distinct texts
+    n_distinct: int  # number of distinct texts
+    count: int  # number of text entries
+    row: int  # row of the first one
 
     def __str__(self) -> str:
         shown = ", ".join(map(repr, self.values[:MAX_VALUES_SHOWN]))
@@ -75,11 +75,10 @@ def numeric_columns(
     labeled: bool = False,
     transposed_note: str = "",
 ) -> tuple["pd.DataFrame", tuple[str, ...]]:
-    """Return a table of numbers, NaN where a value is missing, and what was done; the options are of `read_table`.
+    """Return a numeric table, with NaN for missing values, and notes; the options are those of `read_table`.
 
-    The table's ``attrs`` has "categories": by the name of a column of categories, all of them.  ``labeled`` is whether
-    the labels are known, and not among the columns; ``detect_transposed`` is the note that the rows look like features, or
-    nothing.
+    The table's ``attrs`` has "categories", the categories of each one-hot encoded column.  ``labeled`` states that the
+    labels are known and not among the columns; ``transposed_note`` is the note of `detect_transposed`, or "".
     """
     pandas = pandas_or_error()
     parts: dict[str, Array | Categories] = {}
@@ -107,22 +106,22 @@ def numeric_columns(
     count = sum(len(part.values) for part in encoded.values())
     if count > MAX_ONE_HOT:
         raise DataError(
-            f"{len(encoded)} columns of categories would become {count} columns of 0 and 1, and at most {MAX_ONE_HOT} can "
-            "be clustered on: drop some, or turn only those into columns of 0 and 1 that matter"
+            f"{len(encoded)} categorical columns would become {count} binary columns; at most {MAX_ONE_HOT} are "
+            "allowed. Drop some, or one-hot encode fewer"
         )
-    require_memory(2.0 * 8.0 * len(frame) * count, f"{count} columns of 0 and 1", "turn fewer columns into such")
+    require_memory(2.0 * 8.0 * len(frame) * count, f"{count} binary columns", "one-hot encode fewer columns")
     X = np.column_stack([part.columns() if isinstance(part, Categories) else part for part in parts.values()])
     names: list[str] = []
     for name, part in parts.items():
         names += [f"{name}={value}" for value in part.values] if isinstance(part, Categories) else [name]
     notes = [
-        f"the categories of {name!r} became {len(part.values)} columns of 0 and 1".replace(" 1 columns", " a column")
+        f"column {name!r} became {len(part.values)} binary columns".replace(" 1 binary columns", " one binary column")
         for name, part in encoded.items()
     ]
     if len(encoded) > MAX_NAMES_SHOWN:
-        notes = [f"the categories of {len(encoded)} columns became {count} columns of 0 and 1"]
+        notes = [f"{len(encoded)} categorical columns became {count} binary columns"]
     notes += [
-        f"column {name!r} looks like a label, and its categories are features now: name it as the label if it is none"
+        f"column {name!r} looks like a label, but its categories are features. Specify it as the label if it is one"
         for name in encoded
         if target_rank(name) is not None
     ]
@@ -132,26 +131,26 @@ def numeric_columns(
 
 
 class Categories(NamedTuple):
-    """A column of categories, and the columns of 0 and 1 that it becomes."""
+    """A categorical column and its one-hot encoding."""
 
     categories: Sequence[str]  # the categories, in order
-    codes: np.ndarray  # where that of each row is among those that get a column; -1 where it is not
-    missing: np.ndarray  # where there is none
+    codes: np.ndarray  # index of each row's category among `values`; -1 if it is not there
+    missing: np.ndarray  # mask of missing categories
 
     @property
     def values(self) -> Sequence[str]:
-        """The categories that get a column: all, or the second of two."""
+        """The categories with a binary column: all, or the second of two."""
         return self.categories[1:] if len(self.categories) == 2 else self.categories
 
     def columns(self) -> Array:
-        """Return the columns of 0 and 1, shape (n, number of values); NaN where the category is missing."""
+        """Return the binary columns, shape (n, number of values), with NaN for missing categories."""
         indicators = (self.codes[:, None] == np.arange(len(self.values))).astype(float)
         indicators[self.missing] = np.nan
         return np.asarray(indicators)
 
 
 def category_columns(categories: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the columns of categories, by the features that they became."""
+    """Return the categorical column of each one-hot encoded feature."""
     return {
         f"{column}={value}": column
         for column, values in categories.items()
@@ -160,7 +159,7 @@ def category_columns(categories: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def split_numbers(column: "pd.Series", decimal: str) -> tuple[Array, np.ndarray]:
-    """Return a column as numbers, NaN where there are none, and where it holds something else."""
+    """Return a column as numbers, with NaN for other entries, and the mask of non-numeric, non-missing entries."""
     if column.dtype.kind in "biuf":
         try:
             return column.to_numpy(dtype=float, na_value=np.nan), np.zeros(len(column), dtype=bool)
@@ -173,7 +172,7 @@ def split_numbers(column: "pd.Series", decimal: str) -> tuple[Array, np.ndarray]
 
 
 def strip_unit(column: "pd.Series", numbers: Array, text: np.ndarray, decimal: str) -> tuple[Array, np.ndarray, str]:
-    """Return a column of text as numbers where all of it has the same unit, such as %, and the unit; else as it was."""
+    """Return a text column as numbers, without its unit (such as %) and with it, if all entries share one."""
     found = [NUMBER_WITH_UNIT.fullmatch(str(entry).strip()) for entry in object_values(column)[text]]
     units = {(match[1] + match[3]).strip() for match in found if match}
     read = np.array([read_number(match[2], decimal) if match else np.nan for match in found])
@@ -185,12 +184,12 @@ def strip_unit(column: "pd.Series", numbers: Array, text: np.ndarray, decimal: s
 
 
 def object_values(column: "pd.Series") -> np.ndarray:
-    """Return the entries of a column as they are, shape (n,), without pandas, which takes long to begin."""
+    """Return the entries of a column unchanged, shape (n,), without pandas, which is slow to start."""
     return np.asarray(column.array, dtype=object)
 
 
 def read_number(value: Any, decimal: str) -> float:
-    """Return a value as a number, NaN where it is none."""
+    """Return a value as a number, NaN if it is not one."""
     if not isinstance(value, str):
         try:
             return np.nan if isinstance(value, complex) else float(value)
@@ -203,7 +202,7 @@ def read_number(value: Any, decimal: str) -> float:
 
 
 def classify_column(name: str, column: "pd.Series", numbers: Array, text: np.ndarray) -> UnusableColumn:
-    """Return what a column holds that has text in it."""
+    """Return the description of a column that contains text."""
     values = [str(value).strip() for value in object_values(column)[text]]
     distinct = list(dict.fromkeys(values))
     if column.dtype.kind in TYPE_NAMES:
@@ -221,20 +220,20 @@ def classify_column(name: str, column: "pd.Series", numbers: Array, text: np.nda
 
 
 def find_categories(name: str, column: "pd.Series") -> Categories:
-    """Return the categories of a column, at most 50, one of which is left out where there are two."""
+    """Return the categories of a column, at most 50."""
     texts, numeric = category_texts(column)
     distinct = sorted(set(filter(None, texts)), key=float if numeric else str)
     if not 2 <= len(distinct) <= MAX_CATEGORIES:
         raise drop_error(
-            f"column {name!r} has {len(distinct)} different values, and from 2 to {MAX_CATEGORIES} can become "
-            "columns of 0 and 1: drop it",
+            f"column {name!r} has {len(distinct)} distinct values; one-hot encoding needs 2 to {MAX_CATEGORIES}. "
+            "Drop it",
             [name],
         )
     return encode_categories(texts, distinct)
 
 
 def category_texts(column: "pd.Series") -> tuple[list[str], bool]:
-    """Return the categories of the rows as text, "" where there is none, and whether they are numbers."""
+    """Return the category of each row as text, "" if missing, and whether the column is numeric."""
     pandas = pandas_or_error()
     numeric = bool(pandas.api.types.is_numeric_dtype(column))
     entries = object_values(column)
@@ -243,20 +242,20 @@ def category_texts(column: "pd.Series") -> tuple[list[str], bool]:
 
 
 def encode_categories(texts: Sequence[str], categories: Sequence[str]) -> Categories:
-    """Return the texts of rows as categories, of which they are some."""
+    """Return the encoding of the texts of rows by the given categories."""
     found = Categories(categories, np.empty(0), np.array([text == "" for text in texts], dtype=bool))
     return found._replace(codes=pandas_or_error().Index(list(found.values)).get_indexer(texts))
 
 
 def may_be_target(name: str, part: Array | Categories) -> bool:
-    """Whether a column of numbers has the name of an outcome, and few values."""
+    """Return whether a numeric column is named like an outcome and has few values."""
     if isinstance(part, Categories) or target_rank(name) is None:
         return False
     return len(np.unique(part[np.isfinite(part)])) <= MAX_CLASSES
 
 
 def likely_target(wrong: Sequence[UnusableColumn], numbers: Sequence[str], names: Sequence[str]) -> str | None:
-    """Return the column that is likely to be the outcome: text or numbers by its name, or text alone, last or first."""
+    """Return the likely outcome: a column named like one, else the only, last or first categorical column."""
     found = [one.name for one in wrong if one.kind == "categories" and one.n_distinct <= MAX_CLASSES]
     for columns in (found, numbers):
         ranks = {name: rank for name in columns if (rank := target_rank(name)) is not None}
@@ -269,20 +268,20 @@ def likely_target(wrong: Sequence[UnusableColumn], numbers: Sequence[str], names
 def unusable_error(
     wrong: Sequence[UnusableColumn], named: Sequence[str], target: str | None, labeled: bool, transposed_note: str
 ) -> DataError:
-    """Return the error that names all columns that hold no numbers, and what can be done.
+    """Return the DataError that names all non-numeric columns and the remedies.
 
-    Categories are never turned into features where the outcome may be among them: that would give the answer away.  So
-    would ``named``, columns of numbers that have the name of an outcome.
+    One-hot encoding is not suggested for a column that may be the outcome, which would leak into the features.  The
+    same holds for ``named``, the numeric columns named like an outcome.
     """
     first = wrong[0]
     if len(wrong) == 1:
         what = {"some text": "text among numbers", "names": "text", "categories": "text"}.get(first.kind, first.kind)
         more = f" and {first.count - 1} more" if first.count > 1 else ""
-        message = f"column {first.name!r} holds {what}, {first.values[0]!r} in {format_row(first.row)}{more}"
+        message = f"column {first.name!r} contains {what}: {first.values[0]!r} in {format_row(first.row)}{more}"
     else:
-        message = f"{len(wrong)} columns do not hold numbers: {format_list(wrong)}"
+        message = f"{len(wrong)} columns are not numeric: {format_list(wrong)}"
     if transposed_note:
-        which = f"column {first.name!r} holds" if len(wrong) == 1 else f"{len(wrong)} columns hold"
+        which = f"column {first.name!r} contains" if len(wrong) == 1 else f"{len(wrong)} columns contain"
         return DataError(
             f"{which} text, and {transposed_note}", column=first.name, row=first.row, remedies=("transpose",)
         )
@@ -291,11 +290,9 @@ def unusable_error(
     if may_be_label:
         alone = len(wrong) == 1 and target in (None, first.name)
         which = "it is" if alone else "one is" if target is None else f"{target!r} is"
-        options.append(f"if {which} the outcome, name it as the label")
+        options.append(f"if {which} the outcome, specify it as the label")
     if "categories" in kinds:
-        options.append(
-            "turn categories into columns of 0 and 1 where they are features, and never those of the outcome"
-        )
+        options.append("one-hot encode categorical columns that are features, never the outcome")
     options += ["correct the text, or leave these entries empty"] if "some text" in kinds else []
     remedies = {
         one.name: "label" if one.name == target
@@ -304,25 +301,26 @@ def unusable_error(
         for one in wrong
     } | {name: "label" if name == target else "drop" for name in named}  # fmt: skip
     return DataError(
-        f"{message}: {'; '.join(options)}{'; or ' if options else ''}drop {'it' if len(wrong) == 1 else 'them'}",
+        f"{message}. Remedy: {'; '.join(options)}{'; or ' if options else ''}"
+        f"drop {'it' if len(wrong) == 1 else 'them'}",
         column=first.name, row=first.row, columns=tuple(remedies.items()),
         remedies=(*(("label",) if may_be_label else ()), *(("one_hot",) if "categories" in kinds else ()), "drop"),
     )  # fmt: skip
 
 
 def drop_error(message: str, names: Sequence[str], row: int | None = None) -> DataError:
-    """Return the error about columns that have to be dropped, the first of them wrong in a row."""
+    """Return the DataError about columns to drop; ``row`` is an offending row of the first one."""
     columns = tuple((name, "drop") for name in names)
     return DataError(message, column=names[0], row=row, remedies=("drop",), columns=columns)
 
 
 def format_row(row: int) -> str:
-    """Return a row as messages name it."""
-    return f"row {row} of the data (the first is row 0)"
+    """Return the name of a row in messages."""
+    return f"row {row} of the data (counted from 0)"
 
 
 def format_list(texts: Iterable[object]) -> str:
-    """Return the first of some things as text, and how many there are more."""
+    """Return the first items as text, with the number of further ones."""
     items = list(map(str, texts))
     more = f" and {len(items) - MAX_NAMES_SHOWN} more" if len(items) > MAX_NAMES_SHOWN else ""
     return ", ".join(items[:MAX_NAMES_SHOWN]) + more

@@ -1,4 +1,4 @@
-"""Groups of the columns of a table: those of one column of categories, of one prefix, or as a file says."""
+"""Feature groups of a table: by categorical column, by prefix, or from a file."""
 
 import csv
 import re
@@ -11,28 +11,28 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import did_you_mean
 
 CATEGORY, PREFIX = "category", "prefix"
-PREFIX_SEPARATORS = re.compile(r"[_.:=]")  # after which a name is no prefix
-HEADER_NAMES = ("column", "feature", "name", "variable")  # of the first column of a file, in any case
+PREFIX_SEPARATORS = re.compile(r"[_.:=]")  # end of a prefix
+HEADER_NAMES = ("column", "feature", "name", "variable")  # of the first column of a file, in upper or lower case
 
 
 def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> dict[str, list[int]]:
-    """Return groups of the columns of a table, numbers of columns by name, as estimators and `Penalty` take them.
+    """Return the feature groups of a table as column indices by group name, for estimators and `Penalty`.
 
-    Every column is in one group; one that goes with no other is alone, under its own name.
+    Every column is in exactly one group; an ungrouped column is a group of its own, under its own name.
 
     Parameters
     ----------
     table : Table, or sequence of str
-        From `read_table`, or the names of the columns.
+        Result of `read_table`, or the column names.
     by : {"category", "prefix"}, "prefix=" and a separator, or the path of a file
-        "category" puts the columns of 0 and 1 together that one column of categories became.  "prefix" goes by the part
-        of the name before the first "_", ".", ":" or "=", and "prefix=__" by that before the first "__".  A file has a
-        line "column,group" for each column that is in a group; tabs and semicolons are commas too.
+        "category" groups the binary columns of each one-hot encoded column.  "prefix" groups by the part of the name
+        before the first "_", ".", ":" or "=", and "prefix=__" by the part before the first "__".  A file has a line
+        "column,group" for each grouped column, separated by a comma, tab or semicolon.
 
     Raises
     ------
     DataError
-        If a file is not there, is no table of two columns, or names what is no column, or one in two groups.
+        If a file is missing or is not a two-column table, or if it names an unknown column or one column in two groups.
 
     Examples
     --------
@@ -57,15 +57,15 @@ def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> di
 
 
 def read_groups_file(path: Path, names: Sequence[str]) -> dict[str, str]:
-    """Return the group of each column that a file names."""
+    """Return the group of each column named in a file."""
     if not path.is_file():
         raise DataError(
-            f"groups = {str(path)!r} is no file, nor 'category' or 'prefix'{did_you_mean(path, (CATEGORY, PREFIX))}"
+            f"groups = {str(path)!r} is not a file, 'category' or 'prefix'{did_you_mean(path, (CATEGORY, PREFIX))}"
         )
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise DataError(f"{path} is no text in UTF-8: save it as a CSV file in UTF-8") from None
+        raise DataError(f"{path} is not UTF-8 text. Save it as a CSV file in UTF-8") from None
     delimiter = next((mark for mark in ("\t", ";") if lines and mark in lines[0]), ",")
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter) if any(row)]
     if rows and rows[0][0] not in names and rows[0][0].lower() in HEADER_NAMES:
@@ -73,18 +73,18 @@ def read_groups_file(path: Path, names: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for row in rows:
         if len(row) != 2 or not all(row):
-            raise DataError(f"{path}: {delimiter.join(row)!r} is not 'column{delimiter}group'")
+            raise DataError(f"{path}: line {delimiter.join(row)!r} must have the form 'column{delimiter}group'")
         column, group = row
         if column not in names:
             raise DataError(
-                f"{path} names {column!r}, which is no column; the columns are {format_list(names)}"
+                f"{path}: there is no column {column!r}; the columns are {format_list(names)}"
                 f"{did_you_mean(column, names)}"
             )
         if found.setdefault(column, group) != group:
-            raise DataError(f"{path} has {column!r} in two groups, {found[column]!r} and {group!r}")
+            raise DataError(f"{path}: column {column!r} is in two groups, {found[column]!r} and {group!r}. Keep one")
     if not found:
-        raise DataError(f"{path} names no column: give a line 'column,group' for each")
+        raise DataError(f"{path} groups no columns. Add a line 'column,group' for each column")
     ungrouped = next((name for name in names if name not in found and name in found.values()), None)
     if ungrouped is not None:
-        raise DataError(f"{path}: {ungrouped!r} is a group, and a column that is in none: name the group otherwise")
+        raise DataError(f"{path}: {ungrouped!r} is both a group and an ungrouped column. Rename the group")
     return found

@@ -1,4 +1,4 @@
-"""Synthetic data: two clusters along one sparse direction, and columns of noise."""
+"""Simulated data: two clusters along a sparse direction, and noise columns."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,7 +22,7 @@ PLANTED_SCALINGS = ("unit", "white", "none")
 
 
 class Planted(NamedTuple):
-    """Data X (n, d), labels y (n,), and the direction v (d,) that separates them: X v = Pi y without noise."""
+    """Data X (n, d), labels y (n,), and the direction v (d,) that separates them: X v = Pi y if noise = 0."""
 
     X: Array
     y: Array
@@ -40,42 +40,42 @@ def make_planted(
     scaling: str = "unit",
     rng: np.random.Generator | int = 0,
 ) -> Planted:
-    r"""Plant two clusters along a sparse direction.
+    r"""Return simulated data with two clusters planted along a sparse direction.
 
-    The signal is y + noise * (a Gaussian vector).  A random rotation mixes it with ``sparsity - 1`` columns of noise to
-    make the first columns; the other columns are noise and are not mixed.  All columns are centred.  So
+    The signal is y + noise * (a Gaussian vector).  A random rotation mixes it with ``sparsity - 1`` noise columns to
+    form the first columns; the other noise columns are not mixed.  All columns are centred.  Therefore
 
     .. math::
         X v = \Pi_n (y + \mathrm{noise} \cdot \varepsilon), \qquad v_j = 0 \text{ for } j > \mathrm{sparsity}
 
-    exactly, in the coordinates returned.  At ``sparsity=1`` the first column is the signal itself.
+    exactly, in the returned coordinates.  At ``sparsity=1`` the first column is the signal itself.
 
     Source: section 7.1; the noise and its kurtosis, section 5.1.2; unit columns, assumption (A1) of Appendix E.
 
     Parameters
     ----------
     n, d : int
-        Points, at least 2, and dimensions.
+        Numbers of points, at least 2, and of dimensions.
     sparsity : int
         Number of nonzero entries of v, from 1 to d.
     imbalance : float
-        (1'y/n)^2, in [0, 1); the nearest value that n points allow is taken, and the larger cluster is +1.
+        Imbalance (1'y/n)^2, in [0, 1), rounded to the nearest value possible with n points; the larger cluster is +1.
     noise : float
         Standard deviation of the noise on the labels.
     law : {"gaussian", "uniform", "rademacher", "laplace", "student"}
-        Law of the noise columns, of variance 1; "student" has 5 degrees of freedom.
+        Distribution of the noise columns, with variance 1; "student" has 5 degrees of freedom.
     scaling : {"unit", "white", "none"}
-        "unit" divides each column by its root mean square.  "white" gives X'X/n = I by Gram-Schmidt, the signal first
-        and before the rotation: the signal is kept up to scale, the noise is made orthogonal to it, v stays sparse.
+        "unit" divides each column by its root mean square.  "white" gives X'X/n = I by Gram-Schmidt before the
+        rotation, starting with the signal: the signal is only rescaled, the noise becomes orthogonal, v stays sparse.
     rng : numpy.random.Generator or int
-        Generator, or its seed.
+        Random number generator, or its seed.
 
     Raises
     ------
     ParameterError
         If a parameter is outside its range.
     DataError
-        If scaling is "white" and the columns drawn are linearly dependent, as they are for n <= d.
+        If scaling is "white" and the simulated columns are linearly dependent, as for n <= d.
     ResourceError
         If the table would not fit in memory.
     """
@@ -83,9 +83,9 @@ def make_planted(
     if n < 2:
         raise ParameterError(f"n = {n} must be at least 2")
     if sparsity > d:
-        raise ParameterError(f"sparsity = {sparsity} is larger than d = {d}")
+        raise ParameterError(f"sparsity = {sparsity} must be at most d = {d}")
     entries = 4.0 * n * d + 2.0 * sparsity**2
-    require_memory(8.0 * entries, f"a table of {n} points and {d} columns", "take fewer of them")
+    require_memory(8.0 * entries, f"a table of {n} points and {d} columns", "decrease n or d")
     noise = nonnegative(noise, "noise")
     draw = DISTRIBUTIONS[one_of(law, "law", DISTRIBUTIONS)]
     one_of(scaling, "scaling", PLANTED_SCALINGS)
@@ -109,32 +109,30 @@ def make_planted(
 
 
 def make_sorted_labels(n: int, imbalance: float) -> Array:
-    """Return n labels, first all +1 and then all -1, both present, with (1'y/n)^2 as near as possible to a number."""
+    """Return n labels, first +1 and then -1, both present, with (1'y/n)^2 as close as possible to ``imbalance``."""
     imbalance = in_unit_interval(imbalance, "imbalance")
     if imbalance == 1.0:
-        raise ParameterError("imbalance = 1 means a single cluster; it must be less than 1")
+        raise ParameterError("imbalance = 1 gives a single cluster; it must be less than 1")
     larger = np.arange((n + 1) // 2, n)
     m = larger[np.argmin(np.abs(((2 * larger - n) / n) ** 2 - imbalance))]
     return np.repeat([1.0, -1.0], [m, n - m])
 
 
 def orthogonalize(columns: Array) -> tuple[Array, float]:
-    """Return the columns after Gram-Schmidt, with mean square 1, and the root mean square that the first one had."""
+    """Return the columns after Gram-Schmidt, with mean square 1, and the former root mean square of the first one."""
     n, d = columns.shape
     if n <= d:
-        raise DataError(f"whitening d = {d} columns needs n > d points, not n = {n}; use scaling='unit'")
+        raise DataError(f"whitening d = {d} columns needs n > d, not n = {n}. Use scaling='unit'")
     orthogonal, R = np.linalg.qr(columns)
     pivots = np.diag(R)
     if np.any(np.abs(pivots) <= 1e-8 * np.linalg.norm(columns, axis=0)):
-        raise DataError(
-            "the columns drawn are linearly dependent and cannot be whitened; use more points or another rng"
-        )
+        raise DataError("the simulated columns are linearly dependent and cannot be whitened. Increase n or change rng")
     return orthogonal * np.sign(pivots) * n**0.5, float(abs(pivots[0])) / n**0.5
 
 
 def draw_rotation(size: int, rng: np.random.Generator) -> Array:
-    """Return a rotation drawn uniformly, determinant 1: the identity at size 1."""
+    """Return a uniformly distributed random rotation (determinant 1), the identity at size 1."""
     Q, R = np.linalg.qr(rng.standard_normal((size, size)))
-    Q *= np.sign(np.diag(R))  # without this line the law would depend on how QR is computed
+    Q *= np.sign(np.diag(R))  # without this line the distribution would depend on how QR is computed
     Q[:, 0] *= np.sign(np.linalg.det(Q))
     return Q

@@ -1,4 +1,4 @@
-"""Real data: nine sets with two classes, as in the paper's Table 1, and four with many labels."""
+"""Real data sets: nine with two classes, as in the paper's Table 1, and four with many labels."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ KINDS = ("two-class", "multi-label", "extra")
 
 
 def min_max(X: Array) -> Array:
-    """Return columns scaled to [-1, 1]; constant ones are -1."""
+    """Return the columns scaled to [-1, 1]; constant columns become -1."""
     low = X.min(axis=0)
     return np.asarray(2.0 * (X - low) * inverse_or_one(X.max(axis=0) - low) - 1.0)
 
@@ -26,24 +26,24 @@ SCALINGS: dict[str, Callable[[Array], Array]] = {
 
 
 def names(kind: str = "two-class") -> tuple[str, ...]:
-    """Return the names that ``load`` takes, in the order of the paper's Table 1.
+    """Return the names of the data sets for ``load``, in the order of the paper's Table 1.
 
     Parameters
     ----------
     kind : {"two-class", "multi-label", "extra"}
-        "extra" are sets with two classes that are not in Table 1.
+        Kind of data set; "extra" has two classes and is not in Table 1.
 
     Raises
     ------
     ParameterError
-        If there is no such kind.
+        If the kind is unknown.
     """
     one_of(kind, "kind", KINDS)
     return tuple(name for name, record in SETS.items() if record.kind == kind)
 
 
 def describe(name: str) -> DataSet:
-    """Return what is known of a data set.
+    """Return the description of a data set.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def describe(name: str) -> DataSet:
 
 
 def load(name: str, *, scaling: str = "none", drop_zeros: bool = True) -> tuple[Array, Array]:
-    """Return the data X (n, d) and the labels in {-1, +1}: y (n,), or Y (n, K) for a set with many labels.
+    """Return the data X (n, d) and the labels in {-1, +1}: y (n,), or Y (n, K) for a multi-label data set.
 
     Source: section 7.2, Table 1.  As in the paper, d = 10 for "breast_cancer" counts the sample id, the first column.
 
@@ -68,17 +68,16 @@ def load(name: str, *, scaling: str = "none", drop_zeros: bool = True) -> tuple[
     name : str
         One of `names`, of any kind.
     scaling : {"none", "standardize", "min-max"}
-        "standardize" gives columns of mean 0 and variance 1, "min-max" columns in [-1, 1].
+        "standardize" gives columns with mean 0 and variance 1, "min-max" columns in [-1, 1].
     drop_zeros : bool
-        Whether rows and columns of zeros are dropped, as in the paper: a1a has then 113 columns, w1a 2270 x 290.
+        Whether all-zero rows and columns are dropped, as in the paper: a1a then has 113 columns, w1a is 2270 x 290.
 
     Raises
     ------
     ParameterError
         If the name or the scaling is unknown.
     DataError
-        If the file is missing, or if its sha256 is not the known one; the message says where it was looked for and
-        how to get it.
+        If the file is missing or has another sha256; the message names the paths searched and how to get the file.
     """
     record = describe(name)
     one_of(scaling, "scaling", SCALINGS)
@@ -90,7 +89,7 @@ def load(name: str, *, scaling: str = "none", drop_zeros: bool = True) -> tuple[
 
 
 def label_names(name: str) -> tuple[str, ...]:
-    """Return the names of the labels of a set with many labels.
+    """Return the label names of a multi-label data set.
 
     Parameters
     ----------

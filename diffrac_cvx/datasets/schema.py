@@ -1,4 +1,4 @@
-"""A new table read as an earlier one was: its columns found by name, with the categories and the means of the other."""
+"""Read a new table like the training table: columns by name, with the training categories and means."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,21 +31,21 @@ READ_OPTIONS = (
     "encoding",
     "sheet",
     "transpose",
-)  # of `how`, what a new file is read with too
-NON_FEATURE_OPTIONS = ("label", "drop", "aside")  # of `how`, the columns that are no features
+)  # the options that also apply to a new file
+NON_FEATURE_OPTIONS = ("label", "drop", "aside")  # the options that name columns other than features
 
 
 @dataclass(frozen=True, eq=False)
 class TableSchema:
-    """What a table has to have so that features can be taken from it as from an earlier one.
+    """Features of a training table, as required of a new table.
 
     Attributes
     ----------
     names : tuple of str
         Names of the features, in order.
     means : (d,) array or None
-        Their means in the earlier table, for missing values.
-    categories, how
+        Their means in the training table, to replace missing values.
+    categories, options
         As in `Table`.
     """
 
@@ -56,45 +56,45 @@ class TableSchema:
 
     @classmethod
     def of(cls, table: Table) -> "TableSchema":
-        """Return the form of a table."""
+        """Return the schema of a table."""
         return cls(table.names, table.X.mean(axis=0), table.categories, table.options)
 
     @property
     def category_columns(self) -> dict[str, str]:
-        """The columns of categories, by the features that they became."""
+        """The categorical column of each one-hot encoded feature."""
         return category_columns(self.categories)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that a table has to have."""
+        """The columns required of a new table."""
         sources = self.category_columns
         return tuple(dict.fromkeys(sources.get(name, name) for name in self.names))
 
 
 def read_with_schema(source: str | Path, schema: TableSchema, *, missing: str | None = None, **reading: Any) -> Table:
-    """Read the features of a new table, of one row or more, as those of an earlier one.
+    """Read the features of a new table, with at least one row, by the schema of the training table.
 
     Parameters
     ----------
     source : str or Path
-        A file, as for `read_table`.
-    schema : Form
-        Of the earlier table.
+        File, as for `read_table`.
+    schema : TableSchema
+        Schema of the training table.
     missing : {"error", "drop", "mean"}, optional
-        What to do about missing values and about categories that the earlier table did not have: raise an error, drop
-        the rows, or take the earlier table's mean of the feature; by default what was done there.
+        Treatment of missing values and unknown categories: raise an error, drop the rows, or use the training mean of
+        the feature; by default as for the training table.
     **reading
-        ``header``, ``separator``, ``decimal``, ``encoding`` and ``sheet`` of `read_table`; what is None is as it was
-        given for the earlier table.
+        ``header``, ``separator``, ``decimal``, ``encoding`` and ``sheet`` of `read_table`; None means as for the
+        training table.
 
     Raises
     ------
     DataError, ParameterError
-        If the file cannot be read, or a column is missing or holds something else than there.
+        If the file cannot be read, or if a column is missing or of another type than in the training table.
     """
     missing = one_of(missing or schema.options.get("missing", "error"), "missing", MISSING_POLICIES)
     if missing == "mean" and schema.means is None:
-        raise DataError("the means of the features are not known here: drop rows with missing values")
+        raise DataError("missing = 'mean': the training means are not available. Drop rows with missing values")
     options: dict[str, Any] = {
         key: schema.options.get(key) if reading.get(key) is None else reading[key] for key in READ_OPTIONS
     }
@@ -103,19 +103,19 @@ def read_with_schema(source: str | Path, schema: TableSchema, *, missing: str | 
     notes = [*frame.attrs.get("notes", ()), *check_columns(frame, schema)]
     X, unseen = extract_features(frame, schema, frame.attrs.get("decimal", "."))
     if unseen and missing == "error":
-        raise DataError(f"{'; '.join(unseen)}: correct these rows, or treat them as missing", remedies=("missing",))
-    notes += [f"{text}: taken as missing" for text in unseen]
+        raise DataError(f"{'; '.join(unseen)}. Correct them, or treat them as missing", remedies=("missing",))
+    notes += [f"{text}: treated as missing" for text in unseen]
     is_missing = np.isnan(X)
     if missing == "error" and is_missing.any():
         raise missing_error(is_missing, np.zeros(len(X), dtype=bool), schema.names)
     mask = ~is_missing.any(axis=1) if missing == "drop" else np.ones(len(X), dtype=bool)
     if not mask.all():
-        notes.append(f"dropped for missing values: {int((~mask).sum())} of {len(X)} rows")
+        notes.append(f"dropped {int((~mask).sum())} of {len(X)} rows with missing values")
     elif is_missing.any():
         X = np.where(is_missing, np.asarray(schema.means), X)
-        notes.append(f"missing values replaced by the means of the earlier table: {int(is_missing.sum())}")
+        notes.append(f"missing values replaced by the training means: {int(is_missing.sum())}")
     if not mask.any():
-        raise DataError(f"none of the {len(X)} rows is left")
+        raise DataError(f"none of the {len(X)} rows is complete")
     points = frame.attrs.get("points")
     named = None if points is None else np.array(points)[mask]
     X = np.ascontiguousarray(X[mask])
@@ -123,7 +123,7 @@ def read_with_schema(source: str | Path, schema: TableSchema, *, missing: str | 
 
 
 def check_columns(frame: "pd.DataFrame", schema: TableSchema) -> Iterator[str]:
-    """Yield a note about columns that the earlier table did not have; raise where some that it had are missing."""
+    """Yield a note on columns that the training table lacks; raise DataError if a training column is missing."""
     names, columns = list(map(str, frame.columns)), schema.columns
     absent = [name for name in columns if name not in names]
     if absent:
@@ -138,16 +138,16 @@ def check_columns(frame: "pd.DataFrame", schema: TableSchema) -> Iterator[str]:
         )
     twice = next((name for name in columns if names.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"two columns are called {twice!r}; give each a name of its own")
+        raise DataError(f"two columns are named {twice!r}. Rename one of them")
     given = [schema.options.get(key) or () for key in NON_FEATURE_OPTIONS]
     excluded = {name for one in given for name in ([one] if isinstance(one, str) else one)}
     others = [name for name in names if name not in {*columns, *excluded}]
     if others:
-        yield f"not used, for the earlier table had no such column: {format_list(map(repr, others))}"
+        yield f"ignored columns, which are not in the training table: {format_list(map(repr, others))}"
 
 
 def extract_features(frame: "pd.DataFrame", schema: TableSchema, decimal: str) -> tuple[Array, list[str]]:
-    """Return the features, NaN where a value is missing or a category is unknown; and these categories, in words."""
+    """Return the features, with NaN for missing values and unknown categories, and messages on the latter."""
     found: dict[str, Array] = {}
     unseen = []
     for name in schema.columns:
@@ -157,9 +157,9 @@ def extract_features(frame: "pd.DataFrame", schema: TableSchema, decimal: str) -
             unknown = sorted({*texts} - {*categories, ""})
             if unknown:
                 row = next(i for i, text in enumerate(texts) if text in unknown)
-                known = f"the earlier table held {format_list(map(repr, categories))}"
+                known = f"the training table had {format_list(map(repr, categories))}"
                 unseen.append(
-                    f"column {name!r} holds {format_list(map(repr, unknown))} in {format_row(row)}, and {known}"
+                    f"column {name!r} contains {format_list(map(repr, unknown))} in {format_row(row)}, but {known}"
                 )
             part = encode_categories(["" if text in unknown else text for text in texts], categories)
             found |= {f"{name}={value}": column for value, column in zip(part.values, part.columns().T, strict=True)}
@@ -169,8 +169,8 @@ def extract_features(frame: "pd.DataFrame", schema: TableSchema, decimal: str) -
         if len(wrong):
             row = int(wrong[0])
             raise DataError(
-                f"column {name!r} holds {str(frame[name].iloc[row])!r} in {format_row(row)}, and the earlier table held "
-                "finite numbers: correct it, or leave it empty"
+                f"column {name!r} contains {str(frame[name].iloc[row])!r} in {format_row(row)}, but the training table "
+                "had finite numbers. Correct it, or leave it empty"
             )
         found[name] = numbers
     return np.column_stack([found[name] for name in schema.names]), unseen

@@ -1,4 +1,4 @@
-"""A user's own table: a file in; a matrix of numbers, labels and names out, or an error that says what to do."""
+"""Read a table from a file: numeric features, labels and names, or an error with a remedy."""
 
 import re
 import zipfile
@@ -39,22 +39,22 @@ if TYPE_CHECKING:
 
 MISSING_POLICIES = ("error", "drop", "mean")
 SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".xlsx", ".npz", ".npy", ".parquet")
-MEMORY_COPIES = 4  # of a table in memory while it is read
-LARGE_ARCHIVE = 2**26  # bytes of an archive, unpacked
-MAX_COMPRESSION = 200  # times the size of an archive that its members have; those that programs write have up to 50
+MEMORY_COPIES = 4  # copies of a table in memory while it is read
+LARGE_ARCHIVE = 2**26  # unpacked bytes
+MAX_COMPRESSION = 200  # ratio of unpacked to packed bytes; archives written by programs have up to 50
 INSTALL_HINTS = {
-    ".xlsx": "{} cannot be read: Excel files need openpyxl: pip install 'diffrac-cvx[excel]', or save the sheet as CSV",
-    ".parquet": "Parquet files need pyarrow: pip install pyarrow, or save the table as CSV",
+    ".xlsx": "{} needs openpyxl. Run pip install 'diffrac-cvx[excel]', or save the sheet as CSV",
+    ".parquet": "{} needs pyarrow. Run pip install pyarrow, or save the table as CSV",
 }
-EXCEL_EXPANSION = 4  # times the size of the text of a sheet that its cells take
-CELL_PATTERN = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')  # of a sheet
+EXCEL_EXPANSION = 4  # memory of the cells relative to the text of a sheet
+CELL_PATTERN = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')  # a cell in the XML of a sheet
 AUTO_DETECT = ReadOptions()
-DEFAULT_VALUES: tuple[Any, ...] = (None, (), [], "error", "none")  # values of the parameters of `read_table` by default
+DEFAULT_VALUES: tuple[Any, ...] = (None, (), [], "error", "none")  # default values of the parameters of `read_table`
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Features, and labels where there are any.
+    """Features of a table, with labels if given.
 
     Attributes
     ----------
@@ -63,21 +63,21 @@ class Table:
     names : tuple of str
         Names of the features.
     labels : (n,) array of str or None
-        The label of each point, as text.
+        Label of each point, as text.
     classes : tuple of str
-        The different labels, in order.
+        Distinct labels, sorted.
     rows : (n,) array of int
-        Numbers of the kept rows in the file, the first row of data being 0.
+        Indices of the selected rows in the file; the first data row is 0.
     notes : tuple of str
-        What was done to the table, in sentences.
+        Changes and assumptions made while reading, as sentences.
     excluded : mapping of str to (n,) array
-        The columns that were set aside, as text, None where a cell is empty.
+        Columns set aside, as text; None for an empty cell.
     categories : mapping of str to tuple of str
-        By the name of a column that became columns of 0 and 1: its categories, of which the first of two has no column.
+        Categories of each one-hot encoded column, by its name; the first of two categories has no binary column.
     options : mapping
-        The parameters of `read_table` that were not what they are by default.
+        Parameters of `read_table` that differ from their defaults.
     points : (n,) array of str or None
-        Names of the points, where rows and columns were exchanged.
+        Names of the points, if the table was transposed.
     """
 
     X: Array
@@ -93,7 +93,7 @@ class Table:
 
     @property
     def y(self) -> Array | None:
-        """Labels in {-1, +1}, the second class being +1; None unless there are exactly two classes."""
+        """Labels in {-1, +1}, with the second class as +1; None unless there are exactly two classes."""
         if self.labels is None or len(self.classes) != 2:
             return None
         return np.where(self.labels == self.classes[1], 1.0, -1.0)
@@ -117,49 +117,48 @@ def read_table(
     transpose: bool = False,
     top_variance: int | None = None,
 ) -> Table:
-    """Read a table of features, one point a row.
+    """Read a table of features with one point per row.
 
     Parameters
     ----------
     source : str, Path or bytes
-        A file .csv, .tsv, .txt, .dat or .data (any separator), .xlsx, .npz (X and perhaps y), .npy or .parquet; or the
-        bytes of one.
+        Path of a .csv, .tsv, .txt, .dat or .data file (any separator), or of an .xlsx, .npz (X and optionally y), .npy
+        or .parquet file; or the bytes of such a file.
     label : str, optional
-        The column with the labels, of numbers or text.  In an npz file, "y" by default if it is there.
+        Column with the labels (numbers or text).  In an npz file, "y" by default if present.
     drop : sequence of str
-        Columns to leave out, such as numbers of samples.
+        Columns to drop, such as sample IDs.
     one_hot : sequence of str, or "all"
-        Columns of categories that become columns of 0 and 1, one for each category, or one where there are two.
+        Categorical columns to one-hot encode: one binary column per category, or a single one for two categories.
     missing : {"error", "drop", "mean"}
-        What to do about missing values: raise an error, drop the rows, or take the column's mean.
+        Treatment of missing values: raise an error, drop the rows, or use the column mean.
     scaling : {"none", "standardize", "min-max"}
-        That of the features, as in `load`.
+        Scaling of the features, as in `load`.
     name : str
-        The name of the file where bytes are given; its ending says what they are.
+        File name if bytes are given; its extension determines the format.
     header : bool, optional
-        Whether the first line holds the names of the columns; by default the first lines are compared, and a note says
-        what was assumed where it is not certain.
+        Whether the first line contains the column names; detected from the first lines by default, with a note if the
+        detection is uncertain.
     separator, decimal, encoding : str, optional
-        What is between the values, the decimal mark ("." or ",") and the encoding of a text; found out by default.
+        Field separator, decimal mark ("." or ",") and encoding of a text file; detected by default.
     sheet : str, optional
-        The sheet of an Excel file, by default the first.
+        Sheet of an Excel file, by default the first.
     aside : sequence of str
-        Columns that are no features and are kept as they are, such as labels that are known of some points.
+        Columns that are not features and are returned unchanged, such as partially known labels.
     transpose : bool
-        Whether the rows of the file are the features, as genes often are, and its columns the points.  The first
-        column of text then holds the names of the features; they are meant where columns are named here.
+        Whether the rows of the file are the features, as for gene expression, and its columns the points.  The first
+        text column then contains the feature names, which replace the column names in the other parameters.
     top_variance : int, optional
-        Keep this many features alone, those of the largest variance before any scaling; by default all.
+        Number of features to select, by largest variance before scaling; by default all.
 
     Raises
     ------
     ParameterError
-        If ``missing``, ``scaling``, ``decimal`` or ``top_variance`` is none of those that are possible.
+        If ``missing``, ``scaling``, ``decimal`` or ``top_variance`` is not an allowed value.
     DataError
-        If the file cannot be read as a table of numbers; the message names all columns that are in the way, and the
-        remedies.
+        If the file cannot be read as a numeric table; the message names all offending columns and the remedies.
     ResourceError
-        If what it holds, unpacked, would not fit in memory.
+        If the unpacked content would not fit in memory.
     """
     given: dict[str, Any] = {"label": label, "drop": tuple(drop), "one_hot": one_hot, "missing": missing}
     given |= {"scaling": scaling, "header": header, "separator": separator, "decimal": decimal, "encoding": encoding}
@@ -181,9 +180,9 @@ def read_table(
     others = {name: frame[name] for name in aside}
     frame = frame.drop(columns=list({*drop, *aside}))
     if frame.shape[1] == 0:
-        raise DataError("no column is left to cluster on")
+        raise DataError("no column is left as a feature")
     if one_hot != "all":
-        require_columns(frame, one_hot, " to turn into columns of 0 and 1")
+        require_columns(frame, one_hot, " to one-hot encode")
     frame, encoded = numeric_columns(frame, mark, one_hot, labeled=labels is not None, transposed_note=transposed_note)
     categories = frame.attrs["categories"]
     names = tuple(map(str, frame.columns))
@@ -194,7 +193,7 @@ def read_table(
     X, mask, changes = clean_missing(X, names, unlabeled, empty, missing)
     if len(X) < 2:
         left = "no row is" if len(X) == 0 else "one row is"
-        raise DataError(f"{left} left, and clustering needs at least two")
+        raise DataError(f"{left} left; clustering needs at least two rows")
     X, names, kept_features = keep_top_variance(X, names, top_variance)
     notes = [*kept_features, *([transposed_note] if transposed_note else []), *find_data_warnings(X, names)]
     text = None if labels is None else convert_to_text(labels.to_numpy()[mask])
@@ -207,22 +206,22 @@ def read_table(
 
 
 def keep_top_variance(X: Array, names: tuple[str, ...], count: int | None) -> tuple[Array, tuple[str, ...], list[str]]:
-    """Return the features of largest variance, in their order, their names, and a note of how many there were."""
+    """Return the features with the largest variance in their original order, their names, and a note."""
     d = X.shape[1]
     if count is None:
         return X, names, []
     if count >= d:
-        return X, names, [f"all {d} features were kept: there are no more of them than {count}"]
+        return X, names, [f"all {d} features were selected: there are at most {count}"]
     selected = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:count])
     return (
         X[:, selected],
         tuple(names[j] for j in selected),
-        [f"{count} of {d} features, those of largest variance, were kept"],
+        [f"the {count} of {d} features with the largest variance were selected"],
     )
 
 
 def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str = "") -> None:
-    """Raise an error that names all columns that are not there."""
+    """Raise DataError naming all columns that the table lacks."""
     unknown = [repr(name) for name in names if name not in frame.columns]
     if unknown:
         what = f"{'column' if len(unknown) == 1 else 'columns'} {format_list(unknown)}{purpose}"
@@ -232,21 +231,21 @@ def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str = 
 
 
 def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
-    """Raise an error that names all columns with infinite values."""
+    """Raise DataError naming all columns with infinite values."""
     infinite = np.isinf(X)
     if not infinite.any():
         return
     wrong = [names[j] for j in np.flatnonzero(infinite.any(axis=0))]
     row = int(np.flatnonzero(infinite[:, names.index(wrong[0])])[0])
-    more = f", and so are {format_list(map(repr, wrong[1:]))}" if len(wrong) > 1 else ""
-    raise drop_error(f"column {wrong[0]!r} is infinite in {format_row(row)}{more}", wrong, row)
+    more = f"; also infinite: {format_list(map(repr, wrong[1:]))}" if len(wrong) > 1 else ""
+    raise drop_error(f"column {wrong[0]!r} is infinite in {format_row(row)}{more}. Correct or drop it", wrong, row)
 
 
 def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | None", "pd.DataFrame"]:
-    """Return the column of labels, if there is one, and the others."""
+    """Return the label column, if any, and the other columns."""
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
-        raise DataError(f"two columns are called {str(twice[0])!r}; give each a name of its own")
+        raise DataError(f"two columns are named {str(twice[0])!r}. Rename one of them")
     label = label if label is not None else frame.attrs.get("label")
     if label is None:
         return None, frame
@@ -257,17 +256,15 @@ def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | 
 def clean_missing(
     X: Array, names: tuple[str, ...], unlabeled: np.ndarray, empty: np.ndarray, missing: str
 ) -> tuple[Array, np.ndarray, list[str]]:
-    """Return X without missing values, the rows that are kept, and what was done.
+    """Return X without missing values, the mask of selected rows, and notes on the changes.
 
-    Rows that are empty are left out, and those without a label unless that is an error.
+    Empty rows are dropped, and so are rows without a label unless missing = "error".
     """
     is_missing = np.isnan(X)
     mask = ~unlabeled & ~empty
     valueless = [names[j] for j in np.flatnonzero(is_missing[mask].all(axis=0))] if mask.any() else []
     if valueless:
-        message = (
-            "columns {} have no value: drop them" if len(valueless) > 1 else "column {} has no value at all: drop it"
-        )
+        message = "columns {} have no values. Drop them" if len(valueless) > 1 else "column {} has no values. Drop it"
         raise drop_error(message.format(format_list(map(repr, valueless))), valueless)
     if missing == "error" and (is_missing.any(axis=1) | unlabeled)[~empty].any():
         raise missing_error(is_missing & ~empty[:, None], unlabeled & ~empty, names)
@@ -275,17 +272,17 @@ def clean_missing(
         mask &= ~is_missing.any(axis=1)
     changes = []
     if not mask.all():
-        changes.append(f"left out {int((~mask).sum())} of {len(X)} rows, in which values are missing")
+        changes.append(f"dropped {int((~mask).sum())} of {len(X)} rows with missing values")
     X, is_missing = X[mask], is_missing[mask]
     if is_missing.any():
         X = np.where(is_missing, np.nanmean(X, axis=0), X)
         count = int(is_missing.sum())
-        changes.append(f"put the mean of the column in place of {count} missing value{'s' if count > 1 else ''}")
+        changes.append(f"replaced {count} missing value{'s' if count > 1 else ''} by the column mean")
     return X, mask, changes
 
 
 def missing_error(is_missing: np.ndarray, unlabeled: np.ndarray, names: tuple[str, ...]) -> DataError:
-    """Return the error that says where values are missing, and what can be done."""
+    """Return the DataError that counts and locates the missing values."""
     absent = np.column_stack([is_missing, unlabeled])
     titles = [*(f"column {name!r}" for name in names), "the label"]
     counts = [f"{titles[j]} ({int(absent[:, j].sum())})" for j in np.flatnonzero(absent.any(axis=0))]
@@ -293,13 +290,13 @@ def missing_error(is_missing: np.ndarray, unlabeled: np.ndarray, names: tuple[st
     return DataError(
         f"values are missing in {int(absent.any(axis=1).sum())} of {len(absent)} rows: "
         f"{format_list(counts)}; the first missing value is in {format_row(row)}, "
-        f"{titles[column]}: drop these rows or put the column's mean in their place",
+        f"{titles[column]}. Drop these rows, or replace missing values by the column mean",
         column=names[column] if column < len(names) else None, row=row, remedies=("missing",),
     )  # fmt: skip
 
 
 def text_or_none(values: np.ndarray) -> np.ndarray:
-    """Return values as text, None where there is none."""
+    """Return values as text, with None for empty values."""
     empty = [value is None or value != value or value == "" for value in values.tolist()]
     text = convert_to_text(values).astype(object)
     text[empty] = None
@@ -307,12 +304,12 @@ def text_or_none(values: np.ndarray) -> np.ndarray:
 
 
 def convert_to_text(values: np.ndarray) -> np.ndarray:
-    """Return labels as text; whole numbers lose their decimal point."""
+    """Return labels as text, integers without a decimal point."""
     return np.array([str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values.tolist()])
 
 
 def read_frame(source: str | Path | bytes, name: str, reading: ReadOptions = AUTO_DETECT) -> "pd.DataFrame":
-    """Return the columns of a file as they are in it; ``attrs`` may have "notes", "decimal" and "label"."""
+    """Return the columns of a file unchanged; ``attrs`` may contain "notes", "decimal" and "label"."""
     pandas_or_error()
     if not isinstance(source, bytes) and not Path(source).is_file():
         folder = Path(source).parent
@@ -320,7 +317,7 @@ def read_frame(source: str | Path | bytes, name: str, reading: ReadOptions = AUT
         raise DataError(f"{source} is not a file; looked in {Path.cwd()}{did_you_mean(Path(source).name, files)}")
     suffix = Path(name).suffix.lower()
     if suffix not in SUFFIXES:
-        raise DataError(f"{name} ends in {suffix!r}; files that end in {', '.join(SUFFIXES)} can be read")
+        raise DataError(f"{name} has the unsupported extension {suffix!r}. Use one of {', '.join(SUFFIXES)}")
     try:
         content = source if isinstance(source, bytes) else Path(source).read_bytes()
         if suffix in (".npz", ".npy"):
@@ -338,17 +335,17 @@ def read_frame(source: str | Path | bytes, name: str, reading: ReadOptions = AUT
     except ResourceError:
         raise
     except MemoryError:
-        raise ResourceError(f"{name} does not fit in memory: take a part of it") from None
+        raise ResourceError(f"{name} does not fit in memory. Use a part of it") from None
     except ImportError:
         raise DataError(INSTALL_HINTS[suffix].format(name)) from None
-    except Exception as error:  # readers of formats raise errors of many kinds on a damaged file
-        message = " ".join(str(error).split()) or "it ends too early"
+    except Exception as error:  # file readers raise many kinds of errors on a damaged file
+        message = " ".join(str(error).split()) or "unexpected end of file"
         raise DataError(f"{name} cannot be read as a {suffix} file: {message}") from None
 
 
 def excel_frame(content: bytes, name: str, reading: ReadOptions) -> "pd.DataFrame":
-    """Return the columns of a sheet; its first row is a header or a point, as in a text."""
-    import openpyxl  # noqa: F401  # by which pandas reads
+    """Return the columns of a sheet, whose first row is a header or a point, as in a text file."""
+    import openpyxl  # noqa: F401  # used by pandas
 
     pandas = pandas_or_error()
     check_workbook(content, name)
@@ -376,7 +373,7 @@ def excel_frame(content: bytes, name: str, reading: ReadOptions) -> "pd.DataFram
 
 
 def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
-    """Return NumPy's arrays as columns: X, and y as a column of that name."""
+    """Return NumPy arrays as columns: X, and y as a column of that name."""
     pandas = pandas_or_error()
     if zipfile.is_zipfile(BytesIO(content)):
         with zipfile.ZipFile(BytesIO(content)) as archive:
@@ -385,17 +382,17 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
     X = arrays.get("X")
     if not isinstance(X, np.ndarray) or X.ndim != 2:
-        raise DataError(f"{name} must hold a two-dimensional array X; it holds {format_list(arrays)}")
+        raise DataError(f"{name} must contain a two-dimensional array X; it contains {format_list(arrays)}")
     names = [str(found) for found in arrays.get("feature_names", [f"x{j + 1}" for j in range(X.shape[1])])]
     if len(names) != X.shape[1]:
-        raise DataError(f"{name} holds {len(names)} feature names for {X.shape[1]} features")
+        raise DataError(f"{name} has {len(names)} feature names for {X.shape[1]} features")
     frame = pandas.DataFrame(X, columns=names)
     if "y" in arrays:
         y = arrays["y"]
         if y.shape != (len(X),):
             raise DataError(f"y in {name} has shape {y.shape}; for {len(X)} points it must be ({len(X)},)")
         if "y" in names:
-            raise DataError(f"{name} holds labels y, and a feature of that name: rename the feature")
+            raise DataError(f"{name} has labels y and a feature of the same name. Rename the feature")
         frame["y"] = y
         frame.attrs["label"] = "y"
     return frame
@@ -413,16 +410,16 @@ def parquet_frame(content: bytes, name: str) -> "pd.DataFrame":
 
 
 def check_workbook(content: bytes, name: str) -> None:
-    """Refuse an Excel file, before it is unpacked, of which a few kilobytes stand for more than a table.
+    """Raise an error for an Excel file that unpacks to an implausible size (a zip bomb), before unpacking it.
 
-    No program packs more than 64 MB to less than a two hundredth.  What is unpacked has to fit in memory as cells, and
-    as the rectangle of all up to the last one.
+    No program compresses more than 64 MB by a factor above 200.  The unpacked cells must fit in memory, and so must the
+    rectangle of all cells up to the last one.
     """
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        unpacked = sum(member.file_size for member in archive.infolist())  # what is read of a member is no more
+        unpacked = sum(member.file_size for member in archive.infolist())  # bounds what is read of each member
         if unpacked > max(LARGE_ARCHIVE, MAX_COMPRESSION * len(content)):
             raise DataError(
-                f"{name} has {len(content)} bytes and {unpacked} unpacked, which is no table: save it again, or as CSV"
+                f"{name} unpacks from {len(content)} to {unpacked} bytes: implausible for a table. Save it as CSV"
             )
         require_room(EXCEL_EXPANSION * unpacked, name)
         rows = columns = 0
@@ -434,10 +431,10 @@ def check_workbook(content: bytes, name: str) -> None:
 
 
 def sheet_extent(text: bytes) -> tuple[int, int]:
-    """Return the numbers of rows and columns up to the last cell of a sheet, from the names of the cells."""
+    """Return the numbers of rows and columns of a sheet up to its last cell, from the cell names."""
     rows, last = 0, b""
     for cell in CELL_PATTERN.finditer(text):
-        rows, last = max(rows, int(cell[2])), max(last, cell[1].rjust(3, b"@"))  # @ is what comes before A
+        rows, last = max(rows, int(cell[2])), max(last, cell[1].rjust(3, b"@"))  # @ comes before A
     columns = 0
     for letter in last:
         columns = 26 * columns + letter - ord("@")
@@ -445,5 +442,5 @@ def sheet_extent(text: bytes) -> tuple[int, int]:
 
 
 def require_room(unpacked: float, name: str) -> None:
-    """Refuse a file whose columns, the frame of them, the matrix and its scaled copy would not fit in memory."""
-    require_memory(MEMORY_COPIES * unpacked, f"{name}, unpacked,", "take a part of it")
+    """Raise ResourceError if the columns, their frame, the matrix and its scaled copy would not fit in memory."""
+    require_memory(MEMORY_COPIES * unpacked, f"{name}, unpacked,", "use a part of it")

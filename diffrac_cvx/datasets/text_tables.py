@@ -1,4 +1,4 @@
-"""A text with separators: its encoding, separator, header and decimal mark found out, and what was assumed said."""
+"""Read a delimited text file: detect encoding, separator, header and decimal mark, and note every assumption."""
 
 import csv
 import re
@@ -22,17 +22,17 @@ NUMBER_PATTERN = re.compile(
     r"[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([., '\u2019\u00a0\u202f]\d{3})+([.,]\d+)?)([eE][+-]?\d+)?|[+-]?inf"
 )
 INTEGER_PATTERN = re.compile(r"\d+")
-MAX_CHANCE = 0.01  # chance, by the other lines, that a point has whole numbers in all columns, below which it is none
-UNNAMED_COLUMN = "column 1"  # the name of a first column that has none
-MAX_ENTRIES_SHOWN = 6  # entries of a line that a message shows
-MAX_NOTES = 3  # about names that are used twice; where there are more, one says so of all
-SAMPLE_LINES = 200  # lines that decide about the separator and the header
-SEPARATORS = ("\t", ";", "|", ",", " ")  # the first of equally good ones is taken
-WHITESPACE = r"\s+"  # what pandas calls any white space
+MAX_CHANCE = 0.01  # a line of integers is a header if, by the other lines, a point has that with lower probability
+UNNAMED_COLUMN = "column 1"  # name of an unnamed first column
+MAX_ENTRIES_SHOWN = 6  # entries of a line shown in a message
+MAX_NOTES = 3  # notes about duplicate names; more are merged into one
+SAMPLE_LINES = 200  # lines used to detect the separator and the header
+SEPARATORS = ("\t", ";", "|", ",", " ")  # the first one wins a tie
+WHITESPACE = r"\s+"  # as a pandas separator
 QUOTED_OR_WORD = re.compile(r'"([^"]*)"|(\S+)')
 ERROR_LINE = re.compile(r"line (\d+)")  # in an error of pandas
-ERROR_COUNTS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # of pandas
-DECLARED_SEPARATOR = re.compile(r'\s*"?sep=(.)"?\s*')  # the first line that some versions of Excel write
+ERROR_COUNTS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # an error of pandas
+DECLARED_SEPARATOR = re.compile(r'\s*"?sep=(.)"?\s*')  # first line written by some versions of Excel
 DECIMAL_COMMA = re.compile(
     r"[+-]?(0,\d+|\d+,(\d{1,2}|\d{4,})|\d{4,},\d+|\d{1,3}([. '\u2019\u00a0\u202f]\d{3})+,\d+)([eE][+-]?\d+)?"
 )
@@ -41,13 +41,12 @@ AMBIGUOUS_COMMA = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234: a decimal com
 
 
 def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
-    """Return whether the first of some lines is one of names, and what a user should be told of it, perhaps nothing.
+    """Return whether the first line is a header, and a note for the user ("" if the detection is certain).
 
-    Text above numbers is a name.  A line of numbers may be one too, as where a table was written with the default
-    names 0, 1, 2, ...: it is taken for one where it is unlike the lines below, because it alone has whole numbers or
-    alone counts up by one; where one of its texts is not among the repeated texts below; or where it has an empty entry
-    above entries that never are, as above the index that pandas writes.  Lines of another length than the first are not
-    looked at.
+    Text above numbers is a name.  A line of numbers may also be a header, for example the default names 0, 1, 2, ...
+    It is read as a header if it differs from the lines below (it alone has only integers, or it alone counts up by
+    one), if one of its texts is not among the repeated texts below, or if it has an empty entry above a column without
+    empty entries, as above the index written by pandas.  Lines with another length than the first are ignored.
     """
     first = [entry.strip() for entry in rows[0]]
     columns = list(zip(*(row for row in rows[1:] if len(row) == len(first)), strict=True))
@@ -59,19 +58,19 @@ def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
         return True, ""
     if columns and (text_is_a_name(first, columns) or (all(numbers) and numbers_are_names(first, columns))):
         return True, (
-            f"the first line ({format_entries(first)}) was taken for the names of the columns: read the table without a header "
-            "if it is a point"
+            f"the first line ({format_entries(first)}) was read as column names. Read the table without a header if it "
+            "is data"
         )
     if all(map(INTEGER_PATTERN.fullmatch, first)) and len(set(first)) == len(first):
         return False, (
-            f"the first line ({format_entries(first)}) was taken for a point, and the columns are called x1, x2, ...: read the "
-            "table with a header if these are names"
+            f"the first line ({format_entries(first)}) was read as data, and the columns were named x1, x2 and so on. "
+            "Read the table with a header if the line contains names"
         )
-    return False, "no line of names was found: the columns are called x1, x2, ..."
+    return False, "no header was found: the columns were named x1, x2, ..."
 
 
 def text_is_a_name(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
-    """Whether a text of the first line is new above texts that repeat, and none is one of those below."""
+    """Return whether a text of the first line is new above repeated texts, and none occurs below."""
     found = False
     for entry, below in zip(first, columns, strict=True):
         if entry == "" and below and all(value.strip() for value in below):
@@ -85,7 +84,7 @@ def text_is_a_name(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bo
 
 
 def numbers_are_names(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
-    """Whether a line of different whole numbers is unlike the points below."""
+    """Return whether a line of distinct integers differs from the points below."""
     if not all(map(INTEGER_PATTERN.fullmatch, first)) or len(set(first)) < len(first):
         return False
     probabilities = [(sum(map(is_integer_text, below)) + 1) / (len(below) + 2) for below in columns]
@@ -95,7 +94,7 @@ def numbers_are_names(first: Sequence[str], columns: Sequence[Sequence[str]]) ->
 
 
 def is_consecutive(row: Sequence[str]) -> bool:
-    """Whether entries are whole numbers, each one more than the last."""
+    """Return whether the entries are consecutive integers."""
     if not all(map(is_integer_text, row)):
         return False
     numbers = [int(entry) for entry in row]
@@ -103,28 +102,28 @@ def is_consecutive(row: Sequence[str]) -> bool:
 
 
 def is_mostly_numeric(column: Sequence[str]) -> bool:
-    """Whether at least half of the entries that are not missing are numbers."""
+    """Return whether at least half of the non-missing entries are numbers."""
     present = [entry for entry in column if entry.strip() not in MISSING_MARKS]
     return bool(present) and 2 * sum(map(is_number, present)) >= len(present)
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number, with any decimal and thousands marks."""
+    """Return whether a text is a number, with any decimal and thousands marks."""
     return NUMBER_PATTERN.fullmatch(text.strip()) is not None
 
 
 def is_integer_text(text: str) -> bool:
-    """Whether a text is a whole number without marks."""
+    """Return whether a text is an integer without marks."""
     return INTEGER_PATTERN.fullmatch(text.strip()) is not None
 
 
 def format_entries(row: Sequence[str]) -> str:
-    """Return the first entries of a line."""
+    """Return the first entries of a line as text."""
     return ", ".join(row[:MAX_ENTRIES_SHOWN]) + (", ..." if len(row) > MAX_ENTRIES_SHOWN else "")
 
 
 def name_columns(first: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return names, all different, from a header, and what was changed; an empty one becomes "column 1", and so on."""
+    """Return unique names from a header, and notes on the changes; an empty name becomes "column 1", and so on."""
     names: list[str] = []
     notes: list[str] = []
     used: set[str] = set()
@@ -135,18 +134,18 @@ def name_columns(first: Sequence[str]) -> tuple[list[str], list[str]]:
             copies[name] = copies.get(name, 1) + 1
             other = f"{name} ({copies[name]})"
         if other is not name:
-            notes.append(f"two columns are called {name!r}: the second is called {other!r} here")
+            notes.append(f"two columns are named {name!r}: the second was renamed {other!r}")
         names.append(other)
         used.add(other)
     if len(notes) > MAX_NOTES:
         one = next(name for name, entry in zip(names, first, strict=True) if entry.strip() not in ("", name))
-        notes = [f"{len(notes)} columns have the name of another, and a number here, such as {one!r}"]
+        notes = [f"{len(notes)} columns with duplicate names were renamed, for example {one!r}"]
     return names, notes
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a file is to be read, in the words of `read_table`; what is None is found out."""
+    """Options for reading a file, as in `read_table`; None means detected."""
 
     header: bool | None = None
     separator: str | None = None
@@ -157,16 +156,16 @@ class ReadOptions:
 
 
 class Layout(NamedTuple):
-    """What was found out about a text."""
+    """Detected layout of a text file."""
 
     separator: str
-    names: list[str] | None  # of the columns
+    names: list[str] | None  # column names
     skip: int  # lines before the data
-    notes: list[str]  # what was assumed, in sentences
+    notes: list[str]  # assumptions, as sentences
 
 
 def text_frame(content: bytes, name: str, reading: ReadOptions) -> "pd.DataFrame":
-    """Return the columns of a text, those that are not numbers as text; ``attrs`` has "notes" and "decimal"."""
+    """Return the columns of a text file, non-numeric ones as text; ``attrs`` has "notes" and "decimal"."""
     text, notes = decode(content, reading.encoding, name)
     if not text.strip():
         raise DataError(f"{name} is empty")
@@ -180,7 +179,7 @@ def text_frame(content: bytes, name: str, reading: ReadOptions) -> "pd.DataFrame
 
 
 def parse_text(text: str, layout: Layout, decimal: str) -> "pd.DataFrame":
-    """Return the columns as pandas reads them."""
+    """Return the columns as parsed by pandas."""
     pandas = pandas_or_error()
     options: dict[str, Any] = {"na_values": MISSING_MARKS, "keep_default_na": False, "skipinitialspace": True}
     options |= {"sep": WHITESPACE if layout.separator == " " else layout.separator, "header": None, "index_col": False}
@@ -190,14 +189,14 @@ def parse_text(text: str, layout: Layout, decimal: str) -> "pd.DataFrame":
     try:
         frame = pandas.read_csv(stream, decimal=decimal, low_memory=False, **options)
     except pandas.errors.EmptyDataError:
-        raise DataError("there is no row below the names of the columns") from None
+        raise DataError("there is no row below the header") from None
     except pandas.errors.ParserError as error:
         message = str(error).strip().rpartition("C error: ")[2]
         counts = ERROR_COUNTS.fullmatch(message)
         if counts is not None:
             expected, line, seen = counts[1], int(counts[2]) + layout.skip, counts[3]
             raise DataError(
-                f"line {line} has {seen} values, and those before it {expected}: correct it, or name the separator"
+                f"line {line} has {seen} values instead of {expected}. Correct it, or specify the separator"
             ) from None
         raise DataError(ERROR_LINE.sub(lambda found: f"line {int(found[1]) + layout.skip}", message)) from None
     if layout.names is None:
@@ -207,13 +206,13 @@ def parse_text(text: str, layout: Layout, decimal: str) -> "pd.DataFrame":
 
 
 def name_frame(frame: "pd.DataFrame", names: list[str]) -> "pd.DataFrame":
-    """Return a frame with the names of a header, one for each column; empty columns without a name are left out."""
+    """Return a frame with the names of a header; empty columns without a name are dropped."""
     pandas = pandas_or_error()
     width = frame.shape[1]
     extra = [j for j in range(len(names), width) if frame[j].notna().any()]
     if extra or len(names) > width:
         more = "more" if extra else "fewer"
-        raise DataError(f"the rows have {more} values than the header has names: {width} and {len(names)}")
+        raise DataError(f"the rows have {more} values ({width}) than the header has names ({len(names)})")
     frame = frame.iloc[:, : len(names)]
     frame.columns = pandas.Index(names)
     nameless = [name for j, name in enumerate(names) if name == f"column {j + 1}" and frame[name].isna().all()]
@@ -221,7 +220,7 @@ def name_frame(frame: "pd.DataFrame", names: list[str]) -> "pd.DataFrame":
 
 
 def decode(content: bytes, encoding: str | None, name: str) -> tuple[str, list[str]]:
-    """Return bytes as text, and what was assumed of their encoding; no character is ever replaced."""
+    """Return bytes decoded to text, and a note on the assumed encoding; no character is ever replaced."""
     if encoding is not None:
         try:
             return content.decode(encoding).removeprefix("\ufeff"), []
@@ -231,9 +230,9 @@ def decode(content: bytes, encoding: str | None, name: str) -> tuple[str, list[s
         try:
             return content.decode(coding), []
         except UnicodeDecodeError as error:
-            raise DataError(f"{name} begins like a text in {coding} and is none: {error}") from None
+            raise DataError(f"{name} starts like {coding} text but cannot be decoded: {error}") from None
     if b"\0" in content:
-        raise DataError(f"{name} is not a text: it holds zero bytes")
+        raise DataError(f"{name} is not a text file: it contains zero bytes")
     try:
         return content.decode("utf-8"), []
     except UnicodeDecodeError as error:
@@ -241,13 +240,13 @@ def decode(content: bytes, encoding: str | None, name: str) -> tuple[str, list[s
     try:
         text, coding = content.decode("cp1252"), "cp1252"
     except UnicodeDecodeError:
-        text, coding = content.decode("latin-1"), "latin-1"  # which decodes all bytes
-    note = f"the file is not UTF-8 (line {line}) and was read as {coding}: name its encoding if letters are wrong"
+        text, coding = content.decode("latin-1"), "latin-1"  # decodes all bytes
+    note = f"the file is not UTF-8 (line {line}) and was read as {coding}. Specify its encoding if letters are wrong"
     return text, [note]
 
 
 def declared_encoding(content: bytes) -> str | None:
-    """Return the encoding that the first bytes of a text show, by a mark or by zeros in every other place."""
+    """Return the encoding indicated by the first bytes: by a byte order mark, or by zeros at every other position."""
     for start, coding in ((BOM_UTF8, "utf-8-sig"), (BOM_UTF16_LE, "utf-16"), (BOM_UTF16_BE, "utf-16")):
         if content.startswith(start):
             return coding
@@ -257,7 +256,7 @@ def declared_encoding(content: bytes) -> str | None:
 
 
 def find_layout(text: str, reading: ReadOptions, name: str) -> Layout:
-    """Return the separator, the header and where the data begin."""
+    """Return the separator, the header and the start of the data."""
     lines = [line.rstrip("\r\n") for line in islice(StringIO(text, newline=""), 4 * SAMPLE_LINES)]
     declared = DECLARED_SEPARATOR.fullmatch(lines[0])
     skip = int(declared is not None)
@@ -282,13 +281,13 @@ def find_layout(text: str, reading: ReadOptions, name: str) -> Layout:
     if layout is None:
         layout = header_layout(body, rows, separator, skip, reading)
         if comments < skip:
-            layout.notes.insert(0, f"lines that begin with # were left out: {skip - comments}")
+            layout.notes.insert(0, f"comment lines (starting with #) were skipped: {skip - comments}")
         layout.notes.insert(0, titles)
     return layout
 
 
 def count_titles(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many lines before the names of the columns hold a single text, as a title above a table does."""
+    """Return the number of lines above the header with a single text, such as a title."""
     filled = [[entry for entry in row if entry.strip()] for row in rows]
     if max(map(len, filled)) < 3:
         return 0
@@ -297,13 +296,13 @@ def count_titles(rows: Sequence[Sequence[str]]) -> int:
 
 
 def note_of_titles(rows: Sequence[Sequence[str]]) -> str:
-    """Return what is said of lines above the names of the columns, nothing where there are none."""
+    """Return the note on skipped lines above the header, "" if there are none."""
     shown = "; ".join("".join(row).strip() for row in rows)
-    return f"what stands above the names of the columns was left out: {shown}" if shown else ""
+    return f"text above the header was skipped: {shown}" if shown else ""
 
 
 def header_layout(body: list[str], rows: list[list[str]], separator: str, skip: int, reading: ReadOptions) -> Layout:
-    """Return the layout where the first line that is not empty may be the header."""
+    """Return the layout if the first non-empty line may be the header."""
     found, note = find_header(rows) if reading.header is None else (reading.header, "")
     if reading.header is None and not found and is_quoted_header(body, len(rows[0])):
         found, note = True, ""
@@ -326,27 +325,27 @@ def header_layout(body: list[str], rows: list[list[str]], separator: str, skip: 
 
 
 def row_names(names: list[str]) -> list[str]:
-    """Return the names with one for the first column, that of the names or numbers of rows, which R writes without."""
+    """Return the names with one added for the first column, the row names or numbers, which R writes without a name."""
     if len(names) == 1:
         raise DataError(
-            "the header has one name and the rows have two values: if these are one number with a decimal comma, name "
-            "the decimal mark"
+            "the header has one name but the rows have two values. If these are one number with a decimal comma, "
+            "specify the decimal mark"
         )
     return [UNNAMED_COLUMN, *names]
 
 
 def comment_header(comment: str, rows: list[list[str]], separator: str, skip: int) -> Layout | None:
-    """Return the layout where a line that begins with # has a name for each column, none of them a number."""
+    """Return the layout if a line starting with # has a name for each column, none of them a number."""
     (last,) = split_lines([comment.lstrip().lstrip("#")], separator)
     if len(last) != len(rows[0]) or any(map(is_number, last)) or not any(map(is_number, rows[0])):
         return None
     names, notes = name_columns(last)
-    notes.append(f"the names of the columns are those of line {skip}, which begins with #")
+    notes.append(f"the column names were read from line {skip}, which starts with #")
     return Layout(separator, names, skip, notes)
 
 
 def find_separator(lines: list[str], decimal: str | None = None) -> str:
-    """Return what is between the values: what gives most lines the same number of values, more than one."""
+    """Return the separator for which most lines have the same number of values, more than one."""
     best, chosen = 0.0, ","
     for separator in SEPARATORS:
         if separator == decimal:
@@ -354,7 +353,7 @@ def find_separator(lines: list[str], decimal: str | None = None) -> str:
         lengths = [len(row) for row in islice(split_lines(lines, separator), SAMPLE_LINES)]
         most_common = max(lengths, key=lengths.count)
         fraction = lengths.count(most_common) / len(lengths) if most_common > 1 else 0.0
-        if separator == " ":  # words of a text may be as many in each line
+        if separator == " ":  # lines of text may have equally many words
             fraction = fraction if best == 0.0 else 0.0
         if fraction > best:
             best, chosen = fraction, separator
@@ -362,7 +361,7 @@ def find_separator(lines: list[str], decimal: str | None = None) -> str:
 
 
 def split_lines(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
-    """Yield the values of the lines that are not empty."""
+    """Yield the values of each non-empty line."""
     present = (line for line in lines if line.strip())
     if separator == " ":
         yield from ([quoted or plain for quoted, plain in QUOTED_OR_WORD.findall(line)] for line in present)
@@ -371,27 +370,27 @@ def split_lines(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
 
 
 def is_quoted_header(lines: list[str], width: int) -> bool:
-    """Whether all values of the first line are in quotation marks, and not those of the second."""
+    """Return whether all values of the first line are quoted and those of the next lines are not."""
     first, *others = [line for line in lines if line.strip()][:3]
     return first.count('"') >= 2 * width and bool(others) and all(line.count('"') < 2 * width for line in others)
 
 
 def find_decimal(frame: "pd.DataFrame", separator: str) -> tuple[str, str]:
-    """Return the decimal mark, and what was assumed: a comma is one where a number can be read in no other way."""
+    """Return the decimal mark and a note: it is a comma if some number cannot be read otherwise."""
     texts = [text for column in text_columns(frame) for text in column]
     comma, point = (any(map(pattern.fullmatch, texts)) for pattern in (DECIMAL_COMMA, DECIMAL_POINT))
     if comma != point:
-        return (",", "the decimal mark of the numbers is a comma") if comma else (".", "")
+        return (",", "numbers were read with a decimal comma") if comma else (".", "")
     doubtful = next((text for text in texts if AMBIGUOUS_COMMA.fullmatch(text)), None)
     if doubtful is None:
         return ".", ""
     if point or separator == ",":
-        return ".", f"{doubtful} was read with a comma between thousands: name the decimal mark if it is the comma"
-    return ",", f"{doubtful} was read with a decimal comma: name the decimal mark if it is the point"
+        return ".", f"{doubtful} was read with a thousands comma. Specify the decimal mark if it is the comma"
+    return ",", f"{doubtful} was read with a decimal comma. Specify the decimal mark if it is the point"
 
 
 def text_columns(frame: "pd.DataFrame") -> Iterator[list[str]]:
-    """Yield the different texts of the columns that hold text, at least half of it numbers with marks."""
+    """Yield the distinct texts of each text column in which at least half of them are numbers with marks."""
     for _, column in frame.items():
         if column.dtype.kind in "biuf":
             continue

@@ -1,4 +1,4 @@
-"""A first column that names the rows, and tables whose rows are the features, as genes are: found out, and turned."""
+"""Detect index columns, and detect and transpose tables whose rows are features, such as genes."""
 
 import re
 from typing import TYPE_CHECKING
@@ -13,17 +13,17 @@ from diffrac_cvx.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-SAMPLE_ENTRIES = 200  # entries of a column that show whether it holds numbers
-MIN_COLUMNS = 8  # columns of numbers whose names say anything
-MIN_ROW_RATIO = 4  # times as many rows as columns of numbers there are in a table whose rows may be features
-DUPLICATE_SUFFIX = re.compile(r" \(\d+\)$")  # to a name that is used twice
+SAMPLE_ENTRIES = 200  # entries used to decide whether a column is numeric
+MIN_COLUMNS = 8  # least number of numeric columns whose names are informative
+MIN_ROW_RATIO = 4  # least ratio of rows to numeric columns for a table whose rows may be features
+DUPLICATE_SUFFIX = re.compile(r" \(\d+\)$")  # of a duplicate name
 
 
-INDEX_NAMES = (UNNAMED_COLUMN, "Unnamed: 0", "...1")  # the name of such a first column, here, in pandas, in readr
+INDEX_NAMES = (UNNAMED_COLUMN, "Unnamed: 0", "...1")  # of an unnamed first column here, in pandas and in readr
 
 
 def has_index(frame: "pd.DataFrame") -> bool:
-    """Whether the first column has no name and only numbers or names the rows."""
+    """Return whether the first column has no name and only numbers or names the rows."""
     if frame.shape[1] < 2 or frame.columns[0] not in INDEX_NAMES:
         return False
     first = frame.iloc[:, 0]
@@ -33,10 +33,10 @@ def has_index(frame: "pd.DataFrame") -> bool:
 
 
 def drop_index(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a frame without a first column that has no name and only numbers or names the rows."""
+    """Return a frame without its index column: an unnamed first column that only numbers or names the rows."""
     if not has_index(frame):
         return frame
-    note = "the first column has no name and numbers or names the rows: it was left out"
+    note = "the first column has no name and numbers or names the rows: it was excluded"
     features = frame.iloc[:, 1:]
     has_names = frame.iloc[:, 0].dtype.kind not in "iu"
     features.attrs.update(frame.attrs, notes=(*frame.attrs.get("notes", ()), note), has_names=has_names)
@@ -44,11 +44,11 @@ def drop_index(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def detect_transposed(frame: "pd.DataFrame") -> str:
-    """Return a note where the rows of a table look like features and its columns like points, else nothing.
+    """Return a note if the rows of a table look like features and its columns like points, "" otherwise.
 
-    So it is where there are many more rows than columns of numbers, and these columns are called like repeated samples:
-    by few names that differ in a number alone, or by names that are used many times.  Names that differ in a number
-    may be those of features too; there a column has to name the rows besides, and not as points.
+    The criteria are many more rows than numeric columns, and column names like those of repeated samples: duplicates,
+    or few names apart from a number.  Because features may also be numbered, the latter needs a column that names the
+    rows, and not as points.
     """
     if len(frame) < MIN_ROW_RATIO * max(MIN_COLUMNS, sum(kind.kind in "biuf" for kind in frame.dtypes)):
         return ""
@@ -68,15 +68,15 @@ def detect_transposed(frame: "pd.DataFrame") -> str:
         return ""
     shown = format_list(names[:3])
     return (
-        f"the {len(frame)} rows look like features and the {len(names)} columns ({shown}, ...) like points: transpose "
+        f"the {len(frame)} rows look like features and the {len(names)} columns ({shown}, ...) like points. Transpose "
         "the table if so"
     )
 
 
 def transpose_frame(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a table with its rows as columns, called by its first column of text; ``attrs`` has "points", the names.
+    """Return the transposed table, with column names from its first text column; ``attrs`` has the "points" names.
 
-    Other columns of text are left out, for no point has text in most features.
+    Other text columns are excluded: they would be points with text in every feature.
     """
     pandas = pandas_or_error()
     texts = text_column_indices(frame)
@@ -90,23 +90,23 @@ def transpose_frame(frame: "pd.DataFrame") -> "pd.DataFrame":
     values = frame.drop(columns=[frame.columns[j] for j in texts])
     points = list(map(str, values.columns))
     if not points:
-        raise DataError("no column holds numbers, and with rows and columns exchanged there would be no point")
+        raise DataError("no column is numeric, so the transposed table would have no points")
     transposed = pandas.DataFrame(values.to_numpy().T, columns=names).infer_objects()
-    notes = [f"rows and columns were exchanged: {len(points)} points, {len(names)} features"]
+    notes = [f"the table was transposed: {len(points)} points, {len(names)} features"]
     if texts[1:]:
-        notes.append(f"left out, for it is text: {format_list(repr(str(frame.columns[j])) for j in texts[1:])}")
+        notes.append(f"excluded text columns: {format_list(repr(str(frame.columns[j])) for j in texts[1:])}")
     given, decimal = frame.attrs.get("notes", ()), frame.attrs.get("decimal", ".")
     transposed.attrs.update(notes=(*given, *notes, *messages), decimal=decimal, points=points)
     return transposed
 
 
 def text_column_indices(frame: "pd.DataFrame") -> list[int]:
-    """Return the numbers of the columns that do not hold numbers."""
+    """Return the indices of the non-numeric columns."""
     return [j for j in range(frame.shape[1]) if not is_numeric_column(frame.iloc[:, j])]
 
 
 def is_numeric_column(column: "pd.Series") -> bool:
-    """Whether most of the first entries of a column are numbers."""
+    """Return whether most of the first entries of a column are numbers."""
     if column.dtype.kind in "biuf":
         return True
     return is_mostly_numeric([str(entry) for entry in column.iloc[:SAMPLE_ENTRIES].dropna()])

@@ -1,8 +1,8 @@
-"""Plots of results, directions, paths and phase maps, in the manner of scikit-learn's displays.
+"""Plots of results, directions, paths and phase maps, similar to the displays of scikit-learn.
 
-A display holds arrays; its class methods compute them, and ``plot`` draws them and returns the display, with ``axes_``,
-one for each panel, ``ax_``, the first of them, ``figure_``, the figure that it is in, and the artists.  Importing this
-does not import matplotlib, drawing does.  Nothing global is changed.
+A display stores arrays: its class methods compute them, and ``plot`` draws them and returns the display, with ``axes_``
+(one for each panel), ``ax_`` (the first of them), its ``figure_`` and the artists.  matplotlib is imported only when
+something is drawn, and no global settings are changed.
 """
 
 from diffrac_cvx.plotting.direction import DirectionDisplay, ProjectionDisplay

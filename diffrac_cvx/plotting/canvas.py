@@ -1,4 +1,4 @@
-"""The one module that imports matplotlib: axes to draw on, the palette, and labels that do not overlap."""
+"""Basics of all displays, in the only module that imports matplotlib: axes, palette, non-overlapping labels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,20 +22,20 @@ else:
 ACCENT, SECONDARY, GRAY, PALE = "#b2182b", "#2166ac", "#555555", "#b0b0b0"
 WIDTH, HEIGHT = 5.2, 3.6  # inches, of one panel
 PER_DEVIATION = "coefficient per std. deviation"
-MAX_NAME_LENGTH = 40  # characters of a name that are drawn
-MAX_LEGEND_ENTRIES = 8  # lines of a legend: with more it would leave the axes
-WITHOUT_PYPLOT: ContextVar[bool] = ContextVar("apart", default=False)  # whether figures are made without pyplot
+MAX_NAME_LENGTH = 40  # characters of a drawn name
+MAX_LEGEND_ENTRIES = 8  # lines of a legend; more would not fit in the axes
+WITHOUT_PYPLOT: ContextVar[bool] = ContextVar("apart", default=False)  # whether figures are created without pyplot
 
 
 class Style(NamedTuple):
-    """A line that differs from others in its colour, and without colours in its dashes and marks."""
+    """Style of a line, distinguishable by colour, and without colours by dashes and markers."""
 
     color: str
     linestyle: str
     marker: str
 
 
-STYLES = (  # the first two are the package's, the others Okabe and Ito's
+STYLES = (  # the first two colours are of this package, the others by Okabe and Ito
     Style(SECONDARY, "-", "o"),
     Style(ACCENT, "--", "^"),
     Style("#009E73", "-.", "s"),
@@ -56,28 +56,28 @@ STYLE_ALIASES = {
 
 
 def merge_style(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keywords for an artist: the defaults, and those given, also by matplotlib's short names, over them."""
+    """Return the keywords of an artist: the defaults, updated by the given ones, also by matplotlib's aliases."""
     return {**default, **{STYLE_ALIASES.get(name, name): value for name, value in given.items()}}
 
 
 def style_of(k: int) -> Style:
-    """Return the k-th style: after the last colour the first comes again with other dashes and marks, up to 64."""
+    """Return the k-th style; colours repeat with other dashes and markers, for up to 64 distinct styles."""
     other = STYLES[(k + k // len(STYLES)) % len(STYLES)]
     return Style(STYLES[k % len(STYLES)].color, other.linestyle, other.marker)
 
 
 def line_style(k: int, given: Mapping[str, Any], **default: Any) -> dict[str, Any]:
-    """Return keywords for the k-th line."""
+    """Return the keywords of the k-th line."""
     style = style_of(k)._asdict()
     return merge_style({**style, "markersize": 4.0, "linewidth": 1.3, **default}, given)
 
 
 def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HEIGHT), across: bool = False) -> Any:
-    """Return a tuple of axes: those given, or those of a new figure, one above the other and sharing x, or across."""
+    """Return a tuple of axes: those given, or those of a new figure, stacked with a shared x axis or side by side."""
     if ax is not None:
         given = tuple(np.ravel(np.array(ax, dtype=object)))
         if len(given) < panels:
-            raise ParameterError(f"ax holds {len(given)} axes for {panels} panels")
+            raise ParameterError(f"ax has {len(given)} axes for {panels} panels")
         return given[:panels]
     shape = (1, panels) if across else (panels, 1)
     options: dict[str, Any] = {"sharex": not across, "squeeze": False}
@@ -93,21 +93,21 @@ def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HE
 
 
 def panels_for(ax: Any, panels: Sequence[str] | str | None, known: Mapping[str, Any]) -> list[str]:
-    """Return the panels asked for, which must be known; else the first two, or as many as there are axes."""
+    """Return the requested panels after validation, by default the first two, or as many as there are axes."""
     if panels is None:
         return list(known)[: 2 if ax is None else min(np.size(np.array(ax, dtype=object)), 2)]
     return [one_of(name, "panels", known) for name in ([panels] if isinstance(panels, str) else panels)]
 
 
 class Display:
-    """What all displays share: the axes that they were drawn on, and the figure of the first."""
+    """Base class of all displays, with the axes and the figure of the last plot."""
 
     ax_: Axes
     figure_: Any
     axes_: tuple[Axes, ...]
 
     def _open(self, ax: Any, panels: int = 1, **layout: Any) -> tuple[Axes, ...]:
-        """Take axes as `axes_for` does."""
+        """Store and return the axes of `axes_for`."""
         self.axes_ = axes_for(ax, panels, **layout)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self.axes_
@@ -115,21 +115,21 @@ class Display:
     def _open_panels(
         self, ax: Any, asked: Sequence[str], labels: Mapping[str, str], across: bool = False
     ) -> Iterator[tuple[str, Axes]]:
-        """Yield the panels asked for, each with its axes, whose height is labelled."""
+        """Yield the requested panels with their axes, after labelling the y axis."""
         size = (1.0 + 3.2 * len(asked), 3.2) if across else (WIDTH, 1.2 + 1.9 * len(asked))
         for name, axes in zip(asked, self._open(ax, len(asked), size=size, across=across), strict=True):
             axes.set_ylabel(labels[name])
             yield name, axes
 
     def _label_x(self, ax: Any, axes: Axes, text: str) -> None:
-        """Label a panel's width: below the last of a new figure, whose panels share it, else below each."""
+        """Label the x axis of a panel; in a new figure, whose panels share it, only that of the last one."""
         if ax is not None or axes is self.axes_[-1]:
             axes.set_xlabel(text)
 
 
 @contextmanager
 def without_pyplot() -> Iterator[None]:
-    """Make figures that pyplot, which is not safe to use from several threads, does not know of, in this thread."""
+    """Create figures without pyplot, which is not thread-safe, in this thread."""
     token = WITHOUT_PYPLOT.set(True)
     try:
         yield
@@ -138,7 +138,7 @@ def without_pyplot() -> Iterator[None]:
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot, imported when the first figure is made: importing the package stays quick."""
+    """Return matplotlib.pyplot, imported on first use to keep the import of the package fast."""
     import matplotlib.pyplot as plt
 
     return plt
@@ -147,7 +147,7 @@ def pyplot() -> Any:
 def short_legend(
     ax: Axes, drawn: Sequence[Any], also: Sequence[Any] = (), *, total: int | None = None, **options: Any
 ) -> Any:
-    """Make a legend of the first few artists that were drawn, how many more of the total there are, and others."""
+    """Draw and return a legend of the first few drawn artists, the number of further ones, and ``also``."""
     from matplotlib.lines import Line2D
 
     named = list(drawn) if len(drawn) <= MAX_LEGEND_ENTRIES else list(drawn[: MAX_LEGEND_ENTRIES - 1])
@@ -158,7 +158,7 @@ def short_legend(
 
 
 def scale_x(ax: Axes, values: Array) -> None:
-    """Take a logarithmic axis where positive values span a factor of twenty, with room for 0 where it is among them."""
+    """Set a logarithmic x axis if the positive values span a factor of twenty, with room for 0 if it occurs."""
     positive = values[values > 0.0]
     if values.min() < 0.0 or len(positive) < 2 or positive.max() < 20.0 * positive.min():
         return
@@ -172,8 +172,8 @@ def scale_x(ax: Axes, values: Array) -> None:
 def label_ends(
     ax: Axes, heights: Sequence[float], texts: Sequence[str], colors: Sequence[str], size: float = 8.0
 ) -> list[Annotation]:
-    """Write a text right of the axes at each height, moved up or down as little as avoids overlaps."""
-    ax.figure.canvas.figure.draw_without_rendering()  # the layout and the limits, which the distances depend on
+    """Write a text to the right of the axes at each height, shifted as little as possible to avoid overlaps."""
+    ax.figure.canvas.figure.draw_without_rendering()  # the distances depend on the layout and the limits
     points = 72.0 / ax.figure.dpi
     left = ax.get_xlim()[0]
     at = np.array([ax.transData.transform((left, height))[1] * points for height in heights])
@@ -188,9 +188,9 @@ def label_ends(
 
 
 def separate_positions(at: Array, distance: float) -> Array:
-    """Return the positions nearest to these, in the sense of least squares, that keep their order and a distance."""
+    """Return the least-squares nearest positions with the same order and at least this distance between them."""
     order = np.argsort(at, kind="stable")
-    room = distance * np.arange(len(at))  # without which this is an isotonic regression
+    room = distance * np.arange(len(at))  # subtracting it leaves an isotonic regression
     moved = np.empty(len(at))
     if len(at):
         moved[order] = scipy.optimize.isotonic_regression(at[order] - room).x + room
@@ -198,13 +198,13 @@ def separate_positions(at: Array, distance: float) -> Array:
 
 
 def format_name(name: str) -> str:
-    """Return a name from the data as a figure shows it: as it is, dollars included, on one line and not too long."""
+    """Return a name for display in a figure: on one line, shortened, with dollar signs escaped."""
     line = " ".join(escape_control(name).split())
     return (line if len(line) <= MAX_NAME_LENGTH else f"{line[: MAX_NAME_LENGTH - 3]}...").replace("$", r"\$")
 
 
 def as_feature_names(features: npt.ArrayLike | None, d: int) -> list[str]:
-    """Return d names of features, x0, x1, ... unless given."""
+    """Return the d feature names, by default x0, x1, ..."""
     if features is None:
         return [f"x{j}" for j in range(d)]
     names = [str(name) for name in np.asarray(features).ravel()]

@@ -1,4 +1,4 @@
-"""Displays of a direction: its coefficients, and the points projected on it."""
+"""Displays of a direction: its coefficients, and the points projected onto it."""
 
 from typing import Any, Self
 
@@ -15,12 +15,12 @@ from diffrac_cvx.rounding.directions import best_direction, leading_direction
 from diffrac_cvx.rounding.directions import threshold as threshold_between
 
 HATCHES = (None, "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++")
-N_STYLES = len(HATCHES) ** 2  # colours with hatches
-OTHER_STYLE = (canvas.GRAY, "oo")  # colour and hatch of the labels after these, which share one histogram
+N_STYLES = len(HATCHES) ** 2  # combinations of colour and hatch
+OTHER_STYLE = (canvas.GRAY, "oo")  # colour and hatch of all further labels, which share one histogram
 
 
 class DirectionDisplay(canvas.Display):
-    """The coefficients of a direction, with its support.
+    """Display of the coefficients of a direction and its support.
 
     Parameters
     ----------
@@ -28,17 +28,17 @@ class DirectionDisplay(canvas.Display):
     feature_names : (d,) array of str, optional
         By default x0, x1, ...
     support : (d,) array of bool, optional
-        Which features are in the support; by default those whose coefficients are not 0.
+        Mask of the features in the support; by default those with nonzero coefficients.
     per_deviation : bool
-        Whether they are per standard deviation of each feature, which the axis then says.
+        Whether the coefficients are per standard deviation of each feature, as stated on the axis.
 
     Attributes
     ----------
     shown_ : (k,) array of int
-        The features drawn, in the order drawn.
+        Indices of the features drawn, in drawing order.
     bars_ : BarContainer or None
     stems_, heads_ : LineCollection and two Line2D, or None
-        Stems, and their heads in the support and outside of it.
+        Stems, and their heads inside and outside the support.
     """
 
     shown_: npt.NDArray[np.intp]
@@ -66,18 +66,18 @@ class DirectionDisplay(canvas.Display):
     def from_result(
         cls, result: Result, X: npt.ArrayLike, *, feature_names: npt.ArrayLike | None = None, rtol: float = 1e-3
     ) -> Self:
-        """Take the leading direction of a result, see `leading_direction`, per standard deviation of each feature.
+        """Return the display of the `leading_direction` of a result, per standard deviation of each feature.
 
         Parameters
         ----------
         result : Result
         X : (n, d) array
-            The data it was found for; centred here.
+            Data of the result; centred here.
         feature_names : (d,) array of str, optional
             By default x0, x1, ...
         rtol : float
-            A feature is in the support where ``|v_j|`` times the standard deviation of column j exceeds this share of
-            the largest such product, in [0, 1].
+            Threshold for the support, in [0, 1]: ``|v_j|`` times the standard deviation of column j, relative to the
+            largest such product.
 
         Raises
         ------
@@ -91,21 +91,21 @@ class DirectionDisplay(canvas.Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, feature_names: npt.ArrayLike | None = None, output: int = 0) -> Self:
-        """Take the coefficients of a fitted estimator, and the names of its features where it has them.
+        """Return the display of the coefficients of a fitted estimator, with its feature names if available.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Anything with ``scaled_coef_``, per standard deviation, or else ``coef_``, of shape (d,) or (k, d).
+            Any estimator with ``scaled_coef_`` (per standard deviation) or ``coef_``, of shape (d,) or (k, d).
         feature_names : (d,) array of str, optional
-            By default ``feature_names_in_``, else x0, x1, ...
+            By default ``feature_names_in_``, otherwise x0, x1, ...
         output : int
-            Which row, where there are several.
+            Row of the coefficients, if there are several.
 
         Raises
         ------
         DataError
-            If there are not as many names as features.
+            If the number of names differs from the number of features.
         """
         names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
         scaled = getattr(estimator, "scaled_coef_", None)
@@ -115,18 +115,18 @@ class DirectionDisplay(canvas.Display):
     def plot(
         self, ax: canvas.Axes | None = None, *, kind: str = "bar", order: str = "size", most: int = 20, **kwargs: Any
     ) -> Self:
-        """Draw the coefficients: named bars, or stems over the index of the feature.
+        """Draw the coefficients as named bars, or as stems over the feature index.
 
         Parameters
         ----------
         ax : Axes, optional
             By default those of a new figure.
         kind : {"bar", "stem"}
-            Bars are horizontal and have names; stems show every feature at its index, for many features.
+            Horizontal bars with names, or stems of all features, for many features.
         order : {"size", "given"}
-            Whether bars come by decreasing size or in the order of the features.
+            Order of the bars: by decreasing size, or that of the features.
         most : int
-            How many bars; the largest are drawn.
+            Maximum number of bars; the largest are drawn.
         **kwargs
             Passed to ``Axes.barh`` or ``Axes.vlines``.
         """
@@ -152,7 +152,7 @@ class DirectionDisplay(canvas.Display):
         ax.axvline(0.0, color=canvas.GRAY, linewidth=0.8)
         ax.set_xlabel(self._axis_label)
         if count < len(self.coefficients):
-            ax.set_ylabel(f"the {count} largest of {len(self.coefficients)}")
+            ax.set_ylabel(f"{count} largest of {len(self.coefficients)} features")
 
     def _stems(self, ax: canvas.Axes | None, kwargs: dict[str, Any]) -> None:
         (ax,) = self._open(ax)
@@ -163,31 +163,31 @@ class DirectionDisplay(canvas.Display):
         (inner,) = ax.plot(self.shown_[inside], v[inside], "o", color=canvas.ACCENT, markersize=4.0)
         self.heads_ = (inner, outer)
         ax.axhline(0.0, color=canvas.GRAY, linewidth=0.8)
-        ax.set_xlabel("feature $j$, counted from 0")
+        ax.set_xlabel("feature index $j$ (from 0)")
         ax.set_ylabel(self._axis_label)
 
 
 class ProjectionDisplay(canvas.Display):
-    """The points projected on a direction, a histogram for each label, and the threshold between the clusters.
+    """Display of the points projected onto a direction, with a histogram for each label and the threshold.
 
     Parameters
     ----------
     projection : (n,) array
-        Points on the line.
+        Projected points.
     labels : (n,) array
-        Labels, found or true.  After the first 64 in increasing order the others share one histogram.
+        Estimated or true labels.  All labels after the first 64, in increasing order, share one histogram.
     threshold : float, optional
-        By default the middle of the gap at which exact 2-means splits the projection, as Eq. (2) would; the labels
-        need not agree with it.
+        By default the middle of the gap at which exact 2-means splits the projection, as in Eq. (2); it may disagree
+        with the labels.
     symbol : str
-        Name of the horizontal axis.
+        Label of the horizontal axis.
     kind : str
-        What the legend calls a label.
+        Word for a label in the legend.
 
     Attributes
     ----------
     bars_ : list of list of Polygon
-        One histogram for each label, in increasing order; the last one is of all labels after the first 64.
+        Histogram of each label, in increasing order; the last one contains all labels after the first 64.
     threshold_line_ : Line2D
     legend_ : Legend
     """
@@ -213,25 +213,25 @@ class ProjectionDisplay(canvas.Display):
         cls, X: npt.ArrayLike, labels: npt.ArrayLike, w: npt.ArrayLike | None = None, *, penalty: Penalty = NO_PENALTY,
         kind: str = "label",
     ) -> Self:  # fmt: skip
-        """Project the centred data on w, or on the direction that predicts the labels best.
+        """Return the display of the centred data projected onto w, or onto the best direction for the labels.
 
         Parameters
         ----------
         X : (n, d) array
             Data; centred here.
         labels : (n,) array
-            Labels in {-1, +1}; if w is given, any.
+            Labels in {-1, +1}; any labels if w is given.
         w : (d,) array, optional
             Direction.  By default the v of Eq. (9) for these labels.
         penalty : Penalty
             Weights a and c of Eq. (9).
         kind : str
-            What the legend calls a label.
+            Word for a label in the legend.
 
         Raises
         ------
         DataError, ParameterError
-            If an input is not usable; the message names the value and the remedy.
+            If an input is invalid; the message names the value and the remedy.
         """
         data = as_data(X, warn=False)
         if w is None:
@@ -247,23 +247,23 @@ class ProjectionDisplay(canvas.Display):
     def from_estimator(
         cls, estimator: Any, X: npt.ArrayLike, y: npt.ArrayLike | None = None, *, output: int = 0
     ) -> Self:
-        """Take the decision function of a fitted estimator, whose threshold is 0.
+        """Return the display of the decision function of a fitted estimator, with threshold 0.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Anything with ``decision_function``.
+            Any estimator with ``decision_function``.
         X : (n, d) array
-            Data, training or new.
+            Training data or new data.
         y : (n,) array, optional
-            Labels to split the histogram by; by default the sign of the decision function, as 0 and 1.
+            Labels of the histograms; by default the sign of the decision function, as 0 and 1.
         output : int
-            Which column, where the decision function has several.
+            Column of the decision function, if there are several.
 
         Raises
         ------
         DataError
-            If y has another length.
+            If the length of y differs from that of X.
         """
         values = np.asarray(estimator.decision_function(X), dtype=float)
         values = values if values.ndim == 1 else values[:, output]
@@ -271,7 +271,7 @@ class ProjectionDisplay(canvas.Display):
         return cls(values, labels, 0.0, "decision function $x^\\top w + b$")
 
     def plot(self, ax: canvas.Axes | None = None, *, bins: int | Array = 40, **kwargs: Any) -> Self:
-        """Draw the histograms on common bins, and the threshold.
+        """Draw the histograms with common bins, and the threshold.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ class ProjectionDisplay(canvas.Display):
             self.bars_.append(ax.hist(points, edges, **style)[2])
         self.threshold_line_ = ax.axvline(self.threshold, color=canvas.GRAY, ls="--", lw=1.0, label="threshold")
         ax.set_xlabel(self.symbol)
-        ax.set_ylabel("points")
+        ax.set_ylabel("number of points")
         ax.margins(y=0.05 + 0.1 * (min(len(self.classes), canvas.MAX_LEGEND_ENTRIES) + 1))  # room for the legend
         drawn = [bars[0] for bars in self.bars_]
         self.legend_ = canvas.short_legend(
@@ -299,7 +299,7 @@ class ProjectionDisplay(canvas.Display):
         return self
 
     def _parts(self) -> list[tuple[str, Array]]:
-        """Return the names of the labels, each with the projections of its points."""
+        """Return the name of each label with the projections of its points."""
         shown, others = self.classes[:N_STYLES], self.classes[N_STYLES:]
         parts = [(f"{self.kind} {format_label(label)}", self.projection[self.labels == label]) for label in shown]
         if len(others):
@@ -308,7 +308,7 @@ class ProjectionDisplay(canvas.Display):
 
 
 def histogram_style(k: int) -> dict[str, Any]:
-    """Return keywords for the k-th histogram: after the last colour the first comes again with another hatch."""
+    """Return the keywords of the k-th histogram; colours repeat with another hatch."""
     distinct = canvas.style_of(k).color, HATCHES[(k + k // len(HATCHES)) % len(HATCHES)]
     color, hatch = distinct if k < N_STYLES else OTHER_STYLE
     face = (color, 0.35 if hatch is None else 0.1)
@@ -316,5 +316,5 @@ def histogram_style(k: int) -> dict[str, Any]:
 
 
 def format_label(label: Any) -> str:
-    """Return a label as text, numbers without needless digits."""
+    """Return a label as text, without trailing zeros for numbers."""
     return f"{label:g}" if isinstance(label, (int, float, np.number)) else canvas.format_name(str(label))

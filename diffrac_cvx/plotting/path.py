@@ -1,4 +1,4 @@
-"""Displays along a grid: of paths, of the duality of alpha and nu, and of a choice of parameters."""
+"""Displays along a grid: regularisation paths, the duality of alpha and nu, and parameter selection."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,19 +14,19 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.penalties.columns import FeatureGroups
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 
-VISIBLE_FRACTION = 0.01  # of the largest coefficient: what is smaller lies on the axis and has no name
+VISIBLE_FRACTION = 0.01  # of the largest coefficient; smaller ones lie on the axis and are not named
 PARAMETER_SYMBOLS = {"nu": r"$\nu$", "lambda": r"$\lambda$", "alpha": r"$\alpha$"}
 PANEL_LABELS = {
     "coefficients": "coefficient $v_j$",
-    "value": "value, proved bracket",
+    "value": "value, certified bounds",
     "eigenvalue_ratio": r"$\lambda_2 / \lambda_1$ of $Y$",
     "imbalance": r"imbalance $1^\top Y 1 / n^2$",
     "error": "clustering error",
-    "seconds": "seconds",
-    "groups": r"length of a group $\|v_g\|_2$",
+    "seconds": "time (seconds)",
+    "groups": r"group norm $\|v_g\|_2$",
 }
 DUALITY_LABELS = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
-LEGEND_LOCATIONS: dict[str, Any] = {"constrained": "upper right", "penalised": "upper left"}  # where the curves are not
+LEGEND_LOCATIONS: dict[str, Any] = {"constrained": "upper right", "penalised": "upper left"}  # away from the curves
 CRITERION_LABELS = {
     "consensus": "consensus",
     "stability": "stability",
@@ -51,26 +51,26 @@ WARNING_STYLE: dict[str, Any] = {
 
 
 class PathDisplay(canvas.Display):
-    """The direction's coefficients along a path, the value with its bracket, and more.
+    """Display of a regularisation path: coefficients, values with certified bounds, and more.
 
     Parameters
     ----------
-    path : Path
-        From `nu_path`, `lambda_path` or `alpha_path`.
+    path : RegularizationPath
+        Result of `nu_path`, `lambda_path` or `alpha_path`.
     feature_names : (d,) array of str, optional
         By default x0, x1, ...
     deviations : (d,) array, optional
-        Standard deviation of each feature, by default those of the path: coefficients are drawn per standard
-        deviation, and can be compared; as they are where neither is known.
+        Standard deviation of each feature, by default from the path: coefficients are drawn per standard deviation, and
+        so are comparable.  They are drawn unscaled if neither is given.
 
     Attributes
     ----------
     lines_ : dict of str to list of Line2D
-        By panel; the coefficients have one line for each feature, in the order of the features, and groups one each.
+        Lines by panel: one for each feature in order, one for each group, or a single one.
     fill_ : artist or None
-        The bracket, where the value is drawn.
+        Band between the bounds, if the value is drawn.
     texts_ : list of Annotation
-        Names of features, or of groups.
+        Names of features or groups.
     """
 
     lines_: dict[str, list[Any]]
@@ -102,33 +102,33 @@ class PathDisplay(canvas.Display):
         feature_names: npt.ArrayLike | None = None,
         **options: Any,
     ) -> Self:
-        """Solve along nu by `nu_path`, which takes the other arguments and says what it raises."""
+        """Return the display of a path over nu; the other arguments and the errors are those of `nu_path`."""
         return cls(nu_path(X, nus, penalty, **options), feature_names, np.asarray(X, dtype=float).std(axis=0))
 
     @classmethod
     def from_lambda(
         cls, X: npt.ArrayLike, lams: npt.ArrayLike, *, feature_names: npt.ArrayLike | None = None, **options: Any
     ) -> Self:
-        """Solve along lambda by `lambda_path`, which takes the other arguments and says what it raises."""
+        """Return the display of a path over lambda; the other arguments and the errors are those of `lambda_path`."""
         return cls(lambda_path(X, lams, **options), feature_names, np.asarray(X, dtype=float).std(axis=0))
 
     def plot(
         self, ax: Any = None, *, panels: Sequence[str] | str | None = None, labeled: int = 6, **kwargs: Any
     ) -> Self:
-        """Draw the panels, lambda decreasing to the right, so that coefficients grow.
+        """Draw the panels; lambda decreases to the right, so that coefficients grow.
 
-        The names are right of the axes: give a figure of your own a layout, such as "constrained", to make room.
+        The names are to the right of the axes: for your own figure, choose a layout such as "constrained" to make room.
 
         Parameters
         ----------
         ax : Axes, or a sequence of them, optional
             One for each panel.  By default those of a new figure, one above the other.
         panels : str or sequence of str, optional
-            Of "coefficients", "value", "eigenvalue_ratio", "imbalance", "error", "seconds" and, where the path has
-            groups of features, "groups", the length of the coefficients of each; by default the first two, or as many
-            as there are axes, and for a path with groups these instead of the coefficients.
-        labelled : int
-            How many features or groups are named, at most 8: those with the largest coefficients, if above 1 % of the
+            Panels among "coefficients", "value", "eigenvalue_ratio", "imbalance", "error", "seconds" and, for a path
+            with feature groups, "groups" (the norms of their coefficients).  By default the first two, or as many as
+            there are axes; a path with groups has "groups" instead of "coefficients".
+        labeled : int
+            Number of named features or groups, at most 8: those with the largest coefficients, if above 1 % of the
             largest of all.  The others are pale.
         **kwargs
             Passed to ``Axes.plot``.
@@ -136,15 +136,15 @@ class PathDisplay(canvas.Display):
         Raises
         ------
         ParameterError
-            If a panel is not known, or is the error or the groups and the path has none.
+            If a panel is unknown, or if it is "error" or "groups" and the path has none.
         """
         defaults = {} if self.path.groups is None else {"groups": "", "value": ""}
         asked = canvas.panels_for(ax, panels, defaults | PANEL_LABELS)
         if "error" in asked and self.path.error is None:
-            raise ParameterError("the path has no error; give y to nu_path or lambda_path")
+            raise ParameterError("the path has no error. Pass y to nu_path or lambda_path")
         if "groups" in asked and self.path.groups is None:
             raise ParameterError(
-                "the path has no groups; give groups to lambda_path, or a penalty with groups to nu_path"
+                "the path has no groups. Pass groups to lambda_path, or a penalty with groups to nu_path"
             )
         self.lines_, self.texts_, self.fill_ = {}, [], None
         labels = PANEL_LABELS | ({"coefficients": canvas.PER_DEVIATION} if self.per_deviation else {})
@@ -187,32 +187,32 @@ class PathDisplay(canvas.Display):
 
 
 def group_titles(groups: FeatureGroups) -> list[str]:
-    """Return the names of groups, with the number of columns where there are several."""
+    """Return the names of groups, with the number of columns if there are several."""
     return [
         name if size == 1 else f"{name} ({size} columns)" for name, size in zip(groups.names, groups.sizes, strict=True)
     ]
 
 
 class DualityDisplay(canvas.Display):
-    r"""The values of (7) along alpha and of (8) along nu, each bounding the other.
+    r"""Display of the values of (7) along alpha and of (8) along nu, each bounding the other.
 
-    Of q convex, the penalised problem proves :math:`q(\alpha) \ge p(\nu) - \nu\alpha` for every nu, and the chords
-    between points of q, with q(1) = 0, lie above: q lies in the band.
+    The penalised problem implies :math:`q(\alpha) \ge p(\nu) - \nu\alpha` for every nu.  Since q is convex, the chords
+    between points of q, with q(1) = 0, lie above it: q lies in the band.
 
     Parameters
     ----------
     duality : Duality
-    constrained : Path, optional
-        From `alpha_path`: values of (7) solved separately, drawn as crosses.
-    penalised : Path, optional
-        From `nu_path`: more values of (8), which p is drawn through.
+    constrained : RegularizationPath, optional
+        Result of `alpha_path`: values of (7) solved separately, drawn as crosses.
+    penalized : RegularizationPath, optional
+        Result of `nu_path`: more values of (8) for the line p.
 
     Attributes
     ----------
     band_ : artist or None
-        The proved bracket of q.
+        Band of the certified bounds on q.
     points_, crosses_ : Line2D or None
-        q at the imbalances of the penalised solutions, and as solved separately.
+        Values of q at the imbalances of the penalised solutions, and values solved separately.
     line_, sums_ : Line2D or None
         p, and q(alpha) + nu alpha.
     """
@@ -234,7 +234,7 @@ class DualityDisplay(canvas.Display):
 
     @classmethod
     def from_data(cls, X: npt.ArrayLike, nus: npt.ArrayLike, **options: Any) -> Self:
-        """Solve by `duality`, which takes the other arguments and says what it raises."""
+        """Return the display of `duality`, which defines the other arguments and the errors."""
         return cls(duality(X, nus, **options))
 
     def plot(
@@ -247,16 +247,16 @@ class DualityDisplay(canvas.Display):
         ax : Axes, or a sequence of them, optional
             One for each panel.  By default those of a new figure, side by side.
         panels : str or sequence of str, optional
-            Of "constrained" and "penalised"; by default both, or the first where there is one axes.
+            "constrained", "penalised" or both; by default both, or the first for a single axes.
         legend : bool
-            Whether the marks are explained on the axes.
+            Whether each axes has a legend.
         **kwargs
-            Passed to ``Axes.plot`` for q and p; a colour is that of the band and of the other marks too.
+            Passed to ``Axes.plot`` for q and p; a colour also applies to the band and the other marks.
 
         Raises
         ------
         ParameterError
-            If a panel is not known.
+            If a panel is unknown.
         """
         self.band_ = self.points_ = self.crosses_ = self.line_ = self.sums_ = None
         for name, axes in self._open_panels(
@@ -272,12 +272,12 @@ class DualityDisplay(canvas.Display):
         alphas = np.union1d(np.linspace(dual.parameter.min(), 1.0, 401), dual.parameter)
         lower, upper = self.duality.bounds(alphas)
         marks = canvas.line_style(0, kwargs, linestyle="none", label=r"at the solutions of $p(\nu)$")
-        self.band_ = ax.fill_between(alphas, lower, upper, color=marks["color"], alpha=0.25, lw=0, label="proved")
+        self.band_ = ax.fill_between(alphas, lower, upper, color=marks["color"], alpha=0.25, lw=0, label="certified")
         (self.points_,) = ax.plot(dual.parameter, dual.value, **marks)
         if self.constrained is not None:
             crosses = canvas.merge_style({"color": canvas.ACCENT}, kwargs) | {"linestyle": "none", "marker": "x"}
             separate = self.constrained
-            (self.crosses_,) = ax.plot(separate.parameter, separate.value, **crosses, label="solved apart")
+            (self.crosses_,) = ax.plot(separate.parameter, separate.value, **crosses, label="solved separately")
         ax.set_xlabel(r"$\alpha$")
 
     def _penalized(self, ax: canvas.Axes, kwargs: dict[str, Any]) -> None:
@@ -293,23 +293,23 @@ class DualityDisplay(canvas.Display):
 
 
 class ChoiceDisplay(canvas.Display):
-    """The criteria over the ridge, a line for each lam and nu, with the setting chosen marked by a star.
+    """Display of the selection criteria over the ridge, one line for each lam and nu, with a star at the selection.
 
-    A cross marks a setting whose split is no answer, which is never chosen while there is another.
+    A cross marks a setting with a warning, which is selected only if all settings have one.
 
     Parameters
     ----------
     results : mapping
         ``cv_results_`` of a `DiffracClusteringCV`.
     best : int
-        The setting chosen, ``best_index_``.
+        Index of the selected setting, ``best_index_``.
 
     Attributes
     ----------
     lines_ : dict of str to list of Line2D
-        By panel: one for each pair of nu and lam, from the largest.
+        Lines by panel: one for each pair of nu and lam, from the largest.
     marks_ : dict of str to Line2D
-        The star, by panel.
+        Stars by panel.
     """
 
     def __init__(self, results: Mapping[str, Any], best: int) -> None:
@@ -317,7 +317,7 @@ class ChoiceDisplay(canvas.Display):
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
-        """Take the table and the choice of a fitted `DiffracClusteringCV`."""
+        """Return the display of a fitted `DiffracClusteringCV`."""
         return cls(model.cv_results_, model.best_index_)
 
     def plot(self, ax: Any = None, *, panels: Sequence[str] | str | None = None, **kwargs: Any) -> Self:
@@ -328,15 +328,15 @@ class ChoiceDisplay(canvas.Display):
         ax : Axes, or a sequence of them, optional
             One for each panel.  By default those of a new figure, one above the other.
         panels : str or sequence of str, optional
-            Of "gain", "consensus", "stability", "separation", "eigenvalue_ratio" and "label_gap"; by default the first
-            two, or as many as there are axes.
+            Panels among "consensus", "stability", "separation", "eigenvalue_ratio" and "label_gap"; by default the
+            first two, or as many as there are axes.
         **kwargs
             Passed to ``Axes.plot``.
 
         Raises
         ------
         ParameterError
-            If a panel is not known.
+            If a panel is unknown.
         """
         self.lines_: dict[str, list[Any]] = {}
         self.marks_: dict[str, Any] = {}
@@ -352,7 +352,7 @@ class ChoiceDisplay(canvas.Display):
         return self
 
     def _draw(self, ax: canvas.Axes, name: str, score: Array, ridges: Array, kwargs: Mapping[str, Any]) -> None:
-        """Draw one criterion."""
+        """Draw the lines and marks of one criterion."""
         nus, lams = (np.asarray(self.results[f"param_{key}"]) for key in ("nu", "lam"))
         pairs = sorted(set(zip(nus.tolist(), lams.tolist(), strict=True)), reverse=True)
         self.lines_[name] = []
@@ -363,5 +363,5 @@ class ChoiceDisplay(canvas.Display):
             self.lines_[name] += ax.plot(ridges[rows], score[rows], label=label, **canvas.line_style(k, kwargs))
         bad = np.flatnonzero([len(kinds) > 0 for kinds in self.results["diagnostics"]])
         if len(bad):
-            ax.plot(ridges[bad], score[bad], label="no answer", **canvas.merge_style(WARNING_STYLE, kwargs))
-        (self.marks_[name],) = ax.plot(ridges[self.best], score[self.best], label="chosen", **CHOICE_STYLE)
+            ax.plot(ridges[bad], score[bad], label="warning", **canvas.merge_style(WARNING_STYLE, kwargs))
+        (self.marks_[name],) = ax.plot(ridges[self.best], score[self.best], label="selected", **CHOICE_STYLE)

@@ -1,4 +1,4 @@
-"""Display of a quantity over numbers of points and dimensions."""
+"""Display of a quantity over the number of points n and the dimension d."""
 
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ from diffrac_cvx.points.checks import Array
 
 
 class PhaseMapDisplay(Display):
-    """A map over n and d.
+    """Display of a quantity over n and d as a colour map.
 
     Parameters
     ----------
@@ -20,9 +20,9 @@ class PhaseMapDisplay(Display):
     n : (m,) array
         Numbers of points, increasing.
     values : (m, k) array
-        What is drawn; NaN where nothing was measured.
+        Values of the quantity, NaN where it was not measured.
     name : str
-        What it is.
+        Name of the quantity.
 
     Attributes
     ----------
@@ -38,23 +38,23 @@ class PhaseMapDisplay(Display):
             raise DataError(f"values has shape {self.values.shape} for {len(self.n)} n and {len(self.d)} d")
         for axis, grid in (("n", self.n), ("d", self.d)):
             if not np.all(np.diff(grid) > 0):
-                raise DataError(f"{axis} must increase; from_table sorts")
+                raise DataError(f"{axis} must be increasing. Sort it, or use from_table")
 
     @classmethod
     def from_table(cls, table: Any, value: str = "error", *, n: str = "n", d: str = "d") -> Self:
-        """Take the means over the rows of each n and d, such as replications.
+        """Return the display of the means over the rows (such as replications) for each n and d.
 
         Parameters
         ----------
         table : mapping of str to arrays, or data frame
-            Columns of equal length, by ``table[name]``.
+            Columns of equal length, accessed as ``table[name]``.
         value, n, d : str
-            Names of the columns.
+            Column names.
 
         Raises
         ------
         DataError
-            If a column is not there, or the lengths differ.
+            If a column is missing, or if the lengths differ.
         """
         columns = [read_column(table, name) for name in (n, d, value)]
         if len({len(found) for found in columns}) != 1 or len(columns[0]) == 0:
@@ -68,19 +68,19 @@ class PhaseMapDisplay(Display):
         return cls(cols, rows, np.where(count > 0, total / np.maximum(count, 1.0), np.nan), value)
 
     def plot(self, ax: Axes | None = None, *, level: float | None = 0.5, colorbar: bool = True, **kwargs: Any) -> Self:
-        """Draw the map, dark where the value is large, and the line on which it has a given value.
+        """Draw the map, dark where the value is large, and the contour line of a level.
 
         Parameters
         ----------
         ax : Axes, optional
             By default those of a new figure.
         level : float, optional
-            Value of the line, between the means of neighbouring cells; None for no line.
+            Level of the contour line, interpolated between cell means; None for no line.
         colorbar : bool
-            Whether a scale is put beside the axes.
+            Whether a colour bar is drawn next to the axes.
         **kwargs
-            Passed to ``Axes.pcolormesh``: ``cmap="Greys_r"`` is dark where the value is small; vmin and vmax are
-            the ends of the scale.
+            Passed to ``Axes.pcolormesh``: ``cmap="Greys_r"`` is dark where the value is small; vmin and vmax limit the
+            colour scale.
         """
         (ax,) = self._open(ax)
         default = {"cmap": "Greys", "rasterized": True}
@@ -111,7 +111,7 @@ def read_column(table: Any, name: str) -> Array:
 
 
 def edges(centers: Array) -> Array:
-    """Return the edges of cells around increasing centres."""
+    """Return the cell edges around increasing centres."""
     if len(centers) == 1:
         return np.array([centers[0] - 0.5, centers[0] + 0.5])
     middle = (centers[1:] + centers[:-1]) / 2

@@ -1,4 +1,4 @@
-"""Displays of results: proved brackets over time, of solvers and of the search for labels, and spectra of Y and V."""
+"""Displays of results: certified bounds over time, for solvers and the label search, and spectra of Y and V."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -15,11 +15,11 @@ from diffrac_cvx.problem.result import Progress, Result
 from diffrac_cvx.solvers.branching import OptimalLabels
 
 X_AXES = ("iteration", "seconds")
-MAX_MARKERS = 40  # points on a line, up to which each is marked
+MAX_MARKERS = 40  # longest line with a marker at each point
 
 
 class BracketDisplay(Display):
-    """The proved brackets of one run or several, over time.
+    """Display of the certified bounds of one or several runs over time.
 
     Parameters
     ----------
@@ -31,32 +31,32 @@ class BracketDisplay(Display):
     Attributes
     ----------
     lower_lines_, upper_lines_, gap_lines_ : list of Line2D
-        One for each run; what was not asked for is empty.
+        Lines of each run; empty if not drawn.
     fills_ : list
-        The bands between lower and upper.
+        Bands between the lower and upper bounds.
     legend_ : Legend
     """
 
     def __init__(self, histories: Sequence[Sequence[Progress]], names: Sequence[str]) -> None:
         if not histories or len(histories) != len(names) or not all(histories):
-            raise DataError("a bracket needs at least one run, and every run a name and a line of history")
+            raise DataError("BracketDisplay needs at least one run, and every run needs a name and a history entry")
         self.histories = [np.array(history, dtype=float) for history in histories]
         self.names = list(names)
 
     @classmethod
     def from_result(cls, *results: Result, names: Sequence[str] | None = None) -> Self:
-        """Take the histories of results; one without history, as from CVXPY, is a single point.
+        """Return the display of the histories of results; a result without history, as from CVXPY, is one point.
 
         Parameters
         ----------
         *results : Result
         names : sequence of str, optional
-            By default the solvers'.
+            Names of the runs, by default those of the solvers.
 
         Raises
         ------
         DataError
-            If there are no results, or not as many names.
+            If there are no results, or if the number of names differs.
         """
         histories = [
             result.history or (Progress(result.n_iter, result.seconds, result.lower, result.upper),)
@@ -67,16 +67,16 @@ class BracketDisplay(Display):
     def plot(self, ax: Axes | None = None, *, against: str = "iteration", gap: bool = False, **kwargs: Any) -> Self:
         """Draw lower and upper bounds, or their difference on a logarithmic axis.
 
-        A bound holds until the next one is proved, so the lines are steps.
+        A bound holds until the next one is certified, so the lines are steps.
 
         Parameters
         ----------
         ax : Axes, optional
             By default those of a new figure.
         against : {"iteration", "seconds"}
-            The horizontal axis.
+            Quantity on the horizontal axis.
         gap : bool
-            Whether the gaps are drawn instead of the bounds.  Gaps below 2.2e-16 are drawn there.
+            Whether the gaps are drawn instead of the bounds.  Gaps below 2.2e-16 are drawn at that value.
         **kwargs
             Passed to ``Axes.plot``.
         """
@@ -99,45 +99,45 @@ class BracketDisplay(Display):
         if gap:
             ax.set_yscale("log")
         ax.set_xlabel(against)
-        ax.set_ylabel("proved gap" if gap else "proved bracket on the optimum")
+        ax.set_ylabel("certified gap" if gap else "certified bounds on the optimum")
         self.legend_ = short_legend(ax, self.gap_lines_ if gap else self.upper_lines_, fontsize="small")
         return self
 
 
 class SearchDisplay(Display):
-    """The bounds of the search for the best labels, over time.
+    """Display of the bounds of the branch-and-bound search for optimal labels over time.
 
     Parameters
     ----------
     history : sequence of (seconds, lower, upper)
-        Oldest first.
+        Bounds, oldest first.
     root : float
-        The lower bound of the first relaxation.
+        Lower bound of the root relaxation.
     nodes : int
-        How many relaxations were solved.
+        Number of relaxations solved.
 
     Attributes
     ----------
     upper_line_, lower_line_, root_line_ : Line2D
     fill_ : artist
-        The band between lower and upper.
+        Band between the lower and upper bounds.
     legend_ : Legend
-        Its title says how many relaxations were solved.
+        Legend with the number of relaxations as its title.
     """
 
     def __init__(self, history: Sequence[tuple[float, float, float]], root: float, nodes: int) -> None:
         if not len(history):
-            raise DataError("a search needs at least one line of history")
+            raise DataError("SearchDisplay needs at least one history entry")
         self.history = np.array(history, dtype=float)
         self.root, self.nodes = root, nodes
 
     @classmethod
     def from_search(cls, found: OptimalLabels) -> Self:
-        """Take the bounds of `optimal_labels`; the last ones are those it returned, in which rounding is counted."""
+        """Return the display of an `optimal_labels` result; the last bounds are the returned, rounding-safe ones."""
         return cls([*found.history, (found.seconds, *found.bracket)], found.root_bound, found.n_nodes)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw lower and upper bounds as steps, on a logarithmic axis of seconds where they span a factor of twenty.
+        """Draw lower and upper bounds as steps, on a logarithmic time axis if it spans a factor of twenty.
 
         Parameters
         ----------
@@ -150,19 +150,19 @@ class SearchDisplay(Display):
         seconds, lower, upper = self.history.T
         styles = [line_style(k, kwargs, markersize=0.0, linestyle="-", drawstyle="steps-post") for k in (1, 0)]
         (self.upper_line_,) = ax.plot(seconds, upper, **{"label": "best labels so far", **styles[0]})
-        (self.lower_line_,) = ax.plot(seconds, lower, **{"label": "proved lower bound", **styles[1]})
-        self.root_line_ = ax.axhline(self.root, color=GRAY, ls=":", lw=1.2, label="bound of the first relaxation")
+        (self.lower_line_,) = ax.plot(seconds, lower, **{"label": "certified lower bound", **styles[1]})
+        self.root_line_ = ax.axhline(self.root, color=GRAY, ls=":", lw=1.2, label="bound of the root relaxation")
         self.fill_ = ax.fill_between(seconds, lower, upper, step="post", color=styles[1]["color"], alpha=0.12, lw=0)
         scale_x(ax, seconds)
-        ax.set_xlabel("seconds")
-        ax.set_ylabel("cost of the best labels, Eq. (9)")
+        ax.set_xlabel("time (seconds)")
+        ax.set_ylabel("objective value, Eq. (9)")
         drawn = [self.upper_line_, self.lower_line_, self.root_line_]
         self.legend_ = short_legend(ax, drawn, title=f"{self.nodes} relaxations", fontsize="small")
         return self
 
 
 class SpectrumDisplay(Display):
-    """The eigenvalues of Y and of V, as shares of their sums.
+    """Display of the eigenvalues of Y and V as fractions of their sums.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class SpectrumDisplay(Display):
     Attributes
     ----------
     labels_line_, directions_line_ : Line2D
-        The second is None where there is no V.
+        The second is None if there is no V.
     legend_ : Legend
     """
 
@@ -184,9 +184,9 @@ class SpectrumDisplay(Display):
 
     @classmethod
     def from_result(cls, result: Result) -> Self:
-        """Compute the spectra of a result.
+        """Return the display of the spectra of a result.
 
-        Those of V depend on the units of the features; the offset, where V has one, counts.
+        The spectrum of V depends on the units of the features and includes the offset, if V has one.
         """
         singular = np.linalg.svd(result.F, compute_uv=False)
         return cls(singular**2, None if result.G is None else eigenvalues(result.G))
@@ -199,9 +199,9 @@ class SpectrumDisplay(Display):
         ax : Axes, optional
             By default those of a new figure.
         most : int
-            How many eigenvalues are drawn.
+            Maximum number of eigenvalues drawn.
         floor : float
-            Where the axis ends: smaller eigenvalues are rounding errors.
+            Lower end of the axis; smaller eigenvalues are rounding errors.
         **kwargs
             Passed to ``Axes.plot``.
         """
@@ -218,14 +218,14 @@ class SpectrumDisplay(Display):
         ax.set_ylim(floor, 2.0)
         ax.locator_params(axis="x", integer=True)
         ax.set_xlabel("$i$")
-        ax.set_ylabel(r"share of the trace, $\lambda_i\,/\,\mathrm{tr}$")
+        ax.set_ylabel(r"fraction of the trace, $\lambda_i\,/\,\mathrm{tr}$")
         self.legend_ = ax.legend(frameon=False, loc="upper right")
         return self
 
 
 def normalize(values: npt.ArrayLike) -> Array:
-    """Return nonnegative numbers divided by their sum; negative ones are rounding errors and count as 0."""
+    """Return non-negative numbers divided by their sum; negative numbers are rounding errors and count as 0."""
     clipped = np.maximum(np.asarray(values, dtype=float), 0.0)
     if clipped.ndim != 1 or len(clipped) == 0 or not np.isfinite(clipped).all():
-        raise DataError("a spectrum must be a 1-d array of finite numbers, at least one")
+        raise DataError("a spectrum must be a non-empty 1-d array of finite numbers")
     return np.asarray(clipped / (clipped.sum() or 1.0))

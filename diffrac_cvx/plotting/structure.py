@@ -1,4 +1,4 @@
-"""The display of tests of structure: the cost of the split of a table beside those of tables without structure."""
+"""Display of structure tests: the cost of a table's two-way split compared with the costs of null tables."""
 
 from typing import Any, Self
 
@@ -8,17 +8,17 @@ from diffrac_cvx.comparison.structure import StructureTest
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.plotting.canvas import ACCENT, Axes, Display, line_style, short_legend
 
-JITTER = 0.16  # half the height over which the tables of one null are spread
-NULL_LABELS = {"columns": "columns permuted", "covariance": "one Gaussian cloud"}
+JITTER = 0.16  # half the height over which the marks of one null model are spread
+NULL_LABELS = {"columns": "independent columns", "covariance": "single Gaussian cloud"}
 
 
 class StructureDisplay(Display):
-    """The costs of the splits of tables without structure, a row of marks for each null, and that of the table.
+    """Display of the costs of null tables, with one row of marks for each null model, and of the cost of the table.
 
     Parameters
     ----------
     tests : sequence of StructureTest
-        Of one table.
+        Tests of the same table.
 
     Attributes
     ----------
@@ -30,16 +30,16 @@ class StructureDisplay(Display):
 
     def __init__(self, *tests: StructureTest) -> None:
         if not tests:
-            raise DataError("a display of structure needs at least one test")
+            raise DataError("StructureDisplay needs at least one test")
         self.tests = tests
 
     @classmethod
     def from_tests(cls, *tests: StructureTest) -> Self:
-        """Take tests of one table, see `structure_test`, or ``structure_`` of an estimator."""
+        """Return the display of tests of one table, from `structure_test` or ``structure_`` of an estimator."""
         return cls(*tests)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw a mark for each table without structure, and a vertical line at the value of the table.
+        """Draw a mark for each null table, and a vertical line at the cost of the table.
 
         Parameters
         ----------
@@ -60,6 +60,6 @@ class StructureDisplay(Display):
             range(len(self.tests)), [f"{NULL_LABELS[test.null]}\np = {test.pvalue:.2g}" for test in self.tests]
         )
         ax.set_ylim(len(self.tests) - 0.5, -0.5)
-        ax.set_xlabel("cost of the split (the smaller, the better)")
+        ax.set_xlabel("cost of the two-way split (lower is better)")
         self.legend_ = short_legend(ax, [self.value_line_], fontsize="small")
         return self

@@ -59,7 +59,7 @@ def test_what_is_suggested_can_be_pasted_into_a_shell(tmp_path, command, monkeyp
     monkeypatch.chdir(tmp_path)
     Path("my table.csv").write_text(TEXT.replace("name,", "full name,"))
     said, line = command("cluster", "my table.csv", "--quiet", "--no-structure")[2].splitlines()
-    assert "2 columns do not hold numbers: 'full name' (text: 'p0'" in said
+    assert "2 columns are not numeric: 'full name' (text: 'p0'" in said
     suggested = line.removeprefix("try: ")
     assert suggested == "diffrac-cvx cluster 'my table.csv' --quiet --no-structure --drop 'full name' --label city"
     assert command(*shlex.split(suggested)[1:]) == (0, "", "")
@@ -267,7 +267,7 @@ def test_a_limit_of_time_is_one_for_all_methods_and_all_values_and_a_stop_keeps_
     X, seen = dc.datasets.make_planted(30, 3, noise=0.3, rng=0).X, []
     monkeypatch.setitem(registry.BASELINES, "slow", BaselineRecord(sleeping, "nothing"))
     found = dc.compare(X, methods=["slow", "low_rank", "alternating"], time_limit=0.1)
-    assert "the time was up before low_rank, alternating" in found.notes
+    assert "the time limit was reached before low_rank, alternating" in found.notes
     assert list(found.method_results) == ["slow"]
     path = dc.paths.lambda_path(X, np.geomspace(1e-4, 1e-2, 9), time_limit=1e-6)
     assert len(path.parameter) == len(path.value) == len(path.diagnostics) == 1
@@ -424,7 +424,7 @@ def test_what_a_method_found_is_said_as_soon_as_it_has_run_and_what_was_left_out
     assert ", proved: none below 0." in low_rank
     assert k_means.startswith("k-means standardised: a split of cost 0.")
     assert "proved" not in k_means
-    said = "penalized_nu/SCS is left out: it takes no l1 penalty"
+    said = "penalized_nu/SCS was skipped: it takes no l1 penalty"
     *_, last, _written = printed.splitlines()
     assert last == said
     page = report.read_text()

@@ -92,7 +92,7 @@ def test_a_path_has_the_lengths_of_groups_and_a_comparison_takes_them(table, tmp
     methods = ("-m", "low_rank", "-m", "v_space/CLARABEL", "-m", "penalized_nu/SCS")
     compared = found_by("compare", table, *how, "--lambda", "0.1", *methods)
     assert (compared["exit"], compared["disagreements"]) == (0, [])
-    assert "it takes no groups of columns and no known signs" in compared["notes"][-1]
+    assert "it takes no feature groups and no sign constraints" in compared["notes"][-1]
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_auto_chooses_with_groups_and_signs(table, found_by):
         ("cluster --nonnegative size_x --clusters 3", "splits in two: leave --clusters out"),
         ("cluster --nonnegative size_x --clusters auto", "splits in two: leave --clusters out"),
         ("cluster --nonnegative size_x --labels-count 2 --ridge 0.1", "leave --labels-count out"),
-        ("cluster --groups prefx", "'prefx' is no file, nor 'category' or 'prefix'"),
+        ("cluster --groups prefx", "'prefx' is not a file, 'category' or 'prefix'"),
         ("cluster --drop job --groups category --lambda 0.1", "no column of categories was read"),
         ("path --one-hot job --over alpha --groups prefix", "with --over alpha there is no penalty"),
     ],

@@ -58,7 +58,7 @@ def test_columns_may_be_in_any_order_and_more_with_another_separator_and_decimal
     status, printed, _ = command("predict", model, other, "--out", two)
     assert status < 2
     assert one.read_text() == two.read_text()
-    assert "Note: not used, for the earlier table had no such column: 'weight'." in printed
+    assert "Note: ignored columns, which are not in the training table: 'weight'." in printed
     assert "'name'" not in printed  # it was dropped there too
     alone = write(tmp_path / "alone.csv", HEAD, ROWS[7:8])
     found = json.loads(command("predict", model, alone, "--json")[1])
@@ -71,10 +71,10 @@ def test_columns_may_be_in_any_order_and_more_with_another_separator_and_decimal
     ("old", "new", "message"),
     [
         ("age", "Ages", "no column 'age'; did you mean 'Ages' for 'age'?"),
-        ("Oslo", "Kyiv", "column 'city' holds 'Kyiv' in row 0"),
+        ("Oslo", "Kyiv", "column 'city' contains 'Kyiv' in row 0"),
         (",20.00,", ",,", "values are missing in 4 of 40 rows: column 'age' (4)"),
-        (",20.00,", ",old,", "column 'age' holds 'old' in row 0"),
-        (",20.00,", ",inf,", "column 'age' holds 'inf' in row 0"),
+        (",20.00,", ",old,", "column 'age' contains 'old' in row 0"),
+        (",20.00,", ",inf,", "column 'age' contains 'inf' in row 0"),
     ],
 )
 def test_what_does_not_fit_the_model_is_one_line_that_names_it(old, new, message, model, table, command):
@@ -91,7 +91,7 @@ def test_missing_values_and_new_categories_take_the_means_of_the_first_table_or_
     out = tmp_path / "out.csv"
     status, printed, _ = command("predict", model, table, "--missing", "mean", "--out", out)
     assert status < 2
-    assert "missing values replaced by the means of the earlier table: " in printed
+    assert "missing values replaced by the training means: " in printed
     content = json.loads(model.read_text())
     row = dict(zip(content["features"], content["means"], strict=True))
     row |= {"income": 0.0, "sex=m": 1.0}  # of the first row, whose age and city are missing
@@ -100,7 +100,7 @@ def test_missing_values_and_new_categories_take_the_means_of_the_first_table_or_
     command("predict", model, table, "--missing", "drop", "--out", out)
     assert columns(out)["row"][0] == "1"
     table.write_text("\n".join(table.read_text().splitlines()[:2]) + "\n")
-    assert "none of the 1 rows is left" in command("predict", model, table, "--missing", "drop")[2]
+    assert "none of the 1 rows is complete" in command("predict", model, table, "--missing", "drop")[2]
 
 
 def test_how_missing_values_were_dealt_with_is_kept_with_the_model(table, tmp_path, command):

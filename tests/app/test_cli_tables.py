@@ -49,7 +49,7 @@ def test_with_two_columns_of_text_what_is_suggested_makes_none_a_feature(on_tabl
     frame = BASE.assign(diagnosis=STATE, city=CITY)
     status, _, error = on_table(frame)
     assert status == 2
-    assert "never those of the outcome" in error
+    assert "never the outcome" in error
     assert "(--label, --one-hot, --drop)" in error
     (line,) = suggested(error)
     assert line == "diffrac-cvx cluster 'my table.csv' --no-structure --label diagnosis --drop city"
@@ -103,11 +103,10 @@ def test_the_option_that_helps_follows_a_note(on_table):
     frame = BASE.assign(target=(SIDE > 0) * 1, twin=BASE["a"], id=RNG.permutation(N))
     _, printed, _ = on_table(frame)
     assert (
-        "column 'target' looks like a label, with 2 values: name it as the label if it is no feature (--label)"
-        in printed
+        "column 'target' looks like a label, with 2 values. Specify it as the label if it is one (--label)" in printed
     )
-    assert "'a' = 'twin'; keep one of each (--drop)" in printed
-    assert "column 'id' numbers the rows, and is used as a feature: drop it if it is not one (--drop)" in printed
+    assert "'a' = 'twin'. Keep one of each (--drop)" in printed
+    assert "column 'id' numbers the rows but is used as a feature. Drop it if it is not one (--drop)" in printed
     assert "80 points, one feature;" in on_table(BASE[["a"]])[1]
 
 

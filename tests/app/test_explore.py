@@ -106,7 +106,7 @@ def test_a_table_is_read_with_labels_of_text_or_none_and_with_missing_values_dro
 @pytest.mark.parametrize(
     ("text", "said", "control"),
     [
-        ("a,b\n1,2\n3,oops\n", r"column 'b' holds text, 'oops' in row 1 of the data \(the first is row 0\)", "columns"),
+        ("a,b\n1,2\n3,oops\n", r"column 'b' contains text: 'oops' in row 1 of the data \(counted from 0\)", "columns"),
         ("a,b\n1,2\n3,4\n5,\n", r"the first missing value is in row 2 of the data .*, column 'b'", "missing values"),
         ("a,b\n1,2\ninf,4\n", r"column 'a' is infinite in row 1 of the data", ""),
         ("a,b\n1,2\n3,4,5\n", "cannot be read", ""),
@@ -149,7 +149,14 @@ def test_every_offered_solve_is_what_its_python_says_and_relaxations_of_one_prob
         (20, 3, PageSetting(), "(21)", "fista", "solved by SCS or CLARABEL"),
         (100_000, 2, PageSetting(), "(15)", "CLARABEL", "CLARABEL too long for 100000 points in 2 features"),
         (100_000, 4, PageSetting(), "(21)", "SCS", "SCS too long for 100000 points"),
-        (1000, 60, PageSetting(), "(15)", "fista published", "its steps are of 3816000 operations, more than 1000000"),
+        (
+            1000,
+            60,
+            PageSetting(),
+            "(15)",
+            "fista published",
+            "an iteration takes 3816000 operations, more than 1000000",
+        ),
     ],
 )
 def test_what_is_not_offered_says_why(n, d, setting, form, solver, said):
@@ -676,7 +683,7 @@ def test_what_cannot_take_known_clusters_says_so(marked):
     refused = {run.name: run.message for run in marked.runs if run.result is None}
     assert refused["(7) CLARABEL"].startswith("(7) cannot take known clusters of points")
     assert "cannot take known clusters" in make_picture("duality", marked).message
-    assert "k-means is left out: it takes no constraints" in list_remarks(marked)
+    assert "k-means was skipped: it takes no constraints" in list_remarks(marked)
     assert "3 known" in make_picture("projection", marked).caption
 
 

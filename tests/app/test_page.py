@@ -278,7 +278,7 @@ def test_three_clusters_take_the_place_of_two_and_give_it_back(page):
 
 
 def test_stop_ends_a_long_solve(page):
-    pick(page, "forms", "correlation, trivial whatever the data (24)")
+    pick(page, "forms", "correlation (trivial for all data) (24)")
     pick(page, "solvers", "SCS")
     status = page.locator(".status", has_text="(24) SCS")  # takes minutes
     status.wait_for()
@@ -289,7 +289,7 @@ def test_stop_ends_a_long_solve(page):
     assert time.monotonic() - started < 60
     assert not status.is_visible()
     page.locator(".remarks", has_text="(24) SCS: stopped before it had a solution").wait_for()
-    pick(page, "forms", "correlation, trivial whatever the data (24)")
+    pick(page, "forms", "correlation (trivial for all data) (24)")
     page.locator(".status[data-state=done]").wait_for()
 
 

@@ -96,7 +96,7 @@ def test_what_takes_no_groups_or_signs_says_so_and_names_are_checked(data):
     assert refused.call is None
     signs = PageSetting(nonnegative="noise,dose_1").on_columns(data)
     (refused,) = plan_solves(data, signs, ["(8)"], ["CLARABEL"])
-    assert "it takes no known signs; choose (11) or (15)" in refused.refusal
+    assert "it takes no sign constraints; choose (11) or (15)" in refused.refusal
     with pytest.raises(dc.ParameterError, match="nonnegative names 'dose1', which is not a column; did you mean 'dose_1'"):
         PageSetting(nonnegative="dose1").on_columns(data)
     assert PageSetting(grouped="prefix").on_columns(PlantedSource(d=3).load()).groups == ()

@@ -1,4 +1,4 @@
-"""Groups of columns and known signs along paths, in pictures, and in a comparison of methods."""
+"""Feature groups and sign constraints in paths, plots and comparisons of methods."""
 
 import numpy as np
 import pandas as pd
@@ -81,17 +81,20 @@ ASKED = ("low_rank", "fista", "v_space/CLARABEL", "v_space_normalized/CLARABEL",
 @pytest.mark.parametrize(
     ("options", "refused"),
     [
-        pytest.param({"lam": 0.05, "groups": GROUPS}, "it takes no groups of columns", marks=pytest.mark.slow),
-        ({"ridge": 0.1, "nonnegative": [0, 1, 2]}, "it takes no known signs"),
-        ({"lam": 0.05, "groups": GROUPS, "nonnegative": [0, 1, 2]}, "it takes no groups of columns and no known signs"),
+        pytest.param({"lam": 0.05, "groups": GROUPS}, "it takes no feature groups", marks=pytest.mark.slow),
+        ({"ridge": 0.1, "nonnegative": [0, 1, 2]}, "it takes no sign constraints"),
+        (
+            {"lam": 0.05, "groups": GROUPS, "nonnegative": [0, 1, 2]},
+            "it takes no feature groups and no sign constraints",
+        ),
     ],
 )
 def test_methods_agree_on_groups_and_signs_or_say_that_they_take_none(X, options, refused):
     found = dc.compare(X, methods=ASKED, penalty=dc.Penalty(**{"ridge": 0.1, **options}))
     assert found.disagreements == ()
     assert set(found.results) == set(ASKED[:4])
-    assert found.skipped == (f"penalized_nu/CLARABEL is left out: {refused}",)
-    assert any("k-means do not use the penalty" in note for note in found.notes)
+    assert found.skipped == (f"penalized_nu/CLARABEL was skipped: {refused}",)
+    assert any("methods that ignore the penalty: " in note for note in found.notes)
     exact = [one.bounds for name, one in found.method_results.items() if name in ASKED[:3]]
     assert max(bounds.lower for bounds in exact) <= min(bounds.upper for bounds in exact)
     normalized = found.method_results["v_space_normalized/CLARABEL"].bounds

@@ -1,4 +1,4 @@
-"""Several methods on the same data: the equivalences hold, what does not agree is named, a failure is a row."""
+"""Comparison of methods: equivalent problems agree, disagreements are reported, and a failed method gets a row."""
 
 import io
 import os
@@ -22,12 +22,12 @@ PLANTED = dc.datasets.make_planted(30, 3, noise=0.2, rng=0)
 PENALTIES = {"none": (0.7, dc.Penalty()), "ridge": (0.6, dc.Penalty(a=0.3)), "l1": (0.5, dc.Penalty.l1(0.05))}
 SOLVERS = ("SCS", "CLARABEL")
 NEEDS_NO_PENALTY = {f"{name}/{s}" for name in ("multiclass", "constrained_alpha", "correlation") for s in SOLVERS}
-SLOW = {"correlation/SCS", "fista published"}  # which are run if they are asked for
+SLOW = {"correlation/SCS", "fista published"}  # run only if selected by name
 
 
 @pytest.fixture(scope="module", params=PENALTIES)
 def case(request):
-    """The default comparison, which has said what it finished."""
+    """The default comparison, after checking that it reported each result."""
     (nu, penalty), seen = PENALTIES[request.param], []
     options = {"on_result": lambda name, one: seen.append((name, one)), "solver_time_limit": 0.5}
     found = dc.compare(PLANTED.X, PLANTED.y, nu=nu, penalty=penalty, **options)
@@ -41,7 +41,7 @@ def comparison(case):
 
 
 def add_method(monkeypatch, name, method):
-    """Let `compare` know a method that is not made of the registry's records."""
+    """Add a method to `compare` that is not in the registry."""
     monkeypatch.setattr(comparing, "list_methods", lambda: {**list_methods(), name: method})
 
 
@@ -72,7 +72,7 @@ def test_all_methods_agree_within_their_proved_gaps_on_the_scale_of_15(case):
     sharp = [
         one.bounds for one in comparison.method_results.values() if one.bounds is not None and one.bounds.gap < 1e-3
     ]
-    assert len(sharp) >= (8 if penalty == dc.Penalty() else 4)  # of those that end in time
+    assert len(sharp) >= (8 if penalty == dc.Penalty() else 4)  # of those that finish in time
     for bounds in sharp:
         assert bounds.lower <= optimum.upper + 1e-9
         assert bounds.upper >= optimum.lower - 1e-9
@@ -83,7 +83,7 @@ def test_by_default_all_that_fit_are_run_and_the_others_are_named_with_the_reaso
     expected = set(list_methods()) - SLOW - (NEEDS_NO_PENALTY if penalty != dc.Penalty() else set())
     expected -= {"penalized_nu/SCS", "penalized_nu/CLARABEL"} if penalty.has_l1 else set()
     assert set(comparison.method_results) == expected
-    said = " ".join(note for note in comparison.notes if "left out: " in note)
+    said = " ".join(note for note in comparison.notes if "skipped: " in note)
     assert all(name in said for name in set(list_methods()) - expected)
 
 
@@ -134,7 +134,7 @@ def test_baselines_have_labels_and_prove_nothing(comparison):
 )
 def test_what_would_take_minutes_is_left_out_of_the_default_and_can_be_asked_for(n, d, out, within):
     methods = list_methods()
-    assert all("ask for it by name" in methods[name].too_large(n, d) for name in out)
+    assert all("select it by name" in methods[name].too_large(n, d) for name in out)
     assert not any(methods[name].too_large(n, d) for name in within)
     chosen, left_out = comparing.choose_methods(out, ComparisonTask(X=np.zeros((n, d))))
     assert (list(chosen), left_out) == (out, {})
@@ -185,13 +185,13 @@ def test_two_classes_by_any_names_have_the_errors_of_their_signs_and_three_none(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"lower": up, "value": up, "upper": up}, "wrong proves that the optimum of (15) is at least 0.1"),
-        ({"lower": lambda _: 0.0, "value": lambda v: v / 2, "upper": up}, "low_rank proves that there is none below"),
+        ({"lower": up, "value": up, "upper": up}, "wrong certifies that the optimum of (15) is at least 0.1"),
+        ({"lower": lambda _: 0.0, "value": lambda v: v / 2, "upper": up}, "below the lower bound"),
         ({"lower": lambda _: 0.0, "value": up}, "above its own upper bound"),
-        ({"lower": lambda _: 0.0, "value": up}, "more than its own gap above the upper bound"),
+        ({"lower": lambda _: 0.0, "value": up}, "more than its own gap"),
         ({"lower": up}, "above its own upper bound"),
         ({"value": lambda v: v / 2}, "below its own lower bound"),
-        ({"value": lambda _: np.nan}, "not a number"),
+        ({"value": lambda _: np.nan}, "that is NaN"),
     ],
 )
 def test_a_wrong_method_is_named(monkeypatch, changes, words):
@@ -207,7 +207,7 @@ def test_brackets_apart_are_named_once_for_each_pair_across_equivalent_problems(
     add_wrong(monkeypatch, lower=up, value=up, upper=up)
     others = ["low_rank", "lifted/CLARABEL", "penalized_nu/SCS", "v_space_normalized/CLARABEL", "multiclass/SCS"]
     said = dc.compare(PLANTED.X, methods=["wrong", *others]).disagreements
-    apart = [sentence for sentence in said if "apart by 0.099" in sentence]  # rounded down
+    apart = [sentence for sentence in said if "a difference of 0.099" in sentence]  # rounded down
     assert len(apart) == len(others)
     assert all(any(name in sentence for sentence in apart) for name in others)
     assert all(sentence in apart or sentence.startswith("the labels of") for sentence in said)
@@ -226,7 +226,7 @@ def test_brackets_apart_are_named_once_for_each_pair_across_equivalent_problems(
 def test_problems_that_are_not_15_are_held_to_each_other_too(monkeypatch, of, penalty, rival):
     add_wrong(monkeypatch, of, lower=lambda bound: bound + 1.0, value=lambda v: v + 1.0, upper=lambda b: b + 1.0)
     found = dc.compare(PLANTED.X[:15], methods=["wrong", rival], penalty=penalty)
-    assert any("apart by" in sentence and rival in sentence for sentence in found.disagreements)
+    assert any("a difference of" in sentence and rival in sentence for sentence in found.disagreements)
 
 
 def test_with_an_l1_penalty_the_normalized_problem_bounds_the_other_from_above(monkeypatch):
@@ -243,20 +243,20 @@ def test_with_an_l1_penalty_the_normalized_problem_bounds_the_other_from_above(m
 def test_labels_that_beat_a_lower_bound_are_named(monkeypatch):
     add_wrong(monkeypatch, lower=lambda _: 0.5, value=lambda _: 0.5, upper=lambda _: 0.5)
     found = dc.compare(PLANTED.X, methods=["wrong", "k-means"])
-    assert any("the labels of k-means score" in sentence for sentence in found.disagreements)
+    assert any("the labels of k-means have the objective" in sentence for sentence in found.disagreements)
 
 
 def test_labels_of_rank_one_that_differ_are_noted(monkeypatch):
     clean = dc.datasets.make_planted(60, 3, rng=1)
     add_wrong(monkeypatch, F=lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None])
     notes = dc.compare(clean.X, methods=["low_rank", "fista", "wrong"]).notes
-    assert any(note.endswith("their labels differ: low_rank, fista | wrong") for note in notes)
+    assert any(note.endswith("different labels at rank one and small gaps: low_rank, fista | wrong") for note in notes)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"F": lambda F: np.hstack([np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None], 0.5 * F])},  # of rank two
+        {"F": lambda F: np.hstack([np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None], 0.5 * F])},  # rank two
         {"F": lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None], "upper": up},  # not near the optimum
         {"F": lambda F: -F[:, :1]},  # the same clusters
     ],
@@ -265,7 +265,7 @@ def test_other_differences_of_labels_are_not(monkeypatch, changes):
     clean = dc.datasets.make_planted(60, 3, rng=1)
     add_wrong(monkeypatch, **changes)
     notes = dc.compare(clean.X, methods=["low_rank", "fista", "wrong"]).notes
-    assert not any("their labels differ" in note for note in notes)
+    assert not any("different labels" in note for note in notes)
 
 
 def test_the_worst_disagreement_is_negative_where_all_agree_and_names_the_pair(monkeypatch):
@@ -277,7 +277,7 @@ def test_the_worst_disagreement_is_negative_where_all_agree_and_names_the_pair(m
     found = dc.compare(PLANTED.X, methods=["low_rank", "fista", "wrong"])
     amount, pair = worst_disagreement(found.method_results)
     assert amount == pytest.approx(0.1, abs=1e-3)
-    assert f"apart by {format_lower(amount)}" in " ".join(found.disagreements)
+    assert f"a difference of {format_lower(amount)}" in " ".join(found.disagreements)
     assert "wrong" in pair
 
 
@@ -350,9 +350,9 @@ def test_the_tables_have_a_row_for_each_method(comparison):
 def test_what_cannot_take_the_penalty_is_left_out_with_the_reason_and_nothing_can_be_shown():
     found = dc.compare(PLANTED.X, methods=["penalized_nu/SCS"], penalty=dc.Penalty(c=0.1))
     assert len(found.table) == len(found.agreement) == 0
-    assert found.notes[-1] == "penalized_nu/SCS is left out: it takes no l1 penalty"
-    assert "left out" in str(found)
-    assert "left out" in found._repr_html_()
+    assert found.notes[-1] == "penalized_nu/SCS was skipped: it takes no l1 penalty"
+    assert "skipped" in str(found)
+    assert "skipped" in found._repr_html_()
 
 
 def test_every_rendering_holds_every_method_and_html_is_escaped(comparison, monkeypatch):
@@ -391,7 +391,7 @@ def test_without_an_optional_library_the_view_says_how_to_get_it(library, monkey
     monkeypatch.setitem(sys.modules, library, None)
     assert comparison.rows
     assert str(comparison)
-    with pytest.raises((ValueError, ImportError), match=f"needs? {library}: pip install"):
+    with pytest.raises((ValueError, ImportError), match=rf"needs? {library}\. Run pip install"):
         _ = comparison.table if library == "pandas" else comparison.__rich__()
 
 
@@ -399,12 +399,12 @@ def test_without_an_optional_library_the_view_says_how_to_get_it(library, monkey
 
 
 def fill(task):
-    """Take 200 MB for a moment, and return the labels of nobody."""
+    """Allocate 200 MB briefly, and return arbitrary labels."""
     return np.ones(25_000_000)[: len(task.X)].copy()
 
 
 def die(task):
-    """Be killed, as the system does when memory does not suffice."""
+    """Kill this process, as the system does if it is out of memory."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -457,11 +457,11 @@ def test_progress_is_told_of_every_method_and_may_stop_one_and_the_rest():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"methods": ["magic"]}, "'magic' is not known; there are low_rank, "),
-        ({"methods": "fista"}, "must be a list of names"),
-        ({"methods": []}, "must be a list of names"),
-        ({"y": [1, -1]}, "one true class for each of the 30 points"),
-        ({"y": np.ones((30, 2))}, "one true class for each of the 30 points"),
+        ({"methods": ["magic"]}, "unknown name 'magic'; choose from low_rank, "),
+        ({"methods": "fista"}, "must be a non-empty list of names"),
+        ({"methods": []}, "must be a non-empty list of names"),
+        ({"y": [1, -1]}, "one true class per point"),
+        ({"y": np.ones((30, 2))}, "one true class per point"),
         ({"y": np.full(30, np.nan)}, "y has"),
         ({"nu": 2.0}, "outside"),
         ({"alpha": -1.0}, "outside"),

@@ -1,4 +1,4 @@
-"""Is there a structure: the nulls keep what they say, p-values are valid without groups, and groups are found."""
+"""Structure test: null models preserve what they should, p-values are valid without groups, groups are detected."""
 
 import json
 
@@ -16,7 +16,7 @@ def noise(n, d, seed=0):
 
 
 def hidden(n, d, strength, seed=0):
-    """Points in two groups along a direction that no column shows."""
+    """Points in two groups along a direction that is not visible in any column."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     X[:, 0] = strength * rng.choice([-1.0, 1.0], n) + (1.0 - strength**2) ** 0.5 * X[:, 0]
@@ -42,7 +42,7 @@ def test_permuted_columns_keep_their_values_and_rotated_points_their_covariance(
 
 @pytest.mark.parametrize("null", NULL_MODELS)
 def test_without_groups_p_values_are_spread_evenly(null):
-    """Of 40 tables of noise 4 have p at most 0.1 in the mean; 11 or more are as rare as one in a thousand."""
+    """On average 4 of 40 noise tables have p at most 0.1; 11 or more have probability 0.001."""
     p = [dc.structure_test(noise(12, 2, seed), null=null, n_resamples=9, rng=seed).pvalue for seed in range(40)]
     assert sum(value <= 0.1 for value in p) <= 10
     assert 0.4 <= np.mean(p) <= 0.7
@@ -55,7 +55,7 @@ def test_a_direction_that_no_column_shows_is_found(null):
     assert found.pvalue == found.resolution == 0.05
     assert found.rejected
     assert not found.not_rejected
-    assert "in none of 19 draws (p = 0.05, the least that so many draws can give)" in str(found)
+    assert "0 of 19 null tables reach this cost (p = 0.05, the smallest attainable)" in str(found)
 
 
 def test_correlated_columns_are_a_connection_and_one_cloud():
@@ -86,7 +86,7 @@ def test_values_that_cannot_be_used_are_refused():
         dc.DiffracClustering(test_structure=True).fit(noise(20, 2), sample_weight=np.ones(20))
 
 
-# Reservations
+# Warnings
 
 
 def test_coin_flips_cost_what_the_certificate_says():
@@ -113,7 +113,7 @@ def test_labels_that_are_hardly_proved_or_change_are_said_to_be():
 
 @pytest.mark.filterwarnings("ignore:The clusters are unstable")
 def test_noise_has_no_structure_in_the_estimator_and_groups_have():
-    with pytest.warns(dc.DegenerateDataWarning, match="without any connection"):
+    with pytest.warns(dc.DegenerateDataWarning, match="independent columns"):
         model = dc.DiffracClustering(test_structure=True).fit(noise(60, 40))
     assert model.diagnostics_[0].code == "no structure"
     columns, cloud = model.structure_
@@ -142,15 +142,15 @@ def test_the_program_says_of_noise_first_that_it_is_noise_or_once_that_there_was
     path = written(noise(*shape))
     assert run_command_line(["cluster", path]) == 1
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("NO ANSWER: A table of the same columns without any connection splits as well in ")
+    assert first.startswith("NO ANSWER: Structure test, independent columns: ")
     run_command_line(["cluster", path, "--time-limit", "0.01"])
-    assert capsys.readouterr().out.count("Whether there is a structure was not tested") <= 1
+    assert capsys.readouterr().out.count("Structure test: not tested") <= 1
 
 
 def test_the_program_says_first_what_supports_an_answer(written, capsys):
     path = written(hidden(300, 4, 0.99))
     assert run_command_line(["cluster", path]) == 0
-    assert capsys.readouterr().out.startswith("Structure: a table of the same columns without any connection splits as")
+    assert capsys.readouterr().out.startswith("Structure test, independent columns: 0 of 19")
     assert run_command_line(["cluster", path, "--no-structure"]) == 0
     assert "Structure" not in capsys.readouterr().out
     assert run_command_line(["cluster", path, "--json"]) == 0
@@ -174,13 +174,17 @@ def test_the_program_and_the_estimator_have_the_same_defaults(name, capsys):
 @pytest.mark.parametrize(
     ("costs", "none", "words"),
     [
-        ((0.1,) * 4 + (0.5,) * 15, True, "as well in 4 of 19 draws (p = 0.25): this split is no evidence of groups."),
+        (
+            (0.1,) * 4 + (0.5,) * 15,
+            True,
+            "4 of 19 null tables reach this cost (p = 0.25): this cost is no evidence of groups.",
+        ),
         (
             (0.1, 0.5, 0.5),
             False,
-            "as well in 1 of 3 draws (p = 0.5; more draws, which take more time, would say more).",
+            "1 of 3 null tables reach this cost (p = 0.5; inconclusive: more null tables, and more time, are needed).",
         ),
-        ((0.5,) * 3, False, "none of 3 draws (p = 0.25, the least that so many draws can give; more draws"),
+        ((0.5,) * 3, False, "0 of 3 null tables reach this cost (p = 0.25, the smallest attainable; inconclusive"),
     ],
 )
 def test_few_resamples_say_little_and_are_not_held_against_a_split(costs, none, words):
@@ -197,8 +201,8 @@ def made(null, as_good, draws=19):
     ("as_good", "against", "told"),
     [
         ((0, 0), None, ["columns", "covariance"]),
-        ((0, 9), None, ["columns", "covariance"]),  # a connection that one cloud explains
-        ((9, 0), None, ["covariance"]),  # a column of two values is kept by a permutation
+        ((0, 9), None, ["columns", "covariance"]),  # a dependence explained by a single cloud
+        ((9, 0), None, ["covariance"]),  # a two-valued column is unaffected by a permutation
         ((9, 9), "columns", ["columns", "covariance"]),
     ],
 )
@@ -214,5 +218,5 @@ def test_one_column_has_no_connection_to_lose_and_may_have_two_groups():
     model = dc.DiffracClustering(test_structure=True).fit(two)
     assert [test.null for test in model.structure_] == ["covariance"]
     assert model.diagnostics_ == ()
-    with pytest.warns(dc.DegenerateDataWarning, match="one Gaussian cloud"):
+    with pytest.warns(dc.DegenerateDataWarning, match="single Gaussian cloud"):
         dc.DiffracClustering(test_structure=True).fit(noise(100, 1))

@@ -1,4 +1,4 @@
-"""Paths along nu, lambda and alpha, and the duality of alpha and nu."""
+"""Paths over nu, lambda and alpha, and the duality of alpha and nu."""
 
 from dataclasses import replace
 from functools import partial
@@ -29,7 +29,7 @@ def dual(planted):
 
 
 def one_sparse(n=40, d=5):
-    """Balanced labels as the first of unit columns: at nu = 1 the optimum is V = e1 e1' / (1 + lambda)^2."""
+    """Balanced labels as the first of the unit columns: at nu = 1 the optimum is V = e1 e1' / (1 + lambda)^2."""
     y = np.repeat([1.0, -1.0], n // 2)
     X = np.column_stack([y, np.random.default_rng(3).standard_normal((n, d - 1))])
     X -= X.mean(axis=0)
@@ -37,12 +37,12 @@ def one_sparse(n=40, d=5):
 
 
 def assert_meet(first, second):
-    """Two proved brackets on one number have a point in common."""
+    """Check that two pairs of certified bounds on one number overlap."""
     assert max(first.lower, second.lower) <= min(first.upper, second.upper) + ROUNDING
 
 
 def entries(path):
-    """The entries of a path as brackets."""
+    """The bounds of a path, entry by entry."""
     return [dc.Bracket(*pair) for pair in zip(path.lower, path.upper, strict=True)]
 
 
@@ -176,7 +176,7 @@ def test_signs_follow_through_a_turn_of_the_direction():
     spun, rows = spun * np.arange(1, 8)[:, None], [row * k for k, row in enumerate(rows, start=1)]
     entry = dict.fromkeys(("value", "lower", "upper", "eigenvalue_ratio", "imbalance", "error", "seconds"), 0.0)
     path = recorder.path("nu", angles, [{**entry, "directions": row, "diagnostics": ()} for row in rows])
-    np.testing.assert_allclose(path.directions, -spun, atol=1e-12)  # the last is the largest, and points down
+    np.testing.assert_allclose(path.directions, -spun, atol=1e-12)  # the last entry is the largest, and negative
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_the_paths_of_nu_bound_the_constrained_value_everywhere(noisy):
         (lambda X, y: paths.nu_path(X, [1.0], start=None), TypeError, "start"),
         (lambda X, y: paths.leading_direction(X, np.eye(3)), dc.DataError, r"V has shape \(3, 3\)"),
         (lambda X, y: paths.duality(X, [2.0]), dc.ParameterError, "nus = 2"),
-        (lambda X, y: paths.duality(X, [1.0], eps_abs=1e-9), dc.ParameterError, "eps_abs .*name it"),
+        (lambda X, y: paths.duality(X, [1.0], eps_abs=1e-9), dc.ParameterError, "solver: eps_abs"),
     ],
 )
 def test_bad_input_is_named(planted, call, error, message):

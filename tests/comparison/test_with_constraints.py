@@ -1,4 +1,4 @@
-"""What is known of some points holds wherever it is given: roundings, search, paths, comparisons, certificates."""
+"""Constraints are satisfied in roundings, the label search, paths, comparisons and certificates."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from diffrac_cvx.rounding import ROUNDINGS, apply_constraints, goemans_williamso
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
 X, TRUTH, _ = dc.datasets.make_planted(60, 4, noise=0.8, rng=3)
-KNOWN = np.where(np.arange(60) < 6, -TRUTH, 0.0)  # wrong on purpose: what is known is not what the data say
+KNOWN = np.where(np.arange(60) < 6, -TRUTH, 0.0)  # deliberately wrong: the known labels contradict the data
 CONSTRAINTS = {
     "pairs": dc.Constraints(must_link=[(0, 1), (1, 2), (10, 11)], cannot_link=[(2, 3), (20, 21), (21, 22)]),
     "known": dc.Constraints(labels=KNOWN),
@@ -22,7 +22,7 @@ each_constraints = pytest.mark.parametrize("constraints", CONSTRAINTS.values(), 
 
 
 def require_satisfied(labels, constraints, *, either=False):
-    """Labels obey constraints; known labels too, or all of them reversed where either orientation is right."""
+    """Check that labels satisfy constraints and known labels, up to a global sign if the orientation is free."""
     assert set(np.unique(labels)) <= {-1.0, 1.0}
     chunklets = constraints.chunklets_of(len(labels))
     signs = labels * chunklets.sign

@@ -1,4 +1,4 @@
-"""Groups of the columns of a table: by category, by prefix, and as a file says."""
+"""Feature groups of a table: by category, by prefix, and from a file."""
 
 import re
 
@@ -42,14 +42,14 @@ def test_a_file_names_the_group_of_some_columns_and_the_others_stand_alone(tmp_p
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("job_clark,work\n", "names 'job_clark', which is no column; the columns are age, job_clerk"),
+        ("job_clark,work\n", "there is no column 'job_clark'; the columns are age, job_clerk"),
         ("job_clark,work\n", "did you mean 'job_clerk'"),
-        ("age,one\nage,two\n", "has 'age' in two groups, 'one' and 'two'"),
-        ("age\n", "'age' is not 'column,group'"),
-        ("age,\n", "'age,' is not 'column,group'"),
-        ("column,group\n", "names no column"),
-        ("", "names no column"),
-        ("job_clerk,age\n", "'age' is a group, and a column that is in none"),
+        ("age,one\nage,two\n", "column 'age' is in two groups, 'one' and 'two'"),
+        ("age\n", "'age' must have the form 'column,group'"),
+        ("age,\n", "'age,' must have the form 'column,group'"),
+        ("column,group\n", "groups no columns"),
+        ("", "groups no columns"),
+        ("job_clerk,age\n", "'age' is both a group and an ungrouped column"),
     ],
 )
 def test_what_is_wrong_with_a_file_of_groups_is_said(tmp_path, text, says):
@@ -60,9 +60,9 @@ def test_what_is_wrong_with_a_file_of_groups_is_said(tmp_path, text, says):
 
 
 def test_a_file_that_is_not_there_or_no_text_is_said(tmp_path):
-    with pytest.raises(dc.DataError, match="'prefx' is no file, nor 'category' or 'prefix'; did you mean 'prefix'"):
+    with pytest.raises(dc.DataError, match="'prefx' is not a file, 'category' or 'prefix'; did you mean 'prefix'"):
         column_groups(NAMES, "prefx")
     path = tmp_path / "groups.csv"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(dc.DataError, match="is no text in UTF-8"):
+    with pytest.raises(dc.DataError, match="is not UTF-8 text"):
         column_groups(NAMES, path)

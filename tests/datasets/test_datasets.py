@@ -60,7 +60,7 @@ def test_a_law_has_mean_zero_variance_one_and_its_kurtosis(law):
     z = planted.DISTRIBUTIONS[law](np.random.default_rng(0), (1000, 400)).ravel()
     assert abs(z.mean()) < 0.01
     assert np.var(z) == pytest.approx(1.0, abs=0.02)
-    # The eighth moment of Student's law with 5 degrees of freedom is infinite: its kurtosis converges slowly.
+    # A Student variable with 5 degrees of freedom has no finite eighth moment: its kurtosis converges slowly.
     assert np.mean(z**4) == pytest.approx(KURTOSIS[law], rel=0.3 if law == "student" else 0.03)
 
 

@@ -1,4 +1,4 @@
-"""Tables whose rows are the features: found out, said, turned; and the features of largest variance."""
+"""Tables whose rows are features: detection, note and transposition; selection of features by variance."""
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ def genes_as_rows(columns, names=NAMES, title="gene"):
 
 
 def as_golub():
-    """Two columns of text, and a column of calls beside each of the numbered samples."""
+    """Two text columns, and a column of calls next to each numbered sample."""
     calls = [pd.Series(["A", "P", "M"] * (GENES // 3), name="call")] * POINTS
     samples = [pd.Series(X[i], name=str(i + 1)) for i in range(POINTS)]
     pairs = [column for pair in zip(samples, calls, strict=True) for column in pair]
@@ -52,7 +52,7 @@ def test_features_as_rows_are_said_to_be_such_and_turned_to_the_same_numbers(tmp
     table = read(tmp_path, frame, transpose=True)
     np.testing.assert_array_equal(table.X, X)
     assert len(set(table.names)) == GENES
-    assert sum("have the name of another" in note for note in table.notes) <= 2
+    assert sum("duplicate names" in note for note in table.notes) <= 2
     assert len(table.notes) <= 5
 
 
@@ -61,7 +61,7 @@ def test_names_of_rows_and_a_row_of_classes_serve_a_turned_table(tmp_path):
     table = read(tmp_path, frame, index=True, transpose=True)
     assert table.names == tuple(NAMES)
     assert table.points.tolist() == SAMPLES
-    assert any("transpose the table" in note for note in read(tmp_path, frame, index=True).notes)
+    assert any("Transpose the table" in note for note in read(tmp_path, frame, index=True).notes)
     numbered = read(tmp_path, pd.DataFrame(X.T, columns=SAMPLES), index=True, transpose=True)
     frame = genes_as_rows(SAMPLES).astype(object)
     frame.loc[GENES] = ["kind", *KINDS]
@@ -122,10 +122,10 @@ def test_the_columns_of_largest_variance_are_kept_in_their_order(tmp_path):
     chosen = sorted(np.argsort(-X.var(axis=0))[:7])
     assert table.names == tuple(NAMES[j] for j in chosen)
     np.testing.assert_allclose(table.X * X.std(axis=0)[chosen] + X.mean(axis=0)[chosen], X[:, chosen])
-    assert any("7 of 120 features, those of largest variance" in note for note in table.notes)
+    assert any("7 of 120 features with the largest variance" in note for note in table.notes)
     full = read(tmp_path, frame, top_variance=500)
     assert full.X.shape == X.shape
-    assert any("all 120 features were kept" in note for note in full.notes)
+    assert any("all 120 features were selected" in note for note in full.notes)
 
 
 @pytest.mark.parametrize("count", [0, -3, 1.5])

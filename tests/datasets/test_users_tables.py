@@ -1,4 +1,4 @@
-"""A user's own table: what is read, and what is said when it cannot be."""
+"""User tables: what is read, and the errors of unreadable ones."""
 
 import pickle
 
@@ -31,14 +31,14 @@ def test_features_labels_and_names_come_apart(tmp_path):
 
 def test_text_in_a_feature_names_column_row_and_both_remedies(tmp_path):
     with pytest.raises(
-        dc.DataError, match=r"'species' holds text, 'cat' in row 0 .*and 2 more.*the label.*drop"
+        dc.DataError, match=r"'species' contains text: 'cat' in row 0 .*and 2 more.*the label.*drop"
     ) as error:
         read_table(written(tmp_path, TEXT))
-    for raised in (error.value, pickle.loads(pickle.dumps(error.value))):  # as another process gets it
+    for raised in (error.value, pickle.loads(pickle.dumps(error.value))):  # as received by another process
         assert (raised.column, raised.row) == ("species", 0)
         assert raised.columns == (("species", "label"),)
         assert str(raised) == str(error.value)
-    with pytest.raises(dc.DataError, match="column 'b' holds text among numbers, 'oops' in row 1"):
+    with pytest.raises(dc.DataError, match="column 'b' contains text among numbers: 'oops' in row 1"):
         read_table(written(tmp_path, "a,b\n1,2\n3,oops\n4,5\n"))
 
 
@@ -46,7 +46,9 @@ MISSING = "a,b,y\n1,2,u\n3,?,v\n5,NA,u\n7,8,\n"
 
 
 def test_missing_values_are_counted_by_column_with_the_remedies(tmp_path):
-    counts = r"3 of 4 rows: column 'b' \(2\), the label \(1\); .* row 1 of the data .*, column 'b': drop these rows or"
+    counts = (
+        r"3 of 4 rows: column 'b' \(2\), the label \(1\); .* row 1 of the data .*, column 'b'\. Drop these rows, or"
+    )
     with pytest.raises(dc.DataError, match=counts) as error:
         read_table(written(tmp_path, MISSING), "y")
     assert (error.value.column, error.value.row, error.value.remedies) == ("b", 1, ("missing",))
@@ -91,7 +93,7 @@ def test_other_formats_give_the_same_table(tmp_path, name):
     else:
         pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y}).to_parquet(tmp_path / name)
     table = read_table(tmp_path / name, "y")
-    assert name != "t.npz" or read_table(tmp_path / name).classes == ("0", "1")  # found by itself
+    assert name != "t.npz" or read_table(tmp_path / name).classes == ("0", "1")  # detected automatically
     np.testing.assert_array_equal(table.X, X)
     assert table.classes == ("0", "1")
     np.testing.assert_array_equal(table.y, [-1, 1, 1, -1])

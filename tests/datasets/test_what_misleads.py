@@ -1,4 +1,4 @@
-"""What a table holds that is no feature is named, and no remedy makes the outcome one."""
+"""Columns that are not features are reported, and no remedy turns the outcome into a feature."""
 
 import numpy as np
 import openpyxl
@@ -52,7 +52,7 @@ WORDS = ("diagnosis", "Diagnosis", "tumour class", "state", "species")
 def test_no_text_is_made_a_feature_where_the_outcome_may_be_among_it(tmp_path, frame, expected):
     found, message = remedies(tmp_path, frame)
     assert found == expected
-    assert "never those of the outcome" in message
+    assert "never the outcome" in message
 
 
 def test_categories_are_features_where_the_label_is_known_and_they_have_no_name_of_one(tmp_path):
@@ -75,7 +75,7 @@ def test_breast_cancer_with_two_columns_of_text_is_read_by_what_is_suggested(tmp
 @pytest.mark.parametrize("one_hot", [["diagnosis"], "all"])
 def test_an_outcome_that_is_made_a_feature_all_the_same_is_noted(tmp_path, one_hot):
     notes = read(tmp_path, BASE.assign(diagnosis=STATE), one_hot=one_hot).notes
-    assert any("'diagnosis' looks like a label, and its categories are features now" in note for note in notes)
+    assert any("'diagnosis' looks like a label, but its categories are features" in note for note in notes)
 
 
 @pytest.mark.parametrize("name", ["diagnosis", "Class", "y", "Y", "true_label", "TumorClass", "TARGET", "status"])
@@ -132,7 +132,7 @@ def test_the_value_that_is_most_like_an_unknown_one_is_suggested(tmp_path):
     [
         ({"unit": 3.0}, "column 'unit' is constant and carries"),
         ({"unit": 3.0, "site": 0.1}, "columns 'unit', 'site' are constant and carry"),
-        ({"a again": BASE["a"]}, "count more than once: 'a' = 'a again'; keep one"),
+        ({"a again": BASE["a"]}, "count more than once: 'a' = 'a again'. Keep one"),
         ({"d": BASE["a"], "e": BASE["a"], "f": BASE["b"]}, "'a' = 'd' = 'e', 'b' = 'f'"),
         ({"Class": RNG.integers(0, 3, N)}, "column 'Class' looks like a label, with 3 values"),
         ({"id": RNG.permutation(1000)[:N]}, "column 'id' numbers the rows"),
@@ -163,8 +163,8 @@ def test_one_missing_value_and_one_column_are_said_in_the_singular(tmp_path):
     frame = BASE.assign(sex=SEX)
     frame.loc[4, "b"] = np.nan
     notes = " ".join(read(tmp_path, frame, one_hot="all", missing="mean").notes)
-    assert "the categories of 'sex' became a column of 0 and 1" in notes
-    assert "in place of 1 missing value" in notes
+    assert "column 'sex' became one binary column" in notes
+    assert "replaced 1 missing value by" in notes
     assert "values" not in notes
 
 
@@ -173,7 +173,7 @@ def test_fifty_columns_of_one_name_are_one_note(tmp_path):
         ",".join(["a"] * 50) + "\n" + "".join(",".join(map(str, row)) + "\n" for row in RNG.random((20, 50)).round(3))
     )
     (note,) = read(tmp_path, text).notes
-    assert note == "49 columns have the name of another, and a number here, such as 'a (2)'"
+    assert note == "49 columns with duplicate names were renamed, for example 'a (2)'"
 
 
 # What other programs write
@@ -191,7 +191,7 @@ def test_a_unit_that_all_numbers_of_a_column_have_is_left_out(tmp_path, form, no
 
 @pytest.mark.parametrize("entries", [[f"P{i:03d}" for i in range(N)], ["1 kg", "1 g"] * 30, ["5%", "0.05"] * 30])
 def test_names_and_units_that_differ_are_no_numbers(tmp_path, entries):
-    with pytest.raises(dc.DataError, match="'share' holds text"):
+    with pytest.raises(dc.DataError, match="'share' contains text"):
         read(tmp_path, BASE.assign(share=entries))
 
 
@@ -206,13 +206,13 @@ def test_a_title_above_the_names_is_left_out_and_said(tmp_path, title):
         table = read_table(tmp_path / name)
         np.testing.assert_array_equal(table.X, BASE)
         assert table.names == ("a", "b", "c")
-        assert "above the names of the columns was left out: My study 2024" in table.notes[0]
+        assert "text above the header was skipped: My study 2024" in table.notes[0]
 
 
 def test_a_row_of_separators_and_the_index_that_pandas_wrote_again_are_left_out(tmp_path):
     table = read(tmp_path, BASE.to_csv(index=False) + ",,\n")
     np.testing.assert_array_equal(table.X, BASE)
-    assert "left out 1 of 61 rows" in table.notes[0]
+    assert "dropped 1 of 61 rows" in table.notes[0]
     table = read(tmp_path, BASE.reset_index().rename(columns={"index": "Unnamed: 0"}))
     assert table.names == ("a", "b", "c")
 
@@ -220,5 +220,5 @@ def test_a_row_of_separators_and_the_index_that_pandas_wrote_again_are_left_out(
 def test_a_row_with_one_value_too_many_is_named_by_its_line(tmp_path):
     lines = BASE.to_csv(index=False).splitlines()
     lines[31] += ",5"
-    with pytest.raises(dc.DataError, match=r"t\.csv cannot be read: line 32 has 4 values, and those before it 3: "):
+    with pytest.raises(dc.DataError, match=r"t\.csv cannot be read: line 32 has 4 values instead of 3\. "):
         read(tmp_path, "\n".join(lines))

@@ -199,7 +199,7 @@ def test_the_display_marks_the_choice_and_the_settings_that_are_no_answer(plante
         assert mark.get_xdata() == pytest.approx([model.ridge_])
         assert mark.get_ydata() == pytest.approx([model.cv_results_[name][model.best_index_]])
     assert len(display.lines_["consensus"]) == 2
-    assert "no answer" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert "warning" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
 
 
 # The default criterion

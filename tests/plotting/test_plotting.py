@@ -1,4 +1,4 @@
-"""Displays: what is drawn equals the numbers, on the axes given, and nothing else changes."""
+"""Displays draw the correct numbers on the given axes, and change nothing else."""
 
 import warnings
 from dataclasses import replace
@@ -53,7 +53,7 @@ def dual(planted):
 
 @pytest.fixture(scope="module", autouse=True)
 def untouched():
-    """Matplotlib's settings before anything is drawn."""
+    """The matplotlib settings before drawing."""
     return dict(mpl.rcParams)
 
 
@@ -64,7 +64,7 @@ def ax():
 
 @pytest.fixture(autouse=True)
 def _closed():
-    plt.close("all")  # those of other modules' tests
+    plt.close("all")  # figures of tests in other modules
     yield
     plt.close("all")
 
@@ -82,7 +82,7 @@ tested = dc.StructureTest("columns", 0.2, (0.3, 0.1, 0.25), 40, 0.1)
 
 @pytest.fixture
 def displays(planted, result, other, search, path, dual):
-    """Each display, as a function from axes, or None, to itself plotted; and how many axes it takes."""
+    """Each display as a plotting function of axes (or None), with its number of axes."""
     estimator = SimpleNamespace(decision_function=lambda X: X @ planted.v, coef_=planted.v)
     return {
         "bracket": (plotting.BracketDisplay.from_result(result, other).plot, 1),
@@ -138,7 +138,7 @@ def test_without_axes_a_display_opens_one_figure_that_holds_its_texts_apart_and_
 
 
 def inside(artist, figure):
-    """Whether an artist lies inside its figure."""
+    """Return whether an artist lies inside its figure."""
     box, whole = artist.get_window_extent(), figure.bbox
     return whole.x0 <= box.x0 and whole.y0 <= box.y0 and box.x1 <= whole.x1 and box.y1 <= whole.y1
 
@@ -219,7 +219,7 @@ def test_a_test_of_structure_is_a_mark_for_each_table_and_a_line_for_this_one():
     found = plotting.StructureDisplay.from_tests(tested).plot()
     np.testing.assert_array_equal(found.null_lines_[0].get_xdata(), tested.null_distribution)
     assert set(found.value_line_.get_xdata()) == {0.2}
-    assert [label.get_text() for label in found.ax_.get_yticklabels()] == ["columns permuted\np = 0.5"]
+    assert [label.get_text() for label in found.ax_.get_yticklabels()] == ["independent columns\np = 0.5"]
 
 
 def test_spectra_are_fractions_of_the_eigenvalues(result):
@@ -313,7 +313,7 @@ def test_bars_are_the_coefficients_largest_first_with_the_support_marked():
     np.testing.assert_array_equal([bar.get_width() for bar in found.bars_], [-3.0, 2.0, -0.5, 0.1])
     assert [text.get_text() for text in found.ax_.get_yticklabels()] == ["height", "dose", "time", "age"]
     assert found.ax_.yaxis_inverted()
-    assert found.ax_.get_ylabel() == "the 4 largest of 5"
+    assert found.ax_.get_ylabel() == "4 largest of 5 features"
     found.plot(order="given")
     np.testing.assert_array_equal([bar.get_width() for bar in found.bars_], v)
     colors = [bar.get_facecolor() for bar in found.bars_]
@@ -415,7 +415,7 @@ def test_a_path_is_drawn_per_standard_deviation_where_these_are_given(planted, p
         np.testing.assert_array_equal(drawn(line)[:, 1], path.directions[:, j] * deviations[j])
     assert found.ax_.get_ylabel() == PER_DEVIATION
     solved = plotting.PathDisplay.from_nu(planted.X, [1.0])
-    with pytest.raises(dc.ParameterError, match="give y"):
+    with pytest.raises(dc.ParameterError, match="Pass y"):
         solved.plot(panels="error")
     np.testing.assert_array_equal(solved.deviations, planted.X.std(axis=0))
     with pytest.raises(dc.DataError, match="deviations has shape"):
@@ -492,7 +492,7 @@ def test_a_phase_map_takes_a_data_frame():
     ("call", "message"),
     [
         (lambda: plotting.BracketDisplay.from_result(), "at least one run"),
-        (lambda: plotting.SearchDisplay([], 0.2, 0), "at least one line of history"),
+        (lambda: plotting.SearchDisplay([], 0.2, 0), "at least one history entry"),
         (lambda: plotting.StructureDisplay(), "at least one test"),
         (lambda: plotting.SpectrumDisplay([]), "a spectrum"),
         (lambda: plotting.ProjectionDisplay([1.0, 2.0], [1]), "labels has shape"),
@@ -502,7 +502,7 @@ def test_a_phase_map_takes_a_data_frame():
         (lambda: plotting.DirectionDisplay([1.0, np.nan]), "coefficients is nan"),
         (lambda: plotting.DirectionDisplay([1.0], support=[True, False]), "support has shape"),
         (lambda: plotting.PhaseMapDisplay([1, 2], [1], [[0.0]]), "values has shape"),
-        (lambda: plotting.PhaseMapDisplay([2, 1], [1], [[0.0, 1.0]]), "d must increase"),
+        (lambda: plotting.PhaseMapDisplay([2, 1], [1], [[0.0, 1.0]]), "d must be increasing"),
         (lambda: plotting.PhaseMapDisplay.from_table({"n": [1], "d": [1]}), "no column 'error'"),
         (lambda: plotting.PhaseMapDisplay.from_table({"n": [1], "d": [1, 2], "error": [0]}), "lengths"),
     ],

@@ -100,7 +100,7 @@ def of_row_of_comparison(lower, upper):
 def of_best_labels(lower, upper):
     found = {"one": MethodResult("(15)", bounds=dc.Bracket(lower, 1.0), objective=upper)}
     said = " ".join(disagreements.describe_best_labels(found))
-    return said, "score <U> in (9), and one proves that none score less than <L>"
+    return said, "objective <U> in (9); certified lower bound <L> (one)"
 
 
 def of_lost_cluster(lower, upper):
@@ -213,13 +213,13 @@ def test_brackets_that_lie_apart_do_so_as_printed(exact):
     assert ends is None or Fraction(ends[0]) < Fraction(ends[1])
     name = {"one": MethodResult("(9)", objective=lower), "two": MethodResult("(15)", bounds=dc.Bracket(upper, 1.0))}
     for sentence in disagreements.contradictions_of_labels("one", name["one"], "two", name["two"]):
-        score, bound = numbers(sentence, "score <U> in (9), two claims that none score less than <L>")
+        score, bound = numbers(sentence, "objective <U> in (9), below the lower bound <L> of two")
         assert Fraction(lower) <= Fraction(score) < Fraction(bound) <= Fraction(upper)
     first, second = (
         disagreements.own_bounds(*one) for one in (("one", result_of(upper, 1.0)), ("two", result_of(0.0, lower)))
     )
     for sentence in disagreements.describe_disjoint(first, second, ""):
-        bound, most, apart = numbers(sentence, "is at least <L>, two that it is at most <U>: apart by <G>")
+        bound, most, apart = numbers(sentence, "is at least <L>, but two that it is at most <U>: a difference of <G>")
         assert Fraction(lower) <= Fraction(most) < Fraction(bound) <= Fraction(upper)
         assert Fraction(apart) <= Fraction(upper) - Fraction(lower)
 

@@ -37,7 +37,7 @@ def toy_baseline(X, *, rng):
 @pytest.fixture
 def toys(monkeypatch):
     """One record of each kind, while a test lasts."""
-    record = RelaxationRecord(toy, ("toy (8)",), "imbalance penalised, again", takes=("nu",), penalty=())
+    record = RelaxationRecord(toy, ("toy (8)",), "penalised imbalance, again", takes=("nu",), penalty=())
     monkeypatch.setitem(registry.RELAXATIONS, "toy", record)
     monkeypatch.setitem(registry.SOLVERS, "toy_solver", SolverRecord("low_rank, again", toy_solver, penalty=("ridge",)))
     monkeypatch.setitem(registry.BASELINES, "coin", BaselineRecord(toy_baseline, "nothing"))
@@ -57,7 +57,7 @@ def test_compare_runs_a_toy_here_and_in_another_process(toys):
 def test_compare_leaves_a_toy_out_where_its_record_says_so(toys):
     found = dc.compare(PLANTED.X, methods=["toy/SCS", "toy_solver"], penalty=dc.Penalty(c=0.1))
     assert found.method_results == {}
-    assert "toy/SCS, toy_solver are left out: it takes no l1 penalty" in found.notes
+    assert "toy/SCS, toy_solver were skipped: it takes no l1 penalty" in found.notes
 
 
 def test_the_page_offers_a_toy(toys):
@@ -69,7 +69,7 @@ def test_the_page_offers_a_toy(toys):
     offered = elements("solving", {}).elements
     assert "toy (8)" in offered["forms"].options.values()
     assert "toy_solver" in offered["solvers"].options
-    assert "**imbalance penalised, again**: Eq. toy (8) of the paper, `toy`" in list_meanings()
+    assert "**penalised imbalance, again**: Eq. toy (8) of the paper, `toy`" in list_meanings()
     solves = plan_solves(data, setting, ["(15)", "toy (8)"], ["toy_solver", "SCS"])
     assert [solve.name for solve in solves] == ["(15) toy_solver", "(15) SCS", "toy (8) SCS"]
     assert solves[-1].code == 'dc.solve(dc.toy(X, nu=nu), "SCS", tol=tol)'

@@ -17,15 +17,15 @@ from diffrac_cvx.points.checks import did_you_mean, require_moderate_scale
 
 DATASET_NAMES = (*datasets.names(), *datasets.names("extra"))
 NOTE_OPTIONS = {  # what a note says, and the option that changes it
-    "read the table without a header": "--no-header",
-    "read the table with a header": "--header",
-    "name the decimal mark": "--decimal",
-    "name its encoding": "--encoding",
+    "Read the table without a header": "--no-header",
+    "Read the table with a header": "--header",
+    "Specify the decimal mark": "--decimal",
+    "Specify its encoding": "--encoding",
     "sheets, and": "--sheet",
-    "transpose the table": "--transpose",
-    "name it as the label": "--label",
-    "drop it": "--drop",
-    "keep one of each": "--drop",
+    "Transpose the table": "--transpose",
+    "Specify it as the label": "--label",
+    "Drop it": "--drop",
+    "Keep one of each": "--drop",
 }
 CONSTANT_WARNING = ".* of X (is|are) constant"  # a warning of columns by their numbers: the notes on a table name them
 REMEDY_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in ("label", "one_hot", "drop", "missing", "transpose")}

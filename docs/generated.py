@@ -1,4 +1,4 @@
-"""What the pages take from the package and the figures' tables: nothing of it is typed twice."""
+"""Tables of the pages that are generated from the package and from the tables of figures/."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -50,30 +50,30 @@ def escape_text(text: str) -> str:
 
 
 def table_of_data_sets(kinds: Sequence[str]) -> str:
-    """Return what is known of each data set: its size and terms, then what it holds and where it comes from."""
+    """Return a table of data sets: size, availability, description, source and licence."""
     rows = []
     for known in (dc.datasets.describe(name) for kind in kinds for name in dc.datasets.names(kind)):
-        where = "shipped" if known.shipped else "``fetch``" if known.url else "by hand"
+        where = "included" if known.shipped else "``fetch``" if known.url else "manual"
         size = [f"{known.n}", f"{known.d}"]
         what = f"{escape_text(known.description)}. *Source:* {escape_text(known.source)}. *Licence:* {escape_text(known.license)}."
         rows.append((f"``{known.name}``", *size, where, what))
-    return list_table(("name", "n", "d", "file", "what, whose, on which terms"), rows)
+    return list_table(("name", "n", "d", "file", "description, source, licence"), rows)
 
 
 def table_of_stress(table: pd.DataFrame) -> str:
-    """Return what `make stress` found, family by family."""
+    """Return the results of `make stress`, by family."""
     rows = []
     for family, part in table.groupby("family"):
         total = part[["instances", "lower", "upper", "violations", "left_out"]].sum()
         widths = f"{part['median_width'].median():.0e}"
         counts = [str(total[name]) for name in ("instances", "lower", "upper", "violations", "left_out")]
         rows.append((str(family).replace("_", " "), *counts, widths))
-    counted = ("instances", "lower bounds", "upper bounds", "violations", "directions left out")
+    counted = ("instances", "lower bounds", "upper bounds", "violations", "exclusions")
     return list_table(("family", *counted, "median bracket"), rows)
 
 
 def table_of_mutation(table: pd.DataFrame) -> str:
-    """Return what `make mutation` found, part by part, with Wilson's intervals."""
+    """Return the results of `make mutation`, by part, with Wilson intervals."""
     rows = [mutation_row(str(part).replace("_", " "), group) for part, group in table.groupby("part", sort=False)]
     header = ("part", "possible", "tried", "killed", "equivalent", "killed of the others", "95 % interval")
     return list_table(header, [*rows, mutation_row("all", table)])
@@ -128,7 +128,7 @@ def table_of_many_clusters(table: pd.DataFrame) -> str:
 
 
 CHOOSING = {  # columns of the table of `make choice`
-    "choice": "chosen, the default",
+    "choice": "selected (default)",
     "best": "best of the grid by the true labels",
     "kmeans": "k-means, standardised",
     "mixture": "Gaussian mixture",
@@ -188,7 +188,7 @@ def table_of_wide_pairs(table: pd.DataFrame) -> str:
 
 
 def table_of_scale(table: pd.DataFrame) -> str:
-    """Return what tables that outgrow memory took, a table a row."""
+    """Return the cost of tables larger than memory, one table per row."""
     rows = []
     for row in table.itertuples():
         kind = SCALES[str(row.kind)].format(workers=row.workers)
@@ -199,7 +199,7 @@ def table_of_scale(table: pd.DataFrame) -> str:
         rows.append(
             (kind, size, f"{row.size / 1e9:.2g}", f"{row.seconds:.1f}", passes, memory, moved, format_upper(row.gap))
         )
-    head = ("table", "n × d", "GB", "seconds", "passes", "GB of memory beside it", "MB moved a pass", "proved gap")
+    head = ("table", "n × d", "GB", "time (s)", "passes", "additional memory (GB)", "MB sent per pass", "certified gap")
     return list_table(head, rows)
 
 
@@ -210,11 +210,11 @@ def table_of_methods() -> str:
         relaxation = dc.registry.RELAXATIONS.get(name.partition("/")[0])
         side = "none" if relaxation is None else relaxation.rows
         rows.append((f"``{name}``", method.problem, ", ".join(method.penalty) or "no penalty", side))
-    return list_table(("method", "problem", "takes", "side of its cone"), rows)
+    return list_table(("method", "problem", "penalties", "side of its cone"), rows)
 
 
 def table_of_sizes() -> str:
-    """Return what each relaxation asks of CVXPY: the cone, and the memory by the rule that `solve` refuses by."""
+    """Return the cone of each relaxation, and the memory that `solve` estimates."""
     X, parameters = dc.datasets.make_planted(N, D, rng=0).X, dc.registry.Parameters(alpha=0.25)
     rows = []
     for name, record in dc.registry.RELAXATIONS.items():
@@ -226,8 +226,8 @@ def table_of_sizes() -> str:
 
 
 def table_of_statuses() -> str:
-    """Return the reasons for which solvers stop."""
-    return list_table(("status", "what it says"), [(f"``{status.name}``", status.value) for status in dc.Status])
+    """Return the termination statuses of solvers."""
+    return list_table(("status", "meaning"), [(f"``{status.name}``", status.value) for status in dc.Status])
 
 
 def table_of_equal_gap(lam: float, table: pd.DataFrame) -> str:
@@ -260,7 +260,7 @@ def table_of_optimal(table: pd.DataFrame) -> str:
         left = "-" if row.left != row.left else f"{row.left:.3f}"
         seconds, nodes = ("-", "-") if row.solved == 0 else (f"{row.seconds:.2g}", f"{row.nodes:.0f}")
         rows.append((row.kind, f"{row.solved} of {row.instances}", f"{row.root_gap:.3f}", seconds, nodes, left))
-    medians = ("median root gap", "median seconds, if proved", "relaxations", "median gap, if not")
+    medians = ("median root gap", "median time (s), if proved", "relaxations", "median gap, if not")
     return list_table(("instances", "proved optimal", *medians), rows)
 
 
@@ -353,14 +353,14 @@ PICTURES = {  # of figures/, with their words
         "few_labels", "Accuracy of all methods over the number of known labels, and the gain over ridge regression"
     ),
     "structure_picture": (
-        "structure", "Share of tables in which each test finds a structure: without groups, and over their strength"
+        "structure", "Rejection rate of each structure test: without groups, and over the strength of the groups"
     ),
     "groups_picture": (
-        "groups", "Share of tables whose planted groups are found, the labels, and the weight that hides a direction"
+        "groups", "Recovery rate of planted feature groups, label errors, and the weight that hides a direction"
     ),
     "convergence_picture": ("convergence", "Goals reached, by family, size and solver."),
-    "scale_picture": ("scale", "Seconds, memory and bytes moved a pass against the size of the table"),
-    "large_picture": ("benchmark", "Seconds to two relative gaps, by instance and method."),
+    "scale_picture": ("scale", "Time, memory and bytes sent per pass against the size of the table"),
+    "large_picture": ("benchmark", "Time to two relative gaps, by instance and method."),
 }  # fmt: skip
 
 

@@ -1,15 +1,15 @@
 r"""
-Adding a relaxation, a solver, a penalty, a data set, ...
-=========================================================
+Extending the package
+=====================
 
-Each is one small function or class and one record. Everything on this page stays outside the package; the last sentence of each
-section says where the same goes inside.
+How to add a relaxation, a solver, a rounding, a penalty, a data container, a data set or an experiment. Each is one small
+function or class and one record. The code on this page stays outside the package; the last paragraph of each section lists the
+files to change inside it.
 """
 
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.formatting import format_upper
 
 planted = dc.datasets.make_planted(30, 3, noise=0.1, rng=0)
 X = planted.X
@@ -17,8 +17,8 @@ X = planted.X
 # %%
 # A relaxation
 # ------------
-# A builder returns a `Relaxation`: a CVXPY problem, a function that reads its solved variable, and its size. Reading means:
-# a factor F of Y, a feasible point with its objective, and a lower bound that is proved here, whatever the solver reports.
+# A builder returns a `Relaxation`: a CVXPY problem, a function that reads its solved variable, and its size. That function returns
+# a `Solution`: a factor F of Y, a feasible point with its objective, and a certified lower bound, independent of what the solver reports.
 #
 # The example is Eq. (8) at ν = 1 with one more constraint, :math:`Y_{ij} \ge b`: two points should be on the same side. With
 # :math:`K = \tfrac1n (I - H)`, any μ and any :math:`t \ge 0`,
@@ -35,7 +35,7 @@ from diffrac_cvx.relaxations import Relaxation, Size, Solution
 
 
 def linked(X, i, j, b=0.5):
-    """Relax the labellings, asking two points to be on the same side."""
+    """Relax the labellings, with a must-link constraint on two points."""
     X = X - X.mean(axis=0)
     n = len(X)
     K = (np.eye(n) - X @ np.linalg.pinv(X)) / n
@@ -58,7 +58,7 @@ def linked(X, i, j, b=0.5):
         return Solution(F=F, value=upper, bracket=dc.Bracket(min(lower, upper), upper))
 
     size = Size(points=n, side=n, nonzeros=2 * n * n, instead="use penalized_nu")
-    return Relaxation("linked", "Eq. (8) with a link", problem, read, size)
+    return Relaxation("linked", "Eq. (8) with a must-link pair", problem, read, size)
 
 
 j = int(np.flatnonzero(planted.y != planted.y[0])[0])
@@ -71,13 +71,13 @@ assert linked_result.status is dc.Status.OPTIMAL
 assert linked_result.lower > free.upper
 
 # %%
-# A record in ``registry.RELAXATIONS`` makes it known to `compare`, to the page and to the tables of these pages: its equation,
-# what it is, what its builder takes, which penalties, the rows of its matrix, and what its bracket proves about Eq. (15).
-# A constraint more makes the minimum larger, so that its upper bound is one of (15) and its lower bound is not.
+# A record in ``registry.RELAXATIONS`` registers it for `compare`, the interactive page and the documentation: its equation,
+# a summary, the parameters of its builder, the supported penalties, the rows of its matrix, and the bounds on Eq. (15) that its
+# bracket implies. An additional constraint increases the minimum, so that its upper bound is one of (15) and its lower bound is not.
 
 
 def from_linked(bounds, parameters):
-    """Return what the bracket of the linked problem proves about the optimum of (15)."""
+    """Return the bounds on the optimum of (15) that the bracket of the linked problem implies."""
     return dc.Bracket(-np.inf, bounds.upper)
 
 
@@ -98,8 +98,8 @@ del dc.registry.RELAXATIONS["linked"]
 # A solver
 # --------
 # A solver of Eq. (15) is a generator of points. The common loop certifies each of them, keeps the best, and decides when to
-# stop; the generator knows nothing of tolerances. The example has no l1 part. With whitened data Z the condition of
-# optimality of V = UU' reads :math:`U = \tfrac1n \sum_i z_i (z_i^\top U) / \|z_i^\top U\|`, and repeating it is a solver.
+# stop; the generator needs no tolerances. The example has no l1 penalty. With whitened data Z the optimality condition
+# of V = UU' reads :math:`U = \tfrac1n \sum_i z_i (z_i^\top U) / \|z_i^\top U\|`, and repeating it is a solver.
 
 from diffrac_cvx.solvers import Iterate, Stopping, solve_by_iterates
 
@@ -107,7 +107,7 @@ from diffrac_cvx.solvers import Iterate, Stopping, solve_by_iterates
 def fixed_point(
     X, nu=1.0, penalty=None, *, tol=1e-4, max_iter=10_000, time_limit=None, callback=None
 ):
-    """Solve Eq. (15) without an l1 part by a fixed-point iteration."""
+    """Solve Eq. (15) without an l1 penalty by a fixed-point iteration."""
 
     def iterates(problem, start):
         Z = problem.X  # whitened points, with the column of the offset if nu < 1
@@ -130,7 +130,7 @@ for nu in (1.0, 0.5):
     assert theirs.lower <= ours.upper
 
 # %%
-# One record makes it part of `compare`, of the page and of the estimators:
+# One record registers it for `compare`, the interactive page and the estimators:
 
 dc.registry.SOLVERS["fixed_point"] = dc.registry.SolverRecord(
     summary="fixed-point iteration", function=fixed_point, penalty=("ridge",)
@@ -144,12 +144,12 @@ assert not found.disagreements
 
 # %%
 # Inside the package: a module in ``diffrac_cvx/solvers/`` that imports neither CVXPY nor a relaxation, a record in
-# ``diffrac_cvx/registry.py``, and a line in ``experiments/validate/cells.py``, so that ``make validate`` holds it to the
-# reference path. A point from anywhere else, without this loop, is judged by `certify_v` (:doc:`certificates`).
+# ``diffrac_cvx/registry.py``, and a line in ``experiments/validate/cells.py``, so that ``make validate`` compares it with the
+# reference implementation. `certify_v` certifies points from any other source, without this loop (:doc:`certificates`).
 #
 # A rounding
 # ----------
-# A function from F to labels in {−1, 1}. An entry in ``rounding.ROUNDINGS`` makes it known to `DiffracClustering` and
+# A function from F to labels in {−1, 1}. An entry in ``rounding.ROUNDINGS`` registers it for `DiffracClustering` and
 # `compare`.
 
 
@@ -162,7 +162,7 @@ def by_median(F):
 dc.rounding.ROUNDINGS["by_median"] = by_median
 labels = by_median(free.F)
 print(f"clustering error {dc.metrics.clustering_error(planted.y, labels):.3f}")
-print(f"label gap {format_upper(dc.certify_labels(X, labels, free).gap)}")
+print(f"label gap {dc.format_upper(dc.certify_labels(X, labels, free).gap)}")
 table = dc.compare(X, planted.y, methods=["low_rank"]).table
 print(table[["error_kmeans_centered", "error_by_median"]])
 print(np.bincount(dc.DiffracClustering(rounding="by_median").fit(X).labels_))
@@ -174,8 +174,8 @@ del dc.rounding.ROUNDINGS["by_median"]
 # A penalty
 # ---------
 # A penalty :math:`v^\top Q v` with Q positive definite needs no code: with :math:`Q = L L^\top` and :math:`w = L^\top v` it is
-# the ridge :math:`\|w\|_2^2` of the data :math:`X L^{-\top}`, and all that is proved of w is proved of v. The example asks
-# neighbouring columns, as those of a spectrum are, for similar weights. CVXPY solves the same problem as it is written.
+# the ridge :math:`\|w\|_2^2` of the data :math:`X L^{-\top}`, and all bounds for w hold for v. The example prefers
+# similar weights in neighbouring columns, such as those of a spectrum. CVXPY solves the same problem as written.
 
 import scipy.linalg
 
@@ -187,30 +187,30 @@ V = scipy.linalg.solve_triangular(L.T, scipy.linalg.solve_triangular(L.T, in_w.V
 
 centered = X - X.mean(axis=0)
 in_v = cp.Variable(V.shape, PSD=True)
-energies = cp.sum(cp.multiply(centered @ in_v, centered), axis=1)
+q = cp.sum(cp.multiply(centered @ in_v, centered), axis=1)
 reference = cp.Problem(
-    cp.Minimize(1 - 2 * cp.mean(cp.sqrt(energies)) + cp.mean(energies) + cp.trace(Q @ in_v))
+    cp.Minimize(1 - 2 * cp.mean(cp.sqrt(q)) + cp.mean(q) + cp.trace(Q @ in_v))
 )
 reference.solve(solver="CLARABEL")
-off = np.abs(V - in_v.value).max()
-print(f"{in_w.bracket}, CVXPY {reference.value:.6f}; largest difference of V {off:.0e}")
+difference = np.abs(V - in_v.value).max()
+print(f"{in_w.bracket}, CVXPY {reference.value:.6f}; largest difference of V {difference:.0e}")
 assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 
 # %%
 # A penalty on pairs of features that is not quadratic is a file in ``diffrac_cvx/problem/penalties/`` with one class, a
-# ``PairPenalty``: its value at a factor and what rounding may change of it, the set K of its multipliers (the projection on it, in K
-# with rounding counted; nearly, for steps; what attains the maximum at a V; where V is 0 because a multiplier is strictly inside),
-# a factor near one that it forbids, and its CVXPY expression. ``structure.py`` says when it applies, and ``problem/penalty.py``
-# takes it from the user. The builders, both fast solvers as one block, the certificates and the value of a point then know it:
-# ``groups.py`` and ``signs.py`` are examples. What makes large problems quick and directions of labels exact is written beside
-# it: multipliers between a core and the other features (``between.py``), S outside the core
-# (``certificates/groups_outside.py``), components (``certificates/separation.py``) and the best direction of labels
-# (``rounding/coupled_directions.py``).
+# ``PairPenalty``: its value at a factor with its rounding error, the set K of its multipliers (a safe projection onto K, rounding
+# included; an approximate one, for steps; the maximiser at a V; the entries where V is 0 because a multiplier is strictly inside),
+# a feasible factor near an infeasible one, and its CVXPY expression. ``structure.py`` decides when it applies, and
+# ``problem/penalty.py`` parses the user's input. The builders, both fast solvers with one block, the certificates and the value of
+# a point then support it: ``groups.py`` and ``signs.py`` are examples. Large problems, and exact directions of labels, need more:
+# multipliers between a working set and the other features (``off_diagonal.py``), S outside the working set
+# (``certificates/group_kkt.py``), components (``certificates/block_screening.py``) and the best direction of labels
+# (``rounding/socp_directions.py``).
 #
-# A form of data
-# --------------
-# Solvers and certificates ask points for sums, and never how they are stored. A form of storage is a class that yields its rows
-# a block at a time; the sums, and what rounding may change of them, follow. The example keeps genotypes, 0, 1 or 2, in a byte
+# A data container
+# ----------------
+# Solvers and certificates use sums over the points, independent of the storage. A container is a class that yields its rows
+# a block at a time; the sums and their error bounds follow. The example stores genotypes, 0, 1 or 2, in one byte
 # each, and centres and scales a block when it is read.
 
 from diffrac_cvx.points.dense import array_points
@@ -266,14 +266,14 @@ for settings in ({"ridge": 0.3}, {"lam": 0.02, "nu": 0.5}):
     assert max(ours.lower, theirs.lower) <= min(ours.upper, theirs.upper)
 
 # %%
-# Inside the package: one file in ``diffrac_cvx/points/``, its line in ``points/reading.py``, where tables become points, and one
-# in ``tests/points/test_points.py``, which holds every form to the sums of the array.
+# Inside the package: one file in ``diffrac_cvx/points/``, a line in ``points/reading.py``, which converts tables to points, and one
+# in ``tests/points/test_points.py``, which compares every container with the sums of the array.
 #
 # A data set
 # ----------
-# A record says what the set is, who made it, under which terms it may be used, and the checksum of its file: a gzipped CSV
-# with the label last, LIBSVM text, or an ``.npz`` with X and Y. A set that is not shipped is looked for in the folder that
-# ``DIFFRAC_DATA_HOME`` names. Here is one of two points a class:
+# A record has the description, source and licence of the set, and the checksum of its file: a gzipped CSV
+# with the label last, LIBSVM text, or an ``.npz`` with X and Y. A set that is not distributed is read from the folder
+# ``DIFFRAC_DATA_HOME``. Here is one with two points per class:
 
 import gzip
 import hashlib
@@ -303,22 +303,22 @@ print(leaves, species)
 assert list(species) == [1, 1, -1, -1]
 
 # %%
-# Inside the package: the record goes to ``diffrac_cvx/datasets/catalog.py``. A file that may be passed on goes to
-# ``diffrac_cvx/datasets/data/``, with its origin in ``experiments/data/origins.py``, from which ``make data`` makes it again.
+# Inside the package: the record goes to ``diffrac_cvx/datasets/catalog.py``. A file that may be redistributed goes to
+# ``diffrac_cvx/datasets/data/``, with its origin in ``experiments/data/origins.py``, from which ``make data`` rebuilds it.
 # Any other gets an address, which ``datasets.fetch`` reads.
 #
-# For a table of your own no record is needed: ``diffrac-cvx cluster table.csv`` (:doc:`/command_line`), or
+# Your own table needs no record: ``diffrac-cvx cluster table.csv`` (:doc:`/command_line`), or
 # `datasets.read_table`.
 #
 # An experiment
 # -------------
-# An experiment is a table, then a picture: the cells, a function that measures one cell, a function that draws the table, and
-# what the table says. The command that is made of them runs the cells in processes of one thread each, goes on from where it
-# was stopped, and writes the table, the figure and the claims. The seed of a cell depends on the cell alone. The file below
-# holds all of it; a larger one is a folder with ``cells.py``, ``plot.py`` and ``claims.py``.
+# An experiment consists of the cells, a function that measures one cell, a function that plots the table, and
+# the claims drawn from it. Its command runs the cells in processes of one thread each, resumes after an
+# interruption, and writes the table, the figure and the claims. The seed of a cell depends on the cell alone. The file below
+# contains all of it; a larger one is a folder with ``cells.py``, ``plot.py`` and ``claims.py``.
 
 FILE = '''
-"""How much noise on the labels the relaxation without a penalty takes."""
+"""Error of the relaxation without a penalty against the noise on the labels."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -382,6 +382,6 @@ assert status == 0
 
 # %%
 # Inside the project: a folder in ``experiments/`` whose ``experiment.py`` has the ``EXPERIMENT``, which ``make NAME`` and
-# ``python -m experiments NAME`` then run, a line of words for it in the ``Makefile``, and its name in
-# ``experiments/harness/reproduction.py``.  What bears on a statement of the paper is a ``Claim`` that names it, with a
-# verdict by a rule that can fail (``judge``), and a test of that rule on a table made up for each answer.
+# ``python -m experiments NAME`` then run, its description in the ``Makefile``, and its name in
+# ``experiments/harness/reproduction.py``.  A result on a statement of the paper is a ``Claim`` that names the statement, with a
+# verdict by a rule that can fail (``judge``), and a test of that rule on an artificial table for each verdict.

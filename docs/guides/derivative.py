@@ -2,8 +2,8 @@ r"""
 The derivative of the value
 ===========================
 
-How does the least cost change where the penalty changes, or where a point moves? `Result.gradient` answers that from the
-solution at hand, without solving again. At the optimal V of problem (15), the derivative of the optimal value is that of the
+How does the optimal value change if the penalty changes, or if a point moves? `Result.gradient` computes this from the
+solution, without solving again. At the optimal V of problem (15), the derivative of the optimal value is that of the
 objective with V held fixed (the envelope theorem), and the objective is simple in everything but V:
 
 .. math:: 1 - 2 \sum_i p_i \sqrt{x_i^\top V x_i} + \sum_i p_i\, x_i^\top V x_i + \sum_j \rho_j V_{jj}
@@ -17,7 +17,7 @@ in                               the derivative
 λ, one for all columns           :math:`\sum_{jk} |V_{jk}|`
 the ridge ρ, one for all columns :math:`\mathrm{tr}\, V`
 ν                                the imbalance of the relaxed labels, :math:`1^\top Y 1 / n^2`
-point :math:`x_i`                :math:`2 p_i V^{1/2} (V^{1/2} x_i - F_i)`, less :math:`p_i` times the sum of these over all points
+point :math:`x_i`                :math:`2 p_i V^{1/2} (V^{1/2} x_i - F_i)`, minus :math:`p_i` times the sum of these over all points
 ================================ ==================================================================================================
 
 :math:`F_i`, the vector of unit length that stands for the label of point i, is :math:`V^{1/2} x_i` at length one. So the row of a
@@ -29,30 +29,29 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.metrics import adjusted_rand_score
-from diffrac_cvx.problem.formatting import format_upper
 
 X, _ = dc.datasets.load("heart", scaling="standardize")
 result = dc.low_rank(X, lam=0.02, ridge=0.1, tol=1e-7)
 print(result.gradient())
 
 # %%
-# It is the derivative where the optimal V is unique. Where it is not, the value has one-sided derivatives only, and this is what
-# one of the optimal V gives. It is as exact as V is: off by the order of the root of the proved gap at most. ``warnings`` says in
-# words where the gap is wide, where a point has :math:`x_i^\top V x_i = 0`, so that the root has a kink, and where columns are
-# constant and nothing penalises them. A result refers to the table that it was solved on, and goes without it into files and to
-# other processes: ``result.gradient(X)`` takes the table then, and refuses another.
+# It is the derivative if the optimal V is unique. Otherwise the value has one-sided derivatives only, and the result is that of
+# one optimal V. It is as accurate as V: its error is at most of the order of the square root of the certified gap. ``warnings``
+# reports a wide gap, points with :math:`x_i^\top V x_i = 0`, where the root has a kink, and constant columns without a
+# penalty. A result refers to the table that it was solved on, which is not saved to files or sent to
+# other processes: there call ``result.gradient(X)``, which refuses another table.
 #
 # The whole path from a few solutions
 # -----------------------------------
-# The value is concave in λ, in the ridge and in ν. Two things follow. The line with the slope of *any* V, optimal or not, through
-# its upper bound is nowhere below the path; and a chord between two lower bounds is nowhere above it. So a few solutions bracket
-# the path everywhere, and the next λ is best placed where the bracket is widest.
+# The value is concave in λ, in the ridge and in ν. This has two consequences. The line with the slope of *any* V, optimal or not,
+# through its upper bound is nowhere below the path; and a chord between two lower bounds is nowhere above it. So a few solutions
+# bracket the path everywhere, and the next λ is best placed where the bracket is widest.
 
 grid, found = np.linspace(0.002, 0.5, 500), {}
 
 
 def bracket_path():
-    """Return the highest that the path can be on the grid, and the lowest."""
+    """Return an upper and a lower bound of the path on the grid."""
     known = sorted(found)
     lines = [found[at].upper + found[at].gradient().lam * (grid - at) for at in known]
     return np.min(lines, axis=0), np.interp(grid, known, [found[at].lower for at in known])
@@ -64,15 +63,17 @@ while len(found) < 5:
     above, below = bracket_path()
     lam = grid[np.argmax(above - below)]
     found[lam] = dc.low_rank(X, lam=lam, ridge=0.1, tol=1e-6)
-    widest = format_upper((above - below).max())
-    print(f"from {len(found) - 1} solutions the path is known to {widest}")
+    widest = dc.format_upper((above - below).max())
+    print(f"from {len(found) - 1} solutions the path is bracketed to {widest}")
 
 # %%
 # `paths.lambda_path` solves at every point of its grid. It lies between the lines and the chords of the five solutions.
 
 path = dc.paths.lambda_path(X, grid[::25], ridge=0.1, tol=1e-6)
 above, below = bracket_path()
-print(f"from {len(found)} solutions the path is known to {format_upper((above - below).max())}")
+print(
+    f"from {len(found)} solutions the path is bracketed to {dc.format_upper((above - below).max())}"
+)
 assert np.all(path.lower <= above[::25] + 1e-9)
 assert np.all(path.upper >= below[::25] - 1e-9)
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
@@ -90,8 +91,8 @@ ax.legend()
 # %%
 # Which points matter
 # -------------------
-# The norm of row i of the derivative in X says how much the value can change where point i moves by a little. Here are two groups
-# in the plane, and three odd points: one far out along the direction of the split, one between the groups, and one
+# The norm of row i of the derivative in X is the largest rate at which the value changes if point i moves. Here are two groups
+# in the plane, and three unusual points: one far out along the direction of the split, one between the groups, and one
 # farther out, across the direction.
 
 rng = np.random.default_rng(0)
@@ -112,13 +113,13 @@ for name, norm, length in zip(odd, norms[80:], lengths[80:], strict=True):
 
 # %%
 # The point far along has a vector :math:`V^{1/2} x_i` that is much too long: it changes the scale of the direction, as an outlier does
-# in least squares. Less so the points on the inner and the outer sides of both groups. The point across is the farthest from
-# the mean, and an outlier by any distance; but V has little weight where it lies, and the split hardly depends on it. The one
-# between the groups has a short vector, along the second direction of V, which has little weight too. So a large row says
+# in least squares; the points on the inner and the outer sides of both groups do so less. The point across is the farthest from
+# the mean, and an outlier by any distance; but V has little weight in its direction, and the split hardly depends on it. The one
+# between the groups has a short vector, along the second direction of V, which has little weight too. So a large row means
 # that the *value* depends on the point, not that the point is far from the others.
 #
-# To check, each odd point is moved by 0.01 against its row, and the problem is solved again: the value falls by the length of the
-# step times the norm. Over a long step that is about true of the outlier alone: a point whose row is small is nearly where it
+# To check, we move each unusual point by 0.01 against its row, and solve the problem again: the value decreases by the length of the
+# step times the norm. Over a long step this holds approximately for the outlier only: a point whose row is small is almost where it
 # costs least.
 
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
@@ -138,15 +139,15 @@ for i, (name, at) in enumerate(odd.items(), start=80):
 # %%
 # Features learned through the value
 # ----------------------------------
-# A derivative in X is what a network, or any map before the relaxation, needs to be trained by. Eight tables of 50 points have the
-# same twenty columns. In each there are two groups, which differ along a direction of its own; all these directions lie in
-# one plane, which is not known, and other directions have up to nine times the variance. One table alone shows its split badly:
-# 50 points in twenty columns leave much freedom. A map W to two columns, shared by all, takes it away:
+# A derivative in X allows training a network, or any map before the relaxation. Eight tables of 50 points have the
+# same twenty columns. In each, two groups differ along a different direction; all these directions lie in
+# one unknown plane, and other directions have up to nine times the variance. A single table does not determine its split well:
+# 50 points in twenty columns leave much freedom. A shared map W to two columns removes it:
 #
 # .. math:: \min_{W^\top W = I}\ \sum_t \mathrm{value}(X_t W) .
 #
-# The constraint is needed: without it the value falls as long as W grows, for the ridge weighs less and less. And values of maps
-# to different numbers of columns cannot be compared, since more columns never cost more.
+# The constraint is needed: without it the value decreases as W grows, because the ridge matters less and less. Values of maps
+# to different numbers of columns cannot be compared, since more columns never increase the value.
 
 
 def make_tables(rng):
@@ -188,8 +189,8 @@ def train(tables, W):
 
 
 # %%
-# The tables are brought to a common scale first, in which all directions of the points together have variance one. Training starts
-# from the plane of the two leading directions of the mean V, each table solved alone. Four draws:
+# First the tables are whitened together, so that all directions of the pooled points have variance one. Training starts
+# from the plane of the two leading directions of the mean V, each table solved alone. Four replications:
 
 rows, curves = [], []
 for seed in range(4):
@@ -217,10 +218,10 @@ assert np.median(rows, axis=0)[3] > 0.9
 figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 for curve, found in zip(curves, rows, strict=True):
     ax.plot(curve, label=f"index {found[3]:.2f}")
-ax.set(xlabel="step", ylabel="mean value of the eight tables", title="four draws")
+ax.set(xlabel="step", ylabel="mean value of the eight tables", title="four replications")
 ax.legend()
 plt.show()
 
 # %%
-# Where V is found, the problem is convex; in W it is not, and a start can lead nowhere. The value says so without labels: of nine
-# draws the one that ended highest was the one with the lowest index. Then another start is worth a try.
+# The problem in V is convex; in W it is not, and a start can fail. The value indicates this without labels: of nine
+# replications the one with the highest final value had the lowest index. Then try another start.

@@ -16,21 +16,21 @@ from sklearn.pipeline import make_pipeline
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import ProjectionDisplay
-from diffrac_cvx.problem.formatting import format_upper
 
 X, y = dc.datasets.load("breast_cancer")
 model = dc.DiffracClustering(lam=0.01).fit(X)
 print(f"relaxation: optimum proved to lie in {model.result_.bracket}")
-print(f"labels: no labelling is better by more than {format_upper(model.label_gap_)}")
+print(f"labels: no labelling has a cost lower by more than {dc.format_upper(model.label_gap_)}")
 print(f"features with a nonzero coefficient: {model.support_}")
 
 # %%
-# ``fit_predict(X)`` fits and returns ``labels_``, in both estimators. ``verbose=True`` writes what is proved so far to standard
-# error, a line a second, which is of use where a fit takes long; ``time_limit`` ends it with what was found by then.
+# ``fit_predict(X)`` fits and returns ``labels_``, in both estimators. ``verbose=True`` writes the bounds so far to standard
+# error once a second, which is useful for long fits; ``time_limit`` ends a fit with the best result so far.
 #
-# Columns are brought to unit variance first, since the penalty depends on their units; ``standardize=False`` leaves them.
+# Columns are scaled to unit variance first, since the penalty depends on their units; ``standardize=False`` disables this.
 # ``coef_`` and ``intercept_`` are in the units of X, ``scaled_coef_`` is per standard deviation of each
-# feature, so that its entries can be compared. The default has a ridge of 0.3; ``ridge=0`` is the paper's problem without one. The true labels are used to judge only:
+# feature, so that its entries can be compared. The default ridge is 0.3; ``ridge=0`` is the paper's problem without one. The true
+# labels are used for evaluation only:
 
 found = 2.0 * model.labels_ - 1.0
 print(f"clustering error {dc.metrics.clustering_error(y, found):.3f}")
@@ -39,7 +39,7 @@ ProjectionDisplay.from_estimator(model, X, y).plot()
 
 # %%
 # ``labels_`` are those of the direction: the rounded solution gives a direction, by penalised least squares, and its
-# projections are split in two. So new points can be judged by the same rule. The labels of the rounding itself need
+# projections are split in two. So the same rule applies to new points. The labels of the rounding itself need
 # not be a threshold of any direction, and may differ:
 
 rounded = dc.rounding.kmeans_centered(model.result_.F)
@@ -50,7 +50,7 @@ print(f"points on which the two differ: {differ} of {len(y)}")
 # New points
 # ----------
 # ``predict`` gives the cluster of new points, ``decision_function`` their distance to the threshold along the direction,
-# ``transform`` the projection itself. Names of features are kept. :doc:`saving` keeps the score in a file.
+# ``transform`` the projection itself. Names of features are kept. :doc:`saving` stores the model in a file.
 
 frame = pd.DataFrame(X, columns=[f"feature {j}" for j in range(X.shape[1])])
 half = dc.DiffracClustering(lam=0.01).set_output(transform="pandas").fit(frame[:400])
@@ -58,11 +58,11 @@ print(half.predict(frame[400:405]), half.decision_function(frame[400:405]).round
 print(half.transform(frame[400:403]).round(2))
 
 # %%
-# Weights of points
-# -----------------
-# ``fit(X, sample_weight=w)`` weighs the points in all means, those that centre and scale the features included: a weight of
-# 2 counts as the same point twice, and only the proportions matter. A point of weight 0 plays no part, but has a label. So equal
-# rows can be merged, and what is found and proved is the same. Three of these features are grades from 1 to 10:
+# Sample weights
+# --------------
+# ``fit(X, sample_weight=w)`` weights the points in all means, including those that centre and scale the features: a weight of
+# 2 is equivalent to a repeated point, and only the proportions matter. A point of weight 0 has no influence, but gets a label. So equal
+# rows can be merged, with the same labels and bounds. Three of these features are grades from 1 to 10:
 
 grades = X[:, 1:4]
 rows, counts = np.unique(grades, axis=0, return_counts=True)
@@ -79,7 +79,7 @@ assert np.array_equal(merged.predict(grades), full.labels_)
 # Choosing parameters without labels
 # ----------------------------------
 # ``score`` is the squared correlation of predicted labels and projections on the points given. On held-out points it needs
-# no true labels, so that a grid search works as it is.
+# no true labels, so that a grid search works without changes.
 
 search = GridSearchCV(
     dc.DiffracClustering(), {"lam": [0.0, 0.01, 0.1], "nu": [0.5, 1.0]}, cv=3
@@ -88,7 +88,7 @@ print(search.best_params_, f"score {search.best_score_:.3f}")
 print(f"clustering error {dc.metrics.clustering_error(y, 2.0 * search.predict(X) - 1.0):.3f}")
 
 # %%
-# How far such choices are from the best one by true labels is measured on nine sets in :doc:`/two_class`.
+# :doc:`/two_class` compares such choices with the best one by true labels, on nine sets.
 #
 # In a pipeline
 # -------------
@@ -96,13 +96,13 @@ print(f"clustering error {dc.metrics.clustering_error(y, 2.0 * search.predict(X)
 sonar, truth = dc.datasets.load("sonar")
 pipeline = make_pipeline(PCA(10), dc.DiffracClustering(nu=0.9)).fit(sonar)
 error = dc.metrics.clustering_error(truth, 2.0 * pipeline.predict(sonar) - 1.0)
-print(f"label gap {format_upper(pipeline[-1].label_gap_)}, clustering error {error:.3f}")
+print(f"label gap {dc.format_upper(pipeline[-1].label_gap_)}, clustering error {error:.3f}")
 assert pipeline[-1].label_gap_ > 0.1
 assert error > 0.9
 
 # %%
-# Nothing was found here, and both numbers say so: the gap leaves room for much better labels, and the error is that of labels
-# that have nothing to do with rocks and metal.
+# Nothing was found here, and both numbers show it: the gap leaves room for much better labels, and the error is that of labels
+# unrelated to rocks and metal.
 #
 # Many labels
 # -----------

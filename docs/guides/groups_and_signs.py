@@ -1,27 +1,27 @@
 r"""
-Groups of columns, and known signs
-==================================
+Feature groups and sign constraints
+===================================
 
-Two things are often known of the columns of a table before anything is computed: that some of them belong together, as the
-columns of 0 and 1 of one category or the items of one questionnaire, and that more of some can only speak for one of the two
-clusters, as more symptoms speak for being ill. Both can be said, by the names of the columns, wherever a penalty is chosen; what
-is proved is then proved of the problem with what was said.
+Two things are often known about the columns of a table in advance. Some of them belong together, such as the one-hot columns of one
+category or the items of one questionnaire. And larger values of some indicate one of the two clusters, as more symptoms indicate
+disease. Both can be specified by the names of the columns, wherever a penalty is set; the certified bounds then hold for the
+constrained problem.
 
-**Groups.** The l1 part of the penalty chooses columns. With groups it chooses groups: the term is
+**Groups.** The l1 penalty selects columns. With groups it selects groups: the term is
 
 .. math::
     \Big(\sum_g w_g \|v_g\|_2\Big)^2, \qquad \text{relaxed:}\quad \sum_{gh} w_g w_h \|V_{gh}\|_*,
 
-with the nuclear norms of the blocks of V, so that a group is used as a whole or left out. ``lam`` is the square of the weights.
-``group_weights="size"`` multiplies it by the number of columns of each group, so that a group costs about as much as its columns
-would one by one; without that a large group is cheap. Groups of one column each are the l1 part, and one group of all columns is
-a ridge.
+with the nuclear norms of the blocks of V, so that a group is selected or excluded as a whole. ``lam`` is the square of the weights.
+``group_weights="size"`` multiplies it by the number of columns of each group, so that the penalty of a group is about that of its
+columns one by one; otherwise large groups are penalised less. Groups of one column each are the l1 penalty, and one group of all
+columns is a ridge.
 
 Nuclear norms and not the Frobenius norms of the blocks, which give the same penalty at :math:`V = vv^\top`: at higher rank they
 give less, so that the relaxation with nuclear norms is the tighter one, by up to .0048 on eight points in two groups of two columns.
 
 **Signs.** ``nonnegative`` names columns with :math:`v_j \ge 0`; the relaxation has :math:`V_{jk} \ge 0` for the pairs of them.
-Cluster 1 is the one that more of these columns speaks for. Signs are those of one direction: they are for two clusters.
+Larger values of these columns then indicate cluster 1. Signs refer to one direction, so they require two clusters.
 """
 
 import numpy as np
@@ -55,16 +55,16 @@ for title, options in (
     least, cost = format_ends(model.lower_bound_, model.lower_bound_ + model.label_gap_)
     error = dc.metrics.clustering_error(y, 2.0 * model.labels_ - 1.0)
     print(f"{title}: {len(model.support_)} columns used, clustering error {error:.2f}")
-    print(f"    cost {cost}, proved: none costs less than {least}")
+    print(f"    cost {cost}, lower bound {least}")
 print("groups in use:", model.groups_used_)
 
 # %%
-# One table shows how it is done; :doc:`planted_groups` measures on many when the groups are found.
+# This is one table; :doc:`planted_groups` measures on many when the groups are found.
 #
 # Along a path
 # ------------
-# `lambda_path` takes groups and signs too. The picture has a line for each group, its length :math:`\|v_g\|_2`: the planted one
-# stays.
+# `lambda_path` takes groups and signs too. The plot has a line for each group, its norm :math:`\|v_g\|_2`: the planted group
+# remains.
 
 path = dc.paths.lambda_path(
     X, np.geomspace(0.02, 1.0, 10), ridge=0.3, groups=groups, group_weights="size", tol=1e-3
@@ -74,9 +74,9 @@ PathDisplay(path).plot(labeled=3)
 # %%
 # Categories
 # ----------
-# A column of categories becomes a column of 0 and 1 for each of them. With an l1 part alone some of these columns may be used and
-# others not, which means little: which ones depends on what is left out elsewhere. In the program, ``--one-hot`` with
-# ``--lambda`` makes a group of each category's columns, weighed by their number; ``--groups none`` does not.
+# One-hot encoding turns a categorical column into one binary column per category. With an l1 penalty alone some of these columns may be
+# selected and others not, which is hard to interpret, because the encoding is redundant. In the program, ``--one-hot`` with
+# ``--lambda`` makes a group of each category's columns, weighted by their number; ``--groups none`` does not.
 #
 # .. code-block:: console
 #
@@ -101,15 +101,15 @@ for title, options in (
     print(f"{title:8}", [heart.columns[j] for j in model.support_])
 
 # %%
-# The group is used whole, and the reservation says what it is worth: a category is itself a perfect grouping of the points, with
-# groups of columns as without, and such a split is no evidence of anything.
+# The group is selected as a whole, and the warning explains what it is worth: a category is itself a perfect partition of the points,
+# with or without feature groups, and such a split is no evidence of clusters.
 
-for reservation in model.diagnostics_:
-    print(reservation)
+for diagnostic in model.diagnostics_:
+    print(diagnostic)
 
 # %%
-# Numbers alone, then. Heart patients are older, more of their vessels are narrowed, the ST segment is depressed more; and their
-# heart rate is lower, so that this column is turned round before its sign is said to be known:
+# So we use the numeric columns only. Heart patients are older, more of their vessels are narrowed, the ST segment is depressed more;
+# their heart rate is lower, so the sign of this column is flipped before it is constrained:
 
 plain = heart[["age", "pressure", "cholesterol", "rate", "depression", "vessels"]]
 turned = plain.assign(rate=-plain["rate"])
@@ -128,27 +128,27 @@ for title, table, signs in (
 # %%
 # What to expect
 # --------------
-# - Groups help where the columns of a group carry something together and each alone little. Where single columns carry it, the l1
-#   part without groups does, and groups bring in their neighbours.
-# - Signs that agree with the answer change nothing but which cluster is called 1. They matter where the data say little: then a
+# - Groups help if the columns of a group are informative together and each alone only weakly. If single columns are informative, the
+#   l1 penalty without groups selects them, and groups add their neighbours.
+# - Signs that agree with the solution only determine which cluster is called 1. They matter if the data are weak: then a
 #   coefficient that would have the wrong sign is 0.
-# - Signs that are wrong are obeyed: the cost rises, and a coefficient that the data want negative is 0. Compare ``lower_bound_``
-#   with and without them.
-# - With known labels of points, by `Constraints` or `DiffracClassifier`, the labels say which cluster is 1, and signs that are against
-#   them make these coefficients 0.
-# - A solve with groups or signs takes about as long as one with an l1 part. Signs of very many columns take longer, as
-#   :math:`V_{jk} \ge 0` is one condition for each pair.
+# - Wrong signs are enforced too: the cost increases, and a coefficient that would be negative without the constraint is 0. Compare
+#   ``lower_bound_`` with and without them.
+# - With known labels of points, in `Constraints` or `DiffracClassifier`, the labels determine which cluster is 1, and signs that
+#   contradict them make these coefficients 0.
+# - A solve with groups or signs takes about as long as one with an l1 penalty. Signs of very many columns take longer, as
+#   :math:`V_{jk} \ge 0` is one constraint for each pair.
 #
-# Where they can be given
-# -----------------------
-# `Penalty`, which all solvers, relaxations, certificates and `compare` take; `DiffracClustering`, `DiffracClusteringCV`,
-# `DiffracClassifier` and, groups alone, `MultiLabelDiffrac`; `lambda_path`; the program's ``--groups`` and ``--nonnegative``; the
-# page. What has no place for them says so: the relaxations in the labels alone, which `compare` leaves out with a sentence.
-# `structure_test` permutes the columns of a group together, so that its tables keep what is inside a group.
+# Where to specify them
+# ---------------------
+# In `Penalty`, which all solvers, relaxations, certificates and `compare` accept; `DiffracClustering`, `DiffracClusteringCV`,
+# `DiffracClassifier` and, groups only, `MultiLabelDiffrac`; `lambda_path`; the program's ``--groups`` and ``--nonnegative``; the
+# interactive page. The relaxations in the labels alone do not support them: they raise an error, and `compare` skips them with a note.
+# `structure_test` permutes the columns of a group together, so that its null data keep the dependence inside a group.
 #
-# Wrong input
-# -----------
-# Every column is in one group. What is not possible is said with the remedy:
+# Invalid input
+# -------------
+# Every column has to be in one group. Error messages name the remedy:
 
 for wrong in (
     {"groups": {"a": ["age"], "b": ["presure"]}},

@@ -1,11 +1,11 @@
 r"""
-What you know about some points
-===============================
+Constraints on rows
+===================
 
-Two scans of one patient have one diagnosis; an expert has looked at ten rows; these two were bought together and those
-two never are. `Constraints` holds such knowledge, and every relaxation takes it: a group of linked points is one row of the
-problem, the signed sum of its points. Nothing is weighed against anything: what is known holds, and the problem gets smaller.
-The theorem is on the page on :doc:`../relaxations/v_space`.
+Two scans of one patient have the same diagnosis; an expert has labelled ten rows; two products are always bought together and two
+others never. `Constraints` represents such knowledge as must-link pairs, cannot-link pairs and known labels. Linked points
+become one row of the problem, the signed sum of its points. The constraints are hard, with no trade-off parameter, and they
+reduce the size of the problem. The theorem is on the page on :doc:`../relaxations/v_space`.
 """
 
 import numpy as np
@@ -18,13 +18,14 @@ constraints = dc.Constraints(
     cannot_link=[(1, 2)],
     labels=np.where(
         np.arange(len(X)) % 30 == 0, classes, 0
-    ),  # -1 or +1 for nine points, 0 where nothing is known
+    ),  # -1 or +1 for nine points, 0 for unknown
 )
-print(f"{len(X)} points make {constraints.chunklets_of(len(X)).n_chunklets} groups")
+print(f"{len(X)} points make {constraints.chunklets_of(len(X)).n_chunklets} rows")
 
 # %%
-# Labels may have names too: of two different ones the first in order is -1, and None or NaN says nothing. ``groups=`` takes a number
-# for each row, such as that of its patient. What cannot all hold is refused, with the points on the way:
+# Labels may also be names: of two different names the first in alphabetical order is -1, and None or NaN means unknown.
+# ``groups=`` takes a number for each row, such as that of its patient. Contradictory constraints are an error that lists the
+# points involved:
 
 try:
     dc.low_rank(X, constraints=dc.Constraints(must_link=[(0, 5), (5, 9)], cannot_link=[(0, 9)]))
@@ -35,7 +36,7 @@ except dc.DataError as error:
 # The same problem in three spaces
 # --------------------------------
 # `low_rank` and `fista` solve for V; the builders write the problem in Y, with :math:`Y_{ij} = s_{ij}` for linked points, in Y, P
-# and V together, or in V. All brackets are of one number, and all overlap:
+# and V together, or in V. All brackets enclose the same optimum:
 
 small, few = (
     X[:40],
@@ -55,12 +56,12 @@ for name, found in {
     print(f"{name:16} {found.bracket}")
 
 # %%
-# `constrained_alpha` takes none: it fixes the imbalance, and links may make that impossible. For more than two clusters only what is
-# together says something, and `DiffracClustering` takes that.
+# `constrained_alpha` accepts none: it fixes the imbalance, and constraints may make that infeasible. With more than two clusters,
+# `DiffracClustering` accepts must-link constraints only.
 #
-# Labels that obey
-# ----------------
-# Rows of F that are linked are equal, or opposite. The roundings take the links too, so that labels obey them even where a
+# Labels that satisfy the constraints
+# -----------------------------------
+# Linked rows of F are equal or opposite. The roundings take the constraints too, so that labels satisfy them even if a
 # threshold would not; so do the local search, the paths, `compare`, the certificates and the estimator.
 
 relaxed = dc.low_rank(X, ridge=0.3, constraints=constraints)
@@ -71,13 +72,13 @@ proof = dc.certify_labels(X, labels, relaxed, ridge=0.3, constraints=constraints
 unknown = constraints.labels == 0
 right = 100 * np.mean(labels[unknown] == classes[unknown])
 print(f"labels of points that were not known: {right:.1f} % right")
-print(f"without links: {100 * np.mean(alone[unknown] == classes[unknown]):.1f} %")
-print(f"no labels that obey the links cost less by more than {proof.gap:.3f}")
+print(f"without constraints: {100 * np.mean(alone[unknown] == classes[unknown]):.1f} %")
+print(f"no labels that satisfy the constraints cost less by more than {proof.gap:.3f}")
 
 # %%
-# The bracket is that of the problem in which what is known holds: its value is never below the one without. The difference is
-# what the knowledge costs, and where it is large the table says something else than those who labelled it. Nothing here
-# finds a wrong link: it is obeyed.
+# The bracket is that of the constrained problem: its optimum is never below the one without constraints. The difference is the
+# cost of the constraints; if it is large, the table disagrees with those who labelled it. Wrong constraints are not detected:
+# they are satisfied like any others.
 #
-# `optimal_labels` takes links as well (:doc:`best_split`), and `DiffracClassifier` is the estimator for a few known labels
+# `optimal_labels` takes constraints too (:doc:`best_split`), and `DiffracClassifier` is the estimator for a few known labels
 # (:doc:`few_labels`).

@@ -1,29 +1,29 @@
 r"""
-How large can I go
-==================
+Large problems
+==============
 
-This page says what grows with n and d, what was measured, and what to do where a problem is too large. All of it is about
-Eq. (15), the problem in the direction V, a matrix of d × d: the number of points enters through products with X alone.
+This page covers the cost in n and d, measurements, and what to do if a problem is too large. All of it is about
+Eq. (15), the problem in the d × d matrix V: the number of points enters only through products with X.
 """
 
 # %%
-# What it costs
-# -------------
+# Cost
+# ----
 # The unit is a *Gram pass*, the time of one product :math:`X^\top X`, :math:`n d^2` multiplications. Reading X once costs
 # :math:`n d`, a factorisation of a d × d matrix :math:`d^3`. Which of these ``low_rank`` pays depends on the regime.
 #
-# - **Components are small**: a sparse penalty that is large enough (:doc:`components`). A step costs :math:`O(n d)`, and each look
-#   at all pairs of features half a Gram pass, in single precision from 500 features on. Where V is diagonal one or two looks are
-#   enough. Memory is a few times that of X, and no d × d matrix is made. The rows *planted, λ = 1/√n* of the tables.
+# - **Components are small**: a sparse penalty that is large enough (:doc:`components`). A step costs :math:`O(n d)`, and each check
+#   of all pairs of features half a Gram pass, in single precision from 500 features on. If V is diagonal, one or two checks are
+#   enough. Memory is a few times that of X, and no d × d matrix is formed. See the rows *planted, λ = 1/√n* of the tables.
 # - **One component has most of the features**: a small λ, or none, or features that are all correlated. V is one dense block. A step
 #   costs :math:`O(n d r)` with a factor of r columns, a certificate :math:`O(n d^2 + d^3)`, and memory is taken to be that of
 #   sixteen d × d matrices: 128 MB at d = 1000, 13 GB at d = 10 000. About a thousand features is the practical end: the rows
 #   *λ = 0.03/√n* show the gap that a limit of time leaves.
-# - **Many rows**: at least 40 000, and at least :math:`40 d^2`. The problem is solved on samples, and all rows are read only to
-#   correct and to prove, by several threads. X is not copied. The rows with n = 100 000 and n = 1 000 000. With fewer rows for the
-#   number of features every step reads all of them; the time is linear in n.
+# - **Many rows**: at least 40 000, and at least :math:`40 d^2`. The problem is solved on samples, and all rows are read only for
+#   corrections and certificates, by several threads. X is not copied. See the rows with n = 100 000 and n = 1 000 000. With fewer rows
+#   for the number of features every step reads all of them; the time is linear in n.
 # - **Through CVXPY.** The constraints have about :math:`n d^2 / 2` coefficients, and CLARABEL adds a matrix with
-#   :math:`d^4 / 4` entries: ``solve`` estimates both and refuses what does not fit, before it builds anything.
+#   :math:`d^4 / 4` entries: ``solve`` estimates both, and raises an error before it builds a problem that does not fit.
 #
 # Which λ is large enough
 # ~~~~~~~~~~~~~~~~~~~~~~~
@@ -33,7 +33,6 @@ Eq. (15), the problem in the direction V, a matrix of d × d: the number of poin
 # :math:`1/\sqrt n` that λ is. Here is one instance at four of them:
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.formatting import format_upper
 
 n = 500
 X = dc.datasets.make_planted(n, 60, sparsity=10, noise=0.3, rng=0).X
@@ -41,15 +40,15 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
     penalty = dc.Penalty.l1(multiple / n**0.5)
     result = dc.low_rank(X, penalty=penalty, tol=1e-5, time_limit=20)
     groups = dc.find_components(X, result, penalty=penalty)
-    gap = format_upper(result.gap / result.upper)
+    gap = dc.format_upper(result.gap / result.upper)
     print(
         f"{multiple:>4} / sqrt(n): {groups.max() + 1:2} components proved, relative gap {gap}"
     )
 
 # %%
-# What was measured
-# -----------------
-# Seconds to a proved relative gap, :math:`(\mathrm{upper} - \mathrm{lower}) / \mathrm{upper}`, of 0.01 and of 0.0001. A number
+# Measurements
+# ------------
+# Seconds to a certified relative gap, :math:`(\mathrm{upper} - \mathrm{lower}) / \mathrm{upper}`, of 0.01 and of 0.0001. A number
 # after > is the limit that a solve had; *no*: the method ended without the gap; *not run*: by an estimate of its memory.
 #
 # .. include:: ../large_seconds.inc
@@ -58,11 +57,11 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
 #
 # The relative gap that the best answer of each has, and the seconds it took. All answers have been certified again by
 # `certify_v`, in a process other than the solver's, and a lower bound found from one answer serves all of them; a star is a
-# solver's own bracket where V is too large for that.
+# solver's own bracket if V is too large for that.
 #
 # .. include:: ../large_gaps.inc
 #
-# The memory in MB that the solves took at their peak beside the data:
+# The peak memory of the solves in MB, in addition to the data:
 #
 # .. include:: ../large_memory.inc
 #
@@ -71,18 +70,18 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
 # Gaussian columns of which neighbours have correlation 0.7, without clusters; columns have mean 0 and variance 1.
 
 # %%
-# What a status says
+# Termination status
 # ------------------
-# The bracket is valid at every status; a limit costs accuracy and not validity.
+# The bracket is valid at every status; a limit affects its accuracy, not its validity.
 #
-# - ``OPTIMAL``: the gap is at most ``tol``. The gap is absolute; where the optimum is small, a relative one says more:
-#   pass ``tol`` as a share of the value that a first solve shows.
-# - ``TIME_LIMIT``, ``MAX_ITER``, ``STOPPED``: go on from the result, ``low_rank(X, ..., start=result)``, or accept the bracket.
-# - ``MEMORY``: most features are in one component, and V as one block would not fit in memory. A larger λ separates them.
+# - ``OPTIMAL``: the gap is at most ``tol``. The gap is absolute; if the optimum is small, ask `low_rank` for a
+#   relative one by ``rtol``.
+# - ``TIME_LIMIT``, ``MAX_ITER``, ``STOPPED``: continue from the result, ``low_rank(X, ..., start=result)``, or accept the bracket.
+# - ``OUT_OF_MEMORY``: most features are in one component, and V as one block would not fit in memory. A larger λ separates them.
 # - ``STALLED``: no further progress in double precision; ask for a larger ``tol``.
 #
-# `ResourceError` comes before the work: X or its factorisation would not fit. The same error at ``result.V`` means that V as a
-# dense matrix would not; ``result.G``, with V = GG', has it all.
+# `ResourceError` is raised before the work starts if X or its factorisation would not fit. ``result.V`` raises it if the dense
+# matrix would not fit; ``result.G``, with V = GG', has the same information.
 
 d = 2000
 X = dc.datasets.make_planted(200, d, sparsity=10, noise=0.3, rng=0).X
@@ -91,19 +90,19 @@ print(f"{result.bracket}: {result.components}")
 print(f"G has {result.G.nnz} entries that are not 0, V would have {d**2}")
 
 # %%
-# What to do when it is too slow
-# ------------------------------
-# **Set a limit, or ask for less.** ``time_limit`` and a callback are kept within about a second at any size. How much longer a
-# relative gap of 0.0001 takes than one of 0.01 is in the first table.
+# Making it faster
+# ----------------
+# **Set a limit, or a larger tolerance.** ``time_limit`` and a callback act within about a second at any size. The first table shows
+# how much longer a relative gap of 0.0001 takes than one of 0.01.
 #
-# **Take a larger λ, or start from one.** There are many components then, and the problem is quick. On the way to a smaller one they
-# join: :func:`diffrac_cvx.paths.lambda_path` goes that way with warm starts. Without an l1 part and with few points for the features
-# the optimum is not unique, and not informative (:doc:`/reproduction`, Figure 1).
+# **Use a larger λ, or start from one.** Then there are many components, and the problem is solved quickly. As λ decreases they
+# merge: :func:`diffrac_cvx.paths.lambda_path` uses warm starts in this order. Without an l1 penalty and with few points for the number
+# of features the optimum is not unique, and not informative (:doc:`/reproduction`, Figure 1).
 #
-# **Drop features that carry nothing.** Features that are components of their own at a λ somewhat larger than yours do not act
-# together with any other there; that is no proof for your λ, but `certify_v` on all features says what dropping them has cost.
+# **Exclude uninformative features.** Features that form their own components at a λ somewhat larger than yours do not interact
+# with others there; that is no proof for your λ, but `certify_v` on all features bounds the loss from excluding them.
 #
-# **Know what CVXPY would need.** The estimate comes before anything large is made:
+# **Check the memory of CVXPY.** `solve` estimates it first:
 
 large = dc.datasets.make_planted(2000, 400, noise=0.3, rng=0).X
 try:
@@ -113,17 +112,17 @@ except dc.ResourceError as error:
 
 # %%
 # **More than memory holds.** `low_rank`, `fista`, `certify_v`, `certify_labels`, the roundings, the paths and `DiffracClustering`
-# (with two clusters) take a table that is no array in memory, by the same call, and never make it one:
+# (with two clusters) accept a table that is not an array in memory, by the same call, and never convert it to one:
 #
 # - a **memory map**, ``np.load("rows.npy", mmap_mode="r")``, with at least 40 000 rows and :math:`40 d^2`: rows are read block by
 #   block and their pages let go;
-# - a **sparse matrix** of scipy, for word counts and categories: its columns are centred and scaled as it is multiplied. With an
-#   l1 part this goes up to many thousands of columns; without one V is dense, and so is the end of it;
+# - a **sparse matrix** of scipy, for word counts and categories: its columns are centred and scaled implicitly. With an
+#   l1 penalty this works for many thousands of columns; without one V is dense, which limits the number of columns;
 # - a **dask array**, of zarr, parquet or HDF files or of anything else, with whole rows in its chunks: ``dask.array.from_zarr``,
-#   ``dask.dataframe.read_parquet(...)`` (``pip install 'diffrac-cvx[scale]'``). Where a ``distributed.Client`` is open its
-#   workers read, and only sums travel (:doc:`/cluster`).
+#   ``dask.dataframe.read_parquet(...)`` (``pip install 'diffrac-cvx[scale]'``). If a ``distributed.Client`` is open its
+#   workers read the chunks, and only sums are sent (:doc:`/cluster`).
 #
-# The solver reads all rows a few times: once for every bracket in its history. Between two passes it works on a sample.
+# The solver reads all rows a few times: once for every bracket in its history. Between passes it works on a sample.
 
 import tempfile
 from pathlib import Path
@@ -139,28 +138,28 @@ with tempfile.TemporaryDirectory() as folder:
     file[:50_000, 0] += 3.0
     result = dc.low_rank(np.load(path, mmap_mode="r"), tol=1e-4)
     print(f"{result.bracket} after {result.history[-1].rows / 100_000:.0f} passes")
-    # F is made of the table when it is read; result.factor is never large, and serves here.
+    # F is computed from the table on access; result.factor is small, and suffices here.
     labels = dc.rounding.kmeans_centered(result.factor)
     print(f"clusters of {np.sum(labels > 0)} and {np.sum(labels < 0)} points")
 
 counts = scipy.sparse.random_array((2000, 500), density=0.01, rng=rng, format="csr")
 model = dc.DiffracClustering(lam=0.1, ridge=0.0).fit(counts)
-gap = format_upper(model.result_.gap)
-print(f"{len(model.support_)} of 500 columns are used, proved gap {gap}")
+gap = dc.format_upper(model.result_.gap)
+print(f"{len(model.support_)} of 500 columns are selected, certified gap {gap}")
 
 # %%
-# CVXPY's builders, more than two clusters, `certify_y`, weights of points and `compare` want an array: they say so, and what to
-# pass (``X.toarray()``, ``X.compute()``).  `find_components` gathers a dask array, where it fits.
+# CVXPY's builders, more than two clusters, `certify_y`, sample weights and `compare` require an array; their error names the
+# conversion (``X.toarray()``, ``X.compute()``).  `find_components` gathers a dask array, if it fits.
 #
-# What ``make scale`` measured, to a proved gap of 0.001 and with one thread, or as many worker processes as the table says. *GB of
-# memory beside it* is the peak of the whole process less what it had before:
+# Measurements of ``make scale``, to a certified gap of 0.001, with one thread or the listed number of worker processes. *Additional
+# memory* is the peak of the whole process minus its size before:
 #
 # .. include:: ../scale.inc
 #
 # .. include:: ../scale_picture.inc
 #
 # A pass costs about :math:`n d (d + 2r)` multiplications, and moves sums of :math:`3 d^2` numbers for each pair of workers that are
-# added, beside the factor, :math:`d r`: no more with more rows. The number of passes hardly grows. So at n = 10⁹ and d = 100, four
+# added, in addition to the factor, :math:`d r`, independent of the number of rows. The number of passes hardly grows. So at n = 10⁹ and d = 100, four
 # hundred times the work of the largest file above with four times as much for each row, 64 machines of 16 such cores would need
 # seconds for a pass if every core kept its chunks in memory and no time were lost; ``make scale`` prints the computation with its
 # assumptions. It was not tried.

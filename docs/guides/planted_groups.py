@@ -1,10 +1,10 @@
 r"""
-Are planted groups of columns found?
-====================================
+Recovery of planted feature groups
+==================================
 
 Columns may come in groups: the levels of one category, the pixels of a region, the genes of a pathway. A penalty on groups
-takes them whole or leaves them out. This page measures when it finds the groups that carry the labels and where it loses
-against the l1 penalty, and derives which weights are too large for any direction to be seen.
+selects or excludes them as a whole. This page measures when it finds the groups that carry the labels and when it loses
+to the l1 penalty, and derives which weights are too large to detect any direction.
 """
 
 # %%
@@ -35,9 +35,9 @@ for name, lam, known in (("groups", 0.4, groups), ("l1", 0.1, None)):
     print(f"{name}: {used.sum()} columns, groups {np.unique(groups[used])}, error {error:.3f}")
 
 # %%
-# Which weights keep a direction
-# ------------------------------
-# A weight can be so large that the relaxation keeps nothing of a direction that splits the points exactly. Let the data be
+# Weights that preserve a direction
+# ---------------------------------
+# A weight can be so large that the relaxation loses a direction that splits the points exactly. Let the data be
 # isotropic, :math:`X^\top X = n I`, and :math:`X v = y` with :math:`|v| = 1`, :math:`t_g = |v_g|`; the directions other than v are
 # normal, and there are many points. All groups have the weight w, and the ridge is :math:`a^2`. Where V is zero between groups the
 # penalty is :math:`(a^2 + w^2)\, \mathrm{tr}\, V`, and at its best scale, without a ridge,
@@ -74,8 +74,8 @@ for name, lam, known in (("groups", 0.4, groups), ("l1", 0.1, None)):
 # values no weight keeps anything, for l1 as for groups. With few points the blocks of M have noise of norm about
 # :math:`(2 p / (d n))^{1/2}` beside :math:`1 / ((s - 1)\, d)`, so that :math:`n \gg 2 p d\, (s - 1)^2` is needed.
 #
-# The table is measured: each weight is found from the solution at a large one, and the components on both sides of it are looked
-# at. Expected is the formula above.
+# The table is measured: each weight is computed from the solution at a large one, and the components on both sides of it are
+# checked. The expected values are those of the formula above.
 #
 # .. include:: ../groups_law.inc
 
@@ -84,7 +84,7 @@ for name, lam, known in (("groups", 0.4, groups), ("l1", 0.1, None)):
 # ------------
 # On isotropic data a ridge allows weights that are :math:`1 + a^2` times as large, and no more. Where the groups of points show in
 # the *correlations*, as where their means differ, the picture turns. Without a penalty the problem does not depend on the
-# coordinates in which the points are given, so that correlations say nothing; a ridge makes directions of large variance cheap.
+# coordinates in which the points are given, so that correlations carry no information; with a ridge, directions of large variance have a low penalty.
 # Let m be the mean shift in columns of variance 1 that are independent within the groups, v along m, and
 #
 # .. math:: \delta = v^\top \Sigma v - 1 = |m|^2 - \sum_j m_j^4 / |m|^2 .
@@ -97,20 +97,20 @@ for name, lam, known in (("groups", 0.4, groups), ("l1", 0.1, None)):
 # :math:`\varepsilon v v^\top` changes the objective by :math:`\varepsilon\, (a^2 + w^2 s' - (a^2 + w^2)(1 + \delta))`. The number of
 # columns is not in it. For l1 s' is that of the columns, again about p times as large.
 #
-# What is found
-# -------------
-# ``make groups`` draws tables as in the example, with fewer and with more points, and solves them with both penalties at the same
-# weights. Each has the weight that is best on other tables, and dotted lines are the share of tables where any weight finds the planted
-# groups. With *wrong groups* the columns are permuted before they are grouped. Where one column of *every* group is planted, no group
-# can be left out, and l1 wins.
+# Results
+# -------
+# ``make groups`` simulates tables as in the example, with fewer and with more points, and solves them with both penalties at the same
+# weights. Each uses the weight that is best on other tables; dotted lines are the proportion of tables for which any weight finds the
+# planted groups. With *wrong groups* the columns are permuted before they are grouped. If one column of *every* group is planted, no
+# group can be excluded, and l1 wins.
 #
-# In short: with few points or a weak shift the penalty on groups finds the groups where l1 does not; the labels that it finds are
-# hardly better. The weight that is best for the labels is smaller than the one that leaves out the other groups, so that one solution
-# is not best for both. And V itself spreads over more groups than the direction of its labels.
+# In short: with few points or a weak shift the penalty on groups finds the groups when l1 does not; its labels are
+# hardly better. The best weight for the labels is smaller than the one that excludes the other groups, so that one solution
+# is not best for both. V itself spreads over more groups than the direction of its labels.
 #
 # .. include:: ../groups_picture.inc
 #
-# Bars are 95 % intervals, of Wilson for shares and by the bootstrap for means. In (f) s is the number of planted groups; triangles are
+# Bars are 95 % intervals, Wilson's for proportions and bootstrap intervals for means. In (f) s is the number of planted groups; triangles are
 # parts each 0.6 of the one before, and diamonds, beside the dots, have a ridge of 0.3.
 #
 # .. include:: ../groups_findings.inc

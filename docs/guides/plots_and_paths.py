@@ -3,15 +3,15 @@ Plots and paths
 ===============
 
 The displays of `diffrac_cvx.plotting` follow scikit-learn's: a class method computes, ``plot(ax=...)`` draws and returns the
-display, and the artists are attributes. They need matplotlib and nothing global is changed.
+display, and the artists are attributes. They need matplotlib and do not change global settings.
 
 ============================ ============================================================ ======================
 display                      shows                                                        from
 ============================ ============================================================ ======================
-`plotting.BracketDisplay`    how proved brackets close                                    results
-`plotting.SearchDisplay`     how the search for the best labels closes                    `optimal_labels`
+`plotting.BracketDisplay`    certified bounds over time                                   results
+`plotting.SearchDisplay`     bounds of the search for optimal labels over time            `optimal_labels`
 `plotting.SpectrumDisplay`   eigenvalues of Y and V                                       a result
-`plotting.StructureDisplay`  the cost of a split beside those of tables without structure `structure_test`
+`plotting.StructureDisplay`  the cost of a split and the costs of null data               `structure_test`
 `plotting.DirectionDisplay`  coefficients of the direction                                a result, an estimator
 `plotting.ProjectionDisplay` labels along the direction                                   labels, an estimator
 `plotting.PathDisplay`       coefficients, value and error along nu or lambda             data, a path
@@ -28,7 +28,6 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import DirectionDisplay, PathDisplay, PhaseMapDisplay, SpectrumDisplay
-from diffrac_cvx.problem.formatting import format_upper
 
 planted = dc.datasets.make_planted(120, 8, sparsity=2, imbalance=0.1, noise=0.2, rng=0)
 result = dc.low_rank(planted.X, 0.5, dc.Penalty.l1(0.02))
@@ -41,12 +40,13 @@ DirectionDisplay.from_result(result, planted.X).plot(right)
 #
 # Paths
 # -----
-# `paths.nu_path`, `paths.lambda_path` and `paths.alpha_path` solve along a grid, each solution started from the one before and
-# with its own proved bracket; λ goes from the largest to the smallest, for the components of a sparse problem join on that way.
-# What comes back is a `paths.Path` of arrays, in increasing order.
+# `paths.nu_path`, `paths.lambda_path` and `paths.alpha_path` solve along a grid, with warm starts and certified bounds
+# for each solution; λ decreases, because the components of a sparse problem then merge. They return a
+# `paths.RegularizationPath` of arrays, with the parameter in increasing order. ``time_limit`` is for the whole path, and
+# ``on_parameter`` is called after each solution.
 
 path = dc.paths.nu_path(planted.X, np.logspace(-2, 0, 15), y=planted.y)
-print(f"largest gap {format_upper(path.gap.max())}, {path.seconds.sum():.2f} seconds in all")
+print(f"largest gap {dc.format_upper(path.gap.max())}, {path.seconds.sum():.2f} seconds in all")
 print("error of the rounded labels:", path.error.round(2))
 assert path.gap.max() <= 1e-5
 PathDisplay(path).plot()

@@ -2,13 +2,13 @@ r"""
 Reliability: brackets in floating point
 =======================================
 
-A bracket is proved by weak duality (:doc:`certificates`), and the proof is carried out in double precision. This page says
-for which data it is proved, how rounding is accounted for, and how it was tested.
+A bracket is proved by weak duality (:doc:`certificates`), and the proof is carried out in double precision. This page explains
+for which data it holds, how it accounts for rounding errors, and how it was tested.
 
-For which data
---------------
-The numbers in the array that you pass, each taken as the number that it is, centred exactly. The one exception is stated by
-every record that states a bound: a column that no penalty acts on is *excluded* if, up to rounding (about :math:`10^{-13}` of
+Data covered by the proof
+-------------------------
+The proof is about the numbers in the array that you pass, taken as exact and centred exactly. There is one exception, which
+every record with a bound reports: a column without a penalty is *excluded* if, up to rounding (about :math:`10^{-13}` of
 its size), it is a combination of the other such columns, or a constant. ``n_excluded`` counts these columns, of results,
 brackets, certificates and estimators; their rows of V are zero, and the bounds are about the table without them. It is not 0
 for collinear columns, such as all dummy columns of one category; excluding one of these changes nothing. A column with a
@@ -112,66 +112,68 @@ for k in (0, 10, 20, 30, 40, 50):
 # What it costs is one Gram pass a problem and one Cholesky factorisation a certificate. What it changes: the least gap that can
 # be proved is about :math:`n\, d \cdot 10^{-16}` for well conditioned data, times the condition number for others.
 #
-# A judge of its own
-# ------------------
-# A lower bound on the relaxation bounds the cost of all labels and of all V. So every solver rounds labels from what it returns,
-# fits a direction to them by least squares in your units, without the coordinates of the proof, and computes what they cost,
-# rounded up; the value of V is computed so too. If either is below the lower bound the proof is wrong: the bound is withdrawn,
-# the status is ``INVALID_BOUND`` and ``Result.contradiction`` has both numbers. `certify_v`, `certify_y`, `certify_labels` and `certify_clusters` raise `InvalidBoundError`, with both numbers as well.
-# Tables that are read by parts are held against the value of V only: their coordinates leave nothing out.
+# Independent consistency check
+# -----------------------------
+# A lower bound on the relaxation bounds the cost of all labels and of all V. So every solver rounds labels from the solution it
+# returns, fits a direction to them by least squares in your units, without the coordinates of the proof, and computes their
+# cost, rounded up; it does the same for the value of V. If either is below the lower bound the proof is wrong: the bound is discarded,
+# the status is ``INVALID_BOUND`` and ``Result.invalid_bound`` has both numbers. `certify_v`, `certify_y`, `certify_labels` and
+# `certify_clusters` raise `InvalidBoundError`, with both numbers too. Streamed tables are checked against the value of V only: their
+# coordinates exclude nothing.
 #
-# How it was tested
-# -----------------
-# ``make stress`` makes 18 750 small instances in thirty-five families: entries of :math:`10^{9}` beside :math:`10^{-9}`, ties,
+# Tests
+# -----
+# ``make stress`` generates 18 750 small instances in thirty-five families: entries of :math:`10^{9}` beside :math:`10^{-9}`, ties,
 # duplicates, nearly collinear columns, condition numbers up to :math:`10^{14}`, units from :math:`10^{-8}` to :math:`10^{8}`, means
 # of :math:`10^{12}`, outliers of :math:`10^{6}`; all nu; ridge and l1 weights of 0, :math:`10^{-8}` to :math:`10^{3}`, equal or by
 # column; tables with more columns than rows and a ridge from :math:`10^{-20}` to :math:`10^{16}` of a column, a few columns up to
-# :math:`10^{18}` times as large as the others, weights of the points, sparse matrices and dask arrays; columns in groups and known signs. The
+# :math:`10^{18}` times as large as the others, sample weights, sparse matrices and dask arrays; feature groups and sign constraints. The
 # objective at every V that is returned is computed in sixty digits, from the numbers in the array, and so is the
-# least value of Eq. (9) over all labellings where there are at most eight points, with an l1 part at most five. No lower bound may be above any of
+# least value of Eq. (9) over all labellings where there are at most eight points, with an l1 penalty at most five. No lower bound may be above any of
 # these, and no upper bound below its own.
 #
 # Ten of the families test which directions are excluded: columns without a penalty that differ from copies of others by
 # :math:`10^{-16}` to :math:`10^{-12}`, beside every kind of penalty on the other columns; steps of a few units in the last place
 # beside an offset of up to :math:`2^{52}`; one temperature in degrees Celsius, Fahrenheit and Kelvin; units of :math:`2^{-300}` to
 # :math:`2^{300}`. Each lower bound is compared with the exact value for all of the data, unless the record that states it says that
-# directions were excluded; then with the value for the data without them. Points reported as certain must have the same label in
+# directions were excluded; then with the value for the data without them. Points reported as persistent must have the same label in
 # every labelling whose exact cost is low enough. Tables in one family change while they are read: the solver has to raise `DataError`,
 # or its bounds hold for the table before and after the change.
 #
 # .. include:: ../stress.inc
 #
-# ``tests/project/test_security.py`` tries an exploit of each promise in SECURITY.md: text or files that want to be executed, that
-# fill the memory, lead to another host or leave a folder by a name.
+# ``tests/project/test_security.py`` tries an exploit of each promise in SECURITY.md: text or files that try to execute code,
+# exhaust the memory, redirect to another host or escape a folder.
 #
-# **Interrupted sweeps.** An experiment adds a row to a log as soon as it is measured, and the same command goes on from there.
+# **Interrupted sweeps.** An experiment adds a row to a log as soon as it is measured, and the same command resumes from there.
 # Tables and figures are written under another name and renamed, and a table is not replaced by one with fewer cells unless
 # ``--replace`` is given. ``tests/experiments/test_interrupted_sweeps.py`` kills a run at fifty random moments (``make test-all``),
-# damages its log, fills its disk and starts it twice: the table is that of a run that nothing disturbed, or one sentence says what is
-# wrong and the old table is as it was.
+# damages its log, fills its disk and starts it twice: the table equals that of an undisturbed run, or an error message
+# explains the failure and the old table is unchanged.
 #
-# **Changes that change nothing.** Every relaxation and solver of ``dc.registry`` is run on data changed in fifteen ways that
-# leave the problem as it is: rows in another order or twice, columns in another order, with other signs, in other units with the
+# **Metamorphic tests.** Every relaxation and solver of ``dc.registry`` is run on data transformed in fifteen ways that
+# leave the problem unchanged: rows in another order or twice, columns in another order, with other signs, in other units with the
 # weights scaled along, in another basis or origin, with a constant column, a column twice, split in two or merged from others; with
 # six penalties and two nu; in single precision, integers, Fortran order, a memory map, a data frame or lists. The brackets have to
 # meet, and the labels have to be the same (``tests/problem/test_metamorphic.py``, ``tests/points/test_forms.py``).
 #
-# **Faults.** What goes wrong raises `DataError`, `ParameterError` or `ResourceError`, whose message names the value and the remedy:
-# ``tests/project/test_error_messages.py`` is a table of them, with their words.
+# **Errors.** Failures raise `DataError`, `ParameterError` or `ResourceError`, whose message names the value and the remedy:
+# ``tests/project/test_error_messages.py`` is a table of them, with their texts.
 #
-# **Limits of time.** A ``time_limit`` holds within about a second: for `low_rank` and `fista` at any size that memory allows; for
-# `solve` with CVXPY's compilation counted; for `compare` it is that of each method. The estimators spend on rounding and on the
-# direction of the labels what these take after it: seconds where n and d are both in the thousands. Builders and certificates have
-# no limit: ``certify_v`` looks at all pairs of features.
+# **Time limits.** A ``time_limit`` holds within about a second: for `low_rank` and `fista` at any size that memory allows; for
+# `solve` including CVXPY's compilation; for `compare` and the paths it is the limit of all solves together, and
+# ``solver_time_limit`` of `compare` that of each method. Rounding and the direction of the labels in the estimators come after the
+# limit: they take seconds if n and d are both in the thousands. Builders and certificates have no limit: ``certify_v`` checks all
+# pairs of features.
 #
-# Tests that can fail
-# -------------------
+# Mutation tests
+# --------------
 # ``make mutation`` changes one place of the library at a time: an operator, a comparison or its boundary, a constant, a sign, a
-# condition, an axis, a minimum for a maximum, a value that is returned, a statement that is left out. The fast tests that run the
-# line are tried on each change, the quickest first, until one fails. From each file of rounding, metrics, linear algebra, penalties,
-# certificates, links and the solvers a random sample is drawn, the same each time; the intervals are Wilson's, for the share of all
-# such changes. A change that no test can notice is explained in ``experiments/mutation/explained.csv``: it costs time and changes
-# nothing, or it moves a margin that is conservative on either side, or a scale that cancels.
+# condition, an axis, a minimum for a maximum, a return value, or a deleted statement. The fast tests that execute the
+# line are run on each change, the fastest first, until one fails. The changes are a fixed random sample from each file of rounding,
+# metrics, linear algebra, penalties, certificates, constraints and the solvers; the intervals are Wilson's, for the proportion of all
+# such changes. A change that no test can detect is explained in ``experiments/mutation/explained.csv``: it costs time without
+# changing results, or it moves a margin that is conservative on either side, or a scale that cancels.
 #
 # .. include:: ../mutation.inc
 #
@@ -181,8 +183,8 @@ for k in (0, 10, 20, 30, 40, 50):
 # .. include:: ../coverage.inc
 
 # %%
-# How accurate the points of CVXPY's solvers are
-# ----------------------------------------------
+# Accuracy of CVXPY's solvers
+# ---------------------------
 # `solve` measures the six DIMACS errors of the point that CLARABEL or SCS returned: residuals, distances from the cones, gap of the
 # objectives and complementarity, of the conic problem as the solver was given it (`DimacsErrors`).
 
@@ -193,18 +195,19 @@ for solver in ("CLARABEL", "SCS"):
 
 # %%
 # ``make validate`` tabulates them over its instances for the forms in Y (`penalized_nu`, `constrained_alpha`), the lifted form and
-# those in V (``normalized`` is `v_space_normalized`), with the tolerances that `solve` passes on by default. SCS solves the lifted
+# those in V (``normalized`` is `v_space_normalized`), with the default tolerances of `solve`. SCS solves the lifted
 # form where n + d is at most 50, CLARABEL all forms up to a side of 41. The largest errors, and the number of points with one above
 # the threshold:
 #
 # .. include:: ../dimacs.inc
 #
-# SCS on the lifted form ends at its own limit of 100 000 iterations there: all these have a ridge, and columns that depend on each other
-# or are at least as many as the points. Where CLARABEL is above, it is by the complementarity :math:`s^\top z`, which is not in its
-# rule to stop. The proved gap beside each says what the point is worth all the same: no error is needed to trust a bracket.
+# SCS on the lifted form ends at its own limit of 100 000 iterations there: all these have a ridge, and collinear columns
+# or at least as many columns as points. CLARABEL exceeds the threshold in the complementarity :math:`s^\top z` only, which is not in
+# its stopping rule. The certified gap bounds the accuracy of the point in any case: the validity of a bracket does not depend on these
+# errors.
 #
-# What converges, and what does not
-# ---------------------------------
+# Convergence
+# -----------
 # ``make convergence`` asks every solver for gaps of :math:`10^{-4}` and :math:`10^{-8}`, on the scale of the value 1 that V = 0 has, over
 # families of easy and hard data at sizes from 5 × 1 to 3000 × 300. A solve has 2 to 10 seconds of processor time, by size, and eight times as long by the clock, which a busy
 # machine can use up first. A status has to say that the gap is met where it is, and only there, and all brackets of an instance have to meet; else the command fails.
@@ -218,15 +221,15 @@ for solver in ("CLARABEL", "SCS"):
 #
 # .. include:: ../convergence_picture.inc
 #
-# What is not solved, and why:
+# Unsolved instances, and the reasons:
 #
 # * `low_rank` to :math:`10^{-4}`, on correlated columns, heavy tails and outliers with many features (from 100, or more than points): gaps
-#   of :math:`10^{-4}` to :math:`6 \cdot 10^{-2}` were left. The upper bound is right to a few digits soon, the multiplier C follows slowly, and steps cost
-#   :math:`d^3`. A larger ridge or lambda helps; so does time.
+#   of :math:`10^{-4}` to :math:`6 \cdot 10^{-2}` were left. The upper bound soon has a few correct digits, the multiplier C converges slowly, and steps cost
+#   :math:`d^3`. A larger ridge or lambda helps, and so does a longer time limit.
 # * `low_rank` to :math:`10^{-8}`, outlying rows: a condition number of :math:`10^{12}` and more leaves proved gaps of
 #   :math:`10^{-8}` to :math:`4 \cdot 10^{-5}` in double precision; the status is then ``STALLED``. With a tiny lambda the optimum itself is
 #   of the size of the gap.
-# * `fista` with fewer points than features and an l1 part: the curvature of its dual in C is that of
+# * `fista` with fewer points than features and an l1 penalty: the curvature of its dual in C is that of
 #   :math:`(A + \mathrm{Diag}(c)^2)^{-1}` squared, so that the steps are small; and to :math:`10^{-8}` in general, for the
 #   smoothing has to be of that size. As published, with one step size and a fixed smoothing, more so. Use `low_rank`.
 # * CLARABEL and SCS on outlying rows: their tolerances are relative to data that differ by :math:`10^{12}`.

@@ -2,8 +2,8 @@ r"""
 Rounding and metrics
 ====================
 
-All solvers meet in a factor F with Y = FF', n × r. A rounding is a function from F to labels in {−1, 1}; nothing n × n is
-formed. Labels come back with the first point at +1, since Y does not say which cluster is which.
+All solvers return a factor F with Y = FF', n × r. A rounding is a function from F to labels in {−1, 1}; no n × n matrix is
+formed. The first point always gets the label +1, since Y does not identify which cluster is which.
 
 .. list-table::
    :header-rows: 1
@@ -11,7 +11,7 @@ formed. Labels come back with the first point at +1, since Y does not say which 
 
    * - rounding
      - rule
-     - right when
+     - suitable if
    * - `rounding.kmeans_centered`
      - exact 2-means on the leading eigenvector of :math:`\Pi_n Y \Pi_n`
      - Y is a mixture of yy' and 11'; the paper's choice on real data, and the default here
@@ -26,16 +26,15 @@ formed. Labels come back with the first point at +1, since Y does not say which 
      - 11' outweighs yy'
    * - `rounding.goemans_williamson`
      - the best of random hyperplanes
-     - Y is far from rank two; costs an objective for each draw
+     - Y is far from rank two; evaluates the objective for each of ``n_samples`` hyperplanes
    * - `rounding.procrustes`
-     - a rotation to k labels at once; `rounding.fit_label_mixture` returns their weights too
+     - a rotation to k labels at once; `rounding.fit_label_mixture` also returns their weights
      - Y is a mixture of several labels (:doc:`/auto/tutorial/many_labels`)
 """
 
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.formatting import format_upper
 
 planted = dc.datasets.make_planted(80, 5, imbalance=0.25, noise=0.2, rng=0)
 X, y = planted.X, planted.y
@@ -51,14 +50,14 @@ for nu in (0.1, 0.3, 1.0):
     print(f"{nu:5.1f}   " + "   ".join(cells))
 
 # %%
-# Here y is the first eigenvector as long as nu is small; which one it is depends on the weights of yy' and 11' in Y, and the
-# centred rules do not have to know (:doc:`/auto/relaxations/constrained_alpha`). At nu = 1 the relaxation favours clusters of
+# Here y is the first eigenvector as long as nu is small; which one it is depends on the weights of yy' and 11' in Y; the
+# centred rules do not depend on it (:doc:`/auto/relaxations/constrained_alpha`). At nu = 1 the relaxation favours clusters of
 # equal sizes, which these are not. No rounding corrects this.
 #
-# Refining
-# --------
+# Local search
+# ------------
 # `rounding.refine` runs the alternating optimisation of Eq. (2) from labels to a fixed point. From a good start it is a
-# safe step: the squared correlation never falls.
+# safe step: the squared correlation never decreases.
 
 F = dc.low_rank(X, 0.3).F
 for name, rounded in dc.rounding.ROUNDINGS.items():
@@ -74,7 +73,7 @@ for name, rounded in dc.rounding.ROUNDINGS.items():
 # Metrics of labels
 # -----------------
 # `metrics.clustering_error` is :math:`1 - (y^\top \hat y / n)^2`: 0 for the same clusters, whatever their names. One constant
-# label scores :math:`1 - (1^\top y / n)^2`. On unbalanced classes that is less than labels at random score, so always
+# label has the error :math:`1 - (1^\top y / n)^2`. On unbalanced classes that is below the error of random labels, so always
 # report it too.
 
 constant, random = np.ones(80), np.random.default_rng(0).choice([-1.0, 1.0], size=80)
@@ -84,7 +83,7 @@ assert np.isclose(dc.metrics.clustering_error(y, constant), 1 - dc.metrics.imbal
 
 # %%
 # `metrics.squared_correlation` needs no true labels. It is the objective of Eq. (2), in [0, 1]: how well the best direction
-# separates the labels. It grows with the number of features, so compare it at the same d only.
+# separates the labels. It grows with the number of features, so compare it only at the same d.
 #
 # For many labels: `metrics.label_subspace_overlap` and `metrics.label_correlations` (:doc:`/auto/tutorial/many_labels`).
 #
@@ -100,5 +99,5 @@ for name, result in {
     "low_rank, gap 1e-8": dc.low_rank(data, tol=1e-8),
 }.items():
     ratio, rank = dc.metrics.eigenvalue_ratio(result.F), dc.metrics.numerical_rank(result.F)
-    gap = format_upper(result.gap)
-    print(f"{name:19} proved gap {gap}, rank {rank}, eigenvalue ratio {ratio:.1e}")
+    gap = dc.format_upper(result.gap)
+    print(f"{name:19} certified gap {gap}, rank {rank}, eigenvalue ratio {ratio:.1e}")

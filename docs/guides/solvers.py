@@ -7,12 +7,12 @@ Solvers
    :widths: auto
 
    * - solver
-     - solves
-     - one step costs
+     - problem
+     - cost of one step
      - memory
-   * - `low_rank`, by components
+   * - `low_rank`, block decomposition
      - Eq. (15) with c > 0
-     - :math:`O(n d)` where V is diagonal, and for each block of size s and rank r :math:`O(n s r)`; a few looks at all pairs,
+     - :math:`O(n d)` if V is diagonal, and for each block of size s and rank r :math:`O(n s r)`; a few checks of all pairs,
        :math:`O(n d^2)` each
      - :math:`O(n d)`
    * - `low_rank`, one block
@@ -29,70 +29,70 @@ Solvers
      - :math:`O(n d + d^2)`
    * - ``solve(relaxation)``
      - any relaxation, through CVXPY
-     - that of CLARABEL or SCS
+     - depends on CLARABEL or SCS
      - see :doc:`/relaxations`, cost
 
-All return a `Result` with a proved bracket. The first four are NumPy and SciPy only and run on one thread, but for passes over
-many rows: several problems are best solved in several processes.
+All return a `Result` with certified bounds. The first four use NumPy and SciPy only and run on one thread, except for passes over
+many rows: solve several problems in several processes.
 
 low_rank
 --------
-Beyond the paper. V = UU', so that V is semidefinite by construction. The problem in U is not convex; the bracket is that of
-the convex problem, so a bad point shows as a gap that does not reach ``tol``, with a status that says so, and not as a wrong
-answer.
+An extension of the paper. V = UU', so that V is semidefinite by construction. The problem in U is not convex, but the bracket is
+that of the convex problem: a bad point appears as a gap that does not reach ``tol``, with the corresponding status, and not as a
+wrong result.
 
-**By components**, where there is an l1 part. Most pairs of features do not interact then, and V is zero between groups of
-features. V is diagonal at first; the certificate looks at all pairs, joins those that have to act together, and the solver goes
-on with these blocks, until the bracket closes: :doc:`components`. Nothing of size d × d is made: V is ``G @ G.T`` with a sparse
-``result.G``, and ``result.V`` makes the dense matrix when it is read.
+**Block decomposition**, with an l1 penalty. Then most pairs of features do not interact, and V is zero between groups of
+features. V is diagonal at first; the certificate checks all pairs and joins those that have to interact, and the solver
+continues with these blocks until the bracket closes: :doc:`components`. No d × d matrix is formed: V is ``G @ G.T`` with a sparse
+``result.G``, and ``result.V`` computes the dense matrix on access.
 
-**From a few features outwards**, where there are 200 features or more, a ridge beside the l1 part, and forty features that
-already cost less than any diagonal V can: that is :math:`1 - \max_j \mathrm{mean}(x_j^2) / (A_{jj} + c_j^2)`. The problem on these,
-the core, is solved as one block. Features join that would enter alone, then those without which the bound on all features
-fails. That bound needs :math:`S = t (A + C + \mathrm{Diag}(c)^2) - M \succeq 0`:
+**Working set**, with 200 features or more, a ridge in addition to the l1 penalty, and forty features whose objective is already
+lower than that of any diagonal V, which is at least :math:`1 - \max_j \mathrm{mean}(x_j^2) / (A_{jj} + c_j^2)`. The problem on
+these features, the working set, is solved as one block. Then features join that would enter alone, and those without which the
+bound on all features fails. That bound needs :math:`S = t (A + C + \mathrm{Diag}(c)^2) - M \succeq 0`:
 
-- on the core, C is the solver's;
-- between the core and a feature outside, the C in its box that leaves the most of S is the dual of a lasso with the matrix of the
-  core;
-- the core is eliminated, and outside t C is what is left of M - t A and of the Schur complement, clipped to its box. S is then a
-  diagonal less the sparse excess of correlated pairs: it is positive where the diagonal dominates, and a Cholesky factorisation
-  decides about the other rows. Directions in which it is negative name the features that join.
+- on the working set, C is the solver's;
+- between the working set and a feature outside, the feasible C that leaves the most of S is the dual of a lasso with the matrix of
+  the working set;
+- the working set is eliminated, and outside t C is the remainder of M - t A and of the Schur complement, clipped to its box. S is
+  then a diagonal minus the sparse excess of correlated pairs: it is positive where the diagonal dominates, and a Cholesky
+  factorisation decides about the other rows. Directions in which it is negative determine the features that join.
 
-Nothing of size d × d is made. A multiplier that is not quite feasible costs little: at an optimum of value v the ridge and the l1
-part together are at most v (1 - v), for at the best scale g = T = 1 - v, and of T the mean of q, which is at least :math:`g^2`, is
-no penalty. So :math:`v \ge v_e - e\, v (1 - v)` with the value :math:`v_e` for penalties times 1 + e, and :math:`v_e` is easier to
-bound. Gaps of .3, .03, .003 of the value are proved in turn, so that a solve that is stopped has a bound.
+No d × d matrix is formed. A multiplier that is slightly infeasible costs little: at an optimum of value v the ridge and the l1
+penalty together are at most v (1 - v), for at the best scale g = T = 1 - v, and the part of T that is the mean of q, which is at
+least :math:`g^2`, is no penalty. So :math:`v \ge v_e - e\, v (1 - v)` with the value :math:`v_e` for penalties times 1 + e, and
+:math:`v_e` is easier to bound. Gaps of .3, .03, .003 of the value are certified in turn, so that an interrupted solve has a bound.
 
-**One block**, where more than half of the features are in one component or will be, without l1 part, and with
+**One block**, if more than half of the features are in one component or will be, without an l1 penalty, and with
 ``working_set=False``.
 
-1. Scale the columns to norm one; without an l1 part, whiten them.
-2. For a multiplier :math:`C_0` of the l1 part, minimise the augmented Lagrangian over U by L-BFGS,
+1. Scale the columns to norm one; without an l1 penalty, whiten them.
+2. For a multiplier :math:`C_0` of the l1 penalty, minimise the augmented Lagrangian over U by L-BFGS,
 
    .. math:: 1 - 2 g(U U^\top) + \mathrm{tr}\, U U^\top A + \max_{|C_{ij}| \le c_i c_j}
       \Big( \mathrm{tr}\, C U U^\top - \tfrac{1}{2\sigma} \|C - C_0\|_F^2 \Big).
 
-   The Hessian is begun from the metric :math:`Z \mapsto Z (U^\top U + \delta I)^{-1}`: along a direction with a small part in
+   The initial Hessian approximation is the metric :math:`Z \mapsto Z (U^\top U + \delta I)^{-1}`: along a direction with a small part in
    UU' the value depends on that part's square, and scaled so it changes as fast as along the others (Tong, Ma, Chi, *JMLR* 22,
-   2021). Where columns are correlated the metric takes account of A as well. After ten steps :math:`C_0 \leftarrow C`; the
+   2021). If columns are correlated the metric also includes A. After ten steps :math:`C_0 \leftarrow C`; the
    memory of L-BFGS stays, for the curvature hardly changes.
-3. Certify, with u and C as candidates for the dual. Two factorisations make an inexact point sharper: V with 0 where C is
-   strictly inside its box, and C moved towards :math:`A + C - M \succeq 0`. Stop if the gap is at most ``tol``. Else drop the
+3. Certify, with u and C as dual candidates. Two factorisations refine an inexact point: V with 0 where C is
+   strictly inside its box, and C moved towards :math:`A + C - M \succeq 0`. Stop if the gap is at most ``tol``. Otherwise remove the
    columns of U that have vanished, and repeat. If there is no progress at a low rank, append the direction in which the
    certificate is violated most.
 
 **Many rows**, at least 40 000 and at least :math:`40 d^2`: solve on a sample of m rows, correct, repeat. Let V be the last point,
-u its weights, and :math:`M_m(u)`, :math:`M_n(u)` the moments :math:`X^\top \mathrm{Diag}(u) X` over the sample and over all rows,
+u its weights, and :math:`M_m(u)`, :math:`M_n(u)` the weighted Gram matrices :math:`X^\top \mathrm{Diag}(u) X` over the sample and over all rows,
 divided by m and n. The surrogate
 
 .. math:: \min_{V \succeq 0}\ 1 - 2 g_m(V) + \mathrm{tr}\, V \big(A + M_m(u) - M_n(u)\big) + \sum_{ij} c_i c_j |V_{ij}|
 
 has the gradient of Eq. (15) at the last point, so that an optimum of Eq. (15) is a fixed point, and it is a problem of the same
-form. One pass over all rows at its solution gives the value, the proved bracket and the next surrogate; where a pass does not
+form. One pass over all rows at its solution gives the value, the certified bracket and the next surrogate; if a pass does not
 shrink the gap by a factor of three, the sample grows by 2.5. It is multigrid optimisation (MG/OPT: Nash, *Optim. Methods
 Softw.* 14, 2000) with two grids, and the step of DANE (Shamir, Srebro, Zhang, ICML 2014) with one machine. X is neither
-copied nor changed. With an l1 part the samples have at most half of the rows; where they do not close the gap, the solver goes on
-with a copy of all rows, by components where V splits.
+copied nor changed. With an l1 penalty the samples have at most half of the rows; if they do not close the gap, the solver continues
+with a copy of all rows, by block decomposition if V splits.
 
 fista
 -----
@@ -116,7 +116,7 @@ solve
 -----
 Any relaxation through CVXPY. CLARABEL, an interior point, is taken for cones up to side 40 with at most 100 000 coefficients,
 SCS, a first-order method, above; any other solver that CVXPY has installed goes by name. SCS gets ``tol / 100`` as its
-tolerances and CLARABEL ``tol / 10000``, since what they control is not the proved gap. The size is checked first: a problem
+tolerances and CLARABEL ``tol / 10000``, since these do not control the certified gap. The size is checked first: a problem
 that would not fit in memory is refused with the name of a form that would.
 """
 
@@ -124,7 +124,6 @@ import matplotlib.pyplot as plt
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import BracketDisplay
-from diffrac_cvx.problem.formatting import format_upper
 
 X = dc.datasets.make_planted(500, 20, noise=0.3, rng=0).X
 penalty = dc.Penalty.l1(0.01)
@@ -140,17 +139,17 @@ for name, result in runs.items():
     assert runs["low_rank"].lower <= result.upper
 
 # %%
-# The proved gap as it closes; SCS reports no points on the way.
+# The certified gap over time; SCS reports no intermediate points.
 
 BracketDisplay.from_result(*runs.values(), names=list(runs)).plot(against="seconds", gap=True)
 
 # %%
 # Stopping
 # --------
-# All take ``tol``, the proved gap at which to stop (values lie in [0, 1]), ``max_iter`` and ``time_limit`` in seconds. The
-# fast ones take a ``callback``, called with each `Progress`; if it returns a true value they stop. The limit of time, the
-# callback and Ctrl-C act within about a second at any size: where a single product or factorisation may take longer, it runs in
-# a thread of its own, which is left. The bracket is valid whatever the reason, and ``result.status`` says which it was:
+# All take ``tol``, the certified gap at which to stop (values lie in [0, 1]), ``max_iter`` and ``time_limit`` in seconds. The
+# fast solvers take a ``callback``, called with each `Progress`; if it returns a true value they stop. The time limit, the
+# callback and Ctrl-C act within about a second at any size: a single product or factorisation that may take longer runs in
+# a separate thread, which is abandoned. The bracket is valid for any termination, and ``result.status`` has the reason:
 
 
 def once(progress):
@@ -160,7 +159,7 @@ def once(progress):
 
 for options in ({"max_iter": 20}, {"callback": once}, {}):
     result = dc.low_rank(X, penalty=penalty, tol=1e-6, **options)
-    print(f"gap {format_upper(result.gap)}: {result.status}")
+    print(f"gap {dc.format_upper(result.gap)}: {result.status}")
 
 # %%
 # .. include:: ../statuses.inc
@@ -182,15 +181,15 @@ assert sum(counts["warm"]) < sum(counts["cold"])
 
 # %%
 # :func:`diffrac_cvx.paths.lambda_path` and the other path functions do this (:doc:`plots_and_paths`), for λ from the largest to
-# the smallest: components join on the way as a rule, so that those of one solution are a start for the next. For the reference
-# path, ``relaxation.at(nu=...)`` changes a parameter without compiling again; CVXPY's own warm starts are not used.
+# the smallest: components usually merge on the way, so that those of one solution are a warm start for the next. In the reference
+# implementation, ``relaxation.at(nu=...)`` changes a parameter without compiling again; CVXPY's own warm starts are not used.
 #
-# Which solution
-# --------------
+# Nonunique solutions
+# -------------------
 # The optimum need not be unique: without a penalty it is not, on data in general position, below about
-# :math:`n = d + d(d-1)/4` points (:doc:`/reproduction`, Figure 1). With an l1 part ``low_rank`` then favours sparse solutions of
-# low rank, by components and from a few features outwards; ``working_set=False``, which switches both off, gives one of generic
-# rank, as an interior point does, and ``fista`` one of high rank.
+# :math:`n = d + d(d-1)/4` points (:doc:`/reproduction`, Figure 1). With an l1 penalty ``low_rank`` then favours sparse solutions of
+# low rank, by block decomposition and the working set; ``working_set=False``, which switches both off, gives one of generic
+# rank, as an interior-point method does, and ``fista`` one of high rank.
 #
 # Measured times
 # --------------
@@ -198,7 +197,7 @@ assert sum(counts["warm"]) < sum(counts["cold"])
 #
 # .. include:: ../benchmark.inc
 #
-# Median seconds to a proved relative gap of 0.01 at d = 50, from ``figures/runtime.csv`` (``make runtime``), without a penalty:
+# Median seconds to a certified relative gap of 0.01 at d = 50, from ``figures/runtime.csv`` (``make runtime``), without a penalty:
 #
 # .. include:: ../equal_gap_plain.inc
 #
@@ -206,8 +205,8 @@ assert sum(counts["warm"]) < sum(counts["cold"])
 #
 # .. include:: ../equal_gap_sparse.inc
 #
-# A dash: not run at this size, or stopped by a limit of time or memory before it got there. CVXPY's times include its
-# compilation. The max-cut form exists without an l1 part only. How the table was made, and the same over d, is in
+# A dash: not run at this size, or stopped by a limit of time or memory before it reached the gap. CVXPY's times include its
+# compilation. The max-cut form exists only without an l1 penalty. The details of the measurement, and the times over d, are in
 # :doc:`/reproduction`, Figure 3.
 
 plt.show()

@@ -1,11 +1,10 @@
 """
-Is there a structure at all?
-============================
+Testing for structure
+=====================
 
-A clustering method splits whatever it is given. Before a split is read, one question comes first: would a table without
-any groups be split as well? `structure_test` makes such tables of the one at hand, splits them in the same way, and
-counts how many split as well. The program says the answer in its first lines, and `DiffracClustering` with
-``test_structure=True`` keeps it in ``structure_``.
+A clustering method splits any table. So before you interpret a split, ask whether a table without groups would be split as well.
+`structure_test` generates such null data from your table, splits them in the same way, and counts how many reach the same cost. The
+program prints the result in its first lines, and `DiffracClustering` with ``test_structure=True`` stores it in ``structure_``.
 """
 
 import warnings
@@ -19,19 +18,19 @@ noise = rng.standard_normal((200, 10))
 print(dc.structure_test(noise))
 
 # %%
-# Two questions
-# -------------
-# What is compared is the cost of the split that is found, at the weights that are used, Eq. (9). Tables without
-# structure are made in two ways, and each answers its own question.
+# Two null models
+# ---------------
+# The test statistic is the cost of the split, Eq. (9), at the weights in use. There are two null models, and each answers its own
+# question.
 #
-# - ``null="columns"``: each column is permuted by itself. *Is there any connection among the columns?* A p-value is valid
+# - ``null="columns"``: each column is permuted independently. *Are the columns dependent?* The p-value is valid
 #   for independent columns of any distributions.
 # - ``null="covariance"``: the points are rotated at random about their mean, :math:`QX` with :math:`Q` orthogonal, which
 #   keeps :math:`X^\top X`. *Do the points fall into two groups better than one Gaussian cloud with the same correlations?*
-#   Valid for Gaussian points of any covariance, also where there are more columns than rows; heavy tails make it
+#   Valid for Gaussian points of any covariance, even with more columns than rows; heavy tails make it
 #   conservative.
 #
-# Correlated columns without groups are a connection, and no groups:
+# Correlated columns are dependent, but need not form groups:
 
 cloud = rng.standard_normal((200, 10)) @ rng.standard_normal((10, 10))
 for null in ("columns", "covariance"):
@@ -45,32 +44,32 @@ for null in ("columns", "covariance"):
     print(dc.structure_test(planted.X, null=null, penalty=dc.Penalty()))
 
 # %%
-# A p-value is (1 + tables that split as well) / (1 + tables), so that 39 tables give 0.025 at least. It is valid for any
-# number of tables, and more of them give a finer one: ``n_resamples=199``. Of a table of more than 50 000 entries rows drawn
-# at random are tested; that keeps the p-value valid and costs power. With ``time_limit`` fewer tables are drawn.
+# The p-value is (1 + null tables that split as well) / (1 + null tables), so that with 39 tables it is at least 0.025. It is valid
+# for any number of tables, and more of them give a finer one: ``n_resamples=199``. For a table of more than 50 000 entries the test
+# uses a random sample of rows; that keeps the p-value valid and costs power. With ``time_limit`` fewer tables are drawn.
 #
-# What a clustering says
-# ----------------------
-# With ``test_structure=True`` tables of either kind that split as well are a reservation, the first one, unless the other
-# question has a clear answer; so is a clustering that changes when the tolerance is ten times larger. In the program
-# a reservation is "NO ANSWER" and the exit status 1; ``--no-structure`` leaves the test out.
+# Warnings of a clustering
+# ------------------------
+# With ``test_structure=True``, ``diagnostics_`` begins with a warning if null tables of either kind split as well, unless the other
+# test is clearly significant. A clustering that changes when the tolerance is ten times larger gets a warning too. In the program
+# a warning leads to the exit status 1; ``--no-structure`` skips the test.
 
 model = dc.DiffracClustering(test_structure=True)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", dc.DegenerateDataWarning)
     model.fit(noise)
-for reservation in model.diagnostics_:
-    print(f"{reservation.kind}: {reservation}")
+for diagnostic in model.diagnostics_:
+    print(f"{diagnostic.code}: {diagnostic}")
 
 # %%
-# Other reservations need no draws of tables: with about as many columns as rows or more, labels by coin flips may cost no
-# more than those found; where less than a tenth of the cost is proved, quite other labels may be far better.
+# Other warnings need no null data. With about as many columns as rows or more, random labels may cost no more than those found. If
+# the lower bound is below a tenth of the cost, very different labels may have a much lower cost.
 #
-# How it was tested
-# -----------------
-# ``make structure`` draws tables without groups, where p should be at most 0.05 in one of twenty, and tables with groups of
-# rising strength, beside SigClust, the gap statistic and Hartigan's dip. The dip of the score that a clustering found is no
-# test: the score was chosen to fall in two parts, and rejects without groups.
+# Validation
+# ----------
+# ``make structure`` simulates tables without groups, for which p should be at most 0.05 in one of twenty, and tables with groups of
+# increasing strength, and compares the test with SigClust, the gap statistic and Hartigan's dip test. The dip test on the score of
+# a clustering is not valid: the score was chosen to fall in two parts, so that the test rejects without groups.
 #
 # .. include:: ../structure.inc
 #

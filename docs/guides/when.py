@@ -1,27 +1,27 @@
 r"""
-When to use this, and when not
-==============================
+When to use this method, and when not
+=====================================
 
-The method looks for **two groups that lie on two sides of a flat boundary**: one weighted sum of the features, the score,
-is small for one group and large for the other. This page measures where that is the right question and where it is not.
+The method looks for **two groups on two sides of a flat boundary**: one weighted sum of the features, the score,
+is small for one group and large for the other. This page measures when that is appropriate and when it is not.
 
 Use it when
 
-* there are two groups, and you want to know which features tell them apart;
+* there are two groups, and you want to know which features separate them;
 * the groups differ in a few features only, and the others are noise that hides them from k-means;
-* you need to know how good the split is: the distance to the best of all splits is proved, whatever the data.
+* you need to know how good the split is: its optimality gap is certified for any data.
 
 Do not use it when
 
-* the groups are curved, or one lies around the other: use spectral clustering, or a kernel before it
+* the boundary is curved, or one group surrounds the other: use spectral clustering, or kernel features
   (:doc:`/auto/guides/kernels`);
-* there are three groups or more: a split in two is the wrong question, see :doc:`/auto/guides/many_clusters`;
+* there are three groups or more: a split in two is the wrong model, see :doc:`/auto/guides/many_clusters`;
 * one group is very small: the method prefers groups of similar sizes;
-* there are about as many features as points, or more, and no penalty: then noise too can be split perfectly;
-* the groups are round and well apart, and no proof is needed: k-means gives the same and is quicker.
+* there are about as many features as points, or more, and no penalty: then even noise can be split perfectly;
+* the groups are round and well separated, and you need no proof: k-means gives the same result and is faster.
 
-Each point is shown below. The numbers are adjusted Rand indices: 1 for the true groups, about 0 for a split that has
-nothing to do with them.
+The examples below show each case. The numbers are adjusted Rand indices: 1 for the true groups, about 0 for an unrelated
+split.
 """
 
 import warnings
@@ -34,7 +34,6 @@ from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.formatting import format_upper
 
 METHODS = {
     "this, default": dc.DiffracClustering(),
@@ -49,7 +48,7 @@ def judge(X, y):
     """Print the index of each method on standardised features, and return them."""
     X, found = StandardScaler().fit_transform(X), {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # reservations are shown at the end of this page
+        warnings.simplefilter("ignore")  # diagnostics are shown at the end of this page
         for name, method in METHODS.items():
             found[name] = adjusted_rand_score(y, method.fit_predict(X))
             print(f"{name:25}{found[name]:5.2f}")
@@ -59,8 +58,8 @@ def judge(X, y):
 # %%
 # Good: groups hidden among noise
 # -------------------------------
-# 100 points with 20 features that vary equally. The groups differ along one direction, in which three features take part;
-# the other nineteen directions are noise, of which k-means, the mixture and spectral clustering see nothing else.
+# 100 points with 20 features of equal variance. The groups differ along one direction, a combination of three features;
+# the other nineteen directions are noise, and k-means, the mixture and spectral clustering follow the noise.
 
 X, y, _ = dc.datasets.make_planted(100, 20, sparsity=3, noise=0.1, rng=0)
 found = judge(X, y)
@@ -72,9 +71,9 @@ assert (
 )
 
 # %%
-# The default prefers directions along which the points vary much (``ridge``), and here none varies more than another: the
+# The default prefers directions of large variance (``ridge``), and here all directions have the same variance: the
 # preference for few features (``lam``) is the right one. On real tables it is more often the other way round:
-# :doc:`/auto/guides/choosing` says how to tell, without labels.
+# :doc:`/auto/guides/choosing` explains how to choose without labels.
 #
 # Good: a real table, and the reason for the split
 # ------------------------------------------------
@@ -85,18 +84,18 @@ found = judge(X, y)
 assert min(found["this, default"], found["k-means"]) > 0.8
 
 # %%
-# All agree but the mixture. What this method adds is the proof, and the weights of the features, per standard deviation;
-# the number of the sample, the first, is recognised as noise:
+# All agree except the mixture. This method adds a certified bound, and the weights of the features per standard deviation;
+# the first feature, the sample number, gets almost no weight:
 
 model = METHODS["this, default"].fit(X)
 print("weights:", np.round(model.scaled_coef_, 2))
-gap = format_upper(model.label_gap_)
+gap = dc.format_upper(model.label_gap_)
 print(f"no split is cheaper than this one by more than {gap} (costs lie in [0, 1])")
 assert abs(model.scaled_coef_[0]) < 0.05
 
 # %%
-# Not worth it: round groups, well apart
-# --------------------------------------
+# Not needed: round, well separated groups
+# ----------------------------------------
 
 X, y = make_blobs(300, centers=[[-3, 0], [3, 0]], random_state=0)
 found = judge(X, y)
@@ -133,9 +132,9 @@ for name, method in {
 # %%
 # Wrong: a very small group
 # -------------------------
-# Ten of 300 points, apart from the others. A cluster of ten pays ``nu`` times its imbalance, which is 0.87 of at most 1; a
-# split through the middle of the large group pays nothing. k-means has the same difficulty; a Gaussian mixture has not. (A
-# smaller ``nu`` can help, but one has to know which: :doc:`/auto/guides/choosing`.)
+# Ten of 300 points, apart from the others. A cluster of ten has the penalty ``nu`` times its imbalance, 0.87 of at most 1; a
+# split through the middle of the large group has none. k-means has the same difficulty; a Gaussian mixture does not. (A
+# smaller ``nu`` can help, but the right value has to be known: :doc:`/auto/guides/choosing`.)
 
 rng = np.random.default_rng(0)
 y = np.arange(300) < 10
@@ -147,13 +146,13 @@ assert found["Gaussian mixture"] > 0.5 > 0.2 > max(found["this, default"], found
 # Wrong without a penalty: too few points
 # ---------------------------------------
 # Noise, 30 points with 20 features: there is nothing to find. Without a penalty the cost is nevertheless nearly 0, the
-# best there is. The estimator says so by a warning, and in ``diagnostics_``.
+# lowest possible. The estimator issues a warning, which is also in ``diagnostics_``.
 
 noise = np.random.default_rng(0).standard_normal((30, 20))
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     model = dc.DiffracClustering(lam=0.0, ridge=0.0).fit(noise)
-print(f"least cost at most {format_upper(model.upper_bound_)}")
-for reservation in model.diagnostics_:
-    print(reservation)
-assert "too few points" in [reservation.kind for reservation in model.diagnostics_]
+print(f"optimum at most {dc.format_upper(model.upper_bound_)}")
+for diagnostic in model.diagnostics_:
+    print(diagnostic)
+assert "too few points" in [diagnostic.code for diagnostic in model.diagnostics_]

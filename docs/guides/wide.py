@@ -2,17 +2,17 @@ r"""
 More columns than rows
 ======================
 
-A table of genes, spectra or words has many more columns than rows, and two groups may differ in a few of the columns only.
-With both penalties, ``lam`` and ``ridge``, the relaxation uses few columns and leaves the others at exactly 0. This page does
-it on a made table, says what is proved and on what, and sets other methods beside it. Why it works, and when it does not, is
-:doc:`wide_law`.
+A table of genes, spectra or words has many more columns than rows, and two groups may differ in only a few of the columns.
+With both penalties, ``lam`` and ``ridge``, the relaxation selects few columns; the coefficients of the others are exactly 0. This
+page shows it on a simulated table, explains the certified bounds, and compares other methods. :doc:`wide_law` explains why it
+works, and when it does not.
 """
 
 # %%
-# A made table
-# ------------
-# 100 rows, 2000 columns. Half of the variance of every column comes from ten factors common to all, as batch or age would do.
-# Twenty columns, anywhere, are shifted up or down by the group.
+# A simulated table
+# -----------------
+# 100 rows, 2000 columns. Half of the variance of every column comes from ten common factors, such as batch or age.
+# Twenty random columns are shifted up or down by the group.
 
 import time
 
@@ -21,11 +21,10 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx import baselines
-from diffrac_cvx.problem.formatting import format_lower, format_upper
 
 rng = np.random.default_rng(0)
 n, d, k, factors = 100, 2000, 20, 10
-y = np.repeat([1.0, -1.0], n // 2)  # used to judge the answers only
+y = np.repeat([1.0, -1.0], n // 2)  # used for evaluation only
 informative = rng.choice(d, size=k, replace=False)
 common = rng.standard_normal((n, factors)) @ rng.standard_normal((factors, d)) / factors**0.5
 X = (0.5**0.5) * (common + rng.standard_normal((n, d)))
@@ -36,16 +35,16 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 # Which lambda
 # ------------
 # The rule of :doc:`wide_law` for more columns than rows is ``lam = ridge * sqrt(log(d) / n)``, with the ridge 0.3 of the
-# estimators and columns of one scale, as above. ``diffrac-cvx cluster`` suggests it where a table has more columns than rows and no
-# ``--lambda`` is given, beside its answer without one. It is for tables of which a few columns are to be named: on the labelled pairs
-# of ``make wide`` a smaller weight, and methods that use all columns, come nearer to the classes in the mean.
+# estimators and standardised columns, as above. ``diffrac-cvx cluster`` suggests it if a table has more columns than rows and no
+# ``--lambda`` is given, in addition to its result without one. Use it to select a few columns: on the labelled pairs
+# of ``make wide`` a smaller weight, and methods that use all columns, agree better with the classes on average.
 #
 # .. include:: ../wide_pairs.inc
 #
-# A table that has a gene a row is turned by ``read_table(..., transpose=True)``, in the program ``--transpose``; where rows look like
-# features, a note or the error says so. ``top_variance=500``, ``--top-variance 500``, keeps the columns of largest variance, before
-# any scaling: a choice that is made without labels. ``tol`` is the gap that has to be proved; ``time_limit`` ends the search with
-# what is certified so far.
+# ``read_table(..., transpose=True)``, in the program ``--transpose``, transposes a table with one gene per row; if rows look like
+# features, a note or the error suggests it. ``top_variance=500``, ``--top-variance 500``, keeps the columns of largest variance, before
+# any scaling, without using labels. ``tol`` is the tolerance on the duality gap; ``time_limit`` ends the search with
+# the bounds so far.
 
 ridge = 0.3
 lam = ridge * (np.log(d) / n) ** 0.5
@@ -56,38 +55,41 @@ index = dc.metrics.adjusted_rand_score(y, labels)
 print(f"adjusted Rand index with the true groups: {index:.2f}")
 
 # %%
-# What the bracket says
-# ---------------------
-# The optimum of the relaxation lies in the bracket, and so does that of *all 2000 features*: the solver starts from a few features
-# and adds others, but the lower bound at the end is that of every V on every feature, those left out included. The bound
-# is that of :doc:`solvers`, and holds in floating point as all do (:doc:`reliability`). No split in two, along whichever direction, costs less than the
-# lower end (Eq. 9). What is *not* proved is that the groups mean anything, or that other groups would not cost about the same.
+# Certified bounds
+# ----------------
+# The bracket encloses the optimum of the relaxation on *all 2000 features*: the solver starts from a working set of few features
+# and adds others, but the final lower bound holds for every V on every feature, including those not selected. The bound
+# is that of :doc:`solvers`, and holds in floating point as all do (:doc:`reliability`). No split in two, along any direction, costs
+# less than the lower bound (Eq. 9). It is *not* proved that the groups are meaningful, or that no other groups have a similar cost.
 
-print(f"proved: no split costs less than {format_lower(result.lower)}")
+print(f"proved: no split costs less than {dc.format_lower(result.lower)}")
 proof = dc.certify_labels(X, labels, result, lam=lam, ridge=ridge)
-print(f"this one costs {format_upper(proof.objective)}")
+print(f"this one costs {dc.format_upper(proof.objective)}")
 
 # %%
-# Few features carry the answer
-# -----------------------------
-# `Result.features` lists the features in use, the most important first. A feature j counts as in use where :math:`V_{jj}` exceeds
-# a thousandth of the largest; ``rtol`` changes that. The sentence is one about the relaxation: *no V on any other set of
-# features costs less by more than the gap.* It does not say that the set is the only one, and a smaller gap may add weak features.
+# Selected features
+# -----------------
+# `Result.features` lists the selected features, the most important first. Feature j is selected if :math:`V_{jj}` exceeds
+# a thousandth of the largest; ``rtol`` changes that. The guarantee is about the relaxation: *no V on any other set of
+# features has an objective lower by more than the gap.* The set need not be unique, and a smaller gap may add weak features.
 
 features = result.features()
 print(features)
 found = np.isin(informative, features.selected).sum()
-print(f"{found} of the {k} informative features are in use,")
-print(f"and {np.isin(features.selected[:k], informative).sum()} are among the first {k} in use")
+print(f"{found} of the {k} informative features are selected,")
+print(
+    f"and {np.isin(features.selected[:k], informative).sum()} are among the first {k} selected"
+)
 
 # %%
-# Beside other methods
-# --------------------
-# k-means follows distances and the first component variance, and both are those of the factors here. That is no reason to look
-# no further: *a direction whose scores take two values can be searched for among the leading components*, which needs no
-# penalty and takes a fraction of a second. Where the groups are among these components
-# ``baselines.two_valued_component(criterion="pursuit")`` can win, and is the rival to take seriously: it finds the groups of
-# this table, too. What it does not give is the features or a proof. Sparse k-means and IF-PCA choose columns by what each shows of itself, and can do well where columns are independent.
+# Comparison with other methods
+# -----------------------------
+# k-means follows distances and the first component follows variance, and the factors dominate both here. A stronger baseline is
+# projection pursuit: *search the leading components for a bimodal direction*. It needs no
+# penalty and takes a fraction of a second. If the groups lie in the span of these components,
+# ``baselines.two_valued_component(criterion="pursuit")`` can win: it finds the groups of this table too. It does not
+# select features or certify a bound. Sparse k-means and IF-PCA screen each column separately, and can do well if columns are
+# independent.
 
 rivals = {
     "k-means": lambda: baselines.kmeans_standardized(X, rng=0),
@@ -105,12 +107,12 @@ for name, method in rivals.items():
 print(f"{'this relaxation':<24} {dc.metrics.adjusted_rand_score(y, labels):5.2f}")
 
 # %%
-# One table shows how it is done, and not which method is better. ``make wide`` runs all of them on many made and real tables, and
-# writes ``figures/wide.md``, with the tables on which this method loses.
+# One table does not show which method is better. ``make wide`` runs all of them on many simulated and real tables, and
+# writes ``figures/wide.md``, including the tables on which this method loses.
 #
-# Which features are stable
-# -------------------------
-# A feature that is in use on most halves of the rows matters; one that is in use on a few is an accident of the sample. Ten halves
+# Feature stability
+# -----------------
+# A feature selected on most half-samples of the rows matters; one selected on a few may be an artefact of the sample. Ten half-samples
 # of 50 rows, with the lambda of the rule for 50 rows, to a loose gap: a ranking needs no exact solution.
 
 halves, used, agreement = 10, np.zeros(d), []
@@ -137,17 +139,19 @@ print(f"groups of the halves and of all rows: adjusted Rand index {np.mean(agree
 for least in (0.3, 0.5, 0.8):
     often = frequency >= least
     right = (often & is_informative).sum()
-    print(f"in use on {least:.0%} of the halves: {often.sum():>3}, {right} of them informative")
+    print(
+        f"selected on {least:.0%} of the halves: {often.sum():>3}, {right} of them informative"
+    )
 
 # %%
 
 figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.8), layout="constrained")
-energies = np.diag(result.V)[features.selected]
+diagonal = np.diag(result.V)[features.selected]
 shown = is_informative[features.selected]
 place = np.arange(len(shown))
 for chosen, color, name in ((shown, "C0", "informative"), (~shown, "0.7", "not")):
     axes[0].scatter(
-        place[chosen], energies[chosen] / energies.max(), s=10, color=color, label=name
+        place[chosen], diagonal[chosen] / diagonal.max(), s=10, color=color, label=name
     )
     mask = is_informative if name == "informative" else ~is_informative
     axes[1].hist(
@@ -158,18 +162,18 @@ for chosen, color, name in ((shown, "C0", "informative"), (~shown, "0.7", "not")
         lw=2,
     )
 axes[0].set(
-    yscale="log", xlabel="feature in use, by importance", ylabel=r"$V_{jj}$ over the largest"
+    yscale="log", xlabel="selected feature, by importance", ylabel=r"$V_{jj}$ over the largest"
 )
 axes[0].legend(frameon=False)
-axes[1].set(yscale="log", xlabel="share of the halves that use a feature", ylabel="features")
+axes[1].set(yscale="log", xlabel="selection frequency", ylabel="features")
 plt.show()
 
 # %%
-# Where it fails
-# --------------
+# Limitations
+# -----------
 # - Groups that hardly differ in any column: with shifts of much less than a standard deviation of the noise, and few rows, the
 #   true groups cost more than those of noise, and no rule for lambda helps (:doc:`wide_law`, *two numbers*).
-# - Several splits that cost about the same, as with batches and tumour types at once: the relaxation returns one, and the proof is about
-#   cost, not about which of them is wanted. Look at the agreement of the halves.
-# - Groups that differ in most columns a little: a small ``lam``, or none, is right, and k-means may be better.
+# - Several splits of similar cost, as with batches and tumour types at once: the relaxation returns one, and the bounds are about
+#   cost, not about which of them you want. Check the agreement of the half-samples.
+# - Groups that differ a little in most columns: use a small ``lam``, or none; k-means may be better.
 # - Counts and intensities: take logarithms first.

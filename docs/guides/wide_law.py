@@ -1,10 +1,10 @@
 r"""
-When a wide table shows its groups
+Recovery in wide tables: a theorem
 ==================================
 
 A table has n points and many more columns, and two groups differ in a few of them. When does the relaxation with both
-penalties, ``lam`` and ``ridge``, find the groups, and which ``lam`` helps? Two numbers decide: what the true labels cost, and
-what variance *within* the groups costs at least. This page proves it, says what factors common to all columns change, and
+penalties, ``lam`` and ``ridge``, find the groups, and which ``lam`` helps? Two numbers decide: the cost of the true labels, and
+a lower bound on the cost of variance *within* the groups. This page proves it, analyses factors common to all columns, and
 gives a rule for ``lam``.
 """
 
@@ -55,7 +55,7 @@ gives a rule for ``lam``.
 #           \text{and the optimal V has } C \le c(y) .
 #
 # *If* :math:`\delta = C / \kappa < 1/2`, *the signs of the first left singular vector of* :math:`X V^{1/2}` *agree with y, or −y,
-# but for at most* :math:`\delta n` *points.*
+# except for at most* :math:`\delta n` *points.*
 #
 # *Proof.* Let :math:`a = m^\top V m` and :math:`b = \mathrm{tr}\, V \tilde S`, so that the share is a/(a + b). By
 # the definition of κ and by Jensen, :math:`a + b + \kappa b \le T = (1 + C) g^2 \le (1 + C)(a + b)`, so
@@ -163,7 +163,9 @@ result = dc.low_rank(X, lam=lam, ridge=ridge, tol=1e-4)
 C = result.upper / (1 - result.upper)
 fraction = m @ result.V @ m / np.trace(X @ result.V @ X.T) * n
 least = 1 - C / kappa
-print(f"C {C:.3f}, kappa {kappa:.3f}: share along y at least {least:.2f}, found {fraction:.2f}")
+print(
+    f"C {C:.3f}, kappa {kappa:.3f}: fraction along y at least {least:.2f}, found {fraction:.2f}"
+)
 assert fraction >= 1 - C / kappa - 1e-6
 
 coin = rng.permutation(y)
@@ -181,7 +183,7 @@ for name, labels in (("true", y), ("a coin's", coin)):
 # .. math:: \kappa - \lambda + 2 \kappa \sqrt{d/n}\; \sigma\big(\lambda \sqrt n / \kappa\big) = \mathrm{ridge}, \qquad
 #           \sigma(\tau)^2 = \mathbb{E} (|z| - \tau)_+^2, \quad z \sim N(0, 1) .
 #
-# It is an approximation, not a theorem; ``make wide-law`` holds it against the number that clipping proves on tables of noise.
+# It is an approximation, not a theorem; ``make wide-law`` compares it with the bound that clipping certifies on tables of noise.
 #
 # **Which lambda.** With :math:`r = \lambda / \kappa` and :math:`N(r) = 2 \sqrt{d/n}\, \sigma(r \sqrt n)` the equation says
 # :math:`\kappa = \mathrm{ridge} / (1 - r + N(r))`, so that
@@ -215,15 +217,15 @@ for n_points, n_columns in ((100, 1000), (60, 5000), (200, 2000), (50, 20_000)):
 #
 # **Why this does not.** It pays by pairs, not by sums. A V that holds all factors alike has
 # :math:`\lambda |V|_1 / \mathrm{tr}\, V S` of about :math:`\lambda \sqrt{2 f / \pi} / \rho`: λ over the size of the correlation of two
-# columns, :math:`\rho / \sqrt f`, but for a constant. The groups cost :math:`\lambda / m^2`, λ over the correlation of two
+# columns, :math:`\rho / \sqrt f`, up to a constant. The groups cost :math:`\lambda / m^2`, λ over the correlation of two
 # informative columns. Neither d nor k is in it. And scores on factors are not two-valued: *if x is normally distributed and V has rank f,*
 # :math:`C \ge J_f (1 + \kappa) - 1` *with* :math:`J_f = f / (\mathbb{E} \chi_f)^2`, which is π/2 for one factor, 1.27 for two, 1.05
 # for ten. *Proof.* :math:`x^\top V x = \sum_i w_i z_i^2` with independent normal z; the mean of its root is concave and
 # symmetric in w, so for a given sum of the w it is largest where they are equal. One factor is expensive however it is correlated; many
 # are not, and there the l1 norm has to decide.
 #
-# **What it costs to avoid them.** Let a be the k × f matrix of loadings on the informative columns, with the signs of the shifts, and
-# P the projection on its columns. The direction :math:`v \propto (I - P) 1` knows nothing of the factors, and
+# **The cost of avoiding them.** Let a be the k × f matrix of loadings on the informative columns, with the signs of the shifts, and
+# P the projection on its columns. The direction :math:`v \propto (I - P) 1` is orthogonal to the factors, and
 #
 # .. math:: c \le \frac{\lambda k + \sigma^2 + \mathrm{ridge}}{m^2\, |(I - P) 1|^2}, \qquad
 #           \mathbb{E} |(I - P) 1|^2 = k - f ,
@@ -234,5 +236,5 @@ for n_points, n_columns in ((100, 1000), (60, 5000), (200, 2000), (50, 20_000)):
 # if 0 is in the convex hull of the rows of a. For loadings with symmetric laws that has the probability that k − 1 fair coins show
 # at least f heads (Wendel, *Math. Scand.* 11, 1962): from k = 2f + 1 on it is more than one half.
 #
-# What is not proved: theorem 3 uses Jensen's inequality within the groups too, so that it knows the factors by their κ alone, and
-# with few factors it says less than is true.
+# What is not proved: theorem 3 uses Jensen's inequality within the groups too, so that it depends on the factors by their κ only, and
+# with few factors it is not tight.

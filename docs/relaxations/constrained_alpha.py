@@ -17,7 +17,7 @@ if there is one cluster only. Without it :math:`Y = 1 1^\top` is optimal with va
 **Equal to.** With q(α) its value and p(ν) that of :doc:`penalized_nu`, :math:`p(\nu) = \min_\alpha q(\alpha) + \nu\alpha`.
 q is convex, so the penalty reaches every α at which q has a slope −ν with ν in [0, 1]; the example below draws both.
 
-**Use it** if the imbalance is known, or to see how solutions change with it. It takes no penalty.
+**Use it** if the imbalance is known, or to see how solutions depend on it. It supports no penalty.
 
 **Cost.** An n × n semidefinite variable: hundreds of points. There is no fast solver for this form alone, but
 :func:`diffrac_cvx.paths.duality` solves Eq. (8) fast and certifies the result for Eq. (7).
@@ -70,8 +70,8 @@ for alpha in (0.0, 1.0):
 # %%
 # Duality
 # -------
-# On noisy data, both sides of :math:`p(\nu) = \min_\alpha q(\alpha) + \nu \alpha`, each with its proved bracket. ``apart``
-# is the distance between brackets that have to meet.
+# On noisy data, both sides of :math:`p(\nu) = \min_\alpha q(\alpha) + \nu \alpha`, each with certified bounds.
+# ``bracket_distance`` is the distance between brackets that should overlap.
 
 noisy = dc.datasets.make_planted(40, 4, imbalance=0.25, noise=0.3, rng=1)
 display = DualityDisplay.from_data(noisy.X, np.logspace(-2, 0, 12)).plot()

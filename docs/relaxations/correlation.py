@@ -1,6 +1,6 @@
 r"""
-Correlation: correlation
-========================
+Correlation (trivial): correlation
+==================================
 
 .. math::
    \min_{M \succeq 0}\ - \mathrm{tr}\, M H
@@ -19,13 +19,12 @@ centred x in the span of the columns and the factor with the rows :math:`(\cos \
 tends to 0 its centred part tends to a multiple of x, which H keeps: the objective tends to −n, and Y to :math:`1 1^\top`.
 
 **Equal to** nothing: it bounds the correlation by 1, which holds anyway. This is why the imbalance has to be constrained
-or penalised. **Use it** for nothing but to see that. **Cost:** an n × n variable.
+or penalised. **Use it** only to see this. **Cost:** an n × n variable.
 """
 
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.formatting import format_lower
 
 planted = dc.datasets.make_planted(20, 2, noise=0.5, rng=0)
 X, n = planted.X, 20
@@ -46,15 +45,15 @@ for epsilon in (1.0, 0.3, 0.1, 0.01):
 assert objective < -n + 1e-2
 
 # %%
-# No labelling comes near: the best squared correlation is that of some labels, here less than one.
+# No labelling comes close: the best squared correlation of labels is less than one here.
 
 labels = dc.rounding.kmeans_centered(dc.low_rank(X).F)
 correlation = dc.metrics.squared_correlation(X, labels)
 print(f"squared correlation of labels found by another relaxation: {correlation:.4f}")
 
 # %%
-# The iterates of a solver grow without bound. What it returns is read as a feasible point, and the bound −n is known:
+# The iterates of a solver grow without bound. The returned point is converted to a feasible one, and the bound −n is known:
 
 result = dc.solve(dc.correlation(X), "SCS", tol=1e-2, max_iter=20_000)
-print(f"value {result.value:.3f}, proved at least {format_lower(result.lower)}")
+print(f"value {result.value:.3f}, lower bound {dc.format_lower(result.lower)}")
 assert result.lower == -n

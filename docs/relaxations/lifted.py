@@ -14,11 +14,11 @@ linear in the three. Since V is a variable, every convex function of it can be a
 :math:`\Gamma(V) = \sum_i a_i^2 V_{ii} + \sum_{ij} c_i c_j |V_{ij}|` is how sparsity enters.
 
 **Equal to** both of its neighbours. Minimising over P and V for a given Y leaves :doc:`penalized_nu`, if there is no l1
-part: :math:`P = Y X (X^\top X)^{+}`. Minimising over Y and P for a given V leaves :doc:`v_space`, for every penalty; at ν = 1
+penalty: :math:`P = Y X (X^\top X)^{+}`. Minimising over Y and P for a given V leaves :doc:`v_space`, for every penalty; at ν = 1
 row i asks for the largest :math:`p_i^\top x_i` with :math:`\begin{pmatrix} 1 & p_i^\top \\ p_i & V \end{pmatrix} \succeq 0`,
 which is :math:`\sqrt{x_i^\top V x_i}`.
 
-**Use it** to add constraints of your own that tie labels and directions, or to check the other two.
+**Use it** to add your own constraints that couple labels and directions, or to check the other two.
 
 **Cost.** A semidefinite cone of side n + d, the largest of all forms.
 """
@@ -41,10 +41,10 @@ for name, penalty in (
     assert abs(both - directions) < 1e-5
 
 # %%
-# A constraint of your own
-# ------------------------
-# ``relaxation.problem`` is a `cvxpy.Problem` like any other. Its variable ``YPV`` holds Y first. Here two points that the
-# solution labels differently must be on the same side rather than not, :math:`Y_{ij} \ge 1/2`. The value can only rise.
+# Adding a constraint
+# -------------------
+# ``relaxation.problem`` is an ordinary `cvxpy.Problem`. The first block of its variable ``YPV`` is Y. Here two points that the
+# solution labels differently get the soft must-link constraint :math:`Y_{ij} \ge 1/2`. The value can only increase.
 
 relaxation = dc.lifted(X, 0.8, sparse)
 free = dc.solve(relaxation, "SCS", tol=1e-5)
@@ -64,7 +64,7 @@ assert together.status == "optimal"
 assert together.value > free.value
 
 # %%
-# An equality, :math:`Y_{ij} = 1`, would leave no interior point, and first-order solvers then stall: give the two points one
-# row instead. :doc:`/auto/guides/adding` turns such a problem into a relaxation with a certificate of its own.
+# With an equality, :math:`Y_{ij} = 1`, there is no interior point, and first-order solvers stall: use `Constraints` instead, which give
+# the two points one row. :doc:`/auto/guides/adding` turns such a problem into a relaxation with a certificate of its own.
 #
 # The columns are scaled in CVXPY, so that V there is not in the units of X; ``free.V`` is.

@@ -14,9 +14,9 @@ for points of the same class and 0 otherwise, and :math:`k Y - 1 1^\top \succeq 
 reverse sense.
 
 **Equal to** :doc:`penalized_nu`. Write :math:`Y = \tfrac1k 1 1^\top + (1 - \tfrac1k) S`. Then Y is feasible if and only if
-:math:`S \succeq 0` and :math:`\mathrm{diag}(S) = 1`. The objective is linear, the misfit of :math:`1 1^\top` is 0 and its
-imbalance 1, so the value is :math:`\nu/k + (1 - 1/k)` times that of Eq. (8), and the solutions correspond. The number of
-classes has no part in the relaxation. It enters through the rounding, k-means on the rows of F.
+:math:`S \succeq 0` and :math:`\mathrm{diag}(S) = 1`. The objective is linear, the residual of :math:`1 1^\top` is 0 and its
+imbalance 1, so the value is :math:`\nu/k + (1 - 1/k)` times that of Eq. (8), and the solutions correspond. The relaxation
+does not depend on the number of classes. Only the rounding does, k-means on the rows of F.
 
 **Use it** to compare labels with classes. **Cost:** an n × n variable under a general semidefinite constraint, more than
 `penalized_nu` for the same.
@@ -41,7 +41,7 @@ for k in (2, 3, 5):
     assert abs(value - nu / k - (1 - 1 / k) * p) < 1e-5
 
 # %%
-# Three classes, from the solution, which does not depend on k, by a rounding that does:
+# Three classes: the solution does not depend on k, the rounding does.
 
 F = dc.low_rank(X, nu).F
 found = KMeans(3, n_init=10, random_state=0).fit_predict(F)

@@ -16,13 +16,13 @@ ridge :math:`\sum_i a_i^2 v_i^2` on the direction changes least squares into rid
 never exceeds ν. The value is concave in ν and does not decrease. At ν = 1 the two terms with 1 cancel and the problem is to
 maximise :math:`\mathrm{tr}\, Y H_a`, the relaxation of max-cut with the weights :math:`-H_a`.
 
-**Equal to** :doc:`lifted` and :doc:`v_space` without an l1 part, for every ν in [0, 1] and every ridge: minimise
+**Equal to** :doc:`lifted` and :doc:`v_space` without an l1 penalty, for every ν in [0, 1] and every ridge: minimise
 :doc:`lifted` over P and V. :doc:`multiclass` is this problem again.
 
 **Use it** as the reference for few points and many features. Sparsity has no formulation in Y alone; it needs a
 relaxation that has V.
 
-**Cost.** An n × n semidefinite variable, whatever d: hundreds of points.
+**Cost.** An n × n semidefinite variable for any d: hundreds of points.
 """
 
 import numpy as np

@@ -8,11 +8,11 @@ Direction alone: v_space
 Equations (12), (15) and (20), sections 2.4 and 3; for ν < 1, Eq. (14).
 
 **Where it comes from.** It is :doc:`lifted` minimised over Y and P. At V = vv' and ν = 1 the objective is
-:math:`\tfrac1n \sum_i (|x_i^\top v| - 1)^2 + \Gamma(v v^\top)`: each projection should be 1 or −1, and Y says which. The
+:math:`\tfrac1n \sum_i (|x_i^\top v| - 1)^2 + \Gamma(v v^\top)`: each projection should be 1 or −1, and Y determines which. The
 optimal Y has the entries :math:`x_i^\top V x_j / \sqrt{x_i^\top V x_i\; x_j^\top V x_j}`, so that
 :math:`F = \mathrm{Diag}(x_i^\top V x_i)^{-1/2}\, X V^{1/2}` needs no n × n matrix (appendix C.2).
 
-**ν < 1.** An offset b joins the direction, at a price:
+**ν < 1.** The direction gets a penalised offset b:
 
 .. math:: \min_b\ \tfrac1n \|y - X v - b 1\|_2^2 + \kappa b^2
    = \tfrac1n \|\Pi_n y - X v\|_2^2 + \tfrac{\kappa}{1 + \kappa} \big(\tfrac1n 1^\top y\big)^2 .
@@ -20,17 +20,17 @@ optimal Y has the entries :math:`x_i^\top V x_j / \sqrt{x_i^\top V x_i\; x_j^\to
 So the data get a column of ones with the ridge weight :math:`\sqrt{\kappa} = \sqrt{\nu / (1 - \nu)}`. The paper prints
 :math:`\nu/(1 - \nu)` for it; the example below shows which of the two agrees with Eq. (8).
 
-**Links.** Where some labels are tied, :math:`y_i = s_{ij} y_j`, connected points make groups, each with one free sign and signs
+**Constraints.** If some labels are tied, :math:`y_i = s_{ij} y_j`, connected points form chunklets, each with one free sign and signs
 :math:`s_i` inside. The relaxation is that of the rows :math:`r_g = \sum_{i \in g} s_i x_i` in the roots, with the same
-quadratic part: given V, the best F of appendix C.2 has rows of norm one with :math:`f_i = s_i f_g` in a group, and
+quadratic part: given V, the best F of appendix C.2 has rows of norm one with :math:`f_i = s_i f_g` in a chunklet g, and
 :math:`\sum_{i \in g} f_i^\top V^{1/2} x_i = f_g^\top V^{1/2} r_g` is largest, :math:`\sqrt{r_g^\top V r_g}`, at
-:math:`f_g` along :math:`V^{1/2} r_g`. The triangle inequality says that links never lower the value. In :doc:`penalized_nu` they are
-the constraints :math:`Y_{ij} = s_{ij}`; :doc:`/auto/guides/known_points` solves both. ``low_rank`` takes them as ``links``.
+:math:`f_g` along :math:`V^{1/2} r_g`. By the triangle inequality constraints never lower the value. In :doc:`penalized_nu` they are
+:math:`Y_{ij} = s_{ij}`; :doc:`/auto/guides/known_points` solves both. The parameter is ``constraints``, here and in ``low_rank``.
 
 **Scale.** With g(V) the mean of the roots and T(V) the quadratic part and the penalty, the best multiple of V has the
 objective :math:`1 - g^2/T`, and there :math:`g = T`. All results are so scaled.
 
-**Equal to** :doc:`lifted` for every ν and penalty, and to :doc:`penalized_nu` without an l1 part.
+**Equal to** :doc:`lifted` for every ν and penalty, and to :doc:`penalized_nu` without an l1 penalty.
 
 **Use it** as the reference: its cone does not grow with n. ``low_rank`` and ``fista`` solve the same problem.
 
@@ -88,8 +88,8 @@ assert abs(values["offset with nu / (1 - nu), as printed"] - right[0]) > 1e-2
 # %%
 # A path
 # ------
-# Coefficients of the direction as lambda grows from right to left, with the value and its proved bracket. The penalty
-# takes out one of the two features of the direction long before the other.
+# Coefficients of the direction over lambda, with the value and its certified bounds. The penalty
+# removes one of the two features of the direction long before the other.
 
 PathDisplay.from_lambda(X, np.logspace(-3, 0.5, 25)).plot()
 plt.show()

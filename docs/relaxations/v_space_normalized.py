@@ -7,19 +7,19 @@ Direction at unit size: v_space_normalized
    \qquad A = \tfrac1n X^\top X + \mathrm{Diag}(a)^2
 
 Equation (21), section 6.1: the form whose dual the paper's algorithm smooths. The builder treats the diagonal of the l1
-part and the offset for ν < 1 as :doc:`v_space` does.
+penalty and the offset for ν < 1 as :doc:`v_space` does.
 
 **Equal to** :doc:`v_space` if c = 0: with p that one's value, the value here is :math:`-\sqrt{1 - p}`, by the best scale of V.
 
-**If c > 0 it is another problem.** The penalty is then weighed against g, not against :math:`g^2`. There is an exact link:
+**If c > 0 it is another problem.** The penalty is then weighted against g, not against :math:`g^2`. There is an exact relation:
 a solution V with weights c' also solves, up to its scale, Eq. (15) with the weights
 
 .. math:: c_i = c'_i / \sqrt{\theta}, \qquad \theta = \tfrac12 g(V) - \sum_{ij} c'_i c'_j |V_{ij}|, \qquad
    g(V) = \tfrac1n \sum_i \sqrt{x_i^\top V x_i} .
 
 Since g is homogeneous of degree 1/2 and the other two terms of degree 1, θ is the multiplier of :math:`\mathrm{tr}\, AV = 1`,
-and the conditions of optimality are the same up to this factor. `fista` uses the link: it corrects c as it goes, so that
-what it solves in the end is Eq. (15).
+and the conditions of optimality are the same up to this factor. `fista` uses this relation: it corrects c during the iteration, so that
+it finally solves Eq. (15).
 
 **Use it** to follow the paper. **Cost:** as `v_space`.
 """
@@ -37,7 +37,7 @@ for nu in (0.4, 0.7, 1.0):
     assert abs(value + np.sqrt(1 - p)) < 1e-5
 
 # %%
-# With an l1 part the formula fails, and the link holds. Both at one strength:
+# With an l1 penalty the formula fails, and the relation holds. Both for the same weight:
 
 given = 0.2  # c'
 normalized = dc.solve(dc.v_space_normalized(X, 1.0, dc.Penalty(c=given)), "CLARABEL")
@@ -48,16 +48,16 @@ theta = g / 2 - l1
 print(f"theta = {theta:.4f}")
 
 same_c = dc.solve(dc.v_space(X, 1.0, dc.Penalty(c=given)), "CLARABEL").value
-linked = dc.solve(dc.v_space(X, 1.0, dc.Penalty(c=given / np.sqrt(theta))), "CLARABEL")
+related = dc.solve(dc.v_space(X, 1.0, dc.Penalty(c=given / np.sqrt(theta))), "CLARABEL")
 by_formula = -np.sqrt(1 - same_c)
 print(f"with the same c: -sqrt(1 - p) = {by_formula:.4f}, Eq. (21) {normalized.value:.4f}")
 
-by_link = 1 - g**2 / (1 + l1 / theta)  # Eq. (15) at the best multiple of V
-cosine = np.sum(V * linked.V) / np.linalg.norm(V) / np.linalg.norm(linked.V)
+by_relation = 1 - g**2 / (1 + l1 / theta)  # Eq. (15) at the best multiple of V
+cosine = np.sum(V * related.V) / np.linalg.norm(V) / np.linalg.norm(related.V)
 print(
-    f"with c' / sqrt(theta): Eq. (15) {linked.value:.6f}, at V of Eq. (21) {by_link:.6f};",
+    f"with c' / sqrt(theta): Eq. (15) {related.value:.6f}, at V of Eq. (21) {by_relation:.6f};",
     end=" ",
 )
 print(f"cosine of the two V {cosine:.6f}")
 assert abs(-np.sqrt(1 - same_c) - normalized.value) > 1e-3
-assert abs(linked.value - by_link) < 1e-5
+assert abs(related.value - by_relation) < 1e-5

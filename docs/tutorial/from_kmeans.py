@@ -1,9 +1,9 @@
 r"""
-From k-means to proved labels
-=============================
+From k-means to certified labels
+================================
 
 Two clusters lie along one direction out of thirty. All other directions are noise of the same variance. Three methods
-look for the clusters. The third comes with a proof.
+look for the clusters. The third certifies its result.
 """
 
 import matplotlib.pyplot as plt
@@ -12,7 +12,6 @@ from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import BracketDisplay, DirectionDisplay, ProjectionDisplay
-from diffrac_cvx.problem.formatting import format_lower, format_upper
 
 planted = dc.datasets.make_planted(400, 30, sparsity=3, noise=0.1, rng=0)
 X, y = planted.X, planted.y
@@ -22,9 +21,9 @@ print("the planted direction uses features", np.flatnonzero(planted.v))
 # %%
 # k-means fails
 # -------------
-# k-means weighs all directions by their variance. The clusters make up about one part in thirty of it, so the best split
+# k-means weights all directions by their variance. The clusters account for about one thirtieth of it, so the best split
 # in this sense is along noise. The error is :math:`1 - (y^\top \hat y / n)^2`: 0 for the true labels up to sign, close
-# to 1 for labels that have nothing to do with them.
+# to 1 for unrelated labels.
 
 found = np.where(KMeans(2, n_init=10, random_state=0).fit_predict(X) > 0, 1.0, -1.0)
 print(f"k-means: error {dc.metrics.clustering_error(y, found):.3f}")
@@ -40,7 +39,7 @@ print(f"k-means: error {dc.metrics.clustering_error(y, found):.3f}")
 # clusters (Eq. 9). The scale of a direction no longer matters: Xv may be any multiple of it.
 #
 # Given y, the best v is least squares; given v, the best y splits the numbers Xv in two. Alternating the two steps ends
-# in a local optimum, which depends on the labels it started from.
+# in a local optimum, which depends on the initial labels.
 
 runs = dc.baselines.alternating_runs(X, n_init=1000, rng=0)
 right = [run for run in runs if dc.metrics.clustering_error(y, run) < 0.05]
@@ -70,8 +69,8 @@ print(result)
 # %%
 # The bracket
 # ~~~~~~~~~~~
-# ``result.lower`` and ``result.upper`` enclose the optimum of the relaxation. The proof is made from the returned point, by
-# the same code whatever the solver (:doc:`/auto/guides/certificates`). Two more solvers give brackets that meet this one:
+# ``result.lower`` and ``result.upper`` enclose the optimum of the relaxation. The bounds are certified from the returned point, by
+# the same code for all solvers (:doc:`/auto/guides/certificates`). The brackets of two more solvers overlap this one:
 
 others = [dc.fista(X, tol=1e-4), dc.solve(dc.v_space(X), "SCS")]
 for other in [result, *others]:
@@ -80,7 +79,7 @@ for other in [result, *others]:
     assert result.lower <= other.upper
 
 # %%
-# How the bracket closes, by the paper's algorithm:
+# The bracket of the paper's algorithm over time:
 
 BracketDisplay.from_result(others[0]).plot()
 
@@ -102,12 +101,12 @@ ProjectionDisplay.from_labels(X, labels).plot()
 # %%
 # A certificate of the labels
 # ---------------------------
-# The relaxation bounds Eq. (9) from below. So the labels have a proved optimality gap, for which the true labels are not
-# needed: of all :math:`2^{400}` labellings, none has an objective that is lower by more than ``gap``.
+# The relaxation bounds Eq. (9) from below. So the labels have a certified optimality gap, which does not depend on the true
+# labels: of all :math:`2^{400}` labellings, none has an objective that is lower by more than ``gap``.
 
 proof = dc.certify_labels(X, labels, result)
-print(f"objective {format_upper(proof.objective)}, gap {format_upper(proof.gap)}")
-print(f"of every labelling: at least {format_lower(proof.lower)}")
+print(f"objective {dc.format_upper(proof.objective)}, gap {dc.format_upper(proof.gap)}")
+print(f"lower bound for every labelling: {dc.format_lower(proof.lower)}")
 
 # %%
 # Values lie in [0, 1], so 0.008 is small. It is not zero: these labels may not be optimal.
@@ -115,8 +114,8 @@ print(f"of every labelling: at least {format_lower(proof.lower)}")
 # Fewer points: the sparse penalty
 # --------------------------------
 # Without a penalty the relaxation needs about :math:`n = d + d(d-1)/4` points on data in general position, here 248
-# (:doc:`/reproduction`, Figure 1). With 150 points its value is 0 and its solutions say nothing about labels. If only
-# few features matter, the squared l1 norm :math:`\lambda \|v\|_1^2`, convex in V too, makes up for the missing points.
+# (:doc:`/reproduction`, Figure 1). With 150 points its value is 0 and its solutions carry no information on the labels. If only
+# few features matter, the squared l1 norm :math:`\lambda \|v\|_1^2`, convex in V too, compensates for the missing points.
 
 few = dc.datasets.make_planted(150, 30, sparsity=3, noise=0.1, rng=0)
 print("lambda   value   eigenvalue ratio   label gap   error")
@@ -130,21 +129,23 @@ for lam in (0.0, 0.001, 0.003, 0.01, 0.03):
         dc.metrics.clustering_error(few.y, labels),
     )
     row = f"{lam:6.3f}   {result.value:.3f}   {ratio:16.2f}"
-    print(f"{row}   {format_upper(gap):>9}   {error:5.2f}")
+    print(f"{row}   {dc.format_upper(gap):>9}   {error:5.2f}")
 
 # %%
 # At :math:`\lambda = 0` the value is 0 and nothing is found. A penalty that is too strong is no better: the solution is far
-# from rank one, with two eigenvalues of Y that are almost equal. The label gap, which uses no true labels, is small for the
-# good settings only here. As a rule for choosing it is of limited use: on the nine real sets of Table 1 it
+# from rank one, with two eigenvalues of Y that are almost equal. The label gap, which uses no true labels, is small only for the
+# good settings here. As a selection rule it is of limited use: on the nine real sets of Table 1 it
 # comes close to the choice by true labels on some and not on others (:doc:`/two_class`).
 #
 # The same as an estimator
 # ------------------------
-# The default of the estimator has a ridge, which this example does not. The direction is that of the labels found, with the same penalty; three coefficients
-# are large.
+# The estimator has a default ridge, which this example does not use. The direction is that of the labels found, with the same
+# penalty; three coefficients are large.
 
 model = dc.DiffracClustering(lam=0.0025, ridge=0.0).fit(few.X)
-print(f"label gap {format_upper(model.label_gap_)}, {len(model.support_)} nonzero coefficients")
+print(
+    f"label gap {dc.format_upper(model.label_gap_)}, {len(model.support_)} nonzero coefficients"
+)
 DirectionDisplay.from_estimator(model).plot()
 plt.show()
 

@@ -2,8 +2,8 @@ r"""
 Many labels at once
 ===================
 
-Points may have several labels, each an affine function of the features. The relaxation does not know how many there
-are; the rounding does.
+Points may have several labels, each an affine function of the features. The relaxation is the same for any number of labels;
+only the rounding depends on it.
 """
 
 import matplotlib.pyplot as plt
@@ -11,7 +11,6 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import SpectrumDisplay
-from diffrac_cvx.problem.formatting import format_upper
 
 rng = np.random.default_rng(0)
 Y = rng.choice([-1.0, 1.0], size=(500, 3))
@@ -23,11 +22,11 @@ X = np.hstack([Y, rng.standard_normal((500, 5))]) @ rng.standard_normal((8, 8))
 # :math:`\sum_i w_i\, y_i y_i^\top` with weights that sum to one (section 5.3 of the paper): all of them are optimal up to
 # the imbalances.
 #
-# A solver returns one of them. With ``fista`` and a loose tolerance all labels take part in it, because its smoothing
-# favours matrices of high entropy. An exact solution may leave some out.
+# A solver returns one of them. With ``fista`` and a loose tolerance it contains all labels, because the smoothing
+# favours matrices of high entropy. An exact solution may omit some.
 
 result = dc.fista(X, tol=1e-2)
-print(f"proved bracket {result.bracket}")
+print(f"certified bracket {result.bracket}")
 SpectrumDisplay.from_result(result).plot()
 
 # %%
@@ -45,7 +44,7 @@ found = dc.rounding.procrustes(result.F, 3)
 
 mixture = dc.rounding.fit_label_mixture(result.F, 3)
 assert np.array_equal(mixture.labels, found)
-print(f"misfit {mixture.objective:.4f}")
+print(f"residual {mixture.objective:.4f}")
 print(f"weights of the constant vector and of the labels: {np.round(mixture.weights, 2)}")
 
 # %%
@@ -64,16 +63,16 @@ assert overlap > 2.999
 tight = dc.low_rank(X, tol=1e-8)
 for j, labels in enumerate(found.T):
     proof = dc.certify_labels(X, labels, tight)
-    objective, imbalance = format_upper(proof.objective), dc.metrics.imbalance(labels)
+    objective, imbalance = dc.format_upper(proof.objective), dc.metrics.imbalance(labels)
     print(f"label {j}: objective {objective}, of which imbalance {imbalance:.4f};", end=" ")
-    print(f"gap {format_upper(proof.gap)}")
+    print(f"gap {dc.format_upper(proof.gap)}")
     assert np.isclose(proof.objective, dc.metrics.imbalance(labels))
 
 # %%
 # Labels or classes?
 # ------------------
 # Classes exclude each other, labels do not. The convex relaxation of the partitions into k classes is the same problem up
-# to a formula, whatever k is (:doc:`/auto/relaxations/multiclass`).
+# to a formula, for every k (:doc:`/auto/relaxations/multiclass`).
 #
 # How much of real labels is found this way is in :doc:`/reproduction`, Figures 5 and 6: more than by k-means on Corel5k,
 # less on yeast, scene and digits.

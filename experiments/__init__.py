@@ -1,5 +1,5 @@
-"""The paper's experiments: a folder for each figure or table; tables first, figures from tables."""
+"""Experiments of the paper: one folder per figure or table; figures are drawn from tables."""
 
-import cvxpy  # noqa: F401  # what is large is imported before anything is timed
+import cvxpy  # noqa: F401  # large packages are imported before anything is timed
 
 from diffrac_cvx import comparison, paths, registry, relaxations, solvers  # noqa: F401

@@ -1,6 +1,6 @@
-"""One answer as a picture, and the default beside k-means on tables with known groups, for the README.
+"""Figure of one example, and a comparison of the default with k-means on labelled tables, for the README.
 
-Run ``make answer``; ``make reproduction`` writes the README anew.
+Run ``make answer``; then ``make reproduction`` updates the README.
 """
 
 import time
@@ -24,13 +24,13 @@ from experiments.harness import provenance
 from experiments.harness.style import ACCENT, PAGE, SECONDARY, STYLE, save
 
 FIGURES = Path("figures")
-MOST = 10  # columns that are shown
+MOST = 10  # columns shown
 RESTARTS = 10  # of k-means
 SHIPPED = ("breast_cancer", "heart", "diabetes", "liver_disorders", "sonar")
 
 
 def draw(stem: Path) -> None:
-    """Split the table of tumours and draw the four parts of the answer."""
+    """Cluster the breast tumour data and draw the four panels of the result."""
     cells = load_breast_cancer()
     X, names = cells.data, list(cells.feature_names)
     model = dc.DiffracClustering(test_structure=True).fit(X)
@@ -44,23 +44,23 @@ def draw(stem: Path) -> None:
         dc.plotting.DirectionDisplay.from_estimator(model, feature_names=names).plot(panels[2], most=MOST)
         panels[1].set_ylim(top=1.45 * panels[1].get_ylim()[1])
         draw_proof(panels[3], model.lower_bound_, model.lower_bound_ + model.label_gap_)
-        words = ("is there a structure?", "the split, and the known groups", "the columns that count", "what is proved")
+        words = ("structure test", "clusters and true classes", "feature importance", "certified bound")
         for letter, ax, title in zip("abcd", panels, words, strict=True):
             ax.set_title(f"({letter}) {title}")
         save(figure, stem)
 
 
 def draw_proof(ax: Axes, lower: float, cost: float) -> None:
-    """Draw the cost of the split, and where no split can be."""
+    """Draw the cost of the partition and the range that the certified lower bound excludes."""
     ax.barh([0], [lower], height=0.5, color=SECONDARY, alpha=0.25)
-    ax.text(0.0, 0.42, " proved: no split\n costs less", color=SECONDARY, va="bottom", fontsize=7)
+    ax.text(0.0, 0.42, " certified: no\n partition here", color=SECONDARY, va="bottom", fontsize=7)
     ax.axvline(cost, color=ACCENT)
-    ax.text(cost, -0.35, f" this split: {format_upper(cost)}", color=ACCENT, va="top")
-    ax.set(xlim=(0, 1), ylim=(-0.8, 1.0), yticks=[], xlabel="cost of a split, from 0 (best) to 1 (worst)")
+    ax.text(cost, -0.35, f" this partition: {format_upper(cost)}", color=ACCENT, va="top")
+    ax.set(xlim=(0, 1), ylim=(-0.8, 1.0), yticks=[], xlabel="cost of a partition, from 0 (best) to 1 (worst)")
 
 
 def tables() -> Iterator[tuple[str, Array, Any]]:
-    """Yield tables with known groups: names, features and groups."""
+    """Yield labelled tables: names, features and true classes."""
     for name, load in (("breast tumours", load_breast_cancer), ("wines", load_wine), ("irises", load_iris)):
         yield name, *load(return_X_y=True)
     X, y = load_digits(return_X_y=True)
@@ -73,7 +73,7 @@ def tables() -> Iterator[tuple[str, Array, Any]]:
 
 
 def compare() -> pd.DataFrame:
-    """Return the agreement of the default, and of k-means on standardised columns, with the known groups."""
+    """Return the agreement with the true classes, for the default and for k-means on standardised columns."""
     rows = []
     for name, X, y in tables():
         K = len(np.unique(y))
@@ -92,8 +92,8 @@ def compare() -> pd.DataFrame:
 
 
 def passage(table: pd.DataFrame) -> str:
-    """Return what the README says of the default beside k-means."""
-    lines = ["| table | n x d | groups | default | k-means | what is said against it |", "|---|---|---|---|---|---|"]
+    """Return the README passage that compares the default with k-means."""
+    lines = ["| table | n x d | classes | default | k-means | warnings |", "|---|---|---|---|---|---|"]
     for row in table.to_dict("records"):
         said = row["diagnostics"] if isinstance(row["diagnostics"], str) else ""
         numbers = f"{row['n']} x {row['d']} | {row['groups']} | {row['default']:.2f} | {row['k-means']:.2f}"

@@ -1,6 +1,6 @@
-"""CVXPY in the process that is timed: `dc.solve` starts another where it has a limit and a step may take long.
+"""Run CVXPY in the timed process: with a time limit, `dc.solve` may start another process.
 
-The seconds of that process are not the caller's, and its start, a second, is no part of a solve.
+Processor time of another process is not the caller's, and its start-up, about a second, is not part of a solve.
 """
 
 import os
@@ -12,15 +12,15 @@ import diffrac_cvx as dc
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.relaxations.relaxation import Relaxation
 
-LIMIT_OF = {"SCS": "time_limit_secs"}  # that of CLARABEL has the name of the limit of `dc.solve`
-SMALL = 0.1  # seconds of other processes that libraries may start; to start a Python with ours takes more
+LIMIT_OF = {"SCS": "time_limit_secs"}  # CLARABEL's option is called `time_limit`, as in `dc.solve`
+SMALL = 0.1  # seconds that processes started by libraries may use; starting Python with this package takes more
 P = ParamSpec("P")
 
 
 def solve_here(relaxation: Relaxation, solver: str, seconds: float, **options: Any) -> Result:
-    """Solve by SCS, which stops after so many seconds, or by CLARABEL, which does not, after CVXPY's compilation.
+    """Compile with CVXPY and solve by SCS, which respects the time limit, or by CLARABEL, which does not.
 
-    The result's seconds have both; where they are over, that is why a gap is above the tolerance.
+    The result's time includes both steps; if it exceeds the limit, the gap may be above the tolerance.
     """
     options |= {LIMIT_OF[solver]: seconds} if solver in LIMIT_OF else {}
     result = without_others(dc.solve, relaxation, solver, **options)
@@ -29,10 +29,10 @@ def solve_here(relaxation: Relaxation, solver: str, seconds: float, **options: A
 
 
 def without_others(call: Callable[P, Result], *arguments: P.args, **options: P.kwargs) -> Result:
-    """Call, and raise if other processes have worked for it: their time is not in that of this one."""
+    """Call the function, and raise if other processes worked for it: their time would not be counted."""
     before = os.times()
     result = call(*arguments, **options)
     after = os.times()
     if after.children_user - before.children_user > SMALL:
-        raise RuntimeError("another process has worked for this call, and its time is not counted")
+        raise RuntimeError("another process worked for this call, so its time is not counted")
     return result

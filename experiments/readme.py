@@ -1,4 +1,4 @@
-"""Write what the README says of experiments from their tables, between marks that name these.
+"""Write the README passages on experiments from their tables, between marks that name the tables.
 
 Run ``make reproduction`` after ``make benchmark`` or ``make wide``.
 """
@@ -23,7 +23,7 @@ END = "<!-- end -->\n"
 
 
 def with_passage(text: str, name: str, passage: str) -> str:
-    """Return the README with what it says between the marks of a table made anew."""
+    """Return the README with the passage between the marks of a table replaced."""
     begin = f"<!-- from figures/{name}.csv -->\n"
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(END)
@@ -31,7 +31,7 @@ def with_passage(text: str, name: str, passage: str) -> str:
 
 
 def with_passages(text: str, figures: Path) -> str:
-    """Return the README with every passage made anew whose table is there."""
+    """Return the README with the passage of every existing table replaced."""
     for name, passage in PASSAGES.items():
         table = figures / f"{name}.csv"
         if table.exists():

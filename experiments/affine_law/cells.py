@@ -1,4 +1,4 @@
-"""The cells of the affine law: points that leave one solution without a penalty, by dimension and noise."""
+"""Cells of the affine law: number of points for a unique solution without a penalty, by dimension and noise."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from experiments.harness.sweep import Cell, Row, cross
 from experiments.theory.unique_solution import statistical_dimension
 
 REPLICATIONS = 30
-STREAM = 1.6  # points drawn, over d + d(d-1)/4
-PRECISION = 0.002  # of the number of points
-LAWS = ("gaussian", "uniform", "student")  # of the noise, each of variance one
-FREEDOM = 3  # of Student's law: no fourth moment
+STREAM = 1.6  # length of the stream of points, relative to d + d(d-1)/4
+PRECISION = 0.002  # relative, of the number of points
+LAWS = ("gaussian", "uniform", "student")  # noise distributions of variance one
+FREEDOM = 3  # degrees of freedom of Student's law: no fourth moment
 SETTINGS = {"stream": STREAM, "precision": PRECISION, "freedom": FREEDOM}
 
 
@@ -24,7 +24,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def stream_of(law: str, d: int, replication: int) -> tuple[Array, Array]:
-    """Return labels (n,) and noise (n, d - 1), of which a problem takes the first points."""
+    """Return labels (n,) and noise (n, d - 1); a problem uses the first points."""
     n = int(np.ceil(STREAM * statistical_dimension(float(d))))
     rng = np.random.default_rng([2017, 78, LAWS.index(law), d, replication])
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
@@ -37,7 +37,7 @@ def stream_of(law: str, d: int, replication: int) -> tuple[Array, Array]:
 
 
 def measure(law: str, d: int, replication: int) -> Row:
-    """Bracket the least number of points that leaves one solution: more points can only help, so by bisection."""
+    """Bracket the smallest number of points with a unique solution; more points only help, so bisection is valid."""
     y, Z = stream_of(law, d, replication)
     low, high = d, len(y) + 1
     while high - low > max(1.0, PRECISION * high):

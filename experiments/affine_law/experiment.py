@@ -1,4 +1,4 @@
-"""Where one solution is left without a penalty, against d + d(d-1)/4, for several laws of the noise."""
+"""Number of points for a unique solution without a penalty, compared with d + d(d-1)/4, for several noise laws."""
 
 from experiments.affine_law.cells import SETTINGS, cells_of, measure
 from experiments.affine_law.claims import claims

@@ -1,10 +1,10 @@
-r"""Whether random points leave one solution without a penalty, in hundreds of dimensions, by a first-order method.
+r"""First-order test of uniqueness without a penalty, for random points in hundreds of dimensions.
 
 Points are (y_i, z_i), y_i = +-1.  There is another solution if and only if some C >= 0 of trace 1 with some a and b
-has a y_i^2 + 2 y_i b'z_i + z_i'C z_i = 0 for all i (see `experiments.theory.unique_solution`).  Over a and b the least
-sum of squares leaves r = P (z_i'C z_i), P the projection off the columns y_i^2 and y_i z_i, and FISTA seeks its least
-value over C.  There is none if \sum_i r_i z_i z_i' > 0 for any such r, since its product with C would be
-\sum_i r_i z_i'C z_i, which is 0 for such a C: that is looked at, and "one solution" is said for no other reason.
+has a y_i^2 + 2 y_i b'z_i + z_i'C z_i = 0 for all i (see `experiments.theory.unique_solution`).  Minimising the sum of
+squares over a and b leaves r = P (z_i'C z_i), P the projection off the columns y_i^2 and y_i z_i, and FISTA minimises
+|r|^2 over C.  The minimum is positive if \sum_i r_i z_i z_i' > 0 for any such r, since its product with C would be
+\sum_i r_i z_i'C z_i, which is 0 if there is such a C.  Only this certificate leads to the answer "unique".
 """
 
 from collections.abc import Callable
@@ -14,21 +14,21 @@ import scipy.linalg
 
 from diffrac_cvx.typing import Array
 
-MOST, CHECK_INTERVAL = 6000, 5  # iterations, and those between two looks at the least eigenvalue
-NONE_LEFT = 1e-9  # root mean square of r below which there is another solution
-POSITIVE = 1e-12  # least eigenvalue, over n times the root mean square of r, that is no rounding
-POWERS, LONGER = 8, 1.05  # rounds of the power method for the step's constant, and how much is added to it
+MOST, CHECK_INTERVAL = 6000, 5  # iterations, and those between two checks of the smallest eigenvalue
+NONE_LEFT = 1e-9  # root mean square of r below which another solution exists
+POSITIVE = 1e-12  # smallest eigenvalue, over n times the root mean square of r, that exceeds rounding errors
+POWERS, LONGER = 8, 1.05  # iterations of the power method for the step size, and its safety factor
 
 
 def is_only_solution(y: Array, Z: Array) -> bool | None:
-    """Decide whether the first coordinate alone solves the problem; None if `MOST` iterations do not.
+    """Decide whether the solution is supported by the first coordinate alone; None if undecided in `MOST` iterations.
 
     Parameters
     ----------
     y : (n,) array
         Labels.
     Z : (n, m) array
-        The other coordinates.
+        Remaining coordinates.
     """
     n, m = Z.shape
     if n <= m + 1:
@@ -66,7 +66,7 @@ def is_only_solution(y: Array, Z: Array) -> bool | None:
 
 
 def largest_curvature(apply: Callable[[Array], Array], m: int) -> float:
-    """Return the largest eigenvalue of a map of symmetric matrices of side m, by the power method, and some more."""
+    """Return the largest eigenvalue of a map on symmetric matrices of side m, by the power method, with a margin."""
     rng = np.random.default_rng(2017)
     E = rng.standard_normal((m, m))
     E = E + E.T

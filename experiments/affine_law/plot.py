@@ -1,4 +1,4 @@
-"""Draw the affine law from its table; solves nothing."""
+"""Draw the affine law from its table."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ NAMES = {"gaussian": "Gaussian", "uniform": "uniform", "student": "Student, 3 de
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw n over d + d(d-1)/4 with its intervals for each law, and n over d^2 for Gaussian noise."""
+    """Draw n over d + d(d-1)/4 with intervals for each law, and n over d^2 for Gaussian noise."""
     with panels(stem, 1, 2, 2.4) as (_, (left, right)):
         for law, (color, marker) in LOOKS.items():
             found = ratios(table, law)
@@ -29,8 +29,8 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
                 right.plot(d, scale, "--", color=GRAY, lw=1, label="d + d(d-1)/4")
         left.axhline(1.0, color=GRAY, ls="--", lw=1)
         right.axhline(0.25, color=GRAY, ls=":", lw=1, label="1/4, ellipsoid fitting")
-        left.set(title="(a) points over d + d(d-1)/4", ylabel="ratio of the medians", ylim=(0, None))
-        right.set(title="(b) points over d²", ylabel="n / d²", ylim=(0.2, None))
+        left.set(title="(a) points relative to d + d(d-1)/4", ylabel="ratio of the medians", ylim=(0, None))
+        right.set(title="(b) points relative to d²", ylabel="n / d²", ylim=(0.2, None))
         for ax in (left, right):
             ax.set_xscale("log", base=2)
             ax.set_xticks([8, 16, 32, 64, 128], ["8", "16", "32", "64", "128"])

@@ -1,4 +1,4 @@
-"""The cells of the benchmark: one method on one instance, in a process of its own, its answers judged in this one."""
+"""Cells of the benchmark: one method on one instance in its own process; the results are certified in this process."""
 
 import time
 import warnings
@@ -21,13 +21,13 @@ from experiments.benchmark.methods import FAILED, GOALS, MEMORY, METHODS
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row
 
-GRACE = 3.0  # seconds beyond its limit after which a solve is killed
-QUICK, REPEATS = 1.0, 3  # a solve of less than a second is run three times, and the least time counts
-MOST_AT_ONCE, BLOCK = 3000, 500  # features: of more, the products of a block of columns with all are timed
-SECONDS = 900.0  # of a cell, all its solves and judgements together
+GRACE = 3.0  # seconds beyond the limit after which a solve is killed
+QUICK, REPEATS = 1.0, 3  # solves of less than a second are run three times; the shortest time counts
+MOST_AT_ONCE, BLOCK = 3000, 500  # features: with more, only the products of a block of columns with all are timed
+SECONDS = 900.0  # limit per cell for all solves and certificates
 SETTINGS = {"goals": GOALS, "limits": [LIMIT, MEDIUM, LONG, GRACE, MEMORY], "repeats": REPEATS}
 LIMITED = (Status.TIME_LIMIT, Status.USER_LIMIT)
-UNKNOWN = dc.Bracket(np.nan, np.nan)  # where V does not fit in the judge's memory
+UNKNOWN = dc.Bracket(np.nan, np.nan)  # if V does not fit in memory
 TIMES = tuple(f"time_to_1e{round(np.log10(goal))}" for goal in GOALS)  # columns, in seconds
 COLUMNS = (
     "data_MB", "gram_seconds", "seconds", "passes", "peak_MB", "own_lower", "own_upper", "judged_lower", "judged_upper",
@@ -36,23 +36,23 @@ COLUMNS = (
 
 
 class Answer(NamedTuple):
-    """What a solve sends to the judge, and what it says of itself."""
+    """Result of a solve as sent to the judge, with the bounds it claims."""
 
     seconds: float
     own: dc.Bracket
     status: Status
-    reached: tuple[float, ...]  # seconds to each goal by its own history, NaN where it has none
-    point: Result  # without its F: the judge reads the factor of V and the multiplier alone
+    reached: tuple[float, ...]  # seconds to each goal by its own history, NaN without one
+    point: Result  # without F: the judge uses only the factor of V and the multiplier
     peak: float = 0.0  # growth of memory during the solve, in bytes
 
     def seconds_to(self, goal: int, limit: float) -> float:
-        """Seconds to a goal by its own bracket, infinite if it is not reached within the limit."""
+        """Return the seconds to a goal by its own bounds, infinite if not reached within the limit."""
         reached = self.reached[goal]
         seconds = self.seconds if np.isnan(reached) and relative_gap(self.own) <= GOALS[goal] else reached
         return seconds if seconds <= limit else np.inf
 
     def is_limited(self, limit: float) -> bool:
-        """Whether a limit ended it, or time that the solver does not limit, as that of compilation, went beyond it."""
+        """Return whether a limit stopped it, or unlimited phases such as compilation exceeded the time limit."""
         return self.status in LIMITED or self.seconds >= limit
 
 
@@ -62,7 +62,7 @@ def relative_gap(bracket: dc.Bracket) -> float:
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid, over the data that are there, installed methods or not: `measure` says which."""
+    """Return the cells of a grid over the available data; `measure` reports methods that are not installed."""
     names = {instance.data: instance.name for instance in GRIDS[grid]}
     there = keep_loadable(names, lambda data: data_of(names[data]))
     return [
@@ -74,7 +74,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def measure(instance: str, n: int, d: int, lam: float, limit: float, method: str) -> Row:
-    """Run the ladder of a method on an instance, in a process of its own, and judge its answers in this one."""
+    """Run all settings of a method on an instance in its own process, and certify the results here."""
     if METHODS[method].missing:
         return {"reason": f"not run: {METHODS[method].missing}"}
     smaller = FAILED.get((method, instance))
@@ -93,7 +93,7 @@ def measure(instance: str, n: int, d: int, lam: float, limit: float, method: str
 
 
 def perform(worker: Worker, call: Call, seconds: float | None = None) -> tuple[Any, float]:
-    """Return what a call in the solver's process gives, and the growth of memory there; raise what it raises."""
+    """Return the value of a call in the solver's process, and the growth of memory there; reraise its errors."""
     found = worker.call(call, seconds=seconds)
     if found.error is not None:
         raise found.error
@@ -101,7 +101,7 @@ def perform(worker: Worker, call: Call, seconds: float | None = None) -> tuple[A
 
 
 def climb(worker: Worker, instance: str, method: str, limit: float) -> Iterator[Answer]:
-    """Run the settings of a method from loose to tight, until both goals are met or a limit is."""
+    """Run the settings of a method from loose to tight, until both goals or a limit are reached."""
     reached, upper = np.inf, 1.0
     for k, rung in enumerate(METHODS[method].rungs):
         if reached <= rung.goal:
@@ -117,9 +117,9 @@ def climb(worker: Worker, instance: str, method: str, limit: float) -> Iterator[
 
 
 def judge(instance: str, answer: Answer) -> dc.Bracket:
-    """Bracket the optimum from an answer, whoever computed it; NaN where V does not fit in memory.
+    """Bound the optimum from the solution of any method; NaN if V does not fit in memory.
 
-    Nothing that the answer says of its own bracket is used.
+    Bounds claimed by the result itself are ignored.
     """
     try:
         return dc.certify_v(data_of(instance), answer.point, 1.0, INSTANCES[instance].penalty)
@@ -128,10 +128,10 @@ def judge(instance: str, answer: Answer) -> dc.Bracket:
 
 
 def summarize(instance: str, runs: list[Answer], limit: float, gram_seconds: float) -> Row:
-    """Return the narrowest bracket and its time, the least times to the goals, and the largest growth of memory.
+    """Return the tightest bounds and their time, the shortest times to the goals, and the largest growth of memory.
 
-    A time is by the method's own bracket; beside it stands the judge's upper bound of that answer.  The judge may take
-    longer than a solver: other answers are not judged.
+    Times follow the method's own bounds; each comes with the judge's upper bound of that result.  The judge may take
+    longer than a solver, so other results are not judged.
     """
     if not runs:
         return {}
@@ -157,10 +157,10 @@ def summarize(instance: str, runs: list[Answer], limit: float, gram_seconds: flo
 
 
 def confirm(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with its judged relative gaps, and without the times that the judge does not confirm.
+    """Return the table with certified relative gaps, dropping times that the judge does not confirm.
 
-    The lower bound of an instance is the best that the judge proves from the answers of all methods; an answer's gap
-    is the distance of its upper bound from that.
+    The lower bound of an instance is the best one certified from the results of all methods; the gap of a result is
+    the distance of its upper bound from it.
     """
     table = table.reindex(columns=[*table.columns, *(column for column in COLUMNS if column not in table)])
     best = table.groupby("instance")["judged_lower"].transform("max")
@@ -171,7 +171,7 @@ def confirm(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def explain(error: Exception, limit: float) -> str:
-    """Return in words why a method has no further answer."""
+    """Return the reason why a method has no further result."""
     if isinstance(error, OutOfTimeError):
         return f"killed after {limit + GRACE:g} s without an answer"
     if isinstance(error, ResourceError):
@@ -181,11 +181,11 @@ def explain(error: Exception, limit: float) -> str:
     return str(error) if isinstance(error, WorkerDiedError) else f"failed: {type(error).__name__}: {error}"
 
 
-# In the solver's process
+# Code that runs in the solver's process
 
 
 def prepare(instance: str, method: str) -> Row:
-    """Make the data, time one product X'X, and run the method once on few points, so that its imports do not count."""
+    """Create the data, time one product X'X, and run the method once on few points so that imports do not count."""
     X = data_of(instance)
     few = dc.datasets.make_planted(20, 3, noise=0.3, rng=0).X
     with warnings.catch_warnings():
@@ -195,7 +195,7 @@ def prepare(instance: str, method: str) -> Row:
 
 
 def time_gram(X: Array) -> float:
-    """Return the least seconds of three products X'X, on one thread; of a part, scaled up, where X'X is large."""
+    """Return the shortest time of three products X'X on one thread; for large X'X, scaled up from a block."""
     d = X.shape[1]
     block, scale = (X, 1.0) if d <= MOST_AT_ONCE else (X[:, :BLOCK].copy(), d / BLOCK / 2)  # X'X is symmetric
     seconds = []
@@ -207,7 +207,7 @@ def time_gram(X: Array) -> float:
 
 
 def solve_rung(instance: str, method: str, rung: int, upper: float) -> Answer:
-    """Solve an instance by one setting of a method."""
+    """Solve an instance with one setting of a method."""
     X, chosen = data_of(instance), INSTANCES[instance]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -217,12 +217,12 @@ def solve_rung(instance: str, method: str, rung: int, upper: float) -> Answer:
 
 
 def times_of(result: Result) -> tuple[float, ...]:
-    """Return the seconds to each goal by a result's history, NaN where it has none or never gets there."""
+    """Return the seconds to each goal by a result's history; NaN without one, or if not reached."""
     gaps = [(relative_gap(dc.Bracket(line.lower, line.upper)), line.seconds) for line in result.history]
     return tuple(next((seconds for gap, seconds in gaps if gap <= goal), np.nan) for goal in GOALS)
 
 
 def point_of(X: Array, result: Result) -> Result:
-    """Return what is sent to the judge: the factor G of V and the multiplier; of a Y alone, V = (X^+ F)(X^+ F)'."""
+    """Return the data sent to the judge: the factor G of V and the multiplier; from a Y alone, V = (X^+ F)(X^+ F)'."""
     G = np.linalg.lstsq(as_data(X, warn=False), result.F)[0].astype(np.float64) if result.G is None else result.G
     return replace(result, F=np.zeros((1, 1)), G=G, history=())

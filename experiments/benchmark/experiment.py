@@ -1,7 +1,7 @@
-"""How long each method takes to a proved gap: planted, real and dense instances, each solve in its own process.
+"""Time to a certified gap for each method: planted, real and dense instances, each solve in its own process.
 
-One solve at a time, since solves that run side by side share caches and memory and disturb each other's times.  Times
-depend on the machine, their ratios much less.
+One solve runs at a time, as concurrent solves share caches and memory, which distorts their times.  Times depend on
+the machine, their ratios much less.
 """
 
 from experiments.benchmark.cells import SECONDS, SETTINGS, cells_of, confirm, measure

@@ -1,4 +1,4 @@
-"""The instances of the benchmark: planted ones, from few interacting features to many rows, real ones, a dense one."""
+"""Instances of the benchmark: planted (from few interacting features to many rows), real, and one dense instance."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 from experiments.convergence.instances import autoregressive
 
-SPARSITY, NOISE = 10, 0.3  # of the planted direction; the standard deviation of each cluster, centres at -1 and 1
+SPARSITY, NOISE = 10, 0.3  # nonzeros of the planted direction; standard deviation of each cluster (centres at -1 and 1)
 CORRELATION = 0.7  # of neighbouring columns of the dense instance, which has no clusters
-LIMIT, MEDIUM, LONG = 15.0, 40.0, 60.0  # seconds of one solve, the same for every method
+LIMIT, MEDIUM, LONG = 15.0, 40.0, 60.0  # seconds per solve, the same for every method
 
 
 class Instance(NamedTuple):
-    """Data by name and size, the weight lambda of the l1 part, and the seconds that a solve may take."""
+    """Data by name and size, the l1 weight lambda, and the time limit of a solve in seconds."""
 
     data: str
     n: int
@@ -26,7 +26,7 @@ class Instance(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the instance is called in the table."""
+        """Name of the instance in the table."""
         return f"{self.data} {self.n} x {self.d}, {self.weight}"
 
     @property
@@ -37,11 +37,11 @@ class Instance(NamedTuple):
 
     @property
     def penalty(self) -> dc.Penalty:
-        """The penalty with this lambda."""
+        """Penalty with this lambda."""
         return dc.Penalty.l1(self.lam)
 
 
-# At lambda = 0 the optimum of a1a is 2e-6 and that of corel5k 2e-12: no relative gap can be asked for there.
+# At lambda = 0 the optimum of a1a is 2e-6 and that of corel5k 2e-12: a relative gap is not attainable there.
 FULL = (
     Instance("planted", 500, 300, "1/sqrt(n)"),
     Instance("planted", 1500, 400, "0.3/sqrt(n)"),
@@ -77,7 +77,7 @@ INSTANCES = {instance.name: instance for instance in (*FULL, *SMOKE)}
 
 @lru_cache(maxsize=1)
 def data_of(name: str) -> Array:
-    """Return X of an instance, columns of mean 0 and variance 1; the seed depends on its size alone."""
+    """Return X of an instance with columns of mean 0 and variance 1; the seed depends only on its size."""
     data, n, d, *_ = INSTANCES[name]
     rng = np.random.default_rng([2017, 7, n, d])
     if data == "planted":

@@ -1,4 +1,4 @@
-"""The methods of the benchmark, each a ladder of settings from loose to tight."""
+"""Methods of the benchmark, each with a sequence of settings from loose to tight."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,20 +14,20 @@ from experiments.in_process import solve_here
 from experiments.runtime.pymanopt_max_cut import solve_max_cut
 
 GOALS = (1e-2, 1e-4)  # relative gaps, (upper - lower) / upper
-MEMORY = 8.0  # GB that the process of a solve may take, its libraries and the data included
-MATRICES = 20.0  # of size d x d that FISTA holds at its peak, at least: 12 to 35 were measured at d = 300 to 1000
-Solver = Callable[[Array, dc.Penalty, float, float], Result]  # from X, the penalty, an upper bound, seconds
+MEMORY = 8.0  # memory limit in GB of the process of a solve, including libraries and data
+MATRICES = 20.0  # d x d matrices in FISTA's peak memory: 12 to 35 were measured for d = 300 to 1000
+Solver = Callable[[Array, dc.Penalty, float, float], Result]  # arguments: X, penalty, upper bound, seconds
 
 
 class Rung(NamedTuple):
-    """One setting of a method, and the largest goal that it is meant for: not run where that is reached."""
+    """A setting of a method, and the largest goal for which it is run unless that goal is already reached."""
 
     goal: float
     solve: Solver
 
 
 class Method(NamedTuple):
-    """A ladder of settings, whether the method takes an l1 part, and the package that it needs besides this one's."""
+    """Settings of a method, whether it supports an l1 penalty, and the additional package it needs."""
 
     rungs: tuple[Rung, ...]
     takes_l1: bool = True
@@ -35,30 +35,30 @@ class Method(NamedTuple):
 
     @property
     def missing(self) -> str:
-        """Why the method cannot run here, empty if it can."""
+        """Why the method cannot run here; empty if it can."""
         try:
             version(self.package or "numpy")
         except PackageNotFoundError:
-            return f"{self.package} is not installed; to have it: pip install {self.package}"
+            return f"{self.package} is not installed. Run pip install {self.package}."
         return ""
 
 
 def to_gap(X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, solver: Any, gap: float) -> Result:
-    """Run a solver of this package to a share of the best upper bound so far: its tolerance is an absolute gap."""
+    """Run a solver of this package to a fraction of the best upper bound so far; its tolerance is an absolute gap."""
     result: Result = solver(X, 1.0, penalty, tol=gap * upper, max_iter=10**7, time_limit=seconds)
     return result
 
 
 def fista(X: Array, *arguments: Any, variant: str, **options: Any) -> Result:
-    """Run FISTA where its matrices fit in memory."""
-    require_memory(MATRICES * 8.0 * X.shape[1] ** 2, "FISTA", "take low_rank", 1e9 * MEMORY)
+    """Run FISTA if its matrices fit in memory."""
+    require_memory(MATRICES * 8.0 * X.shape[1] ** 2, "FISTA", "use low_rank", 1e9 * MEMORY)
     return dc.fista(X, *arguments, variant=variant, **options)
 
 
 def through_cvxpy(
     X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, solver: str, **options: Any
 ) -> Result:
-    """Build and solve Eq. (15) through CVXPY; its compilation is part of the time."""
+    """Build and solve Eq. (15) with CVXPY; compilation is part of the time."""
     relaxation = dc.v_space(X, 1.0, penalty)
     return solve_here(relaxation, solver, seconds, tol=GOALS[-1], memory_limit=MEMORY, **options)
 
@@ -66,25 +66,25 @@ def through_cvxpy(
 def through_cvxpy_untimed(
     X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, solver: str, **options: Any
 ) -> Result:
-    """Do the same by a solver whose time `dc.solve` cannot limit: the process of the cell is ended instead."""
+    """Do the same with a solver that `dc.solve` cannot limit in time: the process of the cell is killed instead."""
     relaxation = dc.v_space(X, 1.0, penalty)
     posed = as_semidefinite(relaxation) if solver == "SDPA" else relaxation
     return dc.solve(posed, solver, tol=GOALS[-1], memory_limit=MEMORY, **options)
 
 
 def on_manifold(X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, gradient_norm: float) -> Result:
-    """Run pymanopt on the max-cut form, which has no l1 part, and certify its point."""
+    """Run pymanopt on the max-cut form, which has no l1 penalty, and certify its solution."""
     return solve_max_cut(X, gradient_norm, seconds, seed=0)
 
 
 def gap_ladder(solver: Any) -> Method:
-    """Return the ladder of a solver that takes a gap: an absolute one first, which shows how large the optimum is."""
+    """Return settings of a solver with a gap tolerance: first an absolute one, which gives the size of the optimum."""
     rungs = ((GOALS[0], GOALS[0]), (GOALS[0], 0.5 * GOALS[0]), (GOALS[1], 0.5 * GOALS[1]))
     return Method(tuple(Rung(goal, partial(to_gap, solver=solver, gap=gap)) for goal, gap in rungs))
 
 
 def tolerance_ladder(solve: Callable[..., Result], *settings: dict[str, Any], **properties: Any) -> Method:
-    """Return the ladder of a solver whose tolerance is not the gap: every setting counts for both goals."""
+    """Return settings of a solver whose tolerance is not the gap: every setting counts for both goals."""
     return Method(tuple(Rung(GOALS[-1], partial(solve, **options)) for options in settings), **properties)
 
 
@@ -118,7 +118,7 @@ METHODS = {
     ),
 }
 
-# Not run where a smaller instance is not solved to the looser goal within its limit, which `check_brackets` holds.
+# Skipped because a smaller instance is not solved to the looser goal within its limit (checked by `check_brackets`).
 FAILED = {
     ("accelerated FISTA", "planted 2000 x 1000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",
     ("accelerated FISTA", "planted 500 x 5000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",

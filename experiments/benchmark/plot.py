@@ -1,4 +1,4 @@
-"""Draw the benchmark from its table; solves nothing."""
+"""Draw the benchmark from its table."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from experiments.benchmark.table import SHORT, has_no_answer, label_of, markdown
 from experiments.harness.beyond import panels
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 
-MARKS = {  # a colour, and a shape that tells the methods apart without it
+MARKS = {  # colour, and a marker that distinguishes the methods in grey scale
     "low_rank": (ACCENT, "^"),
     "accelerated FISTA": (SECONDARY, "o"),
     "FISTA as published": (GRAY, "D"),
@@ -27,11 +27,11 @@ MARKS = {  # a colour, and a shape that tells the methods apart without it
     "max-cut, pymanopt": (GREEN, "v"),
 }
 ROW = 0.3  # inches
-SPREAD = 0.9  # of a row, over which its methods are spread
+SPREAD = 0.9  # fraction of a row over which its methods are spread
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Write the tables in Markdown, and draw the seconds to both goals."""
+    """Write the tables in Markdown, and draw the times to both goals."""
     write_text(stem.with_suffix(".md"), markdown(table))
     instances = list(dict.fromkeys(table["instance"]))
     methods = [name for name in MARKS if name in set(table["method"])]
@@ -44,7 +44,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="x", color="#d0d0d0", lw=0.4)
         ax.set_axisbelow(True)
-        ax.set(xscale="log", xlabel="seconds of one solve", ylim=(len(instances) - 0.5, -0.5))
+        ax.set(xscale="log", xlabel="time of one solve (s)", ylim=(len(instances) - 0.5, -0.5))
         ax.set_xlim(right=1.9 * float(table["limit"].max()))
         if table.apply(has_no_answer, axis=1).any():
             ax.text(1.035, 1.005, "not run, or\nout of memory", transform=ax.transAxes, fontsize=7, va="bottom")
@@ -52,7 +52,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_instance(ax: Axes, rows: pd.DataFrame, place: int) -> None:
-    """Draw the methods of an instance one under the other, and right of the axes those without an answer."""
+    """Draw the methods of an instance one below the other; methods without a result are marked on the right."""
     run = [name for name in MARKS if name in rows.index and not has_no_answer(rows.loc[name])]
     refused = [name for name in MARKS if name in rows.index and name not in run]
     for k, method in enumerate(run):
@@ -64,7 +64,7 @@ def draw_instance(ax: Axes, rows: pd.DataFrame, place: int) -> None:
 
 
 def draw_method(ax: Axes, row: pd.Series, height: float, color: str, marker: str) -> None:
-    """Draw the time to the looser goal, open, to the tighter one, filled, and what ended it if that was not reached."""
+    """Draw the time to the looser goal (open), to the tighter goal (filled), and the end of a run that missed it."""
     loose, tight = (float(row[column]) for column in TIMES)
     limited = stopped_by_limit(row) or np.isnan(row["seconds"])
     last = float(row["limit"] if limited else row["seconds"])
@@ -84,7 +84,7 @@ def draw_method(ax: Axes, row: pd.Series, height: float, color: str, marker: str
 
 
 def draw_legend(figure: Figure, methods: list[str]) -> None:
-    """Name the methods, and say what open, filled, arrow and cross mean."""
+    """Label the methods, and explain open and filled marks, arrow and cross."""
     handles = []
     for method in methods:
         color, marker = MARKS[method]
@@ -94,7 +94,7 @@ def draw_legend(figure: Figure, methods: list[str]) -> None:
     handles += [
         Line2D([], [], marker="o", mfc="white", label=loose, **black),
         Line2D([], [], marker="o", label=tight, **black),
-        Line2D([], [], marker=r"$\rightarrow$", label="not within the limit", **{**black, "ms": 7}),
-        Line2D([], [], marker="x", label="ended without it", **black),
+        Line2D([], [], marker=r"$\rightarrow$", label="not reached within the limit", **{**black, "ms": 7}),
+        Line2D([], [], marker="x", label="stopped without reaching it", **black),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=5, frameon=False, columnspacing=1.2)

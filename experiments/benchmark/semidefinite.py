@@ -1,4 +1,4 @@
-"""Problem (15) for solvers that take semidefinite and linear constraints alone, such as SDPA."""
+"""Problem (15) for solvers that support only semidefinite and linear constraints, such as SDPA."""
 
 from dataclasses import replace
 
@@ -9,14 +9,14 @@ from diffrac_cvx.relaxations.relaxation import Relaxation, Solution
 
 
 def as_semidefinite(relaxation: Relaxation) -> Relaxation:
-    r"""Return a relaxation in V with its roots as 2 x 2 matrices.
+    r"""Return a relaxation in V with its square roots as 2 x 2 matrices.
 
     .. math::
         r_i \le \sqrt{q_i} \iff \begin{pmatrix} q_i & r_i \\ r_i & 1 \end{pmatrix} \succeq 0
 
-    The multiplier of the entry q_i is u_i of the certificate, as it is that of the power cone.  CVXPY compiles
-    q_i taken from an expression n times, from a variable once.  One constraint on a stack of matrices would compile
-    faster, but CVXPY 1.9.3 passes its entries to SDPA in a wrong order, and SDPA says that there is no point.
+    The multiplier of the entry q_i is u_i of the certificate, as for the power cone.  If q_i is an expression, CVXPY
+    compiles it n times; a variable is compiled once.  One constraint on a stack of matrices would compile faster, but
+    CVXPY 1.9.3 passes its entries to SDPA in a wrong order, and SDPA then reports infeasibility.
     """
     roots = next(each for each in relaxation.problem.constraints if isinstance(each, cp.PowCone3D))
     energies, _, root = roots.args

@@ -1,4 +1,4 @@
-"""The cells of the experiment on choosing: on labelled sets, how good are the choices made without the labels."""
+"""Cells of the experiment on choosing: quality of choices made without labels, on labelled sets."""
 
 import warnings
 from collections.abc import Callable
@@ -18,12 +18,12 @@ from experiments.choice.sets import DESIGN, HELD_OUT, MADE, Labeled, read_set
 from experiments.harness.sweep import Cell, Row, cross
 
 FIXED = tuple((ridge, lam) for ridge in (0.1, 0.3, 0.5, 1.0) for lam in (0.0, 0.01))
-NO_PENALTY = (0.0, 0.0)  # no penalty
-REPLICATIONS = 5  # of the made sets
+NO_PENALTY = (0.0, 0.0)
+REPLICATIONS = 5  # of the simulated sets
 RESAMPLES = 10
-WIDE, FEWER = 100, 2  # features from which on there are so few halves
-SECONDS = 240.0  # for the grid on one set
-BATCH = 500  # points of a step of gemclus, whose time grows with their square
+WIDE, FEWER = 100, 2  # features from which on only so few half-samples are used
+SECONDS = 240.0  # limit for the grid on one set
+BATCH = 500  # points per step of gemclus, whose time is quadratic in them
 SETTINGS = {"rule": "gain over the default weights", "resamples": RESAMPLES, "seconds": SECONDS}
 
 
@@ -55,12 +55,12 @@ def measure(kind: str, name: str, replication: int) -> Row:
 
 
 def score(found: Labeled, labels: Array | None) -> float:
-    """Return the adjusted Rand index; NaN where a method gave nothing."""
+    """Return the adjusted Rand index; NaN if a method has no result."""
     return float("nan") if labels is None else float(adjusted_rand_score(found.y, labels))
 
 
 def measure_choices(found: Labeled, Z: Array) -> Row:
-    """Return what each criterion chooses from the grid, and the best of it by the true labels."""
+    """Return the index of each criterion's choice from the grid, and the best by the true labels."""
     halves = RESAMPLES if Z.shape[1] < WIDE else FEWER
     model = dc.DiffracClusteringCV(n_resamples=halves, time_limit=SECONDS, random_state=0).fit(Z)
     table = model.cv_results_
@@ -79,7 +79,7 @@ def measure_choices(found: Labeled, Z: Array) -> Row:
 
 
 def measure_fixed(found: Labeled, Z: Array) -> Row:
-    """Return what fixed weights give."""
+    """Return the index of fixed weights."""
     limits = {"tol": 1e-3, "time_limit": SECONDS / 8}
     models = {
         column_of(*pair): dc.DiffracClustering(ridge=pair[0], lam=pair[1], **limits) for pair in (NO_PENALTY, *FIXED)
@@ -88,12 +88,12 @@ def measure_fixed(found: Labeled, Z: Array) -> Row:
 
 
 def column_of(ridge: float, lam: float) -> str:
-    """Return the column of fixed weights."""
+    """Return the column name of fixed weights."""
     return f"ridge_{ridge:g}_lam_{lam:g}"
 
 
 def by_gemini(Z: Array) -> Array | None:
-    """Cluster by a linear discriminative model of gemclus, if it is installed; of more points, by parts of `BATCH`."""
+    """Cluster by the linear discriminative model of gemclus, if installed; larger sets in parts of `BATCH`."""
     try:
         linear: Any = import_module("gemclus.linear")
     except ImportError:

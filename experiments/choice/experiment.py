@@ -1,4 +1,4 @@
-"""Choosing lam, ridge and nu without labels: on labelled sets, against fixed weights and other methods.
+"""Choosing lam, ridge and nu without labels: on labelled sets, compared with fixed weights and other methods.
 
 The held-out sets are read from packages that pip and apt-get download into build/packages.
 """

@@ -1,4 +1,4 @@
-"""Draw the choice without labels against k-means and against the best of the grid from the table; solves nothing."""
+"""Draw the choice without labels against k-means and the best of the grid."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ KINDS = {"design": (SECONDARY, "o"), "held-out": (ACCENT, "^"), "made": (GREEN, 
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw a point for each set: the choice against k-means, and against the best of the grid."""
+    """Draw one point per set: the choice against k-means, and against the best of the grid."""
     with panels(stem, 1, 2, 3.2, sharey=True) as (_, axes):
         draw_points(axes[0], table, "kmeans", "k-means on standardised features")
         draw_points(axes[1], table, "best", "best of the grid by the true labels")
@@ -21,7 +21,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_points(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:
-    """Draw the adjusted Rand index of the choice against another's, with the diagonal."""
+    """Draw the adjusted Rand index of the choice against that of another method, with the diagonal."""
     ax.plot([-0.15, 1.0], [-0.15, 1.0], color="0.7", lw=0.8, zorder=0)
     for kind, (color, marker) in KINDS.items():
         part = table[table["kind"] == kind].groupby("name")[[column, "choice"]].mean()

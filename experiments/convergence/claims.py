@@ -1,15 +1,15 @@
-"""What the benchmark of convergence shows: how much each solver solves, and whether every status is true."""
+"""Findings of the convergence benchmark: instances solved by each solver, and whether every status is correct."""
 
 import pandas as pd
 
 from experiments.convergence.cells import GOALS, METHODS
 from experiments.harness import Finding, Outcome
 
-SLACK = 1e-9  # of rounding, between brackets of different solvers
+SLACK = 1e-9  # for rounding errors, between bounds of different solvers
 
 
 def reached_fractions(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a line for each method: instances, those solved to each goal, and the time that the slowest took."""
+    """Return one row per method: instances, those solved to each goal, and the longest time."""
     rows = []
     for name in METHODS:
         part = table[table["method"] == name]
@@ -35,30 +35,30 @@ def by_family(table: pd.DataFrame, goal: float) -> pd.DataFrame:
 
 
 def claims(table: pd.DataFrame) -> list[Finding]:
-    """Return what was measured."""
+    """Return the findings."""
     words = []
     for row in reached_fractions(table).itertuples(index=False):
         name, tried, *numbers = row
         words.append(f"{name} {numbers[0]} and {numbers[2]} of {tried}")
     goals = " and ".join(f"{goal:g}" for goal in GOALS)
-    return [Finding(f"instances solved to a proved gap of {goals}", "; ".join(words) + ".")]
+    return [Finding(f"instances solved to a certified gap of {goals}", "; ".join(words) + ".")]
 
 
 def check_statuses(table: pd.DataFrame) -> Outcome:
-    """Pass where every status is true and all brackets of an instance meet; list what is not solved to the first goal."""
+    """Pass if every status is correct and all bounds of an instance are consistent; list instances not solved to the first goal."""
     false = [table[f"true {goal:g}"] == 0 for goal in GOALS]
     untrue = table[false[0] | false[1]]
     apart = table[table["apart"] > SLACK]
     lines = [
         reached_fractions(table).to_string(index=False, float_format=lambda number: f"{number:.2g}"),
         *(by_family(table, goal).fillna("-").to_string() for goal in GOALS),
-        f"{len(untrue)} statuses are not true, {len(apart)} rows have a bracket that misses another's of the instance",
-        *(f"NOT TRUE: {where(row)}" for _, row in untrue.iterrows()),
-        *(f"APART by {row['apart']:.1e}: {where(row)}" for _, row in apart.iterrows()),
+        f"{len(untrue)} statuses are incorrect, {len(apart)} rows have bounds that contradict others of the same instance",
+        *(f"INCORRECT: {where(row)}" for _, row in untrue.iterrows()),
+        *(f"CONFLICT by {row['apart']:.1e}: {where(row)}" for _, row in apart.iterrows()),
     ]
     return Outcome("\n".join(lines), untrue.empty and apart.empty)
 
 
 def where(row: pd.Series) -> str:
-    """Name a cell."""
+    """Return the description of a cell."""
     return f"{row['family']}, {row['n']} x {row['d']}, {row['method']}"

@@ -1,6 +1,6 @@
-"""Which instances each solver of (15) solves to proved gaps of 1e-4 and 1e-8, and whether its status says so.
+"""Instances of (15) that each solver solves to certified gaps of 1e-4 and 1e-8, and correctness of its status.
 
-It fails where a status is not true or two brackets of one instance do not meet.
+It fails if a status is incorrect or two bounds of one instance contradict each other.
 """
 
 from experiments.convergence.cells import SETTINGS, cells_of, complete, measure

@@ -1,4 +1,4 @@
-"""The instances: families of data that are easy and hard to solve, each at sizes from 5 x 1 to 3000 x 300."""
+"""Instances: families of data that are easy or hard to solve, in sizes from 5 x 1 to 3000 x 300."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from diffrac_cvx.typing import Array
 
 Rng = np.random.Generator
 
-# n, d and the seconds of processor time that one solve may take, which do not depend on what else the machine does.
+# n, d and the limit in seconds of processor time per solve, which does not depend on other load of the machine.
 SIZES = {
     (5, 1): 2.0,
     (12, 5): 2.0,
@@ -25,7 +25,7 @@ SIZES = {
 }
 SMOKE = ((5, 1), (12, 5))
 SMOKE_FAMILIES = ("planted", "outlying rows", "nu near 0")
-LEVELS = 5  # of a category
+LEVELS = 5  # of a categorical column
 OUTLIER = 1e6
 
 
@@ -38,7 +38,7 @@ class Instance(NamedTuple):
 
 
 class Family(NamedTuple):
-    """How the data are made, nu, the ridge a and the weight lambda = c^2."""
+    """Generator of the data, nu, the ridge a and the weight lambda = c^2."""
 
     make: Callable[[Rng, int, int], Array]
     nu: float = 1.0
@@ -47,24 +47,24 @@ class Family(NamedTuple):
 
 
 def one_hot(rng: Rng, n: int, d: int) -> Array:
-    """Indicators of categories of five levels, so that columns are collinear."""
+    """Indicators of categorical columns with five levels, so that columns are collinear."""
     groups = [rng.integers(LEVELS, size=n)[:, None] == np.arange(LEVELS) for _ in range(-(-d // LEVELS))]
     return np.hstack(groups)[:, :d].astype(float)
 
 
 def outliers(rng: Rng, n: int, d: int) -> Array:
-    """Normal entries, one row in twenty a million times as large."""
+    """Normal entries, with one row in twenty a million times as large."""
     return rng.standard_normal((n, d)) * np.where(np.arange(n) < max(n // 20, 1), OUTLIER, 1.0)[:, None]
 
 
 def outlying_entries(rng: Rng, n: int, d: int) -> Array:
-    """Normal entries, one in a hundred a million times as large."""
+    """Normal entries, with one in a hundred a million times as large."""
     X = rng.standard_normal((n, d))
     return np.where(rng.random((n, d)) < 0.01, OUTLIER * X, X)
 
 
 def autoregressive(rng: Rng, n: int, d: int, rho: float = 0.98) -> Array:
-    """Normal columns without clusters; neighbours have correlation rho, others a power of it."""
+    """Normal columns without clusters, with autoregressive correlation rho."""
     X = rng.standard_normal((n, d))
     for j in range(1, d):
         X[:, j] = rho * X[:, j - 1] + (1.0 - rho**2) ** 0.5 * X[:, j]
@@ -94,7 +94,7 @@ FAMILIES = {
 
 
 def make_instance(family: str, n: int, d: int) -> Instance:
-    """Return the instance of a family at a size; the seed depends on these alone."""
+    """Return the instance of a family at a size; the seed depends only on these."""
     make, nu, a, lam = FAMILIES[family]
     rng = np.random.default_rng([2017, 4, list(FAMILIES).index(family), n, d])
     return Instance(make(rng, n, d), nu, dc.Penalty(a=a, c=lam**0.5))

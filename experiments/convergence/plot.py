@@ -1,4 +1,4 @@
-"""Draw which instances each solver solves, family by family and size by size; solves nothing."""
+"""Draw the instances that each solver solves, by family and size."""
 
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,13 @@ from experiments.convergence.instances import SIZES
 from experiments.harness.beyond import panels
 from experiments.harness.style import ACCENT, GRAY
 
-SHADES = {0: ACCENT, 1: "#bdbdbd", 2: GRAY}  # by how many of the goals were reached
+SHADES = {0: ACCENT, 1: "#bdbdbd", 2: GRAY}  # by the number of goals reached
 NOT_RUN: Any = {"marker": "_", "s": 10, "linewidths": 0.6, "color": GRAY}
 WORDS = ("not solved", *(f"to a gap of {goal:g}" for goal in GOALS))
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw a square for each instance: the tightest goal that a solver reached; a dash where it is not run."""
+    """Draw a square for each instance with the tightest goal reached; a dash if a solver is not run."""
     families = list(dict.fromkeys(table["family"]))
     names = [name for name in METHODS if name in set(table["method"])]
     sizes = [size for size in SIZES if ((table["n"] == size[0]) & (table["d"] == size[1])).any()]

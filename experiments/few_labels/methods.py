@@ -1,4 +1,4 @@
-"""What one would take instead: supervised on the known labels alone, or semi-supervised by neighbours and clusters."""
+"""Alternatives: supervised methods on the known labels, and semi-supervised ones based on neighbours or clusters."""
 
 import warnings
 from collections.abc import Callable
@@ -18,7 +18,7 @@ MOST_ROUNDS = 300
 
 
 def logistic(X: Array, few: Labels) -> Labels:
-    """Logistic regression on the known labels, its weight by cross-validation where there are two labels a class."""
+    """Logistic regression on the known labels; its weight by cross-validation if there are two labels per class."""
     known = few >= 0
     parts = min(5, int(np.bincount(few[known]).min()))
     model = LogisticRegression() if parts < 2 else LogisticRegressionCV(Cs=CS, cv=parts)
@@ -38,7 +38,7 @@ def seeded_kmeans(X: Array, few: Labels) -> Labels:
     return found
 
 
-# Ridge regression has its weight by leaving one out; self-training takes its own confident answers for labels.
+# Ridge regression chooses its weight by leave-one-out; self-training uses its own confident predictions as labels.
 RIVALS: dict[str, Callable[[Array, Labels], Any]] = {
     "ridge": lambda X, few: RidgeClassifierCV(alphas=ALPHAS).fit(X[few >= 0], few[few >= 0]).predict(X),
     "logistic": logistic,
@@ -50,7 +50,7 @@ RIVALS: dict[str, Callable[[Array, Labels], Any]] = {
 
 
 def classify(method: str, X: Array, few: Labels) -> Labels:
-    """Return the classes of all points by a rival, from the known labels, -1 elsewhere."""
-    with warnings.catch_warnings():  # of iterations that did not converge, and of points that no label reaches
+    """Return the classes of all points by a rival, from the known labels (-1 elsewhere)."""
+    with warnings.catch_warnings():  # no convergence; points that no label reaches
         warnings.simplefilter("ignore")
         return np.asarray(RIVALS[method](X, few))

@@ -1,4 +1,4 @@
-"""Draw the accuracy of all methods over the number of labels, and the gain on each set; solves nothing."""
+"""Draw the accuracy of all methods over the number of labels, and the gain on each set."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_means(axes: Axes, table: pd.DataFrame) -> None:
-    """The mean accuracy over the sets that have every number of labels, the held-out ones where there are some."""
+    """Mean accuracy over the sets with every number of labels (held-out ones if there are any)."""
     kind = "held-out" if (table["kind"] == "held-out").any() else "design"
     rows = table[(table["kind"] == kind) & (table["draw"] == "balanced")]
     complete = rows.groupby("name")["known"].nunique()
@@ -42,7 +42,7 @@ def draw_means(axes: Axes, table: pd.DataFrame) -> None:
     for method, (color, dashes, marker) in LINES.items():
         width = 2.0 if method == "relaxation" else 1.0
         axes.plot(means.index, means[method], color=color, ls=dashes, marker=marker, ms=3.5, lw=width, label=method)
-    axes.set(xscale="log", xlabel="known labels", ylabel="accuracy on the points without labels")
+    axes.set(xscale="log", xlabel="known labels", ylabel="accuracy on the unlabelled points")
     axes.set_xticks(means.index, [str(known) for known in means.index])
     axes.minorticks_off()
     axes.set_title(f"(a) mean over {rows['name'].nunique()} {kind} sets")
@@ -50,7 +50,7 @@ def draw_means(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_gains(axes: Axes, table: pd.DataFrame, known: int) -> None:
-    """The gain over ridge regression on each set, with its interval over draws."""
+    """Gain over ridge regression on each set, with its interval over replications."""
     found = pd.concat([gains(table, known, kind).assign(kind=kind) for kind in ("held-out", "design")])
     found = found.sort_values("value")
     for kind, color, fill in (("held-out", ACCENT, ACCENT), ("design", GRAY, "white")):
@@ -62,6 +62,6 @@ def draw_gains(axes: Axes, table: pd.DataFrame, known: int) -> None:
     axes.axvline(WORST, color=GRAY, lw=0.7, ls=":")
     axes.set_yticks(range(len(found)), [name.replace("_", " ") for name in found.index], fontsize=6)
     axes.xaxis.set_major_locator(MultipleLocator(0.05))
-    axes.set(xlabel="accuracy, above that of ridge regression", ylim=(-0.7, len(found) - 0.3))
+    axes.set(xlabel="gain in accuracy over ridge regression", ylim=(-0.7, len(found) - 0.3))
     axes.set_title(f"(b) {known} known labels")
     axes.legend(frameon=False, loc="upper left")

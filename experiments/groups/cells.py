@@ -1,4 +1,4 @@
-"""The cells: planted groups, by the penalty on groups and by l1, and the weights that keep an exact direction."""
+"""Cells: planted feature groups, by the group penalty and by l1, and the weights that preserve an exact direction."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -14,17 +14,17 @@ from experiments.harness.sweep import Cell, Row, cross
 
 GROUPS, SIZE, PLANTED = 20, 5, 3
 RIDGE = 0.3
-WEIGHTS = (1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025)  # lam, of both penalties
+WEIGHTS = (1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025)  # lam, for both penalties
 RTOL, SECONDS = 0.03, 10.0
 NONZERO = 1e-4  # of the largest coefficient
 POINTS, SHIFT = (50, 100, 200, 400), 2.0
-AT, SHIFTS = 100, (1.5, 2.5, 3.0)  # points at which the shift varies
-PLACES = {"groups": ("groups", "l1", "wrong groups"), "one of each group": ("groups", "l1")}  # and the penalties tried
+AT, SHIFTS = 100, (1.5, 2.5, 3.0)  # number of points for varying shifts
+PLACES = {"groups": ("groups", "l1", "wrong groups"), "one of each group": ("groups", "l1")}  # with the penalties tried
 REPLICATIONS = 20
 LawCells = tuple[str, float, float, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
 LAW: dict[
     str, tuple[LawCells, ...]
-] = {  # columns, decay, ridge, sizes, planted groups, points a dimension, replications
+] = {  # columns, decay, ridge, sizes, planted groups, points per dimension, replications
     "full": (
         ("normal", 1.0, 0.0, (1, 2, 4, 8), (2, 4), (100, 400), 5),
         ("normal", 0.6, 0.0, (2, 4), (4,), (400,), 5),
@@ -50,7 +50,7 @@ SETTINGS = {
 
 
 class Planted(NamedTuple):
-    """A standardised (n, d) table, its true labels, the groups of its columns and which columns carry the labels."""
+    """A standardised (n, d) table, its true labels, its feature groups and the informative columns."""
 
     X: Array
     y: Array
@@ -78,10 +78,10 @@ def measure(part: str, **cell: Any) -> Row:
 
 
 def make_table(place: str, n: int, shift: float, rng: np.random.Generator) -> Planted:
-    """Return two groups of points whose means differ by twice a shift of a given norm.
+    """Return two clusters whose means differ by twice a shift of a given norm.
 
-    It has random signs and sizes in all columns of the first groups, equal norms in these; or random signs and equal
-    sizes in one column of every group.
+    The shift has random signs and sizes in all columns of the first groups, with equal norms of these groups; or random
+    signs and equal sizes in one column of every group.
     """
     d = GROUPS * SIZE
     groups = np.repeat(np.arange(GROUPS), SIZE)
@@ -97,7 +97,7 @@ def make_table(place: str, n: int, shift: float, rng: np.random.Generator) -> Pl
 
 
 def measure_support(place: str, method: str, n: int, shift: float, replication: int) -> Row:
-    """Solve a table at all weights, from the largest on, each from the solution before."""
+    """Solve a table at all weights in decreasing order, with warm starts."""
     rng = np.random.default_rng([2017, 27, list(PLACES).index(place), n, int(100 * shift), replication])
     planted = make_table(place, n, shift, rng)
     wrong = rng.permutation(planted.groups)
@@ -114,12 +114,12 @@ def measure_support(place: str, method: str, n: int, shift: float, replication: 
 
 
 def judge(planted: Planted, place: str, found: dc.Result, penalty: dc.Penalty) -> Row:
-    """Return what one solution says of the columns and of the labels.
+    """Return the measures of the columns and the labels of one solution.
 
-    Its columns are those of the best direction of the labels that are rounded from it.  ``exact`` is whether the
-    groups that have any of them are the planted ones; where one column of each group is planted, whether they are the
-    planted columns.  ``overlap`` is the number of columns in both sets over that in either, ``index`` the adjusted Rand
-    index, and ``inside`` the share of tr V on the planted groups, or columns.
+    Its columns are those of the best direction of the rounded labels.  ``exact`` is whether the groups with selected
+    columns are the planted ones; if one column of each group is planted, whether the selected columns are the planted
+    ones.  ``overlap`` is the number of columns in both sets over that in either, ``index`` the adjusted Rand index, and
+    ``inside`` the fraction of tr V on the planted groups or columns.
     """
     labels = dc.rounding.kmeans_centered(found.F)
     v = np.abs(dc.certify_labels(planted.X, labels, found, penalty=penalty).v)

@@ -1,4 +1,4 @@
-"""Groups of columns: are the planted ones found, beside the l1 penalty, and which weights keep the direction."""
+"""Feature groups: recovery of planted groups compared with the l1 penalty, and the weights that keep a direction."""
 
 from experiments.groups.cells import SETTINGS, cells_of, measure
 from experiments.groups.claims import claims

@@ -1,4 +1,4 @@
-"""Isotropic tables in which a direction splits the points exactly, and the weight from which the penalty hides it."""
+"""Isotropic tables with a direction that separates the points exactly, and the weight from which it is lost."""
 
 import numpy as np
 
@@ -7,22 +7,22 @@ from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 
 GROUPS = 8
-LARGE_WEIGHT = 0.5  # a weight at which no two groups act together
+LARGE_WEIGHT = 0.5  # weight at which no two groups are coupled
 TOL = 1e-8
-FACTOR_BELOW, FACTOR_ABOVE = 0.8, 1.25  # times the least weight, where the components are looked at
-SMALL_FACTOR = 0.1  # of the weight of normal columns: where those of two values are looked at
-JOINED = 0.01  # by how much the norm of a block may be below its bound, where groups act together
-LOG2_ROWS = 8  # of the table of two values
+FACTOR_BELOW, FACTOR_ABOVE = 0.8, 1.25  # multiples of the smallest weight at which the blocks are checked
+SMALL_FACTOR = 0.1  # of the weight for normal columns, at which two-valued columns are checked
+JOINED = 0.01  # relative distance of the norm of a block to its bound that counts as coupled
+LOG2_ROWS = 8  # of the two-valued table
 
 
 def group_norms_of(planted: int, decay: float) -> Array:
-    """Return the norms of the parts of a unit direction in its groups, each `decay` times the one before."""
+    """Return the norms of the parts of a unit direction in its groups, each `decay` times the previous one."""
     norms = decay ** np.arange(planted)
     return np.asarray(norms / np.linalg.norm(norms))
 
 
 def predicted_threshold(group_norms: Array, d: int) -> float:
-    r"""Return about the least :math:`w^2 / (1 + a^2 + w^2)` of block-diagonal solutions, normal columns.
+    r"""Return the approximate smallest :math:`w^2 / (1 + a^2 + w^2)` of block-diagonal solutions for normal columns.
 
     .. math:: \frac1d \cdot \frac{\max_{g \ne h} t_g t_h}{\sum_{g \ne h} t_g^2 t_h^2}, \qquad t_g = |v_g| / |v|,
               \qquad \text{for } s \text{ equal parts } \frac{1}{(s - 1) d}.
@@ -47,8 +47,8 @@ def normal_table(n: int, size: int, group_norms: Array, rng: np.random.Generator
 def two_valued_table(size: int, rng: np.random.Generator) -> Array:
     """Return a table of entries -1 and 1 with X'X = nI, and y = half the sum of the first columns of four groups.
 
-    Products of some of m signs, over all 2^m choices of these: the first columns are a, b, c and -abc, whose sum is
-    -2 or 2.
+    Columns are products of subsets of m signs, over all 2^m choices of these: the first columns are a, b, c and -abc,
+    whose sum is -2 or 2.
     """
     n, d = 2**LOG2_ROWS, GROUPS * size
     signs = 1.0 - 2.0 * ((np.arange(n)[:, None] >> np.arange(LOG2_ROWS)) & 1)
@@ -66,14 +66,14 @@ def two_valued_table(size: int, rng: np.random.Generator) -> Array:
 
 
 def measure_law(columns: str, size: int, planted: int, decay: float, ridge: float, per_d: int, replication: int) -> Row:
-    r"""Return the least weight at which no two planted groups act together, from one solution.
+    r"""Return the smallest weight at which no two planted groups are coupled, from one solution.
 
     With X'X = nI and V block diagonal the penalty is :math:`(a^2 + w^2) \mathrm{tr} V`: the block-diagonal optimum is
     the same for all weights, up to a factor, and :math:`M = \tfrac1n X^\top \mathrm{Diag}(q^{-1/2}) X` is
     :math:`(1 + a^2 + w^2) M_0`.  By the theorem of components it is optimal if and only if
     :math:`(1 + a^2 + w^2) |M_{0,gh}|_2 \le w^2`.  Both sides of the weight found are then solved: ``joined`` is in how
-    many components the planted columns are below it, at the solution, and ``separate`` in how many they are proved to
-    be above it.
+    :math:`(1 + a^2 + w^2) |M_{0,gh}|_2 \le w^2`.  Both sides of this weight are then solved: ``joined`` is the number
+    of blocks that contain the planted columns at the solution below it, ``separate`` the certified number above it.
     """
     d = GROUPS * size
     rng = np.random.default_rng([2017, 26, size, planted, int(100 * decay), int(100 * ridge), per_d, replication])
@@ -97,5 +97,5 @@ def measure_law(columns: str, size: int, planted: int, decay: float, ridge: floa
 
 
 def solve(X: Array, penalty: dc.Penalty) -> dc.Result:
-    """Return the solution, to a small gap."""
+    """Solve to a small gap."""
     return dc.low_rank(X, 1.0, penalty, tol=TOL, time_limit=30.0)

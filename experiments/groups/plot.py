@@ -1,4 +1,4 @@
-"""Draw what the penalties find of planted groups, and the weights that hide a direction; solves nothing."""
+"""Draw the recovery of planted groups by both penalties, and the weights that hide a direction."""
 
 from pathlib import Path
 
@@ -18,14 +18,14 @@ STYLES = {
     "l1": Style(SECONDARY, "-", "s"),
     "wrong groups": Style(GRAY, "-.", "^"),
 }
-MOVES = {"groups": -0.05, "l1": 0.0, "wrong groups": 0.05}  # so that no interval covers another
+MOVES = {"groups": -0.05, "l1": 0.0, "wrong groups": 0.05}  # so that intervals do not overlap
 BARS = {"ms": 3, "elinewidth": 0.7, "capsize": 1.5}
 COLORS = {2: ACCENT, 4: GREEN}  # planted groups
-SHARE, INDEX = "share of tables", "adjusted Rand index"
+SHARE, INDEX = "proportion of tables", "adjusted Rand index"
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw five panels of what is found, and one of the law."""
+    """Draw five panels on recovery, and one on the law."""
     rows, law = (table[table["part"] == part] for part in ("support", "law"))
     planted, single = (rows[rows["place"] == place] for place in PLACES)
     many, few = planted[planted["shift"] == SHIFT], planted[planted["n"] == AT]
@@ -51,7 +51,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_measure(ax: Axes, rows: pd.DataFrame, axis: str, measure: str, name: str) -> None:
-    """Draw a measure at the weights chosen, a line for each penalty."""
+    """Draw a measure at the chosen weights, one line per penalty."""
     for method in STYLES:
         here = of_method(rows, method)
         if len(here):
@@ -69,13 +69,13 @@ def draw_line(ax: Axes, points: dict[float, Interval], method: str, *, dashed: b
     style = STYLES[method]
     x, move = np.array(list(points), dtype=float), MOVES[method] + (0.025 if dashed else 0.0)
     x = x * 2.0**move if x.max() > 10.0 else x + move
-    ls, fill, label = (":", "white", ", any weight") if dashed else (style.linestyle, style.color, "")
+    ls, fill, label = (":", "white", ", best weight") if dashed else (style.linestyle, style.color, "")
     mark = {"color": style.color, "marker": style.marker, "ls": ls, "mfc": fill, **BARS}
     draw_intervals(ax, x, list(points.values()), label=NAMES[method] + label, **mark)
 
 
 def draw_law(ax: Axes, law: pd.DataFrame) -> None:
-    """Draw the least weights with their intervals over the size of the groups, and 1."""
+    """Draw the smallest weights with their intervals over the group size, and 1."""
     rows = normal(law)
     for (ridge, decay, planted, per_d), part in rows.groupby(["ridge", "decay", "planted", "per_d"]):
         found = {size: measured(here) for size, here in part.groupby("size")}
@@ -96,7 +96,7 @@ def draw_law(ax: Axes, law: pd.DataFrame) -> None:
         (1.0, 0.12, "black", "\u00d7 two values"),
     ):
         ax.text(left, y, text, color=color, fontsize=6.5)
-    ax.set(xscale="log", ylim=(-0.1, 2.0), xlabel="columns of a group", ylabel=r"$w^2 (s' - 1) d\,/\,(1 + a^2 + w^2)$")
+    ax.set(xscale="log", ylim=(-0.1, 2.0), xlabel="columns per group", ylabel=r"$w^2 (s' - 1) d\,/\,(1 + a^2 + w^2)$")
     sizes = sorted(law["size"].unique())
     ax.set_xticks(sizes, [f"{size:g}" for size in sizes])
     ax.minorticks_off()

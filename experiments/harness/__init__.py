@@ -1,4 +1,4 @@
-"""What an experiment is made of: cells, rows, a figure, claims, and the command that goes through them."""
+"""Building blocks of an experiment: cells, rows, figure, claims, and the command that runs them."""
 
 from experiments.harness.claims import Claim, Finding, Verdict, judge
 from experiments.harness.command import Experiment, Oracle, Outcome, run

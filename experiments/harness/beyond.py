@@ -1,4 +1,4 @@
-"""What the experiments beyond the paper share: findings with a rule, the words of shares, and figures of panels."""
+"""Helpers for experiments beyond the paper: findings with a rule, formatted proportions, multi-panel figures."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,27 +15,27 @@ from experiments.harness.claims import Finding, Verdict, judge
 from experiments.harness.intervals import Interval, percent, proportion_of
 from experiments.harness.style import PAGE, STYLE, save, whiskers_of
 
-MIN_ROWS = 12  # rows that a rule on a share needs
+MIN_ROWS = 12  # fewest rows for a rule on a proportion
 
 
 def ruled(statement: str, measured: str, verdict: Verdict, rule: str, comment: str = "") -> Finding:
-    """Return a finding whose comment ends with its rule and what the rule gives."""
-    return Finding(statement, measured, f"{comment} Rule: {rule} It says: {verdict.value}.".lstrip())
+    """Return a finding whose comment ends with its rule and the verdict of that rule."""
+    return Finding(statement, measured, f"{comment} Rule: {rule} Verdict: {verdict.value}.".lstrip())
 
 
 def of_most(
     statement: str,
     successes: npt.ArrayLike,
     measured: str,
-    rule: str = "it is so on {most}",
+    rule: str = "this holds for {most}",
     *,
     partly: float = 0.8,
     end: str = ".",
     comment: str = "",
 ) -> Finding:
-    """Return a finding that agrees if a share is at least 90 %, 80 % at the lower end, and in part from `partly` on.
+    """Return a finding that agrees if a proportion is at least 90 % (80 % at the lower end), in part from `partly` on.
 
-    In the words the share stands for ``{share}``, the number of rows for ``{count}``, the demand for ``{most}``.
+    Placeholders: ``{share}`` for the proportion, ``{count}`` for the number of rows, ``{most}`` for the threshold.
     """
     successes = np.asarray(successes)
     proportion, tested = proportion_of(successes), len(successes) >= MIN_ROWS
@@ -53,7 +53,7 @@ def of_most(
 def panels(
     stem: Path, rows: int, columns: int, height: float, *, rc: Any = (), **given: Any
 ) -> Iterator[tuple[Figure, Any]]:
-    """Make the panels of a figure in the style of all figures, and write it."""
+    """Create the panels of a figure in the common style, and save the figure when the block ends."""
     with plt.rc_context({**STYLE, **dict(rc)}):
         figure, axes = plt.subplots(rows, columns, figsize=(given.pop("width", PAGE), height), **given)
         yield figure, axes

@@ -1,4 +1,4 @@
-"""Boundaries of success over n for each d, and the power law through them, with intervals over replications."""
+"""Boundaries of success in n for each d, and the power law fitted to them, with bootstrap intervals."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,8 +11,8 @@ import scipy.optimize
 from diffrac_cvx.typing import Array
 from experiments.harness.intervals import DRAWS, UNKNOWN, Interval, interval_of
 
-MIN_DIMENSION = 8  # the least dimension that a power law is fitted to
-LEAST_DIMENSIONS = 4  # with a boundary inside the grid, below which nothing is fitted
+MIN_DIMENSION = 8  # smallest dimension included in a power-law fit
+LEAST_DIMENSIONS = 4  # fewest dimensions with a boundary inside the grid for a fit
 
 
 class Boundary(NamedTuple):
@@ -23,11 +23,11 @@ class Boundary(NamedTuple):
     d : (m,) array
         Dimensions.
     n50 : (m,) array
-        The boundary; the first or the last n of the grid where it lies outside, NaN where nothing was measured.
+        Boundary; the first or last n of the grid if it lies outside, NaN if nothing was measured.
     low, high : (m,) array
         Its interval.
     outside : (m,) array of int
-        -1 where the boundary is at or below the first n, 1 where it is above the last, 0 inside the grid.
+        -1 if the boundary is at or below the first n, 1 if it is above the last, 0 inside the grid.
     draws : (DRAWS, m) array
         The boundary of each bootstrap sample of the replications; NaN outside the grid.
     """
@@ -41,7 +41,7 @@ class Boundary(NamedTuple):
 
     @property
     def inside(self) -> npt.NDArray[np.bool_]:
-        """Where the boundary is inside the grid."""
+        """Mask of the boundaries inside the grid."""
         return np.asarray(self.outside == 0)
 
 
@@ -54,7 +54,7 @@ class PowerLaw(NamedTuple):
 
 
 def crossing(n: Array, rate: Array) -> tuple[float, int]:
-    """Return the n at which the increasing (isotonic) fit of a success rate crosses 1/2, and the side it is outside."""
+    """Return the n at which the increasing (isotonic) fit of a success rate crosses 1/2, and the side if outside."""
     if np.any(rate[1:] < rate[:-1]):
         rate = scipy.optimize.isotonic_regression(rate).x
     if rate[0] >= 0.5:
@@ -67,9 +67,9 @@ def crossing(n: Array, rate: Array) -> tuple[float, int]:
 
 
 def find_boundary(table: pd.DataFrame, column: str) -> Boundary:
-    """Return the boundary of a 0/1 column, replications drawn again with replacement for the intervals.
+    """Return the boundary of a 0/1 column, with bootstrap intervals over replications.
 
-    A replication is one stream of data of which every n takes the first rows, so it is drawn as a whole.
+    All n of a replication take the first rows of one data stream, so replications are resampled as wholes.
     """
     rng = np.random.default_rng([2017, 50, 0])
     found = []
@@ -85,21 +85,21 @@ def find_boundary(table: pd.DataFrame, column: str) -> Boundary:
 
 
 def mean_known(values: Array) -> Array:
-    """Return the means along the second axis of the entries that are known; NaN where none is."""
+    """Return the means of the finite entries along the second axis; NaN if there are none."""
     known = np.isfinite(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(known, values, 0.0).sum(axis=1) / known.sum(axis=1))
 
 
 def boundary_at(d: float, n50: float, outside: int, draws: Array, n: Array) -> Boundary:
-    """Return the boundary at one dimension, with an interval that is within the n that were measured."""
+    """Return the boundary at one dimension, with an interval clipped to the range of measured n."""
     found = interval_of(n50, draws, least=0.5)
     entries = (d, n50, max(found.low, n.min()), min(found.high, n.max()), outside)
     return Boundary._make([*(np.array([entry]) for entry in entries), draws[:, None]])
 
 
 def collect(found: Sequence[Boundary]) -> Boundary:
-    """Return the boundaries at some dimensions as one."""
+    """Collect the boundaries at several dimensions in one record."""
     return Boundary(*(np.concatenate(columns, axis=-1) for columns in zip(*found, strict=True)))
 
 
@@ -115,7 +115,7 @@ def fit_power(found: Boundary, from_d: float = MIN_DIMENSION) -> PowerLaw:
 
 
 def power_of(x: Array, n50: Array) -> float:
-    """Return the slope of log n50 against x, from the entries that are known; NaN if they are few."""
+    """Return the slope of log n50 against x over the finite entries; NaN if there are too few."""
     known = np.isfinite(n50)
     if known.sum() < LEAST_DIMENSIONS:
         return float("nan")

@@ -1,4 +1,4 @@
-"""One cell of a sweep: measured in another process, within limits; what ends it there is a row with a reason."""
+"""Measure one cell of a sweep in another process, within limits; a crash becomes a row with a reason."""
 
 import traceback
 from collections.abc import Callable, Generator, Mapping
@@ -11,14 +11,14 @@ from experiments.harness.log import Row
 
 Cell = Mapping[str, Any]
 Measured = Generator[tuple[Cell, Row]]
-TRIES = 3  # of a cell whose process is ended from outside
-FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP")  # a user's kill, or the system's where memory does not suffice
+TRIES = 3  # attempts for a cell whose process is killed from outside
+FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP")  # killed by the user, or by the system for lack of memory
 
 
 def measure_by(
     worker: Worker, measure: Callable[..., Row], cell: Cell, stopped: Callable[[], bool], seconds: float | None
 ) -> Row:
-    """Measure a cell by the process of a worker; what ends it there is a row with a reason, or raised if an error."""
+    """Measure a cell in the process of a worker; return a row with a reason if the process dies, raise other errors."""
     call = Call(measure_here, (measure, cell))
     try:
         answer = call_again(partial(worker.call, call, stopped=stopped, seconds=seconds))
@@ -33,7 +33,7 @@ def measure_by(
 
 
 def call_again(call: Callable[[], CallResult]) -> CallResult:
-    """Do a call, again where its process is ended from outside: that says nothing of the cell unless it repeats."""
+    """Make a call, again if its process is killed from outside, which counts against the cell only if repeated."""
     for _ in range(TRIES - 1):
         try:
             return call()
@@ -44,7 +44,7 @@ def call_again(call: Callable[[], CallResult]) -> CallResult:
 
 
 def measure_here(measure: Callable[..., Row], cell: Cell) -> Row:
-    """Measure a cell in this process; an error keeps its traceback, which other processes do not see."""
+    """Measure a cell in this process; keep the traceback of an error, which other processes do not see."""
     try:
         return measure(**cell)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What was measured about the paper's statements, and the verdicts: each by a rule that can fail."""
+"""Statements of the paper compared with measurements: every verdict follows from a rule that can fail."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from experiments.harness.statements import BY_NAME, Statement
 
 
 class Verdict(Enum):
-    """What a rule says of a statement; the value is the word on the page."""
+    """Verdict of a rule on a statement; the value is the text on the page."""
 
     AGREES = "agrees"
     PARTLY = "partly agrees"
@@ -22,20 +22,20 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper held against a table.
+    """A statement of the paper compared with a table.
 
     Attributes
     ----------
     name : str
-        Of the statement, see `statements`.
+        Name of the statement, see `statements`.
     measured : str
-        Our numbers, fitted ones with their intervals.
+        Measured numbers, fitted ones with their intervals.
     verdict : Verdict
-        What the rule gives.
+        Verdict of the rule.
     rule : str
-        The rule, in words: what it takes to agree, and to agree in part.
+        The rule in words: conditions for agreement and for partial agreement.
     comment : str
-        What the rule does not decide; may be empty.
+        Context that the rule does not decide; may be empty.
     """
 
     name: str
@@ -52,14 +52,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """A result that the paper does not state: it has no verdict.
+    """A result on which the paper makes no statement; it has no verdict.
 
     Attributes
     ----------
     statement : str
-        What was looked at.
+        Question or quantity studied.
     measured, comment : str
-        As of a `Claim`.
+        As in `Claim`.
     """
 
     statement: str
@@ -68,7 +68,7 @@ class Finding:
 
 
 def judge(agrees: bool, partly: bool = False, *, tested: bool = True, comparable: bool = True) -> Verdict:
-    """Return the verdict of a rule: what it takes to agree, to agree in part, to be tested and comparable at all."""
+    """Return the verdict of a rule, from its conditions: agrees, agrees in part, tested, comparable."""
     if not tested:
         return Verdict.NOT_TESTED
     if not comparable:
@@ -77,7 +77,7 @@ def judge(agrees: bool, partly: bool = False, *, tested: bool = True, comparable
 
 
 def split_parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the table of each part with its own columns, whole numbers as integers again."""
+    """Return the table of each part with its own columns; restore integer columns."""
     found = {}
     for name, part in table.groupby("part"):
         part = part.dropna(axis=1, how="all")
@@ -87,12 +87,12 @@ def split_parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def format_claims(claims: Iterable[Claim | Finding]) -> str:
-    """Return claims as paragraphs for a terminal."""
+    """Format claims as paragraphs for a terminal."""
     return "\n".join(fill(describe(claim), width=116, subsequent_indent="    ") for claim in claims)
 
 
 def describe(claim: Claim | Finding) -> str:
-    """Return a claim in one line."""
+    """Format a claim as one line."""
     if isinstance(claim, Finding):
         return f"[beyond the paper] {claim.statement} -- {claim.measured} {claim.comment}".rstrip()
     statement = f"{claim.statement.place}: {claim.statement.text}"

@@ -1,7 +1,7 @@
-"""The cells of a sweep on the workers of a dask cluster, as futures of distributed.
+"""Measure the cells of a sweep on the workers of a dask cluster, as futures of distributed.
 
-Each thread of a worker measures one cell at a time, in a process beside it that is started as those of a local sweep
-are: the limits of a cell, its threads of linear algebra and what its death says are the same in both.
+Each worker thread measures one cell at a time, in a separate process started as in a local sweep: time and memory
+limits, linear-algebra threads and the handling of crashes are the same.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from diffrac_cvx.machine.processes import Worker
 from experiments.harness.cell import Cell, Measured, measure_by
 from experiments.harness.log import Row, SweepError
 
-PATIENCE = 10.0  # seconds in which the scheduler has to answer
+PATIENCE = 10.0  # seconds to wait for an answer of the scheduler
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}."
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is done with every cell of a sweep, and its limits; `sweep` tells one sweep's processes from another's."""
+    """Measurement of the cells of a sweep and its limits; `sweep` distinguishes the processes of different sweeps."""
 
     measure: Callable[..., Row]
     seconds: float | None
@@ -43,22 +43,22 @@ class Task:
 def measure_cells(
     cells: Sequence[Cell], measure: Callable[..., Row], address: str, seconds: float | None, memory: float | None
 ) -> Measured:
-    """Yield each cell with its row as a worker is done with it; what is not done is cancelled with the generator.
+    """Yield each cell with its row as soon as it is measured; closing the generator cancels the rest.
 
-    Cells of a worker that is lost are measured again by another.  A cell that, alone on the cluster, loses its worker
-    more often than the scheduler allows (``distributed.scheduler.allowed-failures``) is a row with a reason.
+    If a worker is lost, another one measures its cells again.  A cell that is alone on the cluster and loses its worker
+    more often than the scheduler allows (``distributed.scheduler.allowed-failures``) becomes a row with a reason.
 
     Raises
     ------
     SweepError
-        If the scheduler cannot be reached or is lost, or a worker has not this version of the package.
+        If the scheduler is unreachable or lost, or a worker has another version of the package.
     """
     task = Task(measure, seconds, memory, __version__, uuid.uuid4().hex)
     with connected(address) as client:
         check_python(client)
-        if not client.nthreads():  # a cluster may start workers once it has cells for them
-            print(f"the scheduler {address} has no worker yet: waiting for one")
-        suspects = []  # cells whose workers died: any of those that they measured at the time may be to blame
+        if not client.nthreads():  # a cluster may start its workers when the first cells arrive
+            print(f"the scheduler {address} has no worker yet; waiting for one")
+        suspects = []  # cells whose workers died; any cell measured there at the time may be the cause
         try:
             with submitted(client, task, cells) as futures:
                 for future in as_completed(list(futures)):
@@ -84,11 +84,11 @@ def measure_cells(
 
 @contextmanager
 def connected(address: str) -> Iterator[Client]:
-    """Connect to a scheduler until the end of the block."""
+    """Connect to a scheduler for the duration of the block."""
     try:
         asyncio.run(reach(address))
         client = Client(address, timeout=PATIENCE)
-    except (OSError, ValueError, TypeError) as error:  # nobody listens; no address; TLS without its certificates
+    except (OSError, ValueError, TypeError) as error:  # no scheduler, invalid address, or TLS without certificates
         raise SweepError(f"the scheduler {address} cannot be reached ({' '.join(str(error).split())})") from None
     with client:
         try:
@@ -100,14 +100,14 @@ def connected(address: str) -> Iterator[Client]:
 
 
 async def reach(address: str) -> None:
-    """Connect to a scheduler and part from it, for a client that cannot connect leaves a thread behind."""
+    """Connect to a scheduler and close the connection again: a client that fails to connect leaves a thread behind."""
     comm = await connect(address, timeout=PATIENCE, **Security().get_connection_args("client"))
     await comm.close()
 
 
 @contextmanager
 def submitted(client: Client, task: Task, cells: Sequence[Cell]) -> Iterator[dict["Future[Row]", Cell]]:
-    """Submit the cells, and cancel at the end of the block those whose futures are still there."""
+    """Submit the cells; cancel the remaining futures at the end of the block."""
     measure = partial(carrier(), pickle.dumps((measure_there, task)))
     futures = dict(zip(client.map(measure, cells, pure=False), cells, strict=True))
     try:
@@ -118,9 +118,9 @@ def submitted(client: Client, task: Task, cells: Sequence[Cell]) -> Iterator[dic
 
 
 def carrier() -> Callable[[bytes, Cell], Row]:
-    """Return a function that unpickles another with its first argument, so that what is missing is the cell's error.
+    """Return a function that unpickles another with its first argument, so that a missing import is the cell's error.
 
-    It travels by value: the scheduler needs neither this package nor the experiments.
+    It is sent by value: the scheduler needs neither this package nor the experiments.
     """
 
     def carry(content: bytes, cell: Cell) -> Row:
@@ -132,35 +132,35 @@ def carrier() -> Callable[[bytes, Cell], Row]:
 
 
 def row_of(future: "Future[Row]", address: str) -> Row:
-    """Return the row of a cell that is done; errors of its measurement are raised, with notes that say where."""
+    """Return the row of a finished cell; raise errors of its measurement, with notes that name the cell."""
     try:
         row: Row = future.result()
     except CancelledError:
         raise lost(address) from None
     except (AttributeError, ImportError, OSError) as error:
-        if hasattr(error, "__notes__") or future.status != "error":  # in a cell, or of the connection
+        if hasattr(error, "__notes__") or future.status != "error":  # raised in a cell, or by the connection
             raise
         raise SweepError(
             f"a worker of {address} cannot begin a cell ({' '.join(str(error).split())}): it needs diffrac_cvx "
-            f"{__version__} and the experiments, so start it where the folder of this project is, installed by "
+            f"{__version__} and the experiments. Start it in the folder of this project, installed by "
             "pip install -e '.[experiments,scale]'"
         ) from error
     return row
 
 
 def lost(address: str) -> SweepError:
-    """Return what there is to say where the connection ends, or the scheduler forgets the cells."""
+    """Return the message for a lost connection, or for cells that the scheduler has forgotten."""
     return SweepError(
-        f"the scheduler {address} was lost, or has dropped the cells: the rows so far are kept, and the same command "
-        "goes on from there, with a scheduler or without"
+        f"the scheduler {address} was lost or has dropped the cells. The rows so far are kept; the same command "
+        "goes on from there, with or without a scheduler."
     )
 
 
 def check_python(client: Client) -> None:
-    """Refuse workers of another Python: what travels by value cannot be run."""
+    """Raise if a worker runs another Python version, which cannot run functions sent by value."""
     for place, version in client.run(platform.python_version, on_error="ignore").items():
         if not version.startswith(PYTHON):
-            raise SweepError(f"{place} runs Python {version} and this is {PYTHON}x: use one version everywhere")
+            raise SweepError(f"{place} runs Python {version}, this process {PYTHON}x. Use one version everywhere.")
 
 
 # On the workers
@@ -169,14 +169,14 @@ PROCESSES: dict[tuple[str, int], Worker] = {}  # by sweep and thread
 
 
 def measure_there(task: Task, cell: Cell) -> Row:
-    """Measure a cell in the process of this thread of a worker, until it is done or cancelled."""
+    """Measure a cell in the process of this worker thread, until it is done or cancelled."""
     worker = get_worker()
     if task.version != __version__:
-        has = f"{worker.address} has diffrac_cvx {__version__} and this is {task.version}"
-        raise SweepError(f"{has}: install one version everywhere")
+        has = f"{worker.address} has diffrac_cvx {__version__}, this process {task.version}"
+        raise SweepError(f"{has}. Install one version everywhere.")
     key = worker.get_current_task()
 
-    def cancelled() -> bool:  # by the user, or because nobody waits for the row any more
+    def cancelled() -> bool:  # by the user, or because no client waits for the row
         state: Any = worker.state.tasks.get(key)
         return state is None or state.state == "cancelled"
 
@@ -187,6 +187,6 @@ def measure_there(task: Task, cell: Cell) -> Row:
 
 
 def end_processes(sweep: str) -> None:
-    """End the processes of a sweep; those of a command that was killed end by themselves, `processes.IDLE_TIMEOUT` later."""
+    """End the processes of a sweep; if the command was killed, they exit after `processes.IDLE_TIMEOUT`."""
     for place in [place for place in PROCESSES if place[0] == sweep]:
         PROCESSES.pop(place).close()

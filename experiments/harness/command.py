@@ -1,4 +1,4 @@
-"""What every experiment's command does: measure the cells, write the table, draw it, say what it shows."""
+"""Common command of all experiments: measure the cells, write the table, draw the figure, print the findings."""
 
 import argparse
 import json
@@ -23,13 +23,13 @@ from experiments.harness.style import noted
 from experiments.harness.sweep import Cell, Row, key_of, sweep
 from experiments.harness.tables import cells_left_out, read_table, write_table
 
-REFUSED, INTERRUPTED = 2, 130  # exit statuses: what is asked for cannot be done; Ctrl-C
+REFUSED, INTERRUPTED = 2, 130  # exit statuses: request refused; Ctrl-C
 LOGS = Path("build")
-PARTIAL = LOGS / "partial"  # results that would replace a table with more cells
+PARTIAL = LOGS / "partial"  # for results that would replace a table with more cells
 
 
 class Outcome(NamedTuple):
-    """What a check found, in words, and whether the command succeeds."""
+    """Result of a check: its text, and whether the command succeeds."""
 
     text: str
     passed: bool
@@ -37,14 +37,14 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Oracle:
-    """A second sweep, by other means, of cells of the first.
+    """A second sweep that solves some cells of the first by other means.
 
     Attributes
     ----------
     cells, measure : callable
-        As of an `Experiment`.
+        As in `Experiment`.
     compare : callable
-        From the table and the oracle's to a table of how they agree, written as ``NAME_agreement.csv``.
+        Maps the table and the oracle's table to a table of their agreement, written as ``NAME_agreement.csv``.
     """
 
     cells: Callable[[str], Sequence[Cell]]
@@ -61,32 +61,32 @@ class Experiment:
     name : str
         Stem of the files.
     cells : callable
-        From the name of a grid, "full" or "smoke", to its cells.
+        Maps the name of a grid, "full" or "smoke", to its cells.
     measure : callable
-        From the entries of a cell to a row; importable by the workers.
+        Maps the entries of a cell to a row; importable by the workers.
     draw : callable or None
-        From the table and a stem to figures.
+        Draws figures from the table and a file stem.
     claims : callable
-        From the table to what it says about the paper's statements.
+        Maps the table to claims and findings.
     settings : mapping
-        What a row depends on beside its cell; rows of other settings are measured again.
+        Parameters that rows depend on besides their cells; rows with other settings are measured again.
     seconds, memory : float, optional
-        Limits of a cell, in seconds and GB.
+        Limits per cell, in seconds and GB.
     complete : callable, optional
-        From the measured table to the one that is written: what needs the rows of several cells.
+        Completes the measured table before it is written, with columns that need the rows of several cells.
     oracle : Oracle, optional
-        A second sweep that the first is compared with.
+        Second sweep with which the first is compared.
     passes : callable, optional
-        From a cell to the number of the pass that measures it, from 0 on; the table is drawn after each pass.
+        Maps a cell to the number of the pass that measures it, from 0; the table is drawn after each pass.
     check : callable, optional
-        From the table, or from that of the agreement where there is an oracle, to a `Outcome`; where it does not pass
-        the command's exit status is 1.
+        Maps the table, or with an oracle the table of the agreement, to an `Outcome`; if it fails, the exit status
+        of the command is 1.
     options : mapping
-        Options of the command beside the common ones: name to keywords of ``add_argument``.
+        Options of the command besides the common ones: name to keywords of ``add_argument``.
     variant : callable, optional
-        From the values of the options, by keyword, to the experiment that is run in place of this one.
+        Maps the values of the options, by keyword, to the experiment that is run instead of this one.
     folder : str
-        Where the files of a full run are written unless the user names a folder.
+        Folder of the files of a full run unless the user names one.
     """
 
     name: str
@@ -110,13 +110,17 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
     """Run an experiment's command and return its exit status; a second run completes an interrupted one."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--grid", choices=("full", "smoke"), default="full")
-    parser.add_argument("--jobs", type=positive, default=1, help="processes of one thread each")
+    parser.add_argument("--jobs", type=positive, default=1, help="number of single-threaded processes")
     parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="dask scheduler whose workers measure, in place of --jobs processes here"
+        "--scheduler",
+        metavar="ADDRESS",
+        help="dask scheduler whose workers measure the cells (instead of --jobs local processes)",
     )
-    parser.add_argument("--out", type=Path, help="folder of the results; figures, or build for a smoke run")
-    parser.add_argument("--replace", action="store_true", help="replace a table of which this run measures a part")
-    parser.add_argument("--draw-only", action="store_true", help="draw the table that is there")
+    parser.add_argument("--out", type=Path, help="output folder; figures by default, build for a smoke run")
+    parser.add_argument(
+        "--replace", action="store_true", help="replace the table even if this run measures only part of its cells"
+    )
+    parser.add_argument("--draw-only", action="store_true", help="draw the existing table without measuring")
     for name, keywords in experiment.options.items():
         parser.add_argument(f"--{name}", **keywords)
     values = parser.parse_args(arguments)
@@ -127,42 +131,42 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
             return draw_and_report(experiment, folder_of(experiment, values) / experiment.name, values.grid)
         return measure_and_draw(experiment, values)
     except KeyboardInterrupt:
-        print(f"\nstopped: the rows so far are kept in {LOGS}, and the same command completes them", file=sys.stderr)
+        print(f"\nstopped: the rows so far are kept in {LOGS}; the same command completes them", file=sys.stderr)
         return INTERRUPTED
     except (DataError, SweepError, OSError) as error:
-        if hasattr(error, "__notes__"):  # in a cell: with its traceback
+        if hasattr(error, "__notes__"):  # raised in a cell: print its traceback
             raise
         print(f"error: {explain(error)}", file=sys.stderr)
         return REFUSED
 
 
 def positive(text: str) -> int:
-    """Return a whole number from 1 on."""
+    """Parse a positive integer."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)
 
 
 def explain(error: Exception) -> str:
-    """Return an error as a sentence."""
+    """Return the message of an error as a sentence."""
     if isinstance(error, OSError):
         where = error.filename or "a file"
-        return f"{where} cannot be read or written ({error.strerror}); rows that were measured are kept in {LOGS}"
+        return f"{where} cannot be read or written ({error.strerror}). Measured rows are kept in {LOGS}."
     return str(error)
 
 
 def folder_of(experiment: Experiment, values: argparse.Namespace) -> Path:
-    """Return the folder of the results: the one named, or by default that of the grid."""
+    """Return the output folder: the one named by the user, or the default of the grid."""
     return values.out or (Path(experiment.folder) if values.grid == "full" else LOGS)
 
 
 def folder_for(experiment: Experiment, values: argparse.Namespace, cells: Sequence[Cell]) -> Path:
-    """Return the folder that the results are written to: not over a table that holds more than they will.
+    """Return the folder to write to, which holds no table with cells that this run does not measure.
 
     Raises
     ------
     SweepError
-        If the user named a folder with such a table, or it cannot be written to.
+        If the folder named by the user has such a table or is not writable.
     """
     folder = folder_of(experiment, values)
     path = (folder / experiment.name).with_suffix(".csv")
@@ -170,22 +174,20 @@ def folder_for(experiment: Experiment, values: argparse.Namespace, cells: Sequen
         left_out = cells_left_out(path, cells)
         message = f"{path} has {len(left_out)} rows of cells that this run does not measure"
         if len(left_out) and values.out:
-            raise SweepError(f"{message}: name another folder by --out, or replace the table by --replace")
+            raise SweepError(f"{message}. Name another folder with --out, or replace the table with --replace.")
         if len(left_out):
             folder = PARTIAL
-            print(
-                f"{message}: it stays as it is, and the results are written to {folder} (--replace: to {path.parent})"
-            )
+            print(f"{message}; it is kept, and the results are written to {folder} (with --replace: to {path.parent})")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):  # now, and not after hours
+        with TemporaryFile(dir=folder):  # fail now instead of after hours
             return folder
     except OSError as error:
-        raise SweepError(f"{folder} cannot be written to ({error.strerror}): name another folder by --out") from None
+        raise SweepError(f"{folder} cannot be written to ({error.strerror}). Name another folder with --out.") from None
 
 
 def measure_and_draw(experiment: Experiment, values: argparse.Namespace) -> int:
-    """Measure the cells, those of the oracle too, write the tables, and draw them; return the exit status."""
+    """Measure the cells and those of the oracle, write and draw the tables; return the exit status."""
     cells = experiment.cells(values.grid)
     stem = folder_for(experiment, values, cells) / experiment.name
     sources = provenance.read_sources()
@@ -207,10 +209,10 @@ def measure_tables(
     sources: Mapping[str, str],
     open_logs: ExitStack,
 ) -> list[Log]:
-    """Measure the cells, those of the oracle too, write the tables, and return the logs, which are still open."""
+    """Measure the cells and those of the oracle, write the tables, and return the logs, which are still open."""
     grid = values.grid
     settings = {"grid": grid, "version": __version__, **experiment.settings}
-    if grid == "full":  # rows of other code are measured again
+    if grid == "full":  # rows measured by other code are measured again
         settings["code"] = checksum(json.dumps(provenance.modules_of(experiment.name, sources)).encode())
     path = LOGS / f"{experiment.name}_{grid}_{checksum(json.dumps(settings, sort_keys=True).encode())[:8]}.log"
     measure_all = partial(
@@ -238,9 +240,9 @@ def measure_in_passes(
     values: argparse.Namespace,
     measure_all: Callable[..., pd.DataFrame],
 ) -> None:
-    """Measure the cells pass by pass, and draw the table after each but the last, with the passes done in the figure.
+    """Measure the cells pass by pass, and draw the table after each pass but the last, with its number in the figure.
 
-    A table that holds more cells stays as it is: what is drawn meanwhile is then written to `PARTIAL`.
+    A table with more cells is not overwritten: interim drawings then go to `PARTIAL`.
     """
     assert experiment.passes is not None
     assert experiment.draw is not None
@@ -259,7 +261,7 @@ def measure_in_passes(
 
 
 def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
-    """Draw the table, print what it shows, and return the exit status."""
+    """Draw the table, print the findings, and return the exit status."""
     table = read_table(stem.with_suffix(".csv"))
     if experiment.draw is not None:
         experiment.draw(table, stem)
@@ -268,12 +270,12 @@ def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
         verdict = experiment.check(table if experiment.oracle is None else read_table(agreement_of(stem)))
         print(verdict.text)
     if grid == "smoke":
-        print("The smoke grid shows that the command works; it is too coarse for the verdicts that follow.")
+        print("The smoke grid only checks that the command works; it is too coarse for the verdicts below.")
     print(format_claims(experiment.claims(table)))
     print(f"wrote {stem}.csv" + (", .pdf and .png" if experiment.draw is not None else ""))
     return 0 if verdict.passed else 1
 
 
 def agreement_of(stem: Path) -> Path:
-    """Return where the agreement with an oracle is written."""
+    """Return the path of the agreement with the oracle."""
     return stem.with_name(f"{stem.name}_agreement.csv")

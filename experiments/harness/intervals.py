@@ -1,4 +1,4 @@
-"""Intervals of what is fitted: the bootstrap over replications, percentiles of a fixed number of draws."""
+"""Confidence intervals: percentile bootstrap over replications with a fixed number of samples, and Wilson's."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,24 +13,24 @@ LEVEL = 0.95
 
 
 class Interval(NamedTuple):
-    """A number with its interval at `LEVEL`; NaN where it is not determined."""
+    """A number with its interval at confidence `LEVEL`; NaN if not determined."""
 
     value: float
     low: float
     high: float
 
     def __format__(self, spec: str) -> str:
-        """Write the number and its interval, each in the given format."""
+        """Format the number and the ends of its interval."""
         if not np.isfinite(self.value):
             return "not determined"
         return f"{self.value:{spec}} ({self.low:{spec}} to {self.high:{spec}})"
 
     def within(self, low: float, high: float) -> bool:
-        """Whether the whole interval lies between two numbers."""
+        """Return whether the whole interval lies between two numbers."""
         return bool(low <= self.low and self.high <= high)
 
     def meets(self, low: float, high: float) -> bool:
-        """Whether any part of the interval lies between two numbers."""
+        """Return whether the interval overlaps the range between two numbers."""
         return bool(self.low <= high and low <= self.high)
 
 
@@ -38,16 +38,16 @@ UNKNOWN = Interval(float("nan"), -np.inf, np.inf)
 
 
 def interval_of(value: float, draws: Array, least: float = 0.8) -> Interval:
-    """Return a number with the percentiles of its draws; undetermined draws are left out, if they are few.
+    """Return a number with the percentiles of its bootstrap values, ignoring a few undetermined ones.
 
     Parameters
     ----------
     value : float
-        The number, of the whole sample.
+        Estimate from the whole sample.
     draws : (m,) array
-        The number of each sample drawn, NaN where it is not determined.
+        Estimate from each bootstrap sample, NaN if not determined.
     least : float
-        The share of draws that have to be determined; the interval is infinite otherwise.
+        Fraction of bootstrap values that must be determined; otherwise the interval is infinite.
     """
     known = draws[np.isfinite(draws)]
     if not np.isfinite(value):
@@ -59,9 +59,9 @@ def interval_of(value: float, draws: Array, least: float = 0.8) -> Interval:
 
 
 def bootstrap(sample: npt.ArrayLike, statistic: Callable[..., Any]) -> Interval:
-    """Return a statistic of the rows of a sample with its interval, rows drawn with replacement.
+    """Return a statistic of a sample with its interval, by resampling rows with replacement.
 
-    The statistic takes an axis as NumPy's do: all draws are given to it at once.
+    The statistic takes an axis as in NumPy and is called once for all bootstrap samples.
     """
     sample = np.ascontiguousarray(sample, dtype=float)
     if len(sample) == 0:
@@ -81,7 +81,7 @@ def median_of(sample: npt.ArrayLike) -> Interval:
 
 
 def proportion_of(successes: npt.ArrayLike) -> Interval:
-    """Return a share of successes with Wilson's interval, which holds for shares of 0 and 1 too."""
+    """Return a proportion of successes with Wilson's interval, which is valid for proportions of 0 and 1 too."""
     successes = np.asarray(successes, dtype=float)
     n, z = len(successes), 1.959964
     if n == 0:
@@ -93,7 +93,10 @@ def proportion_of(successes: npt.ArrayLike) -> Interval:
 
 
 def percent(proportion: Interval) -> str:
-    """Return a share in percent with its interval."""
+    """Format a proportion and its interval in per cent."""
     if np.isnan(proportion.value):
         return "none"
-    return f"{100 * proportion.value:.0f} % ({100 * max(proportion.low, 0.0):.0f} to {100 * min(proportion.high, 1.0):.0f})"
+    return (
+        f"{100 * proportion.value:.0f} % "
+        f"({100 * max(proportion.low, 0.0):.0f} to {100 * min(proportion.high, 1.0):.0f})"
+    )

@@ -1,6 +1,6 @@
-"""The log of a sweep: one row a line, added as it is measured and read by the run that goes on with it.
+"""Log of a sweep: one line per row, appended as it is measured; an interrupted run resumes from it.
 
-The file only grows, so that a kill at any moment costs the line that was being written and nothing else.
+The file only grows, so a kill at any time loses at most the line being written.
 """
 
 import fcntl
@@ -16,11 +16,11 @@ Row = dict[str, Any]
 
 
 class SweepError(Exception):
-    """A sweep cannot start or go on; the message says why, and what helps."""
+    """Raised if a sweep cannot start or continue; the message names the cause and the remedy."""
 
 
 class Log:
-    """The rows measured so far, by the texts of their cells, and the file that holds them.
+    """The rows measured so far, keyed by the text of their cells, and the file that stores them.
 
     Attributes
     ----------
@@ -34,23 +34,23 @@ class Log:
         self.path, self._file = path, file
         header = json.dumps({"settings": dict(settings)}, sort_keys=True).encode()
         *lines, torn = file.read().split(b"\n")
-        if torn:  # the line that was being written when the run ended
+        if torn:  # a line cut off when the run ended
             os.ftruncate(file.fileno(), file.tell() - len(torn))
         if lines and lines[0] != header:
-            raise SweepError(f"{path} holds rows of other settings: delete it, or move it away")
+            raise SweepError(f"{path} holds rows of other settings. Delete it or move it away.")
         if not lines:
             self._write(header)
         self.rows: dict[str, Row] = dict(filter(None, map(read_line, lines[1:])))
         self.resumed = bool(self.rows)
 
     def add(self, key: str, row: Row) -> None:
-        """Add a row, as the next run would read it."""
+        """Append a row in the form in which the next run will read it."""
         line = json.dumps([key, row])
         self._write(line.encode())
         self.rows[key] = json.loads(line)[1]
 
     def delete(self) -> None:
-        """Delete the file, once its rows are in a table."""
+        """Delete the file, after its rows have been written to a table."""
         self.path.unlink(missing_ok=True)
 
     def _write(self, line: bytes) -> None:
@@ -60,25 +60,25 @@ class Log:
                 content = content[os.write(self._file.fileno(), content) :]
         except OSError as error:
             raise SweepError(
-                f"{self.path} cannot be written ({error.strerror}); the rows so far are in it, and the same command "
-                "goes on from there once this is mended"
+                f"{self.path} cannot be written ({error.strerror}). The rows so far are in it; once this is fixed, "
+                "the same command goes on from there."
             ) from error
 
 
 @contextmanager
 def open_log(path: Path, settings: Mapping[str, Any]) -> Iterator[Log]:
-    """Open a log for one sweep at a time; the lock ends with the process, however that ends.
+    """Open a log for one sweep at a time; the lock is released when the process ends, for whatever reason.
 
     Raises
     ------
     SweepError
-        If the file cannot be written, is in use, or holds rows of other settings.
+        If the file is not writable, is in use, or holds rows of other settings.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open_locked(path)
     except BlockingIOError:
-        raise SweepError(f"another run writes to {path}: wait until it has ended, or end it") from None
+        raise SweepError(f"another run writes to {path}. Wait until it ends, or stop it.") from None
     except OSError as error:
         raise SweepError(f"{path} cannot be written ({error.strerror})") from None
     with file:
@@ -86,7 +86,7 @@ def open_log(path: Path, settings: Mapping[str, Any]) -> Iterator[Log]:
 
 
 def open_locked(path: Path) -> FileIO:
-    """Return a file, made where there is none, that no other process has locked."""
+    """Return a file, created if missing, that no other process has locked."""
     while True:
         file = path.open("ab+", buffering=0)
         try:
@@ -94,7 +94,7 @@ def open_locked(path: Path) -> FileIO:
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 file.seek(0)
                 return file
-        except FileNotFoundError:  # deleted by the run that had it until now
+        except FileNotFoundError:  # deleted by the run that held the lock
             pass
         except BaseException:
             file.close()
@@ -103,9 +103,9 @@ def open_locked(path: Path) -> FileIO:
 
 
 def read_line(line: bytes) -> tuple[str, Row] | None:
-    """Return the cell and the row of a line, None where it is damaged: its cell is measured again."""
+    """Return the cell and the row of a line, or None if the line is damaged and its cell has to be measured again."""
     try:
         key, row = json.loads(line)
-    except (ValueError, TypeError):  # no JSON or no UTF-8, or not two things
+    except (ValueError, TypeError):  # not JSON, not UTF-8, or not a pair
         return None
     return (key, row) if isinstance(key, str) and isinstance(row, dict) else None

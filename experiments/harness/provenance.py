@@ -1,8 +1,8 @@
-"""Which code a table was measured by, and which tables are stale: ``python -m experiments.stale``.
+"""Record the code that measured each table, and find stale tables: ``python -m experiments.stale``.
 
-A full run writes, beside its table, a checksum of each module that its numbers depend on: what measures its cells, and
-all that this imports, from this package and from the experiments.  Words, formatting and types do not count, nor does
-what runs the cells, draws or judges.
+A full run stores, next to its table, a checksum of each module that its numbers depend on: the module that measures
+its cells and everything it imports from this package and from the experiments.  Docstrings, comments, formatting and
+types do not count, nor does code that runs cells, draws figures or judges claims.
 """
 
 import ast
@@ -22,21 +22,21 @@ from diffrac_cvx.machine.writing import write_text
 
 ROOT, FIGURES = Path(__file__).parents[2], Path("figures")
 FILE = "provenance.json"
-SHOWN = 4  # modules named for a stale table
+SHOWN = 4  # number of modules named for a stale table
 PACKAGES = ("diffrac_cvx", "experiments")
-RUNNING = ("experiments.harness", "diffrac_cvx.machine")  # runs cells and keeps rows; the numbers are not theirs
-WHOLE = {"mutation": "diffrac_cvx", "coverage": "diffrac_cvx"}  # tables about all of the code
-Sources = Mapping[str, str]  # from the name of a module to its text
+RUNNING = ("experiments.harness", "diffrac_cvx.machine")  # runs cells and stores rows; does not change the numbers
+WHOLE = {"mutation": "diffrac_cvx", "coverage": "diffrac_cvx"}  # tables that depend on all modules
+Sources = Mapping[str, str]  # module name to source text
 
 
 def read_sources(root: Path = ROOT) -> dict[str, str]:
-    """Return the modules of a folder that holds the packages."""
+    """Return the sources of all modules in a folder that contains the packages."""
     paths = [path for package in PACKAGES for path in sorted((root / package).rglob("*.py*")) if is_source(path)]
     return with_stubs({path.relative_to(root): path.read_text(encoding="utf-8") for path in paths})
 
 
 def read_commit(commit: str) -> dict[str, str]:
-    """Return the modules of a commit."""
+    """Return the sources of all modules at a commit."""
     packed = subprocess.run(["git", "archive", commit, *PACKAGES], cwd=ROOT, capture_output=True, check=True).stdout
     found = {}
     with tarfile.open(fileobj=BytesIO(packed)) as files:
@@ -48,12 +48,12 @@ def read_commit(commit: str) -> dict[str, str]:
 
 
 def is_source(path: Path) -> bool:
-    """Whether a file is a module or the stub of one."""
+    """Return whether a file is a module or a stub."""
     return path.suffix in (".py", ".pyi")
 
 
 def with_stubs(texts: Mapping[Path, str]) -> dict[str, str]:
-    """Return the text of each module by its name; the imports of a stub, from its own package, are for types alone."""
+    """Return the source of each module by name; imports of a stub, from its own package, count as types only."""
     found = {}
     for path, text in texts.items():
         if path.suffix == ".py":
@@ -70,7 +70,7 @@ def name_of(path: Path) -> str:
 
 
 class Code(NamedTuple):
-    """What a module does, and what it needs: modules and names in them, and names that it passes on from another."""
+    """Checksum of a module, the (module, name) pairs that it imports, and the names that it re-exports."""
 
     checksum: str
     needs: list[tuple[str, str]]
@@ -78,7 +78,7 @@ class Code(NamedTuple):
 
 
 def closure(start: Iterable[str], sources: Sources) -> dict[str, str]:
-    """Return the modules that some modules depend on, themselves included, each with its checksum."""
+    """Return the modules on which the given modules depend, including themselves, with their checksums."""
     found: dict[str, str] = {}
     waiting = list(start)
     while waiting:
@@ -92,7 +92,7 @@ def closure(start: Iterable[str], sources: Sources) -> dict[str, str]:
 
 
 def source_of(module: str, name: str, sources: Sources) -> str:
-    """Return the module that defines a name, which a package may only pass on."""
+    """Return the module that defines a name, following re-exports of packages."""
     if f"{module}.{name}" in sources:
         return f"{module}.{name}"
     origin = read_code(sources[module]).passed_on.get(name, "")
@@ -100,13 +100,13 @@ def source_of(module: str, name: str, sources: Sources) -> str:
 
 
 def is_package(module: str, sources: Sources) -> bool:
-    """Whether a module has modules in it."""
+    """Return whether a module is a package."""
     return any(name.startswith(f"{module}.") for name in sources)
 
 
 @cache
 def read_code(text: str) -> Code:
-    """Return what the text of a module does and needs."""
+    """Return the checksum and the imports of the source of a module."""
     tree = ast.parse(text)
     origins = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
     passed_on = {alias.asname or alias.name: str(node.module) for node in origins for alias in node.names}
@@ -114,7 +114,7 @@ def read_code(text: str) -> Code:
 
 
 def needs_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield what a module imports anywhere in it, by a statement, by its name, or from a package such as `dc`."""
+    """Yield the imports of a module: statements, strings that name a module, and attributes of a package (`dc`)."""
     imported = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     packages = {alias.asname or alias.name for alias in imported if alias.name in PACKAGES}
     yield from ((alias.name, "") for alias in imported if alias.name not in PACKAGES)
@@ -128,13 +128,13 @@ def needs_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def without_types(tree: ast.Module) -> ast.Module:
-    """Return a module without what is for type checkers alone."""
+    """Return a module without its ``TYPE_CHECKING`` blocks."""
     body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))]
     return ast.Module(body, [])
 
 
 def checksum_of(tree: ast.Module) -> str:
-    """Return a checksum of what a module does: the same for other words, layout, and versions of Python."""
+    """Return a checksum of the behaviour of a module, independent of comments, layout and Python version."""
     return sha256(repr(shape_of(tree)).encode()).hexdigest()[:8]
 
 
@@ -152,7 +152,7 @@ def shape_of(node: object) -> object:
 
 
 def is_docstring(node: object) -> bool:
-    """Whether a statement is a text and nothing else."""
+    """Return whether a statement is a string on its own."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
@@ -165,7 +165,7 @@ def tables() -> dict[str, str]:
 
 
 def modules_of(table: str, sources: Sources) -> dict[str, str]:
-    """Return the modules that a table depends on, each with its checksum; none for a table that is not known."""
+    """Return the modules that a table depends on, with their checksums; empty for an unknown table."""
     if table in WHOLE:
         return closure((name for name in sources if name.startswith(WHOLE[table])), sources)
     start = f"experiments.{tables().get(table, '')}"
@@ -173,7 +173,7 @@ def modules_of(table: str, sources: Sources) -> dict[str, str]:
 
 
 def record(names: Iterable[str], sources: Sources, folder: Path = FIGURES) -> None:
-    """Write down the code by which tables were measured; nothing for those that are not known."""
+    """Record the code by which tables were measured; ignore unknown tables."""
     measured = {name: modules for name in names if (modules := modules_of(name, sources))}
     if measured:
         records = read_records(folder) | measured
@@ -182,14 +182,14 @@ def record(names: Iterable[str], sources: Sources, folder: Path = FIGURES) -> No
 
 
 def read_records(folder: Path = FIGURES) -> dict[str, dict[str, str]]:
-    """Return the code by which each table was measured."""
+    """Return the recorded modules and checksums of each table."""
     path = folder / FILE
     found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
 
 
 def find_stale(folder: Path = FIGURES) -> dict[str, list[str]]:
-    """Return the tables that are not of today's code, each with the modules that have changed since."""
+    """Return the tables whose recorded code differs from today's, each with the changed modules."""
     sources, found = read_sources(), {}
     for name, before in sorted(read_records(folder).items()):
         now = modules_of(name, sources)
@@ -200,11 +200,11 @@ def find_stale(folder: Path = FIGURES) -> dict[str, list[str]]:
 
 
 def describe_stale(folder: Path = FIGURES) -> str:
-    """Return which tables are stale, each with the first modules that have changed since and how many more."""
+    """Describe the stale tables: the first changed modules of each, and how many more."""
     stale, count = find_stale(folder), len(read_records(folder))
     if not stale:
-        return f"All {count} tables are of today's code."
-    lines = [f"{len(stale)} of {count} tables are of earlier code; modules changed since:", ""]
+        return f"All {count} tables were measured by the current code."
+    lines = [f"{len(stale)} of {count} tables were measured by earlier code. Modules changed since then:", ""]
     for name, modules in stale.items():
         more = f" and {len(modules) - SHOWN} more" if len(modules) > SHOWN else ""
         lines.append(f"- `{name}.csv`: {', '.join(f'`{module}`' for module in modules[:SHOWN])}{more}")

@@ -1,10 +1,10 @@
-"""Write docs/reproduction.md and its summary in the README: every statement with its verdict, from tables.
+"""Write docs/reproduction.md and its summary in the README: every statement with its verdict, from the tables.
 
-Run ``make reproduction``.  It fails where a statement has neither a verdict nor a test.
+Run ``make reproduction``.  It fails if a statement has neither a verdict nor a test.
 
-Experiments beyond the paper that cluster data are sections too.  Those that try this package's solvers (``validate``,
-``stress``, ``convergence``, ``benchmark``) are on the guides about solvers and reliability: they say nothing about the
-paper.
+Experiments beyond the paper that cluster data have sections too.  Experiments that test this package's solvers
+(``validate``, ``stress``, ``convergence``, ``benchmark``) are described in the guides about solvers and reliability:
+they make no statement about the paper.
 """
 
 import sys
@@ -45,28 +45,28 @@ EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its claims.py
 )
 NOT_SIMPLE = (Verdict.DIFFERS, Verdict.PARTLY, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED)
 HEAD = """\
-# What was reproduced, and what differs
+# Reproduction of the paper, statement by statement
 
 Every statement of N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse
-Regularizers*, JMLR 18(80), 2017, in its order, with a verdict or with the test that holds it. The numbers come from the
-tables in `figures/`; `make figures` makes them anew, and this page after them; `make optimal`, and `make few-labels`,
-`make choice` and `make wide`, which download packages, are commands by themselves.
+Regularizers*, JMLR 18(80), 2017, in the order of the paper, with a verdict or with the test that verifies it. The
+numbers come from the tables in `figures/`. `make figures` measures these tables again and then writes this page.
+`make optimal`, `make few-labels`, `make choice` and `make wide` are separate; all but the first download packages.
 
-A verdict is decided by its rule, which is written beside it and in `experiments/*/claims.py`, and by nothing else:
-*agrees*, *partly agrees*, *differs*, *not comparable* (what the paper measured no longer exists or is not public), *not
-tested* (the table does not decide). Numbers in brackets after a fitted number are its 95 % interval, by the bootstrap
-over replications unless said otherwise. A comment is a comment: no rule stands behind it.
+Each verdict follows from the rule printed next to it (code: `experiments/*/claims.py`): *agrees*, *partly agrees*,
+*differs*, *not comparable* (the software or data of the paper are not available), *not tested* (the table does not
+decide). The range in brackets after a fitted number is its 95 % interval, by the bootstrap over replications unless
+stated otherwise. Comments give context and do not affect the verdict.
 
-"Error" is the clustering error 1 - (y'ŷ/n)², "gap" a proved bound on the distance to the optimum.
+"Error" is the clustering error 1 - (y'ŷ/n)²; "gap" is a certified bound on the distance to the optimum.
 """
 STALE = """\
-`figures/provenance.json` has, for each table, a checksum of every module that its numbers depend on, as they were when
-it was measured: words and layout do not count. `python -m experiments.stale` compares them with today's."""
+`figures/provenance.json` records, for each table, a checksum of every module that its numbers depend on at the time of
+measurement; comments and layout do not count. `python -m experiments.stale` compares these with the current code."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """An experiment's part of the page."""
+    """Section of the page for one experiment."""
 
     stem: str
     title: str
@@ -75,22 +75,22 @@ class Section:
 
     @property
     def command(self) -> str:
-        """What makes the figure and the table."""
+        """Command that writes the figure and the table."""
         return f"make {self.stem.replace('_', '-')}"
 
     @property
     def claims(self) -> list[Claim]:
-        """The statements judged."""
+        """Statements of the paper that are judged here."""
         return [claim for claim in self.found if isinstance(claim, Claim)]
 
     @property
     def findings(self) -> list[Finding]:
-        """The results that the paper does not state."""
+        """Results on which the paper makes no statement."""
         return [finding for finding in self.found if isinstance(finding, Finding)]
 
 
 def read_sections(tables: Path = FIGURES) -> list[Section]:
-    """Return the sections of all experiments, empty for those without a table in a folder."""
+    """Return the sections of all experiments, empty for those without a table in the folder."""
     return [read_section(stem, tables) for stem in EXPERIMENTS]
 
 
@@ -116,18 +116,18 @@ def format_page(sections: list[Section]) -> str:
 
 
 def count_verdicts(claims: dict[str, Claim]) -> str:
-    """Return how many statements have which verdict, and how many are held by tests."""
+    """Return the number of statements with each verdict, and of those verified by tests."""
     counts = Counter(claim.verdict for claim in claims.values())
     tested = sum(statement.name not in claims and bool(statement.tests) for statement in STATEMENTS)
     words = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
     return (
-        f"Of {len(STATEMENTS)} numbered statements {sum(counts.values())} are judged from tables: {words}. The other "
-        f"{tested} are mathematics that the tests hold."
+        f"Of {len(STATEMENTS)} numbered statements, {sum(counts.values())} are judged from tables: {words}. The other "
+        f"{tested} are mathematical and verified by tests."
     )
 
 
 def summarize(claims: dict[str, Claim], verdicts: Sequence[Verdict] = NOT_SIMPLE) -> str:
-    """Return the counts, and the statements of some verdicts."""
+    """Return the counts, and the statements with the given verdicts."""
     lines = [count_verdicts(claims), ""]
     for verdict in verdicts:
         named = [claims[s.name] for s in STATEMENTS if s.name in claims and claims[s.name].verdict is verdict]
@@ -137,7 +137,7 @@ def summarize(claims: dict[str, Claim], verdicts: Sequence[Verdict] = NOT_SIMPLE
 
 def format_list(claims: dict[str, Claim]) -> str:
     """Return the numbered list of all statements."""
-    lines = ["## The paper's statements", "", "| | where | statement | verdict, or test |", "| --- | --- | --- | --- |"]
+    lines = ["## The paper's statements", "", "| | where | statement | verdict or test |", "| --- | --- | --- | --- |"]
     for number, statement in enumerate(STATEMENTS, 1):
         if statement.name in claims:
             held = claims[statement.name].verdict.value
@@ -149,7 +149,7 @@ def format_list(claims: dict[str, Claim]) -> str:
 
 
 def format_section(section: Section) -> str:
-    """Return the text of one experiment."""
+    """Return the text of one section."""
     lines = [f"## {section.title}", ""]
     if not section.found:
         return "\n".join([*lines, f"Not measured yet: `{section.command}` writes figures/{section.stem}.csv.", ""])
@@ -172,12 +172,12 @@ def format_section(section: Section) -> str:
 
 
 def comment_of(claim: Claim | Finding) -> str:
-    """Return the comment, named as one."""
+    """Return the comment, labelled as such."""
     return f" *Comment:* {claim.comment}" if claim.comment else ""
 
 
 def capital(text: str) -> str:
-    """Return a phrase with a capital, unless it begins with a symbol or a name in small letters."""
+    """Capitalise a phrase unless it begins with a symbol or a lower-case name."""
     return text if text[1:2] in "' >=_<" or text.startswith(("cvx", "yy'", "vv'")) else text[0].upper() + text[1:]
 
 
@@ -189,7 +189,7 @@ def renew_readme(text: str, claims: dict[str, Claim]) -> str:
 
 
 def main() -> int:
-    """Write both; fail where a statement is open."""
+    """Write the page and the summary; return 1 if a statement is open."""
     sections = read_sections()
     claims = {claim.name: claim for section in sections for claim in section.claims}
     write_text(PAGE, format_page(sections))

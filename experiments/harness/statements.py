@@ -1,4 +1,4 @@
-"""The paper's statements, in its order: each is judged from a table or held by a test, and the page shows which."""
+"""Statements of the paper in its order; each is judged from a table or verified by a test."""
 
 import csv
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that the paper says.
+    """A statement of the paper.
 
     Attributes
     ----------
     name : str
-        What claims refer to it by.
+        Identifier used by claims.
     place : str
-        Where the paper says it.
+        Section, equation or figure of the paper.
     text : str
-        The statement, in our words.
+        The statement, paraphrased.
     tests : tuple of str
-        The tests that hold it, ``file.py::function``; empty where a table decides.
+        Tests that verify it, ``file.py::function``; empty if a table decides.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Statement:
 
 
 def read_statements(path: Path) -> tuple[Statement, ...]:
-    """Return the statements of a file with a row for each, its tests with blanks between them."""
+    """Read the statements from a file with one row each; the tests of a statement are separated by blanks."""
     with path.open(newline="", encoding="utf-8") as file:
         return tuple(
             Statement(row["name"], row["place"], row["says"], tuple(row["tests"].split()))

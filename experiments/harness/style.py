@@ -1,4 +1,4 @@
-"""One style for all figures: column width of a journal page, readable in grey, PDF and PNG."""
+"""Common style of all figures: text width of a journal page, readable in grey scale, PDF and PNG."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -51,7 +51,7 @@ NOTE = ContextVar("NOTE", default="")
 
 @contextmanager
 def noted(text: str) -> Iterator[None]:
-    """Write a note above each figure that is saved in the block."""
+    """Write a note above each figure saved inside the block."""
     token = NOTE.set(text)
     try:
         yield
@@ -60,7 +60,7 @@ def noted(text: str) -> Iterator[None]:
 
 
 def save(figure: Figure, stem: Path) -> None:
-    """Write a figure as PDF and PNG, without dates so that the same table gives the same files."""
+    """Save a figure as PDF and PNG, without dates: the same table gives the same files."""
     if NOTE.get():
         figure.suptitle(NOTE.get(), fontsize=8, color=SECONDARY)
     stem.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def save(figure: Figure, stem: Path) -> None:
 
 
 def with_band(axes: Axes, table: pd.DataFrame, x: str, y: str, **line: Any) -> None:
-    """Draw the mean of y at each x, and a band of two standard errors either side."""
+    """Draw the mean of y at each x, with a band of two standard errors on either side."""
     groups = table.groupby(x)[y]
     mean: pd.Series = groups.mean()
     error: pd.Series = groups.std(ddof=1).fillna(0.0) / groups.size() ** 0.5
@@ -89,7 +89,7 @@ def with_intervals(
     alpha: float = 0.15,
     **line: Any,
 ) -> None:
-    """Draw what is found of y at each x, and its interval as a band."""
+    """Draw a statistic of y at each x, with its interval as a band."""
     found = {at: interval(values.to_numpy(float)) for at, values in table.groupby(x)[y]}
     value, low, high = np.array(list(found.values())).T
     axes.plot(list(found), value, ms=2.5, **line)
@@ -97,17 +97,17 @@ def with_intervals(
 
 
 def whiskers_of(found: Iterable[Interval]) -> Array:
-    """Return how far intervals reach below and above their numbers, (2, m), as errorbar takes them."""
+    """Return the distances from numbers to the ends of their intervals, (2, m), as `errorbar` expects."""
     value, low, high = np.array(list(found)).T
     return np.array([value - low, high - value])
 
 
 def open_marks(axes: Axes, x: Any, y: Any, style: Style, **mark: Any) -> None:
-    """Draw open marks over those of a line, for what was stopped by a limit."""
+    """Draw open marks over those of a line, for runs stopped by a limit."""
     axes.plot(x, y, color=style.color, marker=style.marker, mfc="white", ls="none", **mark)
 
 
 def label_lines(axes: Axes, texts: Sequence[str], colors: Sequence[str], at: tuple[float, float] = (0.05, 0.9)) -> None:
-    """Write labels in the colours of their lines, one under the other, from a corner in units of the axes."""
+    """Write line labels in the colours of the lines, stacked from a corner given in axes coordinates."""
     for k, (text, color) in enumerate(zip(texts, colors, strict=True)):
         axes.text(at[0], at[1] - 0.11 * k, text, color=color, transform=axes.transAxes)

@@ -1,4 +1,4 @@
-"""The sweep runner: cells in any order, over processes of one thread each, resumable, into one sorted table."""
+"""Sweep runner: measures cells in any order in single-threaded processes, resumes, and returns a sorted table."""
 
 import json
 import threading
@@ -21,7 +21,7 @@ __all__ = ["Cell", "Row", "cross", "sweep"]
 
 
 def cross(**entries: Iterable[Any]) -> list[Cell]:
-    """Return a cell for every combination of the entries, the last one varying fastest."""
+    """Return the cells of a full factorial design, the last entry varying fastest."""
     return [dict(zip(entries, values, strict=True)) for values in product(*entries.values())]
 
 
@@ -36,12 +36,12 @@ def sweep(
     memory: float | None = None,
     scheduler: str | None = None,
 ) -> pd.DataFrame:
-    """Measure every cell and return the table, in the order of the cells whatever the number of jobs.
+    """Measure every cell and return the table in the order of the cells, whatever the number of jobs.
 
-    Each row is added to `log` as it comes, and cells whose rows are in it are not measured again.  The log is the
-    caller's to delete once the table is written.  A cell whose process dies, takes more than `seconds` or needs more
-    than `memory` GB is a row with a ``reason``; an error in a measurement ends the sweep.  Where a `scheduler` of dask
-    is named, by its address, its workers measure the cells, and `jobs` has no meaning.
+    Each row is appended to `log` when measured; cells with a row in the log are not measured again.  The caller
+    deletes the log after writing the table.  A cell whose process dies, exceeds `seconds` or exceeds `memory` GB
+    becomes a row with a ``reason``; an error in a measurement ends the sweep.  If `scheduler` is the address of a dask
+    scheduler, its workers measure the cells and `jobs` is ignored.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def sweep(
         return table_of(cells, log)
     if log.resumed and len(missing) < len(cells):
         print(f"{title}: {len(cells) - len(missing)} of {len(cells)} cells are in {log.path}, going on from there")
-    # In a mixed order, so that the cells measured so far tell how long the others take.
+    # Shuffled, so that the cells measured so far predict the remaining time.
     mixed = sorted(missing, key=lambda cell: zlib.crc32(key_of(cell).encode()))
     if scheduler is None:
         measured = measure_cells(mixed, measure, jobs, seconds, memory)
@@ -62,7 +62,7 @@ def sweep(
             from experiments.harness import cluster
         except ModuleNotFoundError as absent:
             raise SweepError(
-                f"a sweep on a cluster needs {absent.name}, which is missing: pip install 'diffrac-cvx[scale]'"
+                f"a sweep on a cluster needs {absent.name}, which is missing. Run pip install 'diffrac-cvx[scale]'."
             ) from None
         measured = cluster.measure_cells(mixed, measure, scheduler, seconds, memory)
     with closing(measured), tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar:
@@ -80,7 +80,7 @@ def table_of(cells: Sequence[Cell], log: Log) -> pd.DataFrame:
 def measure_cells(
     cells: Sequence[Cell], measure: Callable[..., Row], jobs: int, seconds: float | None, memory: float | None
 ) -> Measured:
-    """Yield each cell with its row as it is done; no process outlives the generator."""
+    """Yield each cell with its row as soon as it is done; no process outlives the generator."""
     stopping = threading.Event()
     idle: SimpleQueue[Worker] = SimpleQueue()
     workers = [Worker(None if memory is None else memory * 1e9) for _ in range(jobs)]
@@ -107,5 +107,5 @@ def measure_cells(
 
 
 def key_of(cell: Cell) -> str:
-    """Return the text by which a cell is known in the log."""
+    """Return the text that identifies a cell in the log."""
     return json.dumps(dict(cell), sort_keys=True)

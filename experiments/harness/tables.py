@@ -1,4 +1,4 @@
-"""Tables on disk: written in one piece, read with their columns by their names of today."""
+"""Tables on disk: written atomically, read with the current column names."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,33 +14,33 @@ import pandas as pd
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.writing import atomic_file, escape_formula
 
-DIGITS = 9  # significant digits kept in a table, fewer than rounding could disturb
-PROVED = {  # how a column with such a word in its name is rounded: proved bounds outwards
+DIGITS = 9  # significant digits in a table; few enough to be unaffected by rounding errors
+PROVED = {  # rounding of columns with such a word in their name: certified bounds are rounded outwards
     "lower": ROUND_FLOOR, **dict.fromkeys(("upper", "gap", "value", "objective", "cost"), ROUND_CEILING),
 }  # fmt: skip
 FORMER_NAMES = {"lambda": "lam", "set": "data_set"}
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Return a table; columns of older tables, named by words of Python, are renamed.
+    """Return a table; old columns named after Python words are renamed.
 
     Raises
     ------
     DataError
-        If the file cannot be read, or is no table.
+        If the file cannot be read or is not a table.
     """
     try:
         return pd.read_csv(path, low_memory=False).rename(columns=FORMER_NAMES)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})") from None
-    except ValueError as error:  # of pandas' parser, or of its decoder
-        raise DataError(f"{path} is not a table ({str(error).strip()}): delete it, and measure again") from None
+    except ValueError as error:  # from the parser or the decoder of pandas
+        raise DataError(f"{path} is not a table ({str(error).strip()}). Delete it and measure again.") from None
 
 
 def format_table(table: pd.DataFrame) -> str:
-    """Return a table as CSV; text that a spreadsheet would take for a formula is marked as text.
+    """Return a table as CSV; text that a spreadsheet would read as a formula is marked as text.
 
-    Proved numbers are rounded so that they stay proved; one that was read from such a table stays as it is.
+    Certified numbers are rounded to remain valid bounds; rounding a number read from such a table changes nothing.
     """
 
     def column_of(column: pd.Series) -> pd.Series:
@@ -52,19 +52,19 @@ def format_table(table: pd.DataFrame) -> str:
 
 
 def entry_of(entry: Any, rounding: str) -> Any:
-    """Return an entry as it is written."""
-    if isinstance(entry, str):  # a carriage return, which pandas does not quote, would end the row
+    """Return an entry as written to the file."""
+    if isinstance(entry, str):  # pandas does not quote a carriage return, which would end the row
         return escape_formula(entry.replace("\r", "\n"))
     return rounded(entry, rounding) if isinstance(entry, float) else entry
 
 
 def rounding_of(name: str) -> str:
-    """Return how the numbers of a column are rounded, by the words of its name."""
+    """Return the rounding mode of a column, from the words in its name."""
     return next((PROVED[word] for word in re.split("[ _]", name) if word in PROVED), ROUND_HALF_EVEN)
 
 
 def rounded(number: float, rounding: str) -> float:
-    """Return a number of few digits: that by which the double is written, rounded."""
+    """Round the shortest decimal representation of a number to fewer digits."""
     if not np.isfinite(number):
         return number
     written = Decimal(repr(float(number)))
@@ -72,16 +72,16 @@ def rounded(number: float, rounding: str) -> float:
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table in one piece: a reader sees the old one or the new one."""
+    """Write a table atomically: a reader sees the old or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as part:
         part.write_text(format_table(table), encoding="utf-8", newline="")
 
 
 def cells_left_out(path: Path, cells: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the rows in the table of a file that belong to none of these cells.
+    """Return the rows of a stored table that belong to none of the given cells.
 
-    A cell is recognised by its own entries, those of them that are columns of the table.
+    A cell is identified by those of its entries that are columns of the table.
     """
     table = read_table(path)
     known = np.zeros(len(table), dtype=bool)

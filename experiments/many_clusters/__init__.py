@@ -1,1 +1,1 @@
-"""More than two clusters: the two ways of the estimator beside k-means and a Gaussian mixture."""
+"""More than two clusters: both strategies of the estimator compared with k-means and a Gaussian mixture."""

@@ -1,4 +1,4 @@
-"""The cells of the experiment on more than two clusters: data with known classes, and methods."""
+"""Cells of the experiment on more than two clusters: data with known classes, and methods."""
 
 import time
 import warnings
@@ -21,15 +21,15 @@ from experiments.harness.sweep import Cell, Row, cross
 Classes = npt.NDArray[np.int64]
 Data = tuple[Array, Classes]
 
-POINTS, FEATURES = 300, 10  # of planted classes
-MOST_POINTS = 600  # of a real set; a sample of more, another in each replication
+POINTS, FEATURES = 300, 10  # of the planted classes
+MOST_POINTS = 600  # of a real set; larger sets are subsampled in each replication
 STARTS = 10
 SETTINGS = {"starts": STARTS, "most_points": MOST_POINTS, "points": POINTS, "features": FEATURES}
 REPLICATIONS = {"full": 5, "smoke": 1}
 
 
 def planted(k: int, spread: float, replication: int) -> Data:
-    """Return classes at the corners of a simplex with Gaussian spread, beside noise dimensions, all mixed."""
+    """Return classes at the corners of a simplex with Gaussian spread, mixed with noise dimensions."""
     rng = np.random.default_rng([2017, 21, k, round(100 * spread), replication])
     classes = np.arange(POINTS) % k
     corners = (np.linalg.qr(np.eye(k) - 1 / k)[0][:, : k - 1] * k**0.5)[classes]
@@ -46,7 +46,7 @@ def sampled(load: Callable[[], Data], replication: int) -> Data:
 
 
 def digits(last: int) -> Data:
-    """Return the digits up to one of them."""
+    """Return the digits up to the given one."""
     X, classes = load_digits(return_X_y=True)
     chosen = classes <= last
     return np.asarray(X[chosen], dtype=float), np.asarray(classes[chosen])
@@ -79,14 +79,14 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def measure(data: str, method: str, replication: int) -> Row:
-    """Cluster one set, standardised, by one method with its defaults, the number of clusters known."""
+    """Cluster one standardised set by one method with its defaults; the number of clusters is known."""
     X, classes = DATA[data](replication)
     X, k = X[:, X.std(axis=0) > 0.0], int(classes.max()) + 1
     X = standardize_columns(X - X.mean(axis=0)).X
     begun = time.perf_counter()
     model = model_of(method, k, replication)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of gaps that do not close, and of few points
+        warnings.simplefilter("ignore")  # gaps above the tolerance, and few points
         labels = model.fit_predict(X)
     return {
         "n": len(X),
@@ -100,7 +100,7 @@ def measure(data: str, method: str, replication: int) -> Row:
 
 
 def model_of(method: str, k: int, seed: int) -> Any:
-    """Return an estimator that is not fitted yet."""
+    """Return an unfitted estimator."""
     if method == "k-means":
         return KMeans(k, n_init=STARTS, random_state=seed)
     if method == "Gaussian mixture":

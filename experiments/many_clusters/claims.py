@@ -1,4 +1,4 @@
-"""What the experiment on more than two clusters shows; the paper states no number for it."""
+"""Findings on more than two clusters; the paper states no number for them."""
 
 import pandas as pd
 
@@ -8,19 +8,19 @@ from experiments.many_clusters.cells import METHODS, STARTS
 
 TITLE = "More than two clusters"
 ABOUT = (
-    "Adjusted Rand index of `DiffracClustering(n_clusters=K)` with its default penalty, by both strategies, of k-means "
+    "Adjusted Rand index of `DiffracClustering(n_clusters=K)` with its default penalty and both strategies, of k-means "
     f"and of a Gaussian mixture ({STARTS} starts each), K known, all on standardised columns."
 )
 
 
 def means(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean adjusted Rand index, one row a set and one column a method."""
+    """Return the mean adjusted Rand index, one row per set and one column per method."""
     by_set = table.groupby(["data", "method"], sort=False)["adjusted_rand"].mean().unstack("method")
     return by_set.reindex(columns=list(METHODS)).loc[list(dict.fromkeys(table["data"]))]
 
 
 def claims(table: pd.DataFrame) -> list[Finding]:
-    """Return what was found."""
+    """Return the findings."""
     return [overall(table, "planted classes", True), overall(table, "real sets", False), proved(table)]
 
 
@@ -35,8 +35,8 @@ def overall(table: pd.DataFrame, name: str, planted: bool) -> Finding:
 
 
 def proved(table: pd.DataFrame) -> Finding:
-    """Say what is proved of the partitions that the estimator finds together."""
+    """Summarise the certified optimality gap of the partitions found by the joint strategy."""
     rows = table[table["method"] == "together"]
     gaps = rows["cost"] - rows["lower"]
     words = f"median {format_upper(gaps.median())}, from {format_upper(gaps.min())} to {format_upper(gaps.max())} of at most 1."
-    return Finding("proved distance of the partition from the best into K clusters", words)
+    return Finding("certified optimality gap of the partition into K clusters", words)

@@ -1,4 +1,4 @@
-"""More than two clusters: the two ways of the estimator beside k-means and a Gaussian mixture."""
+"""More than two clusters: both strategies of the estimator compared with k-means and a Gaussian mixture."""
 
 from experiments.harness.command import Experiment
 from experiments.many_clusters.cells import SETTINGS, cells_of, measure

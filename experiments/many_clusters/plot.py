@@ -1,4 +1,4 @@
-"""Draw the adjusted Rand index of each set and method; solves nothing."""
+"""Draw the adjusted Rand index of each set and method."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ STYLES = {
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw one row a set, one mark a method."""
+    """Draw one row per set and one mark per method."""
     by_set = means(table)
     rows = np.arange(len(by_set))[::-1]
     with panels(stem, 1, 1, 0.22 * len(by_set) + 1.0, width=0.8 * PAGE) as (figure, ax):

@@ -1,4 +1,4 @@
-"""The cells of Figures 5 and 6: how much of the true labels' span k found labels hold."""
+"""Cells of Figures 5 and 6: the fraction of the true labels' span that k found labels contain."""
 
 import warnings
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from experiments.multi_label.data import OWN, load_labeled
 SETS = ("corel5k", "yeast", "scene", "digits")
 COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
 SHOWN = 30  # the paper's k in Figure 6
-NU, RIDGE, TOLERANCE = 0.1, 0.5, 1e-2  # labels are rare, so imbalance has to be cheap
-OTHER_NU, OTHER_RIDGE = (0.1, 0.3, 1.0), (0.1, 0.3, 0.5, 0.7, 1.0)  # what the choice changes, on the first set
+NU, RIDGE, TOLERANCE = 0.1, 0.5, 1e-2  # labels are rare, so the weight of the imbalance is small
+OTHER_NU, OTHER_RIDGE = (0.1, 0.3, 1.0), (0.1, 0.3, 0.5, 0.7, 1.0)  # alternative settings, on the first set
 METHODS = {"relaxation": 1, "k-means of F": 3, "k-means": 3, "random": 3}  # runs
 SETTINGS = {"nu": NU, "ridge": RIDGE, "tolerance": TOLERANCE}
 
@@ -38,7 +38,7 @@ def cells_of(grid: str, sets: Sequence[str] = SETS) -> list[Cell]:
         ks = [k for k in counts if k <= most]
         for method, runs in METHODS.items():
             cells += cross(data_set=[name], method=[method], k=ks, run=range(runs), **usual)
-        if name == sets[0]:  # Figure 6: what the found labels have in common with each true one
+        if name == sets[0]:  # Figure 6: correlations of the found labels with each true one
             shown, labels = max(k for k in ks if k <= SHOWN), range(data.Y.shape[1])
             cells += cross(data_set=[name], method=["correlations"], k=[shown], run=labels, **usual)
         if name == SETS[0]:
@@ -48,10 +48,10 @@ def cells_of(grid: str, sets: Sequence[str] = SETS) -> list[Cell]:
 
 @cache
 def solve_relaxation(name: str, nu: float = NU, ridge: float = RIDGE) -> Result:
-    """Solve the relaxation of a set, once a process.
+    """Solve the relaxation of a set, once per process.
 
-    A loose tolerance is meant: FISTA's smoothed solution spreads its weight over all labels, where an exact one may
-    leave some of them out.
+    The tolerance is large on purpose: FISTA's smoothed solution spreads its weight over all labels, whereas an exact
+    solution may exclude some.
     """
     return dc.fista(load_labeled(name).X, nu, dc.Penalty(a=ridge), tol=TOLERANCE)
 
@@ -78,7 +78,7 @@ def measure(data_set: str, method: str, k: int, run: int, nu: float, ridge: floa
 
 
 def correlations_with(name: str, j: int, k: int) -> Row:
-    """Return the absolute correlations of the true label j with the k found ones, and the largest with random ones."""
+    """Return the absolute correlations of true label j with the k found ones, and the largest with random ones."""
     data = load_labeled(name)
     true = data.Y[:, [j]]
     profile = dc.metrics.label_correlations(true, labels_of(name, "relaxation", k))[:, 0]
@@ -92,7 +92,7 @@ def correlations_with(name: str, j: int, k: int) -> Row:
 
 @cache
 def mixture_of(name: str, k: int, nu: float, ridge: float) -> LabelMixture:
-    """Return k labels of the relaxation of a set, with what else the rounding finds."""
+    """Return k labels of the relaxation of a set, with the other results of the rounding."""
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         return dc.rounding.fit_label_mixture(solve_relaxation(name, nu, ridge).F, k, n_init=5)
 
@@ -101,8 +101,8 @@ def mixture_of(name: str, k: int, nu: float, ridge: float) -> LabelMixture:
 def labels_of(name: str, method: str, k: int, run: int = 0, *, nu: float = NU, ridge: float = RIDGE) -> Array:
     """Return (n, k) labels: of the relaxation, of k clusters of its factor or of the data, or random.
 
-    The rows of F are those of the k-way relaxation `multiclass` up to one constant column, so "k-means of F" is its
-    rounding.
+    The rows of F are those of the k-way relaxation `multiclass` up to one constant column, so "k-means of F" rounds
+    that relaxation.
     """
     X = load_labeled(name).X
     if method in ("relaxation", "setting"):

@@ -1,4 +1,4 @@
-"""The data with many labels: Corel5k as the stand-in for COCO, others, and a user's own."""
+"""Data with many labels: Corel5k as a substitute for COCO, other sets, and user data."""
 
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 
 COREL_ROWS, COREL_LABELS = 2000, 80  # the sizes of the paper's COCO experiment
-OWN = "|"  # between the two paths of a user's own data
+OWN = "|"  # separates the two paths of user data
 ATTRIBUTES = {  # of the ten digits
     "even": (0, 2, 4, 6, 8),
     "at least 5": (5, 6, 7, 8, 9),
@@ -26,7 +26,7 @@ ATTRIBUTES = {  # of the ten digits
 
 
 class Labeled(NamedTuple):
-    """Features (n, d), columns of mean 0 and variance 1, labels (n, K) in {-1, +1}, and the labels' names."""
+    """Features (n, d) with columns of mean 0 and variance 1, labels (n, K) in {-1, +1}, and the labels' names."""
 
     X: Array
     Y: Array
@@ -35,7 +35,7 @@ class Labeled(NamedTuple):
 
 @cache
 def load_labeled(name: str) -> Labeled:
-    """Return a data set by name, or a user's own from two paths; the digits' labels are attributes of the numbers."""
+    """Return a data set by name, or user data from two paths; the digits' labels are attributes of the numbers."""
     if OWN in name:
         return read_own(*name.split(OWN))
     if name == "digits":
@@ -53,13 +53,13 @@ def load_labeled(name: str) -> Labeled:
 
 
 def read_own(x: str, y: str) -> Labeled:
-    """Return a user's features and labels, from .npy or .csv; each column of labels has two values."""
+    """Return a user's features and labels, from .npy or .csv; each label column has two values."""
     X, Y = read_matrix(x), read_matrix(y)
     if len(X) != len(Y):
         raise DataError(f"{x} has {len(X)} rows, but {y} has {len(Y)}")
     for j, column in enumerate(Y.T):
         if len(np.unique(column)) != 2:
-            raise DataError(f"column {j} of {y} has {len(np.unique(column))} values; a label has two")
+            raise DataError(f"column {j} of {y} has {len(np.unique(column))} values; a label must have two")
     names = tuple(f"label {j}" for j in range(Y.shape[1]))
     return Labeled(standardize_varying(X), np.where(Y == Y.max(axis=0), 1.0, -1.0), names)
 
@@ -67,7 +67,7 @@ def read_own(x: str, y: str) -> Labeled:
 def read_matrix(path: str) -> Array:
     """Return the matrix in a file."""
     if not Path(path).is_file():
-        raise DataError(f"{path} is not a file; looked in {Path.cwd()}")
+        raise DataError(f"{path} is not a file (in folder {Path.cwd()})")
     if path.endswith(".npy"):
         return as_matrix(np.load(path, allow_pickle=False), path)
     try:
@@ -77,6 +77,6 @@ def read_matrix(path: str) -> Array:
 
 
 def standardize_varying(X: Array) -> Array:
-    """Return the columns that vary, at mean 0 and variance 1."""
+    """Return the non-constant columns with mean 0 and variance 1."""
     standard = standardize_columns(X).X
     return np.asarray(standard[:, standard.any(axis=0)])

@@ -1,4 +1,4 @@
-"""Figures 5 and 6: many labels at once, on Corel5k in place of COCO, on three other sets, or on a user's own.
+"""Figures 5 and 6: many labels at once, on Corel5k instead of COCO, on three other sets, or on user data.
 
 ``make multi-label X=features.npy Y=labels.npy`` does the same with your files (.npy or .csv).
 """
@@ -18,7 +18,7 @@ def choose_data(x: str, y: str) -> Experiment:
     if not x and not y:
         return KNOWN
     name = f"{x}{OWN}{y}"
-    load_labeled(name)  # says what is wrong with them before anything is measured
+    load_labeled(name)  # fail on invalid files before anything is measured
     return replace(KNOWN, name="multi_label_own", cells=partial(cells_of, sets=(name,)), folder="build")
 
 
@@ -26,6 +26,6 @@ KNOWN = Experiment("multi_label", cells_of, measure, draw, claims, SETTINGS)
 FILE = {"default": "", "metavar": "FILE"}
 EXPERIMENT = replace(
     KNOWN,
-    options={"x": {**FILE, "help": "your features, .npy or .csv"}, "y": {**FILE, "help": "your labels, likewise"}},
+    options={"x": {**FILE, "help": "features, .npy or .csv file"}, "y": {**FILE, "help": "labels, .npy or .csv file"}},
     variant=choose_data,
 )

@@ -1,4 +1,4 @@
-"""Draw Figures 5 and 6 from their table; solves nothing."""
+"""Draw Figures 5 and 6 from their table."""
 
 from pathlib import Path
 
@@ -42,9 +42,9 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_correlations(table: pd.DataFrame, title: str, stem: Path) -> None:
-    """Draw the correlations of found and true labels, both ordered by their sums of squares, the best ones named.
+    """Draw the correlations of found and true labels, both sorted by their sums of squares, with names of the best.
 
-    The scale is that of all correlations, 0 to 1, so that a small one looks small.
+    The colour scale spans all correlations, 0 to 1, so that small ones look small.
     """
     names, correlations = correlation_matrix(table)
     with plt.rc_context(STYLE):
@@ -52,12 +52,12 @@ def draw_correlations(table: pd.DataFrame, title: str, stem: Path) -> None:
         image = ax.imshow(correlations, cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto", origin="lower")
         ticks = names[:NAMED]
         ax.set_xticks(range(len(ticks)), ticks, rotation=90, fontsize=5.5)
-        ax.set_xlabel(f"true labels, {title}, by their sums of squares; the first {len(ticks)} are named")
+        ax.set_xlabel(f"true labels, {title}, sorted by sum of squares; the first {len(ticks)} are named")
         ax.set_ylabel("found labels, in the same order")
-        figure.colorbar(image, label=f"absolute correlation, at most {correlations.max():.2f} here")
+        figure.colorbar(image, label=f"absolute correlation (maximum {correlations.max():.2f})")
         save(figure, stem)
 
 
 def title_of(name: str) -> str:
-    """Return what a set is called on a figure."""
+    """Return the name of a set in a figure."""
     return "own data" if OWN in name else {"corel5k": "Corel5k (for COCO)"}.get(name, name)

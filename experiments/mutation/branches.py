@@ -1,6 +1,6 @@
-"""How much of the library the fast tests run: statements and branches, folder by folder.
+"""Coverage of the library by the fast tests: statements and branches, by folder.
 
-Run ``make coverage``.  It fails where fewer than 95 % of the statements and branches, or of branches alone, are run.
+Run ``make coverage``.  It fails if less than 95 % of the statements and branches, or of branches alone, are covered.
 """
 
 import argparse
@@ -23,7 +23,7 @@ COUNTS = {
 
 
 def table_of(report: Path) -> pd.DataFrame:
-    """Return the counts of each folder of the package; files of the package itself are a folder."""
+    """Return the counts of each folder of the package; files of the package itself count as a folder."""
     rows = []
     for name, file in json.loads(report.read_text())["files"].items():
         parts = Path(name).parts
@@ -33,20 +33,18 @@ def table_of(report: Path) -> pd.DataFrame:
 
 
 def shares_of(counts: pd.Series) -> tuple[float, float]:
-    """Return the share of statements and branches that are run, and that of the branches alone."""
+    """Return the coverage of statements and branches, and of branches alone."""
     both = (counts["statements_run"] + counts["branches_run"]) / (counts["statements"] + counts["branches"])
     return float(both), float(counts["branches_run"] / max(counts["branches"], 1))
 
 
 def check_coverage(table: pd.DataFrame) -> bool:
-    """Print the shares, and return whether those of the package are large enough."""
+    """Print the coverage, and return whether that of the package is sufficient."""
     for row in table.to_dict("records"):
         both, branches = shares_of(pd.Series(row))
         print(f"{row['folder']}: {both:.1%} of statements and branches, {branches:.1%} of branches")
     both, branches = shares_of(table[list(COUNTS)].sum())
-    print(
-        f"in all: {both:.1%} of statements and branches, {branches:.1%} of branches; {MIN_COVERAGE:.0%} of each is asked for"
-    )
+    print(f"total: {both:.1%} of statements and branches, {branches:.1%} of branches; required: {MIN_COVERAGE:.0%}")
     return min(both, branches) >= MIN_COVERAGE
 
 

@@ -1,4 +1,4 @@
-"""Which tests run what a mutant changes, and how long each takes: from the data that ``make coverage`` leaves."""
+"""Tests that run the code changed by a mutant, with their durations, from the data of ``make coverage``."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 from diffrac_cvx.errors import DataError
 
 DATA, REPORT = Path("build/coverage"), Path("build/tests.xml")
-BUDGET = 8.0  # seconds of tests a mutant, as they take without one
+BUDGET = 8.0  # seconds of tests per mutant, by their times without it
 
 
 def choose_tests(file: str, line: int, named_in: Iterable[str]) -> list[str]:
-    """Return tests that run a line of a file, the first to try first, as many as the budget allows.
+    """Return tests that run a line of a file, the most promising first, as many as the budget allows.
 
-    Where the line is a constant of the module, they are those that run a line of the files `named_in` with its name.
+    For a constant of the module, they are the tests that run a line of the files `named_in` with its name.
     """
     source, seconds = Path(file).read_text(), read_seconds()
     names, lines = surroundings(source, line)
@@ -30,11 +30,11 @@ def choose_tests(file: str, line: int, named_in: Iterable[str]) -> list[str]:
 def surroundings(source: str, line: int) -> tuple[set[str], range]:
     """Return the names that a line defines in the module, or else the lines of the innermost statement around it.
 
-    Around a default they are those of the function's body.
+    For a default value, they are the lines of the function's body.
     """
     names, lines = set[str](), range(0)
     tree = ast.parse(source)
-    for node in ast.walk(tree):  # from the outside to the inside
+    for node in ast.walk(tree):  # from the outermost to the innermost
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line):
             begin = node.lineno
             if isinstance(node, ast.FunctionDef):
@@ -54,7 +54,7 @@ def lines_that_name(text: str, names: set[str]) -> Iterator[int]:
 
 
 def alternating(tests: Iterable[str], seconds: Mapping[str, float]) -> list[str]:
-    """Return tests by their time, that of the second case of a test function counted twice, and so on."""
+    """Return tests sorted by time; the time of the second case of a test function counts twice, and so on."""
     seen: dict[str, int] = {}
     rank = {}
     for test in sorted(tests, key=lambda test: (seconds[test], test)):
@@ -64,7 +64,7 @@ def alternating(tests: Iterable[str], seconds: Mapping[str, float]) -> list[str]
 
 
 def within_budget(tests: Iterable[str], seconds: Mapping[str, float], budget: float = BUDGET) -> list[str]:
-    """Return tests that together take no longer than the budget, the first ones that fit, and one at least."""
+    """Return tests that together fit in the budget, the first that fit, and at least one."""
     chosen, total = list[str](), 0.0
     for test in tests:
         if not chosen or total + seconds[test] <= budget:
@@ -88,7 +88,7 @@ def read_contexts(file: str) -> dict[int, set[str]]:
 def read_seconds() -> dict[str, float]:
     """Return the seconds of each test that passed, from the report of the tests (JUnit's XML)."""
     if not (DATA.exists() and REPORT.exists()):
-        raise DataError(f"{DATA} and {REPORT} say which tests run a line: first run make coverage")
-    cases = [case for case in ElementTree.parse(REPORT).iter("testcase") if not len(case)]  # our own file
+        raise DataError(f"{DATA} or {REPORT} is missing. Run make coverage first.")
+    cases = [case for case in ElementTree.parse(REPORT).iter("testcase") if not len(case)]  # a local, trusted file
     names = [f"{case.attrib['classname'].replace('.', '/')}.py::{case.attrib['name']}" for case in cases]
     return dict(zip(names, (float(case.attrib["time"]) for case in cases), strict=True))

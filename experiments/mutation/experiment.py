@@ -1,7 +1,7 @@
-"""Mutation testing: small changes of the library that the fast tests have to notice, after ``make coverage``.
+"""Mutation testing: small changes of the library that the fast tests have to detect, after ``make coverage``.
 
-It fails where fewer than 85 % of the mutants are killed, without those that ``explained.csv`` says to be equivalent to
-the code as it is.  ``--part NAME`` tries the files of one part alone.
+It fails if fewer than 85 % of the mutants are killed, excluding those that ``explained.csv`` lists as equivalent to
+the original code.  ``--part NAME`` tests the files of one part only.
 """
 
 import zlib
@@ -32,13 +32,13 @@ PARTS = {
     "fista": ["diffrac_cvx/solvers/smoothed_dual/*.py"],
 }
 SAMPLES = {"full": 8, "smoke": 1}  # mutants of a file
-MIN_SCORE = 0.85  # share that has to be killed
+MIN_SCORE = 0.85  # fraction that must be killed
 EXPLAINED = Path(__file__).with_name("explained.csv")
 KEY = ["file", "function", "code", "change"]
 
 
 def files_of(part: str) -> list[str]:
-    """Return the files of a part, from the root of the project."""
+    """Return the files of a part, relative to the root of the project."""
     return sorted(str(path.relative_to(ROOT)) for pattern in PARTS[part] for path in ROOT.glob(pattern))
 
 
@@ -49,15 +49,15 @@ def mutants_of(file: str) -> list[Mutant]:
 
 
 def sample_of(file: str, size: int) -> list[Mutant]:
-    """Return a random sample of the mutants of a file, the same each time; a smaller one is the beginning of it."""
+    """Return a fixed random sample of the mutants of a file; a smaller sample is a prefix of a larger one."""
     found = mutants_of(file)
     order = np.random.default_rng([2017, zlib.crc32(file.encode())]).permutation(len(found))
     return [found[i] for i in order[:size]]
 
 
 def cells_of(grid: str, parts: tuple[str, ...] = tuple(PARTS)) -> list[Cell]:
-    """Return the mutants that are tried, in the order of the files and of their text."""
-    read_seconds()  # says what is missing before anything is tried
+    """Return the mutants to test, in the order of the files and of their text."""
+    read_seconds()  # fail on missing data before anything is tested
     return [
         {"part": part, "file": file, **mutant._asdict(), "of": len(mutants_of(file))}
         for part in parts
@@ -67,7 +67,7 @@ def cells_of(grid: str, parts: tuple[str, ...] = tuple(PARTS)) -> list[Cell]:
 
 
 def measure(file: str, line: int, number: int, **about: object) -> Row:
-    """Try a mutant: its verdict, the test that killed it, and how many there were to try."""
+    """Test a mutant: its verdict, the test that killed it, and the number of tests available."""
     tests = choose_tests(file, line, [other for part in PARTS for other in files_of(part)])
     left = {test: read_seconds()[test] for test in tests}
     while left:
@@ -84,12 +84,12 @@ def measure(file: str, line: int, number: int, **about: object) -> Row:
 
 @cache
 def is_steady(test: str) -> bool:
-    """Whether a test passes on the code as it is."""
+    """Return whether a test passes on the original code."""
     return not first_failure({test: read_seconds()[test]}, "", None)
 
 
 def explain(table: pd.DataFrame) -> pd.DataFrame:
-    """Add why mutants that no test killed cannot be killed, where that is known: lines may move."""
+    """Add the reasons why surviving mutants cannot be killed, if known; line numbers may differ."""
     known = pd.read_csv(EXPLAINED, keep_default_na=False)
     reasons = dict(zip(known[KEY].itertuples(index=False, name=None), known["reason"], strict=True))
     keys = table[KEY].itertuples(index=False, name=None)
@@ -98,7 +98,7 @@ def explain(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims(table: pd.DataFrame) -> list[Finding]:
-    """Return the shares that were killed, and what survived unexplained."""
+    """Return the fractions killed, and the unexplained survivors."""
     table = table.fillna({"reason": ""})
     groups = [*table.groupby("part", sort=False), ("in all", table)]
     found = [Finding(str(part), describe(rows)) for part, rows in groups]
@@ -108,16 +108,16 @@ def claims(table: pd.DataFrame) -> list[Finding]:
 
 
 def describe(table: pd.DataFrame) -> str:
-    """Return the counts and the shares of some mutants as text."""
+    """Format the counts and the fractions killed of some mutants."""
     of_all, of_others = mutation_scores(table)
     killed, equivalent = int(is_killed(table).sum()), int((table["reason"] != "").sum())
-    return f"{killed} of {len(table)} killed, {of_all:.3f}; without {equivalent} that change nothing, {of_others:.3f}"
+    return f"{killed} of {len(table)} killed, {of_all:.3f}; without {equivalent} equivalent ones, {of_others:.3f}"
 
 
 def check(table: pd.DataFrame) -> Outcome:
-    """Say whether enough are killed."""
+    """Return whether enough mutants are killed."""
     score = mutation_scores(table.fillna({"reason": ""}))[1].value
-    return Outcome(f"{score:.1%} of the mutants are killed; {MIN_SCORE:.0%} is asked for", score >= MIN_SCORE)
+    return Outcome(f"{score:.1%} of the mutants are killed; required: {MIN_SCORE:.0%}", score >= MIN_SCORE)
 
 
 def of_part(part: str) -> Experiment:
@@ -133,6 +133,6 @@ EXPERIMENT = Experiment(
     claims,
     complete=explain,
     check=check,
-    options={"part": {"choices": ("", *PARTS), "default": "", "help": "try the files of this part alone"}},
+    options={"part": {"choices": ("", *PARTS), "default": "", "help": "test only the files of this part"}},
     variant=of_part,
 )

@@ -1,4 +1,4 @@
-"""Mutants of a source file: one small change each, by the usual operators, found and made in the syntax tree."""
+"""Mutants of a source file: one small change each, by the usual operators, applied to the syntax tree."""
 
 import ast
 import copy
@@ -24,27 +24,27 @@ METHODS = BUILT_IN | both_ways(
     ("ones", "zeros"), ("floor", "ceil"),
 )  # fmt: skip
 NUMBERS = ("float", "int", "Array", "Factor", "Sparse", "Indices", "Labels")  # return types that can be doubled
-LEFT_ALONE = ("annotation", "returns", "decorator_list", "args")  # but the arguments of a call are not
-LONGEST = 90  # characters of a change that are shown
+LEFT_ALONE = ("annotation", "returns", "decorator_list", "args")  # but the arguments of a call are mutated
+LONGEST = 90  # characters shown of a change
 
 
 class Mutant(NamedTuple):
-    """A change of one place of a file.
+    """A change at one place of a file.
 
     Attributes
     ----------
     function : str
-        Dotted name of the outermost function or method that it is in; empty for constants of the module.
+        Dotted name of the outermost function or method that contains it; empty for constants of the module.
     line : int
-        Where it is, from 1.
+        Line number, from 1.
     operator : str
-        Its kind.
+        Kind of change.
     code : str
-        The line as it is.
+        Original line.
     change : str
-        What becomes of what.
+        Description of the change: before and after.
     number : int
-        Its place among all mutants of the file.
+        Position among all mutants of the file.
     """
 
     function: str
@@ -56,7 +56,7 @@ class Mutant(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A node, what takes its place, and the kind of the change."""
+    """A node, its replacement, and the kind of the change."""
 
     operator: str
     old: ast.AST
@@ -74,7 +74,7 @@ def mutants(source: str) -> list[Mutant]:
 
 
 def mutate(source: str, number: int) -> ast.Module:
-    """Return the syntax tree with one of the changes made."""
+    """Return the syntax tree with one of the changes applied."""
     tree = ast.parse(source)
     _, change = next(islice(changes(tree), number, None))
 
@@ -87,7 +87,7 @@ def mutate(source: str, number: int) -> ast.Module:
 
 
 def changes(tree: ast.Module) -> Iterator[tuple[str, Change]]:
-    """Yield the changes of functions, methods, and constants of the module, with the name of the function."""
+    """Yield the changes of functions, methods and module constants, with the name of the function."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             yield from ((node.name, change) for change in changes_of_function(node))
@@ -100,7 +100,7 @@ def changes(tree: ast.Module) -> Iterator[tuple[str, Change]]:
 
 
 def changes_of_function(function: ast.FunctionDef) -> Iterator[Change]:
-    """Yield the changes of the defaults and of the body; names of types are left alone."""
+    """Yield the changes of the defaults and of the body; type names are not changed."""
     for default in [*function.args.defaults, *function.args.kw_defaults]:
         if default is not None:
             yield from changes_from(default, function.args, "defaults", None)
@@ -109,16 +109,16 @@ def changes_of_function(function: ast.FunctionDef) -> Iterator[Change]:
 
 
 def type_of(function: ast.FunctionDef) -> str:
-    """Return the type that a function says to return."""
+    """Return the annotated return type of a function."""
     return "" if function.returns is None else ast.unparse(function.returns)
 
 
 def changes_from(node: ast.AST, parent: ast.AST, field: str, returned: str | None) -> Iterator[Change]:
-    """Yield the changes of a node and of all below it, in the order of the text."""
+    """Yield the changes of a node and of all its descendants, in the order of the text."""
     yield from (Change(operator, node, new) for operator, new in replacements(node, parent, field, returned))
     if isinstance(node, ast.Assert):
         return
-    if isinstance(node, ast.FunctionDef):  # inside another
+    if isinstance(node, ast.FunctionDef):  # nested function
         returned = type_of(node)
     for name, value in ast.iter_fields(node):
         if name not in LEFT_ALONE or isinstance(node, ast.Call):
@@ -128,7 +128,7 @@ def changes_from(node: ast.AST, parent: ast.AST, field: str, returned: str | Non
 
 
 def replacements(node: ast.AST, parent: ast.AST, field: str, returned: str | None) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the kinds of changes of a node, and what takes its place."""
+    """Yield the possible changes of a node: kind and replacement."""
     if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in ARITHMETIC:
         yield "arithmetic", altered(node, op=ARITHMETIC[type(node.op)]())
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
@@ -147,7 +147,7 @@ def replacements(node: ast.AST, parent: ast.AST, field: str, returned: str | Non
         yield "name", altered(node, attr=METHODS[node.attr])
     elif isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant):
         yield from other_values(node.value, returned or "")
-    plain = isinstance(node, ast.Compare | ast.Constant | ast.UnaryOp)  # negated above, or by leaving "not" out
+    plain = isinstance(node, ast.Compare | ast.Constant | ast.UnaryOp)  # negated above, or by removing "not"
     if isinstance(node, ast.expr) and field in ("test", "ifs") and not plain:
         yield "condition negated", ast.UnaryOp(ast.Not(), node)
     if isinstance(node, ast.AugAssign | ast.Raise) or is_removable(node):
@@ -157,14 +157,14 @@ def replacements(node: ast.AST, parent: ast.AST, field: str, returned: str | Non
 
 
 def is_removable(node: ast.AST) -> bool:
-    """Whether a statement is a call for its effect, or sets an entry or an attribute."""
+    """Return whether a statement is a call for its effect, or sets an entry or an attribute."""
     if isinstance(node, ast.Assign):
         return all(isinstance(target, ast.Subscript | ast.Attribute) for target in node.targets)
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
 
 
 def constants(node: ast.Constant, parent: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the changes of a constant: True and False, a number plus one, axis 0 and 1; texts are left alone."""
+    """Yield the changes of a constant: True and False, a number plus one, axis 0 and 1; strings are not changed."""
     if isinstance(node.value, bool):
         yield "True, False", ast.Constant(not node.value)
     elif isinstance(node.value, int | float) and isinstance(parent, ast.keyword) and parent.arg == "axis":
@@ -174,7 +174,7 @@ def constants(node: ast.Constant, parent: ast.AST) -> Iterator[tuple[str, ast.AS
 
 
 def other_values(value: ast.expr, returned: str) -> Iterator[tuple[str, ast.AST]]:
-    """Yield another value to be returned, of the same type: twice a number, the opposite, or None where it may be."""
+    """Yield other return values of the same type: twice a number, the negation, or None if allowed."""
     if returned == "bool":
         yield "returned value", ast.Return(ast.UnaryOp(ast.Not(), value))
     elif returned in NUMBERS:
@@ -184,7 +184,7 @@ def other_values(value: ast.expr, returned: str) -> Iterator[tuple[str, ast.AST]
 
 
 def altered(node: ast.AST, **fields: object) -> ast.AST:
-    """Return a copy of a node with other fields."""
+    """Return a copy of a node with changed fields."""
     new = copy.copy(node)
     for name, value in fields.items():
         setattr(new, name, value)

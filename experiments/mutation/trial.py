@@ -1,4 +1,4 @@
-"""Try tests on a mutant: in a copy of this process, where the package is imported again, with one place changed."""
+"""Run tests on a mutant, in a fork of this process in which the package is imported again with one change."""
 
 import gc
 import os
@@ -19,34 +19,34 @@ import pytest
 from experiments.mutation.operators import mutate
 
 ROOT = Path(__file__).parents[2]
-LONGER = 5.0  # times the usual seconds that a test may take on a mutant, of the processor
+LONGER = 5.0  # factor of the usual processor time that a test may take on a mutant
 AT_LEAST = 4.0  # seconds
-WAITING = 120.0  # seconds that may pass, and ten times those of all tests, before a process is ended
-MEMORY = 6e9  # bytes more than the first process has
+WAITING = 120.0  # seconds, plus ten times those of all tests, before a process is killed
+MEMORY = 6e9  # bytes in addition to those of the parent process
 ENDED = "ended or too long"
 QUIETLY = ("-qq", "-p", "no:cacheprovider", "-p", "no:faulthandler")
 
 
 class FirstFailure:
-    """A plugin of pytest that notes which test failed first, and ends the process where one takes too long."""
+    """Pytest plugin that records the first failing test, and ends the process if a test takes too long."""
 
     def __init__(self, seconds: Mapping[str, float]) -> None:
         self.seconds, self.name = seconds, ""
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Let the signal SIGPROF, which nobody handles, come when the time is over."""
+        """Raise the unhandled signal SIGPROF when the time is over."""
         signal.setitimer(signal.ITIMER_PROF, AT_LEAST + LONGER * self.seconds[nodeid])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a failure."""
+        """Record a failure."""
         if report.failed and not self.name:
             self.name = report.nodeid
 
 
 def first_failure(seconds: Mapping[str, float], file: str, number: int | None) -> str:
-    """Return the test that fails first on a mutant, on the code as it is if there is no number; "" if none does.
+    """Return the first test that fails on a mutant (without a number, on the original code); "" if none does.
 
-    The tests come with the seconds that they usually take.
+    The tests come with their usual seconds.
     """
     warm_up()
     ours, theirs = Pipe(duplex=False)
@@ -70,7 +70,7 @@ def first_failure(seconds: Mapping[str, float], file: str, number: int | None) -
 
 def run_tests(seconds: Mapping[str, float], file: str, number: int | None) -> str:
     """Run tests on a mutant until one fails, and return its name."""
-    gc.freeze()  # what was there before is neither looked at nor copied
+    gc.freeze()  # existing objects are neither scanned nor copied
     confine()
     for name, module in list(sys.modules.items()):
         places = [str(Path(ROOT, folder)) for folder in ("diffrac_cvx", "experiments", "tests")]
@@ -85,13 +85,13 @@ def run_tests(seconds: Mapping[str, float], file: str, number: int | None) -> st
 
 @cache
 def warm_up() -> None:
-    """Import once what the tests import; what is of this project, each copy of this process imports again."""
+    """Import the modules of the tests once; modules of this project are imported again in each fork."""
     with redirect_stdout(StringIO()):
         pytest.main(["--collect-only", *QUIETLY])
 
 
 def put_mutant(path: Path, number: int) -> None:
-    """Let the import of a file compile it with one place changed, whatever its byte code in the cache is."""
+    """Make the import of a file compile it with one change, regardless of cached byte code."""
     usual = SourceFileLoader.get_code
 
     def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
@@ -104,7 +104,7 @@ def put_mutant(path: Path, number: int) -> None:
 
 
 def confine() -> None:
-    """Let this process write nowhere, and refuse it too much memory."""
+    """Deny this process writing and excessive memory."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)

@@ -1,4 +1,4 @@
-"""The cells of the experiment on noise: error, proved gap of the labels and spectrum as the clusters spread."""
+"""Cells of the noise experiment: error, certified gap of the labels and spectrum as the clusters spread."""
 
 import warnings
 
@@ -33,7 +33,7 @@ def points_of(d: int, ratio: float) -> int:
 
 
 def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
-    """Cluster one data set by all methods; a replication has the same points at every noise, its spread apart."""
+    """Cluster one data set by all methods; a replication has the same points at every noise level, except the noise."""
     n = points_of(d, ratio)
     rng = np.random.default_rng([2017, 13, d, n, replication])
     X, y, v = dc.datasets.make_planted(n, d, d, noise=noise, rng=rng)
@@ -64,7 +64,7 @@ def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
 
 
 def error_of_lattice(X: Array, y: Array) -> float:
-    """Return the error of lattice reduction, 1 where it finds no labels."""
+    """Return the error of lattice reduction, 1 if it finds no labels."""
     try:
         return dc.metrics.clustering_error(y, dc.baselines.lattice(X))
     except dc.DataError:

@@ -1,4 +1,4 @@
-"""What the experiment on noise shows; the paper has no theory for it, and states no number."""
+"""Findings on label noise; the paper has no theory for it and states no number."""
 
 import numpy as np
 import pandas as pd
@@ -11,16 +11,16 @@ TITLE = "Noise on the labels"
 ABOUT = (
     "The signal is y + sigma times a Gaussian vector, mixed with Gaussian columns by a rotation; n is a multiple of "
     f"d + d(d-1)/4. No penalty, `low_rank` to {TOLERANCE:g}; labels by `kmeans_centered`, and after alternation from "
-    f"there. CURE has {RESTARTS} random starts. The oracle knows the direction."
+    f"these. CURE has {RESTARTS} random starts. The oracle knows the direction."
 )
-EXCESS = 0.05  # mean error above the oracle's that counts as near it
+EXCESS = 0.05  # largest excess of the mean error over the oracle's that counts as near
 SPIKED = 0.5  # ratio of the second to the first eigenvalue of Y below which the spectrum counts as spiked
-CLEAR = 1e-4  # objectives closer than this are taken for the same
+CLEAR = 1e-4  # objectives closer than this count as equal
 RIVALS = {"cure": "CURE", "spectral": "spectral"}
 
 
 def claims(table: pd.DataFrame) -> list[Finding]:
-    """Return what was found."""
+    """Return the findings."""
     spread = table[(table["noise"] == 0.0) | (table["noise"] > TINY)]
     return [
         tolerated(spread),
@@ -33,19 +33,19 @@ def claims(table: pd.DataFrame) -> list[Finding]:
 
 
 def excess(rows: pd.DataFrame, method: str) -> Interval:
-    """Return the mean error of a method above the oracle's."""
+    """Return the mean error of a method minus the oracle's."""
     return mean_of((rows[f"error_{method}"] - rows["error_direction"]).to_numpy())
 
 
 def reach(table: pd.DataFrame, method: str) -> float:
-    """Return the largest noise up to which the interval of the mean excess error stays below `EXCESS`; -1 if none."""
+    """Return the largest noise at which the interval of the mean excess error stays below `EXCESS`; -1 if none."""
     near = [(noise, excess(rows, method).high < EXCESS) for noise, rows in table.groupby("noise")]
     failed = next((i for i, (_, held) in enumerate(near) if not held), len(near))
     return float(str(near[failed - 1][0])) if failed else -1.0
 
 
 def reaches(table: pd.DataFrame, method: str) -> str:
-    """Return the largest noise near the oracle for each d and ratio, in words."""
+    """Format the largest noise near the oracle for each d and ratio."""
     said = []
     for d, rows in table.groupby("d"):
         numbers = [reach(part, method) for _, part in rows.groupby("ratio")]
@@ -54,7 +54,7 @@ def reaches(table: pd.DataFrame, method: str) -> str:
 
 
 def ratios(table: pd.DataFrame) -> str:
-    """Return the ratios in words."""
+    """Format the ratios."""
     return ", ".join(f"{ratio:g}" for ratio in sorted(set(table["ratio"])))
 
 
@@ -68,50 +68,49 @@ def tolerated(table: pd.DataFrame) -> Finding:
 
 
 def label_gap(table: pd.DataFrame) -> Finding:
-    """What the relaxation proves about the labels."""
+    """Certified optimality gap of the labels."""
     found = table[(table["error_refined"] == 0.0) & (table["noise"] > 0.0)]
     ratio = mean_of((found["label_gap"] / found["objective"]).to_numpy())
     clean = proportion_of((table[table["noise"] == 0.0]["label_gap"] < CLEAR).to_numpy())
     return Finding(
-        "the proved gap of the labels",
-        f"without noise it is below {CLEAR:g} in {100 * clean.value:.0f} % of the instances; with noise, where the labels "
-        f"found are the planted ones ({len(found)} instances), it is {ratio:.2f} of their objective in the mean: the lower "
-        "bound is the rest.",
+        "certified gap of the labels",
+        f"without noise it is below {CLEAR:g} in {100 * clean.value:.0f} % of the instances; with noise, if the labels found are the "
+        f"planted ones ({len(found)} instances), it is {ratio:.2f} of their objective on average; the lower bound is the rest.",
     )
 
 
 def spikiness(table: pd.DataFrame) -> Finding:
-    """The spectrum of Y."""
+    """Spectrum of Y."""
     most = table[table["ratio"] == table["ratio"].max()]
     means = {noise: mean_of(rows["eigenvalue_ratio"].to_numpy()) for noise, rows in most.groupby("noise")}
     spiked = [float(str(noise)) for noise, mean in means.items() if mean.high < SPIKED]
     found = table[table["error_refined"] == 0.0]["eigenvalue_ratio"]
     return Finding(
-        "the ratio of the second to the first eigenvalue of Y",
-        f"at n over d + d(d-1)/4 = {most['ratio'].max():g} its mean is below {SPIKED:g}, with its interval, up to sigma = "
-        f"{max(spiked, default=float('nan')):g}: "
+        "ratio of the second to the first eigenvalue of Y",
+        f"at n over d + d(d-1)/4 = {most['ratio'].max():g} its mean is below {SPIKED:g}, with its interval, up to "
+        f"sigma = {max(spiked, default=float('nan')):g}: "
         + ", ".join(f"{mean:.2f} at {noise:g}" for noise, mean in means.items() if noise in (0.1, 0.2, 0.3, 0.5))
-        + f". In the {len(found)} instances where alternation from the relaxation gives the planted labels it is at most "
+        + f". In the {len(found)} instances where alternation from the relaxation recovers the planted labels it is at most "
         f"{found.max():.2f}.",
     )
 
 
 def blame(table: pd.DataFrame) -> Finding:
-    """Whether the criterion or the relaxation is at fault."""
+    """Whether errors come from the criterion or from the relaxation."""
     failed = table[table["error_refined"] - table["error_from_planted"] > EXCESS]
     better = proportion_of((failed["objective"] < failed["objective_from_planted"] - CLEAR).to_numpy())
     worse = proportion_of((failed["objective"] > failed["objective_from_planted"] + CLEAR).to_numpy())
     return Finding(
-        "labels away from the planted ones: the criterion or the relaxation",
-        f"in {len(failed)} instances the labels found have an error more than {EXCESS:g} above that of alternation from "
-        f"the planted labels. Eq. (9) prefers the labels found in {100 * better.value:.0f} % ({100 * better.low:.0f} to "
-        f"{100 * better.high:.0f} %) and those near the planted ones, which the relaxation missed, in "
-        f"{100 * worse.value:.0f} % ({100 * worse.low:.0f} to {100 * worse.high:.0f} %).",
+        "cause of errors: the criterion or the relaxation",
+        f"in {len(failed)} instances the labels found have an error of more than {EXCESS:g} above that of alternation "
+        f"from the planted labels. Eq. (9) prefers the labels found in {100 * better.value:.0f} % "
+        f"({100 * better.low:.0f} to {100 * better.high:.0f} %) and those near the planted ones, which the relaxation "
+        f"missed, in {100 * worse.value:.0f} % ({100 * worse.low:.0f} to {100 * worse.high:.0f} %).",
     )
 
 
 def rivals(table: pd.DataFrame) -> Finding:
-    """The other methods under noise."""
+    """Other methods under noise."""
     said = [f"{words} {reaches(table, method)}" for method, words in RIVALS.items()]
     return Finding(
         f"other methods: noise up to which the mean error, with its interval, is within {EXCESS:g} of the oracle's",
@@ -120,7 +119,7 @@ def rivals(table: pd.DataFrame) -> Finding:
 
 
 def lattice(table: pd.DataFrame) -> Finding:
-    """Lattice reduction with hardly any noise."""
+    """Lattice reduction with very small noise."""
     parts = []
     for noise in (0.0, TINY):
         rows = table[table["noise"] == noise]
@@ -128,6 +127,6 @@ def lattice(table: pd.DataFrame) -> Finding:
         parts.append(f"sigma = {noise:g}: lattice {100 * found[0]:.0f} %, relaxation {100 * found[1]:.0f} %")
     return Finding(
         "lattice reduction needs data without noise",
-        f"instances in which the labels are found exactly, {'; '.join(parts)}.",
-        "The lattice is given 40 bits of the data. With fewer bits (`bits=`) it bears more noise.",
+        f"instances with exact recovery of the labels, {'; '.join(parts)}.",
+        "The lattice is given 40 bits of the data. With fewer bits (`bits=`) it tolerates more noise.",
     )

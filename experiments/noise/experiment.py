@@ -1,4 +1,4 @@
-"""Noise on the labels: error, proved gap of the labels and spectrum of Y as the clusters spread."""
+"""Label noise: error, certified gap of the labels and spectrum of Y as the clusters spread."""
 
 from experiments.harness.command import Experiment
 from experiments.noise.cells import SETTINGS, cells_of, measure

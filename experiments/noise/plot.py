@@ -1,4 +1,4 @@
-"""Draw error, proved gap and spectrum over the noise from the table; solves nothing."""
+"""Draw error, certified gap and spectrum against the noise level."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ RIVALS = {
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the error at both dimensions, the proved gap and the spectrum, and the other methods at two ratios."""
+    """Draw the error at both dimensions, the certified gap and the spectrum, and the other methods at two ratios."""
     table = table[(table["noise"] == 0.0) | (table["noise"] > TINY)]
     small, large = (table[table["d"] == d] for d in (table["d"].min(), table["d"].max()))
     ratios = sorted(set(table["ratio"]))
@@ -33,7 +33,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         top, bottom = above.subplots(1, 3), below.subplots(1, 3)
         draw_ratios(top[0], large, "error_relaxation", "clustering error")
         draw_oracle(top[0], large)
-        draw_ratios(top[1], large, "label_gap", "proved gap of the labels")
+        draw_ratios(top[1], large, "label_gap", "certified gap of the labels")
         draw_ratios(top[2], large, "eigenvalue_ratio", r"$\lambda_2 / \lambda_1$ of $Y$")
         lines, labels = top[0].get_legend_handles_labels()
         above.legend(lines, labels, loc="outside upper center", ncols=5, frameon=False)
@@ -54,14 +54,14 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def title_panels(axes: list[Axes], said: list[str]) -> None:
-    """Letter the panels and say what each was measured at."""
+    """Add letters and settings to the titles of the panels."""
     for letter, ax, words in zip("abcdef", axes, said, strict=True):
         ax.set_title(f"({letter}) {words}")
         ax.set_xlim(left=0.0)
 
 
 def draw_ratios(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:
-    """Draw the mean of a column over the noise, a line for each number of points."""
+    """Draw the mean of a column against the noise level, one line per number of points."""
     shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.8, table["ratio"].nunique()))
     for (ratio, rows), shade, mark in zip(table.groupby("ratio"), shades, MARKS, strict=False):
         name = f"$n = {ratio:g}\\,(d + d(d-1)/4)$" if ratio != 1 else "$n = d + d(d-1)/4$"
@@ -70,7 +70,7 @@ def draw_ratios(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:
 
 
 def draw_oracle(ax: Axes, rows: pd.DataFrame) -> None:
-    """Draw the mean error of the labels by the true direction."""
+    """Draw the mean error of the labels given by the true direction."""
     mean = rows.groupby("noise")["error_direction"].mean()
     ax.plot(mean.index, mean, color=GRAY, ls=":", lw=1.4, label="true direction")
     ax.set_ylim(-0.03, 1.03)

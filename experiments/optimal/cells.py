@@ -1,4 +1,4 @@
-"""The cells: one instance, its labels by branch and bound, by other exact methods, and by methods without a proof."""
+"""Cells: one instance with its labels by branch and bound, by other exact methods, and by heuristics."""
 
 import time
 import warnings
@@ -32,19 +32,19 @@ from experiments.optimal.rivals import (
 )
 
 TOL = 1e-5
-LIMITS = {"real": 20.0, "planted": 10.0, "small": 10.0}  # seconds of processor time of a search
-PATIENCE = 10.0  # times its limit that a search may take by the clock
+LIMITS = {"real": 20.0, "planted": 10.0, "small": 10.0}  # limit of a search in seconds of processor time
+PATIENCE = 10.0  # factor of the limit that a search may take in wall-clock time
 RESTARTS = 1000
-REACHED = TOL  # labels that cost at most this much more than the best ones found count as optimal
-SECONDS = 10.0  # of low_rank
-TIMES = tuple(float(f"{seconds:.2g}") for seconds in np.geomspace(0.01, 20.0, 15))  # at which the gap is kept
-MOST_LABELED, MOST_PROGRAMMED = 20, 30  # points up to which all labels are tried, and the integer program
-DIMENSIONS = (2, 3)  # in which all directions are tried
+REACHED = TOL  # labels within this distance of the best objective found count as optimal
+SECONDS = 10.0  # limit of low_rank
+TIMES = tuple(float(f"{seconds:.2g}") for seconds in np.geomspace(0.01, 20.0, 15))  # at which the gap is recorded
+MOST_LABELED, MOST_PROGRAMMED = 20, 30  # most points for trying all labels, and for the integer program
+DIMENSIONS = (2, 3)  # in which all directions are enumerated
 SETTINGS = {"tolerance": TOL, "seconds": LIMITS, "n_init": RESTARTS}
 
 
 class BoundsRecorder:
-    """A callback that keeps the gaps of a search, and ends it, by processor time, whatever else the machine does."""
+    """A callback that records the gaps of a search and limits its processor time, independent of other load."""
 
     def __init__(self, limit: float) -> None:
         self.limit, self.started = limit, time.process_time()
@@ -52,16 +52,16 @@ class BoundsRecorder:
 
     @property
     def spent(self) -> float:
-        """Seconds of processor time since then."""
+        """Processor time in seconds since the start."""
         return time.process_time() - self.started
 
     def __call__(self, bracket: dc.Bracket, nodes: int) -> bool:
-        """Keep the gap, and say whether the time is over."""
+        """Record the gap, and return whether the time is over."""
         self.gaps.append((self.spent, bracket.gap))
         return self.spent > self.limit
 
     def gap_at(self, seconds: float) -> float | None:
-        """Return the gap that was proved by then."""
+        """Return the gap certified by the given time."""
         known = [gap for at, gap in self.gaps if at <= seconds]
         return known[-1] if known else None
 
@@ -85,7 +85,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def measure(part: str, **cell: Any) -> Row:
-    """Measure one instance by all methods that can be used on it."""
+    """Measure one instance by all applicable methods."""
     instance = make_instance(part, **cell)
     n, d = instance.X.shape
     limit, R = LIMITS[part], whitened_rows(instance.X, instance.ridge)
@@ -110,7 +110,7 @@ def measure(part: str, **cell: Any) -> Row:
 
 
 def read(found: dc.OptimalLabels, recorder: BoundsRecorder) -> Row:
-    """Return what is kept of a search: its bracket, its cost, and the gap as time went on."""
+    """Return the recorded fields of a search: bounds, objective, and the gap over time."""
     spent = recorder.spent
     recorder.gaps.append((spent, found.gap))
     return {
@@ -132,7 +132,7 @@ def exact_row(method: str, found: Exact) -> Row:
 
 
 def judge_labels(instance: Instance, R: Array, found: dc.OptimalLabels) -> Row:
-    """Return by how much the labels of other methods cost more than the best ones, and who is nearer to the truth."""
+    """Return the excess objective of the labels of other methods, and the errors against the true classes."""
     X, y, ridge = instance
     start = time.process_time()
     with warnings.catch_warnings():

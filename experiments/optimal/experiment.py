@@ -1,6 +1,6 @@
-"""Labels proved optimal by branch and bound, beside other exact methods, and the relaxation judged by them.
+"""Certified optimal labels by branch and bound compared with other exact methods, and the relaxation assessed by them.
 
-It fails where two exact methods, or a bound and the cost of any labels, contradict each other.
+It fails if two exact methods, or a bound and the objective of any labels, contradict each other.
 """
 
 from experiments.harness.command import Experiment

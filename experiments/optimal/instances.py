@@ -1,4 +1,4 @@
-"""The instances: real tables of two classes, planted ones, and small planted ones for methods that try everything."""
+"""Instances: real two-class tables, planted ones, and small planted ones for exhaustive methods."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from experiments.choice.sets import DESIGN, Labeled
 
 SETS = tuple(name for name in DESIGN if not name.startswith("digits"))  # those of Table 1, iris, wine, wdbc
 RIDGES = (1.0, 0.3, 0.1, 0.0)
-LARGE_SETS = ("dna", "a1a", "w1a")  # where one relaxation takes seconds or minutes: at one ridge
+LARGE_SETS = ("dna", "a1a", "w1a")  # one relaxation takes seconds or minutes: run at one ridge
 RIDGE_OF_LARGE = 0.3
 
 
@@ -31,7 +31,7 @@ def make_instance(
     noise: float = 0.0,
     replication: int = 0,
 ) -> Instance:
-    """Return a real set by its name, or a planted one, whose seed depends on the rest of the cell alone."""
+    """Return a real set by its name, or a planted one, whose seed depends only on the rest of the cell."""
     if part == "real":
         found: Labeled = DESIGN[name]()
         return Instance(standardized(found.X), np.where(found.y > 0, 1.0, -1.0), ridge)
@@ -41,15 +41,15 @@ def make_instance(
 
 
 def standardized(X: Array) -> Array:
-    """Return columns of mean 0 and variance 1; constant ones are left out."""
+    """Return columns with mean 0 and variance 1; constant ones are excluded."""
     X = X[:, X.std(axis=0) > 0.0]
     return np.asarray((X - X.mean(axis=0)) / X.std(axis=0))
 
 
 def whitened_rows(X: Array, ridge: float) -> Array:
-    r"""Return R (n, r) such that labels y cost :math:`1 - |R^\top y|^2` in Eq. (9) at nu = 1.
+    r"""Return R (n, r) such that labels y have objective :math:`1 - |R^\top y|^2` in Eq. (9) at nu = 1.
 
-    At the best direction they cost :math:`1 - b^\top A^{+} b` with :math:`b = X^\top y / n` and
+    At the best direction the objective is :math:`1 - b^\top A^{+} b` with :math:`b = X^\top y / n` and
     :math:`A = X^\top X / n + \mathrm{ridge}\, I`.
     """
     A = X.T @ X / len(X) + ridge * np.eye(X.shape[1])
@@ -59,5 +59,5 @@ def whitened_rows(X: Array, ridge: float) -> Array:
 
 
 def cost_of(R: Array, y: Array) -> float:
-    """Return what labels cost in Eq. (9) at nu = 1, from whitened rows."""
+    """Return the objective of labels in Eq. (9) at nu = 1, from whitened rows."""
     return 1.0 - float(np.sum((y @ R) ** 2))

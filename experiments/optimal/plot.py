@@ -1,4 +1,4 @@
-"""Draw the gap as time goes on for a few instances, and the seconds of all over their root gaps; solves nothing."""
+"""Draw the gap over time for a few instances, and the run times of all instances over their root gaps."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from experiments.harness.beyond import panels
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 from experiments.optimal.cells import TIMES, TOL
 
-NAMED = {  # sets at a ridge: colour and dashes
+NAMED = {  # sets and ridges: colour and dashes
     ("heart", 0.3): (SECONDARY, "-"),
     ("breast_cancer", 0.1): (ACCENT, "-"),
     ("wine 0 or 1", 0.0): (GREEN, "-"),
@@ -21,7 +21,7 @@ NAMED = {  # sets at a ridge: colour and dashes
     ("sonar", 0.3): (GRAY, "--"),
 }
 PARTS = {"real": (ACCENT, "o"), "planted": (SECONDARY, "^"), "small": (GRAY, "s")}
-LEAST_GAP = 1e-5  # smaller ones are drawn there
+LEAST_GAP = 1e-5  # smaller gaps are drawn here
 LOWEST = 5e-6  # of the axis of gaps
 
 
@@ -33,7 +33,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_gaps(axes: Axes, table: pd.DataFrame) -> None:
-    """The gap over the seconds; a line ends with a dot where the labels are proved optimal."""
+    """Gap over time; a line ends with a dot if the labels are certified as optimal."""
     real = table[table["part"] == "real"]
     chosen = [row for _, row in real.iterrows() if (row["name"], row["ridge"]) in NAMED]
     for row in chosen or [row for _, row in real.iterrows()]:
@@ -45,15 +45,15 @@ def draw_gaps(axes: Axes, table: pd.DataFrame) -> None:
         if row["solved"]:
             axes.plot(row["seconds"], max(row["gap"], LEAST_GAP), "o", color=color, ms=4, clip_on=False)
     axes.axhline(TOL, color=GRAY, lw=0.7, ls=":")
-    axes.set(xscale="log", yscale="log", xlabel="seconds of processor time", ylabel="proved gap", ylim=(LOWEST, None))
-    axes.set_title("(a) sets at a ridge; dot: proved optimal")
+    axes.set(xscale="log", yscale="log", xlabel="processor time (s)", ylabel="certified gap", ylim=(LOWEST, None))
+    axes.set_title("(a) sets and ridges; dot: certified optimal")
     axes.legend(
         frameon=False, fontsize=6, loc="lower left", bbox_to_anchor=(0.0, 0.12), handlelength=2.4, labelspacing=0.2
     )
 
 
 def draw_seconds(axes: Axes, table: pd.DataFrame) -> None:
-    """The seconds of each instance over its root gap, filled where the labels are proved optimal."""
+    """Run time of each instance over its root gap, filled if the labels are certified as optimal."""
     for part, (color, marker) in PARTS.items():
         for solved, fill in ((1, color), (0, "none")):
             rows = table[(table["part"] == part) & (table["solved"] == solved)]
@@ -61,10 +61,8 @@ def draw_seconds(axes: Axes, table: pd.DataFrame) -> None:
                 np.maximum(rows["root_gap"], LEAST_GAP), rows["seconds"], marker, color=color, mfc=fill, ms=3.5, mew=0.8
             )
         axes.plot([], [], marker, color=color, ms=3.5, label=part)
-    axes.plot([], [], "o", color="black", mfc="none", ms=3.5, mew=0.8, label="hollow: not solved in time")
-    axes.set(
-        xscale="log", yscale="log", xlabel="gap of the relaxation, at the root", ylabel="seconds of processor time"
-    )
+    axes.plot([], [], "o", color="black", mfc="none", ms=3.5, mew=0.8, label="hollow: not solved within the limit")
+    axes.set(xscale="log", yscale="log", xlabel="root gap (relaxation)", ylabel="processor time (s)")
     axes.set_xticks([10.0**k for k in range(-5, 0)], [r"$\leq 10^{-5}$", *(f"$10^{{{k}}}$" for k in range(-4, 0))])
     axes.set_title("(b) all instances")
     axes.legend(frameon=False, fontsize=6, loc="upper left", labelspacing=0.25)

@@ -1,6 +1,6 @@
-"""What one would take instead: all labellings, all sign patterns of directions, an integer program, restarts.
+"""Alternatives: all labellings, all sign patterns of directions, an integer program, alternation with restarts.
 
-All of them maximise :math:`|R^\\top y|^2` over labels, R being the whitened rows.
+All of them maximise :math:`|R^\\top y|^2` over labels, where R are the whitened rows.
 """
 
 import time
@@ -16,11 +16,11 @@ from diffrac_cvx.typing import Array
 
 Indices = npt.NDArray[np.intp]
 BLOCK = 2_000_000  # numbers in memory at a time
-MOST_ROUNDS = 200  # of alternation; it ends by itself after far fewer
+MOST_ROUNDS = 200  # of alternation, which converges after far fewer
 
 
 class Exact(NamedTuple):
-    """The least cost that a method found, the bound that it proves, and its seconds of processor time."""
+    """Smallest objective found by a method, its certified lower bound, and its processor time in seconds."""
 
     cost: float
     lower: float
@@ -28,10 +28,10 @@ class Exact(NamedTuple):
 
 
 def try_all_labels(R: Array) -> Exact:
-    """Try all labellings: 2^(n-1), since labels and their opposites cost the same."""
+    """Try all labellings: 2^(n-1), since labels and their opposites have the same objective."""
     start, n = time.process_time(), len(R)
     half = n // 2
-    first = signs_of(half) @ R[:half]  # sums over the first half of the points, and over the others
+    first = signs_of(half) @ R[:half]  # sums over the first half of the points and over the second
     second = signs_of(n - half - 1) @ R[half : n - 1] + R[n - 1]
     most = max(float(np.max(np.sum((second + part) ** 2, axis=1))) for part in first)
     return Exact(1.0 - most, 1.0 - most, time.process_time() - start)
@@ -43,9 +43,9 @@ def signs_of(k: int) -> Array:
 
 
 def try_all_directions(R: Array) -> Exact:
-    """Try all labels sign(R v), as the best ones are, for directions v in two or three dimensions.
+    """Try all labels sign(R v), which include the optimal ones, for directions v in two or three dimensions.
 
-    Every such labelling is that of a v beside one that is orthogonal to d - 1 rows, whose signs are free.
+    Such a labelling differs from that of a v orthogonal to d - 1 rows only in the signs of these rows, which are free.
     """
     start = time.process_time()
     n, d = R.shape
@@ -66,10 +66,10 @@ def try_all_directions(R: Array) -> Exact:
 
 
 def solve_integer_program(R: Array, time_limit: float) -> Exact:
-    """Solve the problem as a mixed-integer linear program, by HiGHS.
+    """Solve the problem as a mixed-integer linear program with HiGHS.
 
-    With y = 2z - 1 the products z_i z_j are variables of their own, w_ij: at most z_i and z_j where a large product is
-    wanted, at least 0 and z_i + z_j - 1 where a small one is.  The first label is +1.
+    With y = 2z - 1 the products z_i z_j become variables w_ij: at most z_i and z_j if a large product is better,
+    at least 0 and z_i + z_j - 1 if a small one is.  The first label is +1.
     """
     start, n = time.process_time(), len(R)
     G = R @ R.T
@@ -101,7 +101,7 @@ def solve_integer_program(R: Array, time_limit: float) -> Exact:
 
 
 def rows_of(chosen: Indices, n: int, m: int, *entries: tuple[Indices, float]) -> scipy.sparse.csr_array:
-    """Return constraints, a row for each chosen product: its variable, and labels with their factors."""
+    """Return constraints, one row per selected product: its variable, and labels with their factors."""
     rows = np.arange(len(chosen))
     parts = [(n + chosen, 1.0), *entries]
     columns = np.concatenate([column for column, _ in parts])
@@ -110,7 +110,7 @@ def rows_of(chosen: Indices, n: int, m: int, *entries: tuple[Indices, float]) ->
 
 
 def alternate_from(R: Array, y: Array) -> Array:
-    """Return the labels that alternation ends at from each row of y (k, n): y <- sign(R R'y)."""
+    """Return the labels to which alternation converges from each row of y (k, n): y <- sign(R R'y)."""
     for _ in range(MOST_ROUNDS):
         following = np.where((y @ R) @ R.T >= 0.0, 1.0, -1.0)
         if np.array_equal(following, y):
@@ -120,7 +120,7 @@ def alternate_from(R: Array, y: Array) -> Array:
 
 
 def restart_alternation(R: Array, runs: int, rng: np.random.Generator) -> Array:
-    """Return the costs that alternation ends at from the labels of random directions."""
+    """Return the objectives to which alternation converges from the labels of random directions."""
     return np.asarray(1.0 - np.sum((alternate_from(R, random_labels(R, runs, rng)) @ R) ** 2, axis=1))
 
 

@@ -1,4 +1,4 @@
-"""How far the fast solver and the oracle agree on the cells that both solved."""
+"""Agreement of the fast solver and the oracle on the cells that both solved."""
 
 import numpy as np
 import pandas as pd
@@ -6,9 +6,9 @@ import pandas as pd
 from experiments.harness.command import Outcome
 from experiments.phase_transition.cells import AMBIGUOUS
 
-VALUE_SLACK = 1e-9  # of rounding, beyond the two proved brackets
-DECIDED = 0.1  # of the value: an oracle with a larger proved gap decides no rank
-SOLVED = 1e-6  # and a smaller one decides it where the value is 0
+VALUE_SLACK = 1e-9  # for rounding errors, in addition to both certified gaps
+DECIDED = 0.1  # relative to the value: with a larger certified gap, the oracle decides no rank
+SOLVED = 1e-6  # absolute: with a smaller gap, it does if the value is 0
 BORDER = (0.3, 0.7)  # errors between which recovery is not compared
 ERROR_SLACK = 0.0  # two rank-one solutions must round to the same error
 COLUMNS = (
@@ -19,7 +19,7 @@ COLUMNS = (
 
 
 def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:
-    """Compare the oracle's cells with the fast ones, one row each."""
+    """Compare the oracle's cells with those of the fast solver, one row per cell."""
     keys = ["panel", "n", "d", "replication"]
     both = oracle.merge(fast, on=keys, suffixes=("_oracle", "_fast"), validate="one_to_one")
     below, above = both["lower_fast"] - both["value_oracle"], both["lower_oracle"] - both["upper_fast"]
@@ -29,7 +29,7 @@ def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFram
     clear |= (both["verdict_fast"] == "uniqueness") & ~both["eigenvalue_ratio_oracle"].between(*AMBIGUOUS)
     clear &= both["gap_oracle"] <= np.maximum(DECIDED * both["value_oracle"], SOLVED)
     sharp = (both["rank_one_fast"] == 1) & (both["rank_one_oracle"] == 1)
-    sharp &= (ratios < AMBIGUOUS[0]).all(axis=1)  # uniqueness does not make the computed solution one of rank one
+    sharp &= (ratios < AMBIGUOUS[0]).all(axis=1)  # uniqueness does not imply that the computed solution has rank one
     errors = both[["error_oracle", "error_fast"]]
     away = ((errors < BORDER[0]) | (errors > BORDER[1])).all(axis=1) & ~both["panel"].str.startswith("1-sparse")
     checks = {
@@ -47,12 +47,12 @@ def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFram
 
 
 def check_agreement(found: pd.DataFrame) -> Outcome:
-    """Say how far the two agree, and name every disagreement."""
+    """Summarise the agreement, and list every disagreement."""
     clear, sharp = found[found["ambiguous"] == 0], found[found["error_compared"] == 1]
     away = found[found["recovery_compared"] == 1]
     lines = [
         f"oracle on {len(found)} cells:",
-        f"  value inside the proved bracket  {found['value_agrees'].sum()} of {len(found)}",
+        f"  value inside the certified bounds {found['value_agrees'].sum()} of {len(found)}",
         f"  same rank-one verdict            {clear['rank_agrees'].sum()} of {len(clear)}; {len(found) - len(clear)} "
         f"with an eigenvalue ratio in [{AMBIGUOUS[0]:g}, {AMBIGUOUS[1]:g}], or not solved by the oracle, not counted",
         f"  same error, both rank one        {sharp['error_agrees'].sum()} of {len(sharp)}",

@@ -1,4 +1,4 @@
-"""The cells of the phase transition (Figure 1): what is solved, and how one cell is measured."""
+"""Cells of the phase transition (Figure 1): problems, and the measurement of one cell."""
 
 import warnings
 from bisect import bisect_right
@@ -16,34 +16,34 @@ from experiments.phase_transition.uniqueness import is_only_solution
 from experiments.theory.unique_solution import statistical_dimension
 
 RANK_ONE = 1e-2  # eigenvalue ratio of Y below which a solution counts as rank one
-AMBIGUOUS = (1e-3, 0.2)  # ratios between which a verdict is not held against another solver's
+AMBIGUOUS = (1e-3, 0.2)  # ratios between which verdicts of solvers are not compared
 AFFINE_TOL = 1e-8
-LOOSE_TOL = 1e-4  # of a second solution of the affine cells: what cvx calls inaccurate at its default, eps^(1/4)
-FINE_TOL, SPARSE_TOL, LARGE_TOL = 5e-4, 0.05, 0.1  # of lambda l, about the value of the planted solution
+LOOSE_TOL = 1e-4  # for a second solution of the affine cells: accuracy that cvx calls inaccurate by default, eps^(1/4)
+FINE_TOL, SPARSE_TOL, LARGE_TOL = 5e-4, 0.05, 0.1  # relative to lambda l, about the value of the planted solution
 MAX_ITER = 5000
-TIME_LIMIT = 20.0  # seconds a solve
+TIME_LIMIT = 20.0  # seconds per solve
 MOST_POINTS = 8192
 MOST_SLOW = 4096  # at weight 1/n
-SMALL_D, SMALL_FACTOR = 20, 3  # the affine transition is relatively wide up to here: three times the replications
-INTERIOR, INTERIOR_D = "affine, interior point", 20  # without a penalty again, by an interior point, up to this d and
-INTERIOR_MULTIPLE, INTERIOR_TOL = 2.0, 1e-8  # n at most so many times d + d(d-1)/4: above, one solution is left
-LARGE_D = 100  # from here on a solution at weight 1/n takes seconds: every second n, to `LARGE_TOL`
+SMALL_D, SMALL_FACTOR = 20, 3  # up to here the affine transition is relatively wide: three times the replications
+INTERIOR, INTERIOR_D = "affine, interior point", 20  # no penalty, solved by an interior point, up to this d and
+INTERIOR_MULTIPLE, INTERIOR_TOL = 2.0, 1e-8  # up to this multiple of d + d(d-1)/4 points: above, the solution is unique
+LARGE_D = 100  # from here on a solve at weight 1/n takes seconds: only every second n, to `LARGE_TOL`
 
 
-PASSES = (2, 6, 12)  # replications after which Figure 1 is drawn; then all that there are
+PASSES = (2, 6, 12)  # numbers of replications after which Figure 1 is drawn, before the last
 
 
 class Panel(NamedTuple):
-    """The problem of a panel.
+    """Problem of a panel.
 
     Attributes
     ----------
     sparsity : int
         Number of nonzero entries of the planted direction.
     weight : float or None
-        The weight of |V|_1 is n to this power; None without a penalty.
+        Exponent: |V|_1 has weight n to this power; None without a penalty.
     kind : {"flat", "rotated"}
-        Whether the entries have one size, or those of a random rotation.
+        Whether the entries have equal size, or those of a random rotation.
     """
 
     sparsity: int
@@ -95,13 +95,13 @@ SETTINGS = {
     "time_limit": TIME_LIMIT,
     "rank_one": RANK_ONE,
 }
-SAMPLES = {"full": {"affine": 30, "sparse": 12}, "smoke": {"affine": 3, "sparse": 2}}  # of each panel, for the oracle
+SAMPLES = {"full": {"affine": 30, "sparse": 12}, "smoke": {"affine": 3, "sparse": 2}}  # per panel, for the oracle
 ORACLE_SIDE = 40  # the oracle is an interior point: cells up to this dimension and
-ORACLE_ROWS = 120_000  # these many nonzeros can be drawn for it
+ORACLE_ROWS = 120_000  # this many nonzeros can be sampled for it
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid, panel by panel; small dimensions get more replications where that is cheap."""
+    """Return the cells of a grid, panel by panel; small dimensions get more replications if that is cheap."""
     return [
         {"panel": panel, "n": n, "d": d, "replication": replication}
         for panel, (dimensions, points, replications) in GRIDS[grid].items()
@@ -112,7 +112,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def is_measured(panel: str, n: int, d: int) -> bool:
-    """Whether a cell is affordable and its answer open: at weight 1/n and n = 3d lambda (s - 1) d is 1 for s = 4."""
+    """Return whether a cell is affordable and undecided: at weight 1/n and n = 3d, lambda (s - 1) d is 1 for s = 4."""
     sparsity, weight, kind = PANELS[panel]
     if panel == INTERIOR:
         return n <= INTERIOR_MULTIPLE * statistical_dimension(d)
@@ -122,12 +122,12 @@ def is_measured(panel: str, n: int, d: int) -> bool:
 
 
 def pass_of(cell: Cell) -> int:
-    """Return the pass that measures a cell, by its replication: each figure has about twice the cells of the last."""
+    """Return the pass that measures a cell, by its replication; each figure has about twice the cells of the last."""
     return bisect_right(PASSES, int(cell["replication"]))
 
 
 def sample_of(grid: str) -> list[Cell]:
-    """Return the cells that the oracle solves too: drawn at random, the same every time."""
+    """Return the cells that the oracle also solves: a fixed random sample."""
     chosen = []
     for k, panel in enumerate(panel for panel in GRIDS[grid] if panel != INTERIOR):
         able = [c for c in cells_of(grid) if c["panel"] == panel and c["d"] <= ORACLE_SIDE]
@@ -141,20 +141,20 @@ def sample_of(grid: str) -> list[Cell]:
 def points_of(sparsity: int, kind: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
     """Return X, y and v with Xv = y: n points, n even, balanced, noiseless, unit-variance columns.
 
-    A replication is one stream of points, and a cell takes its first n: more points can only help, so that every
-    replication has one threshold in n, and the boundary needs few of them.  The stream is drawn from (d, replication)
-    alone, a rotated direction from (sparsity, d, replication), so that a replication is one problem.
+    A replication is one stream of points, and a cell takes its first n: more points only help, so every replication
+    has one threshold in n, and the boundary needs few of them.  The stream depends only on (d, replication), a rotated
+    direction on (sparsity, d, replication).
 
     Parameters
     ----------
     sparsity : int
-        Number l of nonzero entries of v, the first ones; a power of two where the direction is flat.
+        Number l of nonzero entries of v, the first ones; a power of two for flat directions.
     kind : {"flat", "rotated"}
-        Flat: X_J = [y, Z] H with Hadamard's matrix H, so that the entries of v have one size, but for what the unit
-        variance of the columns changes at finite n.  Rotated: a random rotation in the place of H.
+        Flat: X_J = [y, Z] H with Hadamard's matrix H, so that the entries of v have equal size, except for the change
+        by the unit variance of the columns at finite n.  Rotated: a random rotation instead of H.
     """
     rng = np.random.default_rng([2017, d, replication])
-    signs = rng.permuted(np.tile([1.0, -1.0], (MOST_POINTS // 2, 1)), axis=1).ravel()[:n]  # balanced after every pair
+    signs = rng.permuted(np.tile([1.0, -1.0], (MOST_POINTS // 2, 1)), axis=1).ravel()[:n]  # balanced after each pair
     X = np.column_stack([signs, rng.standard_normal((n, d - 1))])
     X -= X.mean(axis=0)
     v = np.zeros(d)
@@ -173,7 +173,7 @@ def points_of(sparsity: int, kind: str, n: int, d: int, replication: int) -> tup
 def data_of(panel: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
     """Return X, y and v of a cell."""
     sparsity, _, kind = PANELS[panel]
-    kind = kind if sparsity <= d else "rotated"  # there is no Hadamard matrix of size 3
+    kind = kind if sparsity <= d else "rotated"  # no Hadamard matrix of size 3 exists
     return points_of(min(sparsity, d), kind, n, d, replication)
 
 
@@ -189,9 +189,9 @@ def weight_of(panel: str, n: int) -> float:
 
 
 def tolerance_of(panel: str, lam: float, d: int) -> float:
-    """Return the proved gap that is asked for: absolute without a penalty, else relative to the planted value.
+    """Return the required certified gap: absolute without a penalty, otherwise relative to the planted value.
 
-    Where V is diagonal as a rule a fine one costs little, and proves it.
+    If V is usually diagonal, a small gap costs little, and certifies it.
     """
     sparsity, power, _ = PANELS[panel]
     if panel == "affine":
@@ -201,7 +201,7 @@ def tolerance_of(panel: str, lam: float, d: int) -> float:
 
 
 def measure_fast(panel: str, n: int, d: int, replication: int) -> Row:
-    """Solve a cell by `low_rank`; a 1-sparse one whose only solution is the planted one is not solved."""
+    """Solve a cell by `low_rank`; 1-sparse cells whose unique solution is the planted one are not solved."""
     if panel == INTERIOR:
         return measure_reference(panel, n, d, replication)
     X, y, v = data_of(panel, n, d, replication)
@@ -218,7 +218,7 @@ def measure_fast(panel: str, n: int, d: int, replication: int) -> Row:
 
 
 def by_theorem(lam: float) -> Row:
-    """Return the row of a 1-sparse cell whose only solution is e1 e1'/(1 + lam)^2, which is not computed."""
+    """Return the row of a 1-sparse cell with the unique solution e1 e1'/(1 + lam)^2, which is not computed."""
     value = lam / (1.0 + lam)
     return row_of(lam, 1.0, "theorem", value, dc.Bracket(value, value), 0.0, 1, 0.0)
 
@@ -226,12 +226,12 @@ def by_theorem(lam: float) -> Row:
 def solve(X: Array, lam: float, tol: float) -> dc.Result:
     """Solve by `low_rank`."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)  # n <= d: to be seen in the figure
+        warnings.simplefilter("ignore", dc.DegenerateDataWarning)  # n <= d is part of the figure
         return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, max_iter=MAX_ITER, time_limit=TIME_LIMIT)
 
 
 def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:
-    """Solve a cell by CVXPY, an interior point where it is affordable."""
+    """Solve a cell with CVXPY, by an interior point if affordable."""
     X, y, v = data_of(panel, n, d, replication)
     lam = weight_of(panel, n)
     with warnings.catch_warnings():
@@ -247,7 +247,7 @@ def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:
 
 
 def describe(result: dc.Result, y: Array, lam: float, spread: float) -> Row:
-    """Return what the table keeps of a solution."""
+    """Return the recorded fields of a solution."""
     ratio = dc.metrics.eigenvalue_ratio(result.F)
     error = dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(result.F))
     diagonal = int(is_proved_diagonal(result))
@@ -264,7 +264,7 @@ def row_of(
     diagonal: int,
     error: float,
 ) -> Row:
-    """Return a row of the table; `diagonal` is 1 where every optimal V is proved diagonal."""
+    """Return a row of the table; `diagonal` is 1 if every optimal V is certified to be diagonal."""
     return {
         "lam": lam,
         "spread": spread,
@@ -282,6 +282,6 @@ def row_of(
 
 
 def is_proved_diagonal(result: dc.Result) -> bool:
-    """Whether every optimal V is proved diagonal."""
+    """Return whether every optimal V is certified to be diagonal."""
     proved = None if result.components is None else result.components.certified
     return proved is not None and int(np.bincount(proved).max()) == 1

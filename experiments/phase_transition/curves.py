@@ -1,4 +1,4 @@
-"""Boundaries and their fits, drawn: intervals as bars, fits with bands, what is outside the grid as a bound."""
+"""Drawing of boundaries and fits: intervals as bars, fits with bands, values outside the grid as bounds."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from experiments.harness.boundary import LEAST_DIMENSIONS, MIN_DIMENSION, Bounda
 
 
 def draw_boundary(ax: Axes, found: Boundary, color: str, mark: str = "o", **line: Any) -> None:
-    """Draw a boundary: points with their intervals, and open triangles where it is above or below the grid."""
+    """Draw a boundary: points with their intervals, open triangles if it is above or below the grid."""
     inside = found.inside
     low, high = found.n50 - found.low, found.high - found.n50
     bars = np.maximum([low[inside], high[inside]], 0.0)
     style: dict[str, Any] = {"ms": 2.8, "mfc": "white", "mec": color, "mew": 0.8} | line
-    if inside.any():  # a line without points and without clipping would count in the layout, at the corner
+    if inside.any():  # an unclipped line without points would affect the layout
         d, n = found.d[inside], found.n50[inside]
         ax.errorbar(d, n, bars, fmt=mark, ecolor=color, elinewidth=0.7, clip_on=False, zorder=4, **style)
     for side, triangle in ((1, "^"), (-1, "v")):
@@ -27,7 +27,7 @@ def draw_boundary(ax: Axes, found: Boundary, color: str, mark: str = "o", **line
 
 
 def draw_fit(ax: Axes, found: Boundary, color: str) -> None:
-    """Draw the power law through a boundary, with the band of its bootstrap; nothing with too few points."""
+    """Draw the power law through a boundary with its bootstrap band; nothing if there are too few points."""
     fit = fit_power(found)
     if not np.isfinite(fit.exponent.value):
         return
@@ -40,7 +40,7 @@ def draw_fit(ax: Axes, found: Boundary, color: str) -> None:
 
 
 def band_of(at: Array, draws: Array, d: Array) -> Array:
-    """Return the power law of each draw at d; draws with too few boundaries are left out."""
+    """Return the power law of each bootstrap sample at d; samples with too few boundaries are excluded."""
     curves = []
     for draw in draws:
         known = np.isfinite(draw)

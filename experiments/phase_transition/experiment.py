@@ -1,6 +1,6 @@
-"""Figure 1: phase transitions of the rank and of the clustering error, a sample of the cells also by CVXPY.
+"""Figure 1: phase transitions of the rank and of the clustering error; a sample of the cells also by CVXPY.
 
-``--solver reference`` (``make phase-transition SOLVER=reference``) does everything by CVXPY.
+``--solver reference`` (``make phase-transition SOLVER=reference``) solves all cells with CVXPY.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from experiments.phase_transition.plot import draw
 
 
 def by_solver(solver: str) -> Experiment:
-    """Return the experiment, by the fast solver with its oracle or by CVXPY alone."""
+    """Return the experiment by the fast solver with its oracle, or by CVXPY only."""
     if solver == "fast":
         return EXPERIMENT
     return replace(EXPERIMENT, name="phase_transition_reference", measure=measure_reference, oracle=None, check=None)

@@ -1,4 +1,4 @@
-"""Draw the phase transition from its table; solves nothing."""
+"""Draw the phase transition from its table."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from experiments.phase_transition.curves import draw_boundary, draw_fit
 from experiments.phase_transition.uniqueness import wendel
 from experiments.theory.unique_solution import statistical_dimension
 
-PANELS = (  # name in the table, what is drawn, title
+PANELS = (  # name in the table, column, title
     ("affine", "rank_one", r"rank, $\lambda = 0$"),
     ("1-sparse, 1/sqrt(n)", "rank_one", "rank, 1-sparse"),
     ("affine", "error", r"error, $\lambda = 0$"),
@@ -27,12 +27,12 @@ PANELS = (  # name in the table, what is drawn, title
 )
 TITLES = dict(zip("abcdefg", (title for _, _, title in PANELS), strict=True))
 GOLD, PURPLE, TEAL = "#b8860b", "#7b3294", "#1b7f7a"
-GRAYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.08, 0.85, 256)))  # white is left for what is not measured
-LIMITS = {"xlim": (2.0, 320.0), "ylim": (3.0, 12_000.0)}  # of every panel, so that the eye compares
+GRAYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.08, 0.85, 256)))  # white: cells not measured
+LIMITS = {"xlim": (2.0, 320.0), "ylim": (3.0, 12_000.0)}  # common to all panels
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the panels of Figure 1, dark where it succeeds, with the boundary of each fitted, and all boundaries."""
+    """Draw the panels of Figure 1 (dark: success), with the fitted boundary of each, and all boundaries."""
     panel = dict(iter(with_recovery(table).groupby("panel")))
     boundaries: dict[tuple[str, str], Boundary] = {}
     with plt.rc_context(STYLE):
@@ -64,15 +64,15 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_scale(ax: Axes) -> None:
-    """Draw the scale of the greys, in the place of a panel."""
+    """Draw the grey scale in place of a panel."""
     ax.axis("off")
     scale = plt.cm.ScalarMappable(Normalize(0, 1), GRAYS)
     bar = ax.figure.colorbar(scale, cax=ax.inset_axes((0.05, 0.45, 0.9, 0.07)), orientation="horizontal")
-    bar.set_label("share of rank one,\nor 1 - mean error")
+    bar.set_label("proportion of rank one,\nor 1 - mean error")
 
 
 def draw_map(ax: Axes, table: pd.DataFrame, column: str, colors: Colormap) -> None:
-    """Draw the means over the replications; dimensions with other numbers of points, which are coarser, apart."""
+    """Draw the means over the replications; dimensions with a coarser grid of n are drawn separately."""
     points = table.groupby("d")["n"].agg(lambda n: n.nunique() / np.log(n.max() / n.min()))
     coarse = table["d"].map(points) < 0.75 * points.median()
     for part in (table[~coarse], table[coarse]):
@@ -83,7 +83,7 @@ def draw_map(ax: Axes, table: pd.DataFrame, column: str, colors: Colormap) -> No
 
 
 def draw_theory(ax: Axes, name: str) -> None:
-    """Draw the theory of a boundary, where there is one for its penalty."""
+    """Draw the theory of a boundary, if there is one for its penalty."""
     if name == "affine":
         d = np.geomspace(2, 40, 50)
         ax.plot(d, statistical_dimension(d), "--", color=SECONDARY, zorder=3.5)
@@ -95,13 +95,13 @@ def draw_theory(ax: Axes, name: str) -> None:
 
 
 def draw_interior(ax: Axes, table: pd.DataFrame) -> None:
-    """Draw the boundary of the error of the interior point's solutions."""
+    """Draw the boundary of the error of the interior-point solutions."""
     draw_boundary(ax, find_boundary(table, "recovered"), GREEN, "s", ms=2.0)
     ax.text(0.04, 0.92, "interior point", transform=ax.transAxes, color=GREEN, fontsize=6.5)
 
 
 def say_exponent(ax: Axes, found: Boundary) -> None:
-    """Write the fitted exponent with its interval, where there is one."""
+    """Write the fitted exponent with its interval, if it is determined."""
     exponent = fit_power(found).exponent
     text = f"$n \\propto d^{{\\,{exponent.value:.2f}}}$\n({exponent.low:.2f} to {exponent.high:.2f})"
     text = text if np.isfinite(exponent.high) else "no fit"
@@ -109,7 +109,7 @@ def say_exponent(ax: Axes, found: Boundary) -> None:
 
 
 def draw_all(ax: Axes, boundaries: dict[tuple[str, str], Boundary]) -> None:
-    """Draw all boundaries together, each with the letter of its panel: the eye compares their slopes."""
+    """Draw all boundaries in one panel, labelled by the letters of their panels, to compare the slopes."""
     colors = (ACCENT, SECONDARY, GOLD, "#777777", PURPLE, GREEN, TEAL)
     for letter, key, mark, color in zip("abcdefg", boundaries, "s^xDdPo", colors, strict=True):
         draw_boundary(ax, boundaries[key], color, mark, ms=4.0)

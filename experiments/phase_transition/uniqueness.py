@@ -1,4 +1,4 @@
-"""When the planted direction of a noiseless 1-sparse problem is its only solution, and where that should flip."""
+"""Uniqueness of the planted direction of a noiseless 1-sparse problem, and its expected threshold."""
 
 from typing import TypeVar
 
@@ -7,16 +7,16 @@ import scipy.optimize
 
 from diffrac_cvx.typing import Array
 
-INDEPENDENT = 1e-6  # the least singular value beside the largest, above which rounding made none of it
+INDEPENDENT = 1e-6  # smallest relative singular value that cannot be a rounding error
 Size = TypeVar("Size", float, Array)
 
 
 def is_only_solution(X: Array) -> bool:
-    """Decide whether V* = e1 e1'/(1 + lambda)^2 is the only solution of the noiseless 1-sparse problem, for any lambda.
+    """Decide whether V* = e1 e1'/(1 + lambda)^2 solves the noiseless 1-sparse problem uniquely, for any lambda.
 
-    With unit-variance columns C = lambda X'X/n is dual optimal and inside the box off the diagonal, so every solution
-    is diagonal, V = Diag(p); and all have the same q.  V* is the only one if and only if no direction delta, with
-    delta_j >= 0 for j > 1, keeps q: none where the squares of the columns are independent, else a linear program.
+    With unit-variance columns C = lambda X'X/n is dual optimal and strictly inside the dual box off the diagonal, so
+    every solution is diagonal, V = Diag(p), and all have the same q.  V* is unique if and only if no direction delta,
+    with delta_j >= 0 for j > 1, keeps q: none if the squares of the columns are independent, else a linear program.
     """
     squares = X**2
     n, d = squares.shape
@@ -34,14 +34,14 @@ def is_only_solution(X: Array) -> bool:
 
 
 def has_full_rank(A: Array) -> bool:
-    """Whether the columns of a matrix are independent, and not by rounding: least squares would tell them apart."""
+    """Return whether the columns of a matrix are linearly independent beyond rounding errors."""
     return bool(np.linalg.cond(A) < 1.0 / INDEPENDENT)
 
 
 def wendel(d: Size) -> Size:
-    """Return (d + 1)/2: half of the instances have one solution there, if the rows (x_j^2 - 1) pointed at random.
+    """Return (d + 1)/2, the n at which half of the instances are unique if the rows (x_j^2 - 1) point at random.
 
-    They lie in a space of n - 1 dimensions, and V* is the only solution where no d - 1 of them hold the origin in their
-    hull.  Source: J. G. Wendel, A problem in geometric probability, 1962.
+    They lie in a space of n - 1 dimensions, and V* is the unique solution if no d - 1 of them have the origin in their
+    convex hull.  Source: J. G. Wendel, A problem in geometric probability, 1962.
     """
     return (d + 1) / 2

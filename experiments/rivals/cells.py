@@ -1,4 +1,4 @@
-"""The cells of the comparison with other methods: noiseless data, error over n and d."""
+"""Cells of the comparison with other methods: noiseless data, error over n and d."""
 
 import warnings
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from experiments.theory.unique_solution import statistical_dimension
 
 RESTARTS = 10
 TOLERANCE = 1e-6
-LATTICE_STEPS, LATTICE_MOST = (0, 2, 4, 8), 32  # points more than dimensions, and the largest dimension
+LATTICE_STEPS, LATTICE_MOST = (0, 2, 4, 8), 32  # numbers of points minus dimensions, and the largest dimension
 COLUMN_POINTS = (4, 6, 8)
 SETTINGS = {"n_init": RESTARTS, "tolerance": TOLERANCE}
 
-# For each law of the noise and each method: the least and the most points, over d + d(d-1)/4, and their ratio.
+# For each noise law and method: smallest and largest n relative to d + d(d-1)/4, and the ratio of successive n.
 RANGES: dict[tuple[str, str], tuple[float, float, float]] = {
     ("gaussian", "relaxation"): (0.4, 1.8, 1.16),
     ("gaussian", "CURE"): (0.25, 4.0, 1.26),
@@ -62,7 +62,7 @@ def points_of(law: str, method: str, d: int) -> list[int]:
 
 
 def data_of(law: str, n: int, d: int, replication: int) -> tuple[Array, Array]:
-    """Return X and y, the first n points of one stream: balanced after every pair, the first column is y.
+    """Return X and y, the first n points of one stream: balanced after every second point, the first column is y.
 
     The other columns have mean 0 and covariance I and are independent of y; "student" is the multivariate t law with 5
     degrees of freedom, spherical, of kurtosis 9.  The stream depends on (law, d, replication) alone.
@@ -84,27 +84,25 @@ def mixed(X: Array, replication: int) -> Array:
 
 
 def measure(law: str, method: str, d: int, n: int, replication: int) -> Row:
-    """Cluster one data set by one method; only 2-means by column is given the sparse direction unmixed."""
+    """Cluster one data set by one method; only 2-means by column gets the unmixed data with a sparse direction."""
     X, y = data_of(law, n, d, replication)
     X = X if method == "k-means by column" else mixed(X, replication)
-    with warnings.catch_warnings(
-        action="ignore", category=dc.DegenerateDataWarning
-    ):  # n <= d: to be seen in the figure
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):  # n <= d is part of the figure
         labels, gap = METHODS[method](X, replication)
     return {"error": 1.0 if labels is None else dc.metrics.clustering_error(y, labels), "gap": gap}
 
 
-Found = tuple[Array | None, float]  # labels, and the proved gap or NaN
+Found = tuple[Array | None, float]  # labels, and the certified gap or NaN
 
 
 def relax(X: Array, seed: int) -> Found:
-    """The relaxation without a penalty, rounded as the paper does."""
+    """Relaxation without a penalty, with the paper's rounding."""
     result = dc.low_rank(X, 1.0, tol=TOLERANCE)
     return dc.rounding.kmeans_centered(result.F), result.gap
 
 
 def find_by_lattice(X: Array, seed: int) -> Found:
-    """Lattice reduction; None where it finds no labels."""
+    """Lattice reduction; None if it finds no labels."""
     try:
         return dc.baselines.lattice(X), np.nan
     except dc.DataError:
@@ -112,12 +110,12 @@ def find_by_lattice(X: Array, seed: int) -> Found:
 
 
 def run_initializations(X: Array, seed: int, *, baseline: Callable[..., Array]) -> Found:
-    """A baseline with random starts."""
+    """Baseline with random starts."""
     return baseline(X, n_init=RESTARTS, rng=seed), np.nan
 
 
 def run_once(X: Array, seed: int, *, baseline: Callable[[Array], Array]) -> Found:
-    """A baseline without random starts."""
+    """Baseline without random starts."""
     return baseline(X), np.nan
 
 

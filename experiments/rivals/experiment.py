@@ -1,4 +1,4 @@
-"""Noiseless phase diagram: the relaxation beside other methods, those of 2020 to 2022 included."""
+"""Noiseless phase diagram: the relaxation compared with other methods, including those of 2020 to 2022."""
 
 from experiments.harness.command import Experiment
 from experiments.rivals.cells import SETTINGS, cells_of, measure

@@ -1,4 +1,4 @@
-"""Draw the boundaries of all methods from the table; solves nothing."""
+"""Draw the boundaries of all methods from the table."""
 
 from pathlib import Path
 
@@ -30,12 +30,12 @@ NAMES = {
     "k-means": "k-means, whitened",
     "k-means by column": "k-means by column (1-sparse data)",
 }
-BESIDE = {"alternating": 0.96, "k-means": 1.04}  # hollow markers at the same n are drawn side by side
-SLICE = 24  # dimension of the panel of errors, or the nearest one measured
+BESIDE = {"alternating": 0.96, "k-means": 1.04}  # hollow markers at the same n are shifted sideways
+SLICE = 24  # dimension of the error panel (or the nearest one measured)
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the boundaries over d for both laws of the noise, and the errors over n in one dimension."""
+    """Draw the boundaries over d for both noise laws, and the errors over n in one dimension."""
     found = boundaries(table)
     with plt.rc_context({**STYLE, "lines.linewidth": 0.9}):
         figure, axes = plt.subplots(1, 3, figsize=(PAGE, 2.9))
@@ -50,7 +50,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             ticks = sorted(set(table["d"]))[::2]
             ax.set_xticks(ticks, [f"{d:g}" for d in ticks])
             ax.minorticks_off()
-        axes[0].set_ylabel("boundary $n$: error below 1/2 in half")
+        axes[0].set_ylabel("$n$ with error below 1/2 in half of the runs")
         axes[1].tick_params(labelleft=False)
         draw_errors(axes[2], table[table["law"] == "gaussian"])
         lines, labels = axes[0].get_legend_handles_labels()
@@ -59,7 +59,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_boundary(ax: Axes, found: Boundary, style: Style, name: str, beside: float = 1.0) -> None:
-    """Draw a boundary with its intervals; where it is outside the measured n, a hollow marker with an arrow."""
+    """Draw a boundary with its intervals; if it is outside the measured n, a hollow marker with an arrow."""
     inside = found.inside
     middle = np.where(inside, found.n50, np.nan)
     errors = [np.where(inside, side, np.nan) for side in (found.n50 - found.low, found.high - found.n50)]
@@ -72,7 +72,7 @@ def draw_boundary(ax: Axes, found: Boundary, style: Style, name: str, beside: fl
 
 
 def draw_laws(ax: Axes, d: Array) -> None:
-    """Draw the curves of theory."""
+    """Draw the theoretical curves."""
     ax.plot(d, statistical_dimension(d), color=GRAY, ls="--", lw=1.6, alpha=0.6, zorder=0, label="$d + d(d-1)/4$")
     ax.plot(d, d + 1, color=GRAY, ls=":", lw=1.6, alpha=0.8, zorder=0, label="$d + 1$")
 

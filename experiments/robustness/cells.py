@@ -1,4 +1,4 @@
-"""The cells of the robustness experiment (Figure 4): clustering error of six methods as noise dimensions are added."""
+"""Cells of the robustness experiment (Figure 4): clustering error of six methods as noise dimensions are added."""
 
 import warnings
 from collections.abc import Callable
@@ -18,15 +18,15 @@ from experiments.runtime.methods import LIMITED, published_fista
 N, RELEVANT, NOISE = 100, 2, 0.1
 LAMBDAS = (0.0, 0.001, 0.01)
 DIMENSIONS = (2, 4, 6, 8, 12, 16, 24, 32, 48)
-REPLICATIONS, FEWER = 20, 10  # of all methods, and of FISTA: the first of them
+REPLICATIONS, FEWER = 20, 10  # replications of all methods, and of FISTA (the first ones)
 RESTARTS = 10
 TOLERANCE = 1e-5
-MOST_ITERATIONS = 20_000  # of FISTA as published: an iteration count, so that the table does not depend on the machine
+MOST_ITERATIONS = 20_000  # of FISTA as published; an iteration limit makes the table independent of the machine
 SETTINGS = {"noise": NOISE, "relevant": RELEVANT, "tolerance": TOLERANCE, "iterations": MOST_ITERATIONS}
 
 
 class Solved(NamedTuple):
-    """Labels, the proved gap or NaN, and whether the method's own rule ended it."""
+    """Labels, the certified gap or NaN, and whether the method's own rule was met."""
 
     labels: Array
     gap: float = np.nan
@@ -34,7 +34,7 @@ class Solved(NamedTuple):
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid; the methods that know no lambda are measured once."""
+    """Return the cells of a grid; methods without a lambda are measured once."""
     full = grid == "full"
     cells: list[Cell] = []
     for method in METHODS:
@@ -66,7 +66,7 @@ def kmeans(X: Array, lam: float, seed: int) -> Solved:
 
 
 def alternating(X: Array, lam: float, seed: int) -> Solved:
-    """Alternating optimisation of Eq. (2), the best of ten random starts."""
+    """Alternating optimisation of Eq. (2), best of ten random starts."""
     assert lam == 0.0
     return Solved(dc.baselines.alternating_optimization(X, n_init=RESTARTS, rng=seed))
 
@@ -78,13 +78,13 @@ def fista(X: Array, lam: float, seed: int, *, epsilon: float) -> Solved:
 
 
 def low_rank(X: Array, lam: float, seed: int) -> Solved:
-    """The low-rank solver, to a proved gap."""
+    """Low-rank solver to a certified gap."""
     result = dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=TOLERANCE)
     return Solved(dc.rounding.kmeans_centered(result.F), result.gap, result.gap <= TOLERANCE)
 
 
 def low_rank_alternating(X: Array, lam: float, seed: int) -> Solved:
-    """The relaxation as the start of alternating optimisation."""
+    """Alternating optimisation started from the relaxation."""
     found = low_rank(X, lam, seed)
     return found._replace(labels=dc.rounding.refine(X, found.labels))
 

@@ -1,4 +1,4 @@
-"""What the table of Figure 4 says about the paper's statements, and what it shows beyond them."""
+"""Claims and findings on Figure 4."""
 
 from collections.abc import Callable
 
@@ -12,16 +12,16 @@ from experiments.robustness.cells import FISTA, LAMBDAS, MOST_ITERATIONS, TOLERA
 
 TITLE = "Figure 4: robustness to noise dimensions"
 ABOUT = (
-    f"n = {N}, two relevant dimensions, sigma = 0.1; twenty replications, ten of FISTA, the same data for all methods. "
-    f"FISTA, as published, gets at most {MOST_ITERATIONS} iterations: a mark is open where one of the runs used them up before "
-    "its own rule ended it. Bands are two standard errors either side."
+    f"n = {N}, two relevant dimensions, sigma = 0.1; twenty replications (ten for FISTA), the same data for all "
+    f"methods. FISTA, as published, gets at most {MOST_ITERATIONS} iterations: a mark is open if one of the runs used "
+    "all of them before its stopping rule was met. Bands are two standard errors on either side."
 )
 OURS = "low_rank"
-NOTABLE = 0.02  # a difference of mean clustering errors from which it is called one
+NOTABLE = 0.02  # smallest difference of mean clustering errors that counts
 
 
 def claims(table: pd.DataFrame) -> list[Claim | Finding]:
-    """Return the paper's statements on robustness, and what solving the relaxation further changes."""
+    """Return the claims on robustness, and findings on the effect of a smaller gap."""
     reaches = Reaches(table)
     return [
         few_dimensions(reaches), sparsity_helps(reaches), sensitive(table), rules_met(table), solved_further(table),
@@ -30,10 +30,10 @@ def claims(table: pd.DataFrame) -> list[Claim | Finding]:
 
 
 class Reaches:
-    """The dimension at which the mean error of a method crosses 1/2, replications drawn again for the intervals.
+    """Dimensions at which the mean errors of methods cross 1/2, with bootstrap intervals over replications.
 
-    Within a dimension the same replications are drawn for all methods, so differences of two of them are paired; a
-    reach is that of the increasing fit of the mean error, and the last dimension where it does not get to 1/2.
+    At each dimension the same replications are resampled for all methods, so differences of two methods are paired.
+    The crossing is that of the increasing fit of the mean error, or the last dimension if the fit stays below 1/2.
     """
 
     def __init__(self, table: pd.DataFrame) -> None:
@@ -50,19 +50,19 @@ class Reaches:
         self.means, self.draws = np.array(means), np.array(draws)  # (d, column), (d, draw, column)
 
     def of(self, function: Callable[..., float], *columns: tuple[str, float]) -> Interval:
-        """Return a function of the reaches of some (method, lambda) with its interval."""
+        """Return a function of the crossings of some (method, lambda), with its interval."""
         places = [self.columns.index(column) for column in columns]
         value = function(*(crossing(self.d, self.means[:, k])[0] for k in places))
         draws = [function(*(crossing(self.d, self.draws[:, m, k])[0] for k in places)) for m in range(DRAWS)]
         return interval_of(value, np.array(draws))
 
     def fails(self, method: str, lam: float = 0.0) -> bool:
-        """Whether the mean error crosses 1/2 within the grid."""
+        """Return whether the mean error crosses 1/2 within the grid."""
         return crossing(self.d, self.means[:, self.columns.index((method, lam))])[1] != 1
 
 
 def describe(reaches: Reaches, method: str, lam: float = 0.0) -> str:
-    """Return a reach in words, with its interval."""
+    """Format a crossing with its interval."""
     if not reaches.fails(method, lam):
         return f"no d up to {reaches.d.max():.0f}, the largest tried"
     return f"d = {reaches.of(lambda d: d, (method, lam)):.0f}"
@@ -81,16 +81,16 @@ def few_dimensions(reaches: Reaches) -> Claim:
     return Claim(
         "fig4-baselines",
         f"the mean error crosses 1/2 at {describe(reaches, 'k-means')} (K-means on whitened variables) and at "
-        f"{describe(reaches, 'alternating')} (alternating, best of ten starts); the relaxation's at "
-        f"{describe(reaches, OURS)} (lambda = 0) and {describe(reaches, OURS, max(LAMBDAS))} (lambda = {max(LAMBDAS):g}).",
+        f"{describe(reaches, 'alternating')} (alternating, best of ten starts); the relaxation's at {describe(reaches, OURS)} "
+        f"(lambda = 0) and {describe(reaches, OURS, max(LAMBDAS))} (lambda = {max(LAMBDAS):g}).",
         judge(fail and sparse and plain, fail and sparse),
-        "agrees if both baselines fail, mean error 1/2, within the grid and at fewer dimensions than the relaxation with and "
-        "without the sparse regulariser, by the intervals of the differences; in part if than the sparse one alone.",
+        "agrees if both baselines fail (mean error 1/2) within the grid and at fewer dimensions than the relaxation with and without "
+        "the sparse regulariser, by the intervals of the differences; in part if this holds for the sparse one alone.",
     )
 
 
 def sparsity_helps(reaches: Reaches) -> Claim:
-    """The sparse penalty."""
+    """Sparse penalty."""
     gains = {lam: reaches.of(lambda sparse, plain: sparse - plain, (OURS, lam), (OURS, 0.0)) for lam in LAMBDAS[1:]}
     better = [gain.low > 0 for gain in gains.values()]
     return Claim(
@@ -103,13 +103,13 @@ def sparsity_helps(reaches: Reaches) -> Claim:
         )
         + ".",
         judge(all(better), any(better), tested=reaches.fails(OURS)),
-        "agrees if at both penalties the interval of the dimensions gained lies above 0; in part if at one; not tested if the "
-        "relaxation without a penalty does not fail within the grid.",
+        "agrees if at both penalties the interval of the gain in dimensions lies above 0; in part if at one; not "
+        "tested if the relaxation without a penalty does not fail within the grid.",
     )
 
 
 def paired(table: pd.DataFrame, first: str, second: str, *, met: bool = False) -> pd.DataFrame:
-    """Return the errors of two methods on the same data, those only that both ended by their own rule if asked."""
+    """Return the errors of two methods on the same data; on request only for runs that met their own rule."""
     keys = ["lam", "d", "replication"]
     sides = [table[table["method"] == name].set_index(keys) for name in (first, second)]
     named = [side.add_suffix(suffix) for side, suffix in zip(sides, ("_first", "_second"), strict=True)]
@@ -120,7 +120,7 @@ def paired(table: pd.DataFrame, first: str, second: str, *, met: bool = False) -
 
 
 def sensitive(table: pd.DataFrame) -> Claim:
-    """The choice of epsilon, where the smaller one was solved further."""
+    """Sensitivity to epsilon, on runs in which the smaller epsilon gave the smaller gap."""
     both = paired(table, *FISTA)
     further = both[both["gap_second"] < both["gap_first"]]
     ended = paired(table, *FISTA, met=True)
@@ -131,28 +131,28 @@ def sensitive(table: pd.DataFrame) -> Claim:
         "fig4-epsilon",
         "from 1e-2/log d to 1e-3/log d the mean error falls by "
         + ", ".join(f"{fall:.3f} at lambda = {lam:g} ({counts.get(lam, 0)} pairs)" for lam, fall in falls.items())
-        + f", on the {len(further)} of {len(both)} pairs of runs in which the smaller epsilon ended with the smaller proved gap; by "
-        f"{mean_of(ended['difference'].to_numpy(float)):.3f} on the {len(ended)} that both rules ended.",
+        + f", on the {len(further)} of {len(both)} pairs of runs in which the smaller epsilon gave the smaller certified gap; by "
+        f"{mean_of(ended['difference'].to_numpy(float)):.3f} on the {len(ended)} in which both rules were met.",
         judge(sum(notable) >= 2, any(notable), tested=len(further) >= 10),
-        f"agrees if at two of the three lambdas the mean is {NOTABLE:g} or more either way and its interval excludes 0, in part if at one; paired on the "
-        "data, the pairs in which the smaller epsilon ended with the smaller proved gap.",
+        f"agrees if at two of the three lambdas the mean is at least {NOTABLE:g} in either direction and its interval excludes 0, in "
+        "part if at one; paired on the data, on the pairs in which the smaller epsilon gave the smaller certified gap.",
     )
 
 
 def rules_met(table: pd.DataFrame) -> Finding:
-    """How many runs of FISTA ended by their own rule."""
+    """Number of runs of FISTA that met their own rule."""
     words = []
     for name in FISTA:
         for lam, rows in table[table["method"] == name].groupby("lam"):
             words.append(f"{name}: {proportion_of(rows['met'].to_numpy(float)):.2f} at lambda = {lam:g}")
     return Finding(
-        f"share of the runs of FISTA as published that its own rule ends within {MOST_ITERATIONS} iterations",
+        f"proportion of the runs of FISTA as published that met their stopping rule within {MOST_ITERATIONS} iterations",
         "; ".join(words) + ".",
     )
 
 
 def solved_further(table: pd.DataFrame) -> Finding:
-    """What solving the relaxation to a small gap changes."""
+    """Effect of solving the relaxation to a small gap."""
     words = []
     for name in FISTA:
         both = paired(table, name, OURS, met=True)
@@ -160,13 +160,13 @@ def solved_further(table: pd.DataFrame) -> Finding:
             gain = mean_of(rows["difference"].to_numpy(float))
             words.append(f"{name}: {gain:.3f} at lambda = {lam:g} ({len(rows)} pairs)")
     return Finding(
-        f"error of FISTA as published, ended by its rule, less that of `low_rank` to a gap of {TOLERANCE:g}, same data",
+        f"error of FISTA as published, stopped by its rule, minus that of `low_rank` to a gap of {TOLERANCE:g}, same data",
         "; ".join(words) + ".",
     )
 
 
 def refinement(table: pd.DataFrame) -> Finding:
-    """The relaxation as a start of alternating optimisation."""
+    """Relaxation as a starting point of alternating optimisation."""
     both = paired(table, OURS, "low_rank, then alternating")
     words = [
         f"{mean_of(rows['difference'].to_numpy(float)):.3f} at lambda = {lam:g} "
@@ -174,5 +174,5 @@ def refinement(table: pd.DataFrame) -> Finding:
         for lam, rows in both.groupby("lam")
     ]
     return Finding(
-        "fall of the error by alternating optimisation started at the relaxation's labels", "; ".join(words) + "."
+        "decrease of the error by alternating optimisation started from the relaxation's labels", "; ".join(words) + "."
     )

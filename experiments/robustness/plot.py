@@ -1,4 +1,4 @@
-"""Draw the error over the dimension from the table; solves nothing."""
+"""Draw the error over the dimension from the table."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ MARK: dict[str, Any] = {"ms": 3.2, "mew": 0.8}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the mean error over the dimension, a panel for each lambda, with bands of two standard errors."""
+    """Draw the mean error over the dimension, one panel per lambda, with bands of two standard errors."""
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
         figure, axes = plt.subplots(1, len(LAMBDAS), figsize=(PAGE, 2.9), sharey=True)
         for lam, ax, letter in zip(LAMBDAS, axes, "abc", strict=True):
@@ -40,6 +40,6 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         axes[0].set(ylabel="clustering error", ylim=(-0.03, 1.03))
         handles, _ = axes[0].get_legend_handles_labels()
         open_mark: dict[str, Any] = {"color": "black", "marker": "D", "mfc": "white", "ls": "none"}
-        handles.append(Line2D([], [], **open_mark, **MARK, label="some runs stopped before their rule"))
+        handles.append(Line2D([], [], **open_mark, **MARK, label="some runs stopped before their rule was met"))
         figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
         save(figure, stem)

@@ -1,4 +1,4 @@
-"""The cells of the runtime experiment (Figure 3): who solves what, how it stops, and what is measured."""
+"""Cells of the runtime experiment (Figure 3): methods, stopping rules and measured quantities."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -30,17 +30,17 @@ from experiments.runtime.pymanopt_max_cut import HOW_TO_INSTALL, INSTALLED
 
 LAMBDAS = (0.0, 0.001)
 NOISE = 0.3  # standard deviation of each cluster, whose centres are -1 and 1
-LIMIT, TIGHT_LIMIT = 60.0, 10.0  # seconds of one solve while the looser relative gap is not met, and from then on
-SECONDS = 240.0  # of one cell, all its solves together
-STEPS = 50  # iterations over which the time of one is measured
+LIMIT, TIGHT_LIMIT = 60.0, 10.0  # seconds per solve until the looser relative gap is reached, and after that
+SECONDS = 240.0  # per cell, for all its solves
+STEPS = 50  # iterations averaged for the time of one
 
-DIMENSION = {"n": 50, "epsilon": 20}  # d where it is not varied, and
-SPARSITY = {"n": 6, "d": 2, "epsilon": 2}  # the dimensions of the planted clusters: the paper's
-POINTS = {"own": 100, "gap": 1000, "beyond": 1000, "cost": 20_000, "iterations": 1000}  # n where it is not varied
+DIMENSION = {"n": 50, "epsilon": 20}  # d if it is not varied, and
+SPARSITY = {"n": 6, "d": 2, "epsilon": 2}  # number of planted dimensions, as in the paper
+POINTS = {"own": 100, "gap": 1000, "beyond": 1000, "cost": 20_000, "iterations": 1000}  # n if it is not varied
 TARGETS = (1e-2, 5e-3, 2e-3, 1e-3)  # epsilon of `published_fista`
-TARGET = 3e-3  # the one at which n and d are varied
+TARGET = 3e-3  # epsilon at which n and d are varied
 
-# With d = 50 and lambda = 0 the optimum is 0 below about n = d(d + 1)/4 = 640: no relative gap can be asked for there.
+# With d = 50 and lambda = 0 the optimum is 0 below about n = d(d + 1)/4 = 640: a relative gap is not attainable there.
 MANY_POINTS = (1000, 2000, 5000, 10_000)
 MOST_POINTS = (30_000, 100_000)
 FEW_POINTS = (200, 500)
@@ -48,10 +48,10 @@ OWN_POINTS = (100, 200, 500, 1000)
 
 
 class Plan(NamedTuple):
-    """One method's sizes on one panel: those with three replications, and those run once, the first three of them.
+    """Sizes of one method on one panel: those with three replications, and those with only one.
 
-    The goals: "own", as its authors stop the method; "gap", to the relative gaps; "beyond", the max-cut form's
-    solution held against lambda > 0; "cost", the time of an iteration; "iterations", their number.
+    Goals: "own", the method's own stopping rule; "gap", the relative gaps; "beyond", the max-cut form's solution in
+    the problem with lambda > 0; "cost", the time of an iteration; "iterations", their number.
     """
 
     goal: str
@@ -120,7 +120,7 @@ SETTINGS = {"noise": NOISE, "goals": GOALS, "limits": [OWN_LIMIT, LIMIT, TIGHT_L
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid; without pymanopt its curve is left out, which is said."""
+    """Return the cells of a grid; without pymanopt its curve is skipped with a message."""
     if not INSTALLED:
         print(HOW_TO_INSTALL)
     cells: list[Cell] = []
@@ -138,7 +138,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def size_of(plan: Plan, size: float) -> dict[str, float]:
-    """Return n, d, the planted sparsity, and epsilon where it matters, at a size of a plan."""
+    """Return n, d, the planted sparsity, and epsilon if relevant, at a size of a plan."""
     n, d, epsilon = POINTS[plan.goal], DIMENSION.get(plan.panel, 0), TARGET
     if plan.goal == "iterations":
         d = DIMENSION["epsilon"]
@@ -163,7 +163,7 @@ def measure(
     replication: int,
     epsilon: float = TARGET,
 ) -> Row:
-    """Solve one instance by one method; the instance depends on n, d and the replication alone."""
+    """Solve one instance by one method; the instance depends only on n, d and the replication."""
     rng = np.random.default_rng([2017, 3, n, d, replication])
     planted = dc.datasets.make_planted(n, d, sparsity, noise=NOISE, rng=rng)
     warm_up(method)
@@ -174,13 +174,13 @@ def measure(
 
 
 def stop_by_own_rule(planted: Planted, lam: float, method: str, seed: int) -> Row:
-    """Solve as the method's authors would, or to the limit."""
+    """Solve with the stopping rule of the method's authors, or to the limit."""
     result = in_processor_time(OWN[method], planted.X, lam, seed)
     return describe(planted, result) | {"met": int(result.status not in LIMITED), "reason": reason_of(result)}
 
 
 def reach_gaps(planted: Planted, lam: float, method: str, seed: int) -> Row:
-    """Solve by the settings of a method from loose to tight; the time of each goal is that of the first to prove it."""
+    """Solve with the settings of a method from loose to tight; a goal has the time of the first one to reach it."""
     runs = list(climb(planted, lam, method))
     row = describe(planted, min(runs, key=gap_of))
     for k, (column, goal) in enumerate(zip(TIMES, GOALS, strict=True)):
@@ -190,7 +190,7 @@ def reach_gaps(planted: Planted, lam: float, method: str, seed: int) -> Row:
 
 
 def climb(planted: Planted, lam: float, method: str) -> Iterator[Result]:
-    """Yield the results of a method's settings until both goals are met or a limit is."""
+    """Yield the results of a method's settings until both goals or a limit are reached."""
     reached, upper, penalty = np.inf, 1.0, dc.Penalty.l1(lam)
     for rung in TO_RELATIVE_GAP[method].rungs:
         if reached <= rung.goal:
@@ -209,16 +209,16 @@ def gap_of(result: Result) -> float:
 
 
 def seconds_to(result: Result, goal: int) -> float:
-    """Return the seconds to a goal that a result reaches: by its history where it has one."""
+    """Return the seconds to a goal that a result reaches, from its history if it has one."""
     reached = times_of(result)[goal]
     return result.seconds if np.isnan(reached) else reached
 
 
 def hold_against_penalty(planted: Planted, lam: float, method: str, seed: int) -> Row:
-    """Solve at lambda = 0, which is the max-cut form's problem, and hold that V, best scaled, against lambda > 0.
+    """Solve at lambda = 0, the max-cut form, and evaluate this V, optimally scaled, at lambda > 0.
 
-    ``excess`` is the share by which its value exceeds an upper bound of the penalised optimum, ``slack`` the share that
-    the two proved gaps explain.
+    ``excess`` is the relative excess of its value over an upper bound of the penalised optimum, ``slack`` the part of
+    it that the two certified gaps explain.
     """
     penalty = dc.Penalty.l1(lam)
     plain = dc.low_rank(planted.X, tol=1e-8, **LIMITS)
@@ -235,7 +235,7 @@ def hold_against_penalty(planted: Planted, lam: float, method: str, seed: int) -
 
 
 def time_iterations(planted: Planted, lam: float, method: str, seed: int) -> Row:
-    """Time an iteration of FISTA as published, its certificate every 25 of them included, without the set-up."""
+    """Time an iteration of FISTA as published, including its certificate every 25 iterations, without the set-up."""
     solve = partial(published_fista, epsilon=1e-5, max_iter=STEPS)
     result = in_processor_time(solve, planted.X, lam, seed)
     first, last = result.history[0], result.history[-1]
@@ -244,13 +244,13 @@ def time_iterations(planted: Planted, lam: float, method: str, seed: int) -> Row
 
 
 def count_iterations(planted: Planted, lam: float, epsilon: float) -> Row:
-    """Count the iterations of FISTA as published until its own rule ends it."""
+    """Count the iterations of FISTA as published until its own rule is met."""
     result = published_fista(planted.X, lam, 0, epsilon=epsilon, **LIMITS)
     return describe(planted, result) | {"met": int(result.status not in LIMITED), "reason": reason_of(result)}
 
 
 def describe(planted: Planted, result: Result) -> Row:
-    """Return what a result's row always has."""
+    """Return the fields that every row has."""
     return {
         "seconds": result.seconds,
         "error": dc.metrics.clustering_error(planted.y, dc.rounding.kmeans_centered(result.F)),
@@ -261,7 +261,7 @@ def describe(planted: Planted, result: Result) -> Row:
 
 
 def reason_of(result: Result) -> str:
-    """Return why a solve ended without its goal, empty where it did not."""
+    """Return why a solve stopped before its goal; empty if it did not."""
     return f"stopped after {result.seconds:.0f} s" if result.status in LIMITED else ""
 
 

@@ -1,4 +1,4 @@
-"""Figure 3: the time to a proved relative gap as n and d grow, and each method by its own rule.
+"""Figure 3: time to a certified relative gap as n and d grow, and each method with its own stopping rule.
 
 Times depend on the machine, their ratios much less.
 """

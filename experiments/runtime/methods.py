@@ -1,4 +1,4 @@
-"""The methods of Figure 3 as their authors stop them; those that go to a relative gap are the benchmark's."""
+"""Methods of Figure 3 with their authors' stopping rules; those with a relative gap are in the benchmark."""
 
 import time
 import warnings
@@ -17,37 +17,37 @@ from experiments.in_process import solve_here, without_others
 from experiments.runtime.pymanopt_max_cut import solve_max_cut
 
 MEMORY = 8.0  # GB
-OWN_LIMIT = 30.0  # seconds of a solve that is ended by the method's own rule
+OWN_LIMIT = 30.0  # seconds per solve with the method's own stopping rule
 LIMITS: dict[str, Any] = {"max_iter": 10**7, "time_limit": OWN_LIMIT}
 LIMITED = (Status.USER_LIMIT, Status.TIME_LIMIT, Status.MAX_ITER)
 MAX_CUT = "max-cut, pymanopt"
 CVXPY = ("CVXPY + SCS", "CVXPY + CLARABEL")
 PUBLISHED = "FISTA as published"
-Solver = Callable[[Array, float, int], Result]  # from the data, lambda and a seed
+Solver = Callable[[Array, float, int], Result]  # arguments: data, lambda, seed
 
 
 def published_fista(X: Array, lam: float, seed: int, *, epsilon: float, **limits: Any) -> Result:
-    """FISTA as published, smoothed by epsilon / log d and ended by the paper's own rule, a gap of epsilon, or a limit.
+    """FISTA as published, smoothed by epsilon / log d and stopped by the paper's rule, a gap of epsilon, or a limit.
 
-    Epsilon is that of Figure 3, "epsilon = 1e-2 / log d" is 1e-2 here.
+    Epsilon is that of Figure 3: "epsilon = 1e-2 / log d" is 1e-2 here.
     """
     smoothing = epsilon / max(np.log(X.shape[1]), 1.0)
     return dc.fista(X, 1.0, dc.Penalty.l1(lam), variant="published", epsilon=smoothing, tol=1e-12, **limits)
 
 
 def through_cvxpy(X: Array, lam: float, seed: int, *, solver: str, **options: Any) -> Result:
-    """Build and solve Eq. (15) through CVXPY; its compilation is part of the time."""
+    """Build and solve Eq. (15) with CVXPY; compilation is part of the time."""
     relaxation = dc.v_space(X, 1.0, dc.Penalty.l1(lam))
     return solve_here(relaxation, solver, OWN_LIMIT, tol=1e-5, memory_limit=MEMORY, **options)
 
 
 def max_cut(X: Array, lam: float, seed: int) -> Result:
-    """The max-cut form, which knows no lambda, to manopt's usual gradient norm."""
+    """Max-cut form, which has no lambda, to manopt's default gradient norm."""
     return solve_max_cut(X, 1e-6, OWN_LIMIT, seed)
 
 
 def low_rank(X: Array, lam: float, seed: int) -> Result:
-    """The low-rank solver to its usual gap."""
+    """Low-rank solver to its default gap."""
     return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=1e-5, **LIMITS)
 
 
@@ -62,10 +62,10 @@ OWN: dict[str, Solver] = {
 
 
 def in_processor_time(solve: Callable[..., Result], *arguments: Any) -> Result:
-    """Solve, and return the result with its times in seconds of the processor.
+    """Solve, and return the result with its times as processor time in seconds.
 
-    On one thread these are the seconds of an idle machine, and other processes disturb them little.  Limits of time are
-    the solvers' own, by the clock.
+    On one thread these are the times of an idle machine, little affected by other processes.  The solvers' own time
+    limits are in wall-clock time.
     """
     clock, processor = time.perf_counter(), time.process_time()
     result = without_others(solve, *arguments)

@@ -1,4 +1,4 @@
-"""Draw the runtime experiment from its table; solves nothing."""
+"""Draw the runtime experiment from its table."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,19 +36,19 @@ NAMES = {
 ROWS = [(0.0, "n"), (0.0, "d"), (0.001, "n"), (0.001, "d")]
 FIXED = {("gap", "n"): "$d = 50$", ("gap", "d"): "$n = 1000$", ("own", "n"): "$d = 50$", ("own", "d"): "$n = 100$"}
 WORDS = {"n": "number of points $n$", "d": "dimension $d$"}
-COLUMNS = {"seconds": "seconds", "error": "clustering error", "relative_gap": "proved relative gap"}
-NO_OPTIMUM = 1e-6  # value below which an optimum counts as 0, and a gap is not divided by it
+COLUMNS = {"seconds": "seconds", "error": "clustering error", "relative_gap": "certified relative gap"}
+NO_OPTIMUM = 1e-6  # optimal values below this count as 0: no relative gap
 MARK: dict[str, Any] = {"ms": 3.5, "mew": 0.8}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the times to a relative gap; in supplements the methods' own rules, the tighter gap and the cost."""
+    """Draw the times to a relative gap; in supplements, the methods' own rules, the tighter gap and the cost."""
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
         gaps = table[table["goal"] == "gap"]
         figure, axes = plt.subplots(2, 2, figsize=(PAGE, 4.9), sharey=True)
         draw_times(list(axes.ravel()), gaps, TIMES[0], LIMIT)
         for ax in axes[:, 0]:
-            ax.set_ylabel(r"seconds to a relative gap of $10^{-2}$")
+            ax.set_ylabel(r"time to a relative gap of $10^{-2}$ (s)")
         draw_legend(figure, gaps, ncols=3)
         save(figure, stem)
         draw_own_rules(table[table["goal"] == "own"], stem.with_name(f"{stem.name}_supplement"))
@@ -56,7 +56,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_times(axes: Sequence[Axes], gaps: pd.DataFrame, column: str, limit: float) -> None:
-    """Draw the times to a goal, a panel for each penalty and each size that is varied."""
+    """Draw the times to a goal, one panel for each penalty and each varied size."""
     reached = gaps[column]
     spent = gaps["seconds"].where(reached.isna(), reached).fillna(limit)
     room = (0.5 * spent.min(), 5.0 * spent.max())  # for the marks below and the arrows above
@@ -70,9 +70,9 @@ def draw_times(axes: Sequence[Axes], gaps: pd.DataFrame, column: str, limit: flo
 
 
 def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str, limit: float) -> None:
-    """Draw medians and ranges over replications; a size not reached in all is open, at the time spent, with an arrow.
+    """Draw medians and ranges over replications; open marks with arrows, at the time spent, if some missed the goal.
 
-    The seconds spent are those of the processor; of a run that was killed they are not known, and the limit is drawn.
+    The time spent is processor time; for a killed run it is unknown, and the limit is drawn.
     """
     if rows.empty:
         return
@@ -87,7 +87,7 @@ def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: s
 
 
 def draw_stopped(ax: Axes, x: float, y: float, style: Style) -> None:
-    """Draw an open mark with an arrow upwards: the time is greater."""
+    """Draw an open mark with an upward arrow: the time is larger."""
     open_marks(ax, [x], [y], style, zorder=3, **MARK)
     ax.annotate(
         "", (x, y), (0, 11), textcoords="offset points", annotation_clip=False,
@@ -96,7 +96,7 @@ def draw_stopped(ax: Axes, x: float, y: float, style: Style) -> None:
 
 
 def label_sizes(ax: Axes, sizes: pd.Series) -> None:
-    """Label the sizes themselves where they are few and small."""
+    """Label all sizes if they are few and small."""
     values = sorted(set(sizes))
     if values and values[-1] < 1000:
         ax.set_xticks(values, [f"{value:g}" for value in values])
@@ -104,7 +104,7 @@ def label_sizes(ax: Axes, sizes: pd.Series) -> None:
 
 
 def draw_own_rules(own: pd.DataFrame, stem: Path) -> None:
-    """Draw time, error and gap of the methods ended by their own rules, on the paper's sizes."""
+    """Draw time, error and gap of the methods with their own stopping rules, at the paper's sizes."""
     own = own.assign(relative_gap=(own["gap"] / own["value"]).where(own["value"] > NO_OPTIMUM))
     figure, axes = plt.subplots(len(ROWS), 3, figsize=(PAGE, 8.0))
     letters = iter("abcdefghijkl")
@@ -124,7 +124,7 @@ def draw_own_rules(own: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_line(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str) -> None:
-    """Draw means of errors and medians of the rest; sizes where a run was stopped by a limit are open."""
+    """Draw means of errors and medians of the rest; marks are open if a run was stopped by a limit."""
     if rows.empty:
         return
     style = STYLES[method]
@@ -136,19 +136,19 @@ def draw_line(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str
 
 
 def draw_cost(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the times to the tighter gap, and the time of an iteration and the number of them."""
+    """Draw the times to the tighter gap, the time of an iteration and the number of iterations."""
     figure = plt.figure(figsize=(PAGE, 6.6))
     above, below = np.ravel(np.array(figure.subfigures(2, 1, height_ratios=[1.75, 1]), dtype=object))
     axes = above.subplots(2, 2, sharey=True)
     gaps = table[table["goal"] == "gap"]
     draw_times(list(axes.ravel()), gaps, TIMES[1], TIGHT_LIMIT)
     for ax in axes[:, 0]:
-        ax.set_ylabel(r"seconds to $10^{-4}$")
+        ax.set_ylabel(r"time to $10^{-4}$ (s)")
     draw_legend(above, gaps, ncols=3)
     cost, counts = (table[table["goal"] == goal] for goal in ("cost", "iterations"))
     panels = [
-        (cost, "n", "$n$", "iteration_seconds", "seconds an iteration", "(e) $d = 50$"),
-        (cost, "d", "$d$", "iteration_seconds", "seconds an iteration", "(f) $n = 20000$"),
+        (cost, "n", "$n$", "iteration_seconds", "time per iteration (s)", "(e) $d = 50$"),
+        (cost, "d", "$d$", "iteration_seconds", "time per iteration (s)", "(f) $n = 20000$"),
         (counts, "epsilon", r"$\epsilon\,\log d$", "iterations", "iterations", "(g) $n = 1000$, $d = 20$"),
         (counts, "d", r"$\log d$", "scaled", r"iterations $\times\ \epsilon\sqrt{\log d}$", "(h) $n = 1000$"),
     ]
@@ -160,20 +160,20 @@ def draw_cost(table: pd.DataFrame, stem: Path) -> None:
 
 
 def scaled(counts: pd.DataFrame) -> pd.DataFrame:
-    """Return counts of iterations with the smoothing epsilon, and the count over the order that the paper gives."""
+    """Return iteration counts with the smoothing epsilon, and the counts divided by the paper's order."""
     log_d = np.maximum(np.log(counts["d"]), 1.0)
     smoothing = counts["epsilon"] / log_d
     return counts.assign(inverse=1.0 / smoothing, log_d=log_d, scaled=counts["iterations"] * smoothing * log_d**0.5)
 
 
 def draw_law(ax: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
-    """Draw the measurements and, through four sizes or more, the power law with its exponent and interval."""
+    """Draw the measurements and, for four sizes or more, the power law with its exponent and interval."""
     if rows.empty:
         return
     ax.plot(rows[x], rows[y], color=GRAY, marker="D", mfc="none", ls="none", ms=2.5, mew=0.7)
     ax.set(xscale="log", yscale="log")
     ax.yaxis.set_minor_formatter("")
-    if rows[y].max() < 10 * rows[y].min():  # a decade would have one label or none
+    if rows[y].max() < 10 * rows[y].min():  # a decade would have at most one tick label
         ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.yaxis.set_major_formatter("{x:g}")
     if x in ("d", "log_d"):
@@ -195,7 +195,7 @@ def draw_law(ax: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
 
 
 def draw_legend(figure: Any, lines: pd.DataFrame, ncols: int) -> None:
-    """Name the methods that were run, above the panels, and what an open mark is."""
+    """Add a legend of the methods above the panels, and explain open marks."""
     handles = [
         Line2D([], [], **style._asdict(), **MARK, label=NAMES.get(method, method))
         for method, style in STYLES.items()

@@ -1,4 +1,4 @@
-"""The rival at lambda = 0: Burer and Monteiro's factorisation of the max-cut form, by pymanopt's trust regions."""
+"""Rival at lambda = 0: Burer and Monteiro's factorisation of the max-cut form, by pymanopt's trust regions."""
 
 import time
 from importlib.util import find_spec
@@ -12,13 +12,13 @@ from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.typing import Array
 
 INSTALLED = find_spec("pymanopt") is not None
-HOW_TO_INSTALL = "pymanopt is not installed: the max-cut curve is left out; to have it: pip install pymanopt"
+HOW_TO_INSTALL = "pymanopt is not installed, so the max-cut curve is skipped. Run pip install pymanopt to include it."
 
 
 def solve_max_cut(X: Array, gradient_norm: float, time_limit: float, seed: int) -> Result:
     r"""Minimise 1 - tr F'HF / n over the rows of F on the sphere: Eq. (8) at nu = 1, Y = FF'.
 
-    A solution has rank at most min(d, sqrt(2n)); one column more leaves no bad local minimum in general.
+    A solution has rank at most min(d, sqrt(2n)); with one more column there are generically no spurious local minima.
     """
     import pymanopt
 

@@ -1,4 +1,4 @@
-"""The cells of the experiment on size: rows on disk, sparse columns, a table on the workers of a cluster."""
+"""Cells of the experiment on size: rows on disk, sparse columns, a table on the workers of a cluster."""
 
 import tempfile
 import time
@@ -15,12 +15,12 @@ from experiments.harness.sweep import Cell, Row, cross
 from experiments.scale.data import make_rows, make_words, write_rows
 
 FOLDER = Path("build") / "scale"
-FEATURES = 50  # of the table with many rows
+FEATURES = 50  # features of the table with many rows
 CLUSTER_FEATURES = 20
-LAM = 0.0005  # of the words: about three hundred of them are used
+LAM = 0.0005  # for the words: about three hundred of them are selected
 TOL = 1e-3
-SECONDS = 600.0  # for one solve
-USED = 1e-3  # of the largest coefficient: what is smaller is not used
+SECONDS = 600.0  # per solve
+USED = 1e-3  # relative to the largest coefficient: smaller ones count as not selected
 SETTINGS = {"tol": TOL, "lam": LAM}
 
 ROWS = {"full": (200_000, 2_000_000, 20_000_000), "smoke": (120_000,)}
@@ -37,12 +37,12 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def measure(kind: str, n: int, d: int, workers: int) -> Row:
-    """Solve one table to the gap wanted."""
+    """Solve one table to the required gap."""
     return {"rows": measure_rows, "words": measure_words, "cluster": measure_cluster}[kind](n, d, workers)
 
 
-def measure_rows(n: int, d: int, workers: int) -> Row:  # there are none
-    """Solve a table that is a file, read by passes."""
+def measure_rows(n: int, d: int, workers: int) -> Row:  # workers is unused
+    """Solve a table stored in a file, streamed in passes."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         path = Path(folder) / "rows.npy"
@@ -53,8 +53,8 @@ def measure_rows(n: int, d: int, workers: int) -> Row:  # there are none
         return {**describe(result, n), "memory": resident_memory("VmHWM") - before, "size": float(X.nbytes)}
 
 
-def measure_words(n: int, d: int, workers: int) -> Row:  # there are none
-    """Solve a sparse table with a penalty that leaves few words, round it, and say how many are used."""
+def measure_words(n: int, d: int, workers: int) -> Row:  # workers is unused
+    """Solve a sparse table with a penalty that selects few words, round it, and count the selected words."""
     X: Any = make_words(n, d)
     before = reset_peak_memory()
     result = dc.low_rank(X, lam=LAM, tol=TOL, time_limit=SECONDS)
@@ -73,7 +73,7 @@ def measure_words(n: int, d: int, workers: int) -> Row:  # there are none
 
 
 def measure_cluster(n: int, d: int, workers: int) -> Row:
-    """Solve a table whose chunks are made and kept by the workers of a cluster on this machine."""
+    """Solve a table whose chunks are created and kept by the workers of a local cluster."""
     dask, da, distributed = (import_module(name) for name in ("dask", "dask.array", "distributed"))
 
     chunk = n // 8
@@ -95,7 +95,7 @@ def measure_cluster(n: int, d: int, workers: int) -> Row:
 
 
 def describe(result: dc.Result, n: int) -> Row:
-    """Return what every kind of cell has."""
+    """Return the fields common to all kinds of cells."""
     rows = result.history[-1].rows if result.history else 0
     return {
         "value": result.value,
@@ -109,9 +109,9 @@ def describe(result: dc.Result, n: int) -> Row:
 
 
 def loopback_bytes() -> int:
-    """Return how many bytes this machine has sent to itself, by all its processes; 0 where that is not known.
+    """Return the bytes that this machine has sent to itself, by all its processes; 0 if unknown.
 
-    So nothing else should use it while a cell is measured.
+    Nothing else should use the loopback device while a cell is measured.
     """
     try:
         lines = Path("/proc/net/dev").read_text().splitlines()

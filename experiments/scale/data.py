@@ -1,4 +1,4 @@
-"""Large tables, made by chunks: a file of many rows, word counts of many columns, and chunks that workers make."""
+"""Large simulated tables, created in chunks: a file of many rows, word counts, and chunks created by workers."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-CHUNK = 500_000  # rows that are made at a time
-NOISE = 0.25  # of the column that holds the labels
-FREQUENT = 20.0  # added to the rank of a word in the law of Zipf
-TOLD_APART, MORE_OFTEN = 200, 6.0  # words that differ between the two topics, and by how much
-PARTNERS, TOGETHER = 200, 0.8  # words that bring a rare one along, and how often
+CHUNK = 500_000  # rows created at a time
+NOISE = 0.25  # in the column of the labels
+FREQUENT = 20.0  # added to the rank of a word in Zipf's law
+TOLD_APART, MORE_OFTEN = 200, 6.0  # words that differ between the two topics, and the ratio of their frequencies
+PARTNERS, TOGETHER = 200, 0.8  # words accompanied by a rare one, and how often
 
 
 def rotation(d: int) -> npt.NDArray[np.float32]:
@@ -19,7 +19,7 @@ def rotation(d: int) -> npt.NDArray[np.float32]:
 
 
 def make_rows(seed: tuple[int, ...], rows: int, d: int) -> npt.NDArray[np.float32]:
-    """Return rows (rows, d) of a rotated table, one column of which is two clusters and the others noise."""
+    """Return rows (rows, d) of a rotated table, one column of which has two clusters and the others noise."""
     rng = np.random.default_rng(seed)
     Z = rng.standard_normal((rows, d), dtype=np.float32)
     Z[:, 0] = np.where(rng.random(rows) < 0.5, 1.0, -1.0) + NOISE * Z[:, 0]
@@ -27,7 +27,7 @@ def make_rows(seed: tuple[int, ...], rows: int, d: int) -> npt.NDArray[np.float3
 
 
 def write_rows(path: Path, n: int, d: int) -> None:
-    """Write a table (n, d) of single precision to a .npy file, a chunk at a time."""
+    """Write a table (n, d) of single precision to a .npy file, one chunk at a time."""
     file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, d))
     for start in range(0, n, CHUNK):
         rows = min(CHUNK, n - start)
@@ -38,7 +38,7 @@ def write_rows(path: Path, n: int, d: int) -> None:
 def make_words(n: int, d: int) -> scipy.sparse.csr_array:
     """Return log(1 + counts) of d words in n short texts of two topics, ten to twenty words each.
 
-    Words follow the law of Zipf.  Some are more frequent in one topic, and some bring a rare one along.
+    Word frequencies follow Zipf's law.  Some words are more frequent in one topic, some are accompanied by a rare one.
     """
     rng = np.random.default_rng([2017, 14, n, d])
     frequency = 1.0 / (np.arange(d) + FREQUENT)

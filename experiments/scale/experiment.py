@@ -1,6 +1,6 @@
-"""Tables that outgrow memory: a file of many rows, a sparse table of many columns, a table on a cluster's workers.
+"""Tables larger than memory: a file of many rows, a sparse table of many columns, a table on a cluster's workers.
 
-The full grid writes a file of 4 GB under build, and deletes it.
+The full grid writes a file of 4 GB in build, and deletes it.
 """
 
 from experiments.harness.command import Experiment

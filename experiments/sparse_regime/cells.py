@@ -1,4 +1,4 @@
-"""The cells of the sparse regime: where flat directions are recovered, for which weights, and what the theory says."""
+"""Cells of the sparse regime: recovery of flat directions, admissible weights, and the theory."""
 
 import time
 import warnings
@@ -19,12 +19,12 @@ from experiments.sparse_regime.limit import is_least_norm
 from experiments.sparse_regime.population import solve_population
 from experiments.sparse_regime.search import Answer, ladder, least_points
 
-LAW = 0.3  # of the population law: the weight is this over (s - 1) d
-ORACLE = (0.2, 0.4, 0.1, 0.8, 0.05, 0.025)  # the weights tried, times 1/((s - 1) d), the likely ones first
-TOL, LARGE_TOL, LARGE_D = 0.05, 0.1, 100  # of the planted value lambda l; from the dimension LARGE_D on
-DECIDED = 0.5  # of the planted value: gap above which a solution that ran out of time decides nothing
-TIME_LIMIT = 25.0  # seconds a solve
-PER_D = 20  # points a dimension of the phase diagram
+LAW = 0.3  # of the population: the weight is this number over (s - 1) d
+ORACLE = (0.2, 0.4, 0.1, 0.8, 0.05, 0.025)  # weights tried, times 1/((s - 1) d), most promising first
+TOL, LARGE_TOL, LARGE_D = 0.05, 0.1, 100  # relative to the planted value lambda l; the second from dimension LARGE_D on
+DECIDED = 0.5  # relative to the planted value: with a larger gap at the time limit, a solution decides nothing
+TIME_LIMIT = 25.0  # seconds per solve
+PER_D = 20  # points per dimension of the phase diagram
 SETTINGS = {
     "law": LAW,
     "oracle": ORACLE,
@@ -52,7 +52,7 @@ GRIDS: dict[str, dict[str, tuple[Sizes, int]]] = {  # part: sizes, replications
     },
 }
 DIAGRAM_SPARSITY = 4
-DIAGRAMS = {  # dimensions and weights of the population, and of the sample with its replications
+DIAGRAMS = {  # dimensions and weights for the population, and for samples with their replications
     "full": (
         [6, *LADDER],
         [float(f"{x:.4g}") for x in np.geomspace(3e-4, 0.3, 31)],
@@ -90,17 +90,17 @@ def measure(part: str, **cell: int | float) -> Row:
 
 
 def measure_exact(sparsity: int, d: int, replication: int) -> Row:
-    """Search the n from which on a 1-sparse instance has one solution, by the linear program: any weight."""
+    """Search the n from which on a 1-sparse instance has a unique solution (for any weight), by the linear program."""
     return search(lambda n: decided(is_only_solution(points(sparsity, n, d, replication)[0])), wendel(d), 4 * d)
 
 
 def measure_weights(sparsity: int, d: int, replication: int, *, multiples: tuple[float, ...]) -> Row:
-    """Search the n from which on the labels are recovered at one of some weights at least."""
+    """Search the n from which on the labels are recovered at one or more of the weights."""
     return search(lambda n: recover(sparsity, n, d, replication, multiples), guess_of(sparsity, d), MOST_POINTS)
 
 
 def measure_limit(sparsity: int, d: int, replication: int) -> Row:
-    """Search the n from which on vv' is the only solution as the weight falls to 0, by the semidefinite program."""
+    """Search the n from which on vv' is the unique solution as the weight tends to 0, by the semidefinite program."""
 
     def answer(n: int) -> Answer:
         X, _, v = points(sparsity, n, d, replication)
@@ -120,7 +120,7 @@ def decided(recovered: bool) -> Answer:
 
 
 def guess_of(sparsity: int, d: int) -> float:
-    """Return about where the search should begin."""
+    """Return an approximate n at which to begin the search."""
     return 0.9 * (1.0 + dimension_bound(sparsity, d))
 
 
@@ -132,7 +132,7 @@ def search(answer: Callable[[int], Answer], guess: float, last: int) -> Row:
 
 
 def recover(sparsity: int, n: int, d: int, replication: int, multiples: tuple[float, ...]) -> Answer:
-    """Return whether the labels are recovered at one of the weights; undecided where time ran out before that."""
+    """Return whether the labels are recovered at one of the weights; undecided if the time ran out first."""
     X, y, _ = points(sparsity, n, d, replication)
     undecided = False
     for multiple in multiples:
@@ -145,7 +145,7 @@ def recover(sparsity: int, n: int, d: int, replication: int, multiples: tuple[fl
 
 
 def solve(X: Array, lam: float, sparsity: int) -> dc.Result:
-    """Solve to a gap relative to the planted value, about lambda l."""
+    """Solve to a gap relative to the planted value, which is about lambda l."""
     tol = (TOL if X.shape[1] < LARGE_D else LARGE_TOL) * lam * sparsity
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, time_limit=TIME_LIMIT)
@@ -157,19 +157,19 @@ def error_of(result: dc.Result, y: Array) -> float:
 
 
 def measure_cone(sparsity: int, d: int, replication: int) -> Row:
-    """Draw the statistical dimension of the limit once, and bound it."""
+    """Draw one sample of the statistical dimension of the limit, and bound it."""
     rng = np.random.default_rng([2017, sparsity, d, replication])
     return {"dimension": draw_dimension(sparsity, d, rng), "bound": dimension_bound(sparsity, d)}
 
 
 def measure_population(sparsity: int, d: int, lam: float) -> Row:
-    """Solve the problem of infinitely many points."""
+    """Solve the problem for infinitely many points."""
     found = solve_population(sparsity, d, lam)
     return {"weight": found.w, "excess": found.excess, "value": found.value}
 
 
 def measure_sample(sparsity: int, d: int, lam: float, replication: int) -> Row:
-    """Solve a large sample, of `PER_D` points a dimension."""
+    """Solve a large sample of `PER_D` points per dimension."""
     X, y, _ = points(sparsity, PER_D * d, d, replication)
     result = solve(X, lam, sparsity)
     return {"error": error_of(result, y), "value": result.value, "gap": result.gap}

@@ -1,4 +1,4 @@
-"""What the table of the sparse regime says: the conjecture of section 5.2, and what decides it."""
+"""Claims and findings on the sparse regime: the conjecture of section 5.2 and its theory."""
 
 from collections.abc import Mapping
 
@@ -15,11 +15,11 @@ from experiments.theory.unique_solution import statistical_dimension
 
 TITLE = "The sparse regime: the conjecture n = O(l d)"
 ABOUT = (
-    "Flat l-sparse directions, balanced, noiseless, unit-variance columns, even n. n is searched on the stream of each "
-    "replication, by strides and bisection on a ladder of 7 %: with the weight of |V|_1 at 0.3/((l-1) d), with the best "
-    "of six weights from 0.025/((l-1) d) to 0.8/((l-1) d), and in the limit of a vanishing weight by a semidefinite "
-    "program. The theory is 1 + delta, delta the statistical dimension of the cone of that program, by Monte Carlo; "
-    "that random points meet it there is a conjecture, for they are not Gaussian measurements."
+    "Flat l-sparse directions, balanced, noiseless, unit-variance columns, even n. n is searched on the data stream of "
+    "each replication, by stepping and bisection on a grid with steps of 7 %: with the weight of |V|_1 at 0.3/((l-1) "
+    "d), with the best of six weights from 0.025/((l-1) d) to 0.8/((l-1) d), and in the limit of a vanishing weight by "
+    "a semidefinite program. The theory is 1 + delta, where delta is the statistical dimension of the cone of that "
+    "program, by Monte Carlo; it is a conjecture that random points follow it, as they are not Gaussian measurements."
 )
 FROM_D = 16
 RULES = {"oracle": "at the best weight", "law": f"at the weight {LAW:g}/((l-1) d)"}
@@ -28,7 +28,7 @@ RATIO = (0.5, 2.0)
 
 
 def claims(table: pd.DataFrame) -> list[Claim | Finding]:
-    """Return what the table says of the conjecture, and what it says beyond the paper."""
+    """Return the claim on the conjecture, and findings beyond the paper."""
     parts = split_parts(table)
     found = {rule: boundaries_of(parts[rule], parts["exact"]) for rule in ("law", "oracle", "limit")}
     return [
@@ -44,18 +44,18 @@ def claims(table: pd.DataFrame) -> list[Claim | Finding]:
 
 
 def boundaries_of(searches: pd.DataFrame, exact: pd.DataFrame) -> dict[int, Boundary]:
-    """Return the boundary of each sparsity; at l = 1 that of uniqueness, which no weight changes."""
+    """Return the boundary of each sparsity; for l = 1 that of uniqueness, which does not depend on the weight."""
     both = pd.concat([exact, searches])
     return {int(str(sparsity)): boundary_of(part) for sparsity, part in both.groupby("sparsity")}
 
 
 def exponents(found: Mapping[int, Boundary]) -> dict[int, PowerLaw]:
-    """Return the power law in d of each sparsity from 2 on."""
+    """Return the power law in d for each sparsity from 2 on."""
     return {l: fit_power(found[l], FROM_D) for l in PENALIZED if l in found}
 
 
 def conjecture(found: Mapping[str, Mapping[int, Boundary]]) -> Claim:
-    """The conjecture n = O(l d)."""
+    """Conjecture n = O(l d)."""
     fits = {rule: exponents(found[rule]) for rule in RULES}
     tested = [rule for rule, mine in fits.items() if all(np.isfinite(f.exponent.high) for f in mine.values())]
     growth = {rule: widest_growth(found[rule])[1] for rule in RULES}
@@ -73,24 +73,23 @@ def conjecture(found: Mapping[str, Mapping[int, Boundary]]) -> Claim:
         "conjecture",
         f"{words}. At the largest d with four boundaries it grows {last}.",
         judge(agrees, partly, tested=bool(tested) and (partly or refused)),
-        "agrees if at one choice of the weight the intervals of the exponents of d, for every l from 2 on, and of l "
-        "reach down to 1.1, and those of d exclude 2; in part if that of d does so for one l; differs if at no choice "
-        f"any interval of d reaches down to 1.1; d from {FROM_D} on, not tested otherwise, or without four boundaries "
-        "for every l.",
-        f"The sizes measured do not settle an order, which is of large d: it is not supported for d up to "
+        "agrees if, for one choice of the weight, the intervals of the exponents of d, for every l from 2 on, and of l reach down to "
+        "1.1, and those of d exclude 2; in part if that of d does so for one l; differs if for no choice any interval of d reaches "
+        f"down to 1.1; d from {FROM_D} on; not tested otherwise or without four boundaries for every l.",
+        f"The sizes measured do not determine the order for large d: the conjecture is not supported for d up to "
         f"{largest_dimension(found):g}, and open beyond."
         if refused
-        else "The sizes measured do not settle an order, which is of large d.",
+        else "The sizes measured do not determine the order for large d.",
     )
 
 
 def is_linear(exponent: Interval) -> bool:
-    """Whether an exponent may be 1 or less, by its interval, and is not 2."""
+    """Return whether the interval of an exponent is consistent with 1 or less and excludes 2."""
     return reaches_one(exponent) and exponent.high < 2.0
 
 
 def reaches_one(exponent: Interval) -> bool:
-    """Whether the interval of an exponent reaches down to 1, or to a tenth above it."""
+    """Return whether the interval of an exponent reaches down to 1.1."""
     return exponent.low <= 1.1
 
 
@@ -101,7 +100,7 @@ def largest_dimension(found: Mapping[str, Mapping[int, Boundary]]) -> float:
 
 
 def widest_growth(found: Mapping[int, Boundary]) -> tuple[float, Interval]:
-    """Return the largest d at which all sparsities have a boundary, and the exponent of n in l there."""
+    """Return the largest d at which all sparsities have a boundary, and the exponent of n in l at that d."""
     dimensions = [set(b.d[b.inside]) for b in found.values()]
     common = sorted(set.intersection(*dimensions)) if dimensions else []
     d = float(common[-1]) if common else float("nan")
@@ -109,7 +108,7 @@ def widest_growth(found: Mapping[int, Boundary]) -> tuple[float, Interval]:
 
 
 def laws_of_growth(found: Mapping[str, Mapping[int, Boundary]], cone: pd.DataFrame) -> Finding:
-    """Which law in d fits best."""
+    """Law in d with the best fit."""
     theory = theory_of(cone)
     sentences = []
     for rule, words in RULES.items():
@@ -118,30 +117,30 @@ def laws_of_growth(found: Mapping[str, Mapping[int, Boundary]], cone: pd.DataFra
             if fits is not None:
                 others = ", ".join(f"{name} {value:.0f}" for name, value in fits.criterion.items() if name != fits.best)
                 sentences.append(
-                    f"{words}, l = {l}: {fits.best} (least in {100 * fits.chosen[fits.best]:.0f} % of the bootstrap "
-                    f"samples; excess of the others: {others})"
+                    f"{words}, l = {l}: {fits.best} (best in {100 * fits.chosen[fits.best]:.0f} % of the bootstrap "
+                    f"samples; excess criterion of the others: {others})"
                 )
     text = "; ".join(sentences) if sentences else "too few dimensions (0 boundaries compared)"
-    return Finding("which law n(d) follows, by Akaike's criterion on log n, corrected for few points", f"{text}.")
+    return Finding("law of n(d) by Akaike's criterion on log n, with small-sample correction", f"{text}.")
 
 
 def growth_in_l(found: Mapping[str, Mapping[int, Boundary]]) -> Finding:
-    """How n grows with l at one d."""
+    """Growth of n with l at one d."""
     parts = []
     for rule, words in RULES.items():
         d, exponent = widest_growth(found[rule])
         if not np.isfinite(d):
-            parts.append(f"{words}: no d of 0 has a boundary for every l")
+            parts.append(f"{words}: 0 values of d have a boundary for every l")
             continue
         values = [f"l = {l}: {b.n50[b.d == d][0]:.0f}" for l, b in found[rule].items() if d in b.d]
         parts.append(
             f"{words}, d = {d:g}: exponent {exponent:.2f} ({', '.join(values)}; d + d(d-1)/4 = {statistical_dimension(d):.0f})"
         )
-    return Finding("how n grows with l at a given d", f"{'; '.join(parts)}.")
+    return Finding("growth of n with l at a given d", f"{'; '.join(parts)}.")
 
 
 def theory_holds(found: Mapping[str, Mapping[int, Boundary]], cone: pd.DataFrame) -> Finding:
-    """The boundaries over the theory."""
+    """Boundaries compared with the theory."""
     theory = theory_of(cone)
     parts = []
     for rule, words in {"limit": "in the limit, decided by the semidefinite program", **RULES}.items():
@@ -155,14 +154,14 @@ def theory_holds(found: Mapping[str, Mapping[int, Boundary]], cone: pd.DataFrame
         if len(both):
             parts.append(f"{words} {both.min():.2f} to {both.max():.2f} ({len(both)} boundaries)")
     return Finding(
-        "the boundary over 1 + delta, the statistical dimension of the limit of a vanishing penalty",
-        f"{'; '.join(parts) if parts else 'no boundary of 0 measured'}.",
+        "ratio of the boundary to 1 + delta, the statistical dimension for a vanishing penalty",
+        f"{'; '.join(parts) if parts else '0 boundaries measured'}.",
         "The theory has no free constant.",
     )
 
 
 def theory_grows(cone: pd.DataFrame) -> Finding:
-    """The theory's growth in d, and its bound in closed form."""
+    """Growth of the theory in d, and its closed-form bound."""
     parts = []
     for l in PENALIZED:
         mine = cone[cone["sparsity"] == l]
@@ -175,14 +174,13 @@ def theory_grows(cone: pd.DataFrame) -> Finding:
     return Finding(
         "1 + delta grows faster than linearly in d",
         f"{'; '.join(parts)}.",
-        "The bound in closed form is of order (l-1)^2 d log(d/(l-1)^2) for l of order less than sqrt(d), and d^2/4 "
-        "beyond: with a logarithm where the conjecture has none, and the square of l where it has l. It bounds delta "
-        "from above only.",
+        "The closed-form bound is of order (l-1)^2 d log(d/(l-1)^2) for l of order less than sqrt(d), and d^2/4 beyond. Unlike the "
+        "conjecture it has a logarithm, and the square of l instead of l. It bounds delta from above only.",
     )
 
 
 def weights_that_keep(population: pd.DataFrame, sample: pd.DataFrame) -> Finding:
-    """Where the direction survives, on either side of lambda (l - 1) d = 1."""
+    """Survival of the direction on either side of lambda (l - 1) d = 1."""
     kappa = population["lam"] * (population["sparsity"] - 1) * population["d"]
     mask = population["excess"] > 1e-3
     inner, outer = kappa[mask].max(), kappa[~mask].min()
@@ -190,33 +188,33 @@ def weights_that_keep(population: pd.DataFrame, sample: pd.DataFrame) -> Finding
     below, above = (proportion_of(sample["error"][rows] < RECOVERED) for rows in (at < 1.0, at >= 1.0))
     return Finding(
         "the planted direction survives while lambda (l - 1) d < 1",
-        f"With infinitely many points and l = 4 it has weight up to lambda (l - 1) d = {inner:.2f} and none from "
-        f"{outer:.2f} on, d from {population['d'].min()} to {population['d'].max()}. With n = {PER_D} d the labels are "
-        f"recovered in {below:.2f} of the instances below 1 and in {above:.2f} of those above.",
+        f"With infinitely many points and l = 4 it has nonzero weight up to lambda (l - 1) d = {inner:.2f} and zero "
+        f"weight from {outer:.2f} on, d from {population['d'].min()} to {population['d'].max()}. With n = {PER_D} d "
+        f"the labels are recovered in {below:.2f} of the instances below 1 and in {above:.2f} of those above.",
     )
 
 
 def undecided(parts: Mapping[str, pd.DataFrame]) -> Finding:
-    """How many trials ran out of time."""
+    """Number of trials that reached the time limit."""
     searches = pd.concat([parts[name] for name in ("law", "oracle")])
     trials = searches["tried"].str.split().str.len().sum()
     return Finding(
-        "trials that reached the time limit without a verdict, taken as not recovered",
+        "trials that reached the time limit without a verdict, counted as not recovered",
         f"{searches['undecided'].sum():.0f} of {trials} in {len(searches)} searches.",
     )
 
 
 def what_is_settled(found: Mapping[str, Mapping[int, Boundary]]) -> Finding:
-    """How far each means reaches, and what stays open."""
+    """Range of each method, and open questions."""
     reach = {
         rule: max((b.d[b.inside].max() for l, b in mine.items() if l > 1 and b.inside.any()), default=0.0)
         for rule, mine in found.items()
     }
     return Finding(
-        "what is settled and what is not",
-        f"Decided by a program of directional derivatives up to d = {reach['limit']:g} (the limit of a vanishing weight) "
-        f"and by solutions with a proved gap up to d = {reach['oracle']:g} (best weight) and {reach['law']:g} (population "
-        "law), for flat directions without noise.",
-        "Open: that points of this law meet the statistical dimension, a lower bound of it of order d log d, and whether "
-        "a weight that does not vanish does better at larger d.",
+        "range of the evidence",
+        f"Decided by a program of directional derivatives up to d = {reach['limit']:g} (the limit of a vanishing "
+        f"weight) and by solutions with a certified gap up to d = {reach['oracle']:g} (best weight) and "
+        f"{reach['law']:g} (population law), for flat directions without noise.",
+        "Open: whether points of this law follow the statistical dimension, a lower bound on it of order d log d, and "
+        "whether a weight that does not vanish does better at larger d.",
     )

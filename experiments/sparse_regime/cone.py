@@ -1,7 +1,7 @@
-r"""The statistical dimension of the cone that decides the limit of a vanishing penalty: theory for the sparse panels.
+r"""Statistical dimension of the cone that decides the limit of a vanishing penalty: theory for the sparse panels.
 
 On noiseless data V* = vv' solves the unpenalised problem: x_i'V*x_i = 1 for all i.  As lambda falls to 0 the solution
-is that of least |V|_1 among all solutions, and V* is the only one of them if and only if no direction Delta != 0 of the
+has the smallest |V|_1 among all solutions, and V* is the unique one if and only if no direction Delta != 0 of the
 tangent cone of the semidefinite matrices at V* has x_i' Delta x_i = 0 for all i and a directional derivative of |.|_1
 at most 0.  In coordinates in which the signal y comes first, x = (y, z), z Gaussian,
 
@@ -26,9 +26,9 @@ import scipy.stats
 from diffrac_cvx.typing import Array
 
 STEPS = 300
-PRECISION = 1e-6  # relative decrease below which an iteration counts as none
+PRECISION = 1e-6  # relative decrease at which the iterations stop
 PATIENCE = 6
-SCALE_PRECISION = 1e-3  # of the multiplier of the derivative, relative to the largest entry of the matrix
+SCALE_PRECISION = 1e-3  # for the multiplier of the derivative, relative to the largest entry of the matrix
 
 
 def draw_dimension(sparsity: int, d: int, rng: np.random.Generator) -> float:
@@ -42,9 +42,9 @@ def draw_dimension(sparsity: int, d: int, rng: np.random.Generator) -> float:
 
 
 def projected_square(G: Array, sparsity: int) -> float:
-    """Return |projection of G onto K|^2; the multiplier t is often 0 where d is near the sparsity."""
+    """Return |projection of G onto K|^2; the multiplier t is often 0 if d is close to the sparsity."""
     rotation = scipy.linalg.hadamard(sparsity) / sparsity**0.5
-    largest = float(np.max(np.abs(G)))  # of t: beyond it a larger one only adds to what is left on the support
+    largest = float(np.max(np.abs(G)))  # upper bound on t: beyond it the residual on the support only grows
     found = scipy.optimize.minimize_scalar(
         lambda t: polar_distance(G, float(t), rotation),
         bounds=(0.0, largest),
@@ -65,17 +65,17 @@ def draw_gaussian(d: int, rng: np.random.Generator) -> Array:
 def polar_distance(G: Array, t: float, rotation: Array) -> float:
     """Return min |G - t (Xi - s I) + P|^2 over subgradients Xi and P >= 0 on the block of C, without the entry of a.
 
-    T = t Xi is t on the support and in [-t, t] elsewhere; accelerated projected gradient, whose step 1/2 is exact for
-    the gradient is twice a projection.
+    T = t Xi is t on the support and in [-t, t] elsewhere; accelerated projected gradient with step 1/2, which is exact
+    as the gradient is twice a projection.
 
     Parameters
     ----------
     G : (d, d) array
-        In the coordinates in which the signal comes first.
+        In coordinates in which the signal comes first.
     t : float
         Positive.
     rotation : (l, l) array
-        From the support's coordinates to those: orthogonal, its first row flat.
+        From the support's coordinates to these: orthogonal, its first row flat.
     """
     l = len(rotation)
     T = previous = np.zeros_like(G)
@@ -99,7 +99,7 @@ def polar_distance(G: Array, t: float, rotation: Array) -> float:
 
 
 def residual_of(G: Array, T: Array, t: float, rotation: Array) -> tuple[Array, float]:
-    """Return what is left of G - L(T) + P at the best P, and its squared norm; the entry of a is 0."""
+    """Return the residual G - L(T) + P at the optimal P, and its squared norm; the entry of a is 0."""
     residual = G - turn(T, rotation)
     residual[np.diag_indices(len(G))] += t * len(rotation)
     residual[0, 0] = 0.0
@@ -119,14 +119,14 @@ def turn(T: Array, rotation: Array) -> Array:
 
 
 def dimension_bound(sparsity: int, d: int) -> float:
-    r"""Return an upper bound of the statistical dimension in closed form: of order (l-1)^2 d log(d / (l-1)^2).
+    r"""Return a closed-form upper bound of the statistical dimension: of order (l-1)^2 d log(d / (l-1)^2).
 
-    For T the matrix cut at t, P = 0, and any t,
+    For T the matrix clipped at t, P = 0, and any t,
 
     .. math:: \delta \le (l-1) + \tfrac{l(l-1)}2 + (l-1) l^2 t^2 + (d-l) (1 + (l-1)^2 t^2)
               + \big((d-l)(d-l-1) + 2 l (d-l)\big)\, \mathbb{E} \big(|g| / \sqrt2 - t\big)_+^2 .
 
-    It is never above that of the cone without the derivative, d - 1 + d(d-1)/4.
+    It never exceeds that of the cone without the derivative, d - 1 + d(d-1)/4.
     """
     l, rest = sparsity, d - sparsity
     pairs = rest * (rest - 1) + 2 * l * rest

@@ -1,4 +1,4 @@
-"""The sparse regime: the conjecture n = O(l d), the weights that keep the direction, the limit of no weight."""
+"""The sparse regime: conjecture n = O(l d), weights that preserve the direction, limit of a vanishing weight."""
 
 from experiments.harness.command import Experiment
 from experiments.sparse_regime.cells import SETTINGS, cells_of, measure

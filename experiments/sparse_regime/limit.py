@@ -1,4 +1,4 @@
-"""Whether the planted direction is the only solution in the limit of a vanishing penalty: a semidefinite program."""
+"""Uniqueness of the planted direction in the limit of a vanishing penalty, by a semidefinite program."""
 
 import cvxpy as cp
 import numpy as np
@@ -6,16 +6,16 @@ import scipy.linalg
 
 from diffrac_cvx.typing import Array
 
-UNIQUE = 1e-7  # least mean of (x_i' Delta x_i)^2, at unit trace beside v, above which there is no other solution
+UNIQUE = 1e-7  # smallest mean of (x_i' Delta x_i)^2, at unit trace off v, above which the solution is unique
 
 
 def least_change(X: Array, v: Array) -> float:
-    """Return the least mean of (x_i' Delta x_i)^2, over directions Delta possible at vv' that do not raise |V|_1.
+    """Return the smallest mean of (x_i' Delta x_i)^2 over directions Delta at vv' that do not increase |V|_1.
 
     Delta is in the tangent cone of the semidefinite matrices at vv', of unit trace on the complement of v, and the
-    directional derivative of |.|_1 at vv' is at most 0.  The least change is 0 if and only if vv' is not the only
-    solution of least |V|_1 (up to directions in the closure of the feasible ones alone, which random points meet with
-    probability 0).
+    directional derivative of |.|_1 at vv' is at most 0.  The minimum is 0 if and only if vv' is not the unique
+    solution with the smallest |V|_1 (up to directions only in the closure of the feasible ones, which random points
+    have with probability 0).
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ def least_change(X: Array, v: Array) -> float:
     problem = cp.Problem(cp.Minimize(cp.sum_squares(change)), [cp.trace(C) == 1, raised <= 0])
     try:
         problem.solve(solver="CLARABEL")
-    except cp.error.SolverError:  # it cannot factor a matrix, at l = 8, d = 16, n = 64, say
+    except cp.error.SolverError:  # factorisation failure, for example at l = 8, d = 16, n = 64
         problem.solve(solver="SCS", eps_abs=1e-9, eps_rel=1e-9, max_iters=100_000)
     return float(problem.value)
 
 
 def is_least_norm(X: Array, v: Array) -> bool:
-    """Whether vv' is the only solution of least |V|_1."""
+    """Return whether vv' is the unique solution with the smallest |V|_1."""
     return least_change(X, v) > UNIQUE

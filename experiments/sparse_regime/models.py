@@ -1,4 +1,4 @@
-"""Laws of growth that compete for the boundaries of recovery, and the boundaries made from searches."""
+"""Candidate growth laws for the boundaries of recovery, and the boundaries obtained from searches."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -10,14 +10,14 @@ from diffrac_cvx.typing import Array
 from experiments.harness.boundary import LEAST_DIMENSIONS, Boundary, boundary_at, collect
 from experiments.harness.intervals import DRAWS, UNKNOWN, Interval, interval_of
 
-MIN_DIMENSION = 16  # the least dimension that laws are compared on
+MIN_DIMENSION = 16  # smallest dimension for comparing laws
 Law = Callable[[Array], Array]
 
 
 def boundary_of(searches: pd.DataFrame) -> Boundary:
-    """Return the boundary of searches, the median of their n for each d; replications are drawn again for its interval.
+    """Return the boundary of searches, the median of their n for each d, with bootstrap intervals over replications.
 
-    A search that ends outside its ladder counts as infinite, or as 0.
+    A search that ends outside its grid counts as infinite, or as 0.
     """
     rng = np.random.default_rng([2017, 51, 0])
     found = []
@@ -34,15 +34,15 @@ def boundary_of(searches: pd.DataFrame) -> Boundary:
 
 
 class Fits(NamedTuple):
-    """How well each law fits a boundary.
+    """Fit of each law to a boundary.
 
     Attributes
     ----------
     criterion : dict
-        Akaike's criterion of each law on log n, corrected for few points, relative to the least: m log(RSS/m) + 2 K m /
-        (m - K - 1), K the number of parameters, the variance included.
+        Akaike's criterion of each law on log n, corrected for few points, minus the smallest: m log(RSS/m) + 2 K m /
+        (m - K - 1), K the number of parameters, including the variance.
     chosen : dict
-        Share of the bootstrap samples in which a law has the least.
+        Fraction of the bootstrap samples in which a law has the smallest criterion.
     dimensions : int
     """
 
@@ -52,12 +52,12 @@ class Fits(NamedTuple):
 
     @property
     def best(self) -> str:
-        """The law with the least criterion."""
+        """Law with the smallest criterion."""
         return min(self.criterion, key=lambda name: self.criterion[name])
 
 
 def compare_laws(found: Boundary, theory: Law | None = None, from_d: float = MIN_DIMENSION) -> Fits | None:
-    """Return how the laws c d, c d log d, c d^p, min(c d, d^2/4) and c times a theory fit; None with few dimensions."""
+    """Compare the laws c d, c d log d, c d^p, min(c d, d^2/4) and c times a theory; None with too few dimensions."""
     use = found.inside & (found.d >= from_d)
     if use.sum() < LEAST_DIMENSIONS + 1:  # a law with two parameters and a variance needs more
         return None
@@ -87,19 +87,19 @@ def criteria(d: Array, n50: Array, theory: Law | None) -> dict[str, float]:
 
 
 def spread(values: Array) -> float:
-    """Return the sum of squares about the mean: the misfit of a law with a factor."""
+    """Return the sum of squares about the mean: the residual of a law with a free factor."""
     return float(np.sum((values - values.mean()) ** 2))
 
 
 def least_capped(d: Array, y: Array) -> float:
-    """Return the least sum of squares of y - log min(c d, d^2/4) over c, on a fine grid."""
+    """Return the smallest sum of squares of y - log min(c d, d^2/4) over a fine grid of c."""
     factors = np.geomspace(0.1, 100.0, 400)
     laws = np.log(np.minimum(factors[:, None] * d, d**2 / 4))
     return float(np.sum((y - laws) ** 2, axis=1).min())
 
 
 def theory_of(cone: pd.DataFrame) -> dict[int, Law]:
-    """Return 1 + statistical dimension as a function of d for each sparsity: power laws between the drawn d."""
+    """Return 1 + statistical dimension as a function of d for each sparsity, by piecewise power laws."""
     laws: dict[int, Law] = {}
     for sparsity, part in cone.groupby("sparsity"):
         mean = 1.0 + part.groupby("d")["dimension"].mean()
@@ -113,7 +113,7 @@ def interpolation(at: Array, values: Array) -> Law:
 
 
 def growth_in_sparsity(boundaries: Mapping[int, Boundary], d: float) -> Interval:
-    """Return the exponent of n50 in l at one d, from at least four l; undetermined with fewer."""
+    """Return the exponent of n50 in l at one d, from at least four l; otherwise undetermined."""
     x, y, draws = [], [], []
     for sparsity, found in boundaries.items():
         for i in np.flatnonzero((found.d == d) & found.inside):

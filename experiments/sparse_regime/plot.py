@@ -1,4 +1,4 @@
-"""Draw the sparse regime from its table; solves nothing."""
+"""Draw the sparse regime from its table."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +27,7 @@ GRAYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.05, 0.75, 256)))
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw n over d and over l, n over d for the order, and the weights that keep the direction."""
+    """Draw n over d and over l, n/d for the order, and the weights that preserve the direction."""
     parts = split_parts(table)
     found = {rule: boundaries_of(parts[rule], parts["exact"]) for rule in MARKS}
     theory = theory_of(parts["cone"])
@@ -64,7 +64,7 @@ def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
         (8, 9000, "black", "dotted: $d + d(d-1)/4$"),
         (8, 5000, "black", "dashed: $1 + \\delta$ (theory)"),
         (8, 2800, "black", "\u25cb $\\lambda = 0.3/((l-1)d)$, \u25a1 best $\\lambda$"),
-        (8, 1600, "black", "\u00d7 $\\lambda \\to 0$, by a program"),
+        (8, 1600, "black", "\u00d7 $\\lambda \\to 0$, by an SDP"),
         (170, 45, COLORS[1], "$l = 1$"),
         (170, 330, COLORS[2], "$l = 2$"),
         (150, 1500, COLORS[4], "$l = 4$"),
@@ -76,7 +76,7 @@ def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
 def draw_order(
     ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law], cone: pd.DataFrame
 ) -> None:
-    """Draw n/d over log d: level for an order d, a line for d log d."""
+    """Draw n/d over log d: constant for order d, a straight line for d log d."""
     for l in PENALIZED:
         if l in theory:
             d, n = curve_of(theory[l], 8, 256)
@@ -87,12 +87,12 @@ def draw_order(
         n50, low, high = (values / boundary.d for values in (boundary.n50, boundary.low, boundary.high))
         draw_boundary(ax, boundary._replace(n50=n50, low=low, high=high), COLORS[l], ms=2.8)
     ax.set(xscale="log", xlim=(7, 300), ylim=(0, 30))
-    ax.set(xlabel="dimension $d$", ylabel="$n / d$", title="(b) the same over $d$: level for order $d$")
-    ax.text(8, 26, "dashed: $(1 + \\delta)/d$\nthin: its bound in closed form", fontsize=6.5)
+    ax.set(xlabel="dimension $d$", ylabel="$n / d$", title="(b) $n/d$: constant for order $d$")
+    ax.text(8, 26, "dashed: $(1 + \\delta)/d$\nthin: its closed-form bound", fontsize=6.5)
 
 
 def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law]) -> None:
-    """Draw the boundaries over l at a few d."""
+    """Draw the boundaries over l at several d."""
     for d, color in zip(DIMENSIONS, (SECONDARY, ACCENT, GREEN), strict=True):
         points = [(l, b.n50[b.d == d][0], b) for l, b in found["law"].items() if np.any(b.inside & (b.d == d))]
         for l, _, b in points:
@@ -114,7 +114,7 @@ def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
 
 
 def draw_weights(ax: Axes, population: pd.DataFrame, sample: pd.DataFrame) -> None:
-    """Draw the weight of the planted direction over lambda and d, and which large samples are recovered."""
+    """Draw the weight of the planted direction over lambda and d, and the large samples with recovery."""
     grid = population.pivot_table(index="lam", columns="d", values="excess")
     image = ax.pcolormesh(
         grid.columns, grid.index, grid.to_numpy(), cmap=GRAYS, norm=Normalize(0, 1), shading="nearest", rasterized=True
@@ -129,6 +129,6 @@ def draw_weights(ax: Axes, population: pd.DataFrame, sample: pd.DataFrame) -> No
     ax.plot(d, 1 / (3 * d), color=SECONDARY)
     ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"weight $\lambda$")
     ax.set(xlim=(5.3, 290), ylim=(2.7e-4, 0.34))
-    ax.set_title("(d) weights that keep a 4-sparse direction")
+    ax.set_title("(d) weights that preserve a 4-sparse direction")
     ax.text(82, 0.02, r"$\lambda (l-1) d = 1$", color=SECONDARY, fontsize=6.5)
     ax.figure.colorbar(image, ax=ax, label=r"weight of the direction, $n = \infty$", pad=0.02)

@@ -21,28 +21,28 @@ class Population(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """What the planted direction has beyond the others: 0 where V knows nothing of it."""
+        """Excess of the planted direction over the others: 0 if V contains no information on it."""
         return self.w - max(self.e, self.f)
 
 
 def chi_squared(k: int) -> tuple[Array, Array]:
-    """Return nodes and weights for the mean over a chi-squared variable of k degrees of freedom."""
+    """Return quadrature nodes and weights for the mean over a chi-squared variable of k degrees of freedom."""
     if k == 0:
         return np.zeros(1), np.ones(1)
-    at = np.arange(NODES)  # Golub and Welsch: weights of sum 1, also where Gamma(k/2) overflows
+    at = np.arange(NODES)  # Golub and Welsch: weights of sum 1, even if Gamma(k/2) overflows
     beside = np.sqrt(at[1:] * (at[1:] + k / 2 - 1))
     nodes, vectors = scipy.linalg.eigh_tridiagonal(2.0 * at + k / 2, beside)
     return 2.0 * np.asarray(nodes, dtype=np.float64), np.asarray(vectors[0] ** 2, dtype=np.float64)
 
 
 def solve_population(sparsity: int, d: int, lam: float) -> Population:
-    r"""Return the solution for n to infinity, X_J = [y, Z] H with a flat first row of H, Gaussian noise.
+    r"""Return the solution as n tends to infinity: X_J = [y, Z] H with a flat first row of H, Gaussian noise.
 
     .. math:: \min\ 1 - 2\, \mathbb{E} \sqrt{w + e \chi^2_{l-1} + f \chi^2_{d-l}}
               + (1 + \lambda)(w + (l-1) e + (d-l) f) + \lambda (l-1) |w - e|
 
-    The law of x does not change under permutations of the support and of the other coordinates and under signs of the
-    latter, and the problem is convex, so that some solution has this form.
+    The distribution of x is invariant under permutations of the support and of the other coordinates and under signs of
+    the latter, and the problem is convex, so some solution has this form.
     """
     l = sparsity
     inside, inside_weights = chi_squared(l - 1)

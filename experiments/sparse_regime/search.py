@@ -1,4 +1,4 @@
-"""The least number of points at which a replication is recovered, by bisection on its own stream."""
+"""Smallest number of points at which a replication is recovered, by bisection on its own data stream."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -7,31 +7,31 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-RATIO = 1.07  # between neighbours on the ladder of n: half of it is the error of a boundary
-STRIDE = 4  # rungs a step, until success and failure are both met
+RATIO = 1.07  # of neighbouring n on the grid: half of a step is the error of a boundary
+STRIDE = 4  # grid points per step, until both success and failure occur
 
 
 class Answer(Enum):
-    """What a trial says; the value is its mark in the table."""
+    """Result of a trial; the value is its mark in the table."""
 
     RECOVERED = "+"
     FAILED = "-"
-    UNDECIDED = "?"  # the time limit was reached: taken as failed
+    UNDECIDED = "?"  # the time limit was reached: counts as failed
 
 
 class Search(NamedTuple):
-    """The least n of the ladder that is recovered.
+    """Smallest n of the grid that is recovered.
 
     Attributes
     ----------
     points : int
-        That n; the last of the ladder where even that fails.
+        This n; the last of the grid if even that fails.
     outside : int
-        1 where the last fails, -1 where the first succeeds, else 0.
+        1 if the last fails, -1 if the first succeeds, else 0.
     undecided : int
-        Trials that reached their time limit.
+        Number of trials that reached their time limit.
     tried : str
-        Every trial, in its order: n and its mark.
+        All trials, in order: n and mark.
     """
 
     points: int
@@ -41,14 +41,14 @@ class Search(NamedTuple):
 
 
 def ladder(first: int, last: int) -> npt.NDArray[np.int64]:
-    """Return even numbers from first to last, each about `RATIO` times the one before."""
+    """Return even numbers from first to last, each about `RATIO` times the previous one."""
     steps = int(np.log(last / first) / np.log(RATIO)) + 1
     rungs = np.unique(2 * np.round(np.geomspace(first, last, steps + 1) / 2)).astype(np.int64)
     return np.unique(rungs[(rungs >= 4) & (rungs <= last)])
 
 
 def least_points(answer: Callable[[int], Answer], rungs: npt.NDArray[np.int64], guess: float) -> Search:
-    """Return the least rung that is recovered, if more points never hurt; strides from a guess, then bisection."""
+    """Return the smallest n that is recovered if more points never hurt; steps from a guess, then bisection."""
     known: dict[int, Answer] = {}
 
     def recovered(i: int) -> bool:

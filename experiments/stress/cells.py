@@ -1,4 +1,4 @@
-"""The cells: a number of instances of a family, every bound of every solver held against sixty digits."""
+"""Cells: batches of instances of a family; every bound of every solver is compared with 60-digit arithmetic."""
 
 import tempfile
 import warnings
@@ -35,41 +35,39 @@ from experiments.stress.exact import (
 from experiments.stress.instances import FAMILIES, MANY_COLUMNS, WHOLE, Instance, make_instance
 
 BATCH = 25
-BATCHES = {"full": 24, "smoke": 1}  # of each family
-BATCHES_OF_MANY = {"full": 6, "smoke": 1}  # of those with many columns, which take seconds each
-SECONDS = 1.0  # of one solve
-LABELED = 8  # points up to which all labellings are tried
-LABELED_WITH_L1 = 5  # the same with an l1 part
-ALPHAS = (0.0, 1e-13, 1e-9, 1e-4, 0.1)  # imbalances of (7); its slope is -infinity at 0
+BATCHES = {"full": 24, "smoke": 1}  # batches per family
+BATCHES_OF_MANY = {"full": 6, "smoke": 1}  # of families with many columns, whose instances take seconds
+SECONDS = 1.0  # per solve
+LABELED = 8  # most points for trying all labellings
+LABELED_WITH_L1 = 5  # the same with an l1 penalty
+ALPHAS = (0.0, 1e-13, 1e-9, 1e-4, 0.1)  # imbalances alpha of (7); the slope of its value is -infinity at 0
 WEIGHTS = (0.1, 1.0, 10.0, 1e3, 1e5, 1e7)  # of the imbalance, in the dual of (7)
-DIRECTIONS = 6  # in which a factor's rows are moved, to find what is cheapest near balance
+DIRECTIONS = 6  # random directions in which a factor's rows are moved to minimise (7) near balance
 MIXINGS = 300  # rounds of coordinate descent on the rows of a factor
-ROUNDED = 1e-40  # what sixty digits leave
-COST_TOLERANCE = Decimal(
-    "1e-9"
-)  # by how much a cost differs where directions are excluded along which columns nearly agree
-PERSISTENCY_SLACKS = (0.0, 0.01, 0.1)  # above the cost of the best labels found: what points are certain then
-MOST_COLUMNS = 40  # of a factor with many rows, up to which its value is computed
-MAIN = 4  # columns of a factor whose value is computed
+ROUNDED = 1e-40  # rounding error of sixty digits
+COST_TOLERANCE = Decimal("1e-9")  # change of an objective by excluding directions along which columns nearly agree
+PERSISTENCY_SLACKS = (0.0, 0.01, 0.1)  # slacks above the best objective found, for persistency
+MOST_COLUMNS = 40  # most columns of a factor with many rows whose value is computed
+MAIN = 4  # leading columns of a factor whose value is computed
 SETTINGS = {"batch": BATCH, "seconds": SECONDS}
 
 
 class Stated(NamedTuple):
-    """A lower bound, and how many directions the record that states it excludes."""
+    """A lower bound, and the number of directions that its record reports as excluded."""
 
     lower: float
     excluded: int
 
 
 class Least(NamedTuple):
-    """The least exact value that is known, and that of the data without the directions that may be excluded."""
+    """The smallest known exact value, and that of the data without the directions that may be excluded."""
 
     value: Decimal
     without: Decimal | None
 
 
 class Bound(NamedTuple):
-    """A bound, who proved it, and the exact number that it must not pass."""
+    """A bound, its origin, and the exact number that it must not exceed (or fall below)."""
 
     who: str
     kind: str
@@ -78,7 +76,7 @@ class Bound(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """By how much it passes, in sixty digits; not positive where it holds."""
+        """Violation of the bound in 60-digit arithmetic; not positive if it holds."""
         with localcontext() as context:
             context.prec = DIGITS
             apart = Decimal(self.value) - self.exact
@@ -117,7 +115,7 @@ def measure(family: str, batch: int) -> Row:
 
 
 def check_instance(instance: Instance) -> tuple[list[Bound], int]:
-    """Return all bounds on an instance with what they must not pass, and how many directions were excluded, at most."""
+    """Return all bounds on an instance with their exact limits, and the largest number of excluded directions."""
     X, nu, _, _, w, form, *_ = instance
     penalty, has_l1 = instance.penalty, instance.has_l1
     with warnings.catch_warnings():
@@ -130,7 +128,7 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
         bounds = [Bound(name, "upper", results[name].upper, value) for name, value in values.items()]
         stated = {name: stated_bound(result) for name, result in results.items()}
         for name, result in results.items():
-            if instance.has_many_columns:  # minutes without the solver's multiplier
+            if instance.has_many_columns:  # takes minutes without the solver's multiplier
                 continue
             stated[f"certify_v of {name}"] = certified_bound(
                 said, dc.certify_v, instance.given, result.V, nu, penalty, sample_weight=w
@@ -153,7 +151,7 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
         if w is None and form == "array" and not has_l1:
             bounds += bounds_of_balance(instance, results["low_rank"].F)
         best = value_on_all_columns(instance) if instance.has_many_columns else least_cost_of_labels(instance)
-        # Any exact value of any V, and of any labels, is at least the optimum.
+        # The exact value of any V, and of any labels, is at least the optimum.
         value = min([*values.values(), Decimal(nu), Decimal(1), cost, *([best] if best is not None else [])])
         least = Least(value, least_cost_without(instance))
         for name, one in stated.items():
@@ -167,12 +165,12 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
 
 
 def excluded_of(record: object, otherwise: int = 0) -> int:
-    """Return how many directions a record says that it excludes; what else is known of an error that does not say."""
+    """Return the number of directions that a record reports as excluded; `otherwise` if an error does not report it."""
     return int(getattr(record, "n_excluded", getattr(record, "left_out", otherwise)))
 
 
 def lower_bounds(who: str, stated: Stated, least: Least) -> Iterator[Bound]:
-    """Yield a lower bound with what it must not pass: where directions are excluded, the value of data without them."""
+    """Yield a lower bound with its exact limit: if directions are excluded, the value of the data without them."""
     if not stated.excluded:
         yield Bound(who, "lower", stated.lower, least.value)
     elif least.without is not None:
@@ -180,9 +178,9 @@ def lower_bounds(who: str, stated: Stated, least: Least) -> Iterator[Bound]:
 
 
 def bounds_while_changing(instance: Instance, after: Array) -> Iterator[Bound]:
-    """Yield the bounds on a table that changes while it is read: they hold for it as it was first, and as it is then.
+    """Yield the bounds for a table that changes while it is read; they hold for the table at the start and now.
 
-    Where it is found to have changed, they are those of the table as it was first.
+    If the change is detected, they hold for the table at the start.
     """
     with tempfile.TemporaryDirectory() as folder:
         found = while_it_changes(instance, after, folder, SECONDS)
@@ -196,13 +194,13 @@ def bounds_while_changing(instance: Instance, after: Array) -> Iterator[Bound]:
 
 
 def value_of(instance: Instance, G: Array) -> Decimal:
-    """Return the objective of (15) at V = GG'; infinity where a sign that is known does not hold."""
+    """Return the objective of (15) at V = GG'; infinity if V violates a known sign."""
     X, nu, a, c, w, _, groups, nonnegative = instance[:8]
     return direction_value(X, nu, a, c, G, w, groups) if is_allowed(G, nonnegative) else Decimal("Infinity")
 
 
 def cost_of(instance: Instance, labels: Array, v: Array) -> Decimal:
-    """Return the objective of (9) at labels and a direction; where signs are known, at the labels or their opposite."""
+    """Return the objective of (9) at labels and a direction; with known signs, at the labels or their opposite."""
     X, nu, a, c, w, _, groups, nonnegative = instance[:8]
     if nonnegative is None:
         return labels_value(X, nu, a, c, labels, v, w, groups)
@@ -212,7 +210,7 @@ def cost_of(instance: Instance, labels: Array, v: Array) -> Decimal:
 
 
 def some_constraints(n: int) -> dc.Constraints:
-    """Return constraints that some labels obey: two pairs, and two known labels where there are more than four points."""
+    """Return constraints satisfied by some labels: two pairs, and for more than four points two known labels."""
     rng = np.random.default_rng(n)
     y, (i, j, k, m) = rng.choice([-1, 1], n), rng.integers(0, n, 4)
     pairs = [(p, q) for p, q in ((i, j), (k, m)) if p != q]
@@ -224,7 +222,7 @@ def some_constraints(n: int) -> dc.Constraints:
 
 
 def bounds_with_constraints(instance: Instance, constraints: dc.Constraints | None, said: int) -> Iterator[Bound]:
-    """Yield the bounds of the search for the best labels; with constraints, those of relaxations too."""
+    """Yield the bounds of the search for optimal labels; with constraints, also those of relaxations."""
     X, nu, _, _, w, form, *_ = instance
     n, penalty, has_l1 = len(X), instance.penalty, instance.has_l1
     if form != "array" or n > most_labeled(instance) or instance.has_many_columns:
@@ -238,13 +236,13 @@ def bounds_with_constraints(instance: Instance, constraints: dc.Constraints | No
     try:
         slack = (
             None if has_l1 else PERSISTENCY_SLACKS[n % len(PERSISTENCY_SLACKS)]
-        )  # with an l1 part it takes seconds a point
+        )  # with an l1 penalty it takes seconds per point
         found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, persistency_slack=slack, **given)
         yield from lower_bounds(what, Stated(found.lower, excluded_of(found)), least)
         if slack is not None:
             yield Bound(what, "upper", found.upper, least.value)
             others = [not agrees(y, found.labels, found.persistent, constraints) for y in labelings]
-            if any(others):  # what is certain is a bound on the cost of labels that differ there
+            if any(others):  # persistency is a bound on the objective of labels that differ there
                 differing = Least(*(least_where(values, others) for values in (costs, reduced)))
                 stated = Stated(found.upper + slack, excluded_of(found))
                 yield from lower_bounds(f"what is certain of {what}", stated, differing)
@@ -261,7 +259,7 @@ def bounds_with_constraints(instance: Instance, constraints: dc.Constraints | No
 
 
 def agrees(y: Array, labels: Array, persistent: Any, constraints: dc.Constraints | None) -> bool:
-    """Whether labels are those found where these are certain, up to one sign for all: that of the known labels."""
+    """Return whether labels agree with those found at persistent points, up to a global sign (that of known labels)."""
     products = (y * labels)[persistent]
     if constraints is not None and constraints.labels is not None:
         products = products * (y * constraints.labels)[np.flatnonzero(constraints.labels)[0]]
@@ -270,12 +268,12 @@ def agrees(y: Array, labels: Array, persistent: Any, constraints: dc.Constraints
 
 
 def least_where(values: list[Decimal] | None, chosen: list[bool]) -> Any:
-    """Return the least of the chosen values."""
+    """Return the smallest of the selected values."""
     return None if values is None else min(value for value, one in zip(values, chosen, strict=True) if one)
 
 
 def satisfies(y: Array, constraints: dc.Constraints) -> bool:
-    """Whether labels, or all of them reversed, obey constraints."""
+    """Return whether labels, or all of them reversed, satisfy the constraints."""
     known = np.flatnonzero(constraints.labels) if constraints.labels is not None else np.zeros(0, dtype=int)
     return (
         all(y[i] == y[j] for i, j in constraints.must_link)
@@ -285,7 +283,7 @@ def satisfies(y: Array, constraints: dc.Constraints) -> bool:
 
 
 def bounds_of_balance(instance: Instance, F: Array) -> Iterator[Bound]:
-    """Yield the bounds of (7) at balanced and nearly balanced clusters, each with an exact one from the other side."""
+    """Yield the bounds of (7) at balanced and nearly balanced clusters, each with an exact limit."""
     X, a = instance.X, instance.a
     K = labels_matrix(X, a)
     for alpha in ALPHAS:
@@ -309,7 +307,7 @@ def bounds_of_balance(instance: Instance, F: Array) -> Iterator[Bound]:
 
 
 def duals_of_balance(K: Exact, alpha: float) -> Iterator[Decimal | None]:
-    """Yield exact lower bounds of (7): at each weight of the imbalance, multipliers of a solution found roughly."""
+    """Yield exact lower bounds of (7): for each weight of the imbalance, from multipliers of a rough solution."""
     matrix, n = K.astype(float), len(K)
     for weight in WEIGHTS:
         C, F = matrix + weight / n**2, np.random.default_rng(0).standard_normal((n, n))
@@ -325,18 +323,18 @@ def duals_of_balance(K: Exact, alpha: float) -> Iterator[Decimal | None]:
 
 
 def is_quick(result: dc.Result) -> bool:
-    """Whether there is a V whose value takes no minutes in sixty digits."""
+    """Return whether some V can be evaluated in 60-digit arithmetic without taking minutes."""
     return result.G is not None and (result.G.shape[0] < MANY_COLUMNS or result.G.shape[1] <= MOST_COLUMNS)
 
 
 def stated_bound(result: dc.Result) -> Stated:
-    """Return the lower bound that a result has proved, though it may be withdrawn."""
+    """Return the lower bound certified for a result, even if it was withdrawn."""
     lower = result.lower if result.invalid_bound is None else result.invalid_bound.lower
     return Stated(lower, excluded_of(result))
 
 
 def certified_bound(said: int, certify: Callable[..., Any], *given: Any, **named: Any) -> Stated:
-    """Return the lower bound of a certificate, or the one that was found to be false; results have said `said`."""
+    """Return the lower bound of a certificate, or the one found to be invalid; `said` comes from earlier results."""
     try:
         found = certify(*given, **named)
     except dc.InvalidBoundError as contradiction:
@@ -346,12 +344,12 @@ def certified_bound(said: int, certify: Callable[..., Any], *given: Any, **named
 
 def factor_of(result: dc.Result) -> Array:
     """Return G with V = GG'."""
-    assert result.G is not None  # solvers of (15) have a V
+    assert result.G is not None  # solvers of (15) return a V
     return dense(result.G)
 
 
 def value_on_all_columns(instance: Instance) -> Decimal:
-    """Return the value of the main part of a V that was sought on all columns at once, not from a few outwards."""
+    """Return the value of the leading part of a V computed on all columns at once, without a working set."""
     X, nu, a, c, w, *_ = instance
     found = dc.low_rank(X, nu, instance.penalty, max_iter=200, time_limit=SECONDS, sample_weight=w, working_set=False)
     left, sizes, _ = np.linalg.svd(factor_of(found), full_matrices=False)
@@ -359,30 +357,30 @@ def value_on_all_columns(instance: Instance) -> Decimal:
 
 
 def most_labeled(instance: Instance) -> int:
-    """Return the number of points up to which all labellings are tried."""
+    """Return the largest number of points for which all labellings are tried."""
     return LABELED_WITH_L1 if instance.has_l1 else LABELED
 
 
 def least_cost_of_labels(instance: Instance) -> Decimal | None:
-    """Return the least cost of all labels; None if there are many."""
+    """Return the smallest objective over all labels; None if there are too many."""
     if len(instance.X) > most_labeled(instance):
         return None
     return min(costs_of_labels(instance, all_labels(len(instance.X))))
 
 
 def least_cost_without(instance: Instance) -> Decimal | None:
-    """Return the least cost of labels for the data without the directions that may be excluded, if it is known."""
+    """Return the smallest objective of labels for the data without the directions that may be excluded, if known."""
     return None if instance.without is None else least_cost_of_labels(instance._replace(X=instance.without))
 
 
 def costs_of_labels(instance: Instance, labelings: Iterable[Array]) -> list[Decimal]:
-    """Return the costs of labels: with an l1 part or known signs nearly the least, at a direction that is exact."""
+    """Return the objectives of labels: with an l1 penalty or known signs, nearly the minimum, at an exact direction."""
     X, nu, a, c, w, _, groups, nonnegative = instance[:8]
     if not instance.has_l1:
         return labels_values(X, nu, a, w, labelings)
     signed = np.zeros(len(a), dtype=bool) if nonnegative is None else nonnegative
     with_pair_penalty = (c > 0.0) | signed
-    # The best direction in the other columns is exact, that in these is looked for in what is left.
+    # The best direction in the other columns is exact; in these columns it is searched for in the residual.
     with localcontext() as context:
         context.prec = DIGITS
         Q, columns, point_weights = (
@@ -411,7 +409,7 @@ def costs_of_labels(instance: Instance, labelings: Iterable[Array]) -> list[Deci
 
 
 def solved(instance: Instance, penalty: dc.Penalty) -> Iterator[tuple[str, dc.Result]]:
-    """Yield the results of the fast solvers, at a small and at a large tolerance; fista takes no weights of points."""
+    """Yield the results of the fast solvers, at a small and a large tolerance; fista supports no sample weights."""
     X, nu, w = instance.given, instance.nu, instance.w
     yield "low_rank", dc.low_rank(X, nu, penalty, tol=1e-9, max_iter=500, time_limit=SECONDS, sample_weight=w)
     yield "low_rank, loose", dc.low_rank(X, nu, penalty, tol=1e-2, max_iter=50, time_limit=SECONDS, sample_weight=w)

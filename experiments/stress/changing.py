@@ -1,4 +1,4 @@
-"""Tables that change while they are read: memory maps, arrays and chunks, solved while they are changed."""
+"""Tables that change while they are read: memory maps, arrays and chunks modified during a solve."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,13 +9,13 @@ import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.stress.instances import Instance
 
-COPIES = 6000  # of the rows: as many rows are read by parts
-BLOCK, STRETCH = 2000, 512  # rows that are read at a time, and numbers of these that are summed to tell a change
-READS = 30  # of a chunk, after which it is another one
+COPIES = 6000  # of the rows: so many rows are streamed in blocks
+BLOCK, STRETCH = 2000, 512  # rows read at a time, and numbers per checksum to detect a change
+READS = 30  # of a chunk, after which it changes
 
 
 class Changed(NamedTuple):
-    """What was proved of a table that changes, and what it was: only what it was at first, if the change was seen."""
+    """Certified bounds for a table that changes, and the table at the start and later (only the start if detected)."""
 
     lower: float
     upper: float
@@ -24,10 +24,10 @@ class Changed(NamedTuple):
 
 
 def while_it_changes(instance: Instance, after: Array, folder: str, seconds: float) -> Changed:
-    """Solve for a table that changes as soon as something is proved; in chunks, after a few passes."""
+    """Solve for a table that changes after the first certificate; in chunks, after a few passes."""
     changed: list[Instance] = []
     n, d = COPIES * len(after), after.shape[1]
-    # What is changed fills its stretches: in one that is filled in part the change would be seen.
+    # The change fills whole checksum stretches: in a partly filled one it would be detected.
     chosen = np.flatnonzero(np.arange(n) % BLOCK < BLOCK * d // STRETCH * STRETCH // d)
 
     def change(progress: dc.Progress) -> None:
@@ -57,7 +57,7 @@ def many_rows(instance: Instance, path: Path) -> Any:
 
 
 def in_chunks(instance: Instance, after: Array, changed: list[Instance]) -> Any:
-    """Return the rows in two chunks that are others once they have been read a few times."""
+    """Return the rows in two chunks that change after they have been read a few times."""
     import dask.array
 
     half, reads = len(after) // 2, dict[tuple[int, int], int]()

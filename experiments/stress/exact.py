@@ -1,6 +1,6 @@
-"""Values in sixty digits: objectives of (7), (8), (9) and (15) for the numbers that are in the computer.
+"""Objectives of (7), (8), (9) and (15) in 60-digit arithmetic, for the stored floating-point numbers.
 
-A double is a decimal number exactly, so nothing is rounded before the sixtieth digit.
+A double is exactly a decimal number, so nothing is rounded before the sixtieth digit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,9 +15,9 @@ import numpy.typing as npt
 from diffrac_cvx.typing import Array
 
 DIGITS = 60
-RESIDUAL_DIGITS = 160  # to which the misfits of labels, computed as fractions, are rounded
-SINGULAR = Decimal(10) ** -100  # the square of a product of two columns, over the largest, that is taken for zero
-ORTHOGONAL = Decimal(10) ** -50  # product of two columns, over their norms, that is taken for zero
+RESIDUAL_DIGITS = 160  # for rounding the residuals of labels, which are computed as fractions
+SINGULAR = Decimal(10) ** -100  # relative square of a product of two columns that counts as zero
+ORTHOGONAL = Decimal(10) ** -50  # cosine of two columns that counts as zero
 SWEEPS = 60  # of rotations over all pairs of columns; a few are enough
 Exact = npt.NDArray[np.object_]  # of Decimal
 
@@ -29,7 +29,7 @@ def exact(values: npt.ArrayLike) -> Exact:
 
 
 def point_weights_of(X: Array, w: Array | None) -> Exact:
-    """Return the shares of the points in all means."""
+    """Return the normalised sample weights."""
     weights = exact(np.ones(len(X)) if w is None else w)
     return np.asarray(weights / weights.sum())
 
@@ -48,7 +48,7 @@ def root(values: Exact) -> Exact:
 def direction_value(
     X: Array, nu: float, a: Array, c: Array, G: Array, w: Array | None = None, groups: Any = None
 ) -> Decimal:
-    """Return the objective of (15) at V = GG', the offset's row last where nu < 1; columns may be in groups."""
+    """Return the objective of (15) at V = GG', with the offset as last row if nu < 1; columns may be grouped."""
     with localcontext() as context:
         context.prec = DIGITS
         used = np.flatnonzero(G[: X.shape[1]].any(axis=1) | (np.arange(X.shape[1]) == 0))  # V is 0 elsewhere
@@ -82,9 +82,9 @@ def labels_value(
     groups: Any = None,
     Q: Exact | None = None,
 ) -> Decimal:
-    """Return the objective of (9) at labels and a direction; columns may be in groups.
+    """Return the objective of (9) at labels and a direction; columns may be grouped.
 
-    With the misfit Q of other columns, it is that at the best direction in these.
+    With the residual matrix Q of other columns, the direction in those is optimal.
     """
     with localcontext() as context:
         context.prec = DIGITS
@@ -101,7 +101,7 @@ def labels_value(
 
 
 def is_allowed(G: Array, nonnegative: Any) -> bool:
-    """Whether V = GG' is nowhere negative for pairs of columns known to be nonnegative, without any rounding."""
+    """Return whether V = GG' is nonnegative, without rounding, at all pairs of columns known to be nonnegative."""
     if nonnegative is None:
         return True
     rows = fractions(G[: len(nonnegative)][nonnegative])
@@ -111,12 +111,12 @@ def is_allowed(G: Array, nonnegative: Any) -> bool:
 def best_labels_value(
     X: Array, nu: float, a: Array, w: Array | None = None, labelings: Iterable[Array] | None = None
 ) -> Decimal:
-    """Return the least value of (9) over labels, by default all, without an l1 part."""
+    """Return the minimum of (9) over labels, by default all, without an l1 penalty."""
     return min(labels_values(X, nu, a, w, all_labels(len(X)) if labelings is None else labelings))
 
 
 def labels_values(X: Array, nu: float, a: Array, w: Array | None, labelings: Iterable[Array]) -> list[Decimal]:
-    """Return the values of (9) at labellings with their best directions, without an l1 part."""
+    """Return the values of (9) at labellings with their optimal directions, without an l1 penalty."""
     Q = residual_matrix(X, a, w)
     with localcontext() as context:
         context.prec = RESIDUAL_DIGITS
@@ -129,7 +129,7 @@ def labels_values(X: Array, nu: float, a: Array, w: Array | None, labelings: Ite
 
 
 def all_labels(n: int) -> Iterator[Array]:
-    """Yield all labellings of n points, up to the sign of all."""
+    """Yield all labellings of n points, up to a global sign."""
     return (np.array([1.0, *rest]) for rest in product((1.0, -1.0), repeat=n - 1))
 
 
@@ -143,7 +143,7 @@ def labels_matrix(X: Array, a: Array) -> Exact:
 
 
 def imbalance_and_value(K: Exact, F: Array) -> tuple[Decimal, Decimal]:
-    """Return 1'Y1/n^2 and tr KY for Y = FF', the rows of F made of norm one."""
+    """Return 1'Y1/n^2 and tr KY for Y = FF', with the rows of F normalised."""
     with localcontext() as context:
         context.prec = DIGITS
         rows = exact(F)
@@ -153,7 +153,7 @@ def imbalance_and_value(K: Exact, F: Array) -> tuple[Decimal, Decimal]:
 
 
 def dual_value(K: Exact, mu: Array, weight: float, shift: float, alpha: float) -> Decimal | None:
-    """Return the lower bound of (7) that multipliers prove, if K + weight 11'/n^2 - Diag(mu) + shift I >= 0."""
+    """Return the lower bound of (7) given by multipliers, if K + weight 11'/n^2 - Diag(mu) + shift I >= 0."""
     with localcontext() as context:
         context.prec = DIGITS
         n = len(K)
@@ -164,7 +164,7 @@ def dual_value(K: Exact, mu: Array, weight: float, shift: float, alpha: float) -
 
 
 def is_positive(S: Exact) -> bool:
-    """Whether all pivots of a symmetric matrix are positive."""
+    """Return whether all pivots of a symmetric matrix are positive."""
     S = S.copy()
     for j in range(len(S)):
         if not S[j, j] > 0:
@@ -174,9 +174,9 @@ def is_positive(S: Exact) -> bool:
 
 
 def residual_matrix(X: Array, a: Array, w: Array | None = None) -> Exact:
-    """Return Q, with y'Qy the least of sum_i p_i (y_i - x_i'v)^2 + sum_j a_j^2 v_j^2 over v, for centred y.
+    """Return Q, with y'Qy the minimum of sum_i p_i (y_i - x_i'v)^2 + sum_j a_j^2 v_j^2 over v, for centred y.
 
-    Column by column, as fractions: a column without a ridge that depends on those before it changes nothing.
+    Column by column, in fractions: a column without a ridge that depends linearly on earlier ones changes nothing.
     """
     rows, weights = fractions(X), fractions(np.ones(len(X)) if w is None else w)
     point_weights = weights / weights.sum()

@@ -1,6 +1,6 @@
-"""Brackets on adversarial instances, held against sixty digits.
+"""Certified bounds of adversarial instances, compared with 60-digit arithmetic.
 
-It fails where a bound is on the wrong side of the exact value.
+It fails if a bound is on the wrong side of the exact value.
 """
 
 from experiments.harness.command import Experiment

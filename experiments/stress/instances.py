@@ -1,9 +1,9 @@
-"""Small ugly instances by family: entries of very different sizes, ties, collinear columns, every kind of weight.
+"""Small adversarial instances by family: very different sizes, ties, collinear columns, every kind of weight.
 
-Some are wide, with a ridge on every column that is anything from nothing to all beside the data, or have weights of the
-points, or are given as a sparse matrix or a dask array; of some the columns are in groups, or their signs are known.
-Some are on both sides of what is taken to be constant: columns that are nearly copies of others and that nothing
-penalises, or that vary a little beside a large offset.  Some tables change while they are read.
+Some are wide, with a ridge on every column between negligible and dominant compared with the data, or have sample
+weights, or are given as a sparse matrix or a dask array; some have feature groups or known signs.  Some are close to
+the limit for constant columns: columns that nearly copy others and are not penalised, or that vary little around a
+large offset.  Some tables change while they are read.
 """
 
 from collections.abc import Callable
@@ -18,17 +18,17 @@ from diffrac_cvx.typing import Array
 
 Rng = np.random.Generator
 MOST_POINTS, MOST_FEATURES = 12, 5
-MANY_COLUMNS = 200  # columns, from which on a solution is sought from a few features outwards
-MOST_LABELED = 7  # points of those whose labellings are all tried
-MAX_WITHOUT_L1, MAX_WITH_L1 = 8, 5  # the same in newer families, without and with an l1 part or known signs
-PERTURBATION_POWERS = (-16, -12)  # powers of ten: by how much columns differ from copies of others
+MANY_COLUMNS = 200  # number of columns from which on a working set is used
+MOST_LABELED = 7  # most points if all labellings are tried
+MAX_WITHOUT_L1, MAX_WITH_L1 = 8, 5  # the same in newer families, without and with an l1 penalty or known signs
+PERTURBATION_POWERS = (-16, -12)  # powers of ten: difference of columns from copies of others
 
 
 class Instance(NamedTuple):
-    """Data, nu, the weights a and c, one for each column, those of the points, and how the data are given.
+    """Data, nu, the weights a and c per column, sample weights, and the format of the data.
 
-    Columns may be in groups, of one c each, and known to be nonnegative.  A solver may exclude directions only by which
-    the data differ from those without them.  A table that changes consists of many copies of the rows.
+    Columns may form groups with one c each, and may be known to be nonnegative.  A solver may exclude only directions
+    in which the data differ from `without`.  A table that changes consists of many copies of the rows.
     """
 
     X: Array
@@ -40,11 +40,11 @@ class Instance(NamedTuple):
     groups: npt.NDArray[np.intp] | None = None
     nonnegative: npt.NDArray[np.bool_] | None = None
     without: Array | None = None  # the data without the directions that may be excluded
-    after: Array | None = None  # what the data are when they have been read a few times
+    after: Array | None = None  # the data after they have been read a few times
 
     @property
     def penalty(self) -> dc.Penalty:
-        """The penalty as the functions get it."""
+        """Penalty as passed to the functions."""
         if self.groups is None:
             return dc.Penalty(self.a, self.c, nonnegative=self.nonnegative)
         first = np.sort(np.unique(self.groups, return_index=True)[1])
@@ -57,12 +57,12 @@ class Instance(NamedTuple):
 
     @property
     def has_many_columns(self) -> bool:
-        """Whether a solution is sought from a few features outwards, where there is an l1 part."""
+        """Whether solvers use a working set, given an l1 penalty."""
         return int(self.X.shape[1]) >= MANY_COLUMNS
 
     @property
     def given(self) -> npt.ArrayLike:
-        """The data as the functions get them."""
+        """Data as passed to the functions."""
         if self.form == "sparse":
             return scipy.sparse.csr_array(self.X)  # type: ignore[return-value]
         if self.form == "dask":
@@ -73,7 +73,7 @@ class Instance(NamedTuple):
 
 
 def nearly_collinear(rng: Rng, n: int, d: int) -> Array:
-    """The last column is another one but for a part of relative size 2^-k."""
+    """The last column equals another one up to a relative difference of 2^-k."""
     X = rng.standard_normal((n, d))
     if d > 1:
         X[:, -1] = X[:, 0] + X[:, -1] * 2.0 ** -float(rng.integers(1, 56))
@@ -81,7 +81,7 @@ def nearly_collinear(rng: Rng, n: int, d: int) -> Array:
 
 
 def ill_conditioned(rng: Rng, n: int, d: int) -> Array:
-    """Singular values that fall from 1 to as little as 1e-14."""
+    """Singular values that decrease from 1 to as little as 1e-14."""
     left, _, right = np.linalg.svd(rng.standard_normal((n, d)), full_matrices=False)
     return np.asarray((left * np.geomspace(1.0, 10.0 ** -rng.uniform(0, 14), left.shape[1])) @ right)
 
@@ -94,13 +94,13 @@ def one_outlier(rng: Rng, n: int, d: int) -> Array:
 
 
 def planted(rng: Rng, n: int, d: int) -> Array:
-    """Labels without noise in the first column: the optimum is 0 where they are balanced."""
+    """Noiseless labels in the first column: the optimum is 0 if they are balanced."""
     X = rng.standard_normal((n, d))
     X[:, 0] = np.where(np.arange(n) % 2, 1.0, -1.0)
     return np.asarray(X @ rng.standard_normal((d, d)))
 
 
-FAMILIES: dict[str, Callable[[Rng, int, int], Array]] = {  # their numbers are those of the sorted names
+FAMILIES: dict[str, Callable[[Rng, int, int], Array]] = {  # numbered by their sorted names
     "small_integers": lambda rng, n, d: rng.integers(-1, 2, (n, d)).astype(float),  # ties, equal rows, rows of zeros
     "wild_entries": lambda rng, n, d: rng.choice([0.0, 1.0, -1.0, 1e-9, -1e-9, 1e9], (n, d)),
     "gaussian": lambda rng, n, d: rng.standard_normal((n, d)),
@@ -118,7 +118,7 @@ FAMILIES: dict[str, Callable[[Rng, int, int], Array]] = {  # their numbers are t
 
 
 def wide(rng: Rng) -> Instance:
-    """More columns than rows in any units, and a ridge on all, from 1e-20 to 1e16 of a column."""
+    """More columns than rows in any units, with a ridge on all, from 1e-20 to 1e16 of a column."""
     n = int(rng.integers(2, MOST_LABELED + 1))
     d = n + int(rng.integers(1, 9))
     X = rng.standard_normal((n, d)) * 10.0 ** (rng.uniform(-8, 8, d) * rng.integers(2))
@@ -130,7 +130,7 @@ def wide(rng: Rng) -> Instance:
 
 
 def large_columns(rng: Rng) -> Instance:
-    """Few columns larger than the others by up to 1e18, as time stamps are, and one ridge for all."""
+    """A few columns larger than the others by up to 1e18, such as time stamps, and one ridge for all."""
     n = int(rng.integers(3, MOST_LABELED + 1))
     d = n + int(rng.integers(-1, 9))
     X = rng.standard_normal((n, d))
@@ -139,7 +139,7 @@ def large_columns(rng: Rng) -> Instance:
 
 
 def many_columns(rng: Rng, make: Callable[[Rng, int, int], Array]) -> Instance:
-    """Many columns with an l1 part and a ridge, of any units: a solution is sought from a few features outwards."""
+    """Many columns in any units with an l1 penalty and a ridge: solved with a working set."""
     n, d = int(rng.integers(8, 21)), int(rng.integers(MANY_COLUMNS, MANY_COLUMNS + 40))
     X = make(rng, n, d)
     size = np.std(X, axis=0)
@@ -154,7 +154,7 @@ def many_columns(rng: Rng, make: Callable[[Rng, int, int], Array]) -> Instance:
 
 
 def factors(rng: Rng, n: int, d: int) -> Array:
-    """Columns correlated by a few common factors, some of them carrying two groups."""
+    """Columns correlated by a few common factors, some of which separate two clusters."""
     k = int(rng.integers(1, 6))
     X = rng.standard_normal((n, d)) + rng.uniform(0, 2) * rng.standard_normal((n, k)) @ rng.standard_normal((k, d))
     X[:, : int(rng.integers(1, 30))] += rng.uniform(0, 2) * rng.choice([-1.0, 1.0], n)[:, None]
@@ -162,14 +162,14 @@ def factors(rng: Rng, n: int, d: int) -> Array:
 
 
 def blocks(rng: Rng, n: int, d: int) -> Array:
-    """The same block of columns again and again, up to signs, with a little noise or none."""
+    """Repetitions of a block of columns, up to signs, with little noise or none."""
     k = int(rng.integers(2, 30))
     X = np.tile(rng.standard_normal((n, k)), d // k + 1)[:, :d] * rng.choice([-1.0, 1.0], d)
     return np.asarray(X + rng.choice([0.0, 1e-9, 1e-3, 0.1]) * rng.standard_normal((n, d)))
 
 
 def signs(rng: Rng, n: int, d: int) -> Array:
-    """Columns of a few values, many of them equal up to sign, some constant."""
+    """Columns with few values, many of them equal up to sign, some constant."""
     X = np.asarray(rng.integers(-1, 2, (n, d)), dtype=float)
     X = X[:, rng.integers(0, int(rng.integers(2, d)), d)] * rng.choice([-1.0, 1.0], d)
     X[:, rng.random(d) < 0.1] = 3.0
@@ -182,7 +182,7 @@ def tails(rng: Rng, n: int, d: int) -> Array:
 
 
 def many_groups(rng: Rng) -> Instance:
-    """Many columns in groups, some of these of one column, correlated by a few common factors."""
+    """Many columns in groups, some of a single column, correlated by a few common factors."""
     made = many_columns(rng, factors)
     d, size = made.X.shape[1], int(rng.integers(2, 6))
     labels = rng.permutation(np.where(rng.random(d) < 0.1, np.arange(d), np.arange(d) // size))
@@ -192,13 +192,13 @@ def many_groups(rng: Rng) -> Instance:
 
 
 def three_points(rng: Rng) -> Instance:
-    """Three points: one Y alone is balanced, and what is nearly balanced costs less by the root of its imbalance."""
+    """Three points: only one Y is balanced, and nearly balanced ones are better by the root of their imbalance."""
     X = rng.standard_normal((3, int(rng.integers(1, 3)))) * 10.0 ** rng.uniform(-3, 3)
     return Instance(X, draw_nu(rng), rng.choice([0.0, 0.3], X.shape[1]), np.zeros(X.shape[1]))
 
 
 def sparse_table(rng: Rng) -> Instance:
-    """A sparse matrix, some of its columns far from 0, some with few entries."""
+    """A sparse matrix with some columns far from 0 and some with few entries."""
     n, d = int(rng.integers(3, MOST_POINTS + 1)), int(rng.integers(1, 12))
     X = np.where(rng.random((n, d)) < rng.uniform(0.1, 0.9, d), rng.standard_normal((n, d)), 0.0)
     X = (X + np.where(rng.random(d) < 0.2, 10.0 ** rng.uniform(0, 6, d), 0.0)) * 10.0 ** rng.uniform(-4, 4, d)
@@ -208,7 +208,7 @@ def sparse_table(rng: Rng) -> Instance:
 
 
 def grouped(rng: Rng) -> Instance:
-    """The families of arrays, their columns in groups of unequal sizes, some without a weight."""
+    """The families of arrays with feature groups of unequal sizes, some without a weight."""
     made = of_family(rng)
     sizes, labels = np.abs(made.X).max(axis=0), rng.integers(0, int(rng.integers(1, 4)), made.X.shape[1])
     largest = np.array([sizes[labels == g].max(initial=0.0) for g in range(3)])
@@ -228,30 +228,30 @@ def of_any(rng: Rng) -> Instance:
 
 
 def of_family(rng: Rng) -> Instance:
-    """Return an instance of the families of arrays, some with weights of the points, sparse, or in chunks."""
+    """Return an instance of the families of arrays, some with sample weights, sparse, or in chunks."""
     made = of_any(rng)
     w = 10.0 ** rng.uniform(-3, 2, len(made.X)) if rng.integers(4) == 0 else None
     return made._replace(w=w, form="array" if w is not None else str(rng.choice(["array", "array", "sparse", "dask"])))
 
 
 def draw_nu(rng: Rng) -> float:
-    """Return a weight of the imbalance, 1 as often as not."""
+    """Return a weight of the imbalance, which is 1 in half of the cases."""
     return float(rng.choice(NUS)) if rng.integers(2) else 1.0
 
 
 def draw_weights(rng: Rng, n: int) -> Array | None:
-    """Return weights of the points, or none as often as not."""
+    """Return sample weights, or None in half of the cases."""
     return np.asarray(10.0 ** rng.uniform(-3, 2, n)) if rng.integers(2) else None
 
 
 def weighted(rng: Rng) -> Instance:
-    """The families of arrays, with weights of the points."""
+    """The families of arrays with sample weights."""
     made = of_any(rng)
     return made._replace(w=10.0 ** rng.uniform(-6, 3, len(made.X)))
 
 
 def beside_collinear(rng: Rng, kind: str) -> Instance:
-    """Free columns and others that are nearly copies of them, beside columns that are penalised in one way, or more."""
+    """Unpenalised columns and near copies of them, together with columns penalised in one or several ways."""
     n = int(rng.integers(4, (MAX_WITHOUT_L1 if kind == "ridge" else MAX_WITH_L1) + 1))
     m, k = int(2 ** rng.uniform(0, 5)), 1 + int(rng.integers(4) == 0)
     free, others, noise = rng.standard_normal((n, k)), rng.standard_normal((n, m)), rng.standard_normal((n, k))
@@ -278,14 +278,14 @@ def beside_collinear(rng: Rng, kind: str) -> Instance:
 
 
 def collinear_with_all(rng: Rng) -> Instance:
-    """The same beside any penalty, with weights of the points and nu < 1."""
+    """The same with any penalty, sample weights and nu < 1."""
     made = beside_collinear(rng, str(rng.choice(["l1", "groups", "signs", "ridge"])))
     nu = float(rng.choice([0.25, 0.5, 0.75, 1.0 - 1e-6]))
     return made._replace(nu=nu, w=np.asarray(10.0 ** rng.uniform(-2, 1, len(made.X))))
 
 
 def steps_beside_offsets(rng: Rng) -> Instance:
-    """Columns of an offset and small steps, penalised or not, beside others or alone."""
+    """Columns of an offset and small steps, penalised or not, alone or with others."""
     kind = str(rng.choice(["none", "ridge", "l1"]))
     n = int(rng.integers(3, (MAX_WITH_L1 if kind == "l1" else MAX_WITHOUT_L1) + 1))
     m, k = int(rng.integers(1, 3)), int(rng.integers(0, 3))
@@ -303,7 +303,7 @@ def steps_beside_offsets(rng: Rng) -> Instance:
 
 
 def units_by_powers(rng: Rng) -> Instance:
-    """Columns in units of 2^-300 to 2^300, one of them nearly a copy of another as often as not."""
+    """Columns in units of 2^-300 to 2^300, with a near copy of one in half of the cases."""
     kind = str(rng.choice(["none", "ridge", "l1"]))
     n = int(rng.integers(4, (MAX_WITH_L1 if kind == "l1" else MAX_WITHOUT_L1) + 1))
     d = int(rng.integers(2, 5))
@@ -320,7 +320,7 @@ def units_by_powers(rng: Rng) -> Instance:
 
 
 def celsius_fahrenheit(rng: Rng) -> Instance:
-    """One temperature in two or three units, rounded to decimals, beside other columns or alone."""
+    """One temperature in two or three units, rounded to decimals, alone or with other columns."""
     n, k = int(rng.integers(4, MAX_WITHOUT_L1 + 1)), int(rng.integers(0, 3))
     celsius = np.round(rng.normal(15.0, 8.0, n), 1)
     scales = [celsius * 1.8 + 32.0, np.round(celsius * 1.8 + 32.0, 2), np.round(celsius + 273.15, 2)]
@@ -335,7 +335,7 @@ def celsius_fahrenheit(rng: Rng) -> Instance:
 
 
 def trees(rng: Rng) -> Instance:
-    """Directions that are excluded, or nearly, and few enough points for a search for the best labels."""
+    """Directions that are excluded, or nearly, and few enough points for a search for optimal labels."""
     kind = str(rng.choice(["steps", "temperatures", "ridge", "l1"]))
     if kind == "steps":
         return steps_beside_offsets(rng)
@@ -343,10 +343,10 @@ def trees(rng: Rng) -> Instance:
 
 
 def changed_table(rng: Rng) -> Instance:
-    """Many copies of eight rows: entries of a column change places later, or those of a row but for their sum."""
+    """Many copies of eight rows: later, entries of a column are permuted, or those of a row up to their sum."""
     n, d, integers = 8, int(rng.choice([2, 4])), bool(rng.integers(2))
     X = rng.integers(-20, 21, (n, d)).astype(float) if integers else rng.standard_normal((n, d))
-    X[:, 0] = rng.permutation([1.0, -1.0] * 4) - X[:, 1]  # labels that cost nothing, or little
+    X[:, 0] = rng.permutation([1.0, -1.0] * 4) - X[:, 1]  # labels with an objective of 0 or nearly 0
     after = X.copy()
     after[:, 0] = np.roll(X[:, 0], 1)
     if integers and rng.integers(2):
@@ -358,7 +358,7 @@ def changed_table(rng: Rng) -> Instance:
     return Instance(X, draw_nu(rng), a, np.zeros(d), form=form, after=after)
 
 
-# With their own penalties; their numbers are their places: a new one comes last, and changes none of the others.
+# Families with their own penalties, numbered by position: append new ones to keep the others unchanged.
 WHOLE: dict[str, Callable[[Rng], Instance]] = {
     "large_columns": large_columns,
     "read_by_chunks": lambda rng: of_any(rng)._replace(form="dask"),
@@ -395,7 +395,7 @@ def beside_time_stamps() -> Array:
     return X
 
 
-# Where a column was dropped beside a larger one, although its ridge was small beside both: the first of their family.
+# A column was excluded next to a larger one, although its ridge was small for both: first of their family.
 DROPPED = (
     Instance(np.array([[1e15, 3, 0, 0], [-1e15, 3, 0, 0], [0, -6, 0, 0]]), 1.0, np.ones(4), np.zeros(4)),
     Instance(beside_time_stamps(), 1.0, np.ones(11), np.zeros(11)),

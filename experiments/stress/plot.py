@@ -1,4 +1,4 @@
-"""Draw how close the bounds come to the exact values, family by family; solves nothing."""
+"""Draw the distance of the bounds to the exact values, by family."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from experiments.harness.style import ACCENT, GRAY, PAGE
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the median width of the brackets of each batch, one row a family; violated families are marked."""
+    """Draw the median width of the bounds of each batch, one row per family; violations are marked."""
     families = sorted(table["family"].unique(), reverse=True)
     with panels(stem, 1, 1, 0.25 * len(families) + 0.8, width=0.7 * PAGE) as (_, axes):
         for i, family in enumerate(families):
@@ -20,4 +20,4 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             if rows["violations"].sum():
                 axes.text(1.0, i, f"{rows['violations'].sum()} violated", color=ACCENT, va="center", ha="right")
         axes.set_yticks(range(len(families)), [family.replace("_", " ") for family in families])
-        axes.set(xscale="log", xlim=(1e-16, 2.0), xlabel="median width of the bracket in a batch, tolerance $10^{-9}$")
+        axes.set(xscale="log", xlim=(1e-16, 2.0), xlabel="median width of the bounds in a batch, tolerance $10^{-9}$")

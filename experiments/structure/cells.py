@@ -1,4 +1,4 @@
-"""The cells: p-values of the structure test on tables without groups, and with them beside other tests."""
+"""Cells: p-values of the structure test without groups, and its power with groups, compared with other tests."""
 
 import warnings
 from collections.abc import Callable
@@ -16,7 +16,7 @@ DRAWS = 19
 RESTARTS = 5  # of k-means in the rivals
 NONE = ("normal", "heavy tails", "two values", "common factor", "wide")
 GROUPS = ("direction", "means", "common factor and direction")
-STRENGTHS = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)  # share of a direction's deviation that is between the groups
+STRENGTHS = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)  # fraction of a direction's standard deviation that is between the groups
 RIDGES = {"ridge": 0.3, "none": 0.0}
 REPLICATIONS, POWER_REPLICATIONS = 150, 40
 SETTINGS = {"draws": DRAWS, "n_init": RESTARTS}
@@ -31,7 +31,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def make_table(family: str, strength: float, rng: np.random.Generator) -> Array:
-    """Return a table of a family; with groups, along a direction that no column shows, or by the means of all."""
+    """Return a table of a family; groups differ along a direction hidden in all columns, or in the means of all."""
     n, d = (WIDE_N, WIDE) if family == "wide" else (N, D)
     X = rng.standard_normal((n, d))
     y = rng.permutation(np.resize([-1.0, 1.0], n))
@@ -53,7 +53,7 @@ def make_table(family: str, strength: float, rng: np.random.Generator) -> Array:
 
 
 def measure(family: str, strength: float, replication: int) -> Row:
-    """Test one table in all ways."""
+    """Apply all tests to one table."""
     names = (*NONE, *GROUPS)
     rng = np.random.default_rng([2017, 25, names.index(family), int(100 * strength), replication])
     X = make_table(family, strength, rng)
@@ -77,19 +77,19 @@ def measure(family: str, strength: float, replication: int) -> Row:
 
 
 def dip_p(values: Array) -> float:
-    """Return the p-value of Hartigan and Hartigan's dip test of one mode, by its table."""
-    from diptest import diptest  # the pages need the rest of this file, and not that package
+    """Return the p-value of Hartigan and Hartigan's dip test of unimodality, from its table."""
+    from diptest import diptest  # the documentation needs the rest of this file without this package
 
     return float(diptest(np.asarray(values))[1])
 
 
 def within(X: Array, k: int) -> float:
-    """Return the sum of squares within k clusters by k-means."""
+    """Return the within-cluster sum of squares of k-means with k clusters."""
     return float(KMeans(k, n_init=RESTARTS, random_state=0).fit(X).inertia_)
 
 
 def p_of(value: float, draws: Callable[[], float]) -> float:
-    """Return the p-value of a statistic that is small where there are groups."""
+    """Return the p-value of a statistic that is small if there are groups."""
     return (1 + sum(draws() <= value for _ in range(DRAWS))) / (1 + DRAWS)
 
 
@@ -109,9 +109,9 @@ def sigclust(X: Array, rng: np.random.Generator) -> float:
 
 
 def gap_statistic(X: Array, rng: np.random.Generator) -> float:
-    """Return the p-value of log W_2 - log W_1 against points in the box of the principal components.
+    """Return the p-value of log W_2 - log W_1 against points in the bounding box of the principal components.
 
-    Source: Tibshirani, Walther and Hastie (2001), with draws in place of their rule of one standard error.
+    Source: Tibshirani, Walther and Hastie (2001), with null samples instead of their one-standard-error rule.
     """
     U, s, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     scores = U * s

@@ -1,4 +1,4 @@
-"""Is there a structure: p-values of `structure_test` without groups, and its power beside other tests."""
+"""Structure test: p-values of `structure_test` without groups, and its power compared with other tests."""
 
 from experiments.harness.command import Experiment
 from experiments.structure.cells import SETTINGS, cells_of, measure

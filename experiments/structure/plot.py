@@ -1,4 +1,4 @@
-"""Draw how often the tests find a structure, without groups and with them; solves nothing."""
+"""Draw the rejection rates of the tests, without groups and with them."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ STYLES = {
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the share of tables in which each test finds a structure: a panel without groups, three with them."""
+    """Draw the proportion of tables in which each test rejects: one panel without groups, three with groups."""
     with panels(stem, 2, 2, 5.0, rc={"lines.linewidth": 1.0}) as (figure, axes):
         draw_none(axes.flat[0], table)
         for ax, family, letter in zip(axes.flat[1:], GROUPS, "bcd", strict=True):
@@ -39,7 +39,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_none(ax: Axes, table: pd.DataFrame) -> None:
-    """Draw the shares without groups, by family, a mark for each test."""
+    """Draw the rejection rates without groups, by family, one mark per test."""
     shift = np.linspace(-0.33, 0.33, len(STYLES))
     for (test, style), move in zip(STYLES.items(), shift, strict=True):
         proportions = [rejected(table[table["family"] == family], test) for family in NONE]
@@ -47,16 +47,16 @@ def draw_none(ax: Axes, table: pd.DataFrame) -> None:
         mark = {"fmt": style.marker, "color": style.color, "mfc": fill, "ms": 3, "lw": 0.8}
         draw_intervals(ax, np.arange(len(NONE)) + move, proportions, label=TESTS[test], **mark)
     ax.axhline(LEVEL, color="black", lw=0.6, ls="--")
-    ax.set(ylim=(-0.03, 1.03), ylabel=f"share of tables with p at most {LEVEL:g}", title="(a) no groups")
+    ax.set(ylim=(-0.03, 1.03), ylabel=f"proportion of tables with p at most {LEVEL:g}", title="(a) no groups")
     ax.set_xticks(range(len(NONE)), [family.replace(" ", "\n") for family in NONE])
 
 
 def draw_power(ax: Axes, rows: pd.DataFrame) -> None:
-    """Draw the shares over the strength of the groups, a line for each test."""
+    """Draw the rejection rates over the strength of the groups, one line per test."""
     for test, style in STYLES.items():
-        if test == "dip of the score":  # no test: it rejects without groups
+        if test == "dip of the score":  # not a valid test: it rejects without groups
             continue
         rates = [(float(str(s)), rejected(part, test).value) for s, part in rows.groupby("strength")]
         ax.plot(*zip(*rates, strict=True), ms=3, label=TESTS[test], **style._asdict())
     ax.axhline(LEVEL, color="black", lw=0.6, ls="--")
-    ax.set(xlabel="strength of the groups", ylabel=f"share with p at most {LEVEL:g}", ylim=(-0.03, 1.03))
+    ax.set(xlabel="strength of the groups", ylabel=f"proportion with p at most {LEVEL:g}", ylim=(-0.03, 1.03))

@@ -1,4 +1,4 @@
-"""The cells of the theory's experiments: one part for each claim, a cell names its part."""
+"""Cells of the experiments on the theory: one part per claim; each cell names its part."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from experiments.theory.spectrum import measure_hessian, measure_spectrum
 
 
 class Part(NamedTuple):
-    """What is measured for a claim, and the cells of the two grids."""
+    """Measurement for a claim, and the cells of both grids."""
 
     measure: Callable[..., Row]
     full: list[Cell]
@@ -37,7 +37,7 @@ M, BETA = (0.1, 0.5, 1.0, 2.0), (1.0, 1.3, 1.8, 3.0, 6.0, 9.0, 30.0)
 SHOWN = tuple(f"three-point {beta:g}" for beta in (1.0, 1.02, 1.1, 1.3, 3.0, 9.0))
 UNBOUNDED = ("uniform", "gaussian", "laplace", "student")
 BOUNDED = ("three-point 1.3", "uniform", "three-point 3", "three-point 6")
-HEAVY = ("three-point 6", "three-point 9", "three-point 30")  # kurtosis above 3, where the variance can be small
+HEAVY = ("three-point 6", "three-point 9", "three-point 30")  # kurtosis above 3, so the variance can be small
 POINTS = (12, 20, 28, 32, 36, 40, 50, 60, 80, 100, 140, 200, 300)
 STEPS = (0.0, 0.3, 0.6, 0.9)
 GROWTH = (6, 8, 10, 12, 14)

@@ -1,4 +1,4 @@
-"""What the table of the theory's experiments says about the paper's propositions, lemmas and conjectures."""
+"""Claims on the propositions, lemmas and conjectures of the theory."""
 
 import pandas as pd
 
@@ -7,14 +7,14 @@ from experiments.theory import claims_balanced, claims_labels, claims_sparse
 
 TITLE = "The propositions, lemmas and conjectures of section 5"
 ABOUT = (
-    "uniqueness is decided by a small semidefinite program whose optimal value is 0 or not, one for each instance; "
-    "what is mathematics without a free number is held by tests instead; bands and bars are intervals, in (b) and (f) only "
-    "where a share changes"
+    "Uniqueness is decided by one small semidefinite program for each instance, whose optimal value is 0 or positive; "
+    "purely mathematical statements are verified by tests instead; bands and bars are intervals, in (b) and (f) only "
+    "where a proportion changes"
 )
 
 
 def claims(table: pd.DataFrame) -> list[Claim | Finding]:
-    """Return every statement of sections 2 to 5 that the table decides."""
+    """Return every claim on sections 2 to 5 that the table decides."""
     part = split_parts(table)
     return [
         claims_labels.imbalance_weight(part["imbalance weight"]),

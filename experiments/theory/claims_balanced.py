@@ -1,4 +1,4 @@
-"""Proposition 1 and Appendix D: what the table says about balanced clusters and their columns of noise."""
+"""Proposition 1 and Appendix D: claims on balanced clusters and their noise columns."""
 
 import numpy as np
 import pandas as pd
@@ -10,24 +10,24 @@ from experiments.theory.spectrum import DELTA, FAILURE
 from experiments.theory.unique_solution import UNIQUE, statistical_dimension
 
 ROUNDING = 1e-9
-MIN_INSTANCES = 75  # instances, below which a share of one has an interval that reaches under 95 %
+MIN_INSTANCES = 75  # with fewer instances, the interval of a proportion of 1 reaches below 95 %
 RULE_OF_PROPORTION = (
-    "agrees if the lower end of the share is at least 95 %, in part if it is at least 50 %; how far the number of "
-    "points is from the one needed is told and not judged. Not tested with fewer than 75 instances."
+    "agrees if the lower end of the interval is at least 95 %, in part if it is at least 50 %; the ratio of the number "
+    "of points to the number needed is reported but not judged. Not tested with fewer than 75 instances."
 )
 EXCEPTIONS = 0.05
 
 
 def of_the_proposition(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows within the proposition's own assumption on m^2."""
+    """Return the rows that satisfy the proposition's own assumption on m^2."""
     least = [largest_small(int(d), float(beta)) for d, beta in zip(table["d"], table["beta"], strict=True)]
     return table[(table["small"] == 0) & (table["variance"] ** 2 >= least)]
 
 
 def slack_of(asked: pd.Series, needed: pd.Series) -> str:
-    """Return the quotient of two numbers of points, its median and range."""
+    """Format the ratio of two numbers of points: median and range."""
     slack = asked / needed
-    return f"that n is {slack.median():.0f} times the one needed (median; {slack.min():.1f} to {slack.max():.0f})"
+    return f"this n is {slack.median():.0f} times the number needed (median; {slack.min():.1f} to {slack.max():.0f})"
 
 
 def proposition_a(table: pd.DataFrame) -> Claim:
@@ -36,36 +36,37 @@ def proposition_a(table: pd.DataFrame) -> Claim:
     proportion = proportion_of(table["unique"])
     return Claim(
         "prop1-a",
-        f"at that n, R as printed, {percent(proportion)} of {len(table)} instances (bounded laws, d = {table['d'].min()} to "
-        f"{table['d'].max()}) have one solution; {slack_of(table['n_paper'], table['n_measured'])}.",
+        f"at this n, with R as printed, {percent(proportion)} of {len(table)} instances (bounded laws, d = "
+        f"{table['d'].min()} to {table['d'].max()}) have a unique solution; "
+        f"{slack_of(table['n_paper'], table['n_measured'])}.",
         judge(proportion.low >= 0.95, proportion.low >= 0.5, tested=len(table) >= MIN_INSTANCES),
-        f"the share of instances with one solution at the proposition's n: {RULE_OF_PROPORTION}",
+        f"proportion of instances with a unique solution at the proposition's n: {RULE_OF_PROPORTION}",
     )
 
 
 def proposition_b(table: pd.DataFrame) -> Claim:
-    """The principal eigenvector of any solution, at the proposition's own number of points."""
+    """Principal eigenvector of any solution, at the proposition's own number of points."""
     table = of_the_proposition(table)
     right, unique = proportion_of(table["right_b"]), proportion_of(table["unique_b"])
     return Claim(
         "prop1-b",
-        f"at that n, R as printed, so in {percent(right)} of {len(table)} instances: the solution is the only one in "
-        f"{percent(unique)}, and of the others the one of least v'Vv was taken; "
+        f"at this n, with R as printed, the statement holds in {percent(right)} of {len(table)} instances: the "
+        f"solution is unique in {percent(unique)}, and otherwise the one with the smallest v'Vv was taken; "
         f"{slack_of(table['n_paper_b'], table['n_measured'])}.",
         judge(right.low >= 0.95, right.low >= 0.5, tested=len(table) >= MIN_INSTANCES),
-        "the share of instances where the solution is unique or the principal eigenvector of the solution of least "
-        f"v'Vv splits the points as y: {RULE_OF_PROPORTION}",
+        "proportion of instances in which the solution is unique or the principal eigenvector of the solution with the "
+        f"smallest v'Vv splits the points as y: {RULE_OF_PROPORTION}",
     )
 
 
 def kurtosis(table: pd.DataFrame) -> Claim:
-    """Noise columns that are clusterings."""
+    """Noise columns that are themselves clusterings."""
     exact, near = table[table["beta"] == 1.0], table[table["beta"] == 1.1]
     near = near[near["n"] == table["n"].max()]
     unique, control = proportion_of(exact["unique"]), proportion_of(near["unique"])
     return Claim(
         "prop1-kurtosis",
-        f"d = {exact['d'].iloc[0]}, n up to {exact['n'].max()}: yy' is the only solution in {percent(unique)} of "
+        f"d = {exact['d'].iloc[0]}, n up to {exact['n'].max()}: yy' is the unique solution in {percent(unique)} of "
         f"{len(exact)} instances at beta = 1, and at beta = 1.1 in {percent(control)} of {len(near)} at n = "
         f"{table['n'].max()}.",
         judge(
@@ -73,19 +74,19 @@ def kurtosis(table: pd.DataFrame) -> Claim:
             unique.high <= 0.5 and control.low > unique.high,
             tested=len(near) > 0 and len(exact) >= MIN_INSTANCES,
         ),
-        "agrees if at beta = 1 the share with one solution is at most 5 % at its upper end, over all n, and at beta "
-        "= 1.1 more than 50 % at its lower end at the largest n; in part if the former is at most 50 % and below the "
-        "latter.",
+        "agrees if at beta = 1 the proportion with a unique solution is at most 5 % at its upper end, over all n, and "
+        "at beta = 1.1 more than 50 % at its lower end at the largest n; in part if the former is at most 50 % and "
+        "below the latter.",
     )
 
 
 def spiked(sizes: pd.DataFrame, table: pd.DataFrame) -> Claim:
-    """Several solutions, of which the principal eigenvector is right."""
+    """Non-unique solutions with the right principal eigenvector."""
     sizes = of_the_proposition(sizes)
     several = proportion_of(1 - sizes["unique_b"])
     others = sizes[sizes["unique_b"] == 0]
     right, ratio = proportion_of(others["right_b"]), median_of(others.get("ratio_b", []))
-    of_others = f"of these the principal eigenvector is right in {percent(right)}, and {ratio:.2f} the quotient; "
+    of_others = f"of these, the principal eigenvector is right in {percent(right)}, and the ratio is {ratio:.2f}; "
     return Claim(
         "prop1-spiked",
         f"at the n of (b) {percent(several)} of {len(sizes)} instances have several solutions; "
@@ -95,46 +96,46 @@ def spiked(sizes: pd.DataFrame, table: pd.DataFrame) -> Claim:
             right.low >= 0.5,
             tested=len(others) >= MIN_INSTANCES,
         ),
-        "judged on the instances with several solutions at their own n of (b), by the one of least v'Vv: agrees if at "
-        "least half of the instances are such, the principal eigenvector is right in 95 % of them (lower ends), and "
-        "the second eigenvalue of Y over the first nearer to 0, rank one, than to 1 (upper end of the median); in part "
-        "if the eigenvector is right in half; not tested with fewer than 75.",
-        "The n of (b) is at least 4 d^2, for R^2 >= beta m under every law, and of Gaussian points about d + d(d-1)/4 "
-        "leave one solution. So the solution is unique at that n, which is more than the statement says.",
+        "judged on the instances with several solutions at their own n of (b), by the one with the smallest v'Vv: "
+        "agrees if at least half of the instances have several, the principal eigenvector is right in 95 % of them "
+        "(lower ends), and the ratio of the second to the first eigenvalue of Y is closer to 0 (rank one) than to 1 "
+        "(upper end of the median); in part if the eigenvector is right in half; not tested with fewer than 75.",
+        "The n of (b) is at least 4 d^2, as R^2 >= beta m for every law, and about d + d(d-1)/4 Gaussian points "
+        "already have a unique solution. So the solution is unique at this n, which is stronger than the statement.",
     )
 
 
 def with_fewer_points(table: pd.DataFrame) -> str:
-    """Return in words what the solutions of too few points for uniqueness are like; the n of (b) is far above."""
+    """Describe the solutions with too few points for uniqueness; the n of (b) is far larger."""
     needed = statistical_dimension(float(table["d"].iloc[0]))
     others = table[(table["unique"] == 0) & (table["beta"] > 1) & (table["n"] >= needed)]
     if others.empty:
         return f"with fewer points, {needed:g} or more, no instance has several."
     return (
-        f"with fewer points, and not judged, {len(others)} instances have (all laws with beta > 1, d = "
+        f"with fewer points (not judged), {len(others)} instances have several (all laws with beta > 1, d = "
         f"{table['d'].iloc[0]}, n from {needed:g} to {others['n'].max()}): there the principal eigenvector of an "
-        f"interior point's solution is right in {percent(proportion_of(others['right_interior']))}, that of low_rank's in "
-        f"{percent(proportion_of(others['right_low_rank']))}, and the second eigenvalue of Y is "
+        f"interior point's solution is right in {percent(proportion_of(others['right_interior']))}, that of low_rank's "
+        f"in {percent(proportion_of(others['right_low_rank']))}, and the second eigenvalue of Y is "
         f"{median_of(others['eigenvalue_ratio']):.2f} of the first (median)."
     )
 
 
 def small_variance(table: pd.DataFrame) -> Claim:
-    """Uniqueness where the noise has little variance."""
+    """Uniqueness for noise of small variance."""
     table = table[table["small"] == 1]
     proportion = proportion_of(table["unique"])
     return Claim(
         "prop1-small-variance",
         "m at 0.9 of its largest value, kurtosis "
-        f"{', '.join(f'{beta:g}' for beta in sorted(table['beta'].unique()))}: at that n {percent(proportion)} of "
-        f"{len(table)} instances have one solution; {slack_of(table['n_paper'], table['n_measured'])}.",
+        f"{', '.join(f'{beta:g}' for beta in sorted(table['beta'].unique()))}: at this n {percent(proportion)} of "
+        f"{len(table)} instances have a unique solution; {slack_of(table['n_paper'], table['n_measured'])}.",
         judge(proportion.low >= 0.95, proportion.low >= 0.5, tested=len(table) >= MIN_INSTANCES),
-        f"the share of instances with one solution at that n: {RULE_OF_PROPORTION}",
+        f"proportion of instances with a unique solution at this n: {RULE_OF_PROPORTION}",
     )
 
 
 def eigenvalues(table: pd.DataFrame) -> Claim:
-    """The closed forms of the spectrum."""
+    """Closed forms of the spectrum."""
     simple = table.dropna(subset=["mu_2_paper"])
     simple = simple[simple["beta"] > 1]
     error = max((table["mu_1"] - table["mu_1_paper"]).abs().max(), (simple["mu_2"] - simple["mu_2_paper"]).abs().max())
@@ -144,8 +145,8 @@ def eigenvalues(table: pd.DataFrame) -> Claim:
     return Claim(
         "spectrum",
         f"exact expectations over a three-point law, {len(table)} triples (d, m, beta): largest difference of any "
-        f"eigenvalue {all_of_them:.0e}, of mu_1 and mu_2 {error:.0e}; mu_1 below its bound in {below}; bound over "
-        f"mu_1 {ratio.min():.2f} to {ratio.max():.2f}.",
+        f"eigenvalue {all_of_them:.0e}, of mu_1 and mu_2 {error:.0e}; mu_1 below its bound in {below} cases; ratio of "
+        f"the bound to mu_1 {ratio.min():.2f} to {ratio.max():.2f}.",
         judge(all_of_them < ROUNDING and error < ROUNDING and below == 0, all_of_them < ROUNDING or error < ROUNDING),
         "agrees if all differences are below 1e-9 and the bound holds in every case; in part if only the list of "
         "eigenvalues or only mu_1 and mu_2 are right.",
@@ -153,7 +154,7 @@ def eigenvalues(table: pd.DataFrame) -> Claim:
 
 
 def second_entry(table: pd.DataFrame) -> Claim:
-    """The bound on c_min."""
+    """Bound on c_min."""
     table = table.dropna(subset=["c_min"])
     positive = (table["d"] + table["beta"] - 2) * table["m"] ** 2 > 1
     holds = table["c_min"].abs() <= table["c_min_bound"] * (1 + ROUNDING)
@@ -161,7 +162,7 @@ def second_entry(table: pd.DataFrame) -> Claim:
         "c-min",
         f"holds in {(holds & positive).sum()} of {positive.sum()} cases with (d + beta - 2) m^2 > 1 and in "
         f"{(holds & ~positive).sum()} of {(~positive).sum()} of the others, where |c_min| reaches "
-        f"{table.loc[~positive, 'c_min'].abs().max():.1f}; its closed form is right to "
+        f"{table.loc[~positive, 'c_min'].abs().max():.1f}; its closed form is accurate to "
         f"{(table['c_min'] - table['c_min_paper']).abs().max():.0e}.",
         judge(bool(holds.all()), bool(holds[positive].all()), tested=bool(positive.any() and (~positive).any())),
         "agrees if the bound holds in every case, in part if in every case with (d + beta - 2) m^2 > 1.",
@@ -170,18 +171,18 @@ def second_entry(table: pd.DataFrame) -> Claim:
 
 
 def hessian(table: pd.DataFrame) -> Claim:
-    """The concentration of the Hessian."""
+    """Concentration of the Hessian."""
     lost = proportion_of(table["ratio_chernoff"].to_numpy() < 1 - DELTA)
     enough = proportion_of(table["ratio_a"].to_numpy() >= 1 - DELTA)
     off = table["ratio_b"].dropna().to_numpy()
     at_b = proportion_of(off >= 1 - DELTA)
     return Claim(
         "hessian",
-        f"delta = {DELTA:g}. At the n where the bound as printed allows {100 * FAILURE:.0f} % of failures they are "
-        f"{percent(lost)} of {len(table)} (smallest quotient {table['ratio_chernoff'].min():.2f}). At the n of "
-        f"Proposition 1 (a) the smallest eigenvalue is at least half of mu_1 in {percent(enough)} (quotient "
-        f"{mean_of(table['ratio_a']):.2f}), at the n of (b), off Delta_min, half of mu_2 in {percent(at_b)} "
-        f"(quotient {mean_of(off):.2f}).",
+        f"delta = {DELTA:g}. At the n for which the bound as printed allows {100 * FAILURE:.0f} % of failures, there "
+        f"are {percent(lost)} of {len(table)} (smallest ratio {table['ratio_chernoff'].min():.2f}). At the n of "
+        f"Proposition 1 (a) the smallest eigenvalue is at least half of mu_1 in {percent(enough)} (ratio "
+        f"{mean_of(table['ratio_a']):.2f}), at the n of (b), off Delta_min, half of mu_2 in {percent(at_b)} (ratio "
+        f"{mean_of(off):.2f}).",
         judge(
             lost.high <= FAILURE and enough.low >= 0.95 and at_b.low >= 0.95,
             lost.high <= FAILURE,
@@ -200,9 +201,9 @@ def one_dimension(table: pd.DataFrame) -> Claim:
     least = min(int(clear["agree"].sum()), int((1 - clear["agree"]).sum()))
     return Claim(
         "one-dimension",
-        f"Eq. (8) by an interior point, {len(clear)} instances ({len(table) - len(clear)} undecided): signs that "
-        f"agree {clear['agree'].sum()} times; yy' optimal exactly then but for "
-        f"{(clear['agree'] != clear['optimal']).sum()}, labels recovered exactly then but for "
+        f"Eq. (8) by an interior point, {len(clear)} instances ({len(table) - len(clear)} undecided): the signs "
+        f"agree {clear['agree'].sum()} times; yy' is optimal in exactly these cases with "
+        f"{(clear['agree'] != clear['optimal']).sum()} exceptions, the labels are recovered in exactly these with "
         f"{(clear['agree'] != clear['recovered']).sum()}.",
         judge(exceptions == 0, exceptions <= EXCEPTIONS * len(clear), tested=least >= 5),
         "agrees without any exception, in part with at most 5 %; not tested unless both cases occur five times.",
@@ -210,36 +211,36 @@ def one_dimension(table: pd.DataFrame) -> Claim:
 
 
 def decision(table: pd.DataFrame) -> Finding:
-    """How clearly uniqueness is decided."""
+    """Margin with which uniqueness is decided."""
     values = table["least_change"]
     zero, positive = values[values <= UNIQUE], values[values > UNIQUE]
     return Finding(
-        "How clearly uniqueness is decided",
-        f"the least mean square of b'Delta b over the possible directions is 0 or not, and {UNIQUE:.0e} divides the "
-        f"two: of {len(values)} values the largest taken for 0 is {zero.max():.0e} and the smallest taken for "
-        f"positive {positive.min():.0e}.",
+        "Margin of the decision on uniqueness",
+        f"the smallest mean square of b'Delta b over the feasible directions is 0 or positive, and {UNIQUE:.0e} "
+        f"separates the two cases: of {len(values)} values, the largest taken as 0 is {zero.max():.0e} and the "
+        f"smallest taken as positive {positive.min():.0e}.",
     )
 
 
 def laws(table: pd.DataFrame) -> Finding:
-    """From which n on half of the instances are unique, for each law."""
+    """Smallest n at which half of the instances are unique, for each law."""
     rate = table.groupby(["law", "n"])["unique"].mean().unstack()
     half = {str(law): row.index[row.to_numpy() >= 0.5] for law, row in rate.iterrows()}
     told = ", ".join(f"{law} {n.min():g}" if len(n) else f"{law} never" for law, n in half.items())
     needed = statistical_dimension(float(table["d"].iloc[0]))
     return Finding(
-        "Uniqueness and the law of the noise",
-        f"d = {table['d'].iloc[0]}: at least half of the instances are unique from n = {told}; the statistical "
-        f"dimension d + d(d-1)/4 is {needed:g}.",
-        "E T_x depends on the law through m and beta alone; the number of points needed depends on more.",
+        "Dependence of uniqueness on the noise distribution",
+        f"d = {table['d'].iloc[0]}: at least half of the instances have a unique solution from n = {told}; the "
+        f"statistical dimension d + d(d-1)/4 is {needed:g}.",
+        "E T_x depends on the law through m and beta alone; the number of points needed depends on further properties.",
     )
 
 
 def threshold(table: pd.DataFrame) -> Finding:
-    """The number of points against the statistical dimension."""
+    """Number of points compared with the statistical dimension."""
     ratio = mean_of(table["n_measured"] / table["expected"])
     dimensions = ", ".join(map(str, np.unique(table["d"])))
     return Finding(
-        "Balanced clusters, Gaussian noise: the number of points from which yy' is the only solution",
-        f"over d + d(d-1)/4 it is {ratio:.2f} on average (d = {dimensions}, {len(table)} instances).",
+        "Balanced clusters, Gaussian noise: number of points from which yy' is the unique solution",
+        f"relative to d + d(d-1)/4 it is {ratio:.2f} on average (d = {dimensions}, {len(table)} instances).",
     )

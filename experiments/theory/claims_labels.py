@@ -1,4 +1,4 @@
-"""Sections 2.3, 5.1.4, 5.3 and 5.4: what the table says about unbalanced clusters, many labels and noise."""
+"""Sections 2.3, 5.1.4, 5.3 and 5.4: claims on unbalanced clusters, many labels and label noise."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from experiments.theory.claims_balanced import MIN_INSTANCES
 from experiments.theory.label_recovery import NO_CLUSTERS
 from experiments.theory.solution_support import FEW_POINTS, MOST_POINTS, STARTS
 
-ZERO, NEAR = 1e-9, 1e-2  # value of an optimal Y, relative distance of two equal Y
+ZERO, NEAR = 1e-9, 1e-2  # largest value of an optimal Y; relative distance within which two Y count as equal
 
 
 def imbalance_weight(table: pd.DataFrame) -> Claim:
@@ -22,7 +22,7 @@ def imbalance_weight(table: pd.DataFrame) -> Claim:
     return Claim(
         "nu-range",
         f"Eq. (8) at seven nu in (0, 1] and at 1.5, 3, 10, 100, {len(table)} instances, alpha* = 0 and .25 with "
-        f"noise: the best error beyond 1 is lower than within in {better}; what is gained there is {gain:.3f} on "
+        f"noise: the best error beyond 1 is lower than within in {better}; the gain there is {gain:.3f} on "
         f"average, and the best error beyond is {loss:.2f} higher. The imbalance of Y is "
         f"{table['imbalance_at_one'].mean():.4f} at nu = 1 and {table['imbalance_beyond'].mean():.0e} at 100.",
         judge(gain.high <= 0.01, gain.high <= 0.05, tested=len(table) >= 20),
@@ -33,7 +33,7 @@ def imbalance_weight(table: pd.DataFrame) -> Claim:
 
 
 def rank_two(table: pd.DataFrame) -> Claim:
-    """The rank-two solution of the constrained relaxation."""
+    """Rank-two solution of the constrained relaxation."""
     inside = table[(table["alpha_step"] > 0) & (table["unique"] == 1)]
     outside = table[(table["alpha_step"] > 0) & (table["unique"] == 0)]
     optimal = table["mixture_value"].max() < ZERO
@@ -42,8 +42,8 @@ def rank_two(table: pd.DataFrame) -> Claim:
     return Claim(
         "rank-two",
         f"the mixture has value at most {format_upper(table['mixture_value'].max())} in all {len(table)} instances, "
-        "alpha from alpha* to 0.925. Where it is decided to be the only solution of rank two SCS returns it up to "
-        f"{inside['distance'].max():.0e} ({len(inside)} instances); where not, another one, at least "
+        "alpha from alpha* to 0.925. Where it is found to be the only solution of rank two, SCS returns it up to "
+        f"{inside['distance'].max():.0e} ({len(inside)} instances); otherwise SCS returns another one, at least "
         f"{outside['distance'].min():.2f} away ({len(outside)}).",
         judge(optimal and rank and returned, optimal, tested=len(inside) > 0),
         "agrees if the mixture's value is 0 (below 1e-9) in every instance, its rank 2 beyond alpha*, and the solver "
@@ -52,7 +52,7 @@ def rank_two(table: pd.DataFrame) -> Claim:
 
 
 def mean_points(table: pd.DataFrame, seed: int) -> tuple[Array, Array]:
-    """Return the mean number of points at each d, and the same of every bootstrap sample of the replications."""
+    """Return the mean number of points at each d, and the same for every bootstrap sample of the replications."""
     rng = np.random.default_rng([2017, seed])
     samples = [points.to_numpy(float) for _, points in table.groupby("d")["n_measured"]]
     drawn = [n[rng.integers(len(n), size=(DRAWS, len(n)))].mean(axis=1) for n in samples]
@@ -60,13 +60,13 @@ def mean_points(table: pd.DataFrame, seed: int) -> tuple[Array, Array]:
 
 
 def quotient_of(table: pd.DataFrame, balanced: pd.DataFrame, seed: int) -> Interval:
-    """Return the mean over d of the number of points, over that of the balanced problem at the same d."""
+    """Return the mean over d of the ratio of the number of points to that of the balanced problem."""
     (mine, drawn), (others, redrawn) = mean_points(table, seed), mean_points(balanced, 0)
     return interval_of(float(np.mean(mine / others)), np.mean(drawn / redrawn, axis=1))
 
 
 def exponent_of(table: pd.DataFrame, seed: int) -> Interval:
-    """Return p of n ~ d^p through the mean numbers of points."""
+    """Return p of n ~ d^p, fitted to the mean numbers of points."""
     found, drawn = mean_points(table, seed)
     x = np.log(np.sort(table["d"].unique()).astype(float))
     slope = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
@@ -74,7 +74,7 @@ def exponent_of(table: pd.DataFrame, seed: int) -> Interval:
 
 
 def like_balanced(name: str, table: pd.DataFrame, balanced: pd.DataFrame, by: str, symbol: str) -> Claim:
-    """Return the claim that a solution set is as small as the balanced one from similar numbers of points on."""
+    """Return the claim that a solution set shrinks to the balanced one's size from similar numbers of points on."""
     kinds = {float(str(key)): mine for key, mine in table.groupby(by)}
     quotients = {key: quotient_of(mine, balanced, k) for k, (key, mine) in enumerate(kinds.items(), 1)}
     exponents = {key: exponent_of(mine, k) for k, (key, mine) in enumerate(kinds.items(), 1)}
@@ -87,26 +87,26 @@ def like_balanced(name: str, table: pd.DataFrame, balanced: pd.DataFrame, by: st
     )
     return Claim(
         name,
-        f"so from a number of points on in {'all' if always else 'not all'} {len(table)} instances. {told}. The "
-        f"balanced n grows like d^{own:.2f} (d = {table['d'].min()} to {table['d'].max()}).",
+        f"this holds from some number of points on in {'all' if always else 'not all'} {len(table)} instances. {told}. "
+        f"The balanced n grows like d^{own:.2f} (d = {table['d'].min()} to {table['d'].max()}).",
         judge(always and near and alike, always),
-        "agrees if it is so in every instance from some n on, that n is between half and twice the balanced one "
-        "(whole interval) and the intervals of the exponents of d meet; in part if only the first.",
+        "agrees if it holds in every instance from some n on, this n is between half and twice the balanced one "
+        "(whole interval) and the intervals of the exponents of d overlap; in part if only the first.",
     )
 
 
 def rank_two_unique(table: pd.DataFrame, balanced: pd.DataFrame) -> Claim:
-    """The conjecture on the rank-two solution."""
+    """Conjecture on the rank-two solution."""
     return like_balanced("rank-two-unique", table, balanced, "imbalance", "alpha*")
 
 
 def support(table: pd.DataFrame, balanced: pd.DataFrame) -> Claim:
-    """The conjecture on the support of all solutions."""
+    """Conjecture on the support of all solutions."""
     return like_balanced("multi-label-support", table, balanced, "k", "k")
 
 
 def diagonal(table: pd.DataFrame) -> Claim:
-    """The linear independence of labels and products."""
+    """Linear independence of labels and products."""
     exceptions = int((table["independent"] != table["diagonal"]).sum())
     least = min(int(table["independent"].sum()), int((1 - table["independent"]).sum()))
     most = table[table["n"] == table["n"].max()].groupby("k")["independent"]
@@ -120,25 +120,25 @@ def diagonal(table: pd.DataFrame) -> Claim:
 
 
 def procrustes_few(table: pd.DataFrame) -> Claim:
-    """The number of alternations."""
+    """Number of alternations."""
     random, eigen = proportion_of(table["few_random"]), proportion_of(table["few_eigenvectors"])
     best, right = proportion_of(table["few_best"]), proportion_of(table["right"])
     rounds = table["rounds"].dropna()
     return Claim(
         "procrustes-few",
-        f"mixtures of random weights, k = {table['k'].min()} to {table['k'].max()}, {len(table)} instances: {FEW_POINTS} "
-        f"rounds recover all labels in {percent(random)} from one random rotation, in {percent(eigen)} from the "
-        f"eigenvectors, and in {percent(best)} from the best of {STARTS} rotations (there {rounds.median():.0f} "
-        f"rounds in the median, {rounds.quantile(0.95):.0f} at the 95th percentile); 20 starts run to the end "
-        f"recover them in {percent(right)}.",
+        f"mixtures of random weights, k = {table['k'].min()} to {table['k'].max()}, {len(table)} instances: "
+        f"{FEW_POINTS} rounds recover all labels in {percent(random)} from one random rotation, in {percent(eigen)} "
+        f"from the eigenvectors, and in {percent(best)} from the best of {STARTS} rotations (with it, "
+        f"{rounds.median():.0f} rounds at the median, {rounds.quantile(0.95):.0f} at the 95th percentile); 20 starts "
+        f"run to the end recover them in {percent(right)}.",
         judge(max(random.low, eigen.low) >= 0.95, right.low >= 0.95, tested=len(table) >= MIN_INSTANCES),
-        f"few means at most {FEW_POINTS}: agrees if they recover the labels in 95 % (lower end) from one start, in part if "
-        "20 starts run to the end do.",
+        f"'few' means at most {FEW_POINTS}: agrees if they recover the labels in 95 % (lower end) from one start, in "
+        "part if 20 starts run to the end do.",
     )
 
 
 def perturbed(table: pd.DataFrame) -> Claim:
-    """The spectrum off the model, held against that of data without clusters."""
+    """Spectrum off the model, compared with data without clusters."""
     without, table = table[table["noise"] == NO_CLUSTERS], table[table["noise"] != NO_CLUSTERS]
     nothing = off_the_model(without)
     found = {float(str(sigma)): off_the_model(mine) for sigma, mine in table.groupby("noise")}
@@ -151,24 +151,24 @@ def perturbed(table: pd.DataFrame) -> Claim:
     told = "; ".join(f"{sigma:g}: {quotient:.2f}, {error:.2f}" for sigma, (quotient, error) in found.items())
     return Claim(
         "perturbed",
-        f"noise sigma on y, n twice the statistical dimension, d = {', '.join(map(str, np.unique(table['d'])))}. "
-        "Second over first eigenvalue of Y (median) and mean error by the principal eigenvector, without clusters "
-        f"{nothing[0]:.2f}, {nothing[1]:.2f}; at sigma {told}. No sign of y is changed for sigma up to "
+        f"noise sigma on y, n twice the statistical dimension, d = {', '.join(map(str, np.unique(table['d'])))}. Ratio "
+        "of the second to the first eigenvalue of Y (median) and mean error by the principal eigenvector, without "
+        f"clusters {nothing[0]:.2f}, {nothing[1]:.2f}; at sigma {told}. No sign of y changes for sigma up to "
         f"{max(slight, default=0.0):g}, and there the rank is above one in {percent(lost)}.",
         judge(lost.low >= 0.9 and all(near), bool(near) and near[0], tested=least >= 40 and bool(slight)),
-        "a perturbation is slight where in all instances y with its noise has the signs of y, as 5.1.3 asks in one "
-        "dimension; the spectrum is spiked where the quotient is nearer to 0, rank one, than to that of data without "
-        "clusters, and the eigenvector right where its error is nearer to 0 than to theirs, both by the nearer ends of "
-        "the intervals: agrees if the rank is lost in 90 % (lower end) and both are so at each slight sigma, in part "
-        "if at the least; not tested with fewer than 40 instances a sigma.",
+        "a perturbation is slight if in all instances y with its noise has the signs of y, as 5.1.3 asks in one "
+        "dimension; the spectrum is spiked if the ratio is closer to 0 (rank one) than to that of data without "
+        "clusters, and the eigenvector is right if its error is closer to 0 than to theirs, both by the closer ends of "
+        "the intervals: agrees if the rank is lost in 90 % (lower end) and both hold at each slight sigma, in part "
+        "if at the smallest; not tested with fewer than 40 instances a sigma.",
     )
 
 
 def off_the_model(table: pd.DataFrame) -> tuple[Interval, Interval]:
-    """Return the median quotient of the eigenvalues and the mean error of the principal eigenvector."""
+    """Return the median eigenvalue ratio and the mean error of the principal eigenvector."""
     return median_of(table["eigenvalue_ratio"]), mean_of(table["error"])
 
 
 def is_nearer_to_zero(found: Interval, reference: Interval) -> bool:
-    """Whether a number is nearer to 0 than to a reference above it, by their intervals."""
+    """Return whether a number is closer to 0 than to a reference above it, by their intervals."""
     return found.high < reference.low / 2

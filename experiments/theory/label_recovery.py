@@ -1,4 +1,4 @@
-"""Sections 2.3, 5.1.3 and 5.4 in numbers: noise on the labels, and the weight of the imbalance."""
+"""Sections 2.3, 5.1.3 and 5.4 numerically: label noise, and the weight of the imbalance."""
 
 import warnings
 
@@ -10,9 +10,9 @@ from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 from experiments.theory.unique_solution import statistical_dimension
 
-OPTIMAL, AMBIGUOUS = 1e-6, 1e-4  # excess of yy' over the proved bound: optimal below the first, not above the second
-RANK = 1e-4  # eigenvalues of Y below this share of the largest do not count
-NO_CLUSTERS = 1e6  # noise on y beside which the labels are nothing: the spectrum and the error of data without clusters
+OPTIMAL, AMBIGUOUS = 1e-6, 1e-4  # excess of yy' over the certified bound: optimal below, not optimal above
+RANK = 1e-4  # eigenvalues of Y below this fraction of the largest count as 0
+NO_CLUSTERS = 1e6  # noise on y that hides the labels completely: spectrum and error of data without clusters
 NUS, BEYOND = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0), (1.5, 3.0, 10.0, 100.0)
 
 
@@ -35,7 +35,7 @@ def measure_one_dimension(n: int, noise: float, replication: int) -> Row:
 
 
 def measure_perturbed(d: int, noise: float, replication: int) -> Row:
-    """Solve a balanced problem with noise on the signal, at twice the number of points that uniqueness asks for."""
+    """Solve a balanced problem with noise on the signal, at twice the number of points needed for uniqueness."""
     n = 2 * int(statistical_dimension(float(d)))
     rng = np.random.default_rng([2017, 59, d, replication])
     planted = dc.datasets.make_planted(n, d, noise=noise, rng=rng)
@@ -56,9 +56,9 @@ def signs(x: Array) -> Array:
 
 
 def measure_imbalance_weight(imbalance: float, noise: float, replication: int) -> Row:
-    """Solve Eq. (8) for nu in [0, 1] and for nu > 1, and keep the least error of each range.
+    """Solve Eq. (8) for nu in [0, 1] and for nu > 1, and record the smallest error of each range.
 
-    The parameter of the relaxation is set past the check of its range; the bracket holds for any nu >= 0.
+    The parameter of the relaxation is set without the check of its range; the bounds hold for any nu >= 0.
     """
     rng = np.random.default_rng([2017, 60, int(100 * imbalance), int(10 * noise), replication])
     planted = dc.datasets.make_planted(28, 3, imbalance=imbalance, noise=noise, rng=rng)

@@ -1,4 +1,4 @@
-"""Proposition 1 in numbers: how the law of the noise columns decides from which n on yy' is the only solution."""
+"""Proposition 1 numerically: dependence of the n needed for uniqueness of yy' on the law of the noise columns."""
 
 import warnings
 from collections.abc import Callable
@@ -24,9 +24,9 @@ def three_point(beta: float) -> Draw:
 
 
 def with_mean_zero(Z: Array, rng: np.random.Generator) -> Array:
-    """Return columns of mean 0: signs of a three-point column are drawn again, as many + as -, others are centred.
+    """Return columns of mean 0: three-point columns get new balanced signs, other columns are centred.
 
-    Centring would pull the values of a Rademacher column apart, and spoil the second clustering that it is.
+    Centring would shift the values of a Rademacher column, and spoil the second clustering that it represents.
     """
     if len(np.unique(np.abs(Z))) > 2:
         return np.asarray(Z - Z.mean(axis=0))
@@ -39,7 +39,7 @@ def with_mean_zero(Z: Array, rng: np.random.Generator) -> Array:
     return balanced
 
 
-LAWS: dict[str, tuple[float, Draw]] = {  # name: kurtosis, draws of variance 1; the place in this list enters the seeds
+LAWS: dict[str, tuple[float, Draw]] = {  # name: kurtosis, sampler of variance 1; the position enters the seeds
     **{f"three-point {b:g}": (b, three_point(b)) for b in (1.0, 1.02, 1.1, 1.3, 1.8, 3.0, 6.0, 9.0, 30.0)},
     **{law: (beta, planted.DISTRIBUTIONS[law]) for law, beta in KURTOSIS.items()},
 }
@@ -51,7 +51,7 @@ def bound_of(law: str, m: float) -> float:
 
 
 class Points(NamedTuple):
-    """The numbers of points that Proposition 1 asks for: (a), (b), and where the variance is small.
+    """Numbers of points required by Proposition 1: (a), (b), and in the case of small variance.
 
     Source: Proposition 1 and the last remark of section 5.1.2, R as printed.
     """
@@ -69,12 +69,12 @@ def points_of_paper(d: int, m: float, beta: float, R: float) -> Points:
 
 
 def small_variance(d: int, beta: float) -> float:
-    """Return the m^2 up to which the proposition's other case holds; 0 where beta <= 3."""
+    """Return the largest m^2 for which the proposition's other case holds; 0 if beta <= 3."""
     return max(beta - 3, 0.0) / (2 * (d + beta - 4)) if d + beta > 4 else 0.0
 
 
 def balanced_points(draw: Draw, n: int, d: int, rng: np.random.Generator) -> Array:
-    """Return [y, Z]: the first n points of a stream that is balanced after every second one."""
+    """Return [y, Z]: the first n points of a stream that is balanced after every second point."""
     most = 2 * ((n + 1) // 2)
     y = rng.permuted(np.tile([1.0, -1.0], (most // 2, 1)), axis=1).ravel()
     return np.column_stack([y, draw(rng, (most, d - 1))])[:n]
@@ -86,9 +86,9 @@ def scaled_law(law: str, m: float) -> Draw:
 
 
 def measure_recovery(law: str, n: int, replication: int) -> Row:
-    """Decide exactly whether yy' is the only solution of a balanced noiseless instance; if not, look at three others.
+    """Decide exactly whether yy' is the unique solution of a balanced noiseless instance; if not, examine three others.
 
-    They are that of CLARABEL, an interior point as the paper's, that of `low_rank`, and the one of least v'Vv.
+    These are the solutions of CLARABEL (an interior point, as in the paper) and `low_rank`, and that of smallest v'Vv.
     """
     beta, draw = LAWS[law]
     rng = np.random.default_rng([2017, 51, list(LAWS).index(law), n, replication])
@@ -111,7 +111,7 @@ def measure_recovery(law: str, n: int, replication: int) -> Row:
 
 
 def is_right(B: Array, V: Array | None) -> int:
-    """Whether the principal eigenvector of V splits the points as the labels, the first column, do."""
+    """Return whether the principal eigenvector of V splits the points like the labels, the first column."""
     assert V is not None
     principal = np.linalg.eigh(V)[1][:, -1]
     return int(dc.metrics.clustering_error(B[:, 0], dc.rounding.kmeans_1d(B @ principal)) == 0.0)
@@ -120,7 +120,7 @@ def is_right(B: Array, V: Array | None) -> int:
 def measure_sample_size(law: str, d: int, m: float, replication: int) -> Row:
     """Decide uniqueness at the numbers of points of Proposition 1, and find the number from which it holds.
 
-    The variance m = 0 stands for 0.9 times the largest m of the proposition's case of small variance.
+    The variance m = 0 stands for 0.9 times the largest m in the proposition's case of small variance.
     """
     beta = LAWS[law][0]
     small = m == 0.0
@@ -146,6 +146,6 @@ def measure_sample_size(law: str, d: int, m: float, replication: int) -> Row:
 
 
 def describe_other(B: Array) -> Row:
-    """Return whether the solution of least v'Vv has the right principal eigenvector, and how spiked its spectrum is."""
+    """Return whether the solution of smallest v'Vv has the right principal eigenvector, and its eigenvalue ratio."""
     _, V = least_share(B)
     return {"right_b": is_right(B, V), "ratio_b": dc.metrics.eigenvalue_ratio(B @ psd_factor(V))}

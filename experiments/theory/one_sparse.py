@@ -1,10 +1,10 @@
-r"""Proposition 2 in numbers, with its own noise: |z| <= R <= 1.
+r"""Proposition 2 numerically, with its own noise: |z| <= R <= 1.
 
 Let X = [y, Z], y balanced, n points, :math:`s_j` the mean square of column j after centring, at most 1 here, and
 :math:`V_* = e_1 e_1^\top / (1 + \lambda)^2`.  Every solution has the scores of :math:`V_*`, so that the multiplier of
-V >= 0 is :math:`\lambda (U - X^\top X / n)` for a U with ones on the diagonal and entries of the box elsewhere.  With
-U = X'X/n off the diagonal it is :math:`\lambda \mathrm{Diag}(1 - s_j)`, which a solution is orthogonal to: V has no
-entry outside the columns with s_j = 1.  If the noise has none, V_* is the only solution.  If it has one it is a
+V >= 0 is :math:`\lambda (U - X^\top X / n)` for a U with ones on the diagonal and entries in [-1, 1] elsewhere.  With
+U = X'X/n off the diagonal it is :math:`\lambda \mathrm{Diag}(1 - s_j)`, to which a solution is orthogonal: V has no
+entry outside the columns with s_j = 1.  If the noise has none, V_* is the unique solution.  If it has one, that is a
 balanced vector of signs, and :math:`e_j e_j^\top / (1 + \lambda)^2` is another solution.
 """
 
@@ -21,12 +21,12 @@ FEW_POINTS = (4, 8)  # numbers of points far below the proposition's
 
 
 def is_only_sparse_solution(X: Array) -> bool:
-    """Whether V* is the only solution for X = [y, Z], centred here, y balanced, all |Z| at most 1 before that."""
+    """Return whether V* is the unique solution for X = [y, Z] (centred here), y balanced, all |Z| at most 1 before."""
     return bool(np.all(np.mean((X - X.mean(axis=0))[:, 1:] ** 2, axis=0) < 1 - 1e-9))
 
 
 def points_of_paper(d: int, m: float, beta: float, R: float) -> tuple[int, int]:
-    """Return the even numbers of points that Proposition 2 (a) and (b) ask for."""
+    """Return the even numbers of points required by Proposition 2 (a) and (b)."""
     b = d * R**2 / (m**2 * (beta - 1))
     return even(b * (1 + (d + beta) * m**2)), even(b)
 
@@ -37,9 +37,9 @@ def even(n: float) -> int:
 
 
 def measure_one_sparse(law: str, R: float, d: int, replication: int) -> Row:
-    """Decide whether V* is the only solution at the n of Proposition 2, and solve there without the working set.
+    """Decide whether V* is the unique solution at the n of Proposition 2, and solve there without the working set.
 
-    The working set returns V* wherever it is a solution, and so may not decide whether it is found.
+    With the working set the solver returns V* whenever it is a solution, which would not test uniqueness.
     """
     beta = LAWS[law][0]
     m = R**2 / bound_of(law, 1.0) ** 2
@@ -57,7 +57,7 @@ def measure_one_sparse(law: str, R: float, d: int, replication: int) -> Row:
 
 
 def measure_at(X: Array, y: Array, name: str) -> Row:
-    """Return what is found at one number of points: entries that end in its name."""
+    """Return the results at one number of points, with its name as suffix."""
     result = dc.low_rank(X, 1.0, dc.Penalty.l1(len(X) ** -0.5), tol=1e-6, working_set=False)
     return {
         f"unique_{name}": int(is_only_sparse_solution(X)),

@@ -1,4 +1,4 @@
-"""Draw the theory's experiments from their table; solves nothing."""
+"""Draw the experiments on the theory from their table."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -33,9 +33,9 @@ with_shares = partial(with_intervals, interval=proportion_of, alpha=0.12)
 
 
 def with_changing_proportions(ax: Axes, table: pd.DataFrame, x: str, y: str, **line: Any) -> None:
-    """Draw the share of y at each x, its interval as a band only next to shares other than 0 and 1.
+    """Draw the proportion of y at each x, with its interval as a band only next to proportions other than 0 and 1.
 
-    Bands of several curves at 0 or at 1 lie on each other, all from the same number of instances.
+    Bands of several curves at 0 or 1 would coincide, as all have the same number of instances.
     """
     found = table.groupby(x)[y].apply(proportion_of)
     value, low, high = np.array(found.to_list()).T
@@ -46,7 +46,7 @@ def with_changing_proportions(ax: Axes, table: pd.DataFrame, x: str, y: str, **l
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw a panel for each statement that has a curve."""
+    """Draw one panel for each statement that has a curve."""
     part = split_parts(table)
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0, "axes.labelsize": 7, "axes.titlesize": 7}):
         figure, axes = plt.subplots(3, 3, figsize=(PAGE, 6.6))
@@ -63,7 +63,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def finish(ax: Axes, words: Sequence[str], ticks: Sequence[int] = (), ylim: Any = None, **legend: Any) -> None:
-    """Write the title, the labels of x and y and the legend; with ticks x is logarithmic, with these and no others."""
+    """Write the title, axis labels and legend; with ticks, x is logarithmic with these ticks only."""
     title, xlabel, ylabel = words
     if ticks:
         ax.set_xscale("log")
@@ -77,7 +77,7 @@ def finish(ax: Axes, words: Sequence[str], ticks: Sequence[int] = (), ylim: Any 
 
 
 def draw_spectrum(ax: Axes, table: pd.DataFrame) -> None:
-    """The two smallest eigenvalues of E T_x over the kurtosis: exact expectation on closed form."""
+    """Smallest two eigenvalues of E T_x over the kurtosis: exact expectation and closed form."""
     table = table[(table["m"] == 1.0) & (table["beta"] > 1.0)]
     d = int(table["d"].max())
     table = table[table["d"] == d]
@@ -91,17 +91,17 @@ def draw_spectrum(ax: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_kurtosis(ax: Axes, table: pd.DataFrame) -> None:
-    """The share of instances with one solution only, over n, for several kurtoses."""
+    """Proportion of instances with a unique solution over n, for several kurtoses."""
     laws = [law for law in table["law"].unique() if law.startswith("three-point")]
     for law, line in zip(laws, LINES, strict=False):
         mine = table[table["law"] == law]
         with_changing_proportions(ax, mine, "n", "unique", label=f"{mine['beta'].iloc[0]:g}", **line)
-    words = rf"(b) kurtosis $\beta$ of the noise, $d = {table['d'].iloc[0]}$", "$n$", "share with one solution"
+    words = rf"(b) kurtosis $\beta$ of the noise, $d = {table['d'].iloc[0]}$", "$n$", "proportion with one solution"
     finish(ax, words, [10, 30, 100, 300], (-0.03, 1.03), loc="upper left", bbox_to_anchor=(-0.02, 1.0))
 
 
 def draw_asked(ax: Axes, table: pd.DataFrame) -> None:
-    """The number of points needed over the number that the proposition asks for."""
+    """Number of points needed over the number required by the proposition."""
     own, small = of_the_proposition(table), table[table["small"] == 1]
     kinds = (("(a)", own, "n_paper"), ("(b)", own, "n_paper_b"), ("small variance", small, "n_paper"))
     for (label, mine, column), color, marker in zip(kinds, SHADES[::2], "os^", strict=True):
@@ -110,11 +110,11 @@ def draw_asked(ax: Axes, table: pd.DataFrame) -> None:
     top = float(table[["n_paper", "n_paper_b"]].max().max()) * 1.3
     ax.plot([3, top], [3, top], color=GRAY, lw=0.7)
     ax.set(xscale="log", yscale="log")
-    finish(ax, ("(c) Proposition 1", "$n$ asked for (log scale)", "$n$ needed (log scale)"), loc="upper left")
+    finish(ax, ("(c) Proposition 1", "$n$ required (log scale)", "$n$ needed (log scale)"), loc="upper left")
 
 
 def draw_one_dimension(ax: Axes, table: pd.DataFrame) -> None:
-    """The share of recovered labels over the noise, on the probability that all signs agree."""
+    """Proportion of recovered labels over the noise, with the probability that all signs agree."""
     noise = np.linspace(0.2, 1.0, 100)
     for (n, mine), line in zip(table.groupby("n"), DISTINCT_LINES, strict=False):
         proportions = mine.groupby("noise")["recovered"].apply(proportion_of)
@@ -122,12 +122,12 @@ def draw_one_dimension(ax: Axes, table: pd.DataFrame) -> None:
         ax.errorbar(proportions.index, value, whiskers_of(proportions), elinewidth=0.6, mfc="none", **line, **POINTS)
         curve = scipy.stats.norm.cdf(1 / (noise * (1 - 1 / float(str(n))) ** 0.5)) ** float(str(n))
         ax.plot(noise, curve, color=line["color"], label=f"$n = {n}$")
-    words = "(d) one dimension", r"noise $\sigma$ on $y$", "share with $y$ recovered"
+    words = "(d) one dimension", r"noise $\sigma$ on $y$", "proportion with $y$ recovered"
     finish(ax, words, ylim=(-0.03, 1.03), loc="lower left", bbox_to_anchor=(0.0, 0.05))
 
 
 def draw_thresholds(ax: Axes, balanced: pd.DataFrame, two: pd.DataFrame, many: pd.DataFrame) -> None:
-    """The number of points that leaves only planted solutions, on the statistical dimension."""
+    """Number of points with only planted solutions, over the statistical dimension."""
     kinds = [("balanced", balanced)]
     kinds += [(rf"$\alpha_* = {value:g}$", mine) for value, mine in two.groupby("imbalance")]
     kinds += [(f"{k} labels", mine) for k, mine in many.groupby("k") if k in (2, 4)]
@@ -138,44 +138,44 @@ def draw_thresholds(ax: Axes, balanced: pd.DataFrame, two: pd.DataFrame, many: p
         value = [mean.value for mean in found]
         ax.errorbar(found.index, value, whiskers_of(found), elinewidth=0.7, label=label, **line, **POINTS)
     ax.set_xlim(0, top)
-    words = "(e) planted solutions only", "statistical dimension", "$n$ from which so (mean)"
+    words = "(e) planted solutions only", "statistical dimension", "smallest $n$ (mean)"
     finish(ax, words, ylim=(0, 1.25 * top), loc="upper left", ncols=2, columnspacing=0.6)
 
 
 def draw_family(ax: Axes, table: pd.DataFrame) -> None:
-    """The probability that the family of random labels is independent, over n."""
+    """Probability that the family of random labels is independent, over n."""
     for (k, mine), line in zip(table.groupby("k"), LINES, strict=False):
         with_changing_proportions(ax, mine, "n", "diagonal", label=f"$k = {k}$", **line)
         ax.axvline(mine["members"].iloc[0], color=line["color"], lw=0.6, ls=":")
-    words = "(f) random labels", "$n$; dotted: family size", "share with diagonal $A$ only"
+    words = "(f) random labels", "$n$; dotted: family size", "proportion with diagonal $A$ only"
     finish(ax, words, [3, 10, 30], loc="center right", bbox_to_anchor=(1.04, 0.4))
 
 
 def draw_procrustes(ax: Axes, table: pd.DataFrame) -> None:
-    """The share of mixtures whose labels ten rounds recover, over the number of labels."""
+    """Proportion of mixtures whose labels are recovered in ten rounds, over the number of labels."""
     kinds = {"random": "one rotation", "eigenvectors": "eigenvectors", "best": "best of ten rotations"}
     for (column, label), line in zip(kinds.items(), DISTINCT_LINES, strict=True):
         with_shares(ax, table, "k", f"few_{column}", label=label, **line)
-    finish(ax, ("(g) alternation", "labels $k$", "share recovered in 10 rounds"), ylim=(-0.03, 1.03), loc="lower left")
+    finish(ax, ("(g) alternation", "labels $k$", "recovered in 10 rounds"), ylim=(-0.03, 1.03), loc="lower left")
 
 
 def draw_perturbed(ax: Axes, table: pd.DataFrame) -> None:
-    """The second over the first eigenvalue of Y, and the error of the principal eigenvector, over the noise."""
+    """Ratio of the second to the first eigenvalue of Y, and error of the principal eigenvector, over the noise."""
     without = median_of(table.loc[table["noise"] == NO_CLUSTERS, "eigenvalue_ratio"])
     ax.axhline(without.value, color=GRAY, lw=0.7, ls="--")
-    ax.text(0.0, without.value + 0.02, "quotient without clusters", fontsize=6, color=GRAY)
+    ax.text(0.0, without.value + 0.02, "ratio without clusters", fontsize=6, color=GRAY)
     for (d, mine), line in zip(table[table["noise"] != NO_CLUSTERS].groupby("d"), DISTINCT_LINES, strict=False):
         with_intervals(ax, mine, "noise", "eigenvalue_ratio", median_of, 0.12, label=f"$d = {d}$", **line)
         with_intervals(ax, mine, "noise", "error", mean_of, 0.12, ls=":", **line)
-    ax.plot([], [], color=GRAY, ls="-", label="quotient of eigenvalues")
+    ax.plot([], [], color=GRAY, ls="-", label="ratio of eigenvalues")
     ax.plot([], [], color=GRAY, ls=":", label="error")
     ax.set_yticks(np.linspace(0.0, 1.0, 6))
-    words = "(h) off the model", r"noise $\sigma$ on $y$", "median quotient, mean error"
+    words = "(h) off the model", r"noise $\sigma$ on $y$", "median ratio, mean error"
     finish(ax, words, ylim=(-0.03, 1.38), loc="upper left", ncols=2, columnspacing=0.6)
 
 
 def draw_sparse_direction(ax: Axes, table: pd.DataFrame) -> None:
-    """The share of instances recovered by the relaxation and by the l1 norm of v alone, over n."""
+    """Proportion of instances recovered by the relaxation and by the l1 norm of v alone, over n."""
     kinds = (
         ("relaxed", r"$\Gamma(V)$, relaxed", ACCENT, "o"),
         ("alone", r"$|v|_1$ alone, best of ten", SECONDARY, "^"),
@@ -183,5 +183,5 @@ def draw_sparse_direction(ax: Axes, table: pd.DataFrame) -> None:
     for method, label, color, marker in kinds:
         column = f"{method}_{GRID.index(recovery_of(table, method)[0])}"
         with_shares(ax, table, "n", column, color=color, marker=marker, label=label)
-    words = f"(i) sparse directions, $d = {table['d'].iloc[0]}$", "$n$", "share recovered"
+    words = f"(i) sparse directions, $d = {table['d'].iloc[0]}$", "$n$", "proportion recovered"
     finish(ax, words, sorted(set(table["n"])), (-0.03, 1.28), loc="upper left")

@@ -1,4 +1,4 @@
-"""Sections 5.1.4 and 5.3 in numbers: when all solutions live on the constant vector and the labels."""
+"""Sections 5.1.4 and 5.3 numerically: when all solutions are supported by the constant vector and the labels."""
 
 import numpy as np
 
@@ -13,21 +13,21 @@ from experiments.unbalanced.cells import SCS_OPTIONS
 
 MOST_POINTS = 400
 STARTS, FEW_POINTS = 10, 10  # random rotations, and rounds that count as few
-LARGER_FRACTION = {0.04: 0.6, 0.25: 0.75, 0.64: 0.9}  # imbalance: share of the larger cluster
+LARGER_FRACTION = {0.04: 0.6, 0.25: 0.75, 0.64: 0.9}  # imbalance: fraction of points in the larger cluster
 
 
 def measure_balanced(d: int, replication: int) -> Row:
-    """Find the number of points from which yy' is the only solution of the balanced problem at nu = 1."""
+    """Find the number of points from which yy' is the unique solution of the balanced problem at nu = 1."""
     rng = np.random.default_rng([2017, 63, d, replication])
     B = balanced_points(LAWS["gaussian"][1], MOST_POINTS, d, rng)
     return {"expected": statistical_dimension(float(d)), "n_measured": points_for_uniqueness(B, 1)}
 
 
 def measure_rank_two(d: int, imbalance: float, replication: int) -> Row:
-    """Find the number of points from which the rank-two Y of the unbalanced lemma is the only solution.
+    """Find the number of points from which the rank-two Y of the unbalanced lemma is the unique solution.
 
-    All solutions of Eq. (8) at nu = 0 are then mixtures of yy' and 11'.  Mixing another one with yy' and with 11'
-    gives another one at every alpha strictly between alpha* and 1: alpha does not matter.
+    All solutions of Eq. (8) at nu = 0 are then mixtures of yy' and 11'.  Mixing another solution with yy' and with 11'
+    gives another one at every alpha strictly between alpha* and 1, so alpha does not matter.
     """
     B = unbalanced_points(d, imbalance, replication)
     return {"expected": statistical_dimension(d + 1, 2), "n_measured": points_for_uniqueness(B, 2)}
@@ -63,7 +63,7 @@ def measure_lemma(d: int, n: int, alpha_step: float, replication: int) -> Row:
 def measure_family(k: int, n: int, replication: int) -> Row:
     """Compare "1, y_i and y_i y_j are linearly independent" with "diag(y A y') = 1 has only diagonal solutions".
 
-    The right-hand side is decided on the linear system in A itself: a solution set is an affine space, and is diagonal
+    The right-hand side is decided by the linear system in A itself: a solution set is an affine space, and is diagonal
     if and only if no element of the null space has an entry off the diagonal.
     """
     rng = np.random.default_rng([2017, 55, k, n, replication])
@@ -83,7 +83,7 @@ def measure_family(k: int, n: int, replication: int) -> Row:
 
 
 def measure_many_labels(k: int, d: int, replication: int) -> Row:
-    """Find the number of points from which all solutions at nu = 0 live on the constant vector and the labels."""
+    """Find the number of points from which all solutions at nu = 0 are supported by the constant vector and labels."""
     rng = np.random.default_rng([2017, 56, k, d, replication])
     labels = np.where(rng.random((MOST_POINTS, k)) < 0.5, 1.0, -1.0)
     B = np.column_stack([np.ones(MOST_POINTS), labels, rng.standard_normal((MOST_POINTS, d - k))])
@@ -112,7 +112,7 @@ def measure_procrustes(k: int, replication: int) -> Row:
 
 
 def rounds_to_recover(F: Array, R: Array, truth: Array) -> float:
-    """Return after how many rounds from R the labels are the true ones, infinity if they never are."""
+    """Return the number of rounds from R to the true labels, infinity if they are never found."""
     for count, fit in enumerate(procrustes_iterates(F, R), 1):
         if is_found(truth, fit.signs[:, 1:]):
             return count
@@ -120,5 +120,5 @@ def rounds_to_recover(F: Array, R: Array, truth: Array) -> float:
 
 
 def is_found(truth: Array, labels: Array) -> bool:
-    """Whether every true label is among the found ones, up to its sign."""
+    """Return whether every true label is among the found ones, up to sign."""
     return bool(np.all(np.max(np.abs(labels.T @ truth), axis=0) == len(truth)))

@@ -1,10 +1,10 @@
-r"""Section 3 in numbers: the l1 norm of v alone, in the problem of labels and direction, against Gamma(V).
+r"""Section 3 numerically: the l1 norm of v alone, in the problem of labels and direction, compared with Gamma(V).
 
 The rival is alternating minimisation of
 
 .. math:: \min_{y \in \{-1, 1\}^n,\ v}\ \tfrac1n \|y - X v\|_2^2 + \lambda \|v\|_1,
 
-the labels being the signs of X v and the direction the solution of the Lasso, from random labels.
+where the labels are the signs of X v and the direction solves the Lasso, started from random labels.
 """
 
 import warnings
@@ -17,13 +17,13 @@ from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 
 RESTARTS, ROUNDS, SWEEPS = 10, 50, 300
-GRID = (0.02, 0.06, 0.2, 0.6)  # weights, of both methods; each is judged at its best
+GRID = (0.02, 0.06, 0.2, 0.6)  # weights of both methods; each is assessed at its best
 RECOVERED = 0.05  # clustering error below which the labels count as recovered
-NONZERO = 1e-3  # entries of v below this share of the largest do not count
+NONZERO = 1e-3  # entries of v below this fraction of the largest count as 0
 
 
 class Run(NamedTuple):
-    """The labels, the direction and the objective at which an alternation ends."""
+    """Labels, direction and objective at the end of an alternation."""
 
     y: Array
     v: Array
@@ -44,7 +44,7 @@ def lasso(gram: Array, target: Array, lam: float, V: Array) -> Array:
 
 
 def alternate(X: Array, lam: float, rng: np.random.Generator) -> list[Run]:
-    """Return where `RESTARTS` alternations from random labels end; every step lowers their objective or keeps it."""
+    """Return the results of `RESTARTS` alternations from random labels; no step increases the objective."""
     n, d = X.shape
     gram = X.T @ X / n
     Y = rng.choice([-1.0, 1.0], (n, RESTARTS))
@@ -60,7 +60,7 @@ def alternate(X: Array, lam: float, rng: np.random.Generator) -> list[Run]:
 
 
 def measure_sparse_direction(sparsity: int, d: int, n: int, replication: int) -> Row:
-    """Recover the labels of a noiseless balanced problem by both, at every weight of the grid."""
+    """Recover the labels of a noiseless balanced problem by both methods, at every weight of the grid."""
     rng = np.random.default_rng([2017, 62, sparsity, d, n, replication])
     planted = dc.datasets.make_planted(n, d, sparsity, rng=rng)
     row: Row = {}
@@ -88,5 +88,5 @@ def objective_of(X: Array, y: Array, v: Array, lam: float) -> float:
 
 
 def is_recovered(y: Array, found: Array) -> int:
-    """Whether labels agree with the planted ones but for a few."""
+    """Return whether labels agree with the planted ones, up to a few points."""
     return int(dc.metrics.clustering_error(y, found) < RECOVERED)

@@ -1,4 +1,4 @@
-"""Appendix D in numbers: the spectrum of E T_x over the variance m and the kurtosis beta of the noise columns."""
+"""Appendix D numerically: the spectrum of E T_x for variances m and kurtoses beta of the noise columns."""
 
 from itertools import product
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from experiments.harness.sweep import Row
 from experiments.theory.noise_columns import LAWS, balanced_points, bound_of, points_of_paper, scaled_law
 from experiments.theory.unique_solution import quadratic_forms
 
-DELTA = 0.5  # share of the expected smallest eigenvalue that may be lost
+DELTA = 0.5  # fraction of the expected smallest eigenvalue that may be lost
 FAILURE = 0.05  # probability of losing more, by the matrix Chernoff bound as printed, at its number of points
 
 
@@ -23,7 +23,7 @@ class Spectrum(NamedTuple):
 
 
 def measure_spectrum(d: int, m: float, beta: float) -> Row:
-    """Measure the spectrum of E T_x on all the atoms of a law, exactly, beside the paper's closed forms."""
+    """Compare the spectrum of E T_x, computed exactly over the atoms of a law, with the paper's closed forms."""
     atoms, weights = law_of_points(d, m, beta)
     values, vectors = np.linalg.eigh(quadratic_forms(atoms).T @ (weights[:, None] * quadratic_forms(atoms)))
     closed, form = closed_spectrum(d, m, beta), closed_form(d, m, beta)
@@ -60,7 +60,7 @@ def closed_spectrum(d: int, m: float, beta: float) -> Array:
 
 
 def closed_form(d: int, m: float, beta: float) -> Spectrum:
-    """Return mu_1, mu_2 and c_min as the lemma of Appendix D has them; mu_2 where mu_1 is simple."""
+    """Return mu_1, mu_2 and c_min of the lemma of Appendix D; mu_2 if mu_1 is simple."""
     t = (d + beta - 2) * m**2 - 1
     c_min = -((t**2 + 4 * (d - 1) * m**2) ** 0.5 - t) / (2 * (d - 1) * m)
     if beta >= 3 and m**2 <= (beta - 3) / (2 * (d + beta - 4)):
@@ -71,7 +71,7 @@ def closed_form(d: int, m: float, beta: float) -> Spectrum:
 def measure_hessian(law: str, d: int, m: float, replication: int) -> Row:
     """Compare the smallest eigenvalue of the mean of T_x over n points with mu_1, and off Delta_min with mu_2.
 
-    n is that of Proposition 1 (a) and (b), and that at which d exp(-delta^2 n mu_1 / (4 R^4 d^2)) is `FAILURE`.
+    n is that of Proposition 1 (a) and (b), and the one at which d exp(-delta^2 n mu_1 / (4 R^4 d^2)) is `FAILURE`.
     """
     beta, R = LAWS[law][0], bound_of(law, m)
     form, paper = closed_form(d, m, beta), points_of_paper(d, m, beta, R)

@@ -1,13 +1,13 @@
-r"""When the planted labels are the only solution of a noiseless relaxation: an exact test, and where it should flip.
+r"""Exact test of uniqueness of the planted labels in a noiseless relaxation, and its expected threshold.
 
-The optimal value is 0, and the solutions are the S >= 0 with b_i' S b_i = 1 for every point, where b_i holds the
-planted coordinates first (y at nu = 1; 1 and the labels at nu = 0) and the noise after them.  Every solution lives on
+The optimal value is 0, and the solutions are the S >= 0 with b_i' S b_i = 1 for every point, where b_i contains the
+planted coordinates first (y at nu = 1; 1 and the labels at nu = 0) and then the noise.  Every solution is supported by
 the planted coordinates if and only if no direction Delta of the tangent cone at a planted solution has
 
 .. math:: b_i^\top \Delta b_i = 0 \ \text{for all } i, \qquad \Delta_{\perp\perp} \succeq 0, \quad
           \mathrm{tr}\, \Delta_{\perp\perp} = 1
 
-(up to directions in the closure of the feasible ones alone, which random points meet with probability 0).
+(up to directions only in the closure of the feasible ones, which random points have with probability 0).
 """
 
 from typing import TypeVar
@@ -18,7 +18,7 @@ import numpy as np
 from diffrac_cvx.typing import Array
 
 Size = TypeVar("Size", float, Array)
-UNIQUE = 1e-7  # least mean of (b_i' Delta b_i)^2 above which there is no such Delta
+UNIQUE = 1e-7  # smallest mean of (b_i' Delta b_i)^2 above which no such Delta exists
 
 
 def quadratic_forms(B: Array) -> Array:
@@ -36,7 +36,7 @@ def upper_triangle(V: cp.Variable) -> cp.Expression:
 
 
 def least_diagonal_change(B: Array, planted: int) -> float:
-    """Return the least mean of (b_i' Delta b_i)^2, over Delta as above but for the first condition.
+    """Return the smallest mean of (b_i' Delta b_i)^2, over Delta as above except for the first condition.
 
     It is 0 if and only if there is another solution.
 
@@ -62,7 +62,7 @@ def least_diagonal_change(B: Array, planted: int) -> float:
 
 
 def is_unique(B: Array, planted: int) -> bool:
-    """Whether every solution lives on the planted coordinates."""
+    """Return whether every solution is supported by the planted coordinates."""
     n, D = B.shape
     if D == planted:
         return True
@@ -70,14 +70,14 @@ def is_unique(B: Array, planted: int) -> bool:
 
 
 def least_share(B: Array) -> tuple[float, Array]:
-    """Return the least v'Vv, v the first coordinate, over the solutions V of a balanced noiseless problem, and that V.
+    """Return the smallest v'Vv, v the first coordinate, over solutions V of a balanced noiseless problem, and that V.
 
     The solutions are the V >= 0 with x_i'V x_i = 1 for every row x_i of B, the labels first; V = vv' has v'Vv = 1.
     """
     n, D = B.shape
     system = np.column_stack([quadratic_forms(B), np.ones(n)])
     _, s, Vt = np.linalg.svd(system, full_matrices=False)
-    rank = int(np.sum(s > 1e-10 * s[0]))  # an interior point needs independent equations
+    rank = int(np.sum(s > 1e-10 * s[0]))  # an interior-point solver needs independent equations
     system = s[:rank, None] * Vt[:rank]
     V = cp.Variable((D, D), PSD=True)
     problem = cp.Problem(cp.Minimize(V[0, 0]), [system[:, :-1] @ upper_triangle(V) == system[:, -1]])
@@ -86,9 +86,9 @@ def least_share(B: Array) -> tuple[float, Array]:
 
 
 def points_for_uniqueness(B: Array, planted: int) -> int:
-    """Return the least n for which the first n points leave no other solution: more points can only help.
+    """Return the smallest n for which the first n points have a unique solution; more points only help.
 
-    The number of points of B plus one, if even all of them do.
+    If even all points of B are not enough, return their number plus one.
     """
     low, high = planted, min(max(int(statistical_dimension(B.shape[1], planted)), planted + 1), len(B) + 1)
     while high <= len(B) and not is_unique(B[:high], planted):
@@ -103,7 +103,7 @@ def points_for_uniqueness(B: Array, planted: int) -> int:
 
 
 def statistical_dimension(D: Size, planted: int = 1) -> Size:
-    """Return the statistical dimension of those directions less the planted ones: where random points should suffice.
+    """Return the statistical dimension of these directions minus the planted ones: threshold for random points.
 
     The tangent cone at a matrix of rank r among the D x D positive semidefinite ones has dimension
     D(D+1)/2 - (D-r)(D-r+1)/4; r - 1 of its directions stay among the planted solutions.  At r = 1 this is D + D(D-1)/4.

@@ -1,4 +1,4 @@
-"""The cells of Table 1: nine data sets, the paper's grid of penalties in several readings, and the two baselines."""
+"""Cells of Table 1: nine data sets, the paper's grid of penalties in several readings, and the two baselines."""
 
 import warnings
 from typing import Any
@@ -20,19 +20,19 @@ from experiments.two_class.readings import MAIN, PUBLISHED, READINGS, load_scale
 WEIGHTS = (1e-3, 1e-2, 1e-1)  # the paper's values of a and of c
 IMBALANCE = (0.01, 0.25, 0.5, 0.75, 1.0)  # the paper's values of nu
 RUNS = 50  # of each baseline; the paper has ten
-RELATIVE = 1e-4  # gap asked for, relative to the value
-SMALLEST, SMALLEST_LARGE = 1e-8, 1e-6  # but no less than this, the second for X of `SMALL` entries or more
+RELATIVE = 1e-4  # required gap, relative to the value
+SMALLEST, SMALLEST_LARGE = 1e-8, 1e-6  # smallest absolute tolerances, the second for X with `SMALL_ENTRIES` or more
 ROUNDS, MOST_ITERATIONS, ITERATED_ENTRIES = 3, 2000, 1.5e8  # an iteration costs in proportion to the entries of X
 STOPS = (1e-2, 1e-3)  # absolute gaps at which the paper's algorithm stops: epsilon log d
-PUBLISHED_MOST, PUBLISHED_WORK = 5000, 3e9  # its iterations, and these times the entries of X and its columns
+PUBLISHED_MOST, PUBLISHED_WORK = 5000, 3e9  # limits: iterations, and these times entries and columns of X
 EARLY = (
-    500  # iterations after which its labels are looked at too; for the smaller gap, which takes ten times as many, only
+    500  # iterations after which its labels are also recorded; for the smaller gap, which takes ten times as many, only
 )
 SUBSAMPLES, SHARE = 2, 0.8
-LARGE_ENTRIES = 200_000  # entries of X from which one subsample has to do
-EVERYWHERE = (MAIN, "norm one, mixed")  # readings solved on all sets, the others on those of less than
+LARGE_ENTRIES = 200_000  # entries of X from which only one subsample is used
+EVERYWHERE = (MAIN, "norm one, mixed")  # readings solved on all sets; the others only on sets with fewer than
 SMALL_ENTRIES = 150_000  # entries
-SEARCHED = "sonar"  # where the paper's grid does not reach the paper's figure: a wider search
+SEARCHED = "sonar"  # the paper's grid does not reach the paper's figure here: a wider search
 WIDER_A, WIDER_C = (1e-2, 0.1, 0.3, 1.0), (0.0, 1e-2, 3e-2, 0.1, 0.2, 0.3, 0.5, 1.0)
 WIDER_NU = (0.25, 0.5, 1.0)
 WIDER_READINGS = ("weights", "as given", "min-max")
@@ -47,7 +47,7 @@ SETTINGS = {
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid, over the data sets that are there; the others are named with how to get them."""
+    """Return the cells of a grid over the available data sets; print how to get the others."""
     full = grid == "full"
     names = keep_loadable(dc.datasets.names() if full else ("heart", "liver_disorders"), dc.datasets.load)
     weights, imbalance = (WEIGHTS, IMBALANCE) if full else (WEIGHTS[1:], IMBALANCE[::4])
@@ -80,12 +80,12 @@ def measure(data_set: str, method: str, reading: str, a: float, c: float, nu: fl
 
 
 def iterations_for(X: Array) -> int:
-    """Return how many iterations a solve may take."""
+    """Return the iteration limit of a solve."""
     return int(min(MOST_ITERATIONS, ITERATED_ENTRIES / X.size))
 
 
 def solve(X: Array, nu: float, penalty: dc.Penalty) -> dc.Result:
-    """Return the relaxation solved to `RELATIVE` of its value or to the smallest gap, if `ROUNDS` rounds reach that."""
+    """Return the relaxation solved to `RELATIVE` of its value or the smallest gap, if reached in `ROUNDS` rounds."""
     most, smallest = iterations_for(X), SMALLEST if X.size < SMALL_ENTRIES else SMALLEST_LARGE
     best = dc.low_rank(X, nu, penalty, tol=RELATIVE, max_iter=most)
     for _ in range(ROUNDS - 1):
@@ -100,7 +100,7 @@ def solve(X: Array, nu: float, penalty: dc.Penalty) -> dc.Result:
 
 
 def measure_relaxation(X: Array, y: Array, nu: float, penalty: dc.Penalty, *, whole: bool) -> Row:
-    """Solve the relaxation, round it, and measure the labels; `whole` adds what needs more solves or proofs."""
+    """Solve the relaxation, round it, and measure the labels; `whole` adds what needs more solves or bounds."""
     result = solve(X, nu, penalty)
     labels = dc.rounding.kmeans_centered(result.F)
     row = {
@@ -118,10 +118,10 @@ def measure_relaxation(X: Array, y: Array, nu: float, penalty: dc.Penalty, *, wh
 
 
 def measure_published(X: Array, y: Array, nu: float, penalty: dc.Penalty, stop: float) -> Row:
-    """Run the paper's algorithm towards an absolute gap of (21), and keep the labels of its last iterate.
+    """Run the paper's algorithm towards an absolute gap of (21), and return the labels of its last iterate.
 
-    ``stopped`` is False where the iterations ran out before its own rule was met; ``early error`` is that of the labels
-    after `EARLY` of them, or where it ended before.
+    ``stopped`` is False if the iteration limit was reached before its own rule was met; ``early error`` is the error of
+    the labels after `EARLY` iterations, or at its end if earlier.
     """
     most = PUBLISHED_MOST if stop == STOPS[0] else EARLY
     most = int(max(1, min(most, PUBLISHED_WORK / (X.size * X.shape[1]))))
@@ -138,12 +138,12 @@ def measure_published(X: Array, y: Array, nu: float, penalty: dc.Penalty, stop: 
 
 
 def fraction_of_smaller(labels: Array) -> float:
-    """Return the share of the points in the smaller cluster."""
+    """Return the fraction of the points in the smaller cluster."""
     return float(min(np.mean(labels > 0), np.mean(labels < 0)))
 
 
 def measure_stability(X: Array, labels: Array, nu: float, penalty: dc.Penalty) -> float:
-    """Return the mean agreement of the labels with those found on random parts of the rows, 1 at best."""
+    """Return the mean agreement of the labels with those found on random subsamples of the rows (maximum 1)."""
     rng = np.random.default_rng(2017)
     agreements = []
     for _ in range(SUBSAMPLES if X.size < LARGE_ENTRIES else 1):
@@ -154,7 +154,7 @@ def measure_stability(X: Array, labels: Array, nu: float, penalty: dc.Penalty) -
 
 
 def measure_runs(method: str, X: Array, y: Array) -> Row:
-    """Return the errors of independent runs of a baseline, in their order, and their mean."""
+    """Return the errors of independent runs of a baseline, in order, and their mean."""
     if method == "alternating":
         found = dc.baselines.alternating_runs(X, n_init=RUNS, rng=0)
     elif method == "k-means":
@@ -167,7 +167,7 @@ def measure_runs(method: str, X: Array, y: Array) -> Row:
 
 
 def scores(y: Array, labels: Array) -> Row:
-    """Return what the true labels say of found ones."""
+    """Return the scores of found labels against the true ones."""
     return {
         "error": dc.metrics.clustering_error(y, labels),
         "rand": float(adjusted_rand_score(y, labels)),
@@ -176,7 +176,7 @@ def scores(y: Array, labels: Array) -> Row:
 
 
 def measure_facts(X: Array, y: Array) -> Row:
-    """Return what frames a data set: constant labels, supervision, whether n suffices, the relaxation alone."""
+    """Return reference values of a data set: constant labels, supervision, whether n suffices, the relaxation alone."""
     result = dc.low_rank(X, 1.0, tol=1e-5, max_iter=iterations_for(X))
     basis = column_basis(as_data(X))
     d = basis.shape[1]

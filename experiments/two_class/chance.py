@@ -1,4 +1,4 @@
-"""What the best of many random splits would score: no clustering of the data, only many looks at the labels."""
+"""Expected result of the best of many random partitions: the effect of choosing by the labels alone."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from diffrac_cvx.typing import Array
 
 
 class Chance(NamedTuple):
-    """The least error of m random splits: its mean, and the probability of an error at or below a given one."""
+    """Smallest error of m random partitions: its mean, and the probability of an error at or below a given one."""
 
     expected: float
     probability: float
 
 
 def errors_of_split(n: int, positive: int, size: int) -> tuple[Array, Array]:
-    r"""Return the errors that a random split can have and their probabilities, (k,) arrays each.
+    r"""Return the possible errors of a random partition and their probabilities, (k,) arrays each.
 
-    Of the `size` points of one cluster, drawn without replacement, h are of the class that has `positive` points, and
+    Of the `size` points of one cluster, drawn without replacement, h are in the class with `positive` points, and
     :math:`y^\top \hat y = n - 2 (positive + size) + 4 h`.
 
     Parameters
@@ -34,21 +34,21 @@ def errors_of_split(n: int, positive: int, size: int) -> tuple[Array, Array]:
 
 
 def best_of_random(n: int, positive: int, sizes: Sequence[int], error: float) -> Chance:
-    """Return what the best of independent random splits scores, one for each cluster size given; exact.
+    """Return the exact distribution of the best of independent random partitions, one for each cluster size given.
 
     Parameters
     ----------
     n, positive : int
         Points, and points of one class.
     sizes : sequence of int
-        Points in one cluster of each split; the same splits with random members are what is compared with.
+        Points in one cluster of each partition; the reference is the same partitions with random members.
     error : float
-        The error whose probability is asked for.
+        Error whose probability is computed.
     """
     counts = Counter(int(size) for size in sizes)
     known = {size: errors_of_split(n, positive, size) for size in counts}
     levels = np.unique(np.concatenate([np.append(errors, error) for errors, _ in known.values()]))
-    none = np.zeros(len(levels))  # log of the probability that no split has an error at or below the level
+    none = np.zeros(len(levels))  # log of the probability that no partition has an error at or below the level
     for size, (errors, probability) in known.items():
         order = np.argsort(errors)
         below = np.concatenate([[0.0], np.cumsum(probability[order])])

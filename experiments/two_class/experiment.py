@@ -1,6 +1,6 @@
-"""Table 1: clustering error on nine two-class data sets, beside what frames it.
+"""Table 1: clustering error on nine two-class data sets, with reference values.
 
-Sets that are not shipped are looked for in $DIFFRAC_DATA_HOME.
+Sets that are not shipped are searched for in $DIFFRAC_DATA_HOME.
 """
 
 from experiments.harness.command import Experiment

@@ -1,4 +1,4 @@
-"""Draw Table 1 from its measurements; solves nothing."""
+"""Draw Table 1 from its measurements."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from experiments.two_class.table import (
 
 GOLD, PURPLE, TEAL = "#b8860b", "#7b3294", "#1b7f7a"
 MARKERS = dict(zip(READINGS, "^osDvPX", strict=True))
-FLOOR = -16.0  # where a reading without a figure is marked, in % of the points
+FLOOR = -16.0  # position of the mark for a reading without a figure, in % of the points
 LEGEND = (  # in columns of three
     *("sparse", "sparse, paper", "every setting", "non-sparse", "non-sparse, paper", "one cluster"),
     *("alternating", "alternating, paper", "least squares with labels", "k-means, whitened", "k-means, paper"),
@@ -37,7 +37,7 @@ COLORS = dict(zip(READINGS, (ACCENT, SECONDARY, GREEN, GOLD, PURPLE, GRAY, TEAL)
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Write the tables in Markdown and LaTeX, and draw the figures beside the paper's and those of each reading."""
+    """Write the tables in Markdown and LaTeX, and draw the figures with the paper's and those of each reading."""
     tables = tables_of(table)
     write_text(stem.with_suffix(".md"), markdown(tables))
     write_text(stem.with_suffix(".tex"), latex(tables))
@@ -95,18 +95,18 @@ def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
 
 
 def draw_readings(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
-    """Draw the sparse column of each reading less the paper's, in shares of wrong points."""
+    """Draw the sparse column of each reading minus the paper's, in fractions of wrong points."""
     found = by_reading(table)
     shifts = np.linspace(-0.36, 0.36, len(READINGS))
     for shift, reading in zip(shifts, READINGS, strict=True):
         label = f"{reading} (main)" if reading == MAIN else reading
         draw_differences(ax, rows, found[(reading, "sparse")], shift, reading, label)
     ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0, zorder=0)
-    ax.set(ylabel="wrong points, ours\nless the paper's (%)")
+    ax.set(ylabel="wrong points, ours\nminus the paper's (%)")
 
 
 def draw_protocols(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
-    """Draw the same for what the paper's algorithm leaves, filled where it ends by its own rule at the larger gap."""
+    """Draw the same for the labels of the paper's algorithm, filled if it met its own rule at the larger gap."""
     found = by_protocol(table)
     shifts = iter(np.linspace(-0.4, 0.4, 2 * len(PUBLISHED)))
     for reading in PUBLISHED:
@@ -118,7 +118,7 @@ def draw_protocols(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
         label = f"{EARLY} iterations" if early else f"gap {STOPS[0]:g} or {PUBLISHED_MOST}"
         ax.plot([], [], "s", color="black", ms=4, mfc="none" if early else "black", label=label)
     ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0, zorder=0)
-    ax.set(ylabel="wrong points, ours\nless the paper's (%)")
+    ax.set(ylabel="wrong points, ours\nminus the paper's (%)")
 
 
 def draw_differences(
@@ -131,7 +131,7 @@ def draw_differences(
     *,
     filled: bool = False,
 ) -> None:
-    """Draw the shares of wrong points less the paper's; where there is none, a small mark at the floor."""
+    """Draw the fractions of wrong points minus the paper's; a small mark at the floor if there is none."""
     more = [
         100 * (fraction_wrong(errors[row["data_set"]]) - fraction_wrong(row["paper sparse"]))
         if np.isfinite(errors[row["data_set"]])

@@ -1,8 +1,8 @@
-"""The paper's Algorithm 1 to the letter, its misprints mended, and the labels it leaves after some iterations.
+"""The paper's Algorithm 1 as printed, with its misprints corrected, and its labels after some iterations.
 
-`diffrac_cvx.fista` with ``variant="published"`` works in columns of unit norm, rescales the l1 part until what it
-solves is (15), and keeps the point of least value.  Nothing of that is done here: (21) is solved in the columns as they
-are, with c as it is given, by the step 1/L of appendix G, and what counts is the last iterate.
+`diffrac_cvx.fista` with ``variant="published"`` works in columns of unit norm, rescales the l1 penalty until the
+problem solved is (15), and keeps the point with the smallest value.  None of this is done here: (21) is solved in the
+columns as they are, with c as given and the step 1/L of appendix G, and the last iterate counts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ from diffrac_cvx.problem.penalties.structure import ELEMENTWISE
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root
 from diffrac_cvx.typing import Array
 
-CHECK_EVERY = 25  # iterations between two looks at the gap
-RANK = 1e-12  # of the largest eigenvalue of A, up to which the others are rounding
+CHECK_EVERY = 25  # iterations between two checks of the gap
+RANK = 1e-12  # relative to the largest eigenvalue of A: smaller ones are rounding errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,11 @@ class Normalized:
     Attributes
     ----------
     X : (n, D) array
-        The points, with a column of ones where nu < 1: the augmentation of section 3.
+        The points, with a column of ones if nu < 1: the augmentation of section 3.
     W : (D, r) array
         W W' is the inverse of A on its range, and V = W Q W' with tr Q = 1.
     c : (D,) array
-        Weights of the l1 part.
+        Weights of the l1 penalty.
     """
 
     X: Array
@@ -58,12 +58,12 @@ class Normalized:
         return moment - self.W.T @ C @ self.W if self.c.any() else moment
 
     def step(self, epsilon: float) -> float:
-        """Return 1/L, with the part of C in L where c = 0 too, as printed."""
+        """Return 1/L, with the contribution of C to L even if c = 0, as printed."""
         return 1.0 / SmoothedDual(array_points(self.X), self.W, ELEMENTWISE.pair_penalty(self.c)).lipschitz(epsilon)
 
 
 class Point(NamedTuple):
-    """An iterate: the multipliers u and C, a root of Q where V = W Q W', the energies q_i = x_i'Vx_i, and V."""
+    """An iterate: the multipliers u and C, a root of Q where V = W Q W', the quadratic forms q_i = x_i'Vx_i, and V."""
 
     u: Array
     C: Array
@@ -73,16 +73,16 @@ class Point(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What the algorithm leaves: F with Y = FF', after how many iterations, and whether its own rule was met there."""
+    """Result of the algorithm: F with Y = FF', the number of iterations, and whether its own rule was met."""
 
     F: Array
     iterations: int
     stopped: bool
-    gap: float  # of (21)
+    gap: float  # duality gap of (21)
 
 
 def normalized(X: Array, nu: float, penalty: dc.Penalty) -> Normalized:
-    """Return (21) of centred points, (n, d), a weight nu in [0, 1] of the imbalance, and a penalty."""
+    """Return (21) for centred points, (n, d), a weight nu in [0, 1] of the imbalance, and a penalty."""
     a, c = penalty.weights(X.shape[1])
     if nu < 1.0:
         X, a, c = np.column_stack([X, np.ones(len(X))]), np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)
@@ -92,7 +92,7 @@ def normalized(X: Array, nu: float, penalty: dc.Penalty) -> Normalized:
 
 
 def iterates(problem: Normalized, epsilon: float) -> Iterator[Point]:
-    """Yield the iterates for ever, from C = 0 and the u that is best for V = A^-1 / r."""
+    """Yield the iterates indefinitely, from C = 0 and the optimal u for V = A^-1 / r."""
     Z, W, box, n = problem.Z, problem.W, problem.box, len(problem.X)
     step = problem.step(epsilon)
     u, C, t = 1.0 / np.sqrt(np.mean(Z**2, axis=1)), np.zeros_like(box), 1.0
@@ -117,7 +117,7 @@ def gap_of(problem: Normalized, point: Point) -> float:
 
 
 def run(problem: Normalized, stop: float, limits: Sequence[int]) -> list[Left]:
-    """Run until the gap of (21) is `stop`, which is epsilon log d, and return what is left there or at each limit."""
+    """Run until the gap of (21) is `stop`, which is epsilon log d; return the result there, or at each limit."""
     epsilon = stop / max(np.log(problem.X.shape[1]), 1.0)
     found: list[Left] = []
     for k, point in enumerate(islice(iterates(problem, epsilon), max(limits)), 1):

@@ -1,4 +1,4 @@
-"""What the paper's a and c weigh, and how its data were scaled: the text leaves open several readings."""
+"""Meaning of the paper's a and c, and scaling of its data: the text allows several readings."""
 
 from typing import NamedTuple
 
@@ -14,15 +14,15 @@ class Reading(NamedTuple):
     Attributes
     ----------
     words : str
-        The reading, as the tables explain it.
+        Description of the reading, as in the tables.
     scaling : str
-        Of the columns, as `diffrac_cvx.datasets.load` takes it.
+        Scaling of the columns, as in `diffrac_cvx.datasets.load`.
     norm_one : bool
-        Whether columns are divided by the root of n, so that they have norm one and not variance one.
+        Whether columns are divided by the root of n, so that they have norm one instead of variance one.
     rows : bool
-        Whether rows are divided by their norms, before the columns are centred.
+        Whether rows are divided by their norms before the columns are centred.
     ridge, l1 : float
-        Powers of a and of c that are the weights of Gamma: 1 where a and c are the weights themselves, 1/2 where they
+        Powers of a and of c that are the weights of Gamma: 1 if a and c are the weights themselves, 1/2 if they
         multiply the quadratic regulariser and the squared l1 norm.
     """
 
@@ -35,36 +35,36 @@ class Reading(NamedTuple):
 
 
 READINGS = {
-    "weights": Reading("columns of variance one; a and c are the weights of Gamma, as section 3 defines them"),
+    "weights": Reading("columns of variance one; a and c are the weights of Gamma, as defined in section 3"),
     "factors": Reading(
         "columns of variance one; a and c multiply the two regularisers: the weights are their roots",
         ridge=0.5,
         l1=0.5,
     ),
-    "norm one": Reading("columns of norm one, which multiplies Gamma by n; weights as section 3", norm_one=True),
+    "norm one": Reading("columns of norm one, which multiplies Gamma by n; weights as in section 3", norm_one=True),
     "norm one, mixed": Reading(
         "columns of norm one; a multiplies the squares, c is a weight", norm_one=True, ridge=0.5
     ),
-    "as given": Reading("columns as they are distributed; weights as section 3", scaling="none"),
-    "min-max": Reading("columns in [-1, 1], as LIBSVM's scaled files; weights as section 3", scaling="min-max"),
-    "rows": Reading("rows divided by their norms, columns as they then are; weights as section 3", "none", rows=True),
+    "as given": Reading("columns as they are distributed; weights as in section 3", scaling="none"),
+    "min-max": Reading("columns in [-1, 1], as in LIBSVM's scaled files; weights as in section 3", scaling="min-max"),
+    "rows": Reading("rows divided by their norms, columns not rescaled; weights as in section 3", "none", rows=True),
 }
 PUBLISHED = ("weights", "norm one", "as given", "min-max", "rows")  # scalings tried in the paper's protocol
-MAIN = "weights"  # the letter of section 3; the text says nothing on the scale of the data
+MAIN = "weights"  # section 3 read literally; the paper does not state the scale of the data
 
 
 def load_scaled(name: str, reading: str = MAIN) -> tuple[Array, Array]:
-    """Return X (n, d), centred and scaled as a reading has it, and the labels (n,)."""
+    """Return X (n, d), centred and scaled according to a reading, and the labels (n,)."""
     how = READINGS[reading]
     X, y = dc.datasets.load(name, scaling=how.scaling)
     if how.rows:
         norms = np.linalg.norm(X, axis=1, keepdims=True)
-        X = X / np.where(norms > 0, norms, 1.0)  # w1a has rows of zeros
+        X = X / np.where(norms > 0, norms, 1.0)  # w1a has zero rows
     X = X - X.mean(axis=0)
     return (X / len(X) ** 0.5 if how.norm_one else X), y
 
 
 def penalty_of(a: float, c: float, reading: str = MAIN) -> dc.Penalty:
-    """Return the penalty that the paper's a and c mean in a reading."""
+    """Return the penalty that corresponds to the paper's a and c in a reading."""
     how = READINGS[reading]
     return dc.Penalty(a**how.ridge, c**how.l1)

@@ -1,4 +1,4 @@
-"""Table 1 from its measurements: the paper's columns in two protocols, and what the paper leaves out."""
+"""Table 1 from its measurements: the paper's columns in two protocols, and quantities the paper does not report."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -27,10 +27,10 @@ class Spread(NamedTuple):
         return f"{self.mean:.2f} ± {self.deviation:.2f}"
 
 
-CHOICES = {  # a column that needs no labels: the best value of it names the setting
-    "least label gap": ("label_gap", True),
+CHOICES = {  # a criterion that needs no labels: its best value selects the setting
+    "smallest label gap": ("label_gap", True),
     "largest correlation": ("correlation", False),
-    "least eigenvalue ratio": ("eigenvalue_ratio", True),
+    "smallest eigenvalue ratio": ("eigenvalue_ratio", True),
     "largest stability": ("stability", False),
 }
 RELAXED, BASELINES = ("sparse", "non-sparse"), ("alternating", "k-means")
@@ -46,24 +46,24 @@ PAPER = {
     "a1a": (0.74, 0.75, Spread(0.98, 0.02), Spread(0.80, 0.08)),
     "w1a": (0.11, 0.11, Spread(0.92, 0.08), Spread(0.16, 0.06)),
 }
-SAME = 0.025  # of the points: two errors whose shares of wrong points differ by no more are the same
-CLOSE_ERROR = 0.05  # of the best error, within which a choice without labels counts as good
-LEAST_SHARE = 0.01  # of the points that the smaller cluster must hold to count as one
+SAME = 0.025  # of the points: errors whose fractions of wrong points differ by at most this count as equal
+CLOSE_ERROR = 0.05  # distance to the best error within which a choice without labels counts as good
+LEAST_SHARE = 0.01  # smallest fraction of the points that counts as a cluster
 PAPERS_RUNS, DRAWS = 10, 4000
 
 
 def fraction_wrong(error: float) -> float:
-    """Return the share of the points in the wrong cluster that an error 1 - (y'ŷ/n)² stands for, at most 1/2."""
+    """Return the fraction of points in the wrong cluster, at most 1/2, for an error 1 - (y'ŷ/n)²."""
     return float(0.5 * (1.0 - max(1.0 - error, 0.0) ** 0.5))
 
 
 def settings(table: pd.DataFrame, reading: str = MAIN, method: str = "relaxation") -> pd.DataFrame:
-    """Return the solved settings of a reading, with what can be said of each.
+    """Return the solved settings of a reading, with flags for each.
 
-    ``trivial``: the value is nu up to the proved gap, so that Y = 11' is as good and the labels found are what the
-    solver left over.  ``split``: not trivial, and the smaller cluster holds `LEAST_SHARE` of the points.  ``counted``: the
-    error where constant labellings count, that of one cluster where the setting is trivial.  ``solved``: the gap is at
-    most `RELATIVE` of the value.
+    ``trivial``: the value is nu up to the certified gap, so Y = 11' is equally good and the labels are arbitrary.
+    ``split``: not trivial, and the smaller cluster has at least `LEAST_SHARE` of the points.  ``counted``: the error if
+    constant labellings count, that of one cluster for trivial settings.  ``solved``: the gap is at most `RELATIVE` of the
+    value.
     """
     solved = table[(table["method"] == method) & (table["reading"] == reading)].copy()
     constant = table[table["method"] == "facts"].set_index("data_set")["constant_error"]
@@ -76,13 +76,13 @@ def settings(table: pd.DataFrame, reading: str = MAIN, method: str = "relaxation
 
 
 def best_of(solved: pd.DataFrame, column: str) -> tuple[float, float]:
-    """Return the least error of the sparse and of the non-sparse settings; NaN where there is none."""
+    """Return the smallest error of the sparse and of the non-sparse settings; NaN if there are none."""
     errors = [solved.loc[mine, column] for mine in (solved["c"] > 0, solved["c"] == 0)]
     return errors[0].min(), errors[1].min()
 
 
 class Protocol(NamedTuple):
-    """One way to run the paper's algorithm on Table 1: the scale of the data, the gap at which it stops, or early."""
+    """A protocol of the paper's algorithm on Table 1: the scale of the data, and the gap or iteration at which it stops."""
 
     reading: str
     stop: float
@@ -93,7 +93,7 @@ class Protocol(NamedTuple):
 
     @property
     def end(self) -> str:
-        """Where it ends, in words."""
+        """Description of the stopping rule."""
         return (
             f"{EARLY} iterations towards {self.stop:g}"
             if self.early
@@ -106,7 +106,7 @@ PROTOCOLS = [Protocol(reading, *end) for end, reading in product(ENDS, PUBLISHED
 
 
 def runs_in(table: pd.DataFrame, protocol: Protocol) -> pd.DataFrame:
-    """Return the settings run as published in one protocol, with the labels that were left whatever the value."""
+    """Return the settings run as published in one protocol, with their final labels at any objective value."""
     if "stop" not in table:
         return table.iloc[:0]
     mine = (table["method"] == "published") & (table["reading"] == protocol.reading)
@@ -115,7 +115,7 @@ def runs_in(table: pd.DataFrame, protocol: Protocol) -> pd.DataFrame:
 
 
 def by_protocol(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the two relaxed columns in each protocol, one row for each data set: columns are (protocol, column)."""
+    """Return the two relaxed columns in each protocol, one row per data set: columns are (protocol, column)."""
     names = [name for name in dc.datasets.names() if name in set(table["data_set"])]
     columns = pd.MultiIndex.from_tuples([(str(protocol), column) for protocol in PROTOCOLS for column in RELAXED])
     runs = {str(protocol): runs_in(table, protocol) for protocol in PROTOCOLS}
@@ -127,12 +127,12 @@ def by_protocol(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_same(ours: float, paper: float) -> bool:
-    """Return whether two errors stand for the same share of wrong points, up to `SAME`."""
+    """Return whether two errors mean the same fraction of wrong points, up to `SAME`."""
     return bool(abs(fraction_wrong(ours) - fraction_wrong(paper)) <= SAME)
 
 
 def figures_met(figures: pd.DataFrame) -> pd.Series:
-    """Return how many of the paper's relaxed figures each protocol meets, the largest first; ties in their order."""
+    """Return the number of the paper's relaxed figures matched by each protocol, sorted; ties keep their order."""
     met = {
         str(protocol): sum(
             is_same(figures.loc[name, (str(protocol), column)], paper)
@@ -145,13 +145,13 @@ def figures_met(figures: pd.DataFrame) -> pd.Series:
 
 
 def expected_best(errors: Array, m: int) -> float:
-    """Return the mean of the least of m errors drawn without replacement; NaN with none, of all with fewer than m."""
+    """Return the mean smallest of m errors drawn without replacement; NaN without errors, all of them if fewer than m."""
     ordered = np.sort(np.asarray(errors, dtype=float))
     n = len(ordered)
     if n == 0 or m < 1:
         return float("nan")
     m = min(m, n)
-    after = n - 1 - np.arange(n - m + 1)  # those that may be drawn with the least one
+    after = n - 1 - np.arange(n - m + 1)  # those that may be drawn together with the smallest
     choose = gammaln(after + 1) - gammaln(m) - gammaln(after - m + 2)
     total = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
     return float(np.exp(choose - total) @ ordered[: n - m + 1])
@@ -163,7 +163,7 @@ def runs_of(table: pd.DataFrame, method: str) -> Array:
 
 
 def means_of_ten(errors: Array) -> tuple[float, float]:
-    """Return the range of 95 % of the means of ten runs, drawn from those measured: what ten runs can show."""
+    """Return the range of 95 % of the means of ten runs resampled from those measured."""
     rng = np.random.default_rng(2017)
     means = rng.choice(errors, size=(DRAWS, PAPERS_RUNS)).mean(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
@@ -171,7 +171,7 @@ def means_of_ten(errors: Array) -> tuple[float, float]:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each data set, in the order of the paper."""
+    """Return one row per data set, in the order of the paper."""
     names = [name for name in dc.datasets.names() if name in set(table["data_set"])]
     found = pd.DataFrame([row_of(name, table[table["data_set"] == name]) for name in names])
     figures = by_protocol(table)
@@ -224,7 +224,7 @@ def row_of(name: str, table: pd.DataFrame) -> dict[str, object]:
 
 
 def baselines_of(table: pd.DataFrame) -> dict[str, object]:
-    """Return mean, deviation and the range of means of ten of each baseline, and K-means of columns not whitened."""
+    """Return mean, standard deviation and range of means of ten of each baseline, and K-means without whitening."""
     row: dict[str, object] = {}
     for method in BASELINES:
         errors = runs_of(table, method)
@@ -235,7 +235,7 @@ def baselines_of(table: pd.DataFrame) -> dict[str, object]:
 
 
 def found_with_labels(split: pd.DataFrame, facts: pd.Series) -> dict[str, object]:
-    """Return what belongs to the sparse setting of least error, and what as many random splits would score."""
+    """Return the sparse setting with the smallest error, and the result of as many random partitions."""
     sparse = split[split["c"] > 0]
     if sparse.empty:
         nothing = ("rand", "information", "label gap", "smaller cluster", "chance", "chance probability")
@@ -255,9 +255,9 @@ def found_with_labels(split: pd.DataFrame, facts: pd.Series) -> dict[str, object
 
 
 def by_reading(table: pd.DataFrame, column: str = "error") -> pd.DataFrame:
-    """Return the two relaxed columns of each reading, one row for each data set: columns are (reading, column).
+    """Return the two relaxed columns of each reading, one row per data set: columns are (reading, column).
 
-    Settings are those that split the points for ``error``, and all of them for ``counted``.
+    ``error`` uses the settings that find a clustering, ``counted`` all of them.
     """
     names = [name for name in dc.datasets.names() if name in set(table["data_set"])]
     rows = []
@@ -271,9 +271,9 @@ def by_reading(table: pd.DataFrame, column: str = "error") -> pd.DataFrame:
 
 
 def distance_by_reading(table: pd.DataFrame) -> pd.Series:
-    """Return, for each reading, the mean distance of its figures to the paper's, in share of the points.
+    """Return the mean distance of each reading's figures to the paper's, in fractions of the points.
 
-    Over the sets on which every reading was solved and finds a clustering, the two relaxed columns; NaN without one.
+    The mean is over the two relaxed columns and the sets on which every reading was solved and finds a clustering.
     """
     found = by_reading(table).dropna()
     theirs = pd.DataFrame([PAPER[str(name)][:2] for name in found.index], index=found.index, columns=list(RELAXED))
@@ -284,8 +284,8 @@ def distance_by_reading(table: pd.DataFrame) -> pd.Series:
     )
 
 
-Titled = tuple[str, str, ReportTable]  # a title, a caption and a table
-PROVED = ("value", "label gap")  # columns, rounded up
+Titled = tuple[str, str, ReportTable]  # title, caption and table
+PROVED = ("value", "label gap")  # columns rounded up
 RESULTS = {
     "data_set": "data", "n": "n", "d": "d", "paper": "paper", "exact": "optimum, clusterings only",
     "protocol": "paper's protocol", "constant": "one cluster",
@@ -300,7 +300,7 @@ COUNTED = {
 }  # fmt: skip
 FRAME = {
     "data_set": "data", "supervised": "supervised", "class correlation": "corr. of classes",
-    "found correlation": "corr. found", "chance": "random splits", "chance probability": "probability", "rand": "ARI",
+    "found correlation": "corr. found", "chance": "random partitions", "chance probability": "probability", "rand": "ARI",
     "information": "NMI", "smaller cluster": "smaller cluster", "label gap": "label gap", "n over needed": "n / needed",
     "value": "value", "effective rank": "eff. rank", "two-valued": "two-valued",
 }  # fmt: skip
@@ -315,51 +315,49 @@ CAPTIONS = {
         RESULTS,
         "Clustering error on two-class data, sparse / non-sparse. As in the paper, each is the best by the true labels, "
         "over a, c in {0.001, 0.01, 0.1} and nu in {0.01, 0.25, 0.5, 0.75, 1} (c = 0 for 'non-sparse'). 'optimum, "
-        "clusterings only': columns of variance one, a and c the weights of Gamma, solved to 1e-4 of the value, settings "
-        'that find no clustering left out, see below; an asterisk: the gap is wider. "paper\'s protocol": its '
-        f"algorithm to the letter, labels kept whatever the value, in the one of {len(PROTOCOLS)} readings of the scale and of when it "
-        "ends that meets most of the paper's figures, the same on all sets (next "
-        "table). 'one cluster': the error of a constant label; where it is the paper's figure, that figure says nothing "
-        "of the method. 'alternating' and 'k-means, whitened': mean and standard deviation of 50 runs, the paper's of ten.",
+        "clusterings only': columns of variance one, a and c the weights of Gamma, solved to 1e-4 of the value, excluding settings "
+        'that find no clustering, see below; asterisk: larger gap. "paper\'s protocol": its '
+        f"algorithm as printed, labels at any objective value, in the one of {len(PROTOCOLS)} readings of the scale "
+        "and the stopping rule that matches most of the paper's figures, the same on all sets (next table). 'one "
+        "cluster': the error of a constant label; if it equals the paper's figure, that figure does not assess the "
+        "method. 'alternating' and 'k-means, whitened': mean and standard deviation of 50 runs, the paper's of ten.",
     ),
     "Constant labellings": (
         COUNTED,
-        "The same with and without settings that find no clustering. 'trivial': the value is nu up to the proved gap, so "
-        "Y = 11' is as good and the labels are what the solver left over; such a setting counts as one cluster. 'no "
-        "split': the other settings whose smaller cluster holds less than 1 % of the points. 'one cluster': the error of "
-        "a constant label. 'gap above 1e-4': settings whose proved gap is above 1e-4 of the value.",
+        "The same with and without settings that find no clustering. 'trivial': the value is nu up to the certified "
+        "gap, so Y = 11' is equally good and the labels are arbitrary; such a setting counts as one cluster. 'no "
+        "split': other settings with less than 1 % of the points in the smaller cluster. 'one cluster': the error of a "
+        "constant label. 'gap above 1e-4': settings whose certified gap exceeds 1e-4 of the value.",
     ),
-    "What frames them": (
+    "Reference values": (
         FRAME,
-        "'supervised': least squares with the labels known, cut at 0 (a floor in the square loss, so not always in the "
-        "error). 'corr.': squared correlation with the best direction, of the classes and the largest of all clusterings "
-        "found: the relaxation seeks a large one. 'random splits': expected best of as many random splits as there are "
-        "sparse settings left, of the same cluster sizes, and the 'probability' that they reach the sparse column. ARI, "
-        "NMI, the smaller cluster's share and the label gap, the proved distance of the labels from the optimum of Eq. "
-        "(9), belong to the sparse column. 'n / needed': n over d + d(d-1)/4, d the rank; below 1 the relaxation without "
-        "a penalty is uninformative on data in general position. 'value' and 'eff. rank' (tr V over its largest "
-        "eigenvalue) are those of the relaxation without a penalty. 'two-valued' counts columns that are clusterings "
-        "themselves.",
+        "'supervised': least squares with known labels, thresholded at 0 (a lower bound in the square loss, so not always in the "
+        "error). 'corr.': squared correlation with the best direction, for the classes and the largest over all clusterings found: "
+        "the relaxation maximises it. 'random partitions': expected best of as many random partitions as there are remaining sparse "
+        "settings, with the same cluster sizes, and the 'probability' that they reach the sparse column. ARI, NMI, the fraction of "
+        "the smaller cluster and the label gap, the certified distance of the labels from the optimum of Eq. (9), belong to the "
+        "sparse column. 'n / needed': n over d + d(d-1)/4, d the rank; below 1 the relaxation without a penalty is uninformative on "
+        "data in general position. 'value' and 'eff. rank' (tr V over its largest eigenvalue) are for the relaxation without a "
+        "penalty. 'two-valued' counts columns that are clusterings themselves.",
     ),
     "Settings chosen without labels": (
         BLIND,
-        "Error of the setting (a, c, nu) that a criterion without labels picks from the same grid; last, K-means of the "
-        "columns of variance one, mean and standard deviation of 50 runs.",
+        "Error of the setting (a, c, nu) that a criterion without labels selects from the same grid; last, K-means on "
+        "the columns of variance one, mean and standard deviation of 50 runs.",
     ),
 }
 PROTOCOL_CAPTION = (
-    "Sparse / non-sparse error, best by the true labels, of the paper's Algorithm 1 to the letter, its misprints mended: "
-    "(21) in the columns as they are, the step 1/L, the labels of the last iterate, whatever its value. Each row is one "
-    "reading of the scale, and of when it ends: by its own rule at an absolute gap of 0.01 of (21), or after "
-    f"{PUBLISHED_MOST} iterations at the latest; or after {EARLY}, on the way to 0.01 or to 0.001, which takes ten times as many. "
-    f"On DNA, a1a and w1a it gets fewer than {EARLY}, by their cost. 'met': how many of the paper's figures are met, up to 2.5 % "
-    "of the points. 'stopped': how many of its runs met their rule; 'gap': the median of the gaps of (21) of all of them, "
-    "where values lie in [0, 1]."
+    "Sparse / non-sparse error, best by the true labels, of the paper's Algorithm 1 as printed, with its misprints corrected: (21) "
+    "in the columns as they are, the step 1/L, the labels of the last iterate at any objective value. Each row is one reading of the "
+    f"scale and the stopping rule: its own rule, an absolute gap of 0.01 of (21), with at most {PUBLISHED_MOST} iterations; or after "
+    f"{EARLY} iterations towards 0.01 or 0.001, which takes ten times as many. On DNA, a1a and w1a the limit is below {EARLY}, "
+    "because of their cost. 'met': number of the paper's figures matched, up to 2.5 % of the points. 'stopped': number of its runs "
+    "that met their rule; 'gap': median gap of (21) over all of them, for values in [0, 1]."
 )
 READING_CAPTIONS = {
     "Readings of scale and penalty, clusterings only": (
         "error",
-        "Sparse / non-sparse error in each reading; '-' where a reading was not solved, or has no setting that splits the "
+        "Sparse / non-sparse error in each reading; '-' if a reading was not solved or has no setting that splits the "
         "points. " + "; ".join(f"'{name}': {how.words}" for name, how in READINGS.items()) + ".",
     ),
     "Readings of scale and penalty, constant labellings counted": ("counted", "The same with all settings."),
@@ -367,7 +365,7 @@ READING_CAPTIONS = {
 
 
 def format_entry(value: Any) -> str:
-    """Return an entry as it is printed: two decimals, as in the paper, but one digit of what these would hide."""
+    """Format an entry with two decimals, as in the paper, but with one digit for smaller numbers."""
     if isinstance(value, float | np.floating):
         number = float(value)
         if np.isnan(number):
@@ -377,13 +375,13 @@ def format_entry(value: Any) -> str:
 
 
 def telling_first(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with the sets first whose sparse figure in the paper one cluster does not reach."""
+    """Return the rows, first the sets whose sparse figure in the paper is not reached by one cluster."""
     reached = [reaches(row["constant"], row["paper sparse"]) for _, row in rows.iterrows()]
     return rows.iloc[np.argsort(reached, kind="stable")].reset_index(drop=True)
 
 
 def reaches(ours: float, paper: float) -> bool:
-    """Return whether an error is the paper's or lower, up to `SAME`."""
+    """Return whether an error equals the paper's or is lower, up to `SAME`."""
     return bool(fraction_wrong(ours) <= fraction_wrong(paper) + SAME)
 
 
@@ -400,7 +398,7 @@ def tables_of(table: pd.DataFrame) -> list[Titled]:
 
 
 def mark_open(row: pd.Series) -> dict[str, str]:
-    """Return the entries of a row as they are printed, figures of settings with a wide gap with an asterisk."""
+    """Format the entries of a row; figures of settings with a large gap get an asterisk."""
     record = {
         str(name): format_upper(value) if name in PROVED and pd.notna(value) else format_entry(value)
         for name, value in row.items()
@@ -413,7 +411,7 @@ def mark_open(row: pd.Series) -> dict[str, str]:
 
 
 def protocol_table(table: pd.DataFrame) -> ReportTable:
-    """Return the figures in each protocol, how many of the paper's it meets, and how far its runs went."""
+    """Return the figures in each protocol, the number of the paper's that it matches, and the accuracy of its runs."""
     figures = by_protocol(table)
     met = figures_met(figures)
     records = [
@@ -439,7 +437,7 @@ def protocol_table(table: pd.DataFrame) -> ReportTable:
 
 
 def reading_records(table: pd.DataFrame, column: str) -> list[dict[str, str]]:
-    """Return the rows of the table by reading, as they are printed."""
+    """Format the rows of the table by reading."""
     found = by_reading(table, column)
     return [
         {
@@ -473,5 +471,5 @@ def latex(tables: Sequence[Titled]) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Return text as LaTeX reads it."""
+    """Escape text for LaTeX."""
     return text.replace("_", r"\_").replace("±", r"$\pm$").replace("%", r"\%")

@@ -1,4 +1,4 @@
-"""The cells of the unbalanced problem (Figure 2): constrained and penalised relaxations, and their duality."""
+"""Cells of the unbalanced problem (Figure 2): constrained and penalised relaxations, and their duality."""
 
 import warnings
 from typing import Any
@@ -14,8 +14,8 @@ N, D, ALPHA_STAR = 80, 10, 0.25
 NOISES = (0.0, 0.05, 0.1, 0.3)
 SCS_TOLERANCE, LOW_RANK_TOLERANCE = 1e-9, 1e-8
 SCS_OPTIONS: dict[str, Any] = {"eps_abs": SCS_TOLERANCE, "eps_rel": SCS_TOLERANCE, "max_iters": 20_000}
-AGAIN, MORE_ITERS = 1e-7, 400_000  # a proved gap above which a cell is solved again, with more iterations
-RANK_THRESHOLD = 1e-4  # of an eigenvalue of Y to the largest; SCS leaves 1e-6 where an exact solution has 0
+AGAIN, MORE_ITERS = 1e-7, 400_000  # certified gap above which a cell is solved again, with more iterations
+RANK_THRESHOLD = 1e-4  # relative to the largest eigenvalue of Y; SCS leaves 1e-6 instead of exact zeros
 DUAL_NU = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 ALPHAS = [*np.round(np.arange(0.0, 1.0, 0.05), 2).tolist(), 0.975, 1.0]
@@ -25,7 +25,7 @@ SIGNS = ("sign_leading", "sign_second", "sign_centered")  # roundings
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid: a path of alpha, a path of nu, and pairs that are dual to each other."""
+    """Return the cells of a grid: a path of alpha, a path of nu, and dual pairs of both."""
     paths = [("alpha", ALPHAS, NOISES, 10), ("nu", NUS, NOISES, 10), ("dual", DUAL_NU, (0.0, 0.3), 4)]
     if grid != "full":
         small = {"alpha": (0.0, ALPHA_STAR, 0.5, 1.0), "nu": (0.001, 0.1, 1.0), "dual": (0.03, 1.0)}
@@ -38,7 +38,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def measure(path: str, parameter: float, noise: float, replication: int) -> Row:
-    """Solve one cell: at alpha by SCS, at nu by `low_rank`, or both at a nu and the alpha that its solution has."""
+    """Solve one cell: at alpha by SCS, at nu by `low_rank`, or both at a nu and the alpha of its solution."""
     planted = dc.datasets.make_planted(
         N, D, imbalance=ALPHA_STAR, noise=noise, rng=np.random.default_rng([2017, 2, replication])
     )
@@ -53,7 +53,7 @@ def measure(path: str, parameter: float, noise: float, replication: int) -> Row:
 
 
 def solve_constrained(X: Array, alpha: float) -> dc.Result:
-    """Solve at alpha by SCS; where its iterations do not suffice, with more of them."""
+    """Solve at alpha by SCS, with more iterations if necessary."""
     relaxation = dc.constrained_alpha(X, alpha)
     result = dc.solve(relaxation, "SCS", tol=1e-6, **SCS_OPTIONS)
     if result.gap <= AGAIN:
@@ -62,7 +62,7 @@ def solve_constrained(X: Array, alpha: float) -> dc.Result:
 
 
 def describe(result: dc.Result, y: Array) -> Row:
-    """Return what the table keeps of a solution."""
+    """Return the recorded fields of a solution."""
     return {
         "solver": result.solver,
         "value": result.value,
@@ -75,7 +75,7 @@ def describe(result: dc.Result, y: Array) -> Row:
 
 
 def measure_duality(X: Array, nu: float) -> Row:
-    """Compare the penalised value with the constrained one at the penalised solution's own alpha, + nu alpha."""
+    """Compare the penalised value with the constrained one at the penalised solution's own alpha, plus nu alpha."""
     pair = dc.paths.duality(X, [nu], solver="SCS", tol=LOW_RANK_TOLERANCE, **SCS_OPTIONS)
     penalized, constrained = pair.penalized, pair.constrained
     columns = {

@@ -1,4 +1,4 @@
-"""What the table of Figure 2 says about the paper's statements."""
+"""Claims and findings on Figure 2."""
 
 import numpy as np
 import pandas as pd
@@ -9,17 +9,17 @@ from experiments.unbalanced.cells import ALPHA_STAR, RANK_THRESHOLD, SCS_TOLERAN
 
 TITLE = "Figure 2: unbalanced clusters"
 ABOUT = (
-    "n = 80, d = 10, alpha* = 0.25, ten replications; sigma is the noise on the labels. The constrained relaxation is "
-    f"solved by SCS to {SCS_TOLERANCE:g}, the penalised one by `low_rank` to a gap of 1e-8."
+    "n = 80, d = 10, alpha* = 0.25, ten replications; sigma is the standard deviation of the label noise. The "
+    f"constrained relaxation is solved by SCS to {SCS_TOLERANCE:g}, the penalised one by `low_rank` to a gap of 1e-8."
 )
-SMALL = 0.01  # an error below which the labels count as recovered
-LOOSE = 1e-7  # a proved gap above which the rank of a solution is that of the solver
+SMALL = 0.01  # error below which the labels count as recovered
+LOOSE = 1e-7  # certified gap above which the rank is an artefact of the solver
 CLOSE_TO_ZERO = 0.01  # nu
 FIRST, SECOND, PROJECTION = (f"error_{name}" for name in SIGNS)
 
 
 def claims(table: pd.DataFrame) -> list[Claim | Finding]:
-    """Return the paper's statements, what noise does to the second, and the duality of the two relaxations."""
+    """Return the claims, and findings on noise and on the duality of the two relaxations."""
     alpha, nu = (table[table["path"] == path] for path in ("alpha", "nu"))
     return [
         constrained(alpha),
@@ -32,13 +32,13 @@ def claims(table: pd.DataFrame) -> list[Claim | Finding]:
 
 
 def recovered(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of replications without noise in which each vector gives y, by the parameter of the path."""
+    """Return the proportion of replications without noise in which each vector recovers y, by the path parameter."""
     clean = table[table["noise"] == 0.0]
     return (clean[[FIRST, SECOND, PROJECTION]] < SMALL).groupby(clean["parameter"]).mean()
 
 
 def extent(parameters: pd.Index) -> str:
-    """Return the range of some parameters in words."""
+    """Format the range of parameters."""
     return f"[{parameters.min():g}, {parameters.max():g}]" if len(parameters) else "none"
 
 
@@ -57,9 +57,9 @@ def constrained(alpha: pd.DataFrame) -> Claim:
         f"{extent(always[FIRST])}, second in {extent(always[SECOND])}, projection in {extent(always[PROJECTION])}; the "
         f"rank-two solution has equal weights at (1 + alpha*)/2 = {(1 + ALPHA_STAR) / 2:g}.",
         judge(whole and in_two and projected, projected and in_two, tested=len(inside) >= 2),
-        "agrees if at each alpha between alpha* and 1 exactly one of the two eigenvectors gives y in all replications, "
-        "the first below a cut and the second above it, and the projection at all of them; partly if some alphas are "
-        "left out by both eigenvectors.",
+        "agrees if at each alpha between alpha* and 1 exactly one of the two eigenvectors recovers y in all "
+        "replications, the first below a cut and the second above it, and the projection does at all of them; partly "
+        "if some alphas are recovered by neither eigenvector.",
     )
 
 
@@ -75,10 +75,10 @@ def penalized(nu: pd.DataFrame) -> Claim:
     return Claim(
         "fig2-penalised",
         f"without noise, in every replication: first eigenvector for nu in {extent(always[FIRST])}, projection in "
-        f"{extent(always[PROJECTION])}; the second gives y in {recovery[SECOND].max():.0%} of the replications at most, and "
-        f"its mean error is at least {second:.2f}.",
+        f"{extent(always[PROJECTION])}; the second recovers y in at most {recovery[SECOND].max():.0%} of the "
+        f"replications, and its mean error is at least {second:.2f}.",
         judge(whole and never, least and never, tested=len(close) > 0),
-        f"agrees if the first eigenvector and the projection give y in all replications at each nu up to "
+        f"agrees if the first eigenvector and the projection recover y in all replications at each nu up to "
         f"{CLOSE_TO_ZERO:g} and the second in none at any nu; partly if the former holds at the smallest nu only.",
     )
 
@@ -103,8 +103,8 @@ def rank(alpha: pd.DataFrame) -> Claim:
         f"eigenvalues above {RANK_THRESHOLD:g} of the largest, median and range: {', '.join(words)}; {len(solved)} of "
         f"{len(clean)} instances are solved to a gap of {LOOSE:g} and counted.",
         judge(min(proportions) == 1.0, min(proportions) >= 0.9, tested=len(solved) >= 0.95 * len(clean)),
-        "agrees if every counted instance has rank 1 at alpha* and at 1, 2 between, and at least 3 below; partly if 90 % "
-        "have in each part; not tested if less than 95 % are solved that far.",
+        "agrees if every counted instance has rank 1 at alpha* and at 1, 2 between, and at least 3 below; partly if 90 "
+        "% do in each part; not tested if less than 95 % are solved to this gap.",
     )
 
 
@@ -114,7 +114,7 @@ def rank_noisy(alpha: pd.DataFrame) -> Claim:
     proportions = {noise: proportion_of((part["rank"] > 2).to_numpy()) for noise, part in noisy.groupby("noise")}
     return Claim(
         "fig2-rank-noise",
-        "share of instances with alpha in (alpha*, 1) of rank above 2: "
+        "proportion of instances with alpha in (alpha*, 1) that have rank above 2: "
         + ", ".join(f"{proportion:.2f} at sigma = {noise:g}" for noise, proportion in proportions.items())
         + f"; the median rank is {noisy['rank'].median():g}.",
         judge(
@@ -122,27 +122,26 @@ def rank_noisy(alpha: pd.DataFrame) -> Claim:
             any(share.low > 0.5 for share in proportions.values()),
             tested=bool(proportions),
         ),
-        "agrees if at every noise level most instances have a rank above 2 (Wilson's interval above one half), partly if "
-        "at some.",
+        "agrees if at every noise level most instances have a rank above 2 (Wilson's interval above one half), partly if at some.",
     )
 
 
 def penalized_noisy(nu: pd.DataFrame) -> Finding:
-    """Statement (b) with noise, which the paper does not say."""
+    """Statement (b) with noise, on which the paper makes no statement."""
     noisy = nu[nu["noise"] > 0.0]
     noisy = noisy[noisy["noise"] == noisy["noise"].min()]
     end = noisy[noisy["parameter"] == noisy["parameter"].min()]
     return Finding(
-        "what noise on the labels does to (b)",
-        f"At sigma = {end['noise'].iloc[0]:g} and nu = {end['parameter'].iloc[0]:g} the mean errors are "
-        f"{end[FIRST].mean():.2f} (first), {end[SECOND].mean():.2f} (second), {end[PROJECTION].mean():.2f} (projection).",
+        "effect of label noise on (b)",
+        f"At sigma = {end['noise'].iloc[0]:g} and nu = {end['parameter'].iloc[0]:g} the mean errors are {end[FIRST].mean():.2f} "
+        f"(first), {end[SECOND].mean():.2f} (second), {end[PROJECTION].mean():.2f} (projection).",
     )
 
 
 def duality(dual: pd.DataFrame) -> Finding:
-    """The penalised relaxation as the dual of the constrained one."""
+    """Penalised relaxation as the dual of the constrained one."""
     return Finding(
         "penalised(nu) = min over alpha of constrained(alpha) + nu alpha",
         f"{len(dual)} pairs solved both ways, by two solvers: largest difference {dual['difference'].abs().max():.1e}; "
-        f"proved brackets that do not meet: {int((dual['apart'] > 1e-9).sum())}.",
+        f"inconsistent certified bounds: {int((dual['apart'] > 1e-9).sum())}.",
     )

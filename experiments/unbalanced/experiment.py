@@ -1,4 +1,4 @@
-"""Figure 2: unbalanced clusters, the constrained and the penalised relaxation, and what is dual about them."""
+"""Figure 2: unbalanced clusters, the constrained and the penalised relaxation, and their duality."""
 
 from experiments.harness.command import Experiment
 from experiments.unbalanced.cells import SETTINGS, cells_of, measure

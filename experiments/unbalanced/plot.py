@@ -1,4 +1,4 @@
-"""Draw the paths of alpha and nu, and their duality, from the table; solves nothing."""
+"""Draw the paths of alpha and nu, and their duality, from the table."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ CURVES = {
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the three panels of Figure 2, the same at each noise, and the duality of the two paths."""
+    """Draw the three panels of Figure 2, the same for each noise level, and the duality of the two paths."""
     draw_paths(table[table["noise"] == 0.0], stem, ranks=table)
     noisy = sorted(set(table["noise"]) - {0.0})
     draw_paths(table[table["noise"] == noisy[0]], stem.with_name(f"{stem.name}_noisy"), ranks=None)
@@ -28,7 +28,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_paths(table: pd.DataFrame, stem: Path, *, ranks: pd.DataFrame | None) -> None:
-    """Draw the error over alpha and over nu, and the rank over alpha if it is given: panels (a), (b), (c)."""
+    """Draw the error over alpha and over nu, and the rank over alpha if requested: panels (a), (b), (c)."""
     with plt.rc_context(STYLE):
         count = 2 if ranks is None else 3
         figure, axes = plt.subplots(1, count, figsize=(PAGE * (1 if count == 3 else 0.7), 2.3))
@@ -56,7 +56,7 @@ def draw_errors(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_ranks(axes: Axes, table: pd.DataFrame) -> None:
-    """Draw the mean rank over alpha, a line for each noise."""
+    """Draw the mean rank over alpha, one line per noise level."""
     shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.8, table["noise"].nunique()))
     for (noise, group), shade, marker in zip(table.groupby("noise"), shades, "osv^", strict=False):
         with_band(axes, group, "parameter", "rank", label=rf"$\sigma = {noise:g}$", color=shade, marker=marker)
@@ -66,7 +66,7 @@ def draw_ranks(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_duality(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the constrained value between its proved bounds, and the penalised value with the sums that equal it."""
+    """Draw the constrained value between its certified bounds, and the penalised value with the equal sums."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(1, 2, figsize=(PAGE, 2.5))
         for noise, color, marker in ((0.0, SECONDARY, "o"), (0.3, ACCENT, "^")):
@@ -81,7 +81,7 @@ def draw_duality(table: pd.DataFrame, stem: Path) -> None:
                 constrained=path_of("alpha", alpha["parameter"], alpha["value"], alpha["gap"]),
                 penalized=path_of("nu", nu["parameter"], nu["value"], nu["gap"]),
             ).plot(axes, legend=False, color=color, marker=marker, ms=4, lw=1.2)
-        texts = [r"$\sigma = 0$", r"$\sigma = 0.3$", r"marks: solutions of $p(\nu)$", "band: proved by these"]
+        texts = [r"$\sigma = 0$", r"$\sigma = 0.3$", r"marks: solutions of $p(\nu)$", "band: certified by these"]
         texts.append(r"crosses: solved at this $\alpha$")
         label_lines(axes[0], texts, [SECONDARY, ACCENT, GRAY, GRAY, GRAY], at=(0.45, 0.88))
         label_lines(axes[1], [r"line: penalised", r"marks: $q(\alpha) + \nu\alpha$ at its $\alpha$"], [GRAY, GRAY])
@@ -89,7 +89,7 @@ def draw_duality(table: pd.DataFrame, stem: Path) -> None:
 
 
 def path_of(name: str, parameter: pd.Series, value: pd.Series, gap: pd.Series) -> paths.RegularizationPath:
-    """Return a path with the values of a table; what the table does not hold is NaN."""
+    """Return a path with the values of a table; entries missing from the table are NaN."""
     unknown = np.full(len(value), np.nan)
     return paths.RegularizationPath(
         name=name,

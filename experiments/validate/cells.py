@@ -1,4 +1,4 @@
-"""The instances on which the fast solvers are held to the SDP oracles, and what is measured of each."""
+"""Instances that compare the fast solvers with the SDP oracles, and the quantities measured."""
 
 import warnings
 from dataclasses import replace
@@ -14,13 +14,13 @@ SHAPES = [(12, 3), (20, 5), (30, 8), (40, 2), (25, 12), (60, 6), (10, 14), (8, 2
 NUS = [0.0, 0.25, 0.5, 0.75, 1.0]
 PENALTIES = ["none", "ridge", "weak l1", "strong l1", "mixed"]
 TRAITS = ["clean", "noisy", "unbalanced", "badly scaled", "degenerate"]
-SLACK = 1e-9  # of rounding, beyond the proved brackets
-ALPHA_SLACK = 1e-4  # the alpha of (7) is read off a solution of (8), whose optimum is flat
+SLACK = 1e-9  # for rounding errors, in addition to the certified bounds
+ALPHA_SLACK = 1e-4  # the alpha of (7) comes from a solution of (8), whose optimum is flat
 TOLERANCE = 1e-4  # of every method but low_rank
 
-MOST_LIFTED = 50  # n + d up to which SCS solves the lifted form: its cone of side 66 takes it minutes
+MOST_LIFTED = 50  # largest n + d for SCS on the lifted form: a cone of side 66 takes minutes
 
-METHODS = {  # of one value, so that all their brackets meet
+METHODS = {  # problems with the same value, so that all their bounds must be consistent
     "low_rank": solver_method("low_rank", tol=1e-6, max_iter=3000),
     "fista": solver_method("fista", max_iter=1500),
     "v_space": relaxation_method("v_space", "CLARABEL"),
@@ -30,7 +30,7 @@ METHODS = {  # of one value, so that all their brackets meet
     "penalized_nu": relaxation_method("penalized_nu", "CLARABEL"),
     "penalized_nu SCS": relaxation_method("penalized_nu", "SCS"),
 }
-FAST = ("low_rank", "fista")  # their brackets have to hold the values of the others
+FAST = ("low_rank", "fista")  # their bounds must contain the values of the others
 NORMALIZED = {
     "normalized": relaxation_method("v_space_normalized", "CLARABEL"),
     "normalized SCS": relaxation_method("v_space_normalized", "SCS"),
@@ -42,11 +42,11 @@ CONSTRAINED = {
 RELATED = NORMALIZED | CONSTRAINED
 ERRORS = dc.DimacsErrors._fields
 NO_POINT = dc.DimacsErrors(*[float("nan")] * len(ERRORS))
-LARGEST_ERROR = {"CLARABEL": 1e-6, "SCS": 1e-4}  # a point with a larger one is pointed out
+LARGEST_ERROR = {"CLARABEL": 1e-6, "SCS": 1e-4}  # points with a larger error are listed
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the instances: every shape, nu and penalty, and traits such that each occurs with each of the others."""
+    """Return the instances: all shapes, nu and penalties, with traits such that every pair of traits occurs."""
     cells: list[Cell] = [
         {"n": n, "d": d, "nu": nu, "penalty": penalty, "trait": TRAITS[(i + 2 * j + 3 * k) % len(TRAITS)]}
         for i, (n, d) in enumerate(SHAPES)
@@ -57,7 +57,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def instance(n: int, d: int, nu: float, penalty: str, trait: str) -> tuple[Array, dc.Penalty]:
-    """Return the data and the penalty of an instance; the seed depends on the instance alone."""
+    """Return the data and the penalty of an instance; the seed depends only on the instance."""
     key = [2017, n, d, int(100 * nu), PENALTIES.index(penalty), TRAITS.index(trait)]
     rng = np.random.default_rng(key)
     noise = {"noisy": 0.5, "clean": 0.0}.get(trait, 0.1)
@@ -81,7 +81,7 @@ def instance(n: int, d: int, nu: float, penalty: str, trait: str) -> tuple[Array
 
 
 def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
-    """Solve one instance in every way there is; return all values and gaps, and the worst disagreement."""
+    """Solve one instance by all methods; return all values and gaps, and the worst disagreement."""
     X, weights = instance(n, d, nu, penalty, trait)
     task = ComparisonTask(X=X, nu=nu, penalty=weights, tol=TOLERANCE)
     with warnings.catch_warnings():
@@ -99,7 +99,7 @@ def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
 
 
 def measure_related(task: ComparisonTask, best: dc.Result) -> Row:
-    """Check the formulations whose value is tied to (15) by a formula, or where c > 0 by an inequality: (21), (7)."""
+    """Check the formulations tied to (15) by a formula, or by an inequality if c > 0: (21), (7)."""
     row: Row = {"normalized agrees": 1, "alpha agrees": 1}
     fixed = replace(task, alpha=dc.metrics.factor_imbalance(best.F), alpha_slack=ALPHA_SLACK)
     for name, method in RELATED.items():
@@ -115,22 +115,22 @@ def measure_related(task: ComparisonTask, best: dc.Result) -> Row:
 
 
 def errors_of(name: str, result: dc.Result) -> Row:
-    """Return the DIMACS errors of a solver's point to three digits, where it has one."""
+    """Return the DIMACS errors of a solver's solution to three digits, if available."""
     return {f"{name} {label}": float(f"{error:.2e}") for label, error in (result.dimacs or NO_POINT)._asdict().items()}
 
 
 def applies(method: Method, task: ComparisonTask) -> bool:
-    """Whether a method takes the penalty and is a matter of seconds at this size."""
+    """Return whether a method supports the penalty and takes only seconds at this size."""
     return not method.explain_refusal(task.penalty) and not method.too_large(*task.X.shape)
 
 
 def run(method: Method, task: ComparisonTask) -> dc.Result:
-    """Run a solver; an error in it ends the sweep."""
+    """Run a solver; errors end the sweep."""
     result = method.run(task)
     assert isinstance(result, dc.Result)
     return result
 
 
 def meets(bounds: dc.Bracket, result: dc.Result) -> bool:
-    """Whether two brackets of one optimum overlap, up to rounding."""
+    """Return whether two pairs of bounds on one optimum overlap, up to rounding errors."""
     return bounds.lower <= result.upper + SLACK and result.lower <= bounds.upper + SLACK

@@ -1,4 +1,4 @@
-"""Whether all brackets of every instance meet, and the code that solves an instance again where they do not."""
+"""Check that all bounds of every instance are consistent; write a script that solves inconsistent instances again."""
 
 import re
 from pathlib import Path
@@ -15,14 +15,14 @@ REPRODUCERS = Path("build")
 
 
 def check_brackets(table: pd.DataFrame) -> Outcome:
-    """Say how tight each method is, and save a reproducer for every instance whose brackets lie apart."""
+    """Report how tight each method is, and save a reproducer for every instance with inconsistent bounds."""
     wrong = table[table["agrees"] == 0]
     lines = [
         summarize(table).to_string(index=False, float_format=format_upper),
-        "Largest DIMACS errors of the points of CVXPY's solvers:",
+        "Largest DIMACS errors of the solutions of CVXPY's solvers:",
         summarize_errors(table).to_string(index=False, float_format=lambda number: f"{number:.1e}"),
         *(f"LARGE {flag}" for flag in point_out(table)),
-        f"{len(table) - len(wrong)} of {len(table)} instances agree: every oracle value in every fast bracket",
+        f"{len(table) - len(wrong)} of {len(table)} instances agree: oracle values within the bounds of fast solvers",
     ]
     for _, row in wrong.iterrows():
         script = save_reproducer(row, REPRODUCERS)
@@ -31,7 +31,7 @@ def check_brackets(table: pd.DataFrame) -> Outcome:
 
 
 def summarize(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one line a method: how many instances, and the quantiles of its certified gap."""
+    """Return one line per method: number of instances, and quantiles of its certified gap."""
     rows = []
     for name in (*METHODS, *RELATED):
         gaps = table.get(f"{name} gap", pd.Series(dtype=float)).dropna()
@@ -41,18 +41,18 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def solver_of(name: str) -> str:
-    """Return which of CVXPY's solvers a column is of."""
+    """Return the CVXPY solver to which a column belongs."""
     return "SCS" if name.endswith("SCS") else "CLARABEL"
 
 
 def errors_by_point(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the six errors of a method, an instance a row, without those that had nothing to solve."""
+    """Return the six errors of a method, one row per instance, without instances that needed no solve."""
     columns = {f"{name} {label}": label for label in ERRORS}
     return table.reindex(columns=list(columns)).rename(columns=columns).dropna()
 
 
 def summarize_errors(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one line a form and solver: points, the largest of each error, and how many are above the threshold."""
+    """Return one line per form and solver: points, the largest of each error, and the number above the threshold."""
     rows = []
     for name in (*METHODS, *RELATED):
         errors = errors_by_point(table, name)
@@ -65,19 +65,19 @@ def summarize_errors(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def point_out(table: pd.DataFrame) -> list[str]:
-    """Return a line for each point with an error above its solver's threshold, with the gap that is proved of it."""
+    """Return a line for each solution with an error above its solver's threshold, with its certified gap."""
     lines = []
     for name in (*METHODS, *RELATED):
         errors = errors_by_point(table, name)
         for i, row in errors[errors.max(axis=1) > LARGEST_ERROR[solver_of(name)]].iterrows():
             where = ", ".join(str(table.loc[i, key]) for key in KEYS)
             gap = table.loc[i, f"{name} gap"]
-            lines.append(f"{row.idxmax()} {row.max():.1e}, proved gap {format_upper(gap)}: {name} ({where})")
+            lines.append(f"{row.idxmax()} {row.max():.1e}, certified gap {format_upper(gap)}: {name} ({where})")
     return lines
 
 
 def save_reproducer(row: pd.Series, folder: Path) -> Path:
-    """Write the data of an instance and the lines that solve it again."""
+    """Write the data of an instance and a script that solves it again."""
     key = {name: row[name] for name in KEYS}
     X, penalty = instance(int(key["n"]), int(key["d"]), float(key["nu"]), str(key["penalty"]), str(key["trait"]))
     folder.mkdir(parents=True, exist_ok=True)

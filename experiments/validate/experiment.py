@@ -1,4 +1,4 @@
-"""Hold the fast solvers to the SDP oracles over a designed battery; exit 1 and save a reproducer where they part."""
+"""Compare the fast solvers with the SDP oracles over a designed battery; exit 1 and save a reproducer on conflict."""
 
 from experiments.harness.command import Experiment
 from experiments.validate.cells import cells_of, measure

@@ -1,4 +1,4 @@
-"""Draw the gaps of every method and the overlaps of the brackets from the table; solves nothing."""
+"""Draw the gaps of every method and the overlaps of the bounds."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from experiments.harness.style import ACCENT, GRAY
 from experiments.validate.cells import LARGEST_ERROR, METHODS, RELATED, SLACK
 from experiments.validate.check import errors_by_point, solver_of
 
-SMALLEST = 1e-16  # gaps and overlaps below are drawn there
+SMALLEST = 1e-16  # smaller gaps and overlaps are drawn here
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the certified gap and the largest DIMACS error of every method, and the overlaps of the brackets."""
+    """Draw the certified gap and the largest DIMACS error of every method, and the overlaps of the bounds."""
     present = [name for name in (*METHODS, *RELATED) if f"{name} gap" in table]
     with panels(stem, 1, 3, 3.0, width_ratios=[1.1, 1.1, 1]) as (_, (gaps, largest, overlaps)):
         draw_boxes(gaps, present, [table[f"{name} gap"].dropna() for name in present])
@@ -28,14 +28,14 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             if len(found):
                 limit = np.log10(LARGEST_ERROR[solver_of(name)])
                 largest.plot([limit, limit], [i - 0.4, i + 0.4], color=ACCENT, lw=0.8, ls=":")
-        signed = table["violation"].to_numpy()  # how far outside the brackets are of each other
+        signed = table["violation"].to_numpy()  # distance between disjoint bounds
         overlaps.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GRAY)
         title = f"{int(np.sum(signed > SLACK))} of {len(signed)} apart"
-        overlaps.set(xlabel="least overlap, $\\log_{10}$", ylabel="instances", title=title)
+        overlaps.set(xlabel="smallest overlap, $\\log_{10}$", ylabel="instances", title=title)
 
 
 def draw_boxes(axes: Axes, names: list[str], values: list[pd.Series]) -> None:
-    """Draw the quartiles and the range of the logarithms of each method's numbers."""
+    """Draw quartiles and range of the logarithms of each method's numbers."""
     logarithms = [np.log10(np.maximum(numbers, SMALLEST)) for numbers in values]
     axes.boxplot(logarithms, orientation="horizontal", tick_labels=names, whis=(0, 100), medianprops={"color": ACCENT})
     axes.invert_yaxis()

@@ -1,4 +1,4 @@
-"""The cells of the experiment on wide tables: made ones, pairs of classes of real ones, and seconds to a proved gap."""
+"""Cells of the experiment on wide tables: simulated tables, pairs of real classes, and times to a certified gap."""
 
 import time
 import warnings
@@ -17,11 +17,11 @@ from experiments.wide.tables import WideTable, make_wide
 
 N, D, K, SHIFT = 100, 2000, 20, 1.2
 SHIFTS = (0.4, 0.8, 1.2, 2.0)
-CURVES = (  # the noise, and how many columns carry the groups
+CURVES = (  # noise, and number of informative columns
     ("factors", 5), ("factors", K), ("factors", 60), ("factors", 200), ("independent", K), ("words", 60),
 )  # fmt: skip
 USUAL: dict[str, Any] = {"n": N, "d": D, "k": K, "noise": "factors", "share": 0.5, "shift": SHIFT}
-VARIANTS: dict[str, dict[str, Any]] = {  # of the usual table
+VARIANTS: dict[str, dict[str, Any]] = {  # changes of the default table
     "3 of 10 in a group": {"share": 0.3},
     "15 of 100 in a group": {"share": 0.15},
     "heavy tails": {"noise": "heavy tails"},
@@ -33,9 +33,9 @@ MADE = [
     *({**USUAL, **changed} for changed in VARIANTS.values()),
 ]
 DRAWS = 10
-SIZES = ((100, 1000), (100, 2000), (200, 2000), (100, 5000))  # rows and columns of the tables that are timed
-SMALL = (40, 60)  # those on which CVXPY and FISTA are
-PATIENCE = 60.0  # seconds for a timed solve
+SIZES = ((100, 1000), (100, 2000), (200, 2000), (100, 5000))  # rows and columns of the timed tables
+SMALL = (40, 60)  # table for CVXPY and FISTA
+PATIENCE = 60.0  # limit in seconds of a timed solve
 SETTINGS = {"goal": GOAL, "seconds": SECONDS, "ridge": RIDGE, "alive": ALIVE, "columns": MOST_COLUMNS}
 
 
@@ -48,13 +48,13 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def made_cells(made: list[dict[str, Any]], draws: int) -> list[Cell]:
-    """Return the cells of made tables."""
+    """Return the cells of simulated tables."""
     drawn = product(made, METHODS, range(draws))
     return [{"kind": "made", "method": method, **setting, "replication": k} for setting, method, k in drawn]
 
 
 def pair_cells() -> list[Cell]:
-    """Return the cells of the real pairs whose tables can be read; what is wrong with the others is printed."""
+    """Return the cells of the real pairs whose tables can be read; print the errors of the others."""
     tables = keep_loadable(SOURCES, lambda name: SOURCES[name].read())
     readable = {kind: [pair for pair in pairs if pair.split(",")[0] in tables] for kind, pairs in KINDS.items()}
     return [cell for kind, pairs in readable.items() for cell in cross(kind=[kind], method=METHODS, name=pairs)]
@@ -81,7 +81,7 @@ def measure(kind: str, method: str, **where: Any) -> Row:
 
 
 def measure_time(method: str, n: int, d: int, lam: float) -> Row:
-    """Return the seconds until the relative gap is proved to be the goal, and the gap."""
+    """Return the seconds until the relative gap is certified to reach the goal, and the gap."""
     X = table_of(0, **{**USUAL, "n": n, "d": d}).X
     started = time.perf_counter()
     found = SOLVERS[method](X, lam, PATIENCE)
@@ -94,18 +94,18 @@ def measure_time(method: str, n: int, d: int, lam: float) -> Row:
 
 @cache
 def read_once(name: str) -> WideTable:
-    """Return a pair, kept by the process."""
+    """Return a pair, cached in the process."""
     return PAIRS[name]()
 
 
 def table_of(replication: int, *, n: int, d: int, k: int, noise: str, share: float, shift: float) -> WideTable:
-    """Return a made table: draws of the same noise differ in the shift alone."""
+    """Return a simulated table; replications with the same noise differ only in the shift."""
     rng = np.random.default_rng([2017, 31, n, d, k, sum(noise.encode()), round(100 * share), replication])
     return make_wide(n, d, k, noise, share, shift, rng=rng)
 
 
 def judge_method(method: Method, table: WideTable) -> Row:
-    """Return how good a method is on a table, at its own choice and at the best of what it is tuned over."""
+    """Return the index of a method on a table, with its own choice and with its best parameters by the labels."""
     started = time.perf_counter()
     found = method.own(table.X, np.random.default_rng(0))
     seconds = time.perf_counter() - started
@@ -121,9 +121,9 @@ def judge_method(method: Method, table: WideTable) -> Row:
 
 
 def judge_columns(found: Found, table: WideTable) -> Row:
-    """Return how many columns were chosen, and where it is known which ones carry the groups, how many are right.
+    """Return the number of selected columns and, if the informative ones are known, precision and recall.
 
-    ``top`` is the share of these among as many of the most important columns.
+    ``top`` is the recall among the same number of most important columns.
     """
     if found.columns is None:
         return {}

@@ -1,4 +1,4 @@
-"""Tables with far more columns than rows: the relaxation beside methods made for them, on made and on real tables.
+"""Tables with far more columns than rows: the relaxation compared with methods for such tables.
 
 The real tables are read from packages that pip and apt-get download into build/packages.
 """

@@ -1,4 +1,4 @@
-"""The methods: this relaxation at fixed weights and at its own choice, and what is used on wide tables instead."""
+"""Methods: this relaxation with fixed weights and with its own choice, and the alternatives for wide tables."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -16,27 +16,27 @@ from diffrac_cvx.problem.penalty import suggested_lam
 from diffrac_cvx.typing import Array
 
 LAMS, RIDGE = (0.2, 0.1, 0.05), 0.3
-GOAL = 1e-2  # proved relative gap at which a solve ends
-SECONDS = 2.0  # for one solve
+GOAL = 1e-2  # certified relative gap at which a solve ends
+SECONDS = 2.0  # per solve
 CRITERIA = {"kurtosis": "kurtosis", "dip": "dip", "pursuit": "pursuit", "convex component": "diffrac"}
-KEPT = (5, 10, 20, 50, 100, 200, 500)  # columns, to tune IF-PCA
-COMPONENTS = (5, 10, 20, 40)  # to tune the search for one in two values
-ALIVE = 1e-3  # of the largest entry on V's diagonal, from which on a column counts as chosen
+KEPT = (5, 10, 20, 50, 100, 200, 500)  # numbers of columns, to tune IF-PCA
+COMPONENTS = (5, 10, 20, 40)  # to tune the search for a bimodal component
+ALIVE = 1e-3  # relative to the largest diagonal entry of V: from here on a column counts as selected
 
 
 class Found(NamedTuple):
-    """What a method found."""
+    """Result of a method."""
 
-    labels: Array  # in two values
-    columns: npt.NDArray[np.intp] | None = None  # chosen, the most important one first; None where none are
-    gap: float = np.nan  # proved, relative; NaN of a method that proves nothing
+    labels: Array  # two values
+    columns: npt.NDArray[np.intp] | None = None  # selected, most important first; None if the method selects none
+    gap: float = np.nan  # certified relative gap; NaN without a certificate
 
 
 class Method(NamedTuple):
-    """A method at its own choice of what has to be chosen, and at every setting that is tried."""
+    """A method with its own choice of parameters, and with every setting it can be tuned over."""
 
     own: Callable[[Array, np.random.Generator], Found]
-    tuned: Callable[[Array, np.random.Generator], Iterable[Found]] = lambda X, rng: ()  # labels say which is the best
+    tuned: Callable[[Array, np.random.Generator], Iterable[Found]] = lambda X, rng: ()  # the labels choose the best
 
 
 def solve(X: Array, lam: float, seconds: float = SECONDS) -> dc.Result:
@@ -50,16 +50,16 @@ def by_fista(X: Array, lam: float, seconds: float) -> dc.Result:
 
 
 def by_cvxpy(X: Array, lam: float, seconds: float) -> dc.Result:
-    """Solve through CVXPY, by SCS; its compilation is part of the time."""
+    """Solve with CVXPY and SCS; compilation is part of the time."""
     return dc.solve(dc.v_space(X, 1.0, dc.Penalty(lam=lam, ridge=RIDGE)), "SCS", tol=GOAL * lam, time_limit=seconds)
 
 
 def is_narrow(progress: dc.Progress) -> bool:
-    """Whether a solve is done."""
+    """Return whether a solve has reached the goal."""
     return progress.upper - progress.lower <= GOAL * progress.upper
 
 
-SOLVERS: dict[str, Callable[[Array, float, float], dc.Result]] = {  # those that are timed
+SOLVERS: dict[str, Callable[[Array, float, float], dc.Result]] = {  # timed solvers
     "low_rank": solve,
     "FISTA": by_fista,
     "CVXPY": by_cvxpy,
@@ -67,9 +67,9 @@ SOLVERS: dict[str, Callable[[Array, float, float], dc.Result]] = {  # those that
 
 
 def relax(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Found:
-    """Cluster by the relaxation, by default at the l1 weight that the table's size suggests.
+    """Cluster by the relaxation, by default with the l1 weight suggested for the size of the table.
 
-    The columns chosen are those of a V_jj that is not small beside the largest.
+    The selected columns are those whose V_jj is not small compared with the largest.
     """
     n, d = X.shape
     result = solve(X, suggested_lam(n, d, RIDGE) if lam is None else lam)
@@ -77,16 +77,16 @@ def relax(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Foun
     return Found(dc.rounding.kmeans_centered(result.factor), used, result.gap / result.upper)
 
 
-# What is used instead, each at its own choice and over what it is tuned by
+# Alternatives, each with its own choice of parameters and its tuning grid
 
 
 def by_labels(method: Callable[..., Array]) -> Method:
-    """Return the method of a function that returns labels alone."""
+    """Return the method for a function that returns only labels."""
     return Method(lambda X, rng: Found(method(X, rng=rng)))
 
 
 def by_selection(select: Callable[..., Selection], setting: str, values: Callable[[int], Iterable[float]]) -> Method:
-    """Return the method of a function that chooses columns, by a setting whose values are those for d columns."""
+    """Return the method for a function that selects columns by a setting; `values` gives the settings for d columns."""
     return Method(
         lambda X, rng: Found(*select(X, rng=rng)),
         lambda X, rng: (Found(*select(X, **{setting: value}, rng=rng)) for value in values(X.shape[1])),
@@ -94,7 +94,7 @@ def by_selection(select: Callable[..., Selection], setting: str, values: Callabl
 
 
 def by_search(criterion: str) -> Method:
-    """Return the search for a principal component in two values."""
+    """Return the search for a bimodal principal component."""
     search = partial(baselines.two_valued_component, criterion=criterion)
     return by_labels(search)._replace(
         tuned=lambda X, rng: (Found(search(X, components=k, rng=rng)) for k in COMPONENTS if k < len(X))

@@ -1,4 +1,4 @@
-"""Draw the index over the shift, the variants and the columns found, and the real pairs; solves nothing."""
+"""Draw the index over the shift, the variants and the selected columns, and the real pairs."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ LEGEND: dict[str, Any] = {"loc": "outside upper center", "ncols": 6, "frameon": 
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the made tables, the pairs in a figure of their own, and write both tables in Markdown."""
+    """Draw the simulated tables, the pairs in a separate figure, and write both tables in Markdown."""
     write_text(stem.with_suffix(".md"), markdown(table))
     draw_made(table[table["kind"] == "made"], stem)
     pairs = table[table["kind"].isin(KINDS)]
@@ -44,7 +44,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_made(made: pd.DataFrame, stem: Path) -> None:
-    """Draw a panel for each curve, one for the variants of the usual table, one for the columns found."""
+    """Draw one panel per curve, one for the variants of the default table, and one for the selected columns."""
     narrow = made[(made["share"] == USUAL["share"]) & (made["d"] == made["d"].min())]
     with panels(stem, 2, 4, 4.2, rc=THINNER, sharey=True) as (figure, grid):
         *axes, varied, found = grid.ravel()
@@ -54,7 +54,7 @@ def draw_made(made: pd.DataFrame, stem: Path) -> None:
         draw_variants(varied, made)
         varied.set_title(f"(g) variants, shift {SHIFT:g}")
         draw_curves(found, narrow[(narrow["noise"] == USUAL["noise"]) & (narrow["k"] == K)], "top")
-        found.set(title=f"(h) share found, k = {K}", xlabel="shift")
+        found.set(title=f"(h) proportion found, k = {K}", xlabel="shift")
         for row in grid:
             row[0].set_ylabel("adjusted Rand index")
         axes[0].set_ylim(-0.08, 1.08)
@@ -77,7 +77,7 @@ def draw_curves(ax: Axes, rows: pd.DataFrame, column: str) -> None:
 
 
 def draw_variants(ax: Axes, made: pd.DataFrame) -> None:
-    """Draw the mean index of each method on the usual table and on its variants, side by side."""
+    """Draw the mean index of each method on the default table and on its variants, side by side."""
     changes: dict[str, dict[str, Any]] = {"as (b)": {}, **VARIANTS}
     for place, change in enumerate(changes.values()):
         means = at(made, **change).groupby("method")["index"].mean()
@@ -88,7 +88,7 @@ def draw_variants(ax: Axes, made: pd.DataFrame) -> None:
 
 
 def draw_pairs(pairs: pd.DataFrame, stem: Path) -> None:
-    """Draw a row for each pair: the index of every method, the relaxation's as a large mark."""
+    """Draw one row per pair: the index of every method, the relaxation's as a large mark."""
     names = {name: kind for kind in KINDS for name in pairs.loc[pairs["kind"] == kind, "name"].unique()}
     with panels(stem, 1, 1, 0.9 + 0.2 * len(names), rc=THINNER) as (figure, ax):
         for method, style in reversed(STYLES.items()):
@@ -105,7 +105,7 @@ def draw_pairs(pairs: pd.DataFrame, stem: Path) -> None:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Return the indices on the pairs and the seconds to a proved gap as tables in Markdown."""
+    """Return the indices on the pairs and the times to a certified gap as tables in Markdown."""
     parts = []
     for kind in KINDS:
         rows = table[table["kind"] == kind]
@@ -118,7 +118,7 @@ def markdown(table: pd.DataFrame) -> str:
     seconds = timed.pivot_table(index=["method", "n", "d"], columns="lam", values="seconds", sort=False)
     seconds.index = pd.Index([f"{method}, {n:.0f} x {d:.0f}" for method, n, d in seconds.index])
     seconds.columns = pd.Index([f"lambda {lam:g}" for lam in seconds.columns])
-    return "\n".join([*parts, format_markdown("seconds to the gap, or until stopped", seconds, "{:.3g}")])
+    return "\n".join([*parts, format_markdown("time to the gap, or until stopped (s)", seconds, "{:.3g}")])
 
 
 def format_markdown(title: str, table: pd.DataFrame, number: str) -> str:

@@ -1,4 +1,4 @@
-"""What the README says of wide tables, from the table of ``make wide``."""
+"""README passage on wide tables, from the table of ``make wide``."""
 
 from typing import Any
 
@@ -21,13 +21,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "20, independent, shift 0.8": {"noise": "independent", "shift": 0.8},
     "20, independent": {"noise": "independent"},
     "20, correlated in blocks": {"noise": "blocks"},
-    "20, groups 30 and 70": {"share": 0.3},
+    "20, clusters of 30 and 70": {"share": 0.3},
     "60 words, shift 2": {"noise": "words", "k": 60, "shift": 2.0},
 }
 
 
 def passage(table: pd.DataFrame) -> str:
-    """Return the picture, and the mean index of the methods on made tables and on the real pairs."""
+    """Return the figure, and the mean index of the methods on simulated tables and on real pairs of classes."""
     made = table[table["kind"] == "made"]
     parts = {name: by_method(at(made, **changed), "index").mean() for name, changed in SETTINGS.items()}
     for kind in KINDS:
@@ -40,9 +40,10 @@ def passage(table: pd.DataFrame) -> str:
     usual = f"{USUAL['n']} x {USUAL['d']} with ten factors common to all columns"
     words = f"""![Adjusted Rand index over the shift, by method](figures/wide.png)
 
-Mean adjusted Rand index, every method at its own choice. Made tables are {usual},
-and two groups whose means differ by a shift of {USUAL["shift"]:g} in 20 columns where nothing else is
-said, {draws} draws; real pairs are two classes of genes or texts, [each of them](figures/wide.md).
+Mean adjusted Rand index; each method chooses its own parameters. The simulated tables are
+{usual}; unless stated otherwise, the means of the two clusters
+differ by a shift of {USUAL["shift"]:g} in 20 columns ({draws} replications). Real pairs are two classes of genes or
+texts ([each pair](figures/wide.md)).
 
 """
     return words + format_markdown("columns that differ", means, "{:.2f}")

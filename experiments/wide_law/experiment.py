@@ -1,4 +1,4 @@
-"""When a few columns that carry two groups survive in a table of many, against the law that says so."""
+"""Recovery of two clusters from a few informative columns of a wide table, compared with the law."""
 
 from experiments.harness.command import Experiment
 from experiments.wide_law.cells import SETTINGS, cells_of, measure

@@ -1,4 +1,4 @@
-r"""When a few columns that carry two groups survive in a table of many: the law, and what it is held against.
+r"""When a few informative columns of a wide table reveal two clusters: the law and its bounds.
 
 Columns are standardised, :math:`S = X^\top X / n`, and :math:`\mathrm{pen}(V) = \mathrm{ridge} \cdot \mathrm{tr} V +
 \lambda |V|_1`.  The proofs are on the page *When a wide table shows its groups*.  Two numbers decide:
@@ -6,9 +6,9 @@ Columns are standardised, :math:`S = X^\top X / n`, and :math:`\mathrm{pen}(V) =
 .. math:: c(y) = \min_{v :\ y^\top X v = n} v^\top \tilde S v + \mathrm{pen}(v v^\top), \qquad
           \kappa(\tilde S) = \min_{V \succeq 0} \mathrm{pen}(V) / \mathrm{tr} V \tilde S,
 
-what the true labels cost, as c / (1 + c), and what variance within the groups, :math:`\tilde S = S - m m^\top` with
-:math:`m = X^\top y / n`, costs at least.  If V costs C / (1 + C), at least the share :math:`1 - C / \kappa` of
-:math:`\mathrm{tr} X V X^\top` is along y, and C is at most c(y).
+the objective of the true labels, as c / (1 + c), and the lower bound on the cost of variance within the clusters,
+:math:`\tilde S = S - m m^\top` with :math:`m = X^\top y / n`.  If V has objective C / (1 + C), at least the fraction
+:math:`1 - C / \kappa` of :math:`\mathrm{tr} X V X^\top` is along y, and C is at most c(y).
 """
 
 from typing import Any, NamedTuple
@@ -23,22 +23,22 @@ from diffrac_cvx.typing import Array
 from experiments.sparse_regime.population import chi_squared
 
 RIDGE = 0.3
-HALVINGS = 12  # of the interval in which the cost of noise lies
-ROUNDING = 1e-10  # added to a diagonal of numbers near 1
+HALVINGS = 12  # bisection steps for the cost of noise
+ROUNDING = 1e-10  # added to a diagonal with entries near 1
 
 
 def group_share(shift: float) -> float:
-    """Return m^2, the share of the variance of an informative column that lies between the groups."""
+    """Return m^2, the fraction of the variance of an informative column that lies between the clusters."""
     return shift**2 / (1.0 + shift**2)
 
 
 def visible_share(lam: float) -> float:
-    """Return the correlation up to which no V costs less than a diagonal one may; pairs of columns have m^2."""
+    """Return the correlation up to which no V is better than a diagonal one; pairs of informative columns have m^2."""
     return lam / (RIDGE + lam)
 
 
 def flat_cost(k: int, m: float, lam: float) -> float:
-    r"""Return c of the flat direction with infinitely many points; its value is c / (1 + c).
+    r"""Return c of the flat direction with infinitely many points; its objective is c / (1 + c).
 
     .. math:: c = \frac{1 + t^2 + (\mathrm{ridge} / k + \lambda) / m^2}{h(t)^2} - 1, \qquad t^2 = \frac{1 - m^2}{k m^2},
               \qquad h(t) = \mathbb{E} |1 + t z| \ge 1
@@ -49,9 +49,9 @@ def flat_cost(k: int, m: float, lam: float) -> float:
 
 
 def noise_share_bound(k: int, m: float, lam: float) -> float:
-    """Return the bound on the variance within the groups over that between them, of every population optimum.
+    """Return the bound on the ratio of within- to between-cluster variance at every population optimum.
 
-    It is infinite where the true labels cost as much as a diagonal V.
+    It is infinite if the true labels have the same objective as a diagonal V.
     """
     c = lam / m**2 + (1.0 - m**2 + RIDGE) / (k * m**2)
     room = RIDGE + lam - c
@@ -68,7 +68,7 @@ class WidePopulation(NamedTuple):
 
 
 def solve_wide_population(k: int, m: float, lam: float) -> WidePopulation:
-    r"""Return the optimum for n and d to infinity, independent columns: three unknowns, by symmetry.
+    r"""Return the optimum as n and d tend to infinity, with independent columns: three unknowns, by symmetry.
 
     .. math:: \min\ 1 - 2\, \mathbb{E} \sqrt{w (\sqrt k m + \sqrt{1 - m^2} z)^2 + e (1 - m^2) \chi^2_{k-1} + s}
               + w (1 + (k-1) m^2 + \mathrm{ridge}) + e (k-1) (1 - m^2 + \mathrm{ridge})
@@ -103,8 +103,8 @@ def noise_cost(n: int, d: int, lam: float) -> float:
     .. math:: \kappa - \lambda + 2 \kappa \sqrt{d / n}\, \sigma(\lambda \sqrt n / \kappa) = \mathrm{ridge}, \qquad
               \sigma(\tau)^2 = \mathbb{E} (|z| - \tau)_+^2
 
-    The excess of :math:`\kappa S` over the box is taken for a symmetric matrix of independent entries, whose largest
-    eigenvalue is twice the root of d times their variance.
+    The excess of :math:`\kappa S` over the dual box is treated as a symmetric matrix of independent entries, whose
+    largest eigenvalue is twice the root of d times their variance.
     """
 
     def excess(kappa: float) -> float:
@@ -117,10 +117,10 @@ def noise_cost(n: int, d: int, lam: float) -> float:
 
 
 def lower_cost(S: Array, lam: float) -> float:
-    r"""Return a number that :math:`\kappa(S)` is not below, by entrywise soft thresholding: a Cholesky factor decides.
+    r"""Return a lower bound on :math:`\kappa(S)` by entrywise soft thresholding, decided by a Cholesky factorisation.
 
-    With B the entries of :math:`\kappa S` clipped to the box, and lam on the diagonal, :math:`\mathrm{ridge}\, I + B -
-    \kappa S` is positive semidefinite at the number returned, up to rounding.
+    With B the entries of :math:`\kappa S` clipped to [-lam, lam], and lam on the diagonal, the matrix
+    :math:`\mathrm{ridge}\, I + B - \kappa S` is positive semidefinite at the returned number, up to rounding errors.
     """
     low, high = 0.0, RIDGE + lam
     if is_paid(S, high, lam):
@@ -132,7 +132,7 @@ def lower_cost(S: Array, lam: float) -> float:
 
 
 def is_paid(S: Array, kappa: float, lam: float) -> bool:
-    """Whether ridge I + B - kappa S is positive semidefinite, B the nearest matrix of the box, lam on the diagonal."""
+    """Return whether ridge I + B - kappa S is positive semidefinite, B as in `lower_cost`."""
     room = np.clip(kappa * S, -lam, lam) - kappa * S
     np.fill_diagonal(room, RIDGE + lam - kappa * np.diag(S) + ROUNDING)
     try:
@@ -143,7 +143,7 @@ def is_paid(S: Array, kappa: float, lam: float) -> bool:
 
 
 def label_cost(X: Array, y: Array, lam: float) -> float:
-    """Return c(y): labels y of mean 0 cost c / (1 + c) in Eq. (9); the ridge, or independent columns, are needed.
+    """Return c(y): labels y of mean 0 have objective c / (1 + c) in Eq. (9); needs a ridge or independent columns.
 
     With v = p - q, p and q nonnegative, it is a nonnegative least-squares problem.
     """
@@ -157,7 +157,7 @@ def label_cost(X: Array, y: Array, lam: float) -> float:
 
 
 def share_along(X: Array, y: Array, V: Array) -> float:
-    """Return the share of tr X V X' that is along y."""
+    """Return the fraction of tr X V X' that is along y."""
     m = X.T @ y / len(y)
     return float(m @ V @ m / np.mean(np.einsum("ij,ij->i", X @ V, X)))
 

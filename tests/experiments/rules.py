@@ -1,4 +1,4 @@
-"""The rules of the verdicts: each is tried on tables that are made for its answers."""
+"""Rules of the verdicts: each is tested on tables constructed for its answers."""
 
 import pytest
 
@@ -10,8 +10,8 @@ AGREES, PARTLY, DIFFERS, NOT_COMPARABLE, NOT_TESTED = Verdict
 def each_answer(rules):
     """Run a test with every rule at every entry of its answers.
 
-    A rule stands under the sentence that it holds: a function of what its table is made of to a claim, then pairs of
-    that, a tuple or the keywords, and the verdict.
+    The key is the sentence tested; the value is a function from the parameters of a table to a claim, and pairs of such
+    parameters (a tuple or keywords) and the verdict.
     """
     cases = [
         pytest.param(rule, given, verdict, id=f"{sentence}-{verdict.value}")
@@ -22,5 +22,5 @@ def each_answer(rules):
 
 
 def verdict_of(rule, given):
-    """The verdict of a rule on what its table is made of."""
+    """Return the verdict of a rule on the table with given parameters."""
     return (rule(**given) if isinstance(given, dict) else rule(*given)).verdict

@@ -1,4 +1,4 @@
-"""Points that leave one solution without a penalty: the first-order method beside an interior point."""
+"""Points with a unique solution without a penalty: the first-order method compared with an interior point."""
 
 import numpy as np
 import pandas as pd
@@ -65,4 +65,4 @@ def test_the_rules_give_each_answer(factors, verdicts):
             rows += [{"law": law, "d": d, "other": k, "only": k + 1, "expected": expected} for k in n]
     found = claims.claims(pd.DataFrame(rows))
     for one, verdict in zip((found[0], found[2]), verdicts, strict=True):
-        assert one.comment.endswith(f"It says: {verdict.value}.")
+        assert one.comment.endswith(f"Verdict: {verdict.value}.")

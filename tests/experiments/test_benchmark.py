@@ -1,4 +1,4 @@
-"""The benchmark: what is run on what, how its answers are judged, and how failures are shown."""
+"""The benchmark: which methods run on which instances, how results are certified, and how failures are shown."""
 
 import numpy as np
 import pandas as pd
@@ -65,7 +65,7 @@ def test_data_that_are_not_there_are_left_out_and_named(monkeypatch, tmp_path, c
     monkeypatch.setitem(cells.GRIDS, "full", real)
     instances.data_of.cache_clear()
     assert {cell["instance"].split()[0] for cell in cells.cells_of("full")} == {"breast_cancer"}
-    assert "w1a is left out" in capsys.readouterr().out
+    assert "w1a is excluded" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", [SMALL.name, "breast_cancer 683 x 10, 0", "dense 1000 x 40, 0"])
@@ -133,7 +133,7 @@ def test_a_method_that_is_not_installed_is_a_row_that_names_its_package(monkeypa
     monkeypatch.setitem(methods.METHODS, name, methods.METHODS[name]._replace(package="no-such-package"))
     cell = cell_of(name)
     found = cells.confirm(pd.DataFrame([row_of(), cell | cells.measure(**cell)]))
-    said = "CVXPY + SDPA: not run: no-such-package is not installed; to have it: pip install no-such-package"
+    said = "CVXPY + SDPA: not run: no-such-package is not installed. Run pip install no-such-package"
     assert f"- {said}" in table.markdown(found)
     assert table.seconds_text(found.iloc[1]) == "not run"
     assert check_brackets(found).passed
@@ -147,12 +147,12 @@ def test_the_table_says_what_each_other_package_needs():
 
 
 def answer_of(gap, seconds=5.0, status=dc.Status.OPTIMAL, reached=(np.nan, np.nan), upper=1.0):
-    return cells.Answer(seconds, dc.Bracket(upper * (1.0 - gap), upper), status, reached, None)  # it is not judged
+    return cells.Answer(seconds, dc.Bracket(upper * (1.0 - gap), upper), status, reached, None)  # not certified
 
 
 @pytest.fixture
 def climb(monkeypatch):
-    """Climb a ladder on which these answers are found: its times to both goals, and the settings that were asked."""
+    """Run settings with these results: return the times to both goals, and the settings that were run."""
 
     def run(*answers, method="CVXPY + SCS"):
         given, asked = iter(answers), []
@@ -179,7 +179,7 @@ def test_a_ladder_ends_once_the_tighter_goal_is_reached_and_its_tolerance_follow
     [
         ([answer_of(0.5, 20.0, dc.Status.TIME_LIMIT)], [np.nan, np.nan]),
         ([answer_of(0.5, 23.0)], [np.nan, np.nan]),
-        ([answer_of(1e-5, seconds) for seconds in (0.3, 0.1, 0.2)], [0.1, 0.1]),  # quick: the least of three
+        ([answer_of(1e-5, seconds) for seconds in (0.3, 0.1, 0.2)], [0.1, 0.1]),  # fast: the shortest of three
         ([answer_of(1e-5, 5.0, reached=(1.0, 4.0))], [1.0, 4.0]),  # by the history
     ],
 )

@@ -1,7 +1,7 @@
-"""Sweeps on a dask cluster: the table of a local run, whatever becomes of workers, of the scheduler and of the command.
+"""Sweeps on a dask cluster: the same table as a local run, whatever happens to workers, scheduler and command.
 
 The fast tests use a scheduler and workers in threads of this process; the slow ones use processes, which are
-killed by their numbers.
+killed by process ID.
 """
 
 import os
@@ -45,7 +45,7 @@ LONG = 120.0  # seconds: generous, for busy machines
 
 
 def measure_and_wait(k, text):
-    """Note which process measures the cell, and take a while: for ever once the file is there that asks for it."""
+    """Record which process measures the cell, and take a while (forever if the file exists that asks for it)."""
     row = measure(k, text)
     with Path(os.environ["PROCESSES"]).open("a") as file:
         file.write(f"{k} {os.getpid()}\n")
@@ -56,7 +56,7 @@ def measure_and_wait(k, text):
 
 
 def kill_its_worker(k, text):
-    """The cell k = 2 kills the worker of the cluster that measures it."""
+    """Cell k = 2 kills the worker of the cluster that measures it."""
     if k == 2:
         os.kill(os.getppid(), signal.SIGKILL)
         time.sleep(LONG)
@@ -70,7 +70,7 @@ def fail_for_two(k, text):
 
 
 def fail_variously(k, text):
-    """One cell dies, one takes too long, one needs too much memory."""
+    """One cell crashes, one exceeds the time limit, one the memory limit."""
     if k == 1:
         os.kill(os.getpid(), signal.SIGSEGV)
     if k == 2:
@@ -90,7 +90,7 @@ def run(experiment, *arguments):
 
 @pytest.fixture
 def expected(monkeypatch, capsys):
-    """The table of a local run that nothing disturbs."""
+    """The table of an undisturbed local run."""
     with monkeypatch.context() as patch:
         patch.setattr(runner, "Worker", Here)
         assert run(FEW, "--out", "local") == 0
@@ -167,7 +167,7 @@ def no_process(limit):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda patch: patch.setattr(platform, "python_version", lambda: "3.99.0"), "runs Python 3.99.0 and this is"),
+        (lambda patch: patch.setattr(platform, "python_version", lambda: "3.99.0"), "runs Python 3.99.0, this process"),
         (lambda patch: patch.setattr(cluster, "Worker", no_process), "cannot begin a cell (no process can be started)"),
     ],
     ids=["other Python", "no process"],
@@ -181,7 +181,7 @@ def test_workers_without_this_code_are_a_sentence(threads, monkeypatch, capsys, 
 
 def test_a_worker_of_another_version_says_so_at_its_first_cell(monkeypatch):
     monkeypatch.setattr(cluster, "get_worker", lambda: SimpleNamespace(address="tcp://a:1"))
-    with pytest.raises(SweepError, match=r"tcp://a:1 has diffrac_cvx 0\.1\.0 and this is 9\.9: install one version"):
+    with pytest.raises(SweepError, match=r"tcp://a:1 has diffrac_cvx 0\.1\.0, this process 9\.9\. Install one version"):
         cluster.measure_there(cluster.Task(measure, None, None, "9.9", ""), {})
 
 
@@ -200,7 +200,7 @@ def test_without_dask_the_message_names_the_extra(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "experiments.harness.cluster")
     monkeypatch.delattr("experiments.harness.cluster")
     assert run(FEW, "--scheduler", "tcp://127.0.0.1:1") == REFUSED
-    assert "distributed, which is missing: pip install 'diffrac-cvx[scale]'" in one_error(capsys.readouterr().err)
+    assert "distributed, which is missing. Run pip install 'diffrac-cvx[scale]'" in one_error(capsys.readouterr().err)
 
 
 def test_make_names_the_scheduler_only_where_it_is_set():
@@ -218,7 +218,7 @@ def test_make_names_the_scheduler_only_where_it_is_set():
 
 @pytest.fixture
 def processes(folder):
-    """Two workers, each a process, with an allowance of two deaths a cell."""
+    """Two worker processes, with two allowed failures per cell."""
     import dask
 
     with (
@@ -270,7 +270,7 @@ def test_limits_and_deaths_are_those_of_a_local_run(processes, tmp_path):
 
 
 def start(experiment, *arguments):
-    """Start a command in a process of its own, whose output goes to the files out and err."""
+    """Start a command in a separate process, with output in the files out and err."""
     name = next(name for name, value in globals().items() if value is experiment)
     code = (
         f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(HERE)!r}]\n"
@@ -289,7 +289,7 @@ def processes_of_cells():
 
 
 def is_halted():
-    """Whether the cell that waits for ever is in its process, and all others are logged."""
+    """Return whether the waiting cell is in its process, and all others are logged."""
     return len(logged()) == 7 and len(processes_of_cells()) == 8
 
 
@@ -315,7 +315,7 @@ def test_cells_in_flight_are_cancelled_with_the_command(processes, expected, end
 
 
 class ByHand:
-    """A scheduler and workers as they are started on the command line."""
+    """A scheduler and workers, started on the command line."""
 
     def __init__(self, **environment):
         self.started = []
@@ -355,7 +355,7 @@ class ByHand:
 
 @pytest.fixture
 def by_hand(folder):
-    """Workers where the project is; the scheduler elsewhere."""
+    """Workers in the project's folder, the scheduler elsewhere."""
     hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(HERE)]))
     hand.start_worker(ROOT)
     yield hand
@@ -371,7 +371,7 @@ def test_a_scheduler_that_is_lost_is_a_sentence_within_half_a_minute_and_loses_n
     assert child.wait(30) == REFUSED
     *_, last = Path("err").read_text().splitlines()
     assert last.startswith(f"error: the scheduler {by_hand.address} was lost")
-    assert last.endswith("the same command goes on from there, with a scheduler or without")
+    assert last.endswith("the same command goes on from there, with or without a scheduler.")
     assert Path("err").read_text().count("error: ") == 1
     assert len(logged()) == 7
     forget_noted()
@@ -388,7 +388,7 @@ def test_a_worker_of_another_version_is_a_sentence_at_the_start_and_later(by_han
     for check in (cluster.check_code, lambda client, measure: None):
         monkeypatch.setattr(cluster, "check_code", check)
         assert run(FEW, "--scheduler", by_hand.address) == REFUSED
-        assert "has diffrac_cvx 0.1.0 and this is 9.9: install one version" in one_error(capsys.readouterr().err)
+        assert "has diffrac_cvx 0.1.0, this process 9.9. Install one version" in one_error(capsys.readouterr().err)
 
 
 @pytest.mark.slow

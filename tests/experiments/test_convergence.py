@@ -1,4 +1,4 @@
-"""The benchmark of convergence: its instances, its cells, and that it notices a status that is not true."""
+"""The convergence benchmark: its instances, its cells, and detection of incorrect statuses."""
 
 import numpy as np
 import pandas as pd
@@ -51,7 +51,7 @@ def test_a_goal_that_is_not_reached_is_not_counted_and_a_false_status_is_noticed
 def test_a_deadline_stops_a_solver_that_would_go_on():
     instance = make_instance("correlated", 100, 100)
     result = cells.solve("low_rank", instance, 1e-14, cells.Deadline(0.1))
-    assert result.status in (dc.Status.STOPPED, dc.Status.TIME_LIMIT)  # by the processor, or if busy by the clock
+    assert result.status in (dc.Status.STOPPED, dc.Status.TIME_LIMIT)  # processor or wall-clock time
     assert result.gap > 1e-14
 
 

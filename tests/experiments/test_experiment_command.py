@@ -1,4 +1,4 @@
-"""The command that all experiments share: measure, write, draw, check, and print the claims at the end."""
+"""The command shared by all experiments: measure, write, draw, check, and print the claims at the end."""
 
 from dataclasses import replace
 

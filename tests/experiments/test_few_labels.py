@@ -1,4 +1,4 @@
-"""The experiment on few labels: its methods and draws, and rules that can fail."""
+"""The experiment on few labels: its methods and replications, and rules that can fail."""
 
 import re
 
@@ -81,11 +81,11 @@ def test_the_smoke_grid_gives_a_table_a_figure_and_claims(tmp_path, monkeypatch)
     assert (table["relaxation"] > 0.8).all()
 
 
-# The rules: every answer on a made table
+# The rules: every answer on a constructed table
 
 
 def made(sets=10, kind="held-out", few=0.9, **columns):
-    """Two draws of each number of labels on some sets; a column may be a function of the number of the set."""
+    """Two replications of each number of labels on some sets; a column may be a function of the set's number."""
     usual = {
         "relaxation": 0.9, "of equal weights": 0.88, **dict.fromkeys(methods.RIVALS, 0.85), "share": 0.0,
         "label gap": 0.01, "seconds": 0.1,
@@ -106,7 +106,7 @@ def made(sets=10, kind="held-out", few=0.9, **columns):
 
 
 def worse_on(count, by):
-    """Accuracy of ridge regression that is better on so many sets."""
+    """Accuracy of ridge regression, better on the given number of sets."""
     return lambda numbers: np.where(numbers < count, 0.9 + by, 0.85)
 
 
@@ -134,7 +134,7 @@ def worse_on(count, by):
 )
 def test_a_rule_gives_each_of_its_answers(rule, table, word, monkeypatch):
     monkeypatch.setattr(intervals, "DRAWS", 100)
-    assert rule(table).comment.endswith(f"It says: {word}.")
+    assert rule(table).comment.endswith(f"Verdict: {word}.")
 
 
 def test_the_sets_where_it_loses_are_named():

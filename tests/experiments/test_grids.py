@@ -17,7 +17,7 @@ EXPERIMENTS = (
     "affine_law", "convergence", "groups", "noise", "phase_transition", "rivals", "robustness", "runtime",
     "sparse_regime", "stress", "structure", "theory", "unbalanced", "validate", "wide_law",
 )  # fmt: skip
-SMALLER = {  # settings of the smoke grids that cost less here
+SMALLER = {  # cheaper settings of the smoke grids
     "groups": {"GROUPS": 6, "WEIGHTS": (0.4, 0.1)},
     "noise": {"RESTARTS": 1},
     "rivals": {"RESTARTS": 1},
@@ -48,7 +48,7 @@ def judged(found):
     return [one for one in found if isinstance(one, Claim)]
 
 
-FOUND = {  # what else is known of what a smoke table shows
+FOUND = {  # further known results of smoke tables
     "groups": lambda table, found: len(found) == 11 and (table["joined"] <= table["separate"]).sum() == 10,
     "noise": lambda table, found: all(isinstance(one, Finding) for one in found),
     "rivals": lambda table, found: all(isinstance(one, Finding) for one in found),
@@ -69,7 +69,7 @@ def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, mon
     for setting, value in SMALLER[name].items():
         monkeypatch.setattr(cells, setting, value)
     for module in (boundary, intervals):
-        monkeypatch.setattr(module, "DRAWS", 20)  # of the bootstrap: the width of intervals is not looked at
+        monkeypatch.setattr(module, "DRAWS", 20)  # bootstrap samples: the width of intervals is not tested
     table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])
     plot.draw(table, tmp_path / "figure")
     plt.close("all")

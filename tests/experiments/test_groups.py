@@ -1,4 +1,4 @@
-"""Planted groups of columns, the weights chosen for them, and the weight that hides an exact direction."""
+"""Planted feature groups, the weights chosen for them, and the weight that hides an exact direction."""
 
 import numpy as np
 import pandas as pd

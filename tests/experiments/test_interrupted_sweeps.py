@@ -1,7 +1,7 @@
-"""Sweeps under every fault: killed, without room, without rights, twice at once, on a damaged log, on another grid.
+"""Sweeps under faults: killed, no space, no permission, two at once, a damaged log, another grid.
 
-The table at the end is that of a run which nothing disturbed, seconds aside, or there is one sentence and the old one.
-Children are forked, so that a kill costs no imports; in the fast tests they measure in their own process.
+The final table is that of an undisturbed run, except for times; otherwise there is one message and the old table.
+Children are forked, so a kill costs no imports; in the fast tests they measure in their own process.
 """
 
 import errno
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 
 def measure_once_killed(k, text):
-    """The first two processes that meet a cell with k = 5 are killed."""
+    """The first two processes that reach a cell with k = 5 are killed."""
     if k == 5:
         tries = Path(os.environ["TRIES"])
         with tries.open("a") as file:
@@ -66,7 +66,7 @@ def run(*arguments, experiment=EXPERIMENT):
 
 
 def fork(*arguments, experiment=EXPERIMENT, prepare=lambda: None):
-    """Start a run in another process, whose output goes to the files out and err, and return its number."""
+    """Start a run in another process, with output in the files out and err, and return its process ID."""
     child = os.fork()
     if child:
         return child
@@ -89,7 +89,7 @@ def has_ended(child):
 
 @pytest.fixture
 def expected(capsys):
-    """The table of a run that nothing disturbs, left where the committed one would be."""
+    """The table of an undisturbed run, stored where the committed one would be."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "Worker", Here)
         assert run() == 0
@@ -99,13 +99,13 @@ def expected(capsys):
 
 
 def children_of(process):
-    """The processes that a process has started, by any of its threads."""
+    """Return the processes started by a process, from any of its threads."""
     lists = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")]
     return [int(number) for text in lists for number in text.split()]
 
 
 def kill_at(kills, moment, expected):
-    """Kill runs at random moments and start them again; after each kill all is there that was there before."""
+    """Kill runs at random times and restart them; after each kill, all earlier rows are still there."""
     done, before = 0, {}
     while done < kills:
         child = fork()
@@ -200,7 +200,7 @@ def test_workers_killed_at_random_moments_change_nothing(expected):
         time.sleep(random.uniform(0.0, 1.0))
         workers = children_of(child)
         if sum(noted().values()) >= seen + 3 and workers:
-            os.kill(min(workers), signal.SIGKILL)  # the older one: the other may just start anew
+            os.kill(min(workers), signal.SIGKILL)  # the older one: the other may just be restarting
             kills, seen = kills + 1, sum(noted().values())
     assert kills >= 3
     assert table_is(expected)
@@ -226,7 +226,7 @@ def test_without_room_for_the_log_there_is_a_sentence_and_later_the_rest(expecte
     before = Path("figures/toy.csv").read_bytes()
 
     def prepare():
-        if size < 1000:  # no room for what is said, either
+        if size < 1000:  # no space for messages either
             sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit))
 
@@ -269,7 +269,7 @@ def test_without_room_for_the_results_the_old_ones_stay(expected, here, capsys, 
 
 @pytest.fixture
 def readonly():
-    """A folder that nobody may write to but root."""
+    """A folder that only root may write to."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o555)
     yield folder
@@ -335,7 +335,7 @@ def test_a_log_that_its_run_deletes_while_another_opens_it_is_opened_anew(tmp_pa
 
 @pytest.fixture
 def log_of_six(expected, here):
-    """The log of a run that ended after six rows, its lines; the fourth holds text in UTF-8."""
+    """The lines of the log of a run that ended after six rows; the fourth contains UTF-8 text."""
     stopped = replace(EXPERIMENT, measure=interrupted(lambda k: len(noted()) == 6))
     assert command.run(stopped, None, []) == INTERRUPTED
     (path,) = Path("build").glob("*.log")
@@ -370,7 +370,7 @@ def spoil(lines, which):
     }[which]
 
 
-LEFT = {  # rows of the six that can still be read
+LEFT = {  # rows of the six that remain readable
     **dict.fromkeys(("nothing", "torn character", "torn character inside", "zeros at the end"), 6),
     **dict.fromkeys(("an empty line", "twice"), 6),
     **dict.fromkeys(("empty", "torn header", "header alone", "header without its end"), 0),
@@ -435,7 +435,7 @@ def test_a_run_of_fewer_cells_leaves_the_whole_table(expected, here, capsys):
     fewer = replace(EXPERIMENT, cells=lambda grid: cells(grid)[:5])
     assert run("--grid", "smoke") == 0
     assert run("--grid", "smoke", "--out", "figures") == REFUSED
-    assert "figures/toy.csv has 21 rows of cells that this run does not measure: name" in capsys.readouterr().err
+    assert "figures/toy.csv has 21 rows of cells that this run does not measure. Name" in capsys.readouterr().err
     assert run("--out", "figures", experiment=fewer) == REFUSED
     assert run(experiment=fewer) == 0, "such as where a data set is not on this machine"
     assert "the results are written to build/partial" in capsys.readouterr().out
@@ -476,7 +476,7 @@ def test_jobs_are_a_whole_number_from_one_on(capsys, jobs):
     with pytest.raises(SystemExit) as end:
         command.run(EXPERIMENT, None, ["--jobs", jobs])
     assert end.value.code == REFUSED
-    assert "is not a whole number from 1 on" in capsys.readouterr().err
+    assert "is not a positive integer" in capsys.readouterr().err
 
 
 def test_an_error_of_a_cell_keeps_its_traceback(here):
@@ -491,7 +491,7 @@ def test_an_error_of_a_cell_keeps_its_traceback(here):
 def test_a_log_in_use_is_not_opened_twice(tmp_path):
     with (
         open_log(tmp_path / "log", {}),
-        pytest.raises(SweepError, match="wait until it has ended"),
+        pytest.raises(SweepError, match="Wait until it ends"),
         open_log(tmp_path / "log", {}),
     ):
         pass  # fmt: skip

@@ -1,4 +1,4 @@
-"""Mutation testing: changes are made where and as they are said, and a test that notices one is found."""
+"""Mutation testing: changes are applied as described, and a test that detects one is found."""
 
 import ast
 import json
@@ -118,7 +118,7 @@ def test_a_mutant_is_killed_by_the_test_that_fails_and_survives_where_none_does(
     for name, text in (("boxes.py", SOURCE), ("test_boxes.py", TESTS), ("pytest.ini", "[pytest]\n")):
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # which take the most time here
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # plugins take most of the time here
     monkeypatch.setattr(trial, "ROOT", tmp_path)
     monkeypatch.setattr(trial, "AT_LEAST", 0.7 if found == trial.ENDED else 60.0)
     monkeypatch.setattr(trial, "warm_up", lambda: None)
@@ -179,7 +179,7 @@ def test_the_coverages_of_branches_are_those_of_the_counts(tmp_path, capsys):
     (tmp_path / "coverage.json").write_text(json.dumps(report))
     places = ["--report", str(tmp_path / "coverage.json"), "--out", str(tmp_path / "coverage.csv")]
     assert branches.main(places) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("in all: 99.0% of statements and branches, 95.0% of")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("total: 99.0% of statements and branches, 95.0% of")
     table = pd.read_csv(tmp_path / "coverage.csv")
     assert list(table["folder"]) == ["app", "files of the package itself"]
     table.loc[0, "branches_run"] -= 1

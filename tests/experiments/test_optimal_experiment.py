@@ -1,4 +1,4 @@
-"""The experiment on labels proved optimal: its rivals against each other, its cells, and rules that can fail."""
+"""The experiment on certified optimal labels: its rivals compared, its cells, and rules that can fail."""
 
 import re
 
@@ -96,11 +96,11 @@ def test_the_smoke_grid_gives_a_table_a_figure_and_claims(tmp_path, monkeypatch,
     assert (table["above restarts"] >= -1e-9).all()
 
 
-# The rules: every answer on a made table
+# The rules: every answer on a constructed table
 
 
 def made(right=40, **columns):
-    """Forty solved instances; a column given as a pair has the first value in `right` rows, the second in others."""
+    """Forty solved instances; a column given as a pair has the first value in `right` rows, the second elsewhere."""
     usual = {
         "part": "planted", "ridge": 0.0, "noise": 0.3, "points": 30, "columns": 3, "limit": 15.0, "solved": 1,
         "lower": 0.1, "upper": 0.1, "gap": 0.0, "root_gap": 0.01, "nodes": 9, "seconds": 1.0, "above restarts": 0.0,
@@ -146,7 +146,7 @@ TRUE = "error of rounding"
     ],
 )
 def test_a_rule_gives_each_of_its_answers(rule, table, word):
-    assert rule(table).comment.endswith(f"It says: {word}.")
+    assert rule(table).comment.endswith(f"Verdict: {word}.")
 
 
 def test_what_is_left_of_the_gap_is_that_of_the_instances_that_are_not_solved():

@@ -1,4 +1,4 @@
-"""A sweep in passes: a table and a figure after each, which say how much of it there is."""
+"""A sweep in passes: a table and a figure after each pass, which state the progress."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ def drawn():
 
 @pytest.fixture
 def experiment(drawn):
-    """The toy, of which a pass measures every second cell that is left."""
+    """The toy experiment; each pass measures every second of the remaining cells."""
 
     def draw(table, stem):
         drawn.append((NOTE.get(), len(table), stem.parent.name))

@@ -1,4 +1,4 @@
-"""Figure 1: its cells, its comparison with the oracle, and the rules of its verdicts on tables made for each answer."""
+"""Figure 1: its cells, its comparison with the oracle, and the rules of its verdicts on constructed tables."""
 
 from functools import cache
 
@@ -35,7 +35,7 @@ def test_uniqueness_by_the_linear_program_is_the_rank_that_an_interior_point_fin
 
 
 def test_the_solver_does_not_decide_a_1_sparse_cell():
-    """A solver that prefers sparse solutions returns the planted one here, where it is not the only one."""
+    """A solver that prefers sparse solutions returns the planted one here, although it is not unique."""
     X, _, _ = phase_cells.data_of(LITERAL, 8, 44, 0)
     lam = phase_cells.weight_of(LITERAL, 8)
     assert not is_only_solution(X)
@@ -153,12 +153,12 @@ def test_a_diagonal_solution_is_proved_where_the_penalty_is_large():
     assert phase_cells.measure_fast(**cell("4-sparse flat, 1/n", 362, 14))["diagonal"] == 0
 
 
-# The rules, each on tables made for its answers.
+# The rules, each on tables constructed for its answers.
 
 
 @cache
 def stream(panel: str, power: float, *, factor: float = 1.0, rank_lag: float = 1.0) -> pd.DataFrame:
-    """Return a table whose error passes 1/2 at about factor d^power, and whose rank does at rank_lag times that."""
+    """Return a table whose error crosses 1/2 at about factor d^power, and whose rank does at rank_lag times that."""
     rng, rows = np.random.default_rng(0), []
     for d in (10, 14, 20, 28, 40):
         for replication in range(4):
@@ -177,7 +177,7 @@ def at_power(panel: str, power: float | None) -> pd.DataFrame:
 
 
 def readings(literal: float | None, other: float | None) -> dict[str, pd.DataFrame]:
-    """Return streams whose error passes 1/2 at a power by the reading of the weight."""
+    """Return streams whose error crosses 1/2 at a power that depends on the reading of the weight."""
     powers = {"1/sqrt(n)": literal, "1/n": other}
     names = [(kind, reading) for kind in ("flat", "rotated") for reading in powers]
     sparse = {f"4-sparse {kind}, {reading}": at_power("4-sparse", powers[reading]) for kind, reading in names}

@@ -1,4 +1,4 @@
-"""Which code a table was measured by: what counts as a change, and what the page says of it."""
+"""Code that measured a table: what counts as a change, and the report on the page."""
 
 import json
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_a_table_measured_by_other_code_is_named_with_what_has_changed(tmp_path)
     sources = provenance.read_sources()
     provenance.record(["noise", "unbalanced"], sources, tmp_path)
     assert provenance.find_stale(tmp_path) == {}
-    assert provenance.describe_stale(tmp_path) == "All 2 tables are of today's code."
+    assert provenance.describe_stale(tmp_path) == "All 2 tables were measured by the current code."
     other = sources | {"diffrac_cvx.metrics": sources["diffrac_cvx.metrics"] + "\nMORE = 1\n"}
     provenance.record(["noise"], other, tmp_path)
     assert provenance.find_stale(tmp_path) == {"noise": ["diffrac_cvx.metrics"]}

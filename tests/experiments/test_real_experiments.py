@@ -1,4 +1,4 @@
-"""Figures 5 and 6, and the files of Table 1: what is chosen, what is left out, and a user's own data."""
+"""Figures 5 and 6, and the files of Table 1: available and excluded data sets, and user data."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def test_a_set_that_is_damaged_is_left_out_with_its_error(capsys):
             raise dc.DataError("its sha256 differs")
 
     assert keep_loadable(["damaged", "sound"], load) == ["sound"]
-    assert capsys.readouterr().out == "damaged is left out: its sha256 differs\n"
+    assert capsys.readouterr().out == "damaged is excluded: its sha256 differs\n"
 
 
 def test_without_the_stand_in_the_correlations_are_those_of_the_first_set_that_is_there(monkeypatch, tmp_path, capsys):
@@ -35,7 +35,7 @@ def test_without_the_stand_in_the_correlations_are_those_of_the_first_set_that_i
     multi_label_data.load_labeled.cache_clear()
     cells = multi_label_cells.cells_of("full", sets=("corel5k", "digits"))
     assert {cell["data_set"] for cell in cells if cell["method"] == "correlations"} == {"digits"}
-    assert "corel5k is left out" in capsys.readouterr().out
+    assert "corel5k is excluded" in capsys.readouterr().out
 
 
 def test_the_heatmap_is_ordered_by_sums_of_squares():

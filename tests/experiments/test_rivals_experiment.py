@@ -1,4 +1,4 @@
-"""The experiments beyond the paper: other methods on noiseless data, and noise on the labels."""
+"""Experiments beyond the paper: other methods on noiseless data, and label noise."""
 
 import re
 from functools import cache
@@ -20,7 +20,7 @@ from experiments.theory.unique_solution import statistical_dimension
 
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
-    """The bootstrap with few samples: these tests look at what is said, not at the width of intervals."""
+    """Use few bootstrap samples: these tests check messages, not the width of intervals."""
     for module in (harness_boundary, intervals):
         monkeypatch.setattr(module, "DRAWS", 20)
 
@@ -94,12 +94,12 @@ BOUNDARIES = {
 
 @cache
 def found_boundaries():
-    """The boundaries of the usual table."""
+    """The boundaries of the default table."""
     return rival_claims.boundaries(made_table())
 
 
 def made_table(**changes):
-    """A table in which each method succeeds from a known n on; the labels of the spectral method are never exact."""
+    """A table in which each method succeeds from a known n on; the spectral method never finds the exact labels."""
     rows = []
     for d in (8, 12, 16, 24):
         for method, boundary in {**BOUNDARIES, **changes}.items():
@@ -186,7 +186,7 @@ def test_what_a_row_of_noise_says_is_consistent():
 
 
 def noisy_table(error, objective=0.2, planted=0.2):
-    """A table in which the errors of all methods are a function of the noise, and those of the oracle are 0."""
+    """A table in which the errors of all methods depend on the noise, and those of the oracle are 0."""
     rows = [
         {"d": d, "ratio": ratio, "n": 10 * d, "noise": noise, "replication": replication}
         | {f"error_{name}": error(noise) for name in ("relaxation", "refined", "cure", "spectral")}

@@ -1,4 +1,4 @@
-"""The rules of the verdicts: each gives each of its answers on the committed tables, changed so that it should."""
+"""Rules of the verdicts: each gives each of its answers on suitably modified committed tables."""
 
 from functools import cache
 from pathlib import Path
@@ -30,12 +30,12 @@ def committed(name):
 
 
 def with_proportion(p):
-    """A column of 0 and 1 in which a share is 1, spread evenly over the rows."""
+    """A 0/1 column with the given fraction of ones, spread evenly over the rows."""
     return lambda table: ((np.arange(len(table)) * 0.6180339887) % 1.0 < p).astype(int)
 
 
 def where(condition, yes, no):
-    """A column that is one where a condition on the table holds, and another elsewhere."""
+    """A column with one value if a condition on the table holds, and another value otherwise."""
     return lambda table: np.where(condition(table), of(table, yes), of(table, no))
 
 
@@ -52,7 +52,7 @@ def theory(part, /, rows=None, **columns):
 
 
 def small_variance(p, rows=None):
-    """Rows of small variance, the others being unique where these are not."""
+    """Rows of small variance; the others are unique if these are not."""
     table = theory("sample size", unique=where(lambda t: t["small"] == 1, with_proportion(p), with_proportion(1 - p)))
     return table if rows is None else table[-rows:]
 
@@ -83,7 +83,7 @@ def second_entry(above, below, sides=2):
 
 
 def exceptions(part, wrong, agree, condition, answers):
-    """Rows in which an equivalence holds but for a few."""
+    """Rows in which an equivalence holds with a few exceptions."""
     other = where(lambda t: np.arange(len(t)) < wrong * len(t), lambda t: 1 - t[condition], lambda t: t[condition])
     return theory(part, **{condition: with_proportion(agree)}, **dict.fromkeys(answers, other))
 
@@ -100,7 +100,7 @@ def points(part, factor, power, more=0):
 
 
 def perturbed(quotient, error, slightest=None, every=1, nothing=1.0):
-    """One quotient and error at the slight noises, others at the least of them, and at the larger ones, not judged."""
+    """One ratio and error at slight noise, others at the smallest noise, and at larger noise, which is not judged."""
     found = {"rank": 3}
     slight = dict(zip(("eigenvalue_ratio", "error"), (quotient, error), strict=True))
     first = dict(zip(slight, slightest or (quotient, error), strict=True))
@@ -117,7 +117,7 @@ def one_sparse(unique=1.0, right=1.0, rows=None):
 
 
 def rivals(alone=0.2, relaxed=0.8, nonzeros=3, rows=None):
-    """A rival and the relaxation, each recovering at one of the weights alone."""
+    """A rival and the relaxation, each recovering at only one of the weights."""
     columns = {f"{method}_{k}": 0 for method in ("alone", "relaxed") for k in range(4)}
     columns |= {"alone_2": with_proportion(alone), "relaxed_0": with_proportion(relaxed), "nonzeros_2": nonzeros}
     return theory("sparse direction", rows, **columns)
@@ -229,7 +229,7 @@ THEORY = {
 
 
 def scattered(d):
-    """Factors of each search that hide how the boundaries grow."""
+    """Factors of each search that hide the growth of the boundaries."""
     return np.exp(4.0 * np.random.default_rng(0).standard_normal(len(d)))
 
 
@@ -266,7 +266,7 @@ REGIME = {
 
 
 def paths(**changes):
-    """The paths as the paper describes them, without noise and with; some entries replaced at some rows."""
+    """The paths as described in the paper, without noise and with; some entries replaced in some rows."""
     table = committed("unbalanced").copy()
     alpha, parameter = table["path"] == "alpha", table["parameter"]
     second, hidden = alpha & (parameter > 0.625), ~alpha & (parameter > 0.05)
@@ -342,7 +342,7 @@ def counts(power, growth, met=1, in_n=0.0):
 
 
 def own(methods, query=None):
-    """Rows of some methods ended by their own rules: from method to its columns, a number or one for each lambda."""
+    """Rows of methods stopped by their own rules: method to columns, each a number or one per lambda."""
     rng = np.random.default_rng(1)
     table = goal("own", query, met=1, gap=0.1, value=0.2, iterations=10, seconds=1.0, error=0.5)
     table = table[table["method"].isin(methods)].copy()
@@ -421,7 +421,7 @@ FIGURE_3 = {
 
 
 def reaches(reach):
-    """The reaches where a method's error is 0 up to a dimension, its own or one for a lambda, and 1 beyond."""
+    """The crossings if a method's error is 0 up to a dimension, its own or one per lambda, and 1 beyond."""
     scatter = np.exp(0.1 * np.random.default_rng(2).standard_normal(10_000))
 
     def error(t):
@@ -434,7 +434,7 @@ def reaches(reach):
 
 
 def two_epsilons(fall=0.0, gap=1e-3):
-    """FISTA's runs: the error falls with epsilon, by as much at each lambda or by what is given for it."""
+    """FISTA's runs: the error falls with epsilon, equally at each lambda or by the given amounts."""
     table, rng = committed("robustness").query("method in @FISTA"), np.random.default_rng(2)
     second = table["method"] == TIGHT
     drop = table["lam"].map(fall if isinstance(fall, dict) else dict.fromkeys(table["lam"], fall))
@@ -488,7 +488,7 @@ def test_a_stopped_run_takes_no_part_in_what_both_rules_ended():
 
 
 def traces(claim, ours=(30.0, 20.0), found=80, d=1000):
-    """Data of the paper's size, with the relaxation's traces and how many labels have a correlation above chance."""
+    """Data of the paper's size, with the relaxation's traces and the number of labels correlated above chance."""
     table = committed("multi_label").query("data_set == 'corel5k'").assign(d=float(d), chance=0.1)
     table.loc[table["method"] == "relaxation", ["overlap", "overlap_centred"]] = ours
     table.loc[table["method"] == "k-means", ["overlap", "overlap_centred"]] = 25.0, 15.0

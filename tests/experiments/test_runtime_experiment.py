@@ -213,12 +213,12 @@ def test_the_refined_labels_correlate_at_least_as_much():
 
 # CVXPY's solvers are timed in the process that runs them.
 
-WIDE = dc.datasets.make_planted(20, 90, noise=0.3, rng=0).X  # whose steps may take long by CLARABEL
+WIDE = dc.datasets.make_planted(20, 90, noise=0.3, rng=0).X  # CLARABEL's steps may take long here
 
 
 @pytest.mark.parametrize("solver", ["SCS", "CLARABEL"])
 def test_the_seconds_of_a_solve_through_cvxpy_are_those_of_the_processor_that_did_it(solver):
-    X = planted(4000, 10).X  # so many numbers that `dc.solve` with a limit starts a process for it
+    X = planted(4000, 10).X  # large enough that `dc.solve` with a limit starts a process
     assert takes_long(dc.v_space(X, lam=0.01).size, solver)
     result = methods.in_processor_time(methods.OWN[f"CVXPY + {solver}"], X, 0.01, 0)
     assert result.seconds > 0.1

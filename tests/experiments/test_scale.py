@@ -1,4 +1,4 @@
-"""Tables that outgrow memory, as ``make scale`` measures them: what is promised of time, memory and passes."""
+"""Tables larger than memory, as in ``make scale``: promises on time, memory and passes."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ def table_of(cell, row):
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """The rows of a few small cells; those of a cluster are made up, for it is tested elsewhere."""
+    """Rows of a few small cells; those of a cluster are invented, as they are tested elsewhere."""
     monkeypatch.chdir(tmp_path)
     measured = [table_of(cell, cells.measure(*cell)) for cell in SMALL]
     of_cluster = {**measured[0].iloc[0], "kind": "cluster", "workers": 2, "memory": np.nan, "moved_per_pass": 3e5}

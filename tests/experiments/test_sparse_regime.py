@@ -1,4 +1,4 @@
-"""The sparse regime: its programs against each other and closed forms, its searches, and its laws of growth."""
+"""The sparse regime: its programs compared with each other and closed forms, its searches, and its growth laws."""
 
 import cvxpy as cp
 import numpy as np
@@ -19,7 +19,7 @@ from experiments.sparse_regime.search import Answer, ladder, least_points
 
 
 def sparsest_solution(X: np.ndarray) -> np.ndarray:
-    """Return a V >= 0 with x_i'Vx_i = 1 of least |V|_1, by CVXPY."""
+    """Return a V >= 0 with x_i'Vx_i = 1 and the smallest |V|_1, by CVXPY."""
     d = X.shape[1]
     V = cp.Variable((d, d), PSD=True)
     cp.Problem(cp.Minimize(cp.sum(cp.abs(V))), [cp.sum(cp.multiply(X @ V, X), axis=1) == 1]).solve(solver="CLARABEL")
@@ -53,7 +53,7 @@ def test_a_small_weight_recovers_what_the_limit_does():
 
 
 def project_by_cvxpy(G: np.ndarray, sparsity: int) -> float:
-    """Return |projection of G onto K|^2, K written from its definition."""
+    """Return |projection of G onto K|^2, with K written from its definition."""
     d = len(G)
     rotation = scipy.linalg.block_diag(scipy.linalg.hadamard(sparsity) / sparsity**0.5, np.eye(d - sparsity))
     Delta = cp.Variable((d, d), symmetric=True)

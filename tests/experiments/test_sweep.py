@@ -38,7 +38,7 @@ def note_and_measure(n: int, replication: int) -> dict:
 
 
 def fail(n: int, replication: int) -> dict:
-    """One cell's process dies, one takes too long, one needs too much memory."""
+    """One cell crashes, one exceeds the time limit, one the memory limit."""
     if (n, replication) == (3, 1):
         os.kill(os.getpid(), signal.SIGSEGV)
     if (n, replication) == (1, 1):
@@ -119,7 +119,7 @@ def test_control_c_ends_a_sweep_whose_rows_the_next_run_keeps(tmp_path, here):
 def test_a_log_of_other_settings_is_neither_continued_nor_lost(tmp_path, here):
     log = tmp_path / "log"
     run(log, settings={"tol": 1})
-    with pytest.raises(SweepError, match="rows of other settings: delete it"):
+    with pytest.raises(SweepError, match=r"rows of other settings\. Delete it"):
         run(log, settings={"tol": 2})
     assert len(rows_in(log, {"tol": 1})) == len(CELLS)
 

@@ -1,4 +1,4 @@
-"""The experiment on the theory: its exact decisions, and its instances."""
+"""The experiment on the theory: its exact decisions and its instances."""
 
 import warnings
 from itertools import product
@@ -94,7 +94,7 @@ def test_the_spectrum_has_the_closed_form_of_the_appendix(m, beta):
 
 def test_the_expected_hessian_depends_on_the_law_through_its_variance_and_kurtosis_alone():
     d, m, beta = 4, 0.7, 2.2
-    other = np.array([0.0, 0.7, 1.5])  # a law on five points, of the same two moments
+    other = np.array([0.0, 0.7, 1.5])  # a law on five points with the same two moments
     square = np.linalg.solve(np.vstack([np.ones(3), other**2, other**4]), [1.0, m, beta * m**2])
     assert square.min() > 0
     values = np.concatenate([other, -other[1:]])
@@ -236,7 +236,7 @@ def test_noise_below_one_leaves_the_one_sparse_solution_alone_and_a_balanced_vec
     star = np.zeros((6, 6))
     star[0, 0] = 1 / (1 + lam) ** 2
     assert bool(np.abs(V - star).max() < 1e-3) is bounded
-    if not bounded:  # both are optimal, so is their mean, which an interior point prefers to either
+    if not bounded:  # both are optimal, and so is their mean, which an interior point prefers
         assert V[3, 3] > 0.1 * star[0, 0]
 
 

@@ -1,4 +1,4 @@
-"""Table 1: the rules of its verdicts on made tables, what counts as a clustering, chance, readings, and the figures."""
+"""Table 1: rules of its verdicts on constructed tables, valid clusterings, chance, readings, and the figures."""
 
 import itertools
 from pathlib import Path
@@ -22,7 +22,7 @@ GRID = list(itertools.product(cells.WEIGHTS, (0.0, *cells.WEIGHTS), cells.IMBALA
 def made(
     name, sparse, dense, alternating=None, kmeans=None, *, constant=0.95, trivial=(), left=None, early=None, **facts
 ):
-    """Return the rows of a set whose settings have given errors, n = 400; the protocol leaves `left`, or `early`."""
+    """Return the rows of a set whose settings have given errors, n = 400; the protocol's error is `left` or `early`."""
     paper = tables.PAPER[name]
     measured = {
         "n": 400, "d": 5, "rank": 5, "positive": 220, "constant_error": constant, "supervised_error": 0.3,
@@ -58,7 +58,7 @@ def made(
 
 
 def whole_table(gain_dense=0.05, gain_runs=0.05, error=0.7, **facts):
-    """Return a table of six sets in which the sparse settings gain something on each rival."""
+    """Return a table of six sets in which the sparse settings have a gain over each rival."""
     names = list(tables.PAPER)[:6]
     shift = np.linspace(-0.02, 0.02, 6)
     return pd.concat(
@@ -74,7 +74,7 @@ EVERY_SPARSE = [k for k, (_, c, nu) in enumerate(GRID) if nu == 0.01 and c > 0]
 
 
 def figures_of(name, of=None, factors=None, **given):
-    """The claim on one set, whose table may have another reading with sparse errors of its own."""
+    """Return the claim on one set, whose table may have another reading with its own sparse errors."""
     table = made(of or name, **given)
     if factors is not None:
         other = table.query("method == 'relaxation'").assign(reading="factors", error=factors)

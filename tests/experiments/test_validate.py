@@ -1,4 +1,4 @@
-"""The validation battery: what it covers, and that it notices a wrong answer."""
+"""The validation battery: its coverage, and its detection of wrong answers."""
 
 import dataclasses
 import runpy

@@ -1,4 +1,4 @@
-"""Verdicts: the intervals they rest on, the page they stand on, and rules that say each of their answers."""
+"""Verdicts: their intervals, their page, and rules that give each of their answers."""
 
 import re
 
@@ -67,7 +67,7 @@ def test_the_crossing_is_inside_the_grid_or_on_the_side_where_it_must_lie(rate, 
 
 
 def made_boundary(power, factor=1.0, dimensions=(8, 12, 16, 24, 32), replications=20, spread=0.15):
-    """A table of successes whose thresholds are factor d^power, times a lognormal a replication."""
+    """A table of successes whose thresholds are factor d^power, times a lognormal variable per replication."""
     rng, rows = np.random.default_rng(1), []
     for d in dimensions:
         for replication, scale in enumerate(np.exp(spread * rng.standard_normal(replications))):
@@ -103,7 +103,7 @@ def sections():
 
 def test_a_committed_table_gives_claims_on_statements_of_the_paper_each_with_its_rule(sections):
     for section in sections:
-        assert section.found or section.stem in ("choice", "wide"), section.stem  # read from packages, not measured yet
+        assert section.found or section.stem in ("choice", "wide"), section.stem  # need packages: may be missing
         for claim in section.claims:
             assert claim.statement in STATEMENTS
             assert re.search(r"\bagrees\b", claim.rule.lower()), claim.name

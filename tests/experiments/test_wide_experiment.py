@@ -1,4 +1,4 @@
-"""The experiment on wide tables: its made and real tables, its cells, and rules that can fail."""
+"""The experiment on wide tables: its simulated and real tables, its cells, and rules that can fail."""
 
 import re
 import zipfile
@@ -20,7 +20,7 @@ from experiments.wide.experiment import EXPERIMENT
 from experiments.wide.methods import METHODS, OWN, RELAXATIONS, Found, Method
 from experiments.wide.tables import COMMON, NOISES, WideTable, draw_noise, draw_words, make_wide
 
-# Made tables
+# Simulated tables
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -68,7 +68,7 @@ def test_the_pairs_held_out_are_of_tables_that_were_not_looked_at_and_every_pair
 
 @pytest.fixture
 def packed(tmp_path, monkeypatch):
-    """A function that puts files into a package and makes them the known ones."""
+    """Return a function that puts files into a package and registers them as known."""
 
     def pack(package, files):
         path = tmp_path / f"{package.name.replace('-', '_')}-{package.version}-py3-none-any.whl"
@@ -115,7 +115,7 @@ def test_a_pair_has_its_rows_alone_and_the_columns_of_largest_variance_among_the
     expected = X[:20, [1, 3, 4]]
     np.testing.assert_allclose(table.X, (expected - expected.mean(axis=0)) / expected.std(axis=0))
     assert list(table.y) == [0] * 10 + [1] * 10
-    with pytest.raises(dc.errors.DataError, match="has \\[10, 0\\] rows of one and four, and 8 are needed"):
+    with pytest.raises(dc.errors.DataError, match="has \\[10, 0\\] rows of one and four; 8 of each are needed"):
         sources.read_pair("made", "one", "four")
 
 
@@ -135,7 +135,7 @@ def test_the_classes_of_a_downloaded_table_are_all_those_of_eight_rows(name):
 
 @pytest.fixture
 def unreachable(monkeypatch):
-    """All tables but one can be read."""
+    """All tables except one can be read."""
 
     def refuse():
         raise dc.errors.DataError("it could not be downloaded")
@@ -149,7 +149,7 @@ def test_a_table_that_cannot_be_had_is_named_and_the_others_are_measured(unreach
     cells = pd.DataFrame(wide_cells.cells_of("full"))
     assert set(cells.loc[cells["kind"] == "design", "name"]) == {name for name in sources.PAIRS if name[:4] == "Khan"}
     assert not (cells["kind"] == "held-out").any()
-    assert "Reuters is left out: it could not be downloaded" in capsys.readouterr().out
+    assert "Reuters is excluded: it could not be downloaded" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("grid", ["full", "smoke"])
@@ -201,7 +201,7 @@ def test_every_solver_proves_the_gap_on_a_small_table(solver):
 
 
 def made_table(ours, theirs, seconds=1.0):
-    """A table of the full grid in which the relaxation has one index everywhere, and every rival another."""
+    """A table of the full grid with one index for the relaxation and another for every rival."""
     rows = []
     kinds = [{"kind": kind, "name": name} for kind, names in wide_cells.KINDS.items() for name in names]
     made = wide_cells.made_cells(wide_cells.MADE, 2)
@@ -230,7 +230,7 @@ def test_a_rule_holds_or_not_by_what_the_relaxation_and_the_rivals_find(monkeypa
     failed = {statement for statement, holds in verdicts(made_table(0.1, 0.9, seconds=40.0)).items() if not holds}
     assert failed == set(held) - {"shift 0.4,", "fixed weights"}
 
-    weak = best["shift"] == wide_cells.SHIFTS[0]  # something where there is nothing, and less than by fixed weights
+    weak = best["shift"] == wide_cells.SHIFTS[0]  # signal without clusters, and less than with fixed weights
     worse = best.copy()
     worse.loc[weak & (best["method"] == "k-means"), "index"] = 0.3
     worse.loc[~weak & (best["method"] == OWN), "index"] = 0.5

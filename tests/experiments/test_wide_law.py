@@ -1,4 +1,4 @@
-"""The law of wide tables: its theorems on random instances, its formulas, and every answer that its rules can give."""
+"""The law of wide tables: its theorems on random instances, its formulas, and every answer of its rules."""
 
 import cvxpy as cp
 import numpy as np
@@ -16,7 +16,7 @@ def small_table(seed, n=40, d=12, k=4, shift=1.5):
 
 
 def sparse_pca(S, lam, ridge):
-    """kappa by an interior point, from its definition."""
+    """Return kappa by an interior point, from its definition."""
     V = cp.Variable(S.shape, PSD=True)
     penalty = ridge * cp.trace(V) + lam * cp.sum(cp.abs(V))
     return cp.Problem(cp.Minimize(penalty), [cp.trace(S @ V) == 1]).solve(solver="CLARABEL")
@@ -56,7 +56,7 @@ def test_kappa_is_that_of_a_column_exactly_where_all_correlations_are_small(seed
     X, _ = small_table(seed, shift=0.5)
     S = X.T @ X / len(X)
     largest = np.abs(S - np.eye(len(S))).max()
-    at = 0.3 * largest / (1 - largest)  # where the largest correlation is lam / (ridge + lam)
+    at = 0.3 * largest / (1 - largest)  # the largest correlation is lam / (ridge + lam) here
     assert sparse_pca(S, 1.02 * at, 0.3) == pytest.approx(0.3 + 1.02 * at, abs=1e-6)
     assert sparse_pca(S, 0.9 * at, 0.3) < 0.3 + 0.9 * at - 1e-4
     assert law.lower_cost(S, 1.02 * at) == 0.3 + 1.02 * at
@@ -131,11 +131,11 @@ def test_a_wide_table_is_standardized_and_its_shifts_are_in_its_first_columns():
     assert m[4:].max() < 0.1
 
 
-# The rules: every answer on a made table
+# The rules: every answer on a constructed table
 
 
 def made(index, cost, right=40, m2=0.1, found=0.5, along=0.9):
-    """Forty tables, an index in the first of them and the opposite one in the others."""
+    """Forty tables, with an index in the first of them and the opposite one in the others."""
     indices = np.where(np.arange(40) < right, index, 1.0 - index)
     return pd.DataFrame({"index": indices, "cost": cost, "kappa": 1.0}).assign(
         rho=0.0, m2=m2, lam=0.2, found=found, along=along
@@ -143,7 +143,7 @@ def made(index, cost, right=40, m2=0.1, found=0.5, along=0.9):
 
 
 def noise(off, n=20):
-    """Tables of noise, the formula off by a factor."""
+    """Tables of noise with the formula wrong by a factor."""
     return pd.DataFrame({"kappa": np.full(n, 0.2), "kappa_formula": 0.2 * off})
 
 
@@ -171,4 +171,4 @@ def noise(off, n=20):
     ],
 )
 def test_a_rule_gives_each_of_its_answers(rule, table, word):
-    assert rule(table).comment.endswith(f"It says: {word}.")
+    assert rule(table).comment.endswith(f"Verdict: {word}.")

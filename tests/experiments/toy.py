@@ -1,4 +1,4 @@
-"""A toy experiment for the tests of sweeps: its cells, what it measures, and what a run leaves behind."""
+"""A toy experiment for the tests of sweeps: its cells, its measurement, and the traces of a run."""
 
 import csv
 import os
@@ -38,7 +38,7 @@ def measure(k, text):
 
 
 def interrupted(now):
-    """Measure cells until something holds of k; then the run is interrupted."""
+    """Measure cells until a condition on k holds; then interrupt the run."""
 
     def measure_or_stop(k, text):
         if now(k):
@@ -60,7 +60,7 @@ EXPERIMENT = Experiment("toy", cells, measure, draw, claims, {"tol": 1})
 
 
 class Here:
-    """A worker without a process of its own."""
+    """A worker without its own process."""
 
     def __init__(self, memory_limit):
         pass
@@ -88,13 +88,13 @@ def table_is(expected):
 
 
 def logged():
-    """The keys of the whole lines in the log, read without its lock."""
+    """Return the keys of the complete lines in the log, read without its lock."""
     lines = [line for path in Path("build").glob("toy_full_*.log") for line in path.read_bytes().split(b"\n")[1:-1]]
     return {read_line(line)[0] for line in lines}
 
 
 def noted():
-    """How often each cell was measured."""
+    """Return how often each cell was measured."""
     numbers = [int(line) for line in Path("noted").read_text().split()]
     return {k: numbers.count(k) for k in numbers}
 
@@ -104,14 +104,14 @@ def forget_noted():
 
 
 def one_error(text):
-    """The one line on standard error that begins with "error: "."""
+    """Return the one line on standard error that begins with "error: "."""
     error = "error: " + text.partition("error: ")[2]
     assert error.count("\n") == 1, text
     return error
 
 
 def are_gone(processes, seconds=90.0):
-    """Whether processes end by themselves; one that has ended and that nobody has asked about counts as ended."""
+    """Return whether processes end by themselves; a terminated process that was not waited for counts as ended."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:

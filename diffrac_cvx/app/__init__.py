@@ -1,1 +1,1 @@
-"""What people see: the command line, the interactive page, reports."""
+"""User interfaces: command line, interactive page and reports."""

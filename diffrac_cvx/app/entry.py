@@ -1,4 +1,4 @@
-"""The program as it is installed: what it is about to do at once, and one sentence where a package is missing."""
+"""Entry point of the program: report the first step at once, or a missing package in one line."""
 
 import re
 import sys
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from diffrac_cvx.machine.writing import escape_control
 
-FIRST_STEPS = {  # what each command does first; "{}" is the file
+FIRST_STEPS = {  # first step of each command; "{}" is the file
     "cluster": "reading {}",
     "compare": "reading {}",
     "path": "reading {}",
     "predict": "reading {}",
     "explore": "starting the page",
-    "doctor": "testing what is installed",
-    "datasets": "looking for the data sets",
+    "doctor": "testing the installation",
+    "datasets": "locating the data sets",
 }
-SILENT_OPTION = re.compile(r"--help|--quiet|--json|-[a-z]*q[a-z]*")  # options with which nothing is said
+SILENT_OPTION = re.compile(r"--help|--quiet|--json|-[a-z]*q[a-z]*")  # options that suppress the first line
 
 
 def first_line(arguments: Sequence[str]) -> str:
-    """Return what a command is about to do, nothing where it is to be silent: it is not known yet which are right."""
+    """Return the first step of a command, or "" if it is silent; the arguments are not validated yet."""
     command, *rest = arguments or [""]
     if command not in FIRST_STEPS or any(SILENT_OPTION.fullmatch(argument) for argument in rest):
         return ""
@@ -28,13 +28,13 @@ def first_line(arguments: Sequence[str]) -> str:
 
 
 def entry() -> None:
-    """Say what is about to be done, then import what does it, which takes a second, and run it."""
+    """Report the first step, then import the program, which takes a second, and run it."""
     line = first_line(sys.argv[1:])
     if line:
         sys.stderr.write(f"{line} ...\n")
     try:
         from diffrac_cvx.app.cli.program import run_and_exit as program
     except ModuleNotFoundError as error:
-        sys.stderr.write(f"error: the program needs {error.name}, which is missing: pip install 'diffrac-cvx[app]'\n")
+        sys.stderr.write(f"error: the package {error.name} is not installed. Run: pip install 'diffrac-cvx[app]'\n")
         sys.exit(2)
     program()

@@ -1,4 +1,4 @@
-"""Labels as the command line and the page write them: sizes, a file, the table that sets them against the true ones."""
+"""Labels in the output of the command line and the page: lists, files and contingency tables."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from diffrac_cvx.points.checks import Array
 
 
 def join_words(values: Iterable[object]) -> str:
-    """Return values as "1, 2 and 3"."""
+    """Return values as text, such as "1, 2 and 3"."""
     *first, last = map(str, values)
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -23,14 +23,13 @@ def file_table(
     true: np.ndarray | None,
     names: np.ndarray | None = None,
 ) -> ReportTable:
-    """Return the content of a file of labels: the row in the user's table, label or labels, scores, the true label.
+    """Return the content of a label file: row number, label or labels, decision values, reference label, name.
 
-    For more than two clusters the margin comes after the scores, the largest of them less the second: how far a point
-    is from another cluster, as the score itself says where there are two.  Of points that have names, these come last.
+    With more than two clusters, the margin, the largest decision value minus the second, follows the decision values.
     """
     n, (label, score, true_title) = len(rows), titles
     labels, scores = labels.reshape(n, -1), scores.reshape(n, -1)
-    first = 1 if labels.shape[1] > 1 else 0  # labels are counted from 1, clusters are named 0, 1, ...
+    first = 1 if labels.shape[1] > 1 else 0  # labels are numbered from 1, clusters from 0
     titles_of_columns = [*numbered_titles(label, labels, first), *numbered_titles(score, scores, first)]
     if labels.shape[1] < scores.shape[1]:
         titles_of_columns, scores = (
@@ -45,13 +44,13 @@ def file_table(
 
 
 def numbered_titles(title: str, columns: Array, first: int) -> list[str]:
-    """Return the titles of columns, numbered where there are several."""
+    """Return the titles of columns, numbered if there are several."""
     k = columns.shape[1]
     return [title] if k == 1 else [f"{title}_{j + first}" for j in range(k)]
 
 
 def contingency_table(crosstab: ContingencyMatrix, row: str, column: str) -> ReportTable:
-    """Return the points of each true label, a row, in each cluster found, a column."""
+    """Return the number of points by reference class (rows) and cluster (columns)."""
     head = (row, *(f"{column} {name}" for name in crosstab.found))
     lines = zip(crosstab.true, crosstab.counts.tolist(), strict=True)
     return ReportTable(head, tuple((name, *counts) for name, counts in lines))

@@ -1,4 +1,4 @@
-"""Self-contained HTML reports from templates: pictures inline, no other files, no scripts, all text escaped."""
+"""Self-contained HTML reports from templates: inline figures, no scripts, all text escaped."""
 
 import base64
 import io
@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 from diffrac_cvx.comparison.table import format_cell
 from diffrac_cvx.plotting.canvas import without_pyplot
 
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, nothing from elsewhere
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, no external resources
 
 
 class EncodedPicture(NamedTuple):
-    """A picture, coded as text, and what it shows."""
+    """Base64-encoded PNG figure with its caption."""
 
     coded: str
     caption: str
 
 
 def encode_picture(display: Any, caption: str, **options: Any) -> EncodedPicture:
-    """Return a display, drawn, as a picture."""
-    with without_pyplot():  # which takes half a second to import, and a display if there is one
+    """Return the encoded figure of a display."""
+    with without_pyplot():  # its import takes half a second and may need a screen
         figure = display.plot(**options).figure_
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
@@ -29,11 +29,11 @@ def encode_picture(display: Any, caption: str, **options: Any) -> EncodedPicture
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a report as HTML; every template is given the version and the date."""
+    """Return a report as HTML; every template receives the version and the date."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
-        raise ImportError("a report needs jinja2: pip install 'diffrac-cvx[app]'") from None
+        raise ImportError("reports need the package jinja2. Run: pip install 'diffrac-cvx[app]'") from None
     pages = Environment(
         loader=PackageLoader("diffrac_cvx.app"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,

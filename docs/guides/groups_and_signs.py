@@ -76,13 +76,13 @@ PathDisplay(path).plot(labeled=3)
 # ----------
 # One-hot encoding turns a categorical column into one binary column per category. With an l1 penalty alone some of these columns may be
 # selected and others not, which is hard to interpret, because the encoding is redundant. In the program, ``--one-hot`` with
-# ``--lambda`` makes a group of each category's columns, weighted by their number; ``--groups none`` does not.
+# ``--lambda`` makes a group of each category's columns, weighted by their number; ``--feature-groups none`` does not.
 #
 # .. code-block:: console
 #
 #    $ diffrac-cvx cluster table.csv --one-hot-all --lambda 0.1
-#    $ diffrac-cvx cluster table.csv --groups prefix --lambda 0.1 --nonnegative age,dose
-#    $ diffrac-cvx path table.csv --groups groups.csv --out path.png
+#    $ diffrac-cvx cluster table.csv --feature-groups prefix --lambda 0.1 --nonnegative age,dose
+#    $ diffrac-cvx path table.csv --feature-groups groups.csv --out path.png
 #
 # Here is the table of heart patients, of which four columns are categories:
 
@@ -142,9 +142,9 @@ for title, table, signs in (
 # Where to specify them
 # ---------------------
 # In `Penalty`, which all solvers, relaxations, certificates and `compare` accept; `DiffracClustering`, `DiffracClusteringCV`,
-# `DiffracClassifier` and, groups only, `MultiLabelDiffrac`; `lambda_path`; the program's ``--groups`` and ``--nonnegative``; the
-# interactive page. The relaxations in the labels alone do not support them: they raise an error, and `compare` skips them with a note.
-# `structure_test` permutes the columns of a group together, so that its null data keep the dependence inside a group.
+# `DiffracClassifier` and, groups only, `MultiLabelDiffrac`; `lambda_path`; the program's ``--feature-groups`` and ``--nonnegative``;
+# the interactive page. The relaxations in the labels alone do not support them: they raise an error, and `compare` skips them with a
+# note. `structure_test` permutes the columns of a group together, so that its null data keep the dependence inside a group.
 #
 # Invalid input
 # -------------

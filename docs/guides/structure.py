@@ -52,7 +52,7 @@ for null in ("columns", "covariance"):
 # ------------------------
 # With ``test_structure=True``, ``diagnostics_`` begins with a warning if null tables of either kind split as well, unless the other
 # test is clearly significant. A clustering that changes when the tolerance is ten times larger gets a warning too. In the program
-# a warning leads to the exit status 1; ``--no-structure`` skips the test.
+# a diagnostic is a "WARNING" and the exit status is 1; ``--no-structure`` skips the test.
 
 model = dc.DiffracClustering(test_structure=True)
 with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""The program in this process, and another process for the page."""
+"""Fixtures: the program in this process, and a worker process for the page."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from diffrac_cvx.machine.processes import Worker
 
 @pytest.fixture
 def command(capsys, monkeypatch):
-    """A function that runs the program and gives its exit status, its output and its errors; no progress is shown."""
+    """Return a function that runs the program without progress and returns exit status, output and errors."""
 
     def run_command(*arguments):
         status = run_command_line(list(map(str, arguments)))

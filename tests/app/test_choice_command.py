@@ -1,4 +1,4 @@
-"""``diffrac-cvx cluster`` with weights, or a number of clusters, that are chosen."""
+"""``diffrac-cvx cluster`` with automatically selected parameters and numbers of clusters."""
 
 import json
 import warnings
@@ -11,7 +11,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.app.cli import messages
 from diffrac_cvx.app.cli.automatic import choose_parameters
 
-DEFAULTS_KEPT = "auto keeps the usual weights, lambda 0, ridge 0.3, nu 1: "
+DEFAULTS_KEPT = "auto keeps the defaults, lambda 0, ridge 0.3, nu 1: "
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def points():
 
 @pytest.fixture
 def file(tmp_path):
-    """A function that writes points to a file with columns p, q, ..."""
+    """Return a function that writes points to a file with columns p, q, ..."""
 
     def write(X):
         names = ",".join("pqrstu"[: X.shape[1]])
@@ -65,7 +65,7 @@ def test_the_usual_weights_are_kept_where_no_others_are_clearly_better(file, com
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         printed = command("cluster", path, "--lambda", "auto", "--time-limit", "0.02")[1]
-    assert printed.splitlines()[0].startswith(DEFAULTS_KEPT + "the time did")
+    assert printed.splitlines()[0].startswith(DEFAULTS_KEPT + "there was no time")
 
 
 def test_auto_finds_a_direction_of_small_variance_with_no_ridge(file, command):
@@ -75,15 +75,17 @@ def test_auto_finds_a_direction_of_small_variance_with_no_ridge(file, command):
     X[:, 0] = 2.0 * y + 0.3 * X[:, 0]
     path = file(X @ rng.standard_normal((6, 6)))
     found = json.loads(command("cluster", path, "--lambda", "auto", "--no-structure", "--json")[1])
-    assert found["weights"] == {"lambda": 0.0, "ridge": 0.0, "nu": 1.0}
-    assert "separated better" in found["choice"]
+    assert found["parameters"] == {"lambda": 0.0, "ridge": 0.0, "nu": 1.0}
+    assert "separates held-out points better" in found["choice"]
     assert dc.metrics.adjusted_rand_score(y, found["labels"]) > 0.98
 
 
 def test_the_number_of_clusters_is_chosen_and_the_curve_is_said(file, command):
     X = np.random.default_rng(0).standard_normal((90, 4)) + 6.0 * np.eye(4)[np.arange(90) % 3]
     printed = command("cluster", file(X), "--clusters", "auto")[1]
-    assert printed.startswith("3 clusters: of the numbers that halves of the points find alike (0.8 or more) it is")
+    assert printed.startswith(
+        "3 clusters: the largest number with a prediction strength across half-samples of 0.8 or more"
+    )
     assert "Clusters of 30, 30 and 30 points" in printed
     assert command("cluster", file(X), "--clusters", "3", "--lambda", "auto")[1].startswith(DEFAULTS_KEPT)
 
@@ -98,33 +100,33 @@ def test_the_file_of_features_ranks_them_and_says_what_each_adds(points, file, c
     assert (rows["weight"].abs().diff().dropna() <= 0.0).all()
     assert rows["selection_frequency"].between(0.0, 1.0).all()
     assert (rows["marginal_gain"] >= 0.0).all()
-    assert "<th>adds</th><th>chosen</th>" in report.read_text()
+    assert "<th>cost increase if removed</th><th>selection frequency</th>" in report.read_text()
     assert command("cluster", file(points), "--features", listed, "-q")[1] == ""
     assert list(pd.read_csv(listed)) == ["feature", "weight", "marginal_gain"]
 
 
 FOUND = {
     "sizes": [5, 5], "tol": 1e-3, "finished": False, "diagnostics": [], "d": 4, "label_gap": 0.25, "cost": 0.25,
-    "lower_bound": 1e-5, "features_in_use": ["a", "b"], "relaxation_uses_all": False, "n_excluded": 0,
+    "lower_bound": 1e-5, "selected_features": ["a", "b"], "relaxation_selects_all": False, "n_excluded": 0,
 }  # fmt: skip
 
 
 def test_a_bound_of_nothing_is_not_called_a_proof():
-    assert "Proved" not in messages.describe_bounds(FOUND)
+    assert "Certified" not in messages.describe_bounds(FOUND)
     assert (
-        "Nothing is proved yet, but that no split of these points costs less than 1.0e-05."
+        "The lower bound is still weak: no split of these points costs less than 1.0e-05."
         in messages.describe_bounds(FOUND)
     )
-    assert "Nothing is proved, but" in messages.describe_bounds(FOUND | {"finished": True})
-    assert "Proved: no split of these points costs less than 0.1" in messages.describe_bounds(
+    assert "The lower bound is weak:" in messages.describe_bounds(FOUND | {"finished": True})
+    assert "Certified: no split of these points costs less than 0.1" in messages.describe_bounds(
         FOUND | {"lower_bound": 0.1}
     )
 
 
 def test_features_are_called_a_choice_only_where_some_are_left_out():
     assert messages.describe_feature_count(FOUND)[0].startswith("2 of 4 features are selected")
-    assert messages.describe_feature_count(FOUND | {"relaxation_uses_all": True})[0].startswith(
-        "No feature is left out of the relaxation"
+    assert messages.describe_feature_count(FOUND | {"relaxation_selects_all": True})[0].startswith(
+        "At this lambda the relaxation uses every feature"
     )
-    (line,) = messages.describe_feature_count(FOUND | {"features_in_use": list("abcd")})
-    assert line.startswith("No feature is left out at this lambda")
+    (line,) = messages.describe_feature_count(FOUND | {"selected_features": list("abcd")})
+    assert line.startswith("No feature is excluded at this lambda")

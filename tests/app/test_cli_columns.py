@@ -1,4 +1,4 @@
-"""The command line: groups of columns and known signs."""
+"""Command line: feature groups and nonnegative coefficients."""
 
 import html
 import json
@@ -27,33 +27,33 @@ def table(tmp_path):
 
 @pytest.fixture
 def found_by(command):
-    """A function that runs a command and gives what it found."""
+    """Return a function that runs a command and returns its JSON output."""
     return lambda name, *arguments: json.loads(command(name, *arguments, "--json")[1])
 
 
 def test_a_category_is_used_or_left_out_whole_where_lambda_is_given(table, found_by):
     found = found_by("cluster", table, *COMMON_OPTIONS)
-    assert {name: group["columns"] for name, group in found["groups"].items()} == {
+    assert {name: group["columns"] for name, group in found["feature_groups"].items()} == {
         "job": 3, "size_x": 1, "size_y": 1, "noise_x": 1, "noise_y": 1,
     }  # fmt: skip
     lengths = [found["scaled_coefficients"][f"job={name}"][0] for name in "abc"]
-    assert found["groups"]["job"]["length"] == pytest.approx(np.linalg.norm(lengths))
+    assert found["feature_groups"]["job"]["length"] == pytest.approx(np.linalg.norm(lengths))
     assert len({length == 0.0 for length in lengths}) == 1
-    assert found_by("cluster", table, *COMMON_OPTIONS, "--groups", "none")["groups"] is None
-    assert found_by("cluster", table, *COMMON_OPTIONS[:3])["groups"] is None
+    assert found_by("cluster", table, *COMMON_OPTIONS, "--feature-groups", "none")["feature_groups"] is None
+    assert found_by("cluster", table, *COMMON_OPTIONS[:3])["feature_groups"] is None
 
 
 def test_prefixes_and_files_name_groups_and_what_is_printed_counts_their_columns(table, tmp_path, command, found_by):
     features = tmp_path / "features.csv"
-    options = ("--drop", "job", *COMMON_OPTIONS[2:], "--groups", "prefix", "--features", features)
-    assert "In use is 1 of 2 groups of columns: size (2 columns)." in command("cluster", table, *options)[1]
+    options = ("--drop", "job", *COMMON_OPTIONS[2:], "--feature-groups", "prefix", "--features", features)
+    assert "Selected feature groups, 1 of 2: size (2 columns)." in command("cluster", table, *options)[1]
     listed = pd.read_csv(features)
     assert list(listed["group"]) == ["size", "size", "noise", "noise"]
     assert (listed["marginal_gain_of_group"] > 0.0).tolist() == [True, True, False, False]
     (tmp_path / "groups.csv").write_text("column,group\njob=a,mine\nsize_x,mine\n")
-    found = found_by("cluster", table, *COMMON_OPTIONS, "--groups", tmp_path / "groups.csv")
-    assert found["groups"]["mine"]["columns"] == 2
-    assert len(found["groups"]) == 6
+    found = found_by("cluster", table, *COMMON_OPTIONS, "--feature-groups", tmp_path / "groups.csv")
+    assert found["feature_groups"]["mine"]["columns"] == 2
+    assert len(found["feature_groups"]) == 6
 
 
 def test_known_signs_turn_the_clusters(table, found_by):
@@ -71,18 +71,20 @@ def test_the_program_of_the_report_finds_the_same_labels(table, tmp_path, found_
     report = tmp_path / "report.html"
     found = found_by("cluster", table, *COMMON_OPTIONS, "--nonnegative", "size_x", "--report", report, *more)
     text = report.read_text()
-    assert "<h2>Groups of columns</h2>" in text
-    code = re.search(r"<h2>The same in Python</h2>\s*<pre>(.*?)</pre>", text, flags=re.DOTALL)[1]
+    assert "<h2>Feature groups</h2>" in text
+    code = re.search(r"<h2>Python code</h2>\s*<pre>(.*?)</pre>", text, flags=re.DOTALL)[1]
     names = {}
     exec(html.unescape(code), names)
     labels = names["best"].labels > 0 if more else names["model"].labels_
-    assert np.mean(labels == found["labels"]) in ((0.0, 1.0) if more else (1.0,))  # the search alone does not turn them
+    assert np.mean(labels == found["labels"]) in (
+        (0.0, 1.0) if more else (1.0,)
+    )  # the sign of the labels of the search alone is arbitrary
 
 
 def test_a_path_has_the_lengths_of_groups_and_a_comparison_takes_them(table, tmp_path, command, found_by):
     out = tmp_path / "path.csv"
     how = ("--one-hot", "job", "--nonnegative", "size_x")
-    status, printed, _ = command("path", table, *how, "--points", "3", "--out", out, "--report", tmp_path / "p.html")
+    status, printed, _ = command("path", table, *how, "--n-values", "3", "--out", out, "--report", tmp_path / "p.html")
     assert (status, " groups " in printed) == (0, True)
     written = pd.read_csv(out)
     np.testing.assert_allclose(
@@ -98,24 +100,24 @@ def test_a_path_has_the_lengths_of_groups_and_a_comparison_takes_them(table, tmp
 @pytest.mark.slow
 def test_auto_chooses_with_groups_and_signs(table, found_by):
     found = found_by("cluster", table, *COMMON_OPTIONS[:3], "--lambda", "auto", "--nonnegative", "size_x")
-    assert found["groups"]["job"]["columns"] == 3
+    assert found["feature_groups"]["job"]["columns"] == 3
     assert found["scaled_coefficients"]["size_x"][0] > 0.0
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("cluster --nonnegative Size_x", "--nonnegative names 'Size_x', which is no column; did you mean 'size_x'?"),
+        ("cluster --nonnegative Size_x", "--nonnegative: there is no column 'Size_x'; did you mean 'size_x'?"),
         (
             "cluster --nonnegative job",
-            "--nonnegative names 'job', which is no column; its columns of 0 and 1 are job=a",
+            "--nonnegative: there is no column 'job'; its binary columns are job=a",
         ),
-        ("cluster --nonnegative size_x --clusters 3", "splits in two: leave --clusters out"),
-        ("cluster --nonnegative size_x --clusters auto", "splits in two: leave --clusters out"),
-        ("cluster --nonnegative size_x --labels-count 2 --ridge 0.1", "leave --labels-count out"),
-        ("cluster --groups prefx", "'prefx' is not a file, 'category' or 'prefix'"),
-        ("cluster --drop job --groups category --lambda 0.1", "no column of categories was read"),
-        ("path --one-hot job --over alpha --groups prefix", "with --over alpha there is no penalty"),
+        ("cluster --nonnegative size_x --clusters 3", "two clusters only. Remove --clusters"),
+        ("cluster --nonnegative size_x --clusters auto", "two clusters only. Remove --clusters"),
+        ("cluster --nonnegative size_x --n-labels 2 --ridge 0.1", "Remove --n-labels"),
+        ("cluster --feature-groups prefx", "'prefx' is not a file, 'category' or 'prefix'"),
+        ("cluster --drop job --feature-groups category --lambda 0.1", "no categorical features"),
+        ("path --one-hot job --over alpha --feature-groups prefix", "--over alpha has no penalty"),
     ],
 )
 def test_what_is_wrong_with_the_options_is_said(table, command, arguments, message):
@@ -127,5 +129,5 @@ def test_what_is_wrong_with_the_options_is_said(table, command, arguments, messa
 
 
 def test_groups_without_lambda_are_remarked(table, command):
-    printed = command("cluster", table, "--drop", "job", "--no-structure", "--groups", "prefix")[1]
-    assert "used or left out as a whole by --lambda, which is 0" in printed
+    printed = command("cluster", table, "--drop", "job", "--no-structure", "--feature-groups", "prefix")[1]
+    assert "--feature-groups has no effect because --lambda" in printed

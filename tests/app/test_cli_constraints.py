@@ -1,4 +1,4 @@
-"""The program with what is known of some rows, and with the search for the best split."""
+"""Command line: constraints on rows, and the search for the optimal clusters."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ ROWS = 60
 
 @pytest.fixture
 def table(tmp_path):
-    """Two groups of thirty rows, the names of nine of them, and two rows of each patient."""
+    """Two classes of thirty rows, nine of them labelled, with two rows per patient."""
     rng = np.random.default_rng(0)
     y = np.arange(ROWS) % 2
     X = rng.standard_normal((ROWS, 3))
@@ -30,7 +30,7 @@ def test_a_report_says_that_no_split_that_respects_what_is_known_is_cheaper(tabl
     arguments = (
         "--known",
         "group",
-        "--group",
+        "--must-link-column",
         "patient",
         "--prove",
         "--no-structure",
@@ -41,11 +41,11 @@ def test_a_report_says_that_no_split_that_respects_what_is_known_is_cheaper(tabl
     )
     status, printed, _ = command("cluster", table, *arguments)
     assert status == 0
-    assert "Proved: no split that respects what you know costs less, up to" in printed
-    assert "cluster 0 is that of sick and cluster 1 is that of well" in printed
+    assert "Certified optimal: no split that satisfies the constraints costs less by more than" in printed
+    assert "cluster 0 is sick and cluster 1 is well" in printed
     text = report.read_text()
-    assert "no split that respects what you know costs less" in text
-    assert "of the relaxation, the easier problem" not in text
+    assert "no split that satisfies the constraints costs less" in text
+    assert "optimal value of the relaxation that was solved" not in text
     start = text.index("import pandas")
     namespace = {}
     exec(unescape(text[start : text.index("</pre>", start)]), namespace)
@@ -68,7 +68,7 @@ def test_what_is_proved_is_what_optimal_labels_proves(table, command):
     assert status == 0
     assert found["finished"]
     assert not found["constraints"]
-    assert found["relaxations"] == best.n_nodes
+    assert found["n_nodes"] == best.n_nodes
     assert found["lower_bound"] <= found["upper_bound"] == found["cost"]
     assert max(found["lower_bound"], best.lower) <= min(found["cost"], best.upper) + 1e-12
     assert abs(np.sum(2.0 * np.array(found["labels"]) - 1.0)) == abs(best.labels.sum())
@@ -77,25 +77,27 @@ def test_what_is_proved_is_what_optimal_labels_proves(table, command):
 def test_a_limit_of_time_leaves_by_how_much_a_split_could_be_cheaper(command, tmp_path):
     path = tmp_path / "noise.csv"
     np.savetxt(path, np.random.default_rng(0).standard_normal((150, 8)), delimiter=",")
-    status, printed, _ = command("cluster", path, "--prove", "--no-structure", "--time-limit", 0.5, "--apart", "0,1")
+    status, printed, _ = command(
+        "cluster", path, "--prove", "--no-structure", "--time-limit", 0.5, "--cannot-link", "0,1"
+    )
     assert status == 1
-    assert "NOT FINISHED: the time limit was reached" in printed
-    assert "no split that respects what you know costs less than" in printed
+    assert "WARNING: not converged: time limit reached" in printed
+    assert "no split that satisfies the constraints costs less than" in printed
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--apart 0,200", "there is no row 200; rows are counted from 0, up to 59"),
-        ("--together 0", "give two numbers of rows, such as --together 0,5"),
-        ("--together 0,x", "give two numbers of rows"),
-        ("--together 0,2 --apart 2,0", "contradict each other at points 0, 2"),
-        ("--apart 3,3", "cannot_link pairs point 3 with itself"),
+        ("--cannot-link 0,200", "there is no row 200. Give rows from 0 to 59"),
+        ("--must-link 0", "Give two row numbers, such as --must-link 0,5"),
+        ("--must-link 0,x", "is not a pair of rows"),
+        ("--must-link 0,2 --cannot-link 2,0", "contradict each other at points 0, 2"),
+        ("--cannot-link 3,3", "cannot_link pairs point 3 with itself"),
         ("--known nothing", "there is no column 'nothing' to set aside"),
         ("--known patient", "labels contains 30 classes"),
-        ("--prove --clusters 3", "--prove is about two clusters"),
-        ("--prove --labels-count 2", "are about clusters"),
-        ("--apart 0,1 --clusters 3", "are about two clusters"),
+        ("--prove --clusters 3", "--prove supports two clusters only"),
+        ("--prove --n-labels 2", "apply to clusters, not to labels"),
+        ("--cannot-link 0,1 --clusters 3", "are about two clusters"),
     ],
 )
 def test_what_cannot_be_known_is_refused_in_words(table, command, arguments, message):
@@ -109,14 +111,14 @@ def test_what_cannot_be_known_is_refused_in_words(table, command, arguments, mes
 def test_a_column_without_an_entry_and_a_data_set_have_nothing_known(command, tmp_path):
     path = tmp_path / "empty.csv"
     path.write_text("a,b,group\n1,2,\n2,1,\n3,5,\n")
-    assert "is empty: fill it in for some rows" in " ".join(command("cluster", path, "--known", "group")[2].split())
+    assert "is empty. Label some rows" in " ".join(command("cluster", path, "--known", "group")[2].split())
     assert "has no column 'y'" in " ".join(command("cluster", "heart", "--known", "y")[2].split())
 
 
 def test_rows_that_belong_together_are_together_in_more_than_two_clusters(table, command):
-    options = ("cluster", table, "--drop", "group", "--group", "patient", "--clusters", 3)
+    options = ("cluster", table, "--drop", "group", "--must-link-column", "patient", "--clusters", 3)
     status, printed, _ = command(*options, "--json")
     labels = json.loads(printed)["labels"]
     assert status in (0, 1)
     assert all(labels[i] == labels[i + 2] for i in range(0, ROWS, 4))
-    assert "grouping that respects what you know" in command(*options)[1]
+    assert "partition that satisfies the constraints" in command(*options)[1]

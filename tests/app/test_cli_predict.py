@@ -1,4 +1,4 @@
-"""A score that `cluster --save` writes, and `predict`, which applies it to another table; the report of a path."""
+"""Models saved by `cluster --save`, `predict` with another table, and the report of a path."""
 
 import csv
 import json
@@ -37,7 +37,7 @@ def model(table, tmp_path, command):
 
 @pytest.mark.parametrize(
     "options",
-    ["", "--clusters 3", "--clusters 3 --strategy splits", "--labels-count 2", "--lambda 0.05 --no-standardize"],
+    ["", "--clusters 3", "--clusters 3 --strategy splits", "--n-labels 2", "--lambda 0.05 --no-standardize"],
 )
 def test_a_table_gets_its_own_labels_back_to_the_last_digit(options, table, tmp_path, command):
     first, second, model = (tmp_path / name for name in ("first.csv", "second.csv", "model.json"))
@@ -59,7 +59,7 @@ def test_columns_may_be_in_any_order_and_more_with_another_separator_and_decimal
     assert status < 2
     assert one.read_text() == two.read_text()
     assert "Note: ignored columns, which are not in the training table: 'weight'." in printed
-    assert "'name'" not in printed  # it was dropped there too
+    assert "'name'" not in printed  # it is excluded by the saved options
     alone = write(tmp_path / "alone.csv", HEAD, ROWS[7:8])
     found = json.loads(command("predict", model, alone, "--json")[1])
     assert found["n"] == 1
@@ -94,7 +94,7 @@ def test_missing_values_and_new_categories_take_the_means_of_the_first_table_or_
     assert "missing values replaced by the training means: " in printed
     content = json.loads(model.read_text())
     row = dict(zip(content["features"], content["means"], strict=True))
-    row |= {"income": 0.0, "sex=m": 1.0}  # of the first row, whose age and city are missing
+    row |= {"income": 0.0, "sex=m": 1.0}  # the first row, whose age and city are missing
     value = sum(c * row[name] for name, c in zip(content["features"], content["coefficients"], strict=True))
     assert float(columns(out)["decision"][0]) == pytest.approx(value + content["intercept"])
     command("predict", model, table, "--missing", "drop", "--out", out)
@@ -122,15 +122,15 @@ def test_the_margin_is_the_best_score_less_the_second_where_there_are_more_than_
 
 
 def test_what_is_known_of_rows_is_no_part_of_the_model_and_said_so(table, tmp_path, command):
-    printed = command("cluster", table, *HOW, "--together", "0,1", "--save", tmp_path / "model.json")[1]
-    assert "the saved score, which knows only the features, puts 1 of 40 points elsewhere" in printed
+    printed = command("cluster", table, *HOW, "--must-link", "0,1", "--save", tmp_path / "model.json")[1]
+    assert "the saved model predicts from the features alone and changes the cluster of 1 of 40 points" in printed
 
 
 def test_a_split_that_was_no_answer_is_said_so_again_with_status_one(table, tmp_path, command):
     command("cluster", table, *HOW, "--nu", "0", "--save", tmp_path / "model.json")
     status, printed, _ = command("predict", tmp_path / "model.json", table)
     assert status == 1
-    assert "NO ANSWER" in printed
+    assert "WARNING" in printed
 
 
 def test_no_file_that_is_read_is_written_over(model, table, command):
@@ -142,7 +142,7 @@ def test_no_file_that_is_read_is_written_over(model, table, command):
     ):
         status, _, error = command(*arguments)
         assert status == 2
-        assert "which it would replace" in error
+        assert "which it would overwrite" in error
     assert (model.read_bytes(), table.read_bytes()) == before
 
 
@@ -155,7 +155,18 @@ def test_a_file_that_is_no_model_and_one_that_is_not_there_end_with_status_two(t
 
 def test_the_report_of_a_path_says_first_what_was_found_and_explains_every_column(table, tmp_path, command):
     report = tmp_path / "path.html"
-    options = ("--drop", "name", "--label", "sex", "--one-hot", "city", "--points", "3", "--report", report)
+    options = (
+        "--drop",
+        "name",
+        "--reference-column",
+        "sex",
+        "--one-hot",
+        "city",
+        "--n-values",
+        "3",
+        "--report",
+        report,
+    )
     status, printed, _ = command("path", table, *options)
     text = report.read_text()
     assert status == 0
@@ -168,5 +179,5 @@ def test_the_report_of_a_path_says_first_what_was_found_and_explains_every_colum
     assert head[0] == "lambda"
     assert all(f"<td>{column}</td>" in text for column in head[1:])
     assert "<script" not in text
-    assert command("path", table, *HOW, "--nu", "0", "--points", "2", "--report", report)[0] == 1
-    assert report.read_text().index("NO ANSWER") < report.read_text().index("2 values of lambda")
+    assert command("path", table, *HOW, "--nu", "0", "--n-values", "2", "--report", report)[0] == 1
+    assert report.read_text().index("WARNING") < report.read_text().index("2 values of lambda")

@@ -1,4 +1,4 @@
-"""What the program says of a table: a command that helps and leaks nothing, options by name, columns by name."""
+"""Messages of the program on tables: suggested commands, options and columns by name."""
 
 import csv
 import json
@@ -32,7 +32,7 @@ def _here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def on_table(command):
-    """A function that runs a command on a table of the current folder."""
+    """Return a function that runs a command on a table in the current folder."""
 
     def run_command(frame, *arguments, name="cluster"):
         frame.to_csv("my table.csv", index=False)
@@ -50,9 +50,9 @@ def test_with_two_columns_of_text_what_is_suggested_makes_none_a_feature(on_tabl
     status, _, error = on_table(frame)
     assert status == 2
     assert "never the outcome" in error
-    assert "(--label, --one-hot, --drop)" in error
+    assert "(--reference-column, --one-hot, --drop)" in error
     (line,) = suggested(error)
-    assert line == "diffrac-cvx cluster 'my table.csv' --no-structure --label diagnosis --drop city"
+    assert line == "diffrac-cvx cluster 'my table.csv' --no-structure --reference-column diagnosis --drop city"
     status, printed, _ = on_table(frame, *shlex.split(line)[3:])
     assert (status, "80 points, 4 features" in printed) == (0, True)
 
@@ -90,7 +90,7 @@ def test_a_split_that_is_one_column_is_no_answer_and_names_it(on_table):
     message = json.loads(printed)["diagnostics"][0]["message"]
     assert (status, message.startswith("The clusters are exactly the two values of column 'Zurich':")) == (1, True)
     _, printed, _ = on_table(frame, "--prove", "--tol", "0.1")
-    assert printed.startswith("NO ANSWER: ")
+    assert printed.startswith("WARNING: ")
     assert "exactly the two values of column 'Zurich'" in printed
 
 
@@ -102,9 +102,8 @@ def test_a_column_that_is_too_large_is_named(on_table):
 def test_the_option_that_helps_follows_a_note(on_table):
     frame = BASE.assign(target=(SIDE > 0) * 1, twin=BASE["a"], id=RNG.permutation(N))
     _, printed, _ = on_table(frame)
-    assert (
-        "column 'target' looks like a label, with 2 values. Specify it as the label if it is one (--label)" in printed
-    )
+    assert "column 'target' looks like a label, with 2 values. Specify it as the label if it is one" in printed
+    assert "(--reference-column)" in printed
     assert "'a' = 'twin'. Keep one of each (--drop)" in printed
     assert "column 'id' numbers the rows but is used as a feature. Drop it if it is not one (--drop)" in printed
     assert "80 points, one feature;" in on_table(BASE[["a"]])[1]
@@ -117,19 +116,19 @@ def test_the_option_that_helps_follows_a_note(on_table):
         (["my table.cvs"], "did you mean 'my table.csv'?"),
         (["haert"], "did you mean 'heart'?"),
         (["heart", "--solver", "lowrank"], "did you mean 'low_rank'?"),
-        (["heart", "--drop", "x1"], "the data set heart is read as it is: --drop is for files"),
-        (["heart", "--label", "x1"], "--label is for files"),
+        (["heart", "--drop", "x1"], "--drop does not apply to the data set 'heart', only to files"),
+        (["heart", "--reference-column", "x1"], "--reference-column does not apply to the data set 'heart'"),
         (["my table.csv", "--top-variance", "0"], "top_variance = 0 must be a positive integer"),
-        (["my table.csv", "--clusters", "3", "--labels-count", "2"], "not both"),
-        (["my table.csv", "--clusters", "1"], "1 clusters: ask for 2 or more"),
+        (["my table.csv", "--clusters", "3", "--n-labels", "2"], "are both given"),
+        (["my table.csv", "--clusters", "1"], "1 clusters are too few. Give 2 or more"),
         (["my table.csv", "--clusters", "1000"], "n_clusters = 1000 is more than the"),
-        (["my table.csv", "--clusters", "many"], "neither a whole number nor 'auto'"),
-        (["my table.csv", "--clusters", "auto", "--prove"], "about two clusters"),
+        (["my table.csv", "--clusters", "many"], "neither an integer nor 'auto'"),
+        (["my table.csv", "--clusters", "auto", "--prove"], "supports two clusters only"),
         (["my table.csv", "--ridge", "much"], "neither a number nor 'auto'"),
-        (["my table.csv", "--ridge", "auto", "--labels-count", "2"], "one split in two"),
-        (["my table.csv", "--features", "f.csv", "--labels-count", "2"], "leave --labels-count out"),
-        (["my table.csv", "--features", "my table.csv"], "would replace"),
-        (["four.csv", "--clusters", "auto"], "4 are too few"),
+        (["my table.csv", "--ridge", "auto", "--n-labels", "2"], "auto applies to clusters"),
+        (["my table.csv", "--features", "f.csv", "--n-labels", "2"], "Remove --n-labels"),
+        (["my table.csv", "--features", "my table.csv"], "would overwrite"),
+        (["four.csv", "--clusters", "auto"], "at least 6 points, not 4"),
     ],
 )
 def test_what_is_misspelled_or_out_of_place_is_one_line(command, arguments, words):
@@ -141,12 +140,12 @@ def test_what_is_misspelled_or_out_of_place_is_one_line(command, arguments, word
     assert error.count("\n") == 1
 
 
-# What the library warns of, and advises in Python's words, does not reach the terminal as it is
+# Warnings of the library that name Python parameters do not reach the terminal
 
 
 @pytest.mark.parametrize(
     "arguments",
-    ["path --points 3", "path --over alpha --points 2", "compare -m low_rank", "compare -m k-means", "cluster"],
+    ["path --n-values 3", "path --over alpha --n-values 2", "compare -m low_rank", "compare -m k-means", "cluster"],
 )
 def test_constant_columns_are_named_and_no_warning_reaches_the_terminal(on_table, arguments):
     name, *more = arguments.split()
@@ -163,7 +162,7 @@ def test_constant_columns_are_named_and_no_warning_reaches_the_terminal(on_table
 def test_an_overflow_is_no_warning_in_the_terminal(on_table):
     with warnings.catch_warnings(record=True) as leaked:
         warnings.simplefilter("always")
-        on_table(BASE[["a", "b"]] * [1.0, 1e200], "--points", "2", name="path")
+        on_table(BASE[["a", "b"]] * [1.0, 1e200], "--n-values", "2", name="path")
     assert not leaked
 
 
@@ -178,4 +177,4 @@ def test_the_program_gives_no_advice_on_what_is_no_option_of_it(status, monkeypa
     printed = command("compare", "heart", "-m", "low_rank")[1]
     (said,) = [line for line in printed.splitlines() if line.startswith("low_rank: ")]
     assert re.search(r"max_iter|(?<!-)\btime_limit|epsilon|larger tol", said) is None
-    assert "the bracket is valid" in said or "double precision" in said
+    assert "the bounds are valid" in said or "double precision" in said

@@ -1,4 +1,4 @@
-"""What the page computes and draws, without a browser."""
+"""Computations and views of the page, without a browser."""
 
 import csv
 import os
@@ -31,7 +31,7 @@ from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.machine.processes import Call, CallResult, StoppedError, never_stop
 from diffrac_cvx.registry import MAX_SIZE_ON_PAGE, SOLVERS
 
-WITHOUT_START = ("source", "name", "file", "run", "automatic")  # which depend on the table, or look
+WITHOUT_START = ("source", "name", "file", "run", "automatic")  # without a recommended start
 ROOT = Path(__file__).parents[2]
 OF_TWO = [view.name for view in views_for(2)]
 SMALL_SOURCE = PlantedSource(n=24, d=4, noise=0.2)
@@ -40,7 +40,7 @@ TABLE = "height,weight,species\n1.5,20,cat\n-1.7,25,dog\n1.4,8,cat\n-1.2,30,dog\
 
 
 def ignore(_):
-    """What is shown or told meanwhile is not looked at."""
+    """Ignore intermediate outcomes and status lines."""
 
 
 def do(call):
@@ -67,7 +67,7 @@ def outcome(worker):
 
 @pytest.fixture
 def coarse(monkeypatch):
-    """Figures are saved with few dots, which is quick, and closed in the end."""
+    """Save figures at a low resolution, and close them afterwards."""
     save = plt.Figure.savefig
     monkeypatch.setattr(
         plt.Figure, "savefig", lambda self, file, dpi=None, **kwargs: save(self, file, dpi=20, **kwargs)
@@ -86,7 +86,7 @@ def test_data_are_those_of_the_package():
     np.testing.assert_array_equal(data.y, made.y)
     data = NamedSource("heart").load()
     np.testing.assert_array_equal(data.X, dc.datasets.load("heart", scaling="standardize")[0])
-    assert data.summary == "heart: 270 points, 13 features, 2 known groups: -1 (150), 1 (120). "
+    assert data.summary == "heart: 270 points, 13 features, 2 reference classes: -1 (150), 1 (120). "
 
 
 def test_a_table_is_read_with_labels_of_text_or_none_and_with_missing_values_dropped_or_replaced():
@@ -116,7 +116,7 @@ def test_what_is_wrong_with_a_table_is_said_with_row_column_and_the_control_that
     with pytest.raises(dc.DataError, match=said) as error:
         UploadedSource(text.encode(), "mine.csv").load()
     assert "--" not in str(error.value) + hint(error.value), "the page has no command line"
-    assert not control or hint(error.value) == f" (in the panel: {control})"
+    assert not control or hint(error.value) == f" (see the controls: {control})"
     assert hint(dc.ParameterError("nu = 7 is outside [0, 1]")) == ""
 
 
@@ -144,9 +144,9 @@ def test_every_offered_solve_is_what_its_python_says_and_relaxations_of_one_prob
         (MAX_SIZE_ON_PAGE + 2, 3, PageSetting(), "(8)", "SCS", f"at most {MAX_SIZE_ON_PAGE} points"),
         (MAX_SIZE_ON_PAGE + 2, 3, PageSetting(), "(11)", "SCS", f"at most {MAX_SIZE_ON_PAGE} points"),
         (100, 3, PageSetting(), "(7)", "CLARABEL", "at most 60 rows"),
-        (20, 3, PageSetting(lam=0.1), "(8)", "SCS", "no sparse penalty"),
+        (20, 3, PageSetting(lam=0.1), "(8)", "SCS", "no l1 penalty"),
         (300, 80, PageSetting(), "(15)", "CLARABEL", "at most 60 rows"),
-        (20, 3, PageSetting(), "(21)", "fista", "solved by SCS or CLARABEL"),
+        (20, 3, PageSetting(), "(21)", "fista", "needs SCS or CLARABEL"),
         (100_000, 2, PageSetting(), "(15)", "CLARABEL", "CLARABEL too long for 100000 points in 2 features"),
         (100_000, 4, PageSetting(), "(21)", "SCS", "SCS too long for 100000 points"),
         (
@@ -183,7 +183,7 @@ def test_every_control_says_in_plain_words_what_it_does_and_where_to_start():
 
 
 class Parameters(dict):
-    """What marimo gives as the address, without a page."""
+    """Stand-in for the query parameters of marimo."""
 
     def get_all(self, name):
         value = self.get(name, [])
@@ -201,7 +201,7 @@ def parameters(monkeypatch):
 
 
 def state_of(given):
-    """The values of all controls of made data that the address starts."""
+    """Return the initial values of all controls of simulated data for an address."""
     groups = [controls.elements(kind, given) for kind in ("planted", "parameters", "solving")]
     one = {name: controls.element(name, given).value for name in ("source", "rounding")}
     return one | {name: value for group in groups for name, value in group.value.items()}
@@ -261,8 +261,8 @@ def test_the_answer_says_sizes_cost_proof_and_what_counts(outcome):
     lower = float(re.search(r"costs less than (\S+)\.", text)[1])
     assert 0 <= proof.lower - lower <= 1e-3
     largest = np.argmax(np.abs(proof.v * data.X.std(axis=0)))
-    assert f"count most: x{largest}" in text
-    assert f"{np.sum(labels == data.y)} of 24 points are in the cluster of their group" in text
+    assert f"important features: x{largest}" in text
+    assert f"{np.sum(labels == data.y)} of 24 points agree" in text
     assert find_summary(Outcome(SMALL_SOURCE, data, SETTING), "", "kmeans_centered") is None
 
 
@@ -271,7 +271,7 @@ def test_what_counts_does_not_depend_on_the_units():
     rotated = made.X @ np.array([[1.0, 0.3, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     free = PageSetting(ridge=0.0)
     first, second = (answer_of(rotated * units, free)[0] for units in (1.0, np.array([1e-3, 1.0, 1e3])))
-    terms = [[text for text in one.sentences if "count most" in text] for one in (first, second)]
+    terms = [[text for text in one.sentences if "important features" in text] for one in (first, second)]
     assert terms[0] == terms[1]
 
 
@@ -296,8 +296,8 @@ def test_what_is_no_answer_is_said_first_with_what_to_change(X, setting, kind):
 def test_a_bound_of_another_problem_is_not_claimed_for_a_split(worker):
     outcome = compute_outcome(SMALL_SOURCE, worker, forms=["(21)"], solvers=["CLARABEL"], extras=())
     answer = find_summary(outcome, "", "kmeans_centered")
-    assert "Proved" not in " ".join(answer.sentences)
-    assert "proves nothing about this split" in " ".join(answer.sentences)
+    assert "Certified" not in " ".join(answer.sentences)
+    assert "gives no bound for this split" in " ".join(answer.sentences)
 
 
 def test_known_groups_of_any_number_are_compared():
@@ -341,14 +341,14 @@ def test_three_clusters_are_answered_with_their_sizes_their_cost_and_what_is_pro
     proof = dc.certify_clusters(data.X, model.labels_, three.runs[0].result, 3, penalty=three.setting.penalty)
     text = " ".join(answer.sentences)
     assert answer.diagnostics == ()
-    assert "3 clusters, of 12, 12 and 12 points." in text
-    assert "adjusted Rand index 1.00 (1 for the same groups, about 0 by chance)." in text
+    assert "3 clusters of 12, 12 and 12 points." in text
+    assert "adjusted Rand index 1.00 (1: identical, about 0: chance level)." in text
     cost = float(re.search(r"Cost of these clusters: (\S+) ", text)[1])
     assert 0 <= cost - proof.objective <= 1e-3
     lower = float(re.search(r"no 3 clusters of these points cost less than (\S+)\.$", answer.sentences[2])[1])
     assert proof.lower - 2e-3 <= lower <= proof.objective
     assert {row[0]: sorted(row[1:]) for row in answer.groups.rows} == {f"kind {k}": [0, 0, 12] for k in range(3)}
-    assert answer.groups.header == ("known group", "in cluster 0", "in cluster 1", "in cluster 2")
+    assert answer.groups.header == ("reference class", "cluster 0", "cluster 1", "cluster 2")
 
 
 def test_three_clusters_are_saved_each_point_with_its_scores(three):
@@ -403,7 +403,7 @@ def test_why_there_are_no_clusters_is_said(worker):
 def test_known_groups_are_shown_only_where_there_are_some(worker):
     table = UploadedSource(TABLE.encode(), "mine.csv", drop=["species"])
     outcome = compute_outcome(table, worker, solvers=["low_rank"], extras=(), setting=PageSetting(n_clusters=3))
-    assert "no groups are known" in make_picture("known_groups", outcome).message
+    assert "no reference labels" in make_picture("known_groups", outcome).message
     assert draw_picture("clusters_found", outcome, "", "kmeans_centered").message == ""
 
 
@@ -432,7 +432,7 @@ def test_the_outcome_grows_and_the_lines_count(worker):
     solves = plan_solves(SMALL_SOURCE.load(), SETTING, ["(15)", "(21)"], ["low_rank", "fista"])
     compute(SMALL_SOURCE, SETTING, solves, worker, on_outcome=grown.append, on_status=lines.append)
     assert [len(outcome.runs) for outcome in grown] == [1, 2, 3]
-    assert grown[-1].runs[2].message.startswith("(21) is solved by SCS or CLARABEL")
+    assert grown[-1].runs[2].message.startswith("(21) needs SCS or CLARABEL")
     assert str(lines[-1]).startswith("done after")
     assert "3 of 3 computed" in str(lines[-1])
 
@@ -480,24 +480,24 @@ def test_a_solve_that_is_stopped_before_it_answers_keeps_its_last_bracket():
         on_status=lines.append,
     )
     (run,) = outcome.runs
-    assert run.message == "stopped before it had a solution; proved by then: least cost between 0.125 and 0.5"
+    assert run.message == "stopped before a solution was found; certified so far: optimal cost between 0.125 and 0.5"
     assert outcomes == [outcome]
     assert lines[-1].state == "stopped"
-    assert str(lines[-1]).endswith("least cost between 0.125 and 0.5")
+    assert str(lines[-1]).endswith("optimal cost between 0.125 and 0.5")
     assert f"{run.name}: {run.message}" in list_remarks(outcome)
 
 
 def test_a_line_tells_the_bounds():
     line = StatusLine("(15) fista", 1, 3, 2.0, dc.Progress(40, 1.9, 0.25, 0.5), "running")
-    assert str(line) == "(15) fista (2 of 3), 2.0 s: iteration 40, least cost between 0.25 and 0.5"
+    assert str(line) == "(15) fista (2 of 3), 2.0 s: iteration 40, optimal cost between 0.25 and 0.5"
     stopped = replace(line, state="stopped")
-    assert str(stopped) == "stopped after 2.0 s, 1 of 3 computed; (15) fista: least cost between 0.25 and 0.5"
+    assert str(stopped) == "stopped after 2.0 s, 1 of 3 computed; (15) fista: optimal cost between 0.25 and 0.5"
 
 
 # Views
 
 
-OFTEN_SOLVED = ("nu_path", "duality")  # that solve many problems, as lambda_path does
+OFTEN_SOLVED = ("nu_path", "duality")  # views that solve many problems, like lambda_path
 
 
 @pytest.mark.parametrize(
@@ -579,8 +579,8 @@ def test_every_view_is_in_a_section_of_the_page_and_has_words_without_formulas()
 def test_without_labels_no_view_uses_them(worker):
     source = UploadedSource(TABLE.encode(), "mine.csv", drop=["species"])
     outcome = compute_outcome(source, worker, extras=("comparison",))
-    assert "no groups are known" in make_picture("known_split", outcome).message
-    assert '<td data-title="error against the known groups"></td>' in make_picture("roundings", outcome).html
+    assert "no reference labels" in make_picture("known_split", outcome).message
+    assert '<td data-title="clustering error"></td>' in make_picture("roundings", outcome).html
     for name in ("projection", "direction", "spectra", "comparison"):
         assert draw_picture(name, outcome, "", "kmeans_centered").message == ""
 
@@ -605,7 +605,7 @@ def test_the_label_gap_is_claimed_only_where_it_is_proved(worker):
     assert "bounds=True" in proved.code
     other = make_picture("roundings", outcome, "(21) CLARABEL")
     assert "bounds=False" in other.code
-    assert set(column(other.execute()["table"], "proved label gap")) == {None}
+    assert set(column(other.execute()["table"], "optimality gap")) == {None}
 
 
 def column(table, title):
@@ -620,11 +620,11 @@ def test_roundings_are_judged_by_eq_9():
     labels = dc.rounding.sign_leading(result.F)
     proof = dc.certify_labels(X, labels, result, nu=0.9, penalty=penalty)
     assert rows["sign_leading"]["cost"] == proof.objective
-    assert rows["sign_leading"]["proved label gap"] == proof.gap
-    assert rows["sign_leading"]["error against the known groups"] == dc.metrics.clustering_error(y, labels)
+    assert rows["sign_leading"]["optimality gap"] == proof.gap
+    assert rows["sign_leading"]["clustering error"] == dc.metrics.clustering_error(y, labels)
     assert rows["sign_leading"]["cluster 0"] + rows["sign_leading"]["cluster 1"] == 24
     least = min(row["cost"] for row in rows.values())
-    assert all((row["cheapest"] == "*") == (row["cost"] <= least + 1e-9) for row in rows.values())
+    assert all((row["lowest cost"] == "*") == (row["cost"] <= least + 1e-9) for row in rows.values())
 
 
 def test_a_comparison_is_shown_with_its_disagreements(outcome):
@@ -632,7 +632,7 @@ def test_a_comparison_is_shown_with_its_disagreements(outcome):
     table = comparison_table(comparison)
     assert column(table, "method") == ["low_rank", "fista", "k-means", "alternating"]
     assert column(table, "value")[0] == comparison.rows[0]["value"]
-    assert list_remarks(outcome)[0] == "No disagreement beyond the proved gaps."
+    assert list_remarks(outcome)[0] == "No disagreement beyond the certified gaps."
 
 
 def test_a_contradiction_comes_first(outcome):
@@ -667,10 +667,10 @@ def test_every_way_to_read_clusters_gives_those_that_are_known(marked):
     for name in marked.solved:
         for rounding in dc.rounding.ROUNDINGS:
             assert find_summary(marked, name, rounding).labels[[0, 5, 7]].tolist() == [-1, 1, -1]
-    sentence = "split of these points that respects what you know"
+    sentence = "split of these points that satisfies the constraints"
     assert sentence in " ".join(find_summary(marked, "", "kmeans_centered").sentences)
     free = compute_outcome(SMALL_SOURCE, SimpleNamespace(call=lambda call, **_: CallResult(do(call))), extras=())
-    assert "what you know" not in " ".join(find_summary(free, "", "kmeans_centered").sentences)
+    assert "the constraints" not in " ".join(find_summary(free, "", "kmeans_centered").sentences)
 
 
 def test_brackets_with_known_clusters_overlap_and_lie_above_those_without(marked, outcome):
@@ -681,10 +681,10 @@ def test_brackets_with_known_clusters_overlap_and_lie_above_those_without(marked
 
 def test_what_cannot_take_known_clusters_says_so(marked):
     refused = {run.name: run.message for run in marked.runs if run.result is None}
-    assert refused["(7) CLARABEL"].startswith("(7) cannot take known clusters of points")
-    assert "cannot take known clusters" in make_picture("duality", marked).message
+    assert refused["(7) CLARABEL"].startswith("(7) does not support labelled points")
+    assert "does not support labelled points" in make_picture("duality", marked).message
     assert "k-means was skipped: it takes no constraints" in list_remarks(marked)
-    assert "3 known" in make_picture("projection", marked).caption
+    assert "3 labelled points" in make_picture("projection", marked).caption
 
 
 def test_the_python_of_every_view_has_the_known_clusters(marked):
@@ -716,7 +716,12 @@ def test_marks_are_read_as_they_are_written_by_the_rows_of_the_file():
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("1:1", "there is no row 1;"), ("3", "says no cluster"), ("3:2", "says no cluster"), ("3:1 3:0", "both clusters")],
+    [
+        ("1:1", "there is no row 1\\."),
+        ("3", "names no cluster"),
+        ("3:2", "names no cluster"),
+        ("3:1 3:0", "both clusters"),
+    ],
 )
 def test_what_is_wrong_with_marks_is_said(text, said):
     data = UploadedSource(b"a,b\n1,2\n3,\n5,6\n7,9\n", "mine.csv", missing="drop").load()
@@ -756,9 +761,11 @@ def test_the_search_is_that_of_the_package_and_its_python_draws_it(setting, work
     )
     assert abs(answer.labels @ found.labels) == 24
     text = " ".join(answer.sentences)
-    assert f"Proved: no split of these points{' that respects what you know' * bool(setting.marks)} is cheaper" in text
+    assert (
+        f"optimal: no split of these points{' that satisfies the constraints' * bool(setting.marks)} is cheaper" in text
+    )
     assert f"({found.n_nodes} relaxations, " in text
-    assert ("It is the split above." in text) != ("The split above differs from it in" in text)
+    assert ("It is the split above." in text) != ("It differs from the split above in" in text)
     assert answer.clusters.startswith(b'"row","cluster","score"')
     monkeypatch.chdir(tmp_path)
     view, drawn = make_picture("search", outcome), {}
@@ -773,8 +780,8 @@ def test_a_search_that_is_stopped_says_what_is_proved_by_then(worker):
     assert lines[-1].state == "stopped"
     assert any(": relaxations " in str(line) for line in lines)
     text = " ".join(summarize_search(outcome, None).sentences)
-    assert "Not settled (" in text
-    assert "may be cheaper, but not by more than" in text
+    assert "Not certified optimal (" in text
+    assert "may be cheaper by at most" in text
 
 
 def test_why_there_is_no_best_split_is_said():
@@ -797,7 +804,9 @@ def test_without_marimo_the_program_says_how_to_get_it(monkeypatch, capsys):
     assert "pip install 'diffrac-cvx[explore]'" in said
 
 
-@pytest.mark.parametrize(("port", "said"), [(0, "is no port"), (70_000, "is no port"), (None, "is in use")])
+@pytest.mark.parametrize(
+    ("port", "said"), [(0, "is not a valid port"), (70_000, "is not a valid port"), (None, "is in use")]
+)
 def test_a_port_that_cannot_be_used_is_said_in_one_line(port, said, monkeypatch, capsys):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""How soon something is said: what is large is imported when it is used, and a command says first what it does."""
+"""Start-up: large packages are imported lazily, and a command reports its first step at once."""
 
 import subprocess
 import sys
@@ -29,7 +29,8 @@ def test_importing_the_package_and_solving_import_nothing_that_is_large_and_ever
 
 def test_clusters_are_found_without_cvxpy_and_reported_without_pyplot(tmp_path):
     code = (
-        "import sys; from diffrac_cvx.app.cli.program import run_command_line as run; how = ['cluster', 'heart', '-q', '--no-structure']; "
+        "import sys; from diffrac_cvx.app.cli.program import run_command_line as run; "
+        "how = ['cluster', 'heart', '-q', '--no-structure']; "
         f"print(run(how), *sys.modules); print(run([*how, '--report', {str(tmp_path / 'r.html')!r}]), *sys.modules)"
     )
     plain, reported = (line.split() for line in run_python(code).splitlines())

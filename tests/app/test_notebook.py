@@ -1,4 +1,4 @@
-"""The cells of the page, run from top to bottom without a browser, with what a user may have chosen."""
+"""Cells of the page, run from top to bottom without a browser, with different control values."""
 
 import threading
 import time
@@ -19,12 +19,12 @@ from diffrac_cvx.app.page.solve_choice import PageSetting, plan_solves
 from diffrac_cvx.app.page.views import VIEWS, views_for
 
 TABLE = b"height,weight\n1.5,20\n-1.7,25\n1.4,8\n-1.2,30\n"
-WAIT = 20.0  # seconds that a thread of the page may need to begin
+WAIT = 20.0  # seconds for a thread of the page to start
 
 
 @pytest.fixture
 def jobs(monkeypatch):
-    """The jobs that the page starts, each with its four arguments; none is computed."""
+    """Record the jobs that the page starts, with their arguments, instead of computing them."""
     started, begun = [], threading.Event()
 
     def compute(job, worker, stopped, on_outcome, on_status):
@@ -40,7 +40,7 @@ def jobs(monkeypatch):
 
 
 def choose(source, *, automatic=True, upload=None, experts=False):
-    """The controls of the panel, this kind of data chosen, and a file where one was given."""
+    """Return the controls of the panel for a data source, with a file if given."""
     empty = SimpleNamespace(value=[], contents=lambda i: None, name=lambda i: None)
     given = upload and SimpleNamespace(value=[upload], contents=lambda i: upload, name=lambda i: "table.csv")
     return {
@@ -58,7 +58,7 @@ def choose(source, *, automatic=True, upload=None, experts=False):
 
 
 def see(line="idle", outcome=None, **sections):
-    """What the states of the page hold, and no setters."""
+    """Return getters of the states of the page, and no setters."""
     kinds = ("line", "outcome", "search_line", "search", "labels", "solution", "paths", "comparison")
     empty = dict.fromkeys(("search_line", "search"))
     held = {**{kind: {} for kind in kinds}, "line": StatusLine(line), "outcome": outcome, **empty, **sections}
@@ -91,7 +91,7 @@ def test_the_page_opens_with_planted_data_and_starts_to_solve_them(jobs):
     names["under_way"]["event"].set()
     assert stopped()
     shown = words(outputs)
-    for text in ("Groups in a table", "The clusters in detail", "Data"):
+    for text in ("Clusters of a table", "Clusters in detail", "Data"):
         assert text in shown
 
 
@@ -138,7 +138,7 @@ def test_what_is_wrong_with_a_table_is_said_and_nothing_is_solved_or_shown(jobs,
 
 @pytest.fixture
 def outcome():
-    """What two solves of small data gave."""
+    """Outcome of two solves of small data."""
     source, setting = PlantedSource(n=16, d=3), PageSetting(nu=1.0, lam=0.01, ridge=0.0, alpha=0.0)
     data = source.load()
     solves = plan_solves(data, setting, ["(15)"], ["low_rank", "fista"])

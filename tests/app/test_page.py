@@ -1,4 +1,4 @@
-"""The page in a headless Chromium: one page, looked at, changed, stopped, and fed with a table of one's own."""
+"""Page in a headless Chromium: views, controls, stopping, and an uploaded table."""
 
 import ast
 import csv
@@ -18,18 +18,18 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-WAIT = 240_000  # milliseconds; a busy machine needs many of them
+WAIT = 240_000  # milliseconds, enough for a busy machine
 
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    """The file of what the program that serves the page complains of."""
+    """Error log of the server of the page."""
     return tmp_path_factory.mktemp("served") / "log.txt"
 
 
 @pytest.fixture(scope="module")
 def address(log):
-    """A served page, for this module alone."""
+    """Address of a page served for this module."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -56,7 +56,7 @@ def wait_until_up(url, server):
 
 @pytest.fixture(scope="module")
 def page(address):
-    """The page in the browser, with what it asked for and what it complained of."""
+    """Page in the browser, with its requests and errors."""
     from playwright.sync_api import sync_playwright
 
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -85,7 +85,7 @@ def control(page, name):
 
 
 def pick(page, name, option):
-    """Choose one more of several, or take it away."""
+    """Toggle an option of a multiple choice."""
     control(page, name).locator("button, [role=combobox]").first.click()
     page.get_by_role("option", name=option, exact=True).click()
     page.keyboard.press("Escape")
@@ -123,8 +123,8 @@ def test_every_view_is_there_with_its_picture_or_table(page):
         view(page, shown.name).locator("table" if shown.is_table else "img").first.wait_for()
     headings = page.locator("h2").all_inner_texts()
     assert headings[-4:] == [
-        "The clusters in detail", "For experts: the solution, and what is proved", "For experts: other settings",
-        "For experts: methods compared",
+        "Clusters in detail", "For experts: solution and certified bounds", "For experts: regularization paths",
+        "For experts: comparison of methods",
     ]  # fmt: skip
     assert "No disagreement" in page.locator(".remarks").last.inner_text()
 
@@ -132,9 +132,9 @@ def test_every_view_is_there_with_its_picture_or_table(page):
 def test_the_answer_is_in_words_and_its_clusters_can_be_saved(page):
     words = page.locator(".answer")
     assert "Cost of this split" in words.inner_text()
-    assert "Proved:" in words.inner_text()
+    assert "Certified:" in words.inner_text()
     with page.expect_download() as download:
-        page.get_by_text("Save the clusters (CSV)").click()
+        page.get_by_text("Download clusters (CSV)").click()
     with Path(download.value.path()).open(newline="") as file:
         head, *rows = csv.reader(file)
     assert head == ["row", "cluster", "score", "known_group"]
@@ -142,7 +142,7 @@ def test_the_answer_is_in_words_and_its_clusters_can_be_saved(page):
 
 
 @pytest.mark.parametrize(
-    ("name", "label"), [("nu", "equal sizes (nu)"), ("lam", "few features (lam)"), ("n", "points")]
+    ("name", "label"), [("nu", "equal sizes (nu)"), ("lam", "feature selection (lam)"), ("n", "points")]
 )
 def test_a_screen_reader_is_told_the_name_the_value_and_the_meaning_of_a_slider(page, name, label):
     slider = control(page, name).get_by_role("slider", name=label)
@@ -153,7 +153,7 @@ def test_a_screen_reader_is_told_the_name_the_value_and_the_meaning_of_a_slider(
 
 
 def test_every_choice_of_the_panel_has_a_name(page):
-    for label in ("problems", "methods", "also computed", "from solution to clusters", "precision (tol)"):
+    for label in ("relaxations", "solvers", "further computations", "rounding", "tolerance (tol)"):
         page.locator(f'[data-name="{label}"]:visible [aria-label="{label}"]').first.wait_for()
 
 
@@ -219,7 +219,7 @@ def test_the_state_survives_a_reload(page):
     note.wait_for(state="attached")
     assert note.text_content() == caption
     assert (
-        control(page, "lam").get_by_role("slider", name="few features (lam)").get_attribute("aria-valuetext")
+        control(page, "lam").get_by_role("slider", name="feature selection (lam)").get_attribute("aria-valuetext")
         == "0.0003"
     )
     page.locator(".status[data-state=done]").wait_for()
@@ -235,14 +235,14 @@ def test_a_point_that_is_clicked_has_the_cluster_that_is_said_and_the_search_res
         if "Row" in page.locator(".chosen").inner_text():
             break
     page.locator(".point th", has_text="x9").wait_for()
-    page.locator("button:not([disabled])", has_text="In cluster 0").click()
+    page.locator("button:not([disabled])", has_text="Cluster 0").click()
     page.wait_for_function("location.search.includes('marks=')")
-    page.locator(".answer", has_text="that respects what you know").wait_for()
-    page.get_by_role("button", name="Prove it").click()
-    page.locator(".best", has_text="that respects what you know").wait_for()
+    page.locator(".answer", has_text="that satisfies the constraints").wait_for()
+    page.get_by_role("button", name="Search for the optimum").click()
+    page.locator(".best", has_text="that satisfies the constraints").wait_for()
     view(page, "search").locator("img").wait_for()
-    page.get_by_text("Known clusters as text").click()
-    known = control(page, "marks").get_by_role("textbox", name="known clusters")
+    page.get_by_text("Labelled points as text").click()
+    known = control(page, "marks").get_by_role("textbox", name="labelled points")
     known.fill("")
     known.press("Enter")
     page.wait_for_function("!location.search.includes('marks=')")
@@ -257,20 +257,20 @@ def test_three_clusters_take_the_place_of_two_and_give_it_back(page):
     view(page, "clusters_found").locator("img").wait_for()
     view(page, "cluster_table").locator("td", has_text="x0").first.wait_for()
     assert view(page, "projection").count() == view(page, "roundings").count() == 0
-    page.locator(".answer", has_text="Proved: no 3 clusters").wait_for()
+    page.locator(".answer", has_text="Certified: no 3 clusters").wait_for()
     page.wait_for_function("location.search.includes('n_clusters=3')")
     page.locator(".status[data-state=done]").wait_for()
     with page.expect_download() as download:
-        page.get_by_text("Save the clusters (CSV)").click()
+        page.get_by_text("Download clusters (CSV)").click()
     with Path(download.value.path()).open(newline="") as file:
         head, *rows = csv.reader(file)
     assert head[1:5] == ["cluster", "score_0", "score_1", "score_2"]
     assert {row[1] for row in rows} == {"0", "1", "2"}
     slider.press("End")
-    page.locator(".answer", has_text="Proved: no 12 clusters").wait_for()
-    page.locator(".answer th", has_text="in cluster 11").wait_for()
+    page.locator(".answer", has_text="Certified: no 12 clusters").wait_for()
+    page.locator(".answer th", has_text="cluster 11").wait_for()
     box = page.locator(".answer .wide-table").bounding_box()
-    assert box["x"] + box["width"] <= 1280, "the table of known groups is cut off by the window"
+    assert box["x"] + box["width"] <= 1280, "the contingency table is cut off by the window"
     slider.press("Home")
     view(page, "projection").locator("img").wait_for()
     view(page, "clusters_found").wait_for(state="detached")
@@ -288,7 +288,7 @@ def test_stop_ends_a_long_solve(page):
     page.locator(".status[data-state=stopped]").wait_for()
     assert time.monotonic() - started < 60
     assert not status.is_visible()
-    page.locator(".remarks", has_text="(24) SCS: stopped before it had a solution").wait_for()
+    page.locator(".remarks", has_text="(24) SCS: stopped before a solution was found").wait_for()
     pick(page, "forms", "correlation (trivial for all data) (24)")
     page.locator(".status[data-state=done]").wait_for()
 
@@ -301,17 +301,19 @@ def test_a_table_with_a_bad_value_gets_a_message_that_names_row_and_column(page)
     message.wait_for()
     assert "column 'b'" in message.inner_text()
     assert "row 1" in message.inner_text()
-    # Pictures of other data would mislead: they go, at the latest when the cells below have run.
+    # Views of the previous data are removed, at the latest after the cells below have run.
     page.wait_for_function("document.querySelectorAll('[data-view] img').length === 0")
 
 
 def test_a_table_with_a_column_of_text_as_label_is_clustered(page):
     rows = [f"{(-1) ** i + 0.1 * (i % 7):.1f},{i % 5},{'cat' if i % 2 else 'dog'}" for i in range(40)]
     upload(page, "\n".join(["height,weight,species", *rows]))
-    page.locator(".summary", has_text="mine.csv: 40 points, 2 features, 2 known groups: cat (20), dog (20)").wait_for()
-    page.locator(".assumed", has_text="taken for the known groups, which only judge the answer: 'species'").wait_for()
-    page.locator(".chip[data-name=species]:visible select").select_option("left out")
-    page.locator(".summary", has_text="mine.csv: 40 points, 2 features, no known groups").wait_for()
+    page.locator(
+        ".summary", has_text="mine.csv: 40 points, 2 features, 2 reference classes: cat (20), dog (20)"
+    ).wait_for()
+    page.locator(".assumed", has_text="used as reference labels, for evaluation only: 'species'").wait_for()
+    page.locator(".chip[data-name=species]:visible select").select_option("excluded")
+    page.locator(".summary", has_text="mine.csv: 40 points, 2 features, no reference classes").wait_for()
     view(page, "projection").locator(".note", has_text="mine.csv").wait_for(state="attached")
 
 

@@ -1,4 +1,4 @@
-"""The page: groups of columns and known signs, and the Python that it shows for them."""
+"""Page: feature groups and nonnegative coefficients, and the Python code for them."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_the_answer_names_groups_and_signs_say_which_cluster_is_which():
         (solve,) = plan_solves(data, setting, ["(15)"], ["low_rank"])
         outcome = Outcome(source, data, setting, (Run(solve, do(solve.call)),))
         found = find_summary(outcome, "", "kmeans_centered")
-        assert any(text.startswith("Groups of columns in use, 1 of 2: dose (2 columns)") for text in found.sentences)
+        assert any(text.startswith("Selected feature groups, 1 of 2: dose (2 columns)") for text in found.sentences)
         if sign:
             assert found.labels @ found.scores > 0.0
             assert found.labels @ data.X[:, 0] > 0.0
@@ -96,8 +96,8 @@ def test_what_takes_no_groups_or_signs_says_so_and_names_are_checked(data):
     assert refused.call is None
     signs = PageSetting(nonnegative="noise,dose_1").on_columns(data)
     (refused,) = plan_solves(data, signs, ["(8)"], ["CLARABEL"])
-    assert "it takes no sign constraints; choose (11) or (15)" in refused.refusal
-    with pytest.raises(dc.ParameterError, match="nonnegative names 'dose1', which is not a column; did you mean 'dose_1'"):
+    assert "it takes no sign constraints; select (11) or (15)" in refused.refusal
+    with pytest.raises(dc.ParameterError, match="nonnegative names 'dose1', which is not a column; did you mean"):
         PageSetting(nonnegative="dose1").on_columns(data)
     assert PageSetting(grouped="prefix").on_columns(PlantedSource(d=3).load()).groups == ()
     many = PageSetting(n_clusters=3, nonnegative="noise").on_columns(data)

@@ -1,4 +1,4 @@
-"""What the page shows first: the picture, the answer beside it, names that stay, and the columns of a table."""
+"""Page: main figure, summary, persistent cluster numbers, and column roles."""
 
 import re
 import threading
@@ -92,7 +92,7 @@ def test_known_groups_and_clusters_have_the_same_colors_and_the_groups_their_own
 def test_more_clusters_have_the_same_colors_in_picture_table_and_file():
     data = unlabeled(90, 4)
     model = dc.DiffracClustering(n_clusters=3, standardize=False, random_state=0).fit(data.X)
-    naming.remember_clusters(data, (model.labels_ + 1) % 3, 3)  # what was shown before
+    naming.remember_clusters(data, (model.labels_ + 1) % 3, 3)  # the previous result
     setting = PageSetting(n_clusters=3)
     outcome = Outcome(PlantedSource(), data, setting, solve(data, setting).runs, {"clusters": model})
     np.testing.assert_array_equal(names_of_many(data, model), [1, 2, 0])
@@ -108,7 +108,7 @@ def test_more_clusters_have_the_same_colors_in_picture_table_and_file():
 
 
 class AtOnce:
-    """A worker that does a call in this thread."""
+    """Worker that runs a call in this thread."""
 
     def __init__(self):
         self.asked = []
@@ -212,7 +212,7 @@ def test_a_click_shows_the_row_as_the_file_has_it():
     found = find_summary(outcome, "", "kmeans_centered")
     assert values_of(source, data, 4) == {"id": "4", "height": "16.5", "kind": "k0"}
     table = cards.row_table(source, found, 4)
-    assert dict(zip(table.header, table.rows[0], strict=True))["known group"] == "k0"
+    assert dict(zip(table.header, table.rows[0], strict=True))["reference label"] == "k0"
     assert table.header[-3:] == ("id", "height", "kind")
     shown = cards.point_section(source, found, [4], 0, True, {}, "", "").text
     assert "Row 4" in shown
@@ -223,7 +223,7 @@ def test_with_more_than_two_clusters_it_is_said_that_marks_are_not_used():
     data = unlabeled()
     found = answer_of(data, PageSetting())
     many = cards.point_section(PlantedSource(), found, [1], 7, False, {"0": "press"}, "", "").text
-    assert "belong to a cluster only where there are two. The 7 that are known are kept" in many
+    assert "can be labelled only with two clusters. The 7 labels are kept" in many
     assert "press" not in many
 
 
@@ -280,12 +280,12 @@ X = [round(float(x), 3) for x in np.random.default_rng(0).standard_normal(30)]
 @pytest.mark.parametrize(
     ("columns", "roles", "said"),
     [
-        ({"target": [i % 3 for i in range(30)]}, {"target": KNOWN_GROUPS}, "taken for the known groups"),
-        ({"z": [i % 3 for i in range(30)]}, {"z": FEATURE}, "few whole numbers, counted as features: say so"),
-        ({"kind": ["ape", "ox"] * 15}, {"kind": KNOWN_GROUPS}, "taken for the known groups"),
-        ({"a": ["M", "B"] * 15, "b": ["m", "f", "f"] * 10}, {"a": LEFT_OUT, "b": LEFT_OUT}, "left out, but perhaps"),
-        ({"id": list(range(7, 37))}, {"id": LEFT_OUT}, "left out, as they number the rows: 'id'"),
-        ({"name": [f"p{i}" for i in range(30)]}, {"name": LEFT_OUT}, "left out, as they hold text: 'name'"),
+        ({"target": [i % 3 for i in range(30)]}, {"target": KNOWN_GROUPS}, "used as reference labels"),
+        ({"z": [i % 3 for i in range(30)]}, {"z": FEATURE}, "used as features although they hold few"),
+        ({"kind": ["ape", "ox"] * 15}, {"kind": KNOWN_GROUPS}, "used as reference labels"),
+        ({"a": ["M", "B"] * 15, "b": ["m", "f", "f"] * 10}, {"a": LEFT_OUT, "b": LEFT_OUT}, "excluded, but possibly"),
+        ({"id": list(range(7, 37))}, {"id": LEFT_OUT}, "excluded as row numbers: 'id'"),
+        ({"name": [f"p{i}" for i in range(30)]}, {"name": LEFT_OUT}, "excluded because they hold text: 'name'"),
         ({"w": X[::-1]}, {"w": FEATURE}, ""),
     ],
 )  # fmt: skip
@@ -309,7 +309,7 @@ def test_the_roles_of_columns_are_how_the_table_is_read_and_come_back_from_the_a
     assert data.names == ("x", "sex=m")
     assert data.classes == ("a", "b", "c")
     assert "one_hot=['sex']" in replace(source, **options).code()[0]
-    with pytest.raises(dc.DataError, match="'a' and 'b' are all said to be the known groups: keep one"):
+    with pytest.raises(dc.DataError, match="'a' and 'b' are all marked as reference labels"):
         controls.table_options(
             {"columns": {"a": KNOWN_GROUPS, "b": KNOWN_GROUPS}, "missing": "error", "scaling": "none"}
         )

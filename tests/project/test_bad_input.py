@@ -1,4 +1,4 @@
-"""Every public function that takes data: what it says of data that it cannot use, and what it finds in odd ones."""
+"""Public functions with data arguments: errors for invalid data, results for unusual data."""
 
 import re
 import warnings
@@ -64,7 +64,7 @@ def with_entry(value, dtype=float):
 
 
 def shown(value):
-    """The value as a message shows it: numbers short, anything else as Python writes it."""
+    """Return a value as in a message: numbers shortened, anything else by repr."""
     return f"{value:g}" if isinstance(value, (int, float)) else repr(value)
 
 

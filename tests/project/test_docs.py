@@ -1,4 +1,4 @@
-"""The pages: every public name is in the reference, every relaxation has a page, and nothing is left out of them."""
+"""Documentation: every public name is in the reference, and every relaxation has a page."""
 
 import ast
 import re

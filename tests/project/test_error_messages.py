@@ -1,6 +1,6 @@
-"""What is wrong with an input, the error that it raises, and the words of its message: one table, then the program's.
+"""Invalid inputs with the error and the words of its message: one table for the library, one for the program.
 
-What no function can use is in test_bad_input, which tries it on every function, and weights are in test_penalty.
+Inputs that are invalid for every function are in test_bad_input, penalty weights in test_penalty.
 """
 
 import io
@@ -226,13 +226,13 @@ FAULTS = {
     "not Parquet": (table("t.parquet", b"PAR1"), DATA, "cannot be read as a .parquet file"),
     "dates": (table("t.parquet", parquet(day=pd.date_range("2017", periods=4))), DATA, "column 'day' contains dates"),
     "lists in a column": (table("t.parquet", parquet(a=[[1, 2]] * 3)), DATA, "column 'a' contains text"),
-    # the page's functions
+    # functions of the page
     "no file on the page": (UploadedSource(b"", "").load, DATA, "choose a file"),
     "text on the page": (UploadedSource(TEXT.encode(), "t.csv").load, DATA, "column 'name' contains text"),
     "planted data of no size": (PlantedSource(n=0).load, PARAMETER, "n = 0"),
     "a slider out of range": (lambda: evaluate("dc.fista(X, nu)", {"X": X, "nu": 3}), PARAMETER, "nu = 3"),
     "a lambda below 0 on the page": (lambda: PageSetting(lam=-1.0).penalty, PARAMETER, "lam = -1"),
-    "a port out of range": (lambda: require_port(70_000), PARAMETER, "port = 70000 is no port"),
+    "a port out of range": (lambda: require_port(70_000), PARAMETER, "port = 70000 is not a valid port"),
 }
 
 
@@ -241,7 +241,7 @@ def test_a_fault_is_named(call, error, words):
     with pytest.raises(error, match=words) as caught:
         call()
     assert "\n\n\n" not in str(caught.value)
-    assert error_message(caught.value)  # as the page shows it
+    assert error_message(caught.value)  # as shown on the page
 
 
 # The program: exit status 2, nothing on standard output, one line on standard error, and never a traceback
@@ -253,7 +253,7 @@ PROGRAM = {
     "a folder": (["cluster", "folder.csv"], "is not a file"),
     "a broken link": (["cluster", "link.csv"], "is not a file"),
     "an absent file": (["cluster", "nowhere.csv"], "is not a file"),
-    "an absent name": (["cluster", "nowhere"], "the data sets by name are heart"),
+    "an absent name": (["cluster", "nowhere"], "nor one of the data sets heart"),
     "nothing": (["cluster", ""], "is not a file"),
     "a name too long": (["cluster", "x" * 5000 + ".csv"], ""),
     "a damaged archive": (["cluster", "bad.npz"], "cannot be read as a .npz file"),
@@ -269,36 +269,45 @@ PROGRAM = {
     "a time limit": (["cluster", "heart", "--time-limit", "-3"], "time-limit = -3"),
     "a seed": (["cluster", "heart", "--seed", "-1"], "seed = -1"),
     "a solver": (["cluster", "heart", "--solver", "magic"], "solver = 'magic'"),
-    "labels": (["cluster", "heart", "--labels-count", "0"], "n_labels = 0"),
-    "a label": (["cluster", "good.csv", "--label", "town"], "no column 'town'"),
-    "a label without a name": (["cluster", "good.csv", "--label"], "requires an argument"),
+    "labels": (["cluster", "heart", "--n-labels", "0"], "n_labels = 0"),
+    "a label": (["cluster", "good.csv", "--reference-column", "town"], "no column 'town'"),
+    "a label without a name": (["cluster", "good.csv", "--reference-column"], "requires an argument"),
     "an option": (["cluster", "heart", "--quickly"], "--quickly"),
     "no file": (["cluster"], "Missing argument"),
     "a command": (["dance"], "dance"),
     "a folder to write to": (["cluster", "heart", "--out", "."], "--out . is a folder"),
     "a folder for a report": (["compare", "heart", "--report", "folder.csv"], "--report folder.csv is a folder"),
-    "the table to write to": (["path", "good.csv", "--out", "./good.csv"], "the table that is read"),
+    "the table to write to": (["path", "good.csv", "--out", "./good.csv"], "the input table"),
     "a full disk": (["cluster", "heart", "--out", "/dev/full"], "No space left"),
     "a folder that is absent": (["cluster", "heart", "--report", "no/r.html"], "r.html cannot be opened"),
     "a file for a folder": (["cluster", "heart", "--out", "one.csv/x.csv"], "Not a directory"),
     "a method": (["compare", "heart", "-m", "magic"], "unknown name 'magic'"),
     "an imbalance": (["compare", "heart", "--alpha", "2"], "alpha = 2"),
     "a grid": (["path", "heart", "--over", "mu"], "over = 'mu'"),
-    "lambda twice": (["path", "heart", "--lambda", "0.1"], "lambda is what varies: give its values by --value"),
-    "nu twice": (["path", "heart", "--over", "nu", "--nu", "0.5"], "nu is what varies: give its values by --value"),
-    "a penalty with alpha": (["path", "heart", "--over", "alpha", "--lambda", "0.1"], "there is no penalty: leave out"),
-    "one point": (["path", "heart", "--points", "1"], "points = 1"),
+    "lambda twice": (
+        ["path", "heart", "--lambda", "0.1"],
+        "--over lambda conflicts with --lambda. Give the values by --value",
+    ),
+    "nu twice": (
+        ["path", "heart", "--over", "nu", "--nu", "0.5"],
+        "--over nu conflicts with --nu 0.5. Give the values by --value",
+    ),
+    "a penalty with alpha": (
+        ["path", "heart", "--over", "alpha", "--lambda", "0.1"],
+        "--over alpha has no penalty. Remove",
+    ),
+    "one point": (["path", "heart", "--n-values", "1"], "--n-values = 1"),
     "a value": (["path", "heart", "--value", "nan"], "lams = nan"),
     "a set": (["datasets", "fetch", "iris"], "name = 'iris'"),
-    "a port": (["explore", "--port", "99999999", "--headless"], "port = 99999999 is no port"),
+    "a port": (["explore", "--port", "99999999", "--headless"], "port = 99999999 is not a valid port"),
     "a port in words": (["explore", "--port", "any"], "--port"),
-    "a grid without end": (["path", "heart", "--points", "100000000000"], "out of memory"),
+    "a grid without end": (["path", "heart", "--n-values", "100000000000"], "out of memory"),
 }
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A folder with files of all kinds, which is the current one; no progress is shown."""
+    """Use a folder with files of all kinds as the current one, without progress."""
     monkeypatch.setattr("diffrac_cvx.app.cli.console.FIRST_LINE_SECONDS", 1e6)
     for name, content in {
         "empty.csv": b"", "one.csv": b"a,b\n1,2\n", "good.csv": TEXT.encode(), "bad.npz": b"PK\x03\x04 no",
@@ -343,9 +352,7 @@ def test_an_error_that_should_not_happen_is_one_line(files, capsys, monkeypatch)
 
     monkeypatch.setattr("diffrac_cvx.app.cli.cluster.fit_model", fail)
     assert run_command_line(["cluster", "heart"]) == 2
-    assert (
-        capsys.readouterr().err == "error: this should not happen, please report it: ZeroDivisionError: this and that\n"
-    )
+    assert capsys.readouterr().err == "error: internal error, please report it: ZeroDivisionError: this and that\n"
 
 
 GOOD_TABLES = {

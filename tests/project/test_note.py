@@ -1,4 +1,4 @@
-"""The companion note: its numbers come from the tables, and what it states holds on instances."""
+"""Companion note: its numbers come from the tables, and its statements hold on instances."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 NOTE = (DOCS / "note.rst").read_text(encoding="utf-8")
 TYPED = {
     f"{setting:g}" for setting in (optimal.SMALL_GAP, wide_law.FOUND_INDEX, wide_law.LOST_RATIO)
-}  # which the note names itself
+}  # named in the note
 
 
 def test_every_number_that_was_measured_comes_from_a_table(monkeypatch):

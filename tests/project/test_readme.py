@@ -1,4 +1,4 @@
-"""The README's examples run and print what it shows."""
+"""Examples of the README run and print the output that it shows."""
 
 import contextlib
 import io

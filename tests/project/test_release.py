@@ -1,4 +1,4 @@
-"""What a user gets who installs from a package index."""
+"""Installation from a package index."""
 
 import ast
 import json
@@ -32,7 +32,7 @@ def test_the_program_says_in_one_line_what_is_missing():
     code = "import sys; sys.modules['typer'] = None; from diffrac_cvx.app.entry import entry; entry()"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert run.returncode == 2
-    assert run.stderr == "error: the program needs typer, which is missing: pip install 'diffrac-cvx[app]'\n"
+    assert run.stderr == "error: the package typer is not installed. Run: pip install 'diffrac-cvx[app]'\n"
 
 
 def test_the_library_needs_nothing_of_the_extras():
@@ -77,7 +77,7 @@ def test_the_recipe_for_conda_needs_what_the_library_and_the_program_need():
 
 
 def imports_of(path):
-    """The first parts of the names that a file imports when it is read, and the experiments among its imports."""
+    """Return the top-level packages that a file imports at import time, and its experiments."""
     names = set()
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Import):
@@ -91,7 +91,7 @@ def imports_of(path):
 
 
 def named_in(path):
-    """The first parts of the modules that a file imports anywhere, by name too."""
+    """Return the top-level packages that a file imports anywhere, also by name."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -102,7 +102,7 @@ def named_in(path):
 
 
 def test_every_package_that_a_table_needs_is_declared():
-    """One that is imported only where it is installed is a method missing from the table, and nobody sees why."""
+    """An optional import would silently drop a method from the table."""
     extras = PROJECT["project"]["optional-dependencies"]
     declared = {re.match(r"[\w-]+", name)[0] for name in sum(extras.values(), PROJECT["project"]["dependencies"])}
     modules = {name.replace("-", "_") for name in declared} | {"sklearn", "diffrac_cvx", "experiments"}

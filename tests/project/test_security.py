@@ -82,7 +82,7 @@ FORBIDDEN = {
     "dill.load", "pd.read_pickle", "pandas.read_pickle", "yaml.load", "yaml.unsafe_load", "shutil.unpack_archive",
 }  # fmt: skip
 FORBIDDEN_METHODS = {"extractall", "extract", "read_pickle", "unpack_archive", "to_pickle"}
-ALLOWED = {  # each with what keeps it harmless
+ALLOWED = {  # each with the reason why it is safe
     ("diffrac_cvx/app/page/computation.py", "eval"),  # expressions of EXTRAS: see the test below
     ("diffrac_cvx/app/page/pictures.py", "exec"),  # lines of VIEWS: likewise
     ("experiments/mutation/trial.py", "compile"),  # the package's own code with one place changed
@@ -101,7 +101,7 @@ def dotted(node):
 
 @pytest.fixture(scope="module")
 def nodes():
-    """The calls of all files, each with its file and the dotted name of what is called, and the asserts."""
+    """Yield the calls of all files with file and dotted name, and the asserts."""
     nodes = [(path, node) for path in SOURCES for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     calls = [(path, dotted(node.func), node.keywords) for path, node in nodes if isinstance(node, ast.Call)]
     return calls, [(path, ast.unparse(node.test)) for path, node in nodes if isinstance(node, ast.Assert)]
@@ -124,7 +124,7 @@ def test_nothing_is_executed_or_unpickled_but_what_is_named_here(nodes):
 
 
 def test_no_assert_checks_what_a_user_gives(nodes):
-    """Asserts vanish under ``python -O``: here they only tell the type checker that something is not None."""
+    """Asserts vanish under ``python -O``: they may only narrow types to not None."""
     for path, text in nodes[1]:
         if path.is_relative_to(ROOT / "diffrac_cvx"):
             assert re.fullmatch(r"[\w.]+ is not None|isinstance\(.*\)", text), f"{path}: assert {text}"
@@ -134,7 +134,7 @@ def test_no_assert_checks_what_a_user_gives(nodes):
 
 
 class Exploit:
-    """What runs a command where it is unpickled."""
+    """Object that runs a command when it is unpickled."""
 
     def __reduce__(self):
         return os.mkdir, ("owned",)
@@ -142,7 +142,7 @@ class Exploit:
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
-    """A folder of its own, in which nothing called "owned" appears."""
+    """Use a separate folder, and check that no file "owned" appears in it."""
     monkeypatch.chdir(tmp_path)
     yield
     assert not list(tmp_path.rglob("owned"))
@@ -203,7 +203,7 @@ def test_a_pickle_with_the_right_checksum_is_refused_too(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="module")
 def outcome():
-    """What the page has computed for a table whose file, columns and labels are all hostile."""
+    """Outcome of the page for a table with hostile file name, columns and labels."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.standard_normal((30, len(NAMES))), columns=NAMES)
     frame["label ' $ <b>"] = np.where(np.arange(30) % 2, "'); import os; os.mkdir('owned')", "<b>$x")
@@ -274,7 +274,7 @@ def test_a_table_in_a_terminal_takes_names_as_text():
 
 @contextmanager
 def server(answer):
-    """Serve what `answer` says for a path: bytes, or where it leads to; yield the address and the paths asked for."""
+    """Serve `answer` of a path, bytes or a redirect; yield the address and the requested paths."""
     seen = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -370,7 +370,7 @@ def test_an_upload_is_limited_in_the_browser_and_again_where_it_arrives(monkeypa
     monkeypatch.setattr(page_data.datasets, "read_table", lambda *_, **__: pytest.fail("parsed"))
     large = UploadedSource(b"a,b\n" + b"1,2\n" * 25, "mine.csv")
     for read in (large.load, lambda: large.frame):
-        with pytest.raises(DataError, match=r"mine.csv has .* MB and the page takes"):
+        with pytest.raises(DataError, match=r"mine.csv has .* MB and the page accepts"):
             read()
 
 
@@ -448,7 +448,7 @@ def test_a_request_without_the_token_gets_no_page():
 
 
 def opened(address):
-    """The page of an address, or the error in its place; both have `status` and `url`."""
+    """Return the response of an address or the error; both have `status` and `url`."""
     try:
         return urllib.request.urlopen(address, timeout=10)
     except urllib.error.HTTPError as error:
@@ -467,7 +467,7 @@ def status_of(address, patience=5):
 
 
 class Tags(HTMLParser):
-    """The tags of a page and the attributes that make a browser do something."""
+    """Collect the tags of a page and its active attributes."""
 
     def __init__(self, text):
         super().__init__()
@@ -524,15 +524,18 @@ def hostile_table(tmp_path):
 
 
 def test_a_report_shows_every_name_and_value_as_text(hostile_table, tmp_path, capsys):
-    given = [str(hostile_table), "--label", "label", "--report"]
+    given = [str(hostile_table), "--reference-column", "label", "--report"]
     assert run_command_line(["cluster", "--no-structure", *given, "r.html", "--out", "labels.csv"]) == 0
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
     assert run_command_line(["compare", *given, "c.html", "--method", "low_rank", "--out", "c.csv"]) == 0
     assert "\x1b" not in capsys.readouterr().out
-    assert run_command_line(["path", *given, "p.html", "--points", "2", "--out", "p.csv"]) == 0
+    assert run_command_line(["path", *given, "p.html", "--n-values", "2", "--out", "p.csv"]) == 0
     assert (
-        run_command_line(["cluster", "--no-structure", str(hostile_table), "--label", "label", "--save", "s.json"]) == 0
+        run_command_line(
+            ["cluster", "--no-structure", str(hostile_table), "--reference-column", "label", "--save", "s.json"]
+        )
+        == 0
     )
     assert run_command_line(["predict", "s.json", str(hostile_table), "--out", "s.csv"]) == 0
     assert "\x1b" not in capsys.readouterr().out

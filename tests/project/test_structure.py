@@ -1,4 +1,4 @@
-"""The shape of the package: who imports whom, and what is public."""
+"""Structure of the package: imports between modules, and public names."""
 
 import ast
 import importlib
@@ -39,8 +39,8 @@ LAYERS = [
 NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerated", "published", "dual")]
 PROOFS = {
     *(f"problem.penalties.{name}" for name in ("absolute", "groups", "signs", "off_diagonal")),
-    *(f"certificates.{name}" for name in ("proof", "block_proof", "working_set_proof", "label_proof", "screening", "values")),
-    "certificates.block_screening", "certificates.group_kkt",
+    *(f"certificates.{name}" for name in ("proof", "block_proof", "working_set_proof", "label_proof")),
+    "certificates.screening", "certificates.values", "certificates.block_screening", "certificates.group_kkt",
 }  # fmt: skip
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
@@ -66,7 +66,7 @@ def layer(name):
 
 
 def names_imported(tree):
-    """All dotted names that a module imports, wherever in it; from a import b counts as a.b."""
+    """Return all dotted names that a module imports anywhere; from a import b counts as a.b."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -77,13 +77,13 @@ def names_imported(tree):
 
 @cache
 def imported(name):
-    """All dotted names that a module of the package imports."""
+    """Return all dotted names that a module of the package imports."""
     return list(names_imported(TREES[name]))
 
 
 @cache
 def siblings(name):
-    """The modules of this package that a module imports; a subpackage's __init__ stands for all that it holds."""
+    """Return the modules of this package that a module imports; a subpackage's __init__ means all its modules."""
     found = set()
     for first, *parts in (full.split(".") for full in imported(name)):
         if first == "diffrac_cvx":
@@ -93,12 +93,12 @@ def siblings(name):
 
 
 def libraries(name):
-    """The libraries, this package among them, that a module imports."""
+    """Return the top-level packages that a module imports, including this one."""
     return {full.partition(".")[0] for full in imported(name)}
 
 
 def public_functions():
-    """The functions users reach: those in dc and in its public modules, by dotted name."""
+    """Return the public functions of dc and its public modules, by dotted name."""
     for place in ("", "baselines", "datasets", "metrics", "paths", "rounding"):
         space = getattr(dc, place) if place else dc
         for name in dir(space):
@@ -168,7 +168,7 @@ NOT_CODE = {getattr(tokenize, name) for name in ["COMMENT", "NL", "NEWLINE", "IN
 
 
 def lines_of_code(name):
-    """How many lines of a module hold code that is neither an import nor a docstring."""
+    """Return the number of code lines of a module without imports and docstrings."""
     tokens = tokenize.generate_tokens(io.StringIO(MODULES[name].read_text()).readline)
     lines = {line for token in tokens if token.type not in NOT_CODE for line in range(token.start[0], token.end[0] + 1)}
     for node in ast.walk(TREES[name]):

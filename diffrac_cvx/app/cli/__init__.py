@@ -1,1 +1,1 @@
-"""The command line: ``diffrac-cvx``."""
+"""Command line: ``diffrac-cvx``."""

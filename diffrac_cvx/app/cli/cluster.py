@@ -1,4 +1,4 @@
-"""``diffrac-cvx cluster``: clusters of the points of a table, with what is proved about them."""
+"""``diffrac-cvx cluster``: clusters of the points of a table, with certified bounds."""
 
 import warnings
 from collections.abc import Sequence
@@ -35,10 +35,10 @@ def cluster(
     source: TableSource,
     n_clusters: automatic.ClustersOrAuto = 2,
     strategy: Annotated[
-        str, typer.Option(help="More than two clusters: all 'together', or by repeated 'splits' in two.")
+        str, typer.Option(help="Strategy for more than two clusters: all 'together', or by repeated two-way 'splits'.")
     ] = "together",
-    labels_count: Annotated[
-        int, typer.Option(help="Find this many labels of every point, each a split in two, instead of clusters.")
+    n_labels: Annotated[
+        int, typer.Option(help="Number of binary labels to find for each point, instead of clusters.")
     ] = 1,
     nu: automatic.NuOrAuto = 1.0,
     ridge: automatic.RidgeOrAuto = None,
@@ -46,10 +46,10 @@ def cluster(
     lam: automatic.LambdaOrAuto = None,
     c: options.LambdaRoot = None,
     solver: Annotated[
-        str, typer.Option(help="How it is computed: auto, low_rank, fista, 'fista published', SCS or CLARABEL.")
+        str, typer.Option(help="Solver: auto, low_rank, fista, 'fista published', SCS or CLARABEL.")
     ] = "auto",
     refine: Annotated[
-        bool, typer.Option("--refine", help="Repeat direction and split in turn until nothing changes.")
+        bool, typer.Option("--refine", help="Alternate between direction and clusters until nothing changes.")
     ] = False,
     known: points.KnownLabelsOption = None,
     must_link_column: points.MustLinkColumnOption = None,
@@ -58,9 +58,7 @@ def cluster(
     prove: points.ProveOption = False,
     groups: GroupsOption = None,
     nonnegative: NonnegativeOption = None,
-    structure: Annotated[
-        bool, typer.Option(help="Test whether there is a structure at all, in two seconds at most.")
-    ] = True,
+    structure: Annotated[bool, typer.Option(help="Test for group structure, in at most two seconds.")] = True,
     tol: options.Tolerance = options.DEFAULT_TOL,
     time_limit: options.TimeLimit = None,
     no_standardize: options.NoStandardize = False,
@@ -72,26 +70,27 @@ def cluster(
     save: options.SaveFile = None,
     features: feature_lists.FeaturesFile = None,
 ) -> None:
-    """Split the points of a table into two groups along a direction, or into more, and prove how good the split is.
+    """Find clusters of the points of a table, with a certified bound on the cost of every other partition.
 
-    The exit status is 1 where the split is no answer, or the proof is less exact than --tol.
+    With 'auto', a parameter is chosen on subsamples; --lambda auto chooses the ridge too unless it is given.  The exit
+    status is 1 if there is a warning, or the duality gap exceeds --tol.
     """
     console, seed = Console(as_json, quiet), as_seed(seed, "--seed")
-    if labels_count > 1 and n_clusters != 2:
-        raise ParameterError("give --clusters or --labels-count, not both")
-    automatic.refuse_auto_labels(labels_count, lam, ridge, nu)
-    feature_lists.refuse_feature_labels(features, labels_count)
+    if n_labels > 1 and n_clusters != 2:
+        raise ParameterError("--clusters and --n-labels are both given. Give one of them.")
+    automatic.refuse_auto_labels(n_labels, lam, ridge, nu)
+    feature_lists.refuse_feature_labels(features, n_labels)
     constraint_options = points.ConstraintOptions(known, must_link_column, must_link or (), cannot_link or ())
-    if labels_count > 1 and (constraint_options.is_given or prove):
-        raise ParameterError("what is known of points, and --prove, are about clusters: leave --labels-count out")
+    if n_labels > 1 and (constraint_options.is_given or prove):
+        raise ParameterError("constraints on rows and --prove apply to clusters, not to labels. Remove --n-labels.")
     if prove and n_clusters != 2:
-        raise ParameterError("--prove is about two clusters: leave --clusters out")
-    if nonnegative and (labels_count > 1 or n_clusters != 2):
-        which = "--labels-count" if labels_count > 1 else "--clusters"
-        raise ParameterError(f"--nonnegative says the signs of one direction, which splits in two: leave {which} out")
+        raise ParameterError("--prove supports two clusters only. Remove --clusters.")
+    if nonnegative and (n_labels > 1 or n_clusters != 2):
+        which = "--n-labels" if n_labels > 1 else "--clusters"
+        raise ParameterError(f"--nonnegative supports two clusters only. Remove {which}.")
     columns = ColumnOptions.given(groups, nonnegative)
     source = replace(source, aside=constraint_options.columns)
-    default_ridge = options.DEFAULT_RIDGE if labels_count == 1 else 0.0
+    default_ridge = options.DEFAULT_RIDGE if n_labels == 1 else 0.0
     if lam == automatic.AUTO and ridge is None and a is None:
         ridge = automatic.AUTO
     penalty = options.penalty_from_options(
@@ -104,31 +103,31 @@ def cluster(
         progress.update(f"preparing {len(table.X)} points")
         parameters = automatic.choose_parameters(
             table.X, lam if lam == automatic.AUTO else penalty.lam, ridge if ridge == automatic.AUTO else penalty.ridge,
-            nu, n_clusters, seed=seed, standardize=not no_standardize, seconds=progress.time_left, callback=progress.begin,
-            columns=known,
+            nu, n_clusters, seed=seed, standardize=not no_standardize, seconds=progress.time_left,
+            callback=progress.begin, columns=known,
         )  # fmt: skip
         n_clusters = parameters.n_clusters
-        if parameters.message:  # said now, whatever happens to what follows
+        if parameters.message:  # printed now, since a later step may fail
             console.echo(f"{parameters.message}.")
         model, messages = fit_model(
-            table, labels_count, n_clusters, progress, constraints, strategy=strategy, refine=refine, nu=parameters.nu,
+            table, n_labels, n_clusters, progress, constraints, strategy=strategy, refine=refine, nu=parameters.nu,
             lam=parameters.lam, ridge=parameters.ridge, solver=solver, tol=tol, time_limit=progress.time_left,
             standardize=not no_standardize, random_state=seed, structure=structure, **known,
         )  # fmt: skip
         search = points.search_optimal(table, model, constraints, progress) if prove and not progress.stopped else None
-        progress.update("judging what was found")
-        if labels_count == 1 and n_clusters == 2 and lam is None and c is None:
+        progress.update("evaluating the clusters")
+        if n_labels == 1 and n_clusters == 2 and lam is None and c is None:
             messages += automatic.suggest_lambda(len(table.X), table.X.shape[1], parameters.ridge)
         messages += columns.notes(parameters.lam == 0.0)
         findings = summarize(table, model, messages) | points.constraint_findings(constraints)
         findings |= {
-            "weights": {"lambda": parameters.lam, "ridge": parameters.ridge, "nu": parameters.nu},
+            "parameters": {"lambda": parameters.lam, "ridge": parameters.ridge, "nu": parameters.nu},
             "choice": parameters.message,
         }
         if search is not None:
             findings |= points.search_findings(findings, search)
         feature_table = None
-        if labels_count == 1 and not (report is None and features is None):
+        if n_labels == 1 and not (report is None and features is None):
             feature_table = feature_lists.feature_table(
                 table,
                 model,
@@ -170,7 +169,7 @@ def fit_model(
     structure: bool,
     **parameters: Any,
 ) -> tuple[Any, list[str]]:
-    """Return a fitted estimator, of clusters or of several labels, and what it warned of beside its reservations."""
+    """Return the fitted estimator and its warnings, except its diagnostics."""
     from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
 
     if n_labels == 1:
@@ -178,7 +177,7 @@ def fit_model(
         model = DiffracClustering(**kind, **parameters)
     else:
         model = MultiLabelDiffrac(n_labels=n_labels, **parameters)
-    model.set_params(verbose=progress.solver_callback("searching"))
+    model.set_params(verbose=progress.solver_callback("solving"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         warnings.filterwarnings("ignore", CONSTANT_WARNING, DegenerateDataWarning)
@@ -192,7 +191,7 @@ def fit_model(
 
 
 def score_labels(table: Table, labels: Array) -> dict[str, Any]:
-    """Return how well the clusters found agree with the true labels, where there are any."""
+    """Return the agreement of the clusters with the reference labels; empty if there are none."""
     if table.labels is None or labels.ndim > 1:
         return {}
     from sklearn.metrics import normalized_mutual_info_score
@@ -210,7 +209,7 @@ def score_labels(table: Table, labels: Array) -> dict[str, Any]:
 
 
 def summarize(table: Table, model: Any, messages: list[str]) -> dict[str, Any]:
-    """Return all that is found, for JSON, for print and for the report."""
+    """Return all findings, for JSON, the terminal and the report."""
     result, labels, gap = model.result_, np.asarray(model.labels_), getattr(model, "label_gap_", None)
     K = getattr(model, "n_clusters", 2)
     return {
@@ -225,13 +224,13 @@ def summarize(table: Table, model: Any, messages: list[str]) -> dict[str, Any]:
         "label_gap": gap,
         "n_excluded": model.n_excluded_,
         "sizes": np.bincount(labels, minlength=K).tolist() if labels.ndim == 1 else labels.sum(axis=0).tolist(),
-        "features_in_use": features_in_use(table, model),
-        "relaxation_uses_all": relaxation_uses_all(table, model),
-        "groups": feature_group_findings(model),
+        "selected_features": selected_features(table, model),
+        "relaxation_selects_all": relaxation_selects_all(table, model),
+        "feature_groups": feature_group_findings(model),
         "scaled_coefficients": by_name(table, model.scaled_coef_),
         "coefficients": by_name(table, model.coef_),
         "intercept": model.intercept_,
-        "deviations": by_name(table, 1.0 / standardize_columns(table.X).unit),
+        "standard_deviations": by_name(table, 1.0 / standardize_columns(table.X).unit),
         **score_labels(table, labels),
         "status": STATUS_MESSAGES.get(result.status, str(result.status)),
         "finished": result.status in FINISHED_STATUSES,
@@ -245,19 +244,19 @@ def summarize(table: Table, model: Any, messages: list[str]) -> dict[str, Any]:
 
 
 def structure_findings(tests: Sequence[StructureTest]) -> list[dict[str, Any]]:
-    """Return what the tests of structure found, and which of them are worth saying."""
+    """Return the results of the structure tests, and which of them are reported."""
     reported = select_informative(tests)
     return [
-        {"null": test.null, "pvalue": test.pvalue, "n_as_extreme": test.n_as_extreme, "n_resamples": len(test.null_distribution),
-         "message": str(test), "told": test in reported}
+        {"null": test.null, "pvalue": test.pvalue, "n_as_extreme": test.n_as_extreme,
+         "n_resamples": len(test.null_distribution), "message": str(test), "reported": test in reported}
         for test in tests
     ]  # fmt: skip
 
 
-def features_in_use(table: Table, model: Any) -> list[str] | None:
-    """Return the names of the features in use, the first first; None where no l1 weight chose them for two clusters.
+def selected_features(table: Table, model: Any) -> list[str] | None:
+    """Return the features with a nonzero coefficient, the most important first.
 
-    They are those of the direction found, whose other coefficients are 0.
+    None without an l1 penalty, or for more than two clusters.
     """
     if getattr(model, "n_clusters", 0) != 2 or not model._penalty.has_l1:
         return None
@@ -265,9 +264,9 @@ def features_in_use(table: Table, model: Any) -> list[str] | None:
 
 
 def feature_group_findings(model: Any) -> dict[str, dict[str, Any]] | None:
-    """Return the columns of each group, how many they are, and the length of their coefficients per standard deviation.
+    """Return the number of columns of each feature group and the norm of its coefficients per standard deviation.
 
-    None where there are no groups.
+    None if there are no groups.
     """
     groups = model._penalty.groups
     if groups is None:
@@ -278,12 +277,12 @@ def feature_group_findings(model: Any) -> dict[str, dict[str, Any]] | None:
     return {name: {"columns": sizes[g], "length": float(lengths[g])} for g, name in enumerate(groups.names)}
 
 
-def relaxation_uses_all(table: Table, model: Any) -> bool:
-    """Whether the solution of the relaxation leaves no feature out, as where its V is diagonal."""
+def relaxation_selects_all(table: Table, model: Any) -> bool:
+    """Whether the solution of the relaxation uses every feature, as a diagonal V does."""
     d = table.X.shape[1]
     return model.result_.G is not None and len(model.result_.features(d).selected) == d
 
 
 def by_name(table: Table, values: Array) -> dict[str, list[float]]:
-    """Return values of the features, one or several each, by the name of the feature."""
+    """Return one or several values per feature, by feature name."""
     return {name: list(row) for name, row in zip(table.names, np.atleast_2d(values).T.tolist(), strict=True)}

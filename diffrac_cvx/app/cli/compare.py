@@ -22,11 +22,13 @@ from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.problem.formatting import format_ends
 from diffrac_cvx.problem.result import Status
 
-METHOD_STATUS_MESSAGES = {  # how a method ended, where it advises on a parameter that is no option of the program
-    str(Status.MAX_ITER): "the largest number of steps was reached; the bracket is valid",
-    str(Status.TIME_LIMIT): "its share of the time was up; the bracket is valid, a larger --time-limit narrows it",
-    str(Status.SMOOTHED_GAP): "the paper's rule ended it; the bracket is valid",
-    str(Status.STALLED): "no further progress in double precision; the bracket is valid, ask for a larger --tol",
+METHOD_STATUS_MESSAGES = {  # for those whose text names a parameter that is not an option
+    str(Status.MAX_ITER): "iteration limit reached; the bounds are valid",
+    str(
+        Status.TIME_LIMIT
+    ): "time limit of this method reached; the bounds are valid, and a larger --time-limit tightens them",
+    str(Status.SMOOTHED_GAP): "stopped by the criterion of the paper; the bounds are valid",
+    str(Status.STALLED): "no further progress in double precision; the bounds are valid. Increase --tol",
 }
 
 
@@ -35,7 +37,7 @@ def compare(
     source: TableSource,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", help="A method; may be repeated.  All that take seconds if not given."),
+        typer.Option("--method", "-m", help="Method to run; may be repeated.  By default, all that take seconds."),
     ] = None,
     nu: options.Nu = 1.0,
     ridge: options.Ridge = None,
@@ -47,12 +49,14 @@ def compare(
     alpha: Annotated[
         float | None,
         typer.Option(
-            help="How unequal the clusters are, for the method that fixes it: 0 (equal sizes) to 1 (one cluster)."
+            help="Imbalance of the clusters, for the method that fixes it, from 0 (equal sizes) to 1 (one cluster)."
         ),
     ] = None,
     tol: options.Tolerance = 1e-4,
     time_limit: options.TimeLimit = None,
-    memory: Annotated[bool, typer.Option("--memory", help="Measure memory, each method in its own process.")] = False,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Measure peak memory, with each method in its own process.")
+    ] = False,
     no_standardize: options.NoStandardize = False,
     seed: options.Seed = 0,
     as_json: options.Json = False,
@@ -60,9 +64,9 @@ def compare(
     out: options.OutFile = None,
     report: options.ReportFile = None,
 ) -> None:
-    """Run several methods on the same table, k-means and a Gaussian mixture among them, and check them on each other.
+    """Run several methods on the same table, among them k-means and a Gaussian mixture, and cross-check their results.
 
-    The exit status is 1 where methods contradict each other or fail, or none finds an answer.
+    The exit status is 1 if methods contradict each other or fail, or if the labels of every method have a warning.
     """
     console = Console(as_json, quiet)
     penalty = options.penalty_from_options(lam, c, ridge, a, options.DEFAULT_RIDGE)
@@ -70,8 +74,8 @@ def compare(
         table = source.load()
         penalty = ColumnOptions.given(groups, nonnegative).penalty(penalty, table, has_l1=bool(np.any(penalty.c)))
         compared = comparison.compare(
-            table.X if no_standardize else standardize_columns(table.X).X, table.labels, methods=method, nu=nu, penalty=penalty,
-            alpha=alpha, tol=tol, time_limit=progress.time_left, measure_memory=memory, rng=seed,
+            table.X if no_standardize else standardize_columns(table.X).X, table.labels, methods=method, nu=nu,
+            penalty=penalty, alpha=alpha, tol=tol, time_limit=progress.time_left, measure_memory=memory, rng=seed,
             callback=lambda name, now: progress.begin(name) if now is None else progress.solver_callback(name)(now),
             on_result=lambda name, found: progress.write_line(f"{name}: {describe_method(found)}"),
         )  # fmt: skip
@@ -90,7 +94,7 @@ def compare(
         console.echo(f"Note: {with_option(note)}.")
     empty = only_warnings(compared)
     if empty:
-        console.echo("NO ANSWER: no method found an answer, see the column 'reservation'.")
+        console.echo("WARNING: the labels of every method have a warning, see the column 'reservation'.")
     print_comparison(compared, console)
     failed = any(one.reason for one in compared.method_results.values())
     findings = {
@@ -105,22 +109,22 @@ def compare(
 
 
 def describe_method(found: MethodResult) -> str:
-    """Return what a method found, in a line."""
+    """Return the result of a method in one line."""
     if found.reason:
         return found.reason
     least, cost = format_ends(lower_bound_of(found), found.objective)
-    proved = "" if np.isinf(lower_bound_of(found)) else f", proved: none below {least}"
-    return f"a split of cost {cost}{proved}; {found.seconds:.2f} s"
+    proved = "" if np.isinf(lower_bound_of(found)) else f", certified lower bound {least}"
+    return f"cost {cost}{proved}; {found.seconds:.2f} s"
 
 
 def only_warnings(compared: Comparison) -> bool:
-    """Whether there are labels, and none of them is an answer."""
+    """Whether there are labels, all of them with a warning."""
     rows = [row for row in compared.rows if row["method"] in compared.labels]
     return bool(rows) and all(row["reservation"] for row in rows)
 
 
 def print_comparison(compared: Comparison, console: Console) -> None:
-    """Print a comparison, to the width of the terminal where there is one."""
+    """Print a comparison, at the width of the terminal if there is one."""
     if console.quiet or console.as_json or not sys.stdout.isatty():
         console.echo(str(compared))
     else:
@@ -138,13 +142,15 @@ def write_comparison_report(path: Path, compared: Comparison, source: TableSourc
     if runs:
         brackets = BracketDisplay.from_result(*runs.values(), names=list(runs))
         pictures.append(
-            html.encode_picture(brackets, "Proved bounds on the least cost, against time.", against="seconds")
+            html.encode_picture(brackets, "Certified bounds on the optimal objective against time.", against="seconds")
         )
     best = min(compared.results, key=lambda name: compared.results[name].gap, default=None)
     if best is not None:
         spectrum = SpectrumDisplay.from_result(compared.results[best])
         pictures.append(
-            html.encode_picture(spectrum, f"Eigenvalues of the solution found by {best}: one alone is one split.")
+            html.encode_picture(
+                spectrum, f"Eigenvalues of the solution of {best}: a single nonzero one gives one split."
+            )
         )
     text = html.render(
         "compare.html", title=f"Methods on {source.file}", file=source.file, tables=compared.tables(),

@@ -1,6 +1,6 @@
-"""What a command prints while it works, and at its end with the exit status; Ctrl-C keeps what is finished.
+"""Output, progress and exit status of the commands; Ctrl-C keeps the results so far.
 
-The status is 0 where it is done; 1 where it is done, but a check failed or tol was not met; 2 where it is not done.
+The exit status is 0 on success, 1 with a warning or if tol was not met, 2 on an error.
 """
 
 import json
@@ -26,23 +26,23 @@ EXIT_SUCCESS, EXIT_WARNING, EXIT_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
 FIRST_LINE_SECONDS, LINE_INTERVAL_SECONDS = (
     1.0,
     5.0,
-)  # seconds to the first line and between lines, where there is no terminal
+)  # to the first line and between lines, without a terminal
 
 
 @dataclass(frozen=True)
 class Console:
-    """Print for a person, or one JSON object for a program, or nothing."""
+    """Standard output: text, one JSON object, or nothing."""
 
     as_json: bool = False
     quiet: bool = False
 
     def echo(self, text: str) -> None:
-        """Print a line for a person."""
+        """Print a line of text unless the output is JSON or quiet."""
         if not (self.as_json or self.quiet):
             print(escape_control(text))
 
     def echo_json(self, findings: Mapping[str, Any]) -> None:
-        """Print the JSON object, where it was asked for."""
+        """Print the JSON object if the output is JSON."""
         if self.as_json:
             print(json.dumps(to_json(findings), indent=2, allow_nan=False))
 
@@ -54,7 +54,7 @@ class Console:
         interrupted: bool = False,
         files: Sequence[Path | None] = (),
     ) -> NoReturn:
-        """Say which files were written, give the findings and the exit status, and end with it."""
+        """Print the written files and the findings, and exit with the status."""
         for file in files:
             if file is not None:
                 self.echo(f"wrote {file}")
@@ -64,7 +64,7 @@ class Console:
 
 
 def to_json(value: Any) -> Any:
-    """Return a value in the types of JSON: arrays become lists, infinite numbers and NaN become null."""
+    """Return a value as JSON types: arrays become lists, infinities and NaN become null."""
     if isinstance(value, Mapping):
         return {str(key): to_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -77,11 +77,11 @@ def to_json(value: Any) -> Any:
 
 
 class ProgressReporter:
-    """Say on standard error what is under way, and how long it has taken, while a command works.
+    """Report progress and elapsed time on standard error.
 
-    In a terminal it is one line that changes; elsewhere a line now and then; nothing with ``--quiet`` or ``--json``.
-    The first Ctrl-C makes ``stopped`` true where a solver is at work that asks for it, and the command goes on with
-    what is finished; another one, or one elsewhere, interrupts as usual.  ``time_limit`` is in seconds, for all of it.
+    A terminal gets one updated line, other streams a line every few seconds, and ``--quiet`` or ``--json`` none.
+    While an interruptible solver runs, the first Ctrl-C sets ``stopped`` and the command continues with the results so
+    far; any other Ctrl-C interrupts as usual.  ``time_limit`` is in seconds, for the whole command.
     """
 
     def __init__(self, console: Console, time_limit: float | None = None) -> None:
@@ -90,7 +90,7 @@ class ProgressReporter:
         self.started = time.perf_counter()
         self.stopped = False
         self.text = "reading the table"
-        self.is_interruptible = False  # whether what is at work will ask whether to stop
+        self.is_interruptible = False  # whether the current step polls `stopped`
         self._display: Any = None
         self._task: Any = None
         self._finished = threading.Event()
@@ -98,12 +98,12 @@ class ProgressReporter:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the command began."""
+        """Seconds since the start of the command."""
         return time.perf_counter() - self.started
 
     @property
     def time_left(self) -> float | None:
-        """Seconds that are left, None where there is no limit."""
+        """Seconds left, None without a limit."""
         return None if self.time_limit is None else max(self.time_limit - self.seconds, 0.01)
 
     def __enter__(self) -> Self:
@@ -121,29 +121,29 @@ class ProgressReporter:
             signal.signal(signal.SIGINT, self._old_handler)
 
     def update(self, text: str, *, is_interruptible: bool = False) -> None:
-        """Say what is under way; ``is_interruptible`` where it asks whether to stop."""
+        """Report the current step; ``is_interruptible``: whether it polls `stopped`."""
         self.text, self.is_interruptible = text, is_interruptible
         if self._display is not None:
             self._display.update(self._task, description=text)
 
     def write_line(self, text: str) -> None:
-        """Write a line that stays, above the one that changes."""
+        """Write a permanent line above the progress line."""
         if self._display is not None:
             self._display.console.print(escape_control(text), markup=False, highlight=False)
         elif not self.silent:
             sys.stderr.write(f"{escape_control(text)}\n")
 
     def begin(self, text: str) -> bool:
-        """Say what is about to begin, and return whether to stop instead."""
+        """Report the next step, and return whether to stop instead."""
         self.update(text)
         return self.stopped
 
     def solver_callback(self, name: str) -> Callable[[Progress], bool]:
-        """Return the callback of a solver: it says the bracket, and returns whether to stop."""
+        """Return a solver callback that reports the bounds and returns whether to stop."""
 
         def callback(progress: Progress) -> bool:
             lower, upper = format_ends(progress.lower, progress.upper)
-            self.update(f"{name}: best cost between {lower} and {upper}", is_interruptible=True)
+            self.update(f"{name}: optimal cost between {lower} and {upper}", is_interruptible=True)
             return self.stopped
 
         return callback
@@ -153,7 +153,7 @@ class ProgressReporter:
             self.stopped = True
             raise KeyboardInterrupt
         self.stopped = True
-        self.update("stopping with what is finished (Ctrl-C again: at once)", is_interruptible=True)
+        self.update("stopping with the results so far (press Ctrl-C again to abort)", is_interruptible=True)
 
     def _show_spinner(self) -> None:
         from rich.console import Console as Terminal

@@ -1,4 +1,4 @@
-"""What the user knows of some points, from the options of `cluster`; and the search for the best split."""
+"""Constraints on rows from the options of `cluster`, and the search for the optimal clusters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,32 +15,34 @@ from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.problem.result import Bracket, Progress
 
-CONSTRAINTS_PANEL = "What you know of some points"
+CONSTRAINTS_PANEL = "Constraints on rows"
 
 
 def constraint_option(kind: Any, help_text: str, name: str) -> Any:
-    """Return the type of an option that says something of some points."""
+    """Return the type of an option that constrains rows."""
     return Annotated[kind, typer.Option(name, help=help_text, rich_help_panel=CONSTRAINTS_PANEL)]
 
 
 KnownLabelsOption = constraint_option(
-    str | None, "Column with the group of some points, one of two names; empty where it is not known.", "--known"
+    str | None, "Column with partial labels: one of two names, or empty if the label is unknown.", "--known"
 )
 MustLinkColumnOption = constraint_option(
-    str | None, "Column whose equal entries belong together, as the rows of one patient; empty if alone.", "--group"
+    str | None, "Column whose equal entries must be in one cluster, such as patient IDs.", "--must-link-column"
 )
 MustLinkOption = constraint_option(
-    list[str] | None, "Two rows that belong together, as 0,5: numbers as in the file of --out.", "--together"
+    list[str] | None, "Two rows that must be in one cluster, such as 0,5 (as numbered by --out).", "--must-link"
 )
-CannotLinkOption = constraint_option(list[str] | None, "Two rows that do not, as 1,2.", "--apart")
+CannotLinkOption = constraint_option(
+    list[str] | None, "Two rows that must be in different clusters, such as 1,2.", "--cannot-link"
+)
 ProveOption = Annotated[
-    bool, typer.Option("--prove", help="Search until the best split of all is proved, or --time-limit is reached.")
+    bool, typer.Option("--prove", help="Search for the optimal clusters until certified or --time-limit is reached.")
 ]
 
 
 @dataclass(frozen=True)
 class ConstraintOptions:
-    """The options that say something of some points."""
+    """Options that constrain rows."""
 
     labels_column: str | None
     must_link_column: str | None
@@ -49,16 +51,16 @@ class ConstraintOptions:
 
     @property
     def is_given(self) -> bool:
-        """Whether any of them was given."""
+        """Whether any of the options is given."""
         return bool(self.columns or self.must_link or self.cannot_link)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are no features."""
+        """Columns that hold constraints instead of features."""
         return tuple(name for name in (self.labels_column, self.must_link_column) if name is not None)
 
     def read(self, table: Table) -> Constraints | None:
-        """Return what is known, None for nothing."""
+        """Return the constraints on the points of a table, None if there are none."""
         if not self.is_given:
             return None
         groups = None
@@ -68,15 +70,15 @@ class ConstraintOptions:
             groups = np.array([-1 if name is None else names[name] for name in entries])
         labels = None if self.labels_column is None else table.excluded[self.labels_column]
         if labels is not None and not any(labels):
-            raise DataError(f"column {self.labels_column!r} is empty: fill it in for some rows, or leave --known out")
-        must_link = [parse_pair(text, table.rows, "--together") for text in self.must_link]
-        cannot_link = [parse_pair(text, table.rows, "--apart") for text in self.cannot_link]
+            raise DataError(f"column {self.labels_column!r} of --known is empty. Label some rows, or remove --known.")
+        must_link = [parse_pair(text, table.rows, "--must-link") for text in self.must_link]
+        cannot_link = [parse_pair(text, table.rows, "--cannot-link") for text in self.cannot_link]
         constraints = Constraints(must_link, cannot_link, labels, groups)
         constraints.chunklets_of(len(table.X))
         return constraints
 
     def code(self) -> str:
-        """Return the line of Python that gives the constraints of a table as it was read."""
+        """Return the line of Python that defines the constraints."""
         named = [] if self.labels_column is None else [f"labels=table.excluded[{self.labels_column!r}]"]
         if self.must_link_column is not None:
             named.append(f"groups=pandas.factorize(table.excluded[{self.must_link_column!r}])[0]")
@@ -87,32 +89,34 @@ class ConstraintOptions:
 
 
 def parse_pair(text: str, rows: np.ndarray, option: str) -> tuple[int, int]:
-    """Return two points from two numbers of rows in the file."""
+    """Return the two points given as row numbers of the file."""
     try:
         first, second = (int(part) for part in text.split(","))
     except ValueError:
-        raise ParameterError(f"{option} {text}: give two numbers of rows, such as {option} 0,5") from None
+        raise ParameterError(
+            f"{option} {text} is not a pair of rows. Give two row numbers, such as {option} 0,5."
+        ) from None
     places = {int(row): place for place, row in enumerate(rows.tolist())}
     for row in (first, second):
         if row not in places:
             last = int(rows.max())
-            raise ParameterError(f"{option} {text}: there is no row {row}; rows are counted from 0, up to {last}")
+            raise ParameterError(f"{option} {text}: there is no row {row}. Give rows from 0 to {last}.")
     return places[first], places[second]
 
 
 def search_optimal(
     table: Table, model: Any, constraints: Constraints | None, progress: ProgressReporter
 ) -> dict[str, Any]:
-    """Search for the best split of all; the model gets it, with its direction, and what is proved of it.
+    """Search for the optimal two clusters, and store them in the model with their direction and certified bounds.
 
-    The cost is that of the fitted model, with its penalty and at its scale of the features.
+    The objective has the penalty and the feature scaling of the fitted model.
     """
     from diffrac_cvx.rounding.diagnostics import NO_STRUCTURE, find_diagnostics
     from diffrac_cvx.rounding.directions import best_direction, oriented_direction
     from diffrac_cvx.solvers.branching import optimal_labels
 
     data, penalty = model._scale(table.X, warn=False), model._penalty
-    report_bounds = progress.solver_callback("proving")
+    report_bounds = progress.solver_callback("searching")
 
     def callback(bounds: Bracket, nodes: int) -> bool:
         return report_bounds(Progress(nodes, progress.seconds, *bounds))
@@ -137,22 +141,22 @@ def search_optimal(
     model._name_groups(penalty)
     of_table = (reason for reason in model.diagnostics_ if reason.code == NO_STRUCTURE)
     model.diagnostics_ = (*of_table, *find_diagnostics(data.X, model.labels_, model.result_, **parameters))
-    return {"relaxations": found.n_nodes, "seconds": found.seconds, "status": found.status}
+    return {"n_nodes": found.n_nodes, "seconds": found.seconds, "status": found.status}
 
 
 def search_findings(found: dict[str, Any], search: dict[str, Any]) -> dict[str, Any]:
-    """Return the findings that the search changes: how it ended, and how long it took."""
+    """Return the findings that the search replaces: its termination status, its time and the upper bound."""
     status = search["status"]
     return {
         "finished": status in FINISHED_STATUSES,
         "status": STATUS_MESSAGES.get(status, str(status)),
-        "relaxations": search["relaxations"],
-        "upper_bound": found["cost"],  # that of the relaxation is below what is proved now
+        "n_nodes": search["n_nodes"],
+        "upper_bound": found["cost"],  # the bound of the relaxation may be below the new lower bound
         "seconds": found["seconds"] + search["seconds"],
     }
 
 
 def constraint_findings(constraints: Constraints | None) -> dict[str, Any]:
-    """Return whether anything is known of points, and the names of the groups 0 and 1, None where there is none."""
+    """Return whether there are constraints, and the class names of the clusters 0 and 1, None if unknown."""
     names = constraints.classes if constraints is not None and constraints.labels is not None else None
-    return {"constraints": constraints is not None, "known_as": names}
+    return {"constraints": constraints is not None, "class_names": names}

@@ -1,4 +1,4 @@
-"""``diffrac-cvx datasets``: the data sets that are known by name."""
+"""``diffrac-cvx datasets``: the built-in data sets."""
 
 from typing import Annotated, Any
 
@@ -10,13 +10,13 @@ from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.errors import DataError
 
-LISTED_COLUMNS = ("name", "kind", "n", "d", "where", "license")
-datasets_app = typer.Typer(help="The data sets that are known by name.", no_args_is_help=True)
+LISTED_COLUMNS = ("name", "kind", "n", "d", "availability", "license")
+datasets_app = typer.Typer(help="List and download the built-in data sets.", no_args_is_help=True)
 
 
 @datasets_app.command("list")
 def list_sets(as_json: options.Json = False) -> None:
-    """List the data sets, and say which of them are on this machine."""
+    """List the data sets and their availability."""
     console = Console(as_json)
     rows = [
         describe_availability(name) for kind in ("two-class", "extra", "multi-label") for name in datasets.names(kind)
@@ -26,18 +26,18 @@ def list_sets(as_json: options.Json = False) -> None:
 
 
 @datasets_app.command("fetch")
-def fetch_set(name: str, url: Annotated[str | None, typer.Option(help="A mirror of the file.")] = None) -> None:
-    """Download a data set, check it, and keep it."""
+def fetch_set(name: str, url: Annotated[str | None, typer.Option(help="URL of a mirror of the file.")] = None) -> None:
+    """Download a data set, verify its checksum and store it."""
     print(datasets.fetch(name, url=url))
 
 
 def describe_availability(name: str) -> dict[str, Any]:
-    """Return what is known of a data set, and whether it is on this machine."""
+    """Return the metadata and the availability of a data set."""
     record = datasets.describe(name)
     try:
         datasets.load(name)
-        where = "shipped" if record.shipped else "here"
+        availability = "shipped" if record.shipped else "downloaded"
     except DataError:
-        where = "to be fetched" if record.url else "to be put there by hand"
+        availability = "to download" if record.url else "manual download"
     fields = ("kind", "n", "d", "license", "description", "source")
-    return {"name": name, "where": where, **{field: getattr(record, field) for field in fields}}
+    return {"name": name, "availability": availability, **{field: getattr(record, field) for field in fields}}

@@ -1,4 +1,4 @@
-"""``diffrac-cvx doctor``: what is installed, and whether it works."""
+"""``diffrac-cvx doctor``: report and self-test of the installation."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ from diffrac_cvx.solvers.reference import installed_solvers
 
 CORE = ("diffrac-cvx", "numpy", "scipy", "cvxpy", "scs", "clarabel", "threadpoolctl", "matplotlib")
 OPTIONAL = {
-    "typer": "this program", "scikit-learn": "estimators, cluster", "pandas": "cluster, compare",
+    "typer": "command line", "scikit-learn": "estimators, cluster", "pandas": "cluster, compare",
     "pyarrow": "Parquet files", "openpyxl": "Excel files", "jinja2": "reports", "marimo": "explore",
     "pymanopt": "a baseline of the runtime experiment",
 }  # fmt: skip
@@ -34,17 +34,17 @@ def version(package: str) -> str | None:
 
 
 def doctor(as_json: options.Json = False, quiet: options.Quiet = False) -> None:
-    """Say what is installed, and test that it works; exits with 1 if something does not."""
+    """Report and test the installation; the exit status is 1 if a check fails."""
     console = Console(as_json, quiet)
     findings = examine()
     all_passed = all(findings["checks"].values()) and all(findings["packages"].values())
     print_findings(findings, console)
-    console.echo("all is well" if all_passed else "something is wrong: see above")
+    console.echo("All checks passed." if all_passed else "Some checks failed, see above.")
     console.finish(findings, has_warnings=not all_passed)
 
 
 def examine() -> dict[str, Any]:
-    """Return what is installed and how the self-test went."""
+    """Return the installed versions and the results of the self-test."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -62,7 +62,7 @@ def examine() -> dict[str, Any]:
 
 
 def self_test() -> dict[str, bool]:
-    """Solve one small problem by both paths: the brackets must overlap, and the planted labels must be found."""
+    """Solve a small problem by CVXPY and the fast solvers: bounds must overlap and labels must be the planted ones."""
     planted = datasets.make_planted(80, 5, noise=0.1, rng=0)
     problem = (planted.X, 0.9, Penalty(c=0.05))
     results = {solver: solve(v_space(*problem), solver, tol=1e-4) for solver in ("CLARABEL", "SCS")}
@@ -70,22 +70,22 @@ def self_test() -> dict[str, bool]:
     reference = results["CLARABEL"]
     for name, result in (("low_rank", low_rank(*problem, tol=1e-6)), ("fista", fista(*problem, tol=1e-3))):
         overlaps = result.lower <= reference.upper + 1e-9 and reference.lower <= result.upper + 1e-9
-        checks[f"{name}'s bracket meets the reference's"] = bool(overlaps)
+        checks[f"bounds of {name} are consistent with the reference"] = bool(overlaps)
         labels = rounding.kmeans_centered(result.F)
-        checks[f"{name} finds the planted labels"] = metrics.clustering_error(planted.y, labels) == 0.0
+        checks[f"{name} recovers the planted labels"] = metrics.clustering_error(planted.y, labels) == 0.0
     shipped = [name for name in datasets.names() if datasets.describe(name).shipped]
-    checks["the shipped data are whole"] = all(np.isfinite(datasets.load(name)[0]).all() for name in shipped)
+    checks["shipped data sets are intact"] = all(np.isfinite(datasets.load(name)[0]).all() for name in shipped)
     return checks
 
 
 def print_findings(found: dict[str, Any], console: Console) -> None:
-    """Print the findings for a person."""
+    """Print the findings as text."""
     console.echo(f"Python {found['python']} at {sys.executable}, {found['platform']}, {found['cores']} cores")
     for name, number in found["packages"].items():
         console.echo(f"  {name:16} {number or 'MISSING'}")
     for name, number in found["optional"].items():
         console.echo(f"  {name:16} {number or '-'}  (optional: {OPTIONAL[name]})")
-    console.echo(f"solvers through CVXPY: {', '.join(found['solvers'])}")
+    console.echo(f"CVXPY solvers: {', '.join(found['solvers'])}")
     for pool in found["blas"]:
         name = f"{pool['library']} {pool['version'] or ''}"
         console.echo(f"BLAS: {name}, {pool['threads']} threads; the fast solvers use one")

@@ -1,4 +1,4 @@
-"""The table of the features of a clustering: weights, how often each is used, and what each adds."""
+"""Table of features: weights, selection frequencies and marginal gains."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,27 +12,27 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.points.checks import Array
 
-N_FREQUENCY_RESAMPLES = 10  # of the points, on which the frequencies are counted
-GAINS_TIME_FRACTION = 0.5  # of the time left, for what each feature adds; the rest is for the frequencies
-MAX_SECONDS, MAX_SECONDS_FOR_REPORT = 60.0, 10.0  # for each of the two, where there is no limit
+N_FREQUENCY_RESAMPLES = 10  # half-samples for the selection frequencies
+GAINS_TIME_FRACTION = 0.5  # of the time left, for the marginal gains; the rest is for the frequencies
+MAX_SECONDS, MAX_SECONDS_FOR_REPORT = 60.0, 10.0  # for each of the two, without a time limit
 FeaturesFile = Annotated[
     Path | None,
-    typer.Option(help="Write the features, ranked, to this CSV file: weight, how often chosen, what each adds."),
+    typer.Option(help="CSV file for the ranked features: weight, selection frequency, cost increase if removed."),
 ]
 
 
 class FeatureTable(NamedTuple):
-    """What is known of each feature, (d,) or (d, K): NaN where the time did not suffice."""
+    """Statistics of each feature, (d,) or (d, K); NaN if there was no time to compute one."""
 
     names: tuple[str, ...]
-    weights: Array  # (d, K): per standard deviation, a column for each function
-    gains: Array  # (d,): the rise of the cost where the feature, or its group, is left out and the labels are kept
-    frequencies: Array | None  # (d,): share of the halves that use it; None without an l1 weight, for all use all
-    groups: tuple[str, ...] | None = None  # d names of the groups that they are in
+    weights: Array  # (d, K): per standard deviation, a column per decision function
+    gains: Array  # (d,): increase of the cost if the feature, or its group, is removed and the labels stay
+    frequencies: Array | None  # (d,): fraction of half-samples that select it; None without an l1 penalty
+    groups: tuple[str, ...] | None = None  # (d,): names of the feature groups
 
     @property
     def order(self) -> list[int]:
-        """The features by their largest weight."""
+        """Features by decreasing largest weight."""
         return [int(j) for j in np.argsort(-np.abs(self.weights).max(axis=1), kind="stable")]
 
     def write(self, path: Path) -> None:
@@ -51,9 +51,9 @@ class FeatureTable(NamedTuple):
 
 
 def refuse_feature_labels(features: Path | None, n_labels: int) -> None:
-    """Raise where features of several labels are asked for."""
+    """Raise if a feature table is requested for several labels."""
     if features is not None and n_labels > 1:
-        raise ParameterError("--features is about clusters: leave --labels-count out")
+        raise ParameterError("--features applies to clusters, not to labels. Remove --n-labels.")
 
 
 def feature_table(
@@ -65,7 +65,7 @@ def feature_table(
     seed: int,
     callback: Callable[[str], object],
 ) -> FeatureTable:
-    """Return the table of a fitted `DiffracClustering`; with ``with_frequencies`` it says how often each feature is used."""
+    """Return the feature table of a fitted `DiffracClustering`, on request with selection frequencies."""
     from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
     from diffrac_cvx.estimators.marginal_gains import marginal_gains
 
@@ -75,15 +75,15 @@ def feature_table(
     )
     limit = max_seconds if seconds is None else min(GAINS_TIME_FRACTION * seconds, max_seconds)
     groups = model._penalty.groups
-    callback(f"leaving out one {'feature' if groups is None else 'group of columns'} after the other")
+    callback(f"removing one {'feature' if groups is None else 'feature group'} at a time")
     gains = marginal_gains(points, model.labels_, model._penalty, model.n_clusters, time_limit=limit)
     gains = gains if groups is None else gains[groups.labels]
     frequencies = None
     if with_frequencies and model._penalty.has_l1:
         grid: dict[str, Any] = {name: (getattr(model, name[:-1]),) for name in ("lams", "ridges", "nus")}
         search = DiffracClusteringCV(
-            **grid, n_clusters=model.n_clusters, n_resamples=N_FREQUENCY_RESAMPLES, tol=model.tol, standardize=model.standardize,
-            random_state=seed, time_limit=limit, refit=False, verbose=callback,
+            **grid, n_clusters=model.n_clusters, n_resamples=N_FREQUENCY_RESAMPLES, tol=model.tol,
+            standardize=model.standardize, random_state=seed, time_limit=limit, refit=False, verbose=callback,
             groups=model.groups, group_weights=model.group_weights, nonnegative=model.nonnegative,
         )  # fmt: skip
         frequencies = search.fit(table.X).selection_frequencies_

@@ -1,4 +1,4 @@
-"""The options that several commands share, each defined once."""
+"""Options shared by several commands, each with one help text."""
 
 import functools
 import inspect
@@ -12,72 +12,86 @@ from diffrac_cvx.app.cli.data import TableSource, refuse_outputs
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.problem.penalty import Penalty
 
-DEFAULT_RIDGE, DEFAULT_TOL = 0.3, 1e-4  # by default, as in the estimators
-FILE_HELP = "A table (.csv, .tsv, .txt, .xlsx, .parquet, .npz, .npy; one point a row), or the name of a data set."
+DEFAULT_RIDGE, DEFAULT_TOL = 0.3, 1e-4  # as in the estimators
+FILE_HELP = "Table file (.csv, .tsv, .txt, .xlsx, .parquet, .npz, .npy; one point per row) or name of a data set."
 
 
-def table_option(kind: Any, help_text: str, *names: str) -> Any:
-    """Return the type of an option that says how the table is read."""
-    return Annotated[kind, typer.Option(*names, help=help_text, rich_help_panel="How the table is read")]
+def table_option(kind: Any, help_text: str, *names: str, **settings: Any) -> Any:
+    """Return the type of an option of `read_table`."""
+    return Annotated[kind, typer.Option(*names, help=help_text, rich_help_panel="Reading the table", **settings)]
 
 
-TABLE_OPTIONS = {  # the options of the table, by the parameters of `Source`
-    "label": table_option(str | None, "Column with the true labels: only compared with."),
-    "drop": table_option(list[str] | None, "Column to leave out, such as a sample's number; may be repeated."),
-    "one_hot": table_option(list[str] | None, "Column of categories to turn into columns of 0 and 1; may be repeated."),
-    "one_hot_all": table_option(bool, "Turn every column of categories into these.", "--one-hot-all"),
-    "missing": table_option(
-        str, "Missing values: stop with an 'error', 'drop' the rows, or fill in the column's 'mean'."
+MISSING_HELP = "Missing values: stop with an 'error', 'drop' the rows, or impute the column 'mean'."
+Missing = table_option(str, MISSING_HELP)
+MissingOrSaved = table_option(str | None, MISSING_HELP, show_default="as saved in the model")
+Header = table_option(
+    bool | None, "First line holds the column names, or not; detected by default.", "--header/--no-header"
+)
+Separator = table_option(str | None, "Field separator; detected by default.")
+Decimal = table_option(str | None, "Decimal mark, '.' or ','; detected by default.")
+Encoding = table_option(str | None, "Text encoding, such as cp1252; detected by default.")
+Sheet = table_option(str | None, "Sheet of an Excel file; the first by default.")
+TABLE_OPTIONS = {  # by the parameters of `TableSource`
+    "label": table_option(
+        str | None, "Column with reference labels; used for evaluation only.", "--reference-column", "--label"
     ),
-    "header": table_option(
-        bool | None,
-        "Whether the first line holds the names of the columns; found out if not given.",
-        "--header/--no-header",
+    "drop": table_option(list[str] | None, "Column to exclude, such as a sample ID; may be repeated."),
+    "one_hot": table_option(
+        list[str] | None, "Categorical column to convert to binary (one-hot) columns; may be repeated."
     ),
-    "separator": table_option(str | None, "What is between the values; found out if not given."),
-    "decimal": table_option(str | None, "Decimal mark, '.' or ','; found out if not given."),
-    "encoding": table_option(str | None, "Encoding of the text, such as cp1252; found out if not given."),
-    "sheet": table_option(str | None, "Sheet of an Excel file; the first if not given."),
+    "one_hot_all": table_option(bool, "Convert every categorical column to binary columns.", "--one-hot-all"),
+    "missing": Missing,
+    "header": Header,
+    "separator": Separator,
+    "decimal": Decimal,
+    "encoding": Encoding,
+    "sheet": Sheet,
     "transpose": table_option(
-        bool, "The rows of the file are the features, as genes often are, and its columns the points.", "--transpose"
+        bool, "Features are the rows of the file, as is usual for genes, and points its columns.", "--transpose"
     ),
     "top_variance": table_option(
-        int | None, "Keep this many features, those of the largest variance before any scaling."
+        int | None, "Number of features to select, those of the largest variance before scaling."
     ),
 }
 
-Nu = Annotated[
-    float, typer.Option(help="How strongly clusters of equal size are preferred, 0 (not at all) to 1; start at 1.")
-]
-RIDGE_HELP = "How strongly directions of large variance are preferred, 0 or more: weight of the squared length of the "
-Ridge = Annotated[float | None, typer.Option(help=f"{RIDGE_HELP}coefficients.", show_default="0.3")]
-RidgeRoot = Annotated[float | None, typer.Option("-a", help="Root of --ridge, as in the paper.", show_default=False)]
-LAMBDA_HELP = (
-    "How strongly few features are preferred.  0 uses all; at 0.1 about half of them or fewer have a weight worth "
-    "counting, at 1 a third or fewer, and the others often keep tiny ones.  It depends on the table: try several."
+NU_HELP = "Strength of the preference for clusters of equal size, from 0 (none) to 1."
+Nu = Annotated[float, typer.Option(help=NU_HELP)]
+RIDGE_HELP = (
+    "Weight of the squared penalty on the coefficients, 0 or more; larger values favour directions of large variance."
 )
-Lambda = Annotated[float | None, typer.Option("--lambda", "-l", help=LAMBDA_HELP, show_default="0")]
-LambdaRoot = Annotated[float | None, typer.Option("-c", help="Root of --lambda, as in the paper.", show_default=False)]
+RIDGE_DEFAULT = "0.3"
+Ridge = Annotated[float | None, typer.Option(help=RIDGE_HELP, show_default=RIDGE_DEFAULT)]
+RidgeRoot = Annotated[
+    float | None, typer.Option("-a", help="Square root of --ridge, as in the paper.", show_default=False)
+]
+LAMBDA_HELP = (
+    "Weight of the l1 penalty; 0 disables feature selection.  Typically about half of the features or fewer keep a "
+    "non-negligible coefficient at 0.1, and a third or fewer at 1.  This depends on the table: try several values."
+)
+LAMBDA_DEFAULT = "0"
+Lambda = Annotated[float | None, typer.Option("--lambda", "-l", help=LAMBDA_HELP, show_default=LAMBDA_DEFAULT)]
+LambdaRoot = Annotated[
+    float | None, typer.Option("-c", help="Square root of --lambda, as in the paper.", show_default=False)
+]
 Tolerance = Annotated[
-    float, typer.Option("--tol", help="How exact the proof is: the search ends when the two bounds are this close.")
+    float, typer.Option("--tol", help="Absolute tolerance on the duality gap, the upper minus the lower bound.")
 ]
 TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", help="Seconds for all of it; what was found by then is printed.")
+    float | None,
+    typer.Option("--time-limit", help="Time limit of the command in seconds; the best result so far is returned."),
 ]
-NoStandardize = Annotated[
-    bool, typer.Option("--no-standardize", help="Leave features at their own scales instead of bringing all to one.")
-]
-Seed = Annotated[int, typer.Option(help="Start of the random numbers, a whole number from 0.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for a program to read, and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-OutFile = Annotated[Path | None, typer.Option("--out", "-o", help="Write the result to this CSV file.")]
-ReportFile = Annotated[Path | None, typer.Option(help="Write a report to this HTML file, which needs no other file.")]
-SaveFile = Annotated[Path | None, typer.Option(help="Write the score to this JSON file, for new points: see predict.")]
-OUTPUT_OPTIONS = ("out", "report", "features", "save")  # the options that name a file to write
+NoStandardize = Annotated[bool, typer.Option("--no-standardize", help="Do not standardise the features.")]
+Seed = Annotated[int, typer.Option(help="Seed of the random number generator, a non-negative integer.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+OutFile = Annotated[Path | None, typer.Option("--out", "-o", help="CSV file for the result.")]
+ReportFile = Annotated[Path | None, typer.Option(help="HTML file for a self-contained report.")]
+SaveFile = Annotated[Path | None, typer.Option(help="JSON file for the fitted model, to be read by `predict`.")]
+OUTPUT_OPTIONS = ("out", "report", "features", "save")  # that name an output file
 
 
 def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options of a table in place of its first parameter, a `Source`."""
+    """Return a command whose first parameter, a `TableSource`, is replaced by the table options."""
     signature, keyword = inspect.signature(command), inspect.Parameter.KEYWORD_ONLY
     defaults = {"one_hot_all": False, "missing": "error", "transpose": False}  # the others: None
     parameters = [
@@ -107,10 +121,12 @@ def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
 def penalty_from_options(
     lam: float | None, c: float | None, ridge: float | None, a: float | None, default: float
 ) -> Penalty:
-    """Return the penalty of the options: weights, or their roots; ``default`` is the ridge where none is given."""
+    """Return the penalty given by weights or by their roots; ``default`` is the ridge if none is given."""
     for name, weight, flag, root in (("--lambda", lam, "-c", c), ("--ridge", ridge, "-a", a)):
         if weight is not None and root is not None:
-            raise ParameterError(f"give {name} or its root {flag}, not both")
+            raise ParameterError(
+                f"{name} {weight:g} and its square root {flag} {root:g} are both given. Give one of them."
+            )
     l1 = {"lam": lam or 0.0} if c is None else {"c": c}
     l2 = {"ridge": default if ridge is None else ridge} if a is None else {"a": a}
     return Penalty(**l1, **l2)

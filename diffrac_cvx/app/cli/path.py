@@ -1,4 +1,4 @@
-"""``diffrac-cvx path``: the solutions along a grid of one parameter, as a table or a picture."""
+"""``diffrac-cvx path``: the regularization path over a grid of one parameter, as a table or a plot."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -34,10 +34,12 @@ GRIDS: dict[str, Callable[[int], Array]] = {
 def path(
     source: TableSource,
     over: Annotated[
-        str, typer.Option(help="What varies: 'lambda', 'nu', or 'alpha' (how unequal the clusters are).")
+        str, typer.Option(help="Parameter to vary: 'lambda', 'nu' or 'alpha' (imbalance of the cluster sizes).")
     ] = "lambda",
-    points: Annotated[int, typer.Option(help="How many values it takes.")] = 12,
-    value: Annotated[list[float] | None, typer.Option(help="A value that it takes; may be repeated.")] = None,
+    n_values: Annotated[int, typer.Option(help="Number of values on the grid.")] = 12,
+    value: Annotated[
+        list[float] | None, typer.Option(help="Value to use instead of the grid; may be repeated.")
+    ] = None,
     nu: options.Nu = 1.0,
     ridge: options.Ridge = None,
     a: options.RidgeRoot = None,
@@ -50,25 +52,24 @@ def path(
     no_standardize: options.NoStandardize = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
-    out: Annotated[
-        File | None, typer.Option("--out", "-o", help="Write all to a .csv file, or a picture .png, .pdf or .svg.")
-    ] = None,
+    out: options.OutFile = None,
     report: options.ReportFile = None,
 ) -> None:
-    """Solve for several values of lambda, nu or alpha, to choose one: which features are used, and what it costs.
+    """Compute the regularization path: selected features and cost for several values of lambda, nu or alpha.
 
-    The exit status is 1 where no value gives an answer, or a proof is less exact than --tol.
+    --out with the suffix .png, .pdf or .svg writes a plot.  The exit status is 1 if every value has a warning, or a
+    duality gap exceeds --tol.
     """
     console = Console(as_json, quiet)
     refuse_what_varies(over, nu, (lam, c), (ridge, a))
     columns = ColumnOptions.given(groups, nonnegative)
     if over == "alpha" and (groups is not None or nonnegative):
-        raise ParameterError("with --over alpha there is no penalty: leave out --groups and --nonnegative")
+        raise ParameterError("--over alpha has no penalty. Remove --feature-groups and --nonnegative.")
     penalty = options.penalty_from_options(lam, c, ridge, a, options.DEFAULT_RIDGE)
     with ProgressReporter(console, time_limit) as progress:
         table = source.load()
         X = table.X if no_standardize else standardize_columns(table.X).X
-        grid = grid_of(over, points, value)
+        grid = grid_of(over, n_values, value)
         coupled = over == "lambda" or (over == "nu" and bool(np.any(penalty.c)))
         column_arguments = columns.read(table, has_l1=coupled)
         solutions = solve_path(over, X, grid, progress, column_arguments, nu=nu, penalty=penalty, y=table.y, tol=tol)
@@ -76,9 +77,9 @@ def path(
             progress.update("writing")
             write_path(out, solutions, table.names)
         empty, solved = all(solutions.diagnostics), len(solutions.parameter)
-        warnings = ["NO ANSWER: no value gives an answer, see the column 'reservation'."] if empty else []
-        why = "stopped" if progress.stopped else "the time was up"
-        unfinished = [f"NOT FINISHED: {why} after {solved} of {len(grid)} values."] if solved < len(grid) else []
+        warnings = ["WARNING: every value has a warning, see the column 'reservation'."] if empty else []
+        why = "interrupted" if progress.stopped else "time limit reached"
+        unfinished = [f"WARNING: {why} after {solved} of {len(grid)} values."] if solved < len(grid) else []
         if report is not None:
             progress.update("writing the report")
             write_path_report(report, source, table, solutions, [*warnings, *unfinished])
@@ -93,28 +94,28 @@ def path(
 
 
 def refuse_what_varies(over: str, nu: float, lams: Sequence[float | None], ridges: Sequence[float | None]) -> None:
-    """Raise where what varies is given as one value too, or there is a penalty and alpha varies, which takes none."""
+    """Raise if the varied parameter has a fixed value too, or if alpha varies and a penalty is given."""
     if over == "lambda" and {*lams} != {None}:
-        raise ParameterError("lambda is what varies: give its values by --value, without --lambda")
+        raise ParameterError("--over lambda conflicts with --lambda. Give the values by --value.")
     if over == "nu" and nu != 1.0:
-        raise ParameterError("nu is what varies: give its values by --value, without --nu")
+        raise ParameterError(f"--over nu conflicts with --nu {nu:g}. Give the values by --value.")
     if over == "alpha" and {*lams, *ridges} != {None}:
-        raise ParameterError("with --over alpha there is no penalty: leave out --lambda and --ridge")
+        raise ParameterError("--over alpha has no penalty. Remove --lambda and --ridge.")
 
 
-def grid_of(over: str, points: int, values: Sequence[float] | None) -> Array:
-    """Return the values that are taken: those given, or as many as asked for, which are at least two."""
+def grid_of(over: str, n_values: int, values: Sequence[float] | None) -> Array:
+    """Return the given values, or a default grid of ``n_values``, at least 2."""
     grid = GRIDS[one_of(over, "--over", tuple(GRIDS))]
-    if not values and points < 2:
-        raise ParameterError(f"--points = {points} must be at least 2")
-    return np.unique(values or grid(points))
+    if not values and n_values < 2:
+        raise ParameterError(f"--n-values = {n_values} must be at least 2")
+    return np.unique(values or grid(n_values))
 
 
 def solve_path(
-    over: str, X: Array, grid: Array, progress: ProgressReporter, columns: Mapping[str, Any], *, nu: float, penalty: Penalty,
-    **limits: Any,
+    over: str, X: Array, grid: Array, progress: ProgressReporter, columns: Mapping[str, Any], *, nu: float,
+    penalty: Penalty, **limits: Any,
 ) -> RegularizationPath:  # fmt: skip
-    """Solve along a grid of nu, lambda or alpha, and say which value is at work; columns are groups and known signs."""
+    """Solve along a grid of nu, lambda or alpha, and report the current value; ``columns`` constrains columns."""
     limits |= {"time_limit": progress.time_left, "on_parameter": lambda value: progress.begin(f"{over} = {value:.3g}")}
     if over == "alpha":
         return paths.alpha_path(X, grid, **limits)
@@ -125,7 +126,7 @@ def solve_path(
 
 
 def write_path(file: File, solutions: RegularizationPath, names: Sequence[str]) -> None:
-    """Write a path as CSV, or as a picture where the name ends in .png, .pdf or .svg."""
+    """Write a path as CSV, or as a plot if the suffix is .png, .pdf or .svg."""
     if file.suffix in PICTURE_SUFFIXES:
         os.environ.setdefault("MPLBACKEND", "Agg")
         from diffrac_cvx.plotting import PathDisplay

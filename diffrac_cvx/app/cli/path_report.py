@@ -1,4 +1,4 @@
-"""The solutions along a grid, for a person: the tables of `path`, and its report, in words and pictures first."""
+"""Tables and HTML report of `path`."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path as File
@@ -15,29 +15,29 @@ from diffrac_cvx.paths import RegularizationPath
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.formatting import format_upper, formatted_upper
 
-SMALL_COEFFICIENT = 1e-3  # of the largest coefficient, below which one is not counted
-PARAMETER_EFFECTS = {  # what a larger value does
-    "lambda": "A larger lambda leaves fewer features in use and costs more: take the largest whose cost you accept.",
-    "nu": "A larger nu prefers clusters of equal size more.  Where the features in use and their coefficients hardly "
-    "change, the choice matters little.",
-    "alpha": "Alpha is how unequal the clusters are: 0 for equal sizes, 1 for one cluster that holds all points.",
+SMALL_COEFFICIENT = 1e-3  # of the largest coefficient; smaller ones are not counted
+PARAMETER_EFFECTS = {  # of a larger value
+    "lambda": "A larger lambda selects fewer features at a higher cost: choose the largest with an acceptable cost.",
+    "nu": "A larger nu prefers clusters of equal size more strongly.  If the selected features and their coefficients "
+    "hardly change, the choice matters little.",
+    "alpha": "Alpha is the imbalance of the clusters: 0 for equal sizes, 1 for a single cluster.",
 }
 COLUMN_MEANINGS = {
-    "value": "Cost of the solution of the relaxation, penalties included: 0 is best, 1 worst.",
-    "gap": "At most this much is between the cost and the least one that there is.  It is proved: 0 is an exact proof.",
-    "ratio": "Second eigenvalue of the solution over the first: near 0 it is one split, near 1 several are mixed.",
-    "imbalance": "How unequal the clusters are: 0 for equal sizes, 1 for one cluster that holds all points.",
-    "features": "How many have a coefficient, per standard deviation, above a thousandth of the largest.",
-    "groups": "How many groups of columns have coefficients of such a length, the others being left out.",
-    "error": "Clustering error against the true labels, which were not used: 0 is the same groups, about 1 is chance.",
-    "reservation": "Why the split is no answer; empty where it may be one.",
+    "value": "Objective value of the relaxation, penalties included: 0 is best, 1 worst.",
+    "gap": "Certified duality gap: at most this much is between the cost and the optimum.",
+    "ratio": "Second eigenvalue of the solution over the first: near 0 for one split, near 1 for a mixture of several.",
+    "imbalance": "Imbalance of the clusters: 0 for equal sizes, 1 for a single cluster.",
+    "features": "Number of features whose coefficient per standard deviation exceeds a thousandth of the largest.",
+    "groups": "Number of selected feature groups, by the same threshold on the norm of their coefficients.",
+    "error": "Clustering error against the reference labels, which are not used: 0 is identical, about 1 is chance.",
+    "reservation": "Warning on the clusters; empty if there is none.",
 }
 
 
 def write_path_report(
     path: File, source: TableSource, table: Data, solutions: RegularizationPath, warnings: Sequence[str]
 ) -> None:
-    """Write the report of a path."""
+    """Write the HTML report of a path."""
     shown = summary_table(solutions)
     text = html.render(
         "path.html", title=f"Values of {solutions.name} on {File(source.file).name}", file=source.file,
@@ -49,53 +49,55 @@ def write_path_report(
 
 
 def summary_of(solutions: RegularizationPath, table: Data) -> list[str]:
-    """Return what was found, in sentences."""
+    """Return the summary as sentences."""
     name, at, used = solutions.name, solutions.parameter, features_used(solutions)
     (n, d), answers = table.X.shape, [not reasons for reasons in solutions.diagnostics]
     grid = f"{name} {at[0]:.3g}" if len(at) == 1 else f"{len(at)} values of {name}, from {at[0]:.3g} to {at[-1]:.3g}"
     ends = [f"{used[k]} at {name} {at[k]:.3g}" for k in sorted({0, len(at) - 1})]
     lines = [f"{grid}: {n} points, {d} features; {solutions.seconds.sum():.2f} s.", PARAMETER_EFFECTS[name]]
-    lines.append(f"Features in use, of {d}: {', '.join(ends)}.")
+    lines.append(f"Selected features, of {d}: {', '.join(ends)}.")
     if not all(answers):
-        lines.append(f"{sum(answers)} of the {len(at)} values give an answer; the table says why the others do not.")
-    lines.append(f"Proved: no cost is further than {format_upper(solutions.gap.max())} from the least one.")
+        lines.append(
+            f"{sum(answers)} of the {len(at)} values have no warning; the table gives the warnings of the others."
+        )
+    lines.append(f"Certified: every cost is within {format_upper(solutions.gap.max())} of the optimum.")
     if solutions.error is not None:
         least = int(np.argmin(solutions.error))
         lines.append(
-            f"Nearest to the true labels: {name} {at[least]:.3g}, clustering error {solutions.error[least]:.3f}."
+            f"Closest to the reference labels: {name} {at[least]:.3g}, clustering error {solutions.error[least]:.3f}."
         )
     return lines
 
 
 def pictures_of(solutions: RegularizationPath, names: Sequence[str]) -> Iterator[html.EncodedPicture]:
-    """Yield the pictures of a path."""
+    """Yield the figures of a path."""
     from diffrac_cvx.plotting import PathDisplay
 
     drawn = PathDisplay(solutions, names)
-    what = "coefficient of each feature" if solutions.groups is None else "length of each group of coefficients"
-    words = f"The {what}, per standard deviation, and the cost, over {solutions.name}"
+    what = "coefficient of each feature" if solutions.groups is None else "norm of each feature group"
+    words = f"The {what}, per standard deviation, and the cost against {solutions.name}"
     direction = ", which decreases to the right" if solutions.name == "lambda" else ""
-    yield html.encode_picture(drawn, f"{words}{direction}.  The largest are named.")
+    yield html.encode_picture(drawn, f"{words}{direction}.  The largest are labelled.")
     panels = {"eigenvalue_ratio": "ratio", "imbalance": "imbalance"}
     panels |= {} if solutions.error is None else {"error": "error"}
     columns = join_words(panels.values())
     yield html.encode_picture(
-        drawn, f"The columns {columns} of the table below, over {solutions.name}.", panels=list(panels)
+        drawn, f"The columns {columns} of the table below against {solutions.name}.", panels=list(panels)
     )
 
 
 def features_used(solutions: RegularizationPath) -> Array:
-    """Return how many features have a coefficient, per standard deviation, that is not small."""
+    """Return the number of features with a non-negligible coefficient per standard deviation."""
     return count_large(np.abs(scaled_directions(solutions)))
 
 
 def count_large(sizes: Array) -> Array:
-    """Return how many of the sizes of each row are not small."""
+    """Return the number of non-negligible sizes in each row."""
     return np.asarray(np.sum(sizes > SMALL_COEFFICIENT * sizes.max(axis=1, initial=0.0, keepdims=True), axis=1))
 
 
 def summary_table(solutions: RegularizationPath) -> ReportTable:
-    """Return what is printed of a path; features are counted by their coefficients that are not small."""
+    """Return the table that is printed; it counts the features with non-negligible coefficients."""
     gaps = np.array([formatted_upper(gap) for gap in solutions.gap], dtype=object)
     costs = np.array([*map(formatted_upper, solutions.value, solutions.gap)], dtype=object)
     columns = {
@@ -108,7 +110,7 @@ def summary_table(solutions: RegularizationPath) -> ReportTable:
 
 
 def whole_table(solutions: RegularizationPath, names: Sequence[str]) -> ReportTable:
-    """Return all numbers of a path; the coefficients are per standard deviation of each feature."""
+    """Return the complete table of a path, with coefficients per standard deviation of each feature."""
     columns = {
         solutions.name: solutions.parameter, "value": solutions.value, "lower": solutions.lower,
         "upper": solutions.upper, "eigenvalue_ratio": solutions.eigenvalue_ratio, "imbalance": solutions.imbalance,
@@ -129,7 +131,7 @@ def scaled_directions(solutions: RegularizationPath) -> Array:
 
 
 def table_of(columns: dict[str, Array], solutions: RegularizationPath) -> ReportTable:
-    """Return columns as a table, with the error where there are true labels, and why a row is no answer."""
+    """Return columns as a table, with the error if there are reference labels, and the diagnostic codes."""
     columns |= {} if solutions.error is None else {"error": solutions.error}
     kinds = [", ".join(reason.code for reason in reasons) for reasons in solutions.diagnostics]
     values = [*(column.tolist() for column in columns.values()), kinds]

@@ -1,4 +1,4 @@
-"""``diffrac-cvx predict``: the clusters of the points of a new table, by a score that ``cluster --save`` wrote."""
+"""``diffrac-cvx predict``: clusters of the points of a new table, from a model saved by ``cluster --save``."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,45 +18,37 @@ from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.problem.formatting import format_lower
 from diffrac_cvx.problem.result import excluded_clause
 
-LABEL_COLUMNS = ("label", "decision", "true")  # of the columns that `cluster` and `predict` write
+LABEL_COLUMNS = ("label", "decision", "true")  # titles of the columns in the output of `cluster` and `predict`
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="What `cluster --save` wrote.")],
-    file: Annotated[str, typer.Argument(help="A table with the same columns, in any order; one point a row.")],
-    missing: Annotated[
-        str | None,
-        typer.Option(
-            help="Missing values, and categories that are new: stop with an 'error', 'drop' the rows, or take the "
-            "'mean' of the first table; as there if not given."
-        ),
-    ] = None,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether the first line holds the names of the columns.")
-    ] = None,
-    separator: Annotated[str | None, typer.Option(help="What is between the values.")] = None,
-    decimal: Annotated[str | None, typer.Option(help="Decimal mark, '.' or ','.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Encoding of the text, such as cp1252.")] = None,
-    sheet: Annotated[str | None, typer.Option(help="Sheet of an Excel file.")] = None,
+    model: Annotated[Path, typer.Argument(help="Model file written by `cluster --save`.")],
+    file: Annotated[str, typer.Argument(help="Table file with the same columns, in any order; one point per row.")],
+    missing: options.MissingOrSaved = None,
+    header: options.Header = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     out: options.OutFile = None,
 ) -> None:
-    """Put the points of a new table in the clusters that were found in another one, by the score that was saved.
+    """Assign the points of a new table to the clusters of a saved model.
 
-    How the table is read is found out, or as it was given for the first one, where no option says it.  The exit status
-    is 1 where the clusters were no answer for the first table.
+    By default the table is read with the options that are saved in the model.  --missing also applies to unknown
+    categories.  The exit status is 1 if the model was saved with warnings.
     """
     console = Console(as_json, quiet)
     if out is not None:
         refuse_outputs(TableSource(file), {"--out": out})
         if is_same_file(out, model):
-            raise ParameterError(f"--out {out} is the saved score, which it would replace: name another file")
+            raise ParameterError(f"--out {out} is the saved model, which it would overwrite. Give another file.")
     saved_model = load_model(model)
     if saved_model.schema is None:
         raise DataError(
-            f"{model} has no names of columns: fit the estimator to a data frame, or give save_model the table that "
-            "read_table returned"
+            f"{model} has no column names. Fit the estimator on a data frame, or pass save_model the table that "
+            "read_table returned."
         )
     read_options = {"header": header, "separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     table = read_with_schema(file, saved_model.schema, missing=missing, **read_options)
@@ -68,23 +60,23 @@ def predict(
         console.echo(line)
     if out is None:
         console.echo(
-            "Give --out FILE for the cluster of each row."
+            "Use --out FILE to write the cluster of each row."
             if not saved_model.is_multilabel
-            else "Give --out FILE for all."
+            else "Use --out FILE to write the labels of each row."
         )
     findings = {
-        "model": str(model), "file": file, "n": len(table.X), "notes": table.notes, "diagnostics": saved_model.diagnostics,
-        "rows": table.rows, "labels": labels, "decision": values,
+        "model": str(model), "file": file, "n": len(table.X), "notes": table.notes,
+        "diagnostics": saved_model.diagnostics, "rows": table.rows, "labels": labels, "decision": values,
     }  # fmt: skip
     console.finish(findings, has_warnings=bool(saved_model.diagnostics), files=(out,))
 
 
 def describe_prediction(saved_model: SavedModel, labels: np.ndarray) -> list[str]:
-    """Return what was found, for a person."""
+    """Return the predictions as lines of text."""
     n = len(labels)
-    lines = [f"NO ANSWER: of the table that the score was found on: {reason}" for reason in saved_model.diagnostics]
+    lines = [f"WARNING: on the training table: {reason}" for reason in saved_model.diagnostics]
     if saved_model.is_multilabel:
-        found = f"{labels.shape[1]} labels, with {join_words(labels.sum(axis=0))} of the {n} points."
+        found = f"{labels.shape[1]} labels, positive for {join_words(labels.sum(axis=0))} of the {n} points."
     else:
         names = range(saved_model.n_clusters) if saved_model.classes is None else saved_model.classes.tolist()
         counts = [
@@ -96,22 +88,24 @@ def describe_prediction(saved_model: SavedModel, labels: np.ndarray) -> list[str
 
 
 def describe_bound(saved_model: SavedModel) -> list[str]:
-    """Return what is proved, and of which points."""
+    """Return the certified bound, which is on the training table."""
     if saved_model.is_multilabel or "lower_bound" not in saved_model.bounds:
         return []
     least, what = (
         format_lower(saved_model.bounds["lower_bound"]),
-        "split" if saved_model.n_clusters == 2 else "grouping",
+        "split" if saved_model.n_clusters == 2 else "partition",
     )
     least += excluded_clause(int(saved_model.bounds.get("n_excluded", 0)))
-    return [f"Proved of the table that the score was found on, and not of this one: no {what} costs less than {least}."]
+    return [f"Certified for the training table, not for this one: no {what} costs less than {least}."]
 
 
 def save_fitted_model(path: Path, model: Any, table: Table) -> list[str]:
-    """Write the score of a fitted model, and return a note where it puts some points elsewhere than the answer."""
+    """Save a fitted model, and return a note if it predicts other clusters for some of its own points."""
     save_model(model, path, table=table)
     labels = np.asarray(model.labels_)
     moved = int(np.sum(np.any((model.predict(table.X) != labels).reshape(len(labels), -1), axis=1)))
     if not moved:
         return []
-    return [f"the saved score, which knows only the features, puts {moved} of {len(labels)} points elsewhere"]
+    return [
+        f"the saved model predicts from the features alone and changes the cluster of {moved} of {len(labels)} points"
+    ]

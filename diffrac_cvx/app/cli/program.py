@@ -1,4 +1,4 @@
-"""The commands, and how errors are reported: one line, one more to paste where it helps, exit status 2."""
+"""Commands and error reporting: one line per error, suggested commands if any, exit status 2."""
 
 import io
 import re
@@ -21,15 +21,15 @@ from diffrac_cvx.app.page.ports import require_port
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
 from diffrac_cvx.machine.writing import escape_control
 
-ABOUT = """Split the rows of a table in two groups along a direction of the data, or in K groups (cluster --clusters K).
+ABOUT = """Find two clusters of the rows of a table along a direction of the data, or K clusters (cluster --clusters K).
 
-It is proved how far the split can be from the best one.  The method is discriminative clustering by convex relaxations.
+Certified bounds limit the distance from the optimum.  The method is discriminative clustering by convex relaxations.
 """
 app = typer.Typer(name="diffrac-cvx", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and end."""
+    """Print the version and exit."""
     if wanted:
         print(version("diffrac-cvx"))
         raise typer.Exit
@@ -41,14 +41,14 @@ def root_options(
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Take the options that belong to no command."""
+    """Define the options of the program itself."""
 
 
 def explore(
     port: Annotated[int, typer.Option(help="Port on this machine.")] = 2718,
-    headless: Annotated[bool, typer.Option("--headless", help="Open no browser.")] = False,
+    headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser.")] = False,
 ) -> None:
-    """Serve the interactive page, to this machine only, until interrupted."""
+    """Serve the interactive page on this machine until interrupted."""
     require_port(port)
     flags = ["--port", str(port), *(["--headless"] if headless else [])]
     raise typer.Exit(subprocess.run([sys.executable, "-m", "diffrac_cvx.app.page", *flags], check=False).returncode)
@@ -60,7 +60,7 @@ app.add_typer(datasets.datasets_app, name="datasets")
 
 
 def print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
-    """Print what the package warns of as a sentence; constant columns are named by the notes on the table."""
+    """Print a data warning as one line, except on constant columns, which the notes on the table name."""
     if isinstance(message, DegenerateDataWarning) and not re.match(CONSTANT_WARNING, str(message)):
         print(f"note: {' '.join(escape_control(str(message)).split())}", file=sys.stderr)
 
@@ -70,14 +70,14 @@ def run_command_line(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     suggestions: list[str] = []
     try:
-        # Without arguments the commands are listed; else a mistake in them is an error like any other.
+        # Standalone mode lists the commands; otherwise usage errors are caught below.
         with warnings.catch_warnings():
             warnings.showwarning = print_warning
             return int(app(args=arguments, standalone_mode=arguments in ([], ["datasets"])) or 0)
     except SystemExit as end:
         return int(end.code or 0)
     except ModuleNotFoundError as error:
-        message = f"this needs {error.name}, which is missing: pip install 'diffrac-cvx[app]'"
+        message = f"the package {error.name} is not installed. Run: pip install 'diffrac-cvx[app]'"
     except DataError as error:
         message, suggestions = with_remedies(error), suggest_commands(error, arguments)
     except OSError as error:
@@ -87,13 +87,13 @@ def run_command_line(arguments: list[str] | None = None) -> int:
     except MemoryError as error:
         message = f"out of memory: {error}"
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+        print("interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except Exception as error:
-        if hasattr(error, "format_message"):  # Typer's, of which some versions have a class of their own
+        if hasattr(error, "format_message"):  # a usage error of Typer, whose class differs between versions
             message = f"{error.format_message()} Try --help."
-        else:  # a fault of this program; its user is not shown a traceback
-            message = f"this should not happen, please report it: {type(error).__name__}: {error}"
+        else:  # a bug: report it without a traceback
+            message = f"internal error, please report it: {type(error).__name__}: {error}"
     print(f"error: {' '.join(escape_control(message).split())}", file=sys.stderr)
     for command in suggestions:
         print(f"try: {escape_control(command)}", file=sys.stderr)
@@ -101,8 +101,8 @@ def run_command_line(arguments: list[str] | None = None) -> int:
 
 
 def run_and_exit() -> None:
-    """Run as a program."""
+    """Run the command line and exit with its status."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # names of columns may be in letters that the terminal lacks
+        if isinstance(stream, io.TextIOWrapper):  # the terminal may not support all characters of column names
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run_command_line())

@@ -1,1 +1,1 @@
-"""The interactive page: ``python -m diffrac_cvx.app.page``."""
+"""Interactive page: ``python -m diffrac_cvx.app.page``."""

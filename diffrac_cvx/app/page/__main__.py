@@ -1,4 +1,4 @@
-"""``python -m diffrac_cvx.app.page [--port PORT]``: serve the page on this machine, to who knows its token."""
+"""``python -m diffrac_cvx.app.page [--port PORT]``: serve the page on this machine, protected by a token."""
 
 import argparse
 import logging
@@ -15,12 +15,12 @@ from diffrac_cvx.app.page.ports import HOST, require_port
 from diffrac_cvx.errors import ParameterError
 
 PAGE = Path(__file__).with_name("notebook.py")
-MISSING_PACKAGES = "the page needs marimo and pandas, which are not installed: pip install 'diffrac-cvx[explore]'"
-ENVIRONMENT = {"MPLBACKEND": "Agg", "MARIMO_SKIP_UPDATE_CHECK": "1"}  # no screen, no requests to the network
+MISSING_PACKAGES = "the page needs the packages marimo and pandas. Run: pip install 'diffrac-cvx[explore]'"
+ENVIRONMENT = {"MPLBACKEND": "Agg", "MARIMO_SKIP_UPDATE_CHECK": "1"}  # no screen, no network requests
 
 
 def arguments(port: int, token: str, *, browser: bool) -> list[str]:
-    """Return marimo's arguments: no other machine reaches the page, and no other user of this one without the token."""
+    """Return the arguments of marimo: only this machine can reach the page, and only with the token."""
     options = ["--host", HOST, "--port", str(port), "--token", "--token-password", token, "--no-sandbox", "--no-check"]
     return ["marimo", "--quiet", "run", str(PAGE), *options, *([] if browser else ["--headless"])]
 
@@ -29,7 +29,7 @@ def main() -> None:
     """Serve the page until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m diffrac_cvx.app.page", description=__doc__)
     parser.add_argument("--port", type=int, default=2718, help="port on this machine (default: 2718)")
-    parser.add_argument("--headless", action="store_true", help="open no browser; the address is printed")
+    parser.add_argument("--headless", action="store_true", help="do not open a browser; the address is printed")
     options = parser.parse_args()
     try:
         if not all(map(find_spec, ("marimo", "pandas"))):
@@ -39,13 +39,13 @@ def main() -> None:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
     os.environ.update(ENVIRONMENT)
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each message to a tab that was closed
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # suppress warnings on messages to closed tabs
     IDLE_WORKERS.append(take_worker())
     for module in ("diffrac_cvx.app.page.pictures", "matplotlib.pyplot"):
-        import_module(module)  # pages run in this process, and do not wait for the import
+        import_module(module)  # pages run in this process; import before the first one
     token = secrets.token_urlsafe(24)
-    print(f"http://{HOST}:{options.port}/?access_token={token} (Ctrl-C ends it)", flush=True)  # noqa: T201
-    # Set in this process, so that the list of processes does not show the token.
+    print(f"http://{HOST}:{options.port}/?access_token={token} (press Ctrl-C to stop)", flush=True)  # noqa: T201
+    # Set in this process to keep the token out of the process list.
     sys.argv = arguments(options.port, token, browser=not options.headless)
     runpy.run_module("marimo", run_name="__main__", alter_sys=True)
 

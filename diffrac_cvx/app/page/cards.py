@@ -1,4 +1,4 @@
-"""The parts of the page below the controls: sections of views, lists of sentences, what the data are."""
+"""Parts of the page below the controls: results, sections of views and data summary."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -21,8 +21,8 @@ from diffrac_cvx.plotting.canvas import style_of
 from diffrac_cvx.problem.formatting import format_ends
 from diffrac_cvx.rounding.diagnostics import no_structure
 
-MAX_VALUES = 24  # of a row that are shown
-BAR_ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of the bar of what is proved
+MAX_VALUES = 24  # values of a row that are shown
+BAR_ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # right ends of the bar of bounds
 MARKER_SYMBOLS = {
     "o": "●",
     "^": "▲",
@@ -32,20 +32,20 @@ MARKER_SYMBOLS = {
     "P": "✚",
     "X": "✖",
     "*": "★",
-}  # of matplotlib's marks
+}  # matplotlib markers
 
 
 def section(title: str, pictures: Iterable[ViewPicture], above: str = "") -> Any:
-    """Return a part of the page: its views under a heading."""
+    """Return a section of the page: views under a heading."""
     cards = "".join(view_html(picture) for picture in pictures)
     return mo.Html(f'{mo.md(f"## {title}").text}{above}<div class="views">{cards}</div>')
 
 
 def hero(chooser: Any, found: ClusterSummary | None, outcome: Outcome | None, is_new: bool, prove: Any) -> str:
-    """Return the picture and the answer in words, greyed where points or preferences have changed since."""
+    """Return the main figure and the summary, greyed if data or parameters have changed since."""
     if found is None or outcome is None:
         return '<div class="hero"><p class="note">There is no solution yet.</p></div>'
-    messages = found.sentences[1:] if found.sizes else found.sentences  # the sizes stand above
+    messages = found.sentences[1:] if found.sizes else found.sentences  # the legend shows the sizes
     tests = structure_html(outcome.extras.get(STRUCTURE, ()), outcome.setting.has_constraints)
     parts = [tests, found.warnings, legend_html(found), proof_bar(found.lower, found.cost), list_html(messages)]
     parts += ["" if found.groups is None else stacked_html(found.groups)]
@@ -56,8 +56,8 @@ def hero(chooser: Any, found: ClusterSummary | None, outcome: Outcome | None, is
 
 
 def structure_html(tests: Sequence[StructureTest] | str, has_constraints: bool = False) -> str:
-    """Return what the tests of structure say, as HTML: a warning where `DiffracClustering` has one."""
-    if isinstance(tests, str) or not tests:  # why there are none, or not yet
+    """Return the results of the structure tests as HTML, as a warning if `DiffracClustering` gives one."""
+    if isinstance(tests, str) or not tests:  # the reason for their absence, or none yet
         return ""
     against = find_not_rejected(tests)
     if against is not None and not has_constraints:
@@ -67,7 +67,7 @@ def structure_html(tests: Sequence[StructureTest] | str, has_constraints: bool =
 
 
 def legend_html(found: ClusterSummary) -> str:
-    """Return the clusters with their colours, marks and sizes, as HTML."""
+    """Return the clusters with their colours, markers and sizes as HTML."""
     marks = []
     for k, size in enumerate(found.sizes):
         style = style_of(k)
@@ -77,7 +77,7 @@ def legend_html(found: ClusterSummary) -> str:
 
 
 def proof_bar(lower: float, cost: float) -> str:
-    """Return what is proved as a bar: what no split costs, what is not decided, and what this one costs."""
+    """Return the bounds as a bar: below the lower bound, between the bounds, and the cost."""
     if not np.isfinite(cost):
         return ""
     lower, cost = max(lower, 0.0), min(cost, 1.0)
@@ -88,34 +88,34 @@ def proof_bar(lower: float, cost: float) -> str:
         f'<div class="proof" role="img" aria-label="no split costs less than {least}; this one costs {most}">'
         f'<div class="track"><div class="proved" style="width:{widths[0]:.2f}%"></div>'
         f'<div class="open" style="width:{widths[1]:.2f}%"></div></div>'
-        f'<div class="ends"><span>0</span><span>proved: none below {least}; this one {most}</span>'
+        f'<div class="ends"><span>0</span><span>certified lower bound {least}; cost {most}</span>'
         f"<span>{end:g}</span></div></div>"
     )
 
 
 def download_buttons(answer: ClusterSummary) -> list[Any]:
-    """Return what saves the clusters, where there are some."""
+    """Return the download button of the clusters if there are any."""
     if not answer.clusters:
         return []
-    file = mo.download(answer.clusters, filename="clusters.csv", mimetype="text/csv", label="Save the clusters (CSV)")
-    return [mo.hstack([file], justify="start")]  # a wide table scrolls in the width of the page
+    file = mo.download(answer.clusters, filename="clusters.csv", mimetype="text/csv", label="Download clusters (CSV)")
+    return [mo.hstack([file], justify="start")]  # keeps a wide table within the page
 
 
 def status_line(line: StatusLine, kind: str = "status") -> str:
-    """Return a line of progress, with its bar while something is computed, as HTML."""
+    """Return a status line as HTML, with a progress bar during a computation."""
     bar = f'<progress value="{line.done}" max="{max(line.total, 1)}"></progress>' if line.state == "running" else ""
     return f'<div class="{kind}" data-state="{line.state}">{escape(str(line))}{bar}</div>'
 
 
 def point_section(
-    source: PageSource, found: ClusterSummary, chosen: list[int], n_known: int, two: bool, buttons: Mapping[str, Any], text: Any,
-    wrong: str,
+    source: PageSource, found: ClusterSummary, chosen: list[int], n_known: int, two: bool,
+    buttons: Mapping[str, Any], text: Any, wrong: str,
 ) -> Any:  # fmt: skip
-    """Return the row of the point that is chosen, and where it is said in which cluster it belongs."""
+    """Return the row of the selected point, and the controls that label points."""
     assert found.data is not None
     rows, message = (
         found.data.rows,
-        "Click a point to see its row; draw a box, or a lasso with the shift key, for several.",
+        "Click a point to show its row; drag a box, or a lasso with Shift, to select several.",
     )
     table = ""
     if len(chosen) == 1:
@@ -124,29 +124,29 @@ def point_section(
         message = f"{len(chosen)} points: {shorten(', '.join(map(str, rows[chosen])), 60)}"
     parts = [f'<div class="chosen">{escape(message)}</div>', table]
     if two:
-        question = "Do you know where it belongs? The answer then respects it." if chosen else ""
-        counted = f" {n_known} known." if n_known else ""
+        question = "Label the selection to constrain the clusters." if chosen else ""
+        counted = f" {n_known} labelled." if n_known else ""
         press = "".join(map(format, buttons.values()))
         parts += [f'<div class="buttons"><span class="note">{question}{counted}</span>{press}</div>']
         parts += [
-            f'<details class="more"><summary>Known clusters as text</summary>{control_row("marks", text)}</details>'
+            f'<details class="more"><summary>Labelled points as text</summary>{control_row("marks", text)}</details>'
         ]
         parts += [f'<div class="wrong">{escape(wrong)}</div>'] if wrong else []
     else:
-        suffix = f" The {n_known} that are known are kept for two." if n_known else ""
-        parts.append(f'<p class="note">Points can be said to belong to a cluster only where there are two.{suffix}</p>')
+        suffix = f" The {n_known} labels are kept for that case." if n_known else ""
+        parts.append(f'<p class="note">Points can be labelled only with two clusters.{suffix}</p>')
     return mo.Html(f'<div class="point">{"".join(parts)}</div>')
 
 
 def row_table(source: PageSource, found: ClusterSummary, point: int) -> ReportTable:
-    """Return the values of a point: its cluster and score, then those of the table, at most MAX_VALUES."""
+    """Return cluster and decision function of a point, then its values in the table, at most MAX_VALUES."""
     assert found.data is not None
     cluster = int(number_clusters(found.labels)[point])
     values = {"cluster": str(cluster)}
     if found.data.labels is not None:
-        values["known group"] = str(found.data.labels[point])
+        values["reference label"] = str(found.data.labels[point])
     if found.scores.ndim == 1:
-        values["score"] = f"{found.scores[point]:+.2f}"
+        values["decision function"] = f"{found.scores[point]:+.2f}"
     shown = [*values.items(), *values_of(source, found.data, point).items()]
     names, entries = zip(*shown[:MAX_VALUES], strict=True)
     more = len(shown) - MAX_VALUES
@@ -154,17 +154,17 @@ def row_table(source: PageSource, found: ClusterSummary, point: int) -> ReportTa
 
 
 def selection_plot(draw: Callable[[], Any]) -> Any:
-    """Return a plot in which points can be chosen."""
+    """Return a plot with selectable points."""
     with DRAWING_LOCK:
         return mo.ui.matplotlib(draw(), debounce=True)
 
 
 def search_section(line: StatusLine | None, outcome: Outcome | None, above: ClusterSummary | None) -> Any:
-    """Return the search for the best split, where it was asked for: how it goes on, and what it found."""
+    """Return progress and result of the search for the optimal split, if it was started."""
     parts: list[Any] = []
     if line is not None:
         bar = proof_bar(line.progress.lower, line.progress.upper) if line.progress else ""
-        parts.append(mo.Html(f"{mo.md('## Is it the best?').text}{status_line(line, 'searching')}{bar}"))
+        parts.append(mo.Html(f"{mo.md('## Search for the optimum').text}{status_line(line, 'searching')}{bar}"))
     found = None if outcome is None else summarize_search(outcome, above)
     if outcome is not None and found is not None:
         shown = f"{legend_html(found) if found.sizes else ''}{proof_bar(found.lower, found.cost)}{found.html}"
@@ -175,7 +175,7 @@ def search_section(line: StatusLine | None, outcome: Outcome | None, above: Clus
 
 
 def view_html(picture: ViewPicture) -> str:
-    """Return a view as HTML: what it shows, and a menu with what it is of, its files and its Python."""
+    """Return a view as HTML, with a menu of its caption, files and Python code."""
     name, view = picture.view.name, picture.view
     kind = "view wide" if view.is_table or name == "duality" else "view"
     head = f'<div class="{kind}" data-view="{name}">{mo.md(f"### {view.title}").text}'
@@ -189,12 +189,12 @@ def view_html(picture: ViewPicture) -> str:
     ]
     text = mo.md(f"```python\n{picture.code}\n```").text
     menu = f'<div class="note">{escape(picture.caption)}</div>{mo.hstack(files, justify="start", wrap=True).text}{text}'
-    folded = f'<details class="menu"><summary aria-label="save, or see the Python">⋯</summary>{menu}</details>'
+    folded = f'<details class="menu"><summary aria-label="save, or show the Python code">⋯</summary>{menu}</details>'
     return f"{head}{folded}{description}{picture.html}</div>"
 
 
 def data_summary(summary: str, wrong: str, columns: str = "") -> Any:
-    """Return what the data are, or what is wrong with them, and what was assumed of columns."""
+    """Return the summary of the data or an error, and the assumptions on columns."""
     said = f'<div class="assumed">Columns: {escape(columns)}.</div>' if columns else ""
     if wrong:
         return mo.callout(mo.Html(f'<div class="wrong">{escape(wrong)}</div>{said}'), kind="danger")

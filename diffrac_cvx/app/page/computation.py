@@ -1,4 +1,4 @@
-"""What is computed for one state of the page's controls: solves and paths, one after the other, until stopped."""
+"""Computations for one state of the controls: solves, paths and searches, in sequence, until stopped."""
 
 import threading
 import time
@@ -19,31 +19,32 @@ from diffrac_cvx.problem.formatting import format_ends
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.solvers.branching import OptimalLabels, optimal_labels
 
-USER_ERRORS = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors whose message is meant for the user
-FIRST_RESULT_SECONDS = 0.5  # seconds in which there is a first answer, with what is proved by then
-WAIT_SECONDS = 0.8  # seconds that the page waits for it, and then shows what was before
-STATUS_INTERVAL_SECONDS = 0.25  # seconds between two lines of progress
+USER_ERRORS = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors with a message for the user
+FIRST_RESULT_SECONDS = 0.5  # time limit of the first result, shown with its bounds
+WAIT_SECONDS = 0.8  # time that the page waits for it before it shows the old result
+STATUS_INTERVAL_SECONDS = 0.25  # between two status lines
 BASELINE_METHODS = ("k-means", "alternating")  # of `compare`
-PACKAGE_NAMES = {"dc": import_module("diffrac_cvx"), "np": np}  # the names that expressions use
-EXTRAS = {  # what else is computed: the name of the answer, and the expression that computes it
+PACKAGE_NAMES = {"dc": import_module("diffrac_cvx"), "np": np}  # names in the expressions
+EXTRAS = {  # further computations: variable name and expression
     "nu path": ("path", "dc.paths.nu_path(X, np.linspace(0, 1, 21), penalty, y=y{constraints}, tol=tol)"),
     "lambda path": ("path",
-        "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y{constraints}{columns}, tol=tol)"),
+        "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y{constraints}"
+        "{columns}, tol=tol)"),
     "duality": ("duality", "dc.paths.duality(X, np.linspace(0.02, 1, 25))"),
     "comparison": ("comparison",
         "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha{constraints}, tol=tol)"),
 }  # fmt: skip
-CLUSTERS = "clusters"  # what is computed for more than two clusters
+CLUSTERS = "clusters"  # for more than two clusters
 MODEL_CODE = (
     "dc.DiffracClustering(n_clusters=n_clusters, strategy=strategy, nu=nu, lam=penalty.lam, ridge=penalty.ridge, "
     "tol=tol, standardize=False, random_state=0{columns}).fit(X)"
 )
-STRUCTURE = "structure"  # what is computed after every answer
+STRUCTURE = "structure"  # after every result
 TESTS_CODE = (
     "[dc.structure_test(X, nu=nu, penalty=penalty, null=null, n_resamples=19, standardize=False, time_limit=0.75) "
     "for null in (('columns', 'covariance') if X.shape[1] > 1 else ('covariance',))]"
 )
-SEARCH = "best split"  # what is computed when it is asked for
+SEARCH = "best split"  # on request
 SEARCH_SECONDS = 60.0
 SEARCH_CODE = f"dc.optimal_labels(X, nu, penalty{{constraints}}, tol=tol, time_limit={SEARCH_SECONDS:g})"
 COMPUTATIONS = {
@@ -51,27 +52,27 @@ COMPUTATIONS = {
     STRUCTURE: ("tests", TESTS_CODE),
     SEARCH: ("found", SEARCH_CODE),
     **EXTRAS,
-}  # all that is computed beside the solves
-UNCONSTRAINED = ("duality",)  # what cannot take known clusters
-IDLE_WORKERS: list[Worker] = []  # started before there is a page, so that the first one need not wait for its imports
+}  # all computations except the solves
+UNCONSTRAINED = ("duality",)  # computations that do not support labelled points
+IDLE_WORKERS: list[Worker] = []  # started in advance, so that the first page does not wait for imports
 
 
 def take_worker() -> Worker:
-    """Return a worker whose process has solved something, or soon will have: what that imports takes seconds."""
+    """Return a worker whose process has imported the package, or is doing so, which takes seconds."""
     worker = IDLE_WORKERS.pop() if IDLE_WORKERS else Worker()
     threading.Thread(target=worker.call, args=(Call(warm_up),), daemon=True).start()
     return worker
 
 
 def warm_up() -> Any:
-    """Return an estimator fitted to a few points: both processes have then imported what it needs."""
+    """Return an estimator fitted to a few points, so that both processes import its modules."""
     model = PACKAGE_NAMES["dc"].DiffracClustering(n_clusters=3, random_state=0)
     return model.fit(np.random.default_rng(0).standard_normal((12, 2)))
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One solve and its outcome: a result, or a sentence that says why there is none; `interrupted` if stopped."""
+    """Solve with its result, or with a message if there is none; `interrupted` if it was stopped."""
 
     solve: Solve
     result: Result | None = None
@@ -81,33 +82,33 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Its name on the page."""
+        """Name on the page."""
         return self.solve.name
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What was asked, and all that was computed so far: the runs in order, and the rest by its name in COMPUTED."""
+    """Question and results so far: runs in order, and further results by key of COMPUTATIONS."""
 
     source: PageSource
     data: Data
     setting: PageSetting
     runs: tuple[Run, ...] = ()
-    extras: Mapping[str, Any] = field(default_factory=dict)  # a sentence in place of what failed
+    extras: Mapping[str, Any] = field(default_factory=dict)  # a message instead of a failed result
 
     @property
     def solved(self) -> dict[str, Run]:
-        """The runs that have a result, by name."""
+        """Runs with a result, by name."""
         return {run.name: run for run in self.runs if run.result is not None}
 
     def run_named(self, name: str) -> Run | None:
-        """Return the run of this name if it has a result, else the first that has one."""
+        """Return the run of this name if it has a result, else the first one with a result."""
         return self.solved.get(name) or next(iter(self.solved.values()), None)
 
 
 @dataclass(frozen=True)
 class StatusLine:
-    """A line of progress: what is computed, how many are done, and the bracket so far where the solver reports it."""
+    """Status line: current computation, number of finished ones, and bounds if the solver reports them."""
 
     doing: str
     done: int = 0
@@ -128,23 +129,23 @@ class StatusLine:
         return text if self.progress is None else f"{text}: {steps} {self.progress.iteration}, {found}"
 
 
-StopCheck = Callable[[], bool]  # whether to stop
+StopCheck = Callable[[], bool]  # returns whether to stop
 StatusCallback = Callable[[StatusLine], object]
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """The solves and other calls, by name, that are asked for, in order, and the empty outcome they are added to."""
+    """Requested solves and calls in order, with the outcome that they extend."""
 
     outcome: Outcome
     solves: Sequence[Solve]
     calls: Mapping[str, Call] = field(default_factory=dict)
-    seconds: float | None = None  # that a solver may take
+    seconds: float | None = None  # time limit of a solver
 
     def compute(
         self, worker: Worker, stopped: StopCheck, on_outcome: Callable[[Outcome], object], on_status: StatusCallback
     ) -> Outcome:
-        """Compute one after the other until stopped; `on_outcome` the outcome after each, and `on_status` the progress."""
+        """Compute all in sequence until stopped; `on_outcome` receives each outcome, `on_status` the progress."""
         outcome, reporter = self.outcome, CallReporter(worker, stopped, on_status, len(self.solves) + len(self.calls))
         try:
             for solve in self.solves:
@@ -168,9 +169,9 @@ class Job:
 def plan_jobs(
     source: PageSource, data: Data, setting: PageSetting, requested: Mapping[str, Sequence[str]] | None
 ) -> list[Job]:
-    """Return what gives the answer, which has SOON; the test of structure; and what is computed after it.
+    """Return three jobs: the main result, with a time limit; the structure test; and all else.
 
-    `requested` are the forms, solvers and extras for experts, None for the answer alone.
+    `requested` are the forms, solvers and extras for experts, None for the main result only.
     """
     forms, solvers = (("(15)",), ("low_rank",)) if requested is None else (requested["forms"], requested["solvers"])
     solves = plan_solves(data, setting, forms, solvers)
@@ -186,12 +187,13 @@ def plan_jobs(
 
 
 def compute_jobs(
-    jobs: Sequence[Job], workers: Sequence[Worker], stopped: StopCheck, on_outcome: Callable[[Outcome], object], on_status: StatusCallback,
-    on_first_result: Callable[[], object],
+    jobs: Sequence[Job], workers: Sequence[Worker], stopped: StopCheck, on_outcome: Callable[[Outcome], object],
+    on_status: StatusCallback, on_first_result: Callable[[], object],
 ) -> None:  # fmt: skip
-    """Compute one job after the other, all but the first in the second process; say when the first is done.
+    """Compute jobs in sequence, the first in the first process and the others in the second.
 
-    A solve of the first job that ran out of time is done again, without a limit, before the last job.
+    `on_first_result` is called after the first job.  Its solves that reached the time limit are repeated without one
+    at the start of the last job.
     """
     first, *others, last = jobs
     outcome = first.compute(workers[0], stopped, on_outcome, on_status)
@@ -206,7 +208,7 @@ def compute_jobs(
 
 
 class CallReporter:
-    """Do calls in another process, and pass on lines of progress, at most one every EVERY seconds."""
+    """Run calls in another process, and report progress at most every STATUS_INTERVAL_SECONDS."""
 
     def __init__(self, worker: Worker, stopped: StopCheck, on_status: StatusCallback, total: int) -> None:
         self.worker, self.stopped, self.on_status = worker, stopped, on_status
@@ -214,17 +216,17 @@ class CallReporter:
         self.line = StatusLine("", total=total, state="running")
 
     def update(self, **values: Any) -> None:
-        """Change the line."""
+        """Update the status line."""
         self.line = replace(self.line, **values)
 
     def report(self, **values: Any) -> None:
-        """Change the line and pass it on."""
+        """Update the status line and report it."""
         self.last = time.perf_counter() - self.started
         self.update(seconds=self.last, **values)
         self.on_status(self.line)
 
     def call(self, name: str, call: Call) -> CallResult:
-        """Do a call; if its process ends, that error is the answer."""
+        """Run a call; if its process dies, return that error."""
         self.update(doing=name, progress=None)
         try:
             answer = self.worker.call(
@@ -236,14 +238,14 @@ class CallReporter:
         return answer
 
     def check_stop(self) -> bool:
-        """Whether to stop; called many times a second, so that it passes on the lines too."""
+        """Return whether to stop; reports the status line too, since it is called many times a second."""
         if time.perf_counter() - self.started - self.last >= STATUS_INTERVAL_SECONDS:
             self.report()
         return self.stopped()
 
 
 def run_solve(solve: Solve, reporter: CallReporter, seconds: float | None = None) -> Run:
-    """Do a solve; an error becomes a sentence."""
+    """Run a solve; an error becomes its message."""
     if solve.call is None:
         reporter.update(done=reporter.line.done + 1)
         return Run(solve, message=solve.refusal)
@@ -254,27 +256,27 @@ def run_solve(solve: Solve, reporter: CallReporter, seconds: float | None = None
         answer = reporter.call(solve.name, call)
     except StoppedError:
         bounds = reporter.line.progress
-        proved = "no bounds were proved by then" if bounds is None else f"proved by then: {describe_bracket(bounds)}"
-        return Run(solve, message=f"stopped before it had a solution; {proved}", interrupted=True)
+        proved = "there are no bounds so far" if bounds is None else f"certified so far: {describe_bracket(bounds)}"
+        return Run(solve, message=f"stopped before a solution was found; {proved}", interrupted=True)
     message = "" if answer.error is None else error_message(answer.error)
     return Run(solve, answer.value, message, answer.warnings)
 
 
 def describe_bracket(progress: Progress) -> str:
-    """Return what a solver has proved so far."""
+    """Return the bounds of a solver so far."""
     lower, upper = format_ends(progress.lower, progress.upper)
-    return f"least cost between {lower} and {upper}"
+    return f"optimal cost between {lower} and {upper}"
 
 
 def error_message(error: Exception) -> str:
-    """Return an error as a sentence."""
+    """Return the message of an error, with its type if it is unexpected."""
     return str(error) if isinstance(error, USER_ERRORS) else f"{type(error).__name__}: {error}"
 
 
 def plan_extras(data: Data, setting: PageSetting, solves: Sequence[Solve], requested: Sequence[str]) -> dict[str, Call]:
-    """Return the calls for those of EXTRAS that are wanted; the comparison is of these solves."""
+    """Return the calls for the requested computations; the comparison has the methods of these solves."""
     names, names_requested = namespace_of(data, setting), list(requested)
-    if setting.n_clusters > 2:  # the comparison is one of splits in two
+    if setting.n_clusters > 2:  # the comparison supports two clusters only
         names_requested = [CLUSTERS, *(name for name in names_requested if name != "comparison")]
     if setting.has_constraints:
         names_requested = [name for name in names_requested if name not in UNCONSTRAINED]
@@ -286,12 +288,12 @@ def plan_extras(data: Data, setting: PageSetting, solves: Sequence[Solve], reque
 
 
 def plan_search(data: Data, setting: PageSetting) -> dict[str, Call]:
-    """Return the call that searches for the best split."""
+    """Return the call that searches for the optimal split."""
     return {SEARCH: Call(search_best, (data.X, setting), takes_callback=True)}
 
 
 def search_best(X: Array, setting: PageSetting, *, callback: Callable[[Progress], bool]) -> OptimalLabels:
-    """Search for the best split, and report the bounds not more often than they are shown."""
+    """Search for the optimal split, and report bounds at most as often as they are shown."""
     start = last = time.perf_counter()
 
     def report(bounds: Bracket, nodes: int) -> bool:
@@ -307,9 +309,9 @@ def search_best(X: Array, setting: PageSetting, *, callback: Callable[[Progress]
 
 
 def expression_of(extra: str, setting: PageSetting, solves: Sequence[Solve]) -> str:
-    """Return the expression that computes one of COMPUTED; the comparison is of the solves that are not refused."""
+    """Return the expression of a computation; the comparison has the methods of the solves that are not refused."""
     methods = [solve.method for solve in solves if solve.call is not None and solve.method in list_methods()]
-    columns = setting.columns_option  # the model has lam of each group, the path multiplies it by their sizes
+    columns = setting.columns_option  # the model has lam per group, the path multiplies it by the group sizes
     columns += ", group_weights='size'" if setting.groups and extra != CLUSTERS else ""
     return COMPUTATIONS[extra][1].format(
         methods=[*methods, *BASELINE_METHODS], constraints=setting.constraints_option, columns=columns
@@ -317,12 +319,12 @@ def expression_of(extra: str, setting: PageSetting, solves: Sequence[Solve]) -> 
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
-    """Return the value of one of the expressions of COMPUTED."""
+    """Return the value of an expression of COMPUTATIONS."""
     return eval(expression, {**PACKAGE_NAMES, **names})
 
 
 def namespace_of(data: Data, setting: PageSetting) -> dict[str, Any]:
-    """Return what expressions may use, by name."""
+    """Return the names that expressions may use."""
     return {
         "X": data.X, "y": data.y, "names": data.names, "nu": setting.nu, "alpha": setting.alpha, "tol": setting.tol,
         "penalty": setting.penalty, "n_clusters": setting.n_clusters, "strategy": setting.strategy,

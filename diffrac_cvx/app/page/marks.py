@@ -1,4 +1,4 @@
-"""Points whose clusters the user knows: as text, which the page's address has, and in a plot where they are chosen."""
+"""Labelled points: as text in the address of the page, and in a plot where points are selected."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -14,25 +14,25 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.plotting.canvas import axes_for, style_of, without_pyplot
 from diffrac_cvx.points.checks import Array
 
-Marks = tuple[tuple[int, int], ...]  # points in their order, with their labels, -1 or +1
-PLOT_SIZE = (5.6, 4.3)  # inches, a hundred pixels each; a narrow page makes it smaller
-POWER_STEPS = 30  # of the power method
-FLAT_VARIATION = 1e-9  # variation beside the score, over all: less is none
-MAX_DRAWN_POINTS = 5000  # points
-SMALL_PLOT_POINTS = 1000  # points, which are drawn larger
-CLICK_RADIUS = 0.05  # of the width of the plot: a click that is farther from all points chooses none
+Marks = tuple[tuple[int, int], ...]  # sorted points with labels -1 or +1
+PLOT_SIZE = (5.6, 4.3)  # inches of 100 pixels; scaled down on a narrow page
+POWER_STEPS = 30  # iterations of the power method
+FLAT_VARIATION = 1e-9  # residual variation relative to the total, below which it counts as zero
+MAX_DRAWN_POINTS = 5000
+SMALL_PLOT_POINTS = 1000  # up to this number, markers are larger
+CLICK_RADIUS = 0.05  # of the plot width: a click farther from all points selects none
 
 
 def read_marks(text: str, data: Data) -> Marks:
-    """Return the marks of text such as "3:1 17:0": rows, counted as in the file, each with its cluster, 0 or 1."""
+    """Return the labelled points of text such as "3:1 17:0": rows of the file, each with its cluster, 0 or 1."""
     places = {str(row): place for place, row in enumerate(data.rows.tolist())}
     marks: dict[int, int] = {}
     for part in text.replace(",", " ").split():
         row, _, cluster = part.partition(":")
         if cluster not in ("0", "1"):
-            raise ParameterError(f"{part} says no cluster: write 3:1 for row 3 in cluster 1, or 3:0 for cluster 0")
+            raise ParameterError(f"{part} names no cluster. Write 3:1 for row 3 in cluster 1, or 3:0 for cluster 0.")
         if row not in places:
-            raise ParameterError(f"{part}: there is no row {row}; rows are counted from 0, up to {data.rows.max()}")
+            raise ParameterError(f"{part}: there is no row {row}. Give rows from 0 to {data.rows.max()}.")
         label = 2 * int(cluster) - 1
         if marks.setdefault(places[row], label) != label:
             raise ParameterError(f"{part}: row {row} cannot be in both clusters")
@@ -40,21 +40,21 @@ def read_marks(text: str, data: Data) -> Marks:
 
 
 def write_marks(marks: Marks, data: Data) -> str:
-    """Return marks as text."""
+    """Return labelled points as text."""
     return " ".join(f"{data.rows[point]}:{int(label > 0)}" for point, label in marks)
 
 
 def change_marks(marks: Marks, points: Iterable[int], label: int) -> Marks:
-    """Return marks in which some points have a label, -1 or +1, or none, 0."""
+    """Return labelled points after setting some labels to -1 or +1, or removing them with 0."""
     changed = {**dict(marks), **dict.fromkeys(points, label)}
     return tuple(sorted((point, label) for point, label in changed.items() if label))
 
 
 @lru_cache(maxsize=2)
 def place_points(answer: ClusterSummary) -> Array:
-    """Return where each point is drawn, (n, 2): its score, and the direction of the largest variation beside it.
+    """Return the position of each point, (n, 2): decision function, and orthogonal direction of largest variance.
 
-    Of several scores it is the plane in which these vary most.
+    With several decision functions, it is their first two principal components.
     """
     assert answer.data is not None
     if answer.scores.ndim > 1:
@@ -72,12 +72,12 @@ def place_points(answer: ClusterSummary) -> Array:
 
 
 def drawn_points(n: int) -> np.ndarray:
-    """Return the points that are drawn, at most MAX_DRAWN_POINTS."""
+    """Return the points to draw, at most MAX_DRAWN_POINTS."""
     return np.unique(np.linspace(0, n - 1, min(n, MAX_DRAWN_POINTS)).astype(np.int64))
 
 
 def draw_marks(answer: ClusterSummary, marks: Marks) -> Any:
-    """Draw the points in the plane, with rings around those whose clusters are known."""
+    """Draw the points in the plane, with rings around labelled points."""
     assert answer.data is not None
     plane, clusters = place_points(answer), number_clusters(answer.labels)
     drawn = drawn_points(len(plane))
@@ -91,17 +91,19 @@ def draw_marks(answer: ClusterSummary, marks: Marks) -> Any:
     points = [point for point, _ in marks]
     ring: dict[str, Any] = {"color": "k", "marker": "o", "markersize": 10.0, "markerfacecolor": "none"}
     if points:
-        ax.plot(*plane[points].T, linestyle="none", label="known", **ring)
+        ax.plot(*plane[points].T, linestyle="none", label="labelled", **ring)
         ax.legend(loc="upper right", frameon=False, fontsize="small")
-    ax.set_xlabel("score" if answer.scores.ndim == 1 else "first direction of the scores")
-    ax.set_ylabel("largest variation beside it" if answer.scores.ndim == 1 else "second direction")
+    ax.set_xlabel("decision function" if answer.scores.ndim == 1 else "first principal component")
+    ax.set_ylabel(
+        "orthogonal direction of largest variance" if answer.scores.ndim == 1 else "second principal component"
+    )
     ax.set_xticks([])
     ax.set_yticks([])
     return ax
 
 
 def points_in(selection: Any, answer: ClusterSummary, ax: Any) -> list[int]:
-    """Return the points in a box or a lasso; where there is none in a box, as after a click, the nearest point."""
+    """Return the points in a box or lasso, or the nearest point if a box is empty, as after a click."""
     drawn = drawn_points(len(answer.labels))
     x, y = place_points(answer)[drawn].T
     inside = selection.get_mask(x, y)

@@ -1,4 +1,4 @@
-"""One name, and so one colour, for each cluster: it stays with the points that have it when a setting changes."""
+"""Numbers and colours of clusters, matched to the last result when a setting changes."""
 
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,29 +12,29 @@ from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.penalty import Penalty
 
-Numbers = npt.NDArray[np.int64]  # of clusters, from 0 on
+Numbers = npt.NDArray[np.int64]  # of clusters, from 0
 
 LAST_CLUSTERS: WeakKeyDictionary[Data, dict[int, Numbers]] = (
     WeakKeyDictionary()
-)  # the last answers of a table, by their number
+)  # last clusters of a table, by number of clusters
 
 
 def remember_clusters(data: Data, clusters: Numbers, count: int) -> None:
-    """Keep the clusters 0 to count - 1 of an answer that is shown, as those that the next is compared with."""
+    """Store the displayed clusters 0 to count - 1, to match the next ones with."""
     others = {k: labels for k, labels in LAST_CLUSTERS.get(data, {}).items() if k != count}
     LAST_CLUSTERS[data] = {**others, count: clusters}
 
 
 def number_clusters(labels: npt.NDArray[Any]) -> Numbers:
-    """Return clusters as whole numbers from 0 on: those that are, as they are, and -1.0 and +1.0 as 0 and 1."""
+    """Return labels as integers from 0: -1.0 and +1.0 become 0 and 1, integers stay."""
     return labels.astype(np.int64) if labels.dtype.kind == "i" else (labels > 0).astype(np.int64)
 
 
 def match_names(clusters: Numbers, count: int, data: Data) -> Numbers | None:
-    """Return the number by which each of the clusters 0 to count - 1 goes: most points keep that of the last answer.
+    """Return displayed numbers of the clusters 0 to count - 1, such that most points keep their last number.
 
-    Before the first answer of so many clusters it is that of the known groups, else of the last answer with another
-    number; None where there are none.
+    Without a last result for this number of clusters, they match the reference labels, else the last result with
+    another number of clusters; None if there is neither.
     """
     shown = LAST_CLUSTERS.get(data, {})
     before = shown.get(count)
@@ -50,7 +50,7 @@ def match_names(clusters: Numbers, count: int, data: Data) -> Numbers | None:
 
 
 def name_two_clusters(labels: Array, data: Data, nu: float, penalty: Penalty) -> Array:
-    """Return labels, -1 and +1, with the signs of the last answer, else those of `DiffracClustering`."""
+    """Return labels, -1 and +1, with the signs of the last result, else those of `DiffracClustering`."""
     names = match_names(number_clusters(labels), 2, data)
     if names is not None:
         return -labels if names[0] else labels

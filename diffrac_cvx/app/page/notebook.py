@@ -1,4 +1,4 @@
-"""The interactive page, a marimo app: ``make explore`` or ``python -m diffrac_cvx.app.page``."""
+"""Interactive page as a marimo app: ``make explore`` or ``python -m diffrac_cvx.app.page``."""
 
 import marimo
 
@@ -20,7 +20,7 @@ with app.setup:
     from diffrac_cvx.plotting.canvas import pyplot
 
     PREFERRED = ("n_clusters", "nu", "lam", "ridge", "grouped", "nonnegative")
-    VIEW_SECTIONS = ("labels", "solution", "paths", "comparison")  # the first is for all, the others for experts
+    VIEW_SECTIONS = ("labels", "solution", "paths", "comparison")  # all but the first are for experts
 
     def empty_board(doing):
         found = dict.fromkeys(("outcome", "search_line", "search"))
@@ -33,7 +33,7 @@ with app.setup:
                 setter(board[name])
 
     def start(work):
-        """Do work in a thread, which is told to end when a control is moved: the cell that began it runs again."""
+        """Run work in a thread, which is told to end when a control changes and the cell reruns."""
 
         def run():
             thread = mo.current_thread()
@@ -63,7 +63,7 @@ def _(file, given):
     try:
         guesses = guess_columns(UploadedSource(file.contents(0), file.name(0)).frame) if file.value else {}
     except USER_ERRORS:
-        guesses = {}  # the error is shown where the data are loaded
+        guesses = {}  # the cell that loads the data shows the error
     own = controls.elements_of_table(given, guesses)
     return guesses, own
 
@@ -83,11 +83,11 @@ def _(automatic, experts, file, known, own, parameters, planted, rounding, run, 
 def _(
     automatic, experts, get_marks, guesses, known, look, own, parameters, planted, remembered, rounding, solving, source
 ):
-    # Before a file is chosen again, what the address says of its columns is kept.
+    # The column roles in the address are kept until a file is chosen again.
     try:
         _own = controls.table_options(own.value) if guesses else {}
     except USER_ERRORS:
-        _own = {}  # the error is shown where the data are loaded
+        _own = {}  # the cell that loads the data shows the error
     _data = {"planted": planted.value, "known": known.value, "own table": _own}
     _ = look.value
     _state = {"source": source.value, "automatic": automatic.value, "rounding": rounding.value}
@@ -110,30 +110,30 @@ def _(board, file, guesses, known, own, planted, source):
         data, wrong = where.load(), ""
     except USER_ERRORS as error:
         where, data, wrong = None, None, f"{error}{controls.hint(error)}"
-        board.update(empty_board("nothing to compute"))  # pictures of other data would mislead
+        board.update(empty_board("nothing to compute"))  # views of other data would mislead
     _says = describe_guesses(guesses, own.value["columns"]) if source.value == "own table" else ""
     _shown = cards.data_summary(data.summary if data else "", wrong, _says)
-    mo.vstack([mo.md("# Groups in a table, with a proof"), _shown], gap=0.25)
+    mo.vstack([mo.md("# Clusters of a table, with certified bounds"), _shown], gap=0.25)
     return data, where
 
 
 @app.cell
 def _(given):
-    # Threads write into `board`, and the page reads it: a state set by a thread can be lost while its cell runs.
+    # Threads write to `board` and the page polls it: a state set by a thread can be lost while its cell runs.
     board = empty_board("starting")
     shown, under_way = {}, {}
     remembered = {"run": next(iter(given.get("run", [])), None), "marks": next(iter(given.get("marks", [])), "")}
     worker, helper, searcher = computation.take_worker(), Worker(), Worker()
     refresh = mo.ui.refresh(default_interval=0.4)
     run = mo.ui.run_button(label="Compute", kind="success")
-    prove = mo.ui.run_button(label="Prove it")
+    prove = mo.ui.run_button(label="Search for the optimum")
     stop = mo.ui.button(label="Stop", kind="danger", on_click=lambda _: [event.set() for event in under_way.values()])
     return board, helper, prove, refresh, remembered, run, searcher, shown, stop, under_way, worker
 
 
 @app.cell
 def _(data, remembered):
-    # What the address says is of the first points; other points begin with nothing known.
+    # The labelled points in the address belong to the first data; other data start without any.
     get_marks, set_marks = mo.state("" if data is None else remembered.pop("marks", ""))
     return get_marks, set_marks
 
@@ -218,7 +218,7 @@ def _(
             )
 
         start(work)
-        answered.wait(computation.WAIT_SECONDS)  # usually long enough, and what is below need not be drawn twice
+        answered.wait(computation.WAIT_SECONDS)  # usually long enough to avoid drawing the cells below twice
         pass_on(board, shown, setters)
 
     if asked is not None and (automatic.value or run.value):
@@ -228,7 +228,7 @@ def _(
 
 @app.cell
 def _(board, data, prove, searcher, setting, under_way, where):
-    board.update(search_line=None, search=None)  # they were of other points or preferences
+    board.update(search_line=None, search=None)  # of other data or parameters
     mo.stop(setting is None or not prove.value)
 
     def search():
@@ -256,7 +256,7 @@ def _(get_outcome, remembered):
 
 @app.cell
 def _():
-    get_found, set_found = mo.state(None)  # it stays where more is computed beside it, and so does what is chosen
+    get_found, set_found = mo.state(None)  # unchanged by further computations, so that the selection is kept
     return get_found, set_found
 
 
@@ -304,7 +304,7 @@ def _(chooser, data, found, known_marks, set_marks):
         return mo.ui.button(label=text, on_change=mark, disabled=not (chosen and _two))
 
     marking = mo.ui.dictionary(
-        {"0": belongs("In cluster 0", -1), "1": belongs("In cluster 1", 1), "none": belongs("Not known", 0)}
+        {"0": belongs("Cluster 0", -1), "1": belongs("Cluster 1", 1), "none": belongs("No label", 0)}
     )
     return chosen, marking
 
@@ -330,7 +330,7 @@ def _(found, get_search, get_search_line, parameters):
 
 @app.cell
 def _(board, experts, look, outcome, rounding):
-    def draw(ended, _):  # in a thread, so that the page stays responsive
+    def draw(ended, _):  # in a thread to keep the page responsive
         k = outcome.setting.n_clusters
         for section in VIEW_SECTIONS:
             board[section] = arrange(board[section], section, k)
@@ -342,33 +342,33 @@ def _(board, experts, look, outcome, rounding):
                 board[view.section] = arrange({**board[view.section], view.name: picture}, view.section, k)
 
     if outcome is not None:
-        pyplot()  # imported in the page's own thread, where marimo looks for it
+        pyplot()  # import in the thread of the page, as marimo requires
         start(draw)
 
 
 @app.cell
 def _(get_labels):
-    cards.section("The clusters in detail", get_labels().values())
+    cards.section("Clusters in detail", get_labels().values())
 
 
 @app.cell
 def _(experts, get_solution, look):
     mo.stop(not experts.value)
     _look = f'<div class="look">{controls.control_row("run", look)}</div>'
-    cards.section("For experts: the solution, and what is proved", get_solution().values(), _look)
+    cards.section("For experts: solution and certified bounds", get_solution().values(), _look)
 
 
 @app.cell
 def _(experts, get_paths):
     mo.stop(not experts.value)
-    cards.section("For experts: other settings", get_paths().values())
+    cards.section("For experts: regularization paths", get_paths().values())
 
 
 @app.cell
 def _(experts, get_comparison, outcome):
     _remarks = pictures.list_remarks(outcome) if outcome else []
     mo.stop(not (experts.value or _remarks))
-    _title = "For experts: methods compared" if experts.value else "Remarks"
+    _title = "For experts: comparison of methods" if experts.value else "Notes"
     _views = get_comparison().values() if experts.value else ()
     cards.section(_title, _views, tables.list_html(_remarks))
 
@@ -376,7 +376,7 @@ def _(experts, get_comparison, outcome):
 @app.cell
 def _():
     mo.md("""
-    Numbers in parentheses are equations of
+    Numbers in parentheses refer to equations of
     [Flammarion, Palaniappan and Bach (JMLR 2017)](https://jmlr.org/papers/v18/16-429.html).
     """)
 

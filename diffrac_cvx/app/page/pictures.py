@@ -1,4 +1,4 @@
-"""The views of what was computed: each as a picture, a file, and the Python that makes it."""
+"""Views of the results: figures, files and the Python code that draws them."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -29,30 +29,30 @@ from diffrac_cvx.comparison import Comparison
 from diffrac_cvx.plotting.canvas import without_pyplot
 from diffrac_cvx.problem.result import Status
 
-DRAWING_LOCK = RLock()  # matplotlib is not safe to use from several threads
-ORIENTATION_CODE = "labels = labels if labels[0] == {:g} else -labels  # which of the clusters is +1 is arbitrary"
-QUIET_STATUSES = (Status.OPTIMAL, Status.CLOSED_FORM)  # which need no remark
+DRAWING_LOCK = RLock()  # matplotlib is not thread-safe
+ORIENTATION_CODE = "labels = labels if labels[0] == {:g} else -labels  # the sign of the labels is arbitrary"
+QUIET_STATUSES = (Status.OPTIMAL, Status.CLOSED_FORM)  # not reported
 
 
 @dataclass(frozen=True, eq=False)
 class ViewPicture:
-    """A view of an outcome: what it is drawn from and its Python, or a sentence that says why it is not drawn."""
+    """View of an outcome with its data and Python code, or with the reason why it is not drawn."""
 
     view: View
     message: str = ""
-    lines: tuple[str, ...] = ()  # of Python, which make `figure`, a matplotlib figure, from the names
+    lines: tuple[str, ...] = ()  # Python code that defines the matplotlib figure `figure`
     names: Mapping[str, Any] = field(default_factory=dict)
-    code: str = ""  # those lines after others that compute the names, as a file
+    code: str = ""  # complete script that computes the names and draws the figure
     caption: str = ""
 
     def execute(self) -> dict[str, Any]:
-        """Execute the lines, and return all names that are then defined; `figure` is one of them."""
+        """Execute the lines and return the resulting namespace, which has `figure`."""
         namespace = {**PACKAGE_NAMES, **self.names}
         exec("\n".join(self.lines), namespace)
         return namespace
 
     def save(self, kind: str, dpi: int = 200) -> bytes:
-        """Return the figure as a file of a kind, "png" or "pdf"."""
+        """Return the figure as the content of a "png" or "pdf" file."""
         file = BytesIO()
         with DRAWING_LOCK, without_pyplot():
             self.execute()["figure"].savefig(file, format=kind, dpi=dpi)
@@ -60,27 +60,27 @@ class ViewPicture:
 
     @cached_property
     def html(self) -> str:
-        """What is shown: the picture, inline, or the table."""
+        """Inline figure, table or message as HTML."""
         if self.message:
             return f"<p>{escape(self.message)}</p>"
         if self.view.is_table:
             with DRAWING_LOCK, without_pyplot():
                 return stacked_html(self.execute()["table"])
-        # Inline: the server deletes a cell's files when the cell runs again, and the browser may still ask for them.
+        # Inline, since the server deletes a cell's files when it reruns, and the browser may still request them.
         png = self.save("png", dpi=110)
         return f'<img alt="{self.view.title}" src="data:image/png;base64,{b64encode(png).decode()}">'
 
 
 def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str = "kmeans_centered") -> ViewPicture:
-    """Return the picture of a view, not drawn yet: of one run, by default of the first that has a result, or of all."""
+    """Return a view, not drawn yet, of all runs or one run, by default the first with a result."""
     view, run = BY_NAME[name], outcome.run_named(run_name)
     extra = outcome.extras.get(view.of)
     if view.needs_groups and outcome.data.labels is None:
-        return ViewPicture(view, "For these points no groups are known.")
+        return ViewPicture(view, "These points have no reference labels.")
     if view.of in UNCONSTRAINED and outcome.setting.has_constraints:
-        return ViewPicture(view, "This cannot take known clusters of points: forget them to see it.")
+        return ViewPicture(view, "This view does not support labelled points. Remove the labels to show it.")
     if view.of in COMPUTATIONS and (extra is None or isinstance(extra, str)):
-        return ViewPicture(view, extra or "Not computed yet, or not asked for.")
+        return ViewPicture(view, extra or "Not computed yet, or not requested.")
     if view.of not in COMPUTATIONS and run is None:
         return ViewPicture(view, "There is no solution yet.")
     runs = (
@@ -94,7 +94,7 @@ def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str 
 
 
 def write_code(view: View, draw: Sequence[str], outcome: Outcome, run: Run | None, rounding: str) -> str:
-    """Return a file that runs without changes, beside the user's own table where that is the data."""
+    """Return a script that runs as it is, in the folder of the user's table if that is the data source."""
     if view.of == "all":
         solves = (f"    {run.name!r}: {run.solve.code}," for run in outcome.solved.values())
         compute = ["results = {", *solves, "}"]
@@ -103,7 +103,7 @@ def write_code(view: View, draw: Sequence[str], outcome: Outcome, run: Run | Non
         compute = [f"{COMPUTATIONS[view.of][0]} = {expression}"]
         if view.of == CLUSTERS:
             order = names_of_many(outcome.data, outcome.extras[CLUSTERS]).tolist()
-            compute += [f"order = np.array({order})  # the numbers of the clusters, as the page has them"]
+            compute += [f"order = np.array({order})  # numbers of the clusters on the page"]
     else:
         assert run is not None
         compute = [f"result = {run.solve.code}"]
@@ -120,20 +120,20 @@ def write_code(view: View, draw: Sequence[str], outcome: Outcome, run: Run | Non
 
 
 def draw_picture(name: str, outcome: Outcome, run_name: str, rounding: str) -> ViewPicture:
-    """Return a picture that is drawn already; where that fails, a sentence takes its place."""
+    """Return a drawn view, or one with an error message if drawing fails."""
     picture = make_picture(name, outcome, run_name, rounding)
     try:
-        return picture if picture.html else ViewPicture(picture.view, "There is nothing to show.")
-    except Exception as error:  # the other views are still drawn
+        return picture if picture.html else ViewPicture(picture.view, "Nothing to show.")
+    except Exception as error:  # does not affect the other views
         return ViewPicture(picture.view, f"This view could not be drawn: {error_message(error)}")
 
 
 @lru_cache(maxsize=32)
 def cached_picture(
-    view: View, lines: tuple[str, ...], code: str, data: Data, setting: PageSetting, runs: tuple[Run, ...], rounding: str,
-    extra: Any,
+    view: View, lines: tuple[str, ...], code: str, data: Data, setting: PageSetting, runs: tuple[Run, ...],
+    rounding: str, extra: Any,
 ) -> ViewPicture:  # fmt: skip
-    """Return the same picture where nothing has changed; the key holds the objects that are drawn, not copies."""
+    """Return a view, cached by the identity of the objects that are drawn."""
     names = {**namespace_of(data, setting), "results": {run.name: run.result for run in runs}}
     if view.of in COMPUTATIONS:
         names[COMPUTATIONS[view.of][0]] = extra
@@ -148,11 +148,11 @@ def cached_picture(
 
 
 def list_remarks(outcome: Outcome) -> list[str]:
-    """Return what the comparison says, the solves that were refused, and what was warned of, in sentences."""
+    """Return notes: disagreements, refused solves, termination statuses and warnings."""
     comparison, remarks = outcome.extras.get("comparison"), []
     if isinstance(comparison, Comparison):
         remarks += [f"Disagreement: {sentence}" for sentence in comparison.disagreements]
-        remarks += [] if comparison.disagreements else ["No disagreement beyond the proved gaps."]
+        remarks += [] if comparison.disagreements else ["No disagreement beyond the certified gaps."]
         remarks += comparison.notes
     remarks += [f"{run.name}: {run.message}" for run in outcome.runs if run.message]
     results = [(run.name, run.result) for run in outcome.runs if run.result is not None]

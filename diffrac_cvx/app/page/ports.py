@@ -1,4 +1,4 @@
-"""The port that the page is served on."""
+"""Port of the page."""
 
 import os
 import socket
@@ -10,18 +10,20 @@ MAX_PORT = 65535
 
 
 def require_port(port: int) -> None:
-    """Raise where there is no such port, it is taken, or this user may not serve on it."""
+    """Raise `ParameterError` if a port is invalid, in use, or reserved."""
     if not 1 <= port <= MAX_PORT:
-        raise ParameterError(f"port = {port} is no port: choose one from 1024 to {MAX_PORT}, such as --port 2718")
+        raise ParameterError(
+            f"port = {port} is not a valid port. Choose one from 1024 to {MAX_PORT}, such as --port 2718."
+        )
     with socket.socket() as attempt:
-        if os.name == "posix":  # elsewhere this option would take the port from the program that has it
+        if os.name == "posix":  # on other systems this option would steal a used port
             attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             attempt.bind((HOST, port))
         except PermissionError:
-            reason = f"is reserved on this machine: choose one from 1024 to {MAX_PORT}"
+            reason = f"is reserved on this machine. Choose one from 1024 to {MAX_PORT}."
             raise ParameterError(f"port = {port} {reason}") from None
         except OSError:
             other = port + 1 if port < MAX_PORT else port - 1
-            reason = f"is in use, perhaps by another page: end that one, or choose another: --port {other}"
+            reason = f"is in use, perhaps by another page. Stop that one, or use --port {other}."
             raise ParameterError(f"port = {port} {reason}") from None

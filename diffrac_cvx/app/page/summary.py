@@ -1,4 +1,4 @@
-"""The answer in words: why it may be none, the clusters, what is proved, what counts, and the known groups."""
+"""Summary of a clustering in sentences: warnings, sizes, cost and bounds, features, reference labels."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -31,70 +31,70 @@ from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import oriented_direction
 from diffrac_cvx.solvers.branching import OptimalLabels
 
-MAX_NAMED_FEATURES = 6  # features
+MAX_NAMED_FEATURES = 6
 SPLIT_PHRASE = "split of these points"
-CONSTRAINED_SPLIT_PHRASE = f"{SPLIT_PHRASE} that respects what you know"
-CERTIFIED_GAP = 1e-3  # a proved gap below which it is said, and not the bound
+CONSTRAINED_SPLIT_PHRASE = f"{SPLIT_PHRASE} that satisfies the constraints"
+CERTIFIED_GAP = 1e-3  # a smaller optimality gap is reported instead of the bound
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterSummary:
-    """What is said of one split, or of more than two clusters."""
+    """Summary of a clustering."""
 
-    diagnostics: tuple[Diagnostic, ...] = ()  # why it may be no answer
-    sentences: tuple[str, ...] = ()  # what was found and proved
-    groups: ReportTable | None = None  # how many points of each known group are in each cluster
-    data: Data | None = None  # of which it is, where there are clusters
+    diagnostics: tuple[Diagnostic, ...] = ()  # warnings
+    sentences: tuple[str, ...] = ()  # results
+    groups: ReportTable | None = None  # contingency table with the reference labels
+    data: Data | None = None  # if there are clusters
     labels: Array = field(default_factory=lambda: np.zeros(0))
     scores: Array = field(default_factory=lambda: np.zeros(0))
-    lower: float = -np.inf  # proved of the cost of all splits,
-    cost: float = np.inf  # and that of this one
-    marks: tuple[tuple[int, int], ...] = ()  # points whose clusters were known, with their labels
+    lower: float = -np.inf  # certified bound on the cost of every partition
+    cost: float = np.inf  # of this one
+    marks: tuple[tuple[int, int], ...] = ()  # labelled points, with labels -1 or +1
 
     @classmethod
     def from_labels(
         cls, diagnostics: Iterable[Diagnostic], messages: list[str], data: Data, labels: Array, scores: Array,
         proof: LabelCertificate | ClustersCertificate,
     ) -> Self:  # fmt: skip
-        """Return what is said of clusters, and how they agree with the known groups."""
+        """Return the summary of clusters, with their agreement with the reference labels."""
         sentences, groups = (*messages, *describe_agreement(data, labels)), None
         if data.labels is not None:
             groups = contingency_table(
-                contingency_matrix(data.labels, number_clusters(labels)), "known group", "in cluster"
+                contingency_matrix(data.labels, number_clusters(labels)), "reference class", "cluster"
             )
         return cls(tuple(diagnostics), sentences, groups, data, labels, scores, proof.lower, proof.objective)
 
     @property
     def sizes(self) -> list[int]:
-        """How many points each cluster has."""
+        """Number of points of each cluster."""
         return np.bincount(number_clusters(self.labels), minlength=2).tolist() if len(self.labels) else []
 
     @cached_property
     def clusters(self) -> bytes:
-        """The clusters, as CSV."""
+        """Clusters as CSV."""
         return b"" if self.data is None else write_clusters(self.data, self.labels, self.scores)
 
     @property
     def warnings(self) -> str:
-        """Why it may be no answer, as HTML."""
+        """Warnings as HTML."""
         return warnings_html(self.diagnostics)
 
     @property
     def html(self) -> str:
-        """All but the file, as HTML: the reservations come first."""
+        """Summary as HTML, warnings first."""
         groups = "" if self.groups is None else stacked_html(self.groups)
         return f"{self.warnings}{list_html(self.sentences)}{groups}"
 
 
 def warnings_html(diagnostics: Iterable[Diagnostic]) -> str:
-    """Return why something may be no answer, as HTML."""
+    """Return warnings as HTML."""
     items = [f"<li><b>{escape(one.message)}</b> {escape(one.remedy)}</li>" for one in diagnostics]
-    return f'<div class="doubts"><p>This may be no answer:</p><ul>{"".join(items)}</ul></div>' if items else ""
+    return f'<div class="doubts"><p>Warnings:</p><ul>{"".join(items)}</ul></div>' if items else ""
 
 
 def find_summary(outcome: Outcome, run_name: str, rounding: str) -> ClusterSummary | None:
-    """Return the answer of one of the runs, by default of the first that has a result; None where there is none."""
-    if outcome.setting.n_clusters > 2:  # found beside the runs, and the same for all of them
+    """Return the summary of a run, by default of the first with a result; None if there is none."""
+    if outcome.setting.n_clusters > 2:  # fitted separately, the same for all runs
         model = outcome.extras.get(CLUSTERS)
         found = None if model is None else summarize_clusters(outcome.data, outcome.setting, model)
     else:
@@ -107,18 +107,18 @@ def find_summary(outcome: Outcome, run_name: str, rounding: str) -> ClusterSumma
 
 @lru_cache(maxsize=8)
 def summarize_run(data: Data, setting: PageSetting, run: Run, rounding: str) -> ClusterSummary:
-    """Return the answer of a run that has a result; the same objects give the same one."""
+    """Return the summary of a run with a result; cached by the identity of the arguments."""
     assert run.result is not None
     X, result = as_data(data.X, warn=False), run.result
     labels = rounded_labels(result, rounding, data, setting)
     bounds = bounds_objective(run)
-    # The bounds of another problem say nothing about this one.
+    # The bounds of another problem do not bound this one.
     bounded_result = result if bounds else replace(result, lower=-np.inf, upper=np.inf)
     parameters: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}
     proof = certify_labels(
         X, labels, bounded_result.lower if bounds else 0.0, constraints=setting.constraints(len(X)), **parameters
     )
-    unproved = "" if bounds else f"{run.name} proves nothing about this split: choose a solution of (15) for that."
+    unproved = "" if bounds else f"{run.name} gives no bound for this split. Select a solution of (15) for one."
     messages = [
         *describe_sizes(labels),
         *describe_cost(proof, unproved=unproved, has_constraints=setting.has_constraints),
@@ -136,7 +136,7 @@ def summarize_run(data: Data, setting: PageSetting, run: Run, rounding: str) -> 
 
 
 def summarize_search(outcome: Outcome, above: ClusterSummary | None) -> ClusterSummary | None:
-    """Return what a search for the best split found, beside the answer above it; None while it goes on."""
+    """Return the summary of a search for the optimal split, compared with the one above; None while it runs."""
     found, data, setting = outcome.extras.get(SEARCH), outcome.data, outcome.setting
     if found is None:
         return None
@@ -149,9 +149,9 @@ def summarize_search(outcome: Outcome, above: ClusterSummary | None) -> ClusterS
     if above is not None and above.data is data:
         n_different = int(np.sum(above.labels != labels))
         if not setting.has_constraints:
-            n_different = min(n_different, len(labels) - n_different)  # which of the clusters is +1 is arbitrary
+            n_different = min(n_different, len(labels) - n_different)  # the sign of the labels is arbitrary
         messages.append(
-            f"The split above differs from it in {n_different} points." if n_different else "It is the split above."
+            f"It differs from the split above in {n_different} points." if n_different else "It is the split above."
         )
     messages += describe_direction(proof.v * X.std(axis=0), data.names)
     return ClusterSummary.from_labels([], messages, data, labels, X @ proof.v, proof)
@@ -159,35 +159,35 @@ def summarize_search(outcome: Outcome, above: ClusterSummary | None) -> ClusterS
 
 @lru_cache(maxsize=8)
 def summarize_clusters(data: Data, setting: PageSetting, model: Any) -> ClusterSummary:
-    """Return the answer of more than two clusters: of a fitted estimator, or of a sentence in place of one."""
+    """Return the summary of more than two clusters, from a fitted estimator or an error message."""
     if isinstance(model, str):
         return ClusterSummary(sentences=(model,))
     names, n_clusters = names_of_many(data, model), setting.n_clusters
     labels, scores = names[np.asarray(model.labels_)], model.decision_function(data.X)[:, np.argsort(names)]
     proof = certify_clusters(data.X, labels, model.result_, n_clusters, nu=setting.nu, penalty=setting.penalty)
     sizes = np.bincount(labels).tolist()
-    found = f"{len(sizes)} clusters, of {join_words(sizes)} points."
-    messages = [found if len(sizes) > 1 else "One cluster holds all points.", *describe_cost(proof, n_clusters)]
+    found = f"{len(sizes)} clusters of {join_words(sizes)} points."
+    messages = [found if len(sizes) > 1 else "All points are in one cluster.", *describe_cost(proof, n_clusters)]
     return ClusterSummary.from_labels(model.diagnostics_, messages, data, labels, scores, proof)
 
 
 def bounds_objective(run: Run) -> bool:
-    """Whether the lower bound of a run is one on the cost of every split: that of (8), (11) and (15) is."""
+    """Whether the lower bound of a run bounds the cost of every split, as for (8), (11) and (15)."""
     method = run.solve.method.partition("/")[0]
     return method in SOLVERS or RELAXATIONS[method].bounds_15 is same_value
 
 
 @lru_cache(maxsize=32)
 def rounded_labels(result: Result, rounding: str, data: Data, setting: PageSetting) -> Array:
-    """Return labels that obey what is known; where nothing is, the clusters have the names they had before."""
+    """Return labels that satisfy the constraints; without any, clusters keep their earlier names."""
     return name_as_shown(ROUNDINGS[rounding](result.F, constraints=setting.constraints(len(data.X))), data, setting)
 
 
 def name_as_shown(labels: Array, data: Data, setting: PageSetting) -> Array:
-    """Return labels with the signs of the last answer, unless what is known says which cluster is which."""
+    """Return labels with the signs of the last result, unless constraints determine the signs."""
     if setting.has_constraints:
         return labels
-    if setting.signs:  # which say which cluster is which
+    if setting.signs:  # sign constraints determine which cluster is +1
         weights = weights_of(setting.penalty, len(data.names))
         return oriented_direction(array_points(as_data(data.X, warn=False)), labels, weights)[0]
     return name_two_clusters(labels, data, setting.nu, setting.penalty)
@@ -195,35 +195,35 @@ def name_as_shown(labels: Array, data: Data, setting: PageSetting) -> Array:
 
 @lru_cache(maxsize=8)
 def names_of_many(data: Data, model: Any) -> Numbers:
-    """Return the number by which each cluster of a fitted estimator goes, (K,)."""
+    """Return the displayed number of each cluster of a fitted estimator, (K,)."""
     count = len(model.coef_)
     names = match_names(np.asarray(model.labels_), count, data)
     return np.arange(count) if names is None else names
 
 
 def describe_sizes(labels: Array) -> list[str]:
-    """Return how many points each of two clusters has."""
+    """Return the sizes of two clusters as a sentence."""
     sizes = (int(np.sum(labels < 0)), int(np.sum(labels > 0)))
-    return [f"Two clusters, of {sizes[0]} and {sizes[1]} points." if min(sizes) else "One cluster holds all points."]
+    return [f"Two clusters of {sizes[0]} and {sizes[1]} points." if min(sizes) else "All points are in one cluster."]
 
 
 def describe_search(found: OptimalLabels, proof: LabelCertificate, has_constraints: bool) -> list[str]:
-    """Return what the best split found costs, and by how much another one can be cheaper."""
+    """Return the cost of the best split found, and its optimality gap."""
     split, gap = (
         CONSTRAINED_SPLIT_PHRASE if has_constraints else SPLIT_PHRASE,
         format_upper(found.gap) + excluded_clause(found.n_excluded),
     )
     ended = f"{found.n_nodes} relaxations, {found.seconds:.1f} s"
-    verdict = f"Not settled ({ended}): another {split} may be cheaper, but not by more than {gap}."
+    verdict = f"Not certified optimal ({ended}): a {split} may be cheaper by at most {gap}."
     if found.status is Status.OPTIMAL:
-        verdict = f"Proved: no {split} is cheaper, up to {gap} ({ended})."
+        verdict = f"Certified optimal: no {split} is cheaper by more than {gap} ({ended})."
     return [f"Cost of this split: {format_ends(found.lower, proof.objective)[1]} (0 is best, 1 is worst).", verdict]
 
 
 def describe_cost(
     proof: LabelCertificate | ClustersCertificate, k: int = 2, unproved: str = "", *, has_constraints: bool = False
 ) -> list[str]:
-    """Return what a split, or k clusters, cost and what is proved; `unproved` says why nothing is."""
+    """Return the cost of k clusters and the certified bound; `unproved` is the reason if there is none."""
     lower, cost = format_ends(max(proof.lower, 0.0), proof.objective)
     these, others, are, costs = (
         "this split",
@@ -238,27 +238,27 @@ def describe_cost(
         least = f"{are} cheaper by more than {format_upper(proof.gap)}"
     return [
         f"Cost of {these}: {cost} (0 is best, 1 is worst).",
-        unproved or f"Proved: no {others} {least}{excluded_clause(proof.n_excluded)}.",
+        unproved or f"Certified: no {others} {least}{excluded_clause(proof.n_excluded)}.",
     ]
 
 
 def describe_direction(coefficients: Array, names: tuple[str, ...]) -> list[str]:
-    """Return the features that count most, by their coefficients per standard deviation."""
+    """Return the most important features, by coefficient per standard deviation."""
     size = np.abs(coefficients)
     used = np.flatnonzero(size > MIN_COEFFICIENT * size.max())
     if not len(used):
-        return ["No feature counts: the direction is zero."]
+        return ["All coefficients are zero."]
     order = used[np.argsort(-size[used], kind="stable")][:MAX_NAMED_FEATURES]
     terms = ", ".join(f"{names[j]} {coefficients[j]:+.2f}" for j in order)
     more = f", and {len(used) - len(order)} more" if len(used) > len(order) else ""
     return [
-        f"Features that count most: {terms}{more}. The numbers are the change of the score when a feature grows by one "
-        f"standard deviation, so that they can be compared; {len(used)} of {len(names)} features are used."
+        f"Most important features: {terms}{more}. Each number is the change of the decision function per standard "
+        f"deviation of the feature; {len(used)} of {len(names)} features are used."
     ]
 
 
 def describe_groups(coefficients: Array, setting: PageSetting) -> list[str]:
-    """Return the groups of columns that are used, the one with the longest coefficients first."""
+    """Return the selected feature groups, by decreasing norm of their coefficients."""
     lengths = {name: float(np.linalg.norm(coefficients[list(some)])) for name, some in setting.groups}
     used = sorted((name for name in lengths if lengths[name] > 0.0), key=lambda name: -lengths[name])
     if not used:
@@ -266,26 +266,26 @@ def describe_groups(coefficients: Array, setting: PageSetting) -> list[str]:
     sizes = {name: f"{name} ({len(some)} columns)" if len(some) > 1 else name for name, some in setting.groups}
     more = f", and {len(used) - MAX_NAMED_FEATURES} more" if len(used) > MAX_NAMED_FEATURES else ""
     named = ", ".join(sizes[name] for name in used[:MAX_NAMED_FEATURES])
-    return [f"Groups of columns in use, {len(used)} of {len(lengths)}: {named}{more}."]
+    return [f"Selected feature groups, {len(used)} of {len(lengths)}: {named}{more}."]
 
 
 def describe_agreement(data: Data, labels: Array) -> list[str]:
-    """Return how well the clusters agree with the known groups, where there are some."""
+    """Return the agreement of the clusters with the reference labels, if there are any."""
     if data.labels is None:
         return []
     index, two = adjusted_rand_score(data.labels, labels), data.y is not None and set(labels.tolist()) <= {-1.0, 1.0}
     message = (
-        f"Agreement with the known groups: adjusted Rand index {index:.2f} (1 for the same groups, about 0 by chance"
+        f"Agreement with the reference labels: adjusted Rand index {index:.2f} (1: identical, about 0: chance level"
     )
     if not two:
         return [f"{message})."]
     n, n_agreeing = len(labels), int(np.sum(labels == data.y))
     n_agreeing, largest = max(n_agreeing, n - n_agreeing), np.unique(data.labels, return_counts=True)[1].max()
-    return [f"{message}); {n_agreeing} of {n} points are in the cluster of their group ({largest} if all were in one)."]
+    return [f"{message}); {n_agreeing} of {n} points agree ({largest} if all were in one cluster)."]
 
 
 def write_clusters(data: Data, labels: Array, scores: Array) -> bytes:
-    """Return CSV: the row in the file, the first being 0, its cluster, its score or scores, and its known group."""
+    """Return CSV: row of the file, counted from 0, cluster, decision function or functions, reference label."""
     table = file_table(("cluster", "score", "known_group"), data.rows, number_clusters(labels), scores, data.labels)
     text = StringIO()
     write_rows(text, table.header, table.rows)

@@ -1,4 +1,4 @@
-"""Tables and figures that the page alone has: roundings, the comparison, more than two clusters, a table drawn."""
+"""Tables and figures used only by the page: roundings, comparison, more than two clusters, tables as figures."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -33,22 +33,22 @@ COMPARISON_COLUMNS = (
 )
 TITLED_CELL = '<td data-title="{}">{}</td>'
 COLUMN_TITLES = {
-    "lower": "lower bound", "upper": "upper bound", "gap": "proved gap", "eigenvalue_ratio": "eigenvalue ratio",
-    "error": "error against the known groups", "label_gap": "proved label gap",
+    "lower": "lower bound", "upper": "upper bound", "gap": "duality gap", "eigenvalue_ratio": "eigenvalue ratio",
+    "error": "clustering error", "label_gap": "optimality gap",
 }  # fmt: skip
-MAX_NAMED_PER_CLUSTER = 4  # features of a cluster
-MIN_COEFFICIENT = 1e-3  # of the largest coefficient of all: what is smaller is not used
-NEGLIGIBLE_VARIATION = 1e-9  # variation of a direction, over the largest
+MAX_NAMED_PER_CLUSTER = 4  # features per cluster
+MIN_COEFFICIENT = 1e-3  # of the largest coefficient; smaller ones count as zero
+NEGLIGIBLE_VARIATION = 1e-9  # singular value relative to the largest
 
 
 def rounding_table(
     X: Array, result: Result, y: Array | None, nu: float, penalty: Penalty, *, like: Array, bounds: bool = True,
     constraints: Constraints | None = None,
 ) -> ReportTable:  # fmt: skip
-    """Return what every rounding of a result gives: sizes, clustering error, cost by Eq. (9), and its proved gap.
+    """Return sizes, clustering error, cost of Eq. (9) and optimality gap for every rounding of a result.
 
-    `like`: labels which the others agree with in which cluster is which.  `bounds`: whether the lower bound is one
-    on Eq. (9) with this nu and penalty, as that of (8), (11) and (15) is.
+    `like`: labels that determine the sign of the others.  `bounds`: whether the lower bound of the result is a bound
+    on Eq. (9) with this nu and penalty, as for (8), (11) and (15).
     """
     found = {name: rounding(result.F, constraints=constraints) for name, rounding in ROUNDINGS.items()}
     found["goemans_williamson"] = goemans_williamson(result.F, 0, constraints=constraints)
@@ -64,10 +64,10 @@ def rounding_table(
                 "rounding": name,
                 "cluster 0": int(np.sum(labels < 0)),
                 "cluster 1": int(np.sum(labels > 0)),
-                "error against the known groups": None if y is None else clustering_error(y, labels),
+                "clustering error": None if y is None else clustering_error(y, labels),
                 "cost": formatted_upper(proofs[name].objective, proofs[name].gap if bounds else np.inf),
-                "proved label gap": formatted_upper(proofs[name].gap) if bounds else None,
-                "cheapest": "*" if proofs[name].objective <= least + 1e-9 else "",
+                "optimality gap": formatted_upper(proofs[name].gap) if bounds else None,
+                "lowest cost": "*" if proofs[name].objective <= least + 1e-9 else "",
             }
             for name, labels in found.items()
         ]
@@ -75,7 +75,7 @@ def rounding_table(
 
 
 def comparison_table(comparison: Comparison) -> ReportTable:
-    """Return a comparison with the columns that the page shows."""
+    """Return a comparison with the columns shown on the page."""
     titles = {
         name: COLUMN_TITLES.get(name, name)
         for name in COMPARISON_COLUMNS
@@ -85,12 +85,12 @@ def comparison_table(comparison: Comparison) -> ReportTable:
 
 
 def plane_of(model: Any, X: Array) -> Array:
-    """Return the first two principal components of the scores of the clusters, (n, 2); 0 for one that there is not."""
+    """Return the first two principal components of the decision functions, (n, 2), zero if there is only one."""
     return principal_plane(X @ np.atleast_2d(model.coef_).T)
 
 
 def principal_plane(scores: Array) -> Array:
-    """Return the first two principal components, (n, 2), of scores, (n, K)."""
+    """Return the first two principal components, (n, 2), of decision functions, (n, K)."""
     U, sizes, V = np.linalg.svd(scores - scores.mean(axis=0), full_matrices=False)
     signs = np.where(V[np.arange(len(V)), np.abs(V).argmax(axis=1)] < 0.0, -1.0, 1.0)
     singular_values = np.where(sizes > NEGLIGIBLE_VARIATION * sizes.max(initial=0.0), sizes, 0.0)
@@ -100,7 +100,7 @@ def principal_plane(scores: Array) -> Array:
 
 
 def plane_figure(plane: Array, groups: Sequence[Any], title: str) -> Any:
-    """Return points in a plane as a figure, each group with its colour and mark."""
+    """Return points in a plane as a figure, with a colour and a marker per group."""
     (ax,) = axes_for(None)
     names, which = np.unique(np.asarray(groups), return_inverse=True)
     drawn = []
@@ -114,25 +114,25 @@ def plane_figure(plane: Array, groups: Sequence[Any], title: str) -> Any:
             "alpha": 0.7,
         }
         drawn += ax.plot(*there.T, label=f"{title} {format_name(str(name))}, {len(there)} points", **style_options)
-    ax.set_xlabel("first direction")
-    ax.set_ylabel("second direction")
+    ax.set_xlabel("first principal component")
+    ax.set_ylabel("second principal component")
     short_legend(ax, drawn, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax.figure
 
 
 def cluster_table(model: Any, X: Array, names: Sequence[str] | None, order: npt.NDArray[np.int64]) -> ReportTable:
-    """Return the clusters by their numbers in `order`: their points, and the features that count most for each."""
+    """Return size and most important features of each cluster, numbered by `order`."""
     labels, names = order[np.asarray(model.labels_)], names or [f"x{j}" for j in range(X.shape[1])]
     weights = model.coef_[np.argsort(order)] * X.std(axis=0)
     rows = tuple(
         (k, count, f"{100 * count / len(X):.1f} %", name_weights(weights[k], names, float(np.abs(weights).max())))
         for k, count in enumerate(np.bincount(labels, minlength=len(weights)).tolist())
     )
-    return ReportTable(("cluster", "points", "share", "features that count most"), rows)
+    return ReportTable(("cluster", "points", "proportion", "most important features"), rows)
 
 
 def name_weights(weights: Array, names: Sequence[str], largest: float) -> str:
-    """Return the features with the largest weights, by size."""
+    """Return the features with the largest weights, in decreasing order."""
     order = [j for j in np.argsort(-np.abs(weights), kind="stable") if abs(weights[j]) > MIN_COEFFICIENT * largest]
     words = ", ".join(f"{names[j]} {weights[j]:+.2f}" for j in order[:MAX_NAMED_PER_CLUSTER])
     return (f"{words}, ..." if len(order) > MAX_NAMED_PER_CLUSTER else words) or "none"
@@ -158,12 +158,12 @@ def table_figure(table: ReportTable) -> Any:
 
 
 def list_html(sentences: Iterable[str]) -> str:
-    """Return sentences as a list in HTML."""
+    """Return sentences as an HTML list."""
     return f'<ul class="remarks">{"".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)}</ul>'
 
 
 def stacked_html(table: ReportTable) -> str:
-    """Return a table as HTML whose cells know the titles of their columns: a narrow page shows each row as a list."""
+    """Return a table as HTML whose cells hold their column titles, so that a narrow page shows rows as lists."""
     head, *body = ([escape(entry) for entry in line] for line in table.lines())
     heads = "".join(f'<th scope="col">{entry}</th>' for entry in head)
     rows = "".join(f"<tr>{''.join(map(TITLED_CELL.format, head, line))}</tr>" for line in body)

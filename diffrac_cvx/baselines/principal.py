@@ -99,18 +99,18 @@ def _cross_validate(data: Array, random: np.random.Generator) -> float:
     bounds = grid_of_bounds(data.shape[1])
     fold = random.integers(CV_FOLDS, size=data.shape)
     errors = np.zeros(len(bounds))
-    for left_out in ((fold == i).astype(float) for i in range(CV_FOLDS)):
-        unseen = data * left_out
+    for held_out in ((fold == i).astype(float) for i in range(CV_FOLDS)):
+        unseen = data * held_out
         seen = data - unseen
         start = leading_loadings(seen)
-        errors += [_error_of(seen, unseen, left_out, sparse_loadings(seen, bound, start)) for bound in bounds]
+        errors += [_error_of(seen, unseen, held_out, sparse_loadings(seen, bound, start)) for bound in bounds]
     return float(bounds[np.argmin(errors)])
 
 
-def _error_of(seen: Array, unseen: Array, left_out: Array, v: Array) -> float:
+def _error_of(seen: Array, unseen: Array, held_out: Array, v: Array) -> float:
     """Return the squared error of the rank-one approximation at the held-out entries, minus a constant."""
     scores = seen @ v
-    return float(scores**2 @ (left_out @ v**2) - 2 * scores @ (unseen @ v))
+    return float(scores**2 @ (held_out @ v**2) - 2 * scores @ (unseen @ v))
 
 
 def ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Generator | int) -> Array:

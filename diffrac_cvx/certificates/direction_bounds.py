@@ -188,8 +188,8 @@ def certify_in_one_pass(
             if search
             else solver_multipliers
         )
-        moment = whitened_gram(problem, sums.grams[i] / n)
-        t = min(min_ratio(problem, moment, candidate if problem.has_l1 else None) for candidate in multipliers)
+        gram = whitened_gram(problem, sums.grams[i] / n)
+        t = min(min_ratio(problem, gram, candidate if problem.has_l1 else None) for candidate in multipliers)
         lower = max(lower, bound_at(t, sums.inverse_sums[i] / n, MEAN_ROUNDINGS + problem.X.accumulation_length))
     bounds = Bracket(float(max(lower, 0.0)), float(point.value))
     return StreamedCertificate(point, C, floors[0] * multiple**2, M, bounds)

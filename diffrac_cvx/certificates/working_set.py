@@ -164,8 +164,8 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
             relative_gap for relative_gap in RELATIVE_GAPS if lower < point.value * (1.0 - relative_gap) <= dual.lower
         ]
         failed: KktCheck | None = None
-        for share in relative_gaps:
-            check = check_kkt(working_set, *dual.at_bound(point.value * (1.0 - share)))
+        for relative_gap in relative_gaps:
+            check = check_kkt(working_set, *dual.at_bound(point.value * (1.0 - relative_gap)))
             if check.lower is not None:
                 lower = max(lower, check.lower)
                 break

@@ -54,7 +54,7 @@ CERTIFICATE_COLUMNS = (
     "iterations",
 )
 LABEL_METRICS = (
-    "reservation", "label_gap", "adjusted_rand", "error", "error_kmeans_centered", "error_sign_centered",
+    "warning", "label_gap", "adjusted_rand", "error", "error_kmeans_centered", "error_sign_centered",
     "error_sign_leading", "error_sign_second", "error_goemans_williamson",
 )  # fmt: skip
 OPTIMAL_STATUS = str(Status.OPTIMAL)
@@ -73,7 +73,7 @@ class Comparison:
         One row for each method: "method", "problem", "value", "lower", "upper", "gap" (certified), "rank",
         "eigenvalue_ratio", "label_gap" (certified optimality gap of the labels in Eq. (9), by the best lower bound of
         all methods; NaN if no method has one, or if they disagree), "adjusted_rand", "error" and one such column for
-        each rounding if y was given, "reservation" (codes of the warnings about the labels), "seconds", "memory_MB",
+        each rounding if y was given, "warning" (codes of the warnings about the labels), "seconds", "memory_MB",
         "iterations", "status".
     method_results : dict of str to MethodResult
         Complete result of each method, including its `Result`.
@@ -399,7 +399,7 @@ def row_of(
             row[f"error_{rule}"] = error_of(y_true, labels)
         row["error"] = error_of(y_true, found.labels)
         row["adjusted_rand"] = np.nan if found.labels is None else metrics.adjusted_rand_score(y_true, found.labels)
-    row["reservation"] = ", ".join(reason.code for reason in diagnostics_of(found, task))
+    row["warning"] = ", ".join(reason.code for reason in diagnostics_of(found, task))
     row["seconds"], row["memory_MB"] = found.seconds, found.memory
     row["iterations"] = result.n_iter if result is not None else np.nan
     row["excluded"] = result.n_excluded or None if result is not None else None

@@ -74,9 +74,9 @@ def worst_disagreement(
         for one, other in combinations(methods, 2)
     ]
     amounts += [
-        (max(claim.value_below(reference), claim.value_above(reference)), f"{claim.name} outside {reference.name}")
-        for reference, claim in permutations(methods, 2)
-        if references is None or (reference.name in references and claim.name not in references)
+        (max(other.value_below(reference), other.value_above(reference)), f"{other.name} outside {reference.name}")
+        for reference, other in permutations(methods, 2)
+        if references is None or (reference.name in references and other.name not in references)
     ]
     amount, pair = max(amounts, key=lambda pair: pair[0], default=(-np.inf, ""))
     return float(amount), pair

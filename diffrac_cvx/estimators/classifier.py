@@ -64,11 +64,11 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     nearest mean of the labelled classes; then affine functions fitted to the classes alternate with assignments to the
     nearest mean of the fitted values.  One-versus-rest was clearly worse on iris, wine and digits.
 
-    With few labels the unlabelled points dominate.  If their clusters are not the classes, this misleads, and ``share``
-    gives the labelled points more weight.  By default ``share`` and the ridge are chosen by cross-validation on the
-    labelled points in up to five folds, by squared error for two classes and by misclassification for more.  This takes
-    up to forty more fits, which is slow with many features and an l1 penalty.  If a class has a single label, or all
-    points are labelled, nothing is chosen: the share is 0 and the ridge 0.3.
+    With few labels the unlabelled points dominate.  If their clusters are not the classes, this misleads, and
+    ``labeled_weight`` gives the labelled points more weight.  Cross-validation chooses it and the ridge by default,
+    in up to five folds of the labelled points, by squared error for two classes and by misclassification for more.
+    That takes up to forty more fits, which is slow with many features and an l1 penalty.  If a class has one label, or
+    all points are labelled, nothing is chosen: the labelled points get no extra weight and the ridge is 0.3.
 
     Source: Eq. (9) with known labels, (15); not in the paper.
 
@@ -84,7 +84,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         The same, for two classes: larger values of these features indicate the second class.
     nu : float
         Weight of the imbalance of the classes, in [0, 1], by default 1.
-    share : float or "auto"
+    labeled_weight : float or "auto"
         Minimum fraction of the total weight for the labelled points, in [0, 1).  At 0 all points have equal weight;
         near 1 only the labelled points are fitted.  "auto" chooses from 0 and 0.95.
     unknown : int
@@ -115,10 +115,10 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         Selected features: indices with a nonzero coefficient.
     groups_used_ : tuple of str
         With ``groups``: names of the groups with a nonzero coefficient.
-    ridge_, share_ : float
-        Ridge and share of the fit.
+    ridge_, labeled_weight_ : float
+        Ridge and weight of the labelled points in the fit.
     lower_bound_, upper_bound_ : float
-        Certified bounds on the optimal objective of the relaxation with the weights given by ``share_``.
+        Certified bounds on the optimal objective of the relaxation with the weights given by ``labeled_weight_``.
     n_excluded_ : int
         Number of columns excluded as collinear or constant up to rounding; the bounds refer to X without them.
     label_gap_ : float
@@ -154,7 +154,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         lam: float | Array = 0.0,
         ridge: float | Array | str = "auto",
         nu: float = 1.0,
-        share: float | str = "auto",
+        labeled_weight: float | str = "auto",
         unknown: int = UNLABELED,
         groups: GroupsLike | FeatureGroups | None = None,
         group_weights: GroupWeights = "equal",
@@ -164,7 +164,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         time_limit: float | None = None,
         standardize: bool = True,
     ) -> None:
-        self.lam, self.ridge, self.nu, self.share, self.unknown = lam, ridge, nu, share, unknown
+        self.lam, self.ridge, self.nu, self.labeled_weight, self.unknown = lam, ridge, nu, labeled_weight, unknown
         self.tol, self.max_iter, self.time_limit, self.standardize = tol, max_iter, time_limit, standardize
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
@@ -197,7 +197,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
     def _fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
         ridges, fractions = self._settings()
-        self.ridge_, self.share_ = ridges[0], fractions[0]
+        self.ridge_, self.labeled_weight_ = ridges[0], fractions[0]
         if y is None:
             raise DataError("DiffracClassifier requires y to be passed, but the target y is None")
         given = table_array(self._read_table(X, ensure_min_samples=2))
@@ -210,7 +210,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         if len(settings) > 1:
             left = seconds_left()
             with time_limited(deadline_after(None if left is None else SELECTION_TIME_FRACTION * left)):
-                self.ridge_, self.share_ = settings[self._choose(data.X, seen, settings)]
+                self.ridge_, self.labeled_weight_ = settings[self._choose(data.X, seen, settings)]
         found = self._find(data.X, seen)
         self._store_bounds((found.result,))
         self.coef_ = found.coef * data.inverse_scale
@@ -227,14 +227,16 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
     def _settings(self) -> tuple[tuple[Any, ...], tuple[float, ...]]:
         """Return the candidate ridges and shares."""
-        for name in ("ridge", "share"):
+        for name in ("ridge", "labeled_weight"):
             if isinstance(getattr(self, name), str):
                 one_of(getattr(self, name), name, ("auto",))
         ridges = CANDIDATE_RIDGES if isinstance(self.ridge, str) else (self.ridge,)
-        fractions = WEIGHT_FRACTIONS if isinstance(self.share, str) else (nonnegative(self.share, "share"),)
+        weight = self.labeled_weight
+        fractions = WEIGHT_FRACTIONS if isinstance(weight, str) else (nonnegative(weight, "labeled_weight"),)
         if fractions[0] >= 1.0:
             raise ParameterError(
-                f"share = {format_exact(fractions[0])} leaves unlabelled points without weight; use a value less than 1"
+                f"labeled_weight = {format_exact(fractions[0])} leaves unlabelled points without weight; use a value "
+                "less than 1"
             )
         return ridges, fractions
 
@@ -245,7 +247,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
     def _find(self, X: Points, classes: ClusterIndices) -> AffineFit:
         """Return the fit to partially known classes."""
-        point_weights = reweight_known(X.weights, classes != UNLABELED, self.share_)
+        point_weights = reweight_known(X.weights, classes != UNLABELED, self.labeled_weight_)
         mean = mean_of(X.array(), point_weights)
         if len(self.classes_) == 2:
             constraints = Constraints(labels=np.where(classes == UNLABELED, 0, 2 * classes - 1))
@@ -269,7 +271,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         if folds.max() < 1 or np.all(classes != UNLABELED):
             return 0
         errors = np.zeros(len(settings))
-        for i, (self.ridge_, self.share_) in enumerate(settings):
+        for i, (self.ridge_, self.labeled_weight_) in enumerate(settings):
             for fold in range(folds.max() + 1):
                 if is_late():
                     return 0

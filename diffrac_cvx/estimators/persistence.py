@@ -298,7 +298,7 @@ def read_schema(content: dict[str, Any], d: int) -> TableSchema | None:
         raise ValueError(f"'features' has {len(names)} names for {d} coefficients")
     means = None if content["means"] is None else read_numbers(content["means"], "means", (d,))
     categories = {name: read_texts(values, "categories") for name, values in content["categories"].items()}
-    if any(len({*every}) < max(len(every), 2) for every in categories.values()):
+    if any(len({*names}) < max(len(names), 2) for names in categories.values()):
         raise ValueError("'categories' has fewer than two categories of a column, or one twice")
     options = dict(content["how"])
     types = dict.fromkeys(READ_OPTIONS, (str,)) | {"header": (bool,), "transpose": (bool,)}

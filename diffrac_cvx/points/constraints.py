@@ -109,7 +109,7 @@ class Constraints:
     Raises
     ------
     DataError
-        If an argument is malformed, `cannot_link` pairs a point with itself, or `labels` has more than two classes.
+        If an argument is malformed, ``cannot_link`` pairs a point with itself, or ``labels`` has more than two classes.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from diffrac_cvx.problem.html_card import html_card
 
 
 class Status(Enum):
-    """Reason why a solver stopped: `value` is a stable key, `message` and ``str`` are the sentence for users."""
+    """Reason why a solver stopped: ``value`` is a stable key, ``message`` and ``str`` are the sentence for users."""
 
     message: str
 

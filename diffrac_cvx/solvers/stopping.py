@@ -186,7 +186,7 @@ def solve_by_iterates(
     penalty : Penalty
         Ridge weights a and l1 weights c.
     iterates : callable
-        Function of the `DirectionProblem` and the `WarmStart` that generates the `Iterate` objects.
+        Function of the ``DirectionProblem`` and the `WarmStart` that generates the `Iterate` objects.
     stopping : Stopping
         Tolerances on the certified gap, and limits.
     solver : str

@@ -50,10 +50,12 @@ print(f"no labels that agree with the known ones are better by more than {gap}")
 # -------------------
 # The many unlabelled rows outweigh a few labels: if their clusters are not the classes, equal weights mislead. And a
 # ridge prefers directions of large variance, which need not separate the classes. So by default, ``ridge="auto"`` and
-# ``share="auto"``, the classifier cross-validates on the known labels: it tries four ridges, with equal weights and with 95 % of the
-# weight on the known rows, which is close to the supervised fit. It selects the pair with the smallest squared error.
+# ``labeled_weight="auto"``, the classifier cross-validates on the known labels: it tries four ridges, with equal weights and with
+# 95 % of the weight on the known rows, which is close to the supervised fit. It selects the pair with the smallest squared error.
 
-print(f"ridge {model.ridge_}, least fraction of the weight on the known rows: {model.share_}")
+print(
+    f"ridge {model.ridge_}, least fraction of the weight on the known rows: {model.labeled_weight_}"
+)
 
 # %%
 # That takes up to forty fits; fixed values of both take one.

@@ -87,11 +87,11 @@ def measure(name: str, known: int, draw: str, replication: int, **_: str) -> Row
     seconds = time.process_time() - start
     found = {
         "relaxation": model.transduction_,
-        "of equal weights": dc.DiffracClassifier(share=0.0).fit(X, few).transduction_,
+        "of equal weights": dc.DiffracClassifier(labeled_weight=0.0).fit(X, few).transduction_,
     }
     found |= {method: classify(method, X, few) for method in RIVALS}
     return {
-        "points": len(X), "columns": X.shape[1], "seconds": seconds, "share": model.share_,
+        "points": len(X), "columns": X.shape[1], "seconds": seconds, "share": model.labeled_weight_,
         "lower": model.lower_bound_, "upper": model.upper_bound_, "label gap": model.label_gap_,
         **{method: float(np.mean((classes == y)[hidden])) for method, classes in found.items()},
     }  # fmt: skip

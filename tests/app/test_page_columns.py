@@ -101,5 +101,5 @@ def test_what_takes_no_groups_or_signs_says_so_and_names_are_checked(data):
         PageSetting(nonnegative="dose1").on_columns(data)
     assert PageSetting(grouped="prefix").on_columns(PlantedSource(d=3).load()).groups == ()
     many = PageSetting(n_clusters=3, nonnegative="noise").on_columns(data)
-    with pytest.raises(dc.ParameterError, match="it is not for n_clusters = 3"):
+    with pytest.raises(dc.ParameterError, match="it is not available for n_clusters = 3"):
         evaluate(expression_of(computation.CLUSTERS, many, ()), namespace_of(data, many))

@@ -28,7 +28,9 @@ TERMS = {
         "problem.direction_problem", "place.DirectionProblem.gram_error = lambda *_: 0.0", BUDGETS
     ),
     "what whitened coordinates may be off": (
-        "problem.direction_problem", "place.whitening_error_bounds = lambda *_: place.WhiteningErrorBounds(0.0, 0.0)", BUDGETS
+        "problem.direction_problem",
+        "place.whitening_error_bounds = lambda *_: place.WhiteningErrorBounds(0.0, 0.0)",
+        BUDGETS,
     ),
     "what a multiplier in whitened coordinates may be off": (
         "certificates.direction_bounds",
@@ -70,7 +72,9 @@ TERMS = {
     "the row that is added to sparse columns": (
         "points.sparse", "place.SparseColumns.absolute_sum_bound = lambda self, squares, *_: squares", BLOCKS
     ),
-    "what a core may be off": ("certificates.working_set_proof", "place.WorkingSetProblem.masses = lambda *_: (0.0, 0.0)", WIDE),
+    "what a working set may be off": (
+        "certificates.working_set_proof", "place.WorkingSetProblem.masses = lambda *_: (0.0, 0.0)", WIDE
+    ),
     "the rounding of sums of linked points": (
         "problem.direction_problem", "place.with_chunklet_error = lambda found, *_: found", LINKED
     ),
@@ -83,7 +87,9 @@ TERMS = {
     ),
     "what products with rows may be off": ("points.proved_sums", "place.sum_error = lambda k: 0.0", VALUES),
     "the rounding of a value": ("certificates.values", "place.sum_error = lambda k: 0.0", VALUES),
-    "what the objective of labels may be off": ("certificates.label_proof", "place.objective_error = lambda *_: 0.0", VALUES),
+    "what the objective of labels may be off": (
+        "certificates.label_proof", "place.objective_error = lambda *_: 0.0", VALUES
+    ),
     "the rounding of a mean": (
         "certificates.label_proof", "place.lower_bound_of_mean = lambda x: float(np.mean(x))", VALUES
     ),

@@ -193,7 +193,7 @@ def test_few_labels_find_the_planted_ones_and_known_labels_stay(planted, each):
     few = show(planted.y, each, np.random.default_rng(each))
     model = dc.DiffracClassifier().fit(planted.X, few)
     assert model.classes_.tolist() == [0, 1]
-    assert each > 1 or (model.ridge_, model.share_) == (0.3, 0.0)  # the default without cross-validation
+    assert each > 1 or (model.ridge_, model.labeled_weight_) == (0.3, 0.0)  # the default without cross-validation
     np.testing.assert_array_equal(model.transduction_, planted.y > 0)
     few[np.flatnonzero(few == 1)[1:2]] = 0  # a wrong one, if there are several
     again = dc.DiffracClassifier().fit(planted.X, few).transduction_
@@ -216,17 +216,17 @@ def test_with_all_labels_known_it_is_ridge_regression_and_the_certificate_is_exa
 
 def test_the_bracket_is_that_of_the_relaxation_with_known_labels(planted):
     few = show(planted.y, 5, np.random.default_rng(0))
-    model = dc.DiffracClassifier(lam=0.02, ridge=0.2, nu=0.7, share=0.0).fit(planted.X, few)
+    model = dc.DiffracClassifier(lam=0.02, ridge=0.2, nu=0.7, labeled_weight=0.0).fit(planted.X, few)
     constraints = dc.Constraints(labels=np.where(few < 0, 0, 2 * few - 1))
     result = dc.low_rank(standardized(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, constraints=constraints)
     assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
     w = np.where(few < 0, 0.5 / 110, 0.5 / 10)
-    half = model.set_params(share=0.5).fit(planted.X, few)
+    half = model.set_params(labeled_weight=0.5).fit(planted.X, few)
     weighted = dc.low_rank(
         standardized(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, constraints=constraints, sample_weight=w
     )
     assert (half.lower_bound_, half.upper_bound_) == pytest.approx((weighted.lower, weighted.upper), abs=1e-7)
-    assert half.share_ == 0.5
+    assert half.labeled_weight_ == 0.5
 
 
 def test_the_share_of_the_known_points_is_large_where_the_clusters_are_not_the_classes():
@@ -234,11 +234,11 @@ def test_the_share_of_the_known_points_is_large_where_the_clusters_are_not_the_c
     clusters, y = rng.choice([-1.0, 1.0], (2, 300))
     X = np.column_stack([3 * clusters, 3 * clusters, y]) + rng.standard_normal((300, 3)) * [1.0, 1.0, 0.5]
     few = show(y, 5, rng)
-    free, chosen = (dc.DiffracClassifier(ridge=0.3, share=share).fit(X, few) for share in (0.0, "auto"))
+    free, chosen = (dc.DiffracClassifier(ridge=0.3, labeled_weight=share).fit(X, few) for share in (0.0, "auto"))
     assert np.mean((free.transduction_ == (y > 0))[few < 0]) < 0.6
-    assert chosen.share_ == classifier.WEIGHT_FRACTIONS[1]
+    assert chosen.labeled_weight_ == classifier.WEIGHT_FRACTIONS[1]
     assert np.mean((chosen.transduction_ == (y > 0))[few < 0]) > 0.9
-    assert dc.DiffracClassifier(ridge=0.3).fit(X, show(clusters, 20, rng)).share_ == 0.0
+    assert dc.DiffracClassifier(ridge=0.3).fit(X, show(clusters, 20, rng)).labeled_weight_ == 0.0
 
 
 def test_what_fits_wrong_labels_but_predicts_no_others_is_not_chosen():
@@ -249,11 +249,11 @@ def test_what_fits_wrong_labels_but_predicts_no_others_is_not_chosen():
     for k in (0, 1):
         few[np.flatnonzero(few == k)[0]] = 1 - k
     equal, large = (
-        dc.DiffracClassifier(ridge=0.3, share=share).fit(X, few).predict(X)[few >= 0]
+        dc.DiffracClassifier(ridge=0.3, labeled_weight=share).fit(X, few).predict(X)[few >= 0]
         for share in classifier.WEIGHT_FRACTIONS
     )
     assert np.mean(equal == few[few >= 0]) < np.mean(large == few[few >= 0]) == 1.0
-    assert dc.DiffracClassifier(ridge=0.3).fit(X, few).share_ == 0.0
+    assert dc.DiffracClassifier(ridge=0.3).fit(X, few).labeled_weight_ == 0.0
 
 
 def test_the_ridge_is_small_where_the_classes_differ_along_a_direction_of_small_variance():
@@ -274,7 +274,7 @@ def test_errors_are_squared_for_two_classes_and_counted_for_more():
 
 def test_the_function_is_weighted_least_squares_on_the_labels_of_the_relaxation(planted):
     few = show(planted.y, 4, np.random.default_rng(0))
-    model = dc.DiffracClassifier(ridge=0.3, share=0.6).fit(planted.X, few)
+    model = dc.DiffracClassifier(ridge=0.3, labeled_weight=0.6).fit(planted.X, few)
     p, Z = np.where(few < 0, 0.4 / 112, 0.6 / 8), standardized(planted.X)
     first = np.flatnonzero(few == 1)[0]
     labels = np.where(model.result_.F @ model.result_.F[first] > 0.0, 1.0, -1.0)
@@ -354,9 +354,9 @@ def test_three_classes_are_found_from_four_labels_each_and_known_ones_stay(iris)
     np.testing.assert_array_equal(known.transduction_, y)
     constraints = dc.Constraints(groups=few)
     result = dc.low_rank(standardized(X), ridge=0.3, tol=1e-4, constraints=constraints)
-    free = model.set_params(share=0.0).fit(X, few)
+    free = model.set_params(labeled_weight=0.0).fit(X, few)
     assert free.lower_bound_ == pytest.approx(result.lower, abs=1e-7)
-    half = model.set_params(share=0.5).fit(X, few)
+    half = model.set_params(labeled_weight=0.5).fit(X, few)
     p = np.where(few < 0, 0.5 / 138, 0.5 / 12)
     Z = standardized(X) - p @ standardized(X)
     scores = classify_jointly(
@@ -375,14 +375,14 @@ def test_what_the_choice_leaves_of_the_time_is_for_the_fit(planted, monkeypatch)
     monkeypatch.setattr(dc.DiffracClassifier, "_choose", choose)
     model = dc.DiffracClassifier(time_limit=60.0).fit(planted.X, show(planted.y, 3, np.random.default_rng(0)))
     assert 20.0 < given[0] <= 30.0
-    assert (model.ridge_, model.share_) == (0.003, 0.95)
+    assert (model.ridge_, model.labeled_weight_) == (0.003, 0.95)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_it_ends_in_time_and_its_copies_are_the_same_model(iris):
     X, y, few = iris
     late = dc.DiffracClassifier(time_limit=1e-4).fit(X, few)
-    assert late.share_ == 0.0
+    assert late.labeled_weight_ == 0.0
     assert np.mean(late.transduction_ == y) > 0.5
     model = dc.DiffracClassifier().fit(pd.DataFrame(X), few)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(pd.DataFrame(X)))

@@ -125,7 +125,7 @@ def test_a_classifier_and_several_labels_take_groups_too(table):
     X, y = table
     few = np.where(np.arange(len(y)) < 12, y, 0).astype(int)
     options = {"lam": 0.1, "groups": GROUPS, "group_weights": "size"}
-    model = dc.DiffracClassifier(ridge=0.3, share=0.0, unknown=0, nonnegative=["a"], **options).fit(X, few)
+    model = dc.DiffracClassifier(ridge=0.3, labeled_weight=0.0, unknown=0, nonnegative=["a"], **options).fit(X, few)
     assert "one" in model.groups_used_
     assert model.coef_[0] > 0.0
     assert "three" not in model.groups_used_
@@ -201,7 +201,7 @@ def test_what_is_wrong_with_groups_and_signs_is_said(table, case):
 
 def test_names_of_columns_need_a_data_frame_and_three_classes_have_no_signs(table):
     X, y = table
-    with pytest.raises(dc.errors.ParameterError, match="X has no names. Pass a data frame"):
+    with pytest.raises(dc.errors.ParameterError, match=r"X has no names\. Pass a data frame"):
         dc.DiffracClustering(groups=GROUPS).fit(X.to_numpy())
     with pytest.raises(dc.errors.ParameterError, match="the number of classes = 3"):
         dc.DiffracClassifier(nonnegative=["a"]).fit(X, np.arange(len(y)) % 4 - 1)

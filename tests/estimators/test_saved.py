@@ -25,7 +25,7 @@ MODELS = {
     "labels": dc.MultiLabelDiffrac(n_labels=2, random_state=0),
     "one label": dc.MultiLabelDiffrac(n_labels=1, random_state=0),
     "chosen": dc.DiffracClusteringCV(lams=[0.0], ridges=[0.3, 1.0], n_resamples=1),
-    "classes": dc.DiffracClassifier(ridge=0.3, share=0.0),
+    "classes": dc.DiffracClassifier(ridge=0.3, labeled_weight=0.0),
 }
 
 

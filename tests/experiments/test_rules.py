@@ -134,10 +134,12 @@ OF_SIZES = (
 )
 THEORY = {
     "a sufficient number of points is judged by the share of unique instances": (
-        lambda p, rows=None: claims_balanced.proposition_a(theory("sample size", rows, unique=with_proportion(p))), *OF_SHARES
+        lambda p, rows=None: claims_balanced.proposition_a(theory("sample size", rows, unique=with_proportion(p))),
+        *OF_SHARES,
     ),
     "another is judged by the share of right instances": (
-        lambda p, rows=None: claims_balanced.proposition_b(theory("sample size", rows, right_b=with_proportion(p))), *OF_SHARES
+        lambda p, rows=None: claims_balanced.proposition_b(theory("sample size", rows, right_b=with_proportion(p))),
+        *OF_SHARES,
     ),
     "small variance is judged by its own rows": (
         lambda p, rows=None: claims_balanced.small_variance(small_variance(p, rows)), *OF_SHARES
@@ -167,7 +169,10 @@ THEORY = {
     ),
     "the Hessian is judged at three numbers of points": (
         lambda lost, kept, rows=None: claims_balanced.hessian(
-            theory("hessian", rows, ratio_chernoff=lambda t: 1.0 - with_proportion(lost)(t), ratio_a=1.0, ratio_b=with_proportion(kept))
+            theory(
+                "hessian", rows, ratio_chernoff=lambda t: 1.0 - with_proportion(lost)(t), ratio_a=1.0,
+                ratio_b=with_proportion(kept),
+            )
         ),
         ((0.0, 1.0), AGREES), ((0.0, 0.7), PARTLY), ((0.2, 1.0), DIFFERS), ((0.0, 1.0, 20), NOT_TESTED),
     ),
@@ -200,7 +205,10 @@ THEORY = {
     ),
     "few alternations are judged from one start and run to the end": (
         lambda one, right, rows=None: claims_labels.procrustes_few(
-            theory("procrustes", rows, few_random=with_proportion(one), few_eigenvectors=with_proportion(0.3), right=with_proportion(right))
+            theory(
+                "procrustes", rows, few_random=with_proportion(one), few_eigenvectors=with_proportion(0.3),
+                right=with_proportion(right),
+            )
         ),
         ((1.0, 1.0), AGREES), ((0.6, 1.0), PARTLY), ((0.5, 0.6), DIFFERS), ((1.0, 1.0, 20), NOT_TESTED),
     ),

@@ -215,9 +215,7 @@ def test_what_is_lost_is_said_with_what_is_proved_until_then(processes, points, 
     killed = [scheduler] if lost_are == "the scheduler" else workers
     callback, acted = once(lambda: [process.kill() for process in killed])
     words = "to all of its workers; " if lost_are == "all workers" else ""
-    with pytest.raises(
-        dc.ClusterConnectionError, match=words + r"certified so far: the optimum lies in \[0\."
-    ) as lost:
+    with pytest.raises(dc.ClusterConnectionError, match=words + r"certified so far: the optimum lies in \[0\.") as lost:
         dc.low_rank(table, lam=0.02, tol=1e-12, callback=callback)
     assert time.perf_counter() - acted[0] < 40.0
     lower, upper = lost.value.bracket

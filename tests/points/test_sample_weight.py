@@ -539,7 +539,7 @@ def test_the_other_solvers_take_weights_too(solver):
 @pytest.mark.parametrize("path", ["nu_path", "lambda_path"])
 def test_paths_refuse_weights_in_words(path):
     X, w = drawn()
-    with pytest.raises(dc.ParameterError, match="call low_rank at each parameter"):
+    with pytest.raises(dc.ParameterError, match="Call low_rank at each parameter"):
         getattr(dc.paths, path)(X, [0.1, 0.5], sample_weight=w)
 
 

@@ -136,7 +136,7 @@ def of_splits_on_the_page(lower, upper, k=None):
 
 def of_report(lower, upper):
     cells = {title: format_cell(value) for title, value, _ in cluster_report.number_rows(found_by(lower, upper))}
-    return " ".join(cells[of] for of in ("proved lower bound", "cost", "distance from the best")), "<L> <U> <G>"
+    return " ".join(cells[of] for of in ("certified lower bound", "cost", "optimality gap")), "<L> <U> <G>"
 
 
 def of_path(lower, upper):
@@ -161,9 +161,11 @@ FACES = {
     "labels": lambda *of: (str(certificate_of(*of)), "objective=<U>, bracket=[<L>, <U>], gap=<G>)"),
     "clusters": lambda *of: (repr(certificate_of(*of, 3)), "ClustersCertificate(objective=<U>, bracket=[<L>, <U>]"),
     "split in words": lambda *of: of_split(
-        messages.describe_bounds(found_by(*of)), *of, lambda width: width <= 1e-4, "costs less, up to <G>."
+        messages.describe_bounds(found_by(*of)), *of, lambda width: width <= 1e-4, "more than <G>."
     ),
-    "labels in words": lambda *of: (" ".join(messages.describe_clusters(found_by(*of) | {"cost": None})), "at least <L> (0"),
+    "labels in words": lambda *of: (
+        " ".join(messages.describe_clusters(found_by(*of) | {"cost": None})), "at least <L> (0"
+    ),
     "verbose estimator": lambda *of: (bounds_message(*of), "[<L>, <U>]"),
     "clusters on the page": lambda *of: of_splits_on_the_page(*of, k=3),
     "progress on the page": lambda *of: (
@@ -182,7 +184,7 @@ def apart_in_benchmark(lower, upper):
         "judged_lower": np.nan, "judged_upper": np.nan, "time_to_1e-2": np.nan,
     }  # fmt: skip
     text = check_brackets(pd.DataFrame(rows)).text
-    return numbers(text, "one own_lower is <L>, two own_upper is <U>")[::-1] if "APART" in text else None
+    return numbers(text, "one own_lower is <L>, two own_upper is <U>")[::-1] if "CONFLICT" in text else None
 
 
 a_few = settings(max_examples=60, deadline=None, derandomize=True)

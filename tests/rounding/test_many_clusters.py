@@ -247,7 +247,7 @@ def test_what_cannot_be_split_in_three_has_fewer_clusters_and_says_so(strategy):
     model = dc.DiffracClustering(n_clusters=3, strategy=strategy, ridge=0.01, random_state=0).fit(X)
     assert sorted(set(model.labels_)) == [0, 1]
     np.testing.assert_array_equal(model.predict(X), model.labels_)
-    assert "fewer clusters" in [reservation.code for reservation in model.diagnostics_]
+    assert "fewer clusters" in [warning.code for warning in model.diagnostics_]
     one = dc.DiffracClustering(n_clusters=3, strategy=strategy).fit(np.ones((6, 2)))
     assert not one.labels_.any()
     assert one.score(np.ones((6, 2))) == 0.0

@@ -14,8 +14,8 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     StallDetector,
     append_violated_direction,
     one_block,
-    polish,
     rank_reducing_rotation,
+    refine_point,
 )
 from diffrac_cvx.solvers.factored.parametrization import (
     FactorParametrization,
@@ -114,7 +114,7 @@ def correlated(n, d, rho, seed=1):
     ],
 )
 def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit, monkeypatch):
-    """Without the metric, the persistent memory and the polished bounds it took 3 to 20 times as many steps."""
+    """Without the metric, the persistent memory and the refined bounds it took 3 to 20 times as many steps."""
     problem = direction_problem(as_data(correlated(n, d, rho)), nu, Penalty.l1(lam))
     values, lower, upper, evaluate = [], 0.0, 1.0, Lagrangian.point
     monkeypatch.setattr(Lagrangian, "point", lambda *given: values.append(1) or evaluate(*given))
@@ -163,12 +163,12 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     lagrangian = one_block(FactorParametrization(problem))
     at, _ = lagrangian.minimize(lagrangian.point(np.eye(len(problem.c)) / len(problem.c)), 15, Memory())
     point, (C,) = problem.rescale(at.U), lagrangian.multiplier(at.U)
-    polished, bounds = polish(problem, point, C)
+    refined, bounds = refine_point(problem, point, C)
     plain = bracket(problem, point, DualVariables(C=C))
     assert bounds.lower <= upper + 1e-12
     assert bounds.upper >= lower - 1e-12
     assert bounds.upper <= plain.upper
-    assert polished.value == bounds.upper == pytest.approx(problem.rescale(polished.U).value, abs=1e-12)
+    assert refined.value == bounds.upper == pytest.approx(problem.rescale(refined.U).value, abs=1e-12)
     moved = alternate_projection(problem, weighted_gram(problem.X.array(), 1 / np.sqrt(point.q)), C)
     assert np.all(np.abs(moved) <= problem.pair_penalty.half_width)
 

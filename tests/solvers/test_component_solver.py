@@ -97,7 +97,7 @@ def test_with_the_signs_for_multipliers_the_value_is_the_objective(seed):
     cost = np.sum(V * problem.A) + problem.c @ np.abs(V) @ problem.c
     assert lagrangian.point(point.flat()).value == pytest.approx(1.0 - 2.0 * gain + cost, rel=1e-10)
     assert unknowns.cost(point) == pytest.approx(cost, rel=1e-10)
-    scaled, value, q = unknowns.best_scale(point)
+    scaled, value, q = unknowns.rescale(point)
     assert value == pytest.approx(1.0 - gain**2 / cost, abs=1e-10)
     assert np.sqrt(q).mean() == pytest.approx(unknowns.cost(scaled), rel=1e-10)
 

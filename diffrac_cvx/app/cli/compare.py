@@ -94,7 +94,7 @@ def compare(
         console.echo(f"Note: {with_option(note)}.")
     empty = only_warnings(compared)
     if empty:
-        console.echo("WARNING: the labels of every method have a warning, see the column 'reservation'.")
+        console.echo("WARNING: the labels of every method have a warning, see the column 'warning'.")
     print_comparison(compared, console)
     failed = any(one.reason for one in compared.method_results.values())
     findings = {
@@ -120,7 +120,7 @@ def describe_method(found: MethodResult) -> str:
 def only_warnings(compared: Comparison) -> bool:
     """Whether there are labels, all of them with a warning."""
     rows = [row for row in compared.rows if row["method"] in compared.labels]
-    return bool(rows) and all(row["reservation"] for row in rows)
+    return bool(rows) and all(row["warning"] for row in rows)
 
 
 def print_comparison(compared: Comparison, console: Console) -> None:
@@ -154,7 +154,7 @@ def write_comparison_report(path: Path, compared: Comparison, source: TableSourc
         )
     text = html.render(
         "compare.html", title=f"Methods on {source.file}", file=source.file, tables=compared.tables(),
-        remarks=[said for said in compared.messages() if said not in compared.skipped], left_out=compared.skipped,
+        remarks=[said for said in compared.messages() if said not in compared.skipped], skipped=compared.skipped,
         agreement=compared.agreement_table(), empty=only_warnings(compared), pictures=pictures,
     )  # fmt: skip
     write_text(path, text)

@@ -77,7 +77,7 @@ def path(
             progress.update("writing")
             write_path(out, solutions, table.names)
         empty, solved = all(solutions.diagnostics), len(solutions.parameter)
-        warnings = ["WARNING: every value has a warning, see the column 'reservation'."] if empty else []
+        warnings = ["WARNING: every value has a warning, see the column 'warning'."] if empty else []
         why = "interrupted" if progress.stopped else "time limit reached"
         unfinished = [f"WARNING: {why} after {solved} of {len(grid)} values."] if solved < len(grid) else []
         if report is not None:

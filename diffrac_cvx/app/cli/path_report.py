@@ -30,7 +30,7 @@ COLUMN_MEANINGS = {
     "features": "Number of features whose coefficient per standard deviation exceeds a thousandth of the largest.",
     "groups": "Number of selected feature groups, by the same threshold on the norm of their coefficients.",
     "error": "Clustering error against the reference labels, which are not used: 0 is identical, about 1 is chance.",
-    "reservation": "Warning on the clusters; empty if there is none.",
+    "warning": "Warning on the clusters; empty if there is none.",
 }
 
 
@@ -135,4 +135,4 @@ def table_of(columns: dict[str, Array], solutions: RegularizationPath) -> Report
     columns |= {} if solutions.error is None else {"error": solutions.error}
     kinds = [", ".join(reason.code for reason in reasons) for reasons in solutions.diagnostics]
     values = [*(column.tolist() for column in columns.values()), kinds]
-    return ReportTable((*columns, "reservation"), tuple(zip(*values, strict=True)))
+    return ReportTable((*columns, "warning"), tuple(zip(*values, strict=True)))

@@ -124,7 +124,7 @@ def optimal_labels(
     tol : float
         Certified gap ``upper - lower`` at which the search stops, > 0; default 1e-4.
     time_limit : float, optional
-        Time limit in seconds for the search and for `persistency_slack` together; the bounds are valid in any case.
+        Time limit in seconds for the search and for ``persistency_slack`` together; the bounds are valid in any case.
         If only the latter is cut short, the labels may still be certified optimal: see ``gap``.
     callback : callable, optional
         Called periodically with the bounds and the number of nodes; return True to stop the search.

@@ -259,17 +259,17 @@ def run_multiplier_method(
 def propose_iterate(
     problem: DirectionProblem, U: Array, C: Array | None, done: int, *, fitted: bool = False
 ) -> Iterate:
-    """Return the iterate at U; with an l1 penalty, polished and with tighter bounds than those of U alone."""
+    """Return the iterate at U; with an l1 penalty, refined and with tighter bounds than those of U alone."""
     if problem.X.is_streamed:  # the caller certifies it, in one pass
         return Iterate(U, done, DualVariables(C=C))
     point = problem.rescale(U)
     if C is None:
         return Iterate(U, done, DualVariables(), point)
-    polished, bounds = polish(problem, point, C, fitted=fitted)
-    return Iterate(U, done, DualVariables(u=problem.inverse_sqrt(point.q), C=C), polished, bounds)
+    refined, bounds = refine_point(problem, point, C, fitted=fitted)
+    return Iterate(U, done, DualVariables(u=problem.inverse_sqrt(point.q), C=C), refined, bounds)
 
 
-def polish(
+def refine_point(
     problem: DirectionProblem, point: PrimalPoint, C: Array, *, fitted: bool = False
 ) -> tuple[PrimalPoint, Bracket]:
     """Return the better of a point and its thresholded form, and certified bounds from the multiplier C at the point.

@@ -99,7 +99,7 @@ def take_lbfgs_steps(state: State, steps: int, tol: float) -> int:
             return False
         return parametrization.certificate(state.point.like(entries), lagrangian.multiplier(entries))[1].gap <= tol
 
-    start = lagrangian.point(parametrization.best_scale(state.point)[0].flat())
+    start = lagrangian.point(parametrization.rescale(state.point)[0].flat())
     at, n_steps = run_multiplier_method(lagrangian, start, steps, Memory(), is_converged)
     if n_steps == steps and not is_converged(at.U):
         at = lagrangian.update(at)

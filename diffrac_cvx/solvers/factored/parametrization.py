@@ -234,7 +234,7 @@ class BlockParametrization:
             total += inner(U, times(right, U)) + self.problem.pair_penalty_of(block).support_function(V)
         return total
 
-    def best_scale(self, point: BlockPoint) -> tuple[BlockPoint, float, Array]:
+    def rescale(self, point: BlockPoint) -> tuple[BlockPoint, float, Array]:
         """Return the optimal multiple of a point, its objective in (15), and q."""
         q = self.quadratic_forms(point, self.products(point))
         mean_sqrt, cost = float(np.mean(np.sqrt(q))), self.cost(point)
@@ -244,7 +244,7 @@ class BlockParametrization:
 
     def certificate(self, point: BlockPoint, C: list[Array]) -> tuple[BlockPoint, BlockCertificate]:
         """Return an optimally scaled point and the certificate of the block diagonal problem."""
-        point, value, q = self.best_scale(point)
+        point, value, q = self.rescale(point)
         return point, BlockCertificate(self.blocks.ratios(q, C), q, value)
 
 

@@ -295,7 +295,7 @@ def is_halted():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
-def test_cells_in_flight_are_cancelled_with_the_command(processes, expected, ending):
+def test_cells_in_flight_are_canceled_with_the_command(processes, expected, ending):
     Path("halt").touch()
     child = start(SLOW, "--scheduler", processes)
     wait_until(is_halted)

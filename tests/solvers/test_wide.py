@@ -497,3 +497,14 @@ def test_many_lassos_are_solved_as_one_by_one():
         cost = cp.quad_form(z, cp.psd_wrap(P)) / 2 - T[:, j] @ z + box[:, j] @ cp.abs(z)
         least = cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL")
         assert least - 1e-6 <= values[j] <= 0.95 * least + 1e-6
+
+
+@pytest.mark.parametrize(("n", "d"), [(500, 300), (300, 260)])
+def test_blocks_are_not_given_up_while_what_they_certified_stands_though_the_last_step_screened_no_pairs(n, d):
+    """Independent columns, 20 of them with two groups: given up after 60 steps, a gap of a fifth was left after 400."""
+    rng = np.random.default_rng(0)
+    y, X = rng.choice([-1.0, 1.0], n), rng.standard_normal((n, d))
+    X[:, :20] += 0.8 * y[:, None]
+    X = X - X.mean(axis=0)
+    result = dc.low_rank(X / X.std(axis=0), lam=0.02, ridge=0.05, tol=1e-9, rtol=1e-3, max_iter=400)
+    assert result.status is dc.Status.OPTIMAL

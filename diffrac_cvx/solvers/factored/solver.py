@@ -141,6 +141,7 @@ class SolverState(NamedTuple):
     use_working_set: bool  # whether the working-set and block strategies are allowed
     done: int = 0  # iterations of the previous strategies
     end: Iterate | None = None  # last iterate of the previous strategy
+    lower: float = 0.0  # best lower bound certified by the previous strategy
 
     @property
     def steps(self) -> int:
@@ -161,9 +162,11 @@ def run_strategies(state: SolverState) -> Iterator[Iterate]:
 
 def track_iterations(state: SolverState, points: Iterable[Iterate]) -> Generator[Iterate, None, SolverState]:
     """Yield the iterates with cumulative iteration counts, and return the state after them."""
-    after = state._replace(end=None)
+    after = state._replace(end=None, lower=0.0)
     for point in points:
-        after = after._replace(done=state.done + point.n_iter, end=point)
+        after = after._replace(
+            done=state.done + point.n_iter, end=point, lower=max(after.lower, certified_lower(point))
+        )
         yield point._replace(n_iter=after.done)
     return after
 
@@ -213,22 +216,29 @@ def solve_by_blocks(state: SolverState) -> Strategy:
     try_working_set = may_use_working_set(state)
     points = components.block_iterates(problem, stopping.tol, state.steps, state.warm_start)
     after = yield from track_iterations(state, until_stalled(points) if try_working_set else points)
-    if try_working_set and after.end is not None and is_stalled(after.end):
+    if try_working_set and after.end is not None and is_stalled(after.end, after.lower):
         return (yield from solve_by_working_set(state._replace(done=after.done), force=True))
     return after
 
 
 def until_stalled(points: Iterator[Iterate]) -> Iterator[Iterate]:
-    """Yield iterates up to the first that is stalled."""
+    """Yield iterates up to the first at which the strategy is stalled."""
+    lower = 0.0
     for point in points:
+        lower = max(lower, certified_lower(point))
         yield point
-        if is_stalled(point):
+        if is_stalled(point, lower):
             return
 
 
-def is_stalled(point: Iterate) -> bool:
-    """Return whether there is no positive lower bound after many steps."""
-    return point.n_iter >= WORKING_SET.stall_steps and point.bounds is not None and point.bounds.lower <= 0.0
+def is_stalled(point: Iterate, lower: float) -> bool:
+    """Return whether no positive lower bound has been certified after many steps."""
+    return point.n_iter >= WORKING_SET.stall_steps and point.bounds is not None and lower <= 0.0
+
+
+def certified_lower(point: Iterate) -> float:
+    """Return the lower bound of an iterate; 0 if it has none, as at steps that do not screen the pairs."""
+    return 0.0 if point.bounds is None else point.bounds.lower
 
 
 def solve_as_one_block(state: SolverState) -> Strategy:

@@ -12,7 +12,7 @@ from diffrac_cvx.problem import direction_problem as problems
 from diffrac_cvx.problem.gradient import make_instance
 from diffrac_cvx.problem.penalties.structure import PenaltyWeights
 from diffrac_cvx.rounding import directions
-from diffrac_cvx.solvers import stopping
+from diffrac_cvx.solvers import driver
 
 
 def centered_points(X, weights=None):
@@ -47,7 +47,7 @@ def proved_clusters_value(X, Z, W, nu, a, c):
 
 def with_proved_value(found, X, nu, penalty, limits):
     """Return a result with the value of its V."""
-    return stopping.with_certified_value(found, centered_points(X), make_instance(X, nu, penalty), limits)
+    return driver.with_certified_value(found, centered_points(X), make_instance(X, nu, penalty), limits)
 
 
 def best_direction(X, target, a, c, weights=None):

@@ -38,6 +38,7 @@ from diffrac_cvx.points.linear_algebra import (
     EPS,
     LARGE_SIZE,
     eigh,
+    eigvalsh,
     extreme_eigenpairs,
     symmetric,
     times,
@@ -104,7 +105,7 @@ class Blocks(BlockData):
         shrunk = found.weight * C
         pencil = with_multiplier(pencil, shrunk)
         right = pencil.right
-        values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE_SIZE else np.linalg.eigvalsh(right)
+        values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE_SIZE else eigvalsh(right)
         return certified_ratio(pencil, found.t, float(values[0])), shrunk
 
 
@@ -124,7 +125,7 @@ def min_eigenvector(S: Array) -> tuple[Array, float]:
     if not are_finite(S):
         return np.eye(len(S), 1)[:, 0], -np.inf
     if len(S) <= MAX_DENSE_EIGEN:
-        values, vectors = np.linalg.eigh(S)
+        values, vectors = eigh(S)
         return vectors[:, 0], float(values[0])
     start = np.random.default_rng(0).standard_normal(len(S))
     try:

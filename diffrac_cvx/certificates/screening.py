@@ -12,6 +12,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, join_labels
 from diffrac_cvx.certificates.block_proof import NO_PAIRS, Pairs, SchurComplement, cross_products
 from diffrac_cvx.machine.deadlines import check_deadline
+from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.points import Indexer, Mask
@@ -123,6 +124,7 @@ def screen_pairs(
     for start in range(0, m, step):
         check_deadline()
         block, remaining = slice(start, min(start + step, m)), slice(start, m)
+        count_work(6.0 * (len(schur.gram_weights) + len(schur.K)) * (block.stop - start) * (m - start))
         G = columns.products(block, remaining)
         np.fill_diagonal(G, 0.0)
         size = np.abs(G)

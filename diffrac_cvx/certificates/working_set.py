@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import IntegerArray
@@ -36,10 +35,11 @@ from diffrac_cvx.certificates.working_set_proof import (
     working_set_sums,
 )
 from diffrac_cvx.machine.deadlines import check_deadline
+from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.linear_algebra import lanczos, times
+from diffrac_cvx.points.linear_algebra import lanczos, solve_lower, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
 
 INFLATION_PER_GAP, MAX_INFLATION_GAP = (
@@ -291,9 +291,7 @@ def failed_check(
     directions = np.zeros((len(working_set.problem.c), violated.shape[1]))
     directions[working_set.complement] = violated
     inner = elimination.schur.K @ violated
-    directions[working_set.ws] = -scipy.linalg.solve_triangular(
-        elimination.L, inner, lower=True, trans="T", check_finite=False
-    )
+    directions[working_set.ws] = -solve_lower(elimination.L, inner, transposed=True)
     data, K, t = (
         working_set.outside.rows.X.dense_columns(entering),
         elimination.schur.K[:, entering],
@@ -359,6 +357,7 @@ def unit_vectors(size: int, positions: IntegerArray) -> Array:
 def solve_lassos(P: Array, T: Array, half_width: Array) -> Array:
     """Return nearly the minimisers of z'Pz/2 - z'T_j + sum_k half_width_kj |z_k|, P positive definite, as columns."""
     w, m = T.shape
+    count_work(600.0 * T.size + 60.0 * w * T.size)
     Z, residual, half_widths = (
         np.zeros((m, w)),
         np.array(T.T, order="C"),

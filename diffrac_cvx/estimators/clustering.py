@@ -56,8 +56,8 @@ from diffrac_cvx.rounding.many_clusters import (
     split_repeatedly,
 )
 from diffrac_cvx.rounding.two_clusters import labels_from_known
+from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.factored.sampling import many_rows
-from diffrac_cvx.solvers.stopping import with_all_points
 
 MAX_REFINEMENTS = 100  # alternations of directions and splits
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight

@@ -26,7 +26,7 @@ from diffrac_cvx.certificates.working_set import (
 from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem, eliminate_working_set, working_set_sums
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.direction_problem import max_penalty
-from diffrac_cvx.solvers.factored import working_set
+from diffrac_cvx.solvers.factored import solver, working_set
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
@@ -145,6 +145,7 @@ def small_cores(monkeypatch):
         working_set, "WORKING_SET", replace(working_set.WORKING_SET, min_features=10, initial_size=5, min_new=3)
     )
     monkeypatch.setattr(block_bounds, "WORKING_SET_MIN_SIZE", 10)
+    monkeypatch.setattr(solver, "STRATEGIES", solver.STRATEGIES[1:])  # without blocks
     sizes, whole = [], working_set.check_kkt
 
     def watched(core, u, inverse_mean, t, spent):

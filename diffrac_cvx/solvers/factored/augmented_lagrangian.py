@@ -150,7 +150,7 @@ def append_violated_direction(parametrization: FactorParametrization, params: Ar
     problem, U = parametrization.problem, parametrization.factor(params)
     M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - (problem.A + np.diag(problem.c**2)) - C
-    _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE_SIZE else np.linalg.eigh(S)
+    _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE_SIZE else eigh(S)
     return parametrization.params_of(np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]]))
 
 
@@ -178,7 +178,7 @@ def full_rank_start(problem: DirectionProblem) -> Array:
 
 def one_block_iterates(
     problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
-) -> Iterator[Iterate]:
+) -> Iterator[Iterate | None]:
     """Yield an iterate and its multiplier every few rounds, for at most max_iter L-BFGS steps with one memory."""
     parametrization, memory = choose_parametrization(problem), Memory()
     lagrangian = one_block(parametrization, C)
@@ -199,6 +199,7 @@ def one_block_iterates(
                 last = problem.rescale(parametrization.factor(lagrangian.latest))
             yield Iterate(last.U, done, DualVariables(), last)  # no time left for its certificate
             raise
+        yield None
         done += max(n_steps, 1)
         Q = rank_reducing_rotation(at.U)
         if Q is not None:

@@ -7,6 +7,7 @@ import scipy.linalg
 
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
 from diffrac_cvx.machine import deadlines
+from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
@@ -14,6 +15,7 @@ from diffrac_cvx.points.linear_algebra import (
     inverse_of_positive,
     inverse_or_one,
     row_products,
+    solve_lower,
     times,
 )
 from diffrac_cvx.problem.direction_problem import DirectionProblem
@@ -80,6 +82,7 @@ class PreconditionedParametrization(FactorParametrization):
         self.problem, self.units, self.left = problem, units, None
         root = np.vstack([problem.R, np.diag(problem.c)])
         deadlines.check_deadline(40.0 * float(len(units)) ** 3 if len(units) > LARGE_SIZE else 0.0)
+        count_work(60.0 * float(len(units)) ** 3)
         _, singular, right = np.linalg.svd(np.vstack([root, np.diag(1.0 / units)]), full_matrices=False)
         self.T, self.inverse_T = right.T / singular, singular[:, None] * right
         self.Z, self.root = problem.X.in_basis(self.T), root @ self.T
@@ -302,5 +305,5 @@ def inverse_of_B_and_one(problem: DirectionProblem, B: Array) -> Metric:
     rows = problem.Y.array() / len(problem.Y) ** 0.5
     scaled = rows / diagonal.T
     L = cholesky(np.eye(len(rows)) + times(scaled, rows.T))
-    F = scipy.linalg.solve_triangular(L, scaled, lower=True, check_finite=False)
+    F = solve_lower(L, scaled)
     return lambda Z: Z / diagonal - times(F.T, times(F, Z))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 
@@ -69,6 +70,7 @@ def take_step(function: Callable[[Array], Point], at: Point, memory: Memory, met
     A step is accepted by the Armijo condition or, if rounding hides the decrease, by the approximate Wolfe condition on
     slopes (Hager and Zhang, SIAM J. Optim. 16, 2005).
     """
+    count_work(48.0 * (len(memory.pairs) + 2) * at.U.size)  # memory passes
     D = memory.direction(at.gradient, metric)
     slope = inner(D, at.gradient)
     if not slope < 0.0:

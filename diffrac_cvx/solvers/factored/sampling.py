@@ -35,7 +35,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import full_rank_start, o
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK, SAMPLES
-from diffrac_cvx.solvers.stopping import Iterate
+from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
 
 
 def many_rows(n: int, d: int) -> bool:
@@ -132,21 +132,17 @@ def draw_sample(problem: DirectionProblem, m: int) -> ColumnPoints:
 
 
 def sampling_iterates(
-    problem: DirectionProblem,
-    tol: float,
-    max_iter: int,
-    U: Array | None = None,
-    C: Array | None = None,
-    until_converged: bool = False,
-) -> Iterator[Iterate]:
+    problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping, *, until_converged: bool
+) -> Iterator[Iterate | None]:
     """Yield an iterate with its multiplier and certified bounds after every pass over all rows.
 
-    With an l1 penalty, end when larger samples do not help or exceed half of the rows; without one, or if
-    ``until_converged``, continue with steps on all rows, one pass each.  Surrogates are solved only as accurately as
+    End when larger samples do not help or exceed half of the rows; if ``until_converged``, continue with steps on all
+    rows, one pass each.  Surrogates are solved only as accurately as
     the tolerance requires.
     """
-    n, D = problem.X.shape
+    (n, D), tol, max_iter = problem.X.shape, stopping.tol, stopping.max_iter
     done, best = 0, None
+    U, C = warm_start.as_dense
     if U is not None:
         best = certify_in_one_pass(problem, U, C)
         yield iterate_from_pass(best, 0)
@@ -164,10 +160,12 @@ def sampling_iterates(
             best = found if best is None or found.bounds.gap < best.bounds.gap else best
             if not (shrinks or solved.reached or until_converged) and is_block_diagonal(problem, best.point.U):
                 return  # more rows would not help
-    if problem.has_l1 and not until_converged:
+    if not until_converged:
         return
     stall = augmented_lagrangian.StallDetector()
     for iterate in augmented_lagrangian.one_block_iterates(problem, max_iter - done, *surrogate_start(problem, best)):
+        if iterate is None:
+            continue
         C = None if iterate.dual is None or iterate.dual.C is None else dense(iterate.dual.C)
         seen = certify_in_one_pass(problem, dense(iterate.U), C)
         proposed = iterate_from_pass(seen, iterate.n_iter + done)

@@ -5,7 +5,7 @@ enter alone, then, after screening all pairs, features and directions in which S
 decreases, inactive features are dropped again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -86,34 +86,25 @@ def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) 
 
 
 def working_set_iterates(
-    problem: DirectionProblem, stopping: Stopping, max_iter: int, warm_start: WarmStart, *, force: bool = False
-) -> Iterator[Iterate]:
-    """Yield iterates with certified bounds for all features; end if a diagonal V may be better or progress stops.
+    problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
+) -> Iterator[Iterate | None]:
+    """Yield iterates with certified bounds for all features, until progress stops.
 
     With feature groups, also end if most features are needed.
-
-    No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2).  If the first features do
-    not improve on this bound, end and leave the problem to the block solver, unless ``force``.
     """
+    max_iter = stopping.max_iter
     if not problem.X.in_memory:
         problem = replace(problem, X=array_points(problem.X.array()))
     size = len(problem.c)
     state = initial_working_set(problem) if warm_start.U is None else warm_working_set(problem, warm_start)
-    floor = diagonal_lower_bound(problem)
     done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, WORKING_SET.first_gap, WORKING_SET.target
     while done < max_iter:
         steps = WORKING_SET.first_steps if done == 0 and warm_start.U is None else max_iter - done
-        found = solve_working_set(problem, state, target, steps)
+        found = yield from solve_working_set(problem, state, target, steps)
         if done == 0:
             start, goal = best_single_feature(problem), max(stopping.tol, WORKING_SET.first_target * found.point.value)
-            prefer_diagonal = (
-                problem.structure.is_elementwise and found.point.value >= floor and warm_start.U is None and not force
-            )
-            lower = 0.0 if prefer_diagonal and len(problem.X) >= size else bound_without_l1(problem)
-            bounds = Bracket(lower, start.value)
+            bounds = Bracket(bound_without_l1(problem), start.value)
             yield Iterate(start.U, 0, DualVariables(), start, bounds)
-            if prefer_diagonal:
-                return
         done += found.steps
         state = WorkingSet(state.ws, found.U, found.C)
         point, dual = expand_point(problem, state.ws, found.point), expand_dual(state.ws, found.dual, size)
@@ -123,6 +114,7 @@ def working_set_iterates(
         max_new = max(WORKING_SET.min_new, int(WORKING_SET.new_fraction * len(state.ws)))
         check, before, checked = empty_check(problem), goal, 2 * len(new) < max_new
         if checked:
+            yield None
             core = WorkingSetProblem(problem, state.ws, found.dual.C, found.dual.inflation)
             tol = max(stopping.tol, stopping.rtol * bounds.upper)
             check, goal = tighten_bound(core, found, bounds, goal, tol)
@@ -138,17 +130,6 @@ def working_set_iterates(
         if not checked:
             state = drop_inactive_features(problem, state)
         state = grow_working_set(problem, state, problem.structure.first_groups(new, max_new), found.dual.u, check)
-
-
-def diagonal_lower_bound(problem: DirectionProblem) -> float:
-    """Return a lower bound on the objective of every diagonal V, with or without an offset.
-
-    The offset is orthogonal to the centred columns.  Other columns without an l1 weight are not; with them, return 0.
-    """
-    others = int(np.sum(problem.c == 0.0)) - int(problem.has_offset)
-    squares = problem.Y.mean_squares()
-    costs = squares + problem.a**2 + problem.c**2
-    return float(1.0 - np.max(squares / np.maximum(costs, 1e-300))) if others == 0 else 0.0
 
 
 def select_initial_features(problem: DirectionProblem, size: int) -> IntegerArray:
@@ -190,9 +171,8 @@ def bound_without_l1(problem: DirectionProblem) -> float:
     ridge = without_l1(problem)
     lower, r = max(bound_at_equal_weights(ridge), 0.0), ridge.X.shape[1]
     start = np.random.default_rng(0).standard_normal((r, min(r, WORKING_SET.spare_rank))) / max(r, 1)
-    for iterate in islice(
-        augmented_lagrangian.one_block_iterates(ridge, WORKING_SET.rough_points * 100, start), WORKING_SET.rough_points
-    ):
+    iterates = augmented_lagrangian.one_block_iterates(ridge, WORKING_SET.rough_points * 100, start)
+    for iterate in islice((found for found in iterates if found is not None), WORKING_SET.rough_points):
         found = bracket(ridge, iterate.point or ridge.rescale(iterate.U))
         lower = max(lower, found.lower)
         if found.gap <= WORKING_SET.rough_gap * found.upper:
@@ -200,8 +180,10 @@ def bound_without_l1(problem: DirectionProblem) -> float:
     return lower
 
 
-def solve_working_set(problem: DirectionProblem, state: WorkingSet, target: float, max_iter: int) -> WorkingSetSolution:
-    """Return the solution on the working set to a gap of target, or after the maximum number of steps of a round."""
+def solve_working_set(
+    problem: DirectionProblem, state: WorkingSet, target: float, max_iter: int
+) -> Generator[None, None, WorkingSetSolution]:
+    """Return the solution on the working set to a gap of target, or after the maximum number of steps."""
     small = problem.restrict(state.ws)
     lagrangian, memory = one_block(FactorParametrization(small), state.C, capped=False), Memory()
     start = dense(small.rescale(state.U).U)
@@ -215,6 +197,7 @@ def solve_working_set(problem: DirectionProblem, state: WorkingSet, target: floa
         found = certify_solution(problem, small, at.U, C, done)
         if found.gap <= target or done >= min(max_iter, WORKING_SET.max_steps):
             return found
+        yield None
         at = lagrangian.update(at)
         Q = rank_reducing_rotation(at.U, WORKING_SET.column_rtol)
         if Q is not None:

@@ -10,7 +10,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import Partition
-from diffrac_cvx.certificates.direction_bounds import certify_in_one_pass
+from diffrac_cvx.certificates.direction_bounds import bracket, certify_in_one_pass
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.chunks import add_tuples
 from diffrac_cvx.points.dense import array_points
@@ -357,17 +357,12 @@ def test_the_first_point_is_that_of_any_multiple_of_the_start_however_many_coord
                 assert scale == pytest.approx(max(problem.mean_sqrt(scaled) / 2, 0.05), rel=1e-9)
 
 
-def test_where_no_step_is_needed_none_is_shortened():
-    """In one dimension the dual is separable, and u = 1/|x| its optimum."""
+def test_in_one_dimension_the_first_step_of_fista_reaches_the_optimum():
+    """The dual is then separable, and u = 1/|x| its optimum."""
     X = as_data(np.random.default_rng(9).standard_normal((30, 1)))
     problem = direction_problem(X, 1.0, dc.Penalty(a=0.1))
-    dual = SmoothedDual(problem.X, problem.W, problem.pair_penalty)
-    u = 1.0 / np.abs(dual.Z.array().ravel())
-    stage = accelerated.Stage.at(dual, 1e-3, 1.0, u)
-    ahead = stage.point(u, np.zeros((1, 1)))
-    new, _, factor = stage.step(ahead, dual.smooth_part(ahead.D, 1e-3), 7.0)
-    np.testing.assert_allclose(new.u, u, rtol=1e-12)
-    assert factor == 7.0
+    first = next(accelerated.accelerated_iterates(problem, np.ones((1, 1)), None, 1, 1e-3))
+    assert bracket(problem, problem.rescale(first.U), first.dual).gap <= 1e-10
 
 
 def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon(monkeypatch):
@@ -390,14 +385,12 @@ def test_stages_whose_points_are_polynomials_in_eps_are_extrapolated_to_zero():
     box, U0 = Absolute(np.full(2, 0.5**0.5), diagonal=True), np.array([[1.0], [0.5]])
 
     def end(eps):
-        dual = accelerated.DualPoint(np.array([1.0, 2.0]) * (1 + eps), np.full((2, 2), 0.2 + eps), np.eye(2))
-        U = U0 * (1 + eps) ** 0.5
-        return accelerated.StageState(eps=eps, dual=dual, U=U, factor=1.0, n_iter=7, finished=True)
+        return eps, np.array([1.0, 2.0]) * (1 + eps), np.full((2, 2), 0.2 + eps), U0 * (1 + eps) ** 0.5
 
-    found = accelerated.extrapolate([end(0.09), end(0.03), end(0.01)], box)
+    found = accelerated.extrapolate([end(0.09), end(0.03), end(0.01)], 7, box)
     np.testing.assert_allclose(found.dual.u, [1.0, 2.0], rtol=1e-10)
     np.testing.assert_allclose(found.dual.C, 0.2, rtol=1e-10)
     np.testing.assert_allclose(found.U @ found.U.T, U0 @ U0.T, rtol=1e-9)
     assert found.n_iter == 7
-    single = accelerated.extrapolate([end(0.5)], box)
+    single = accelerated.extrapolate([end(0.5)], 7, box)
     np.testing.assert_allclose(single.dual.C, 0.5)  # projected on the dual box

@@ -41,14 +41,19 @@ An extension of the paper. V = UU', so that V is semidefinite by construction. T
 that of the convex problem: a bad point appears as a gap that does not reach ``tol``, with the corresponding status, and not as a
 wrong result.
 
+Several strategies may apply. None is always the fastest, so they race: each gets slices of work in turn, which double from round
+to round; the strategy with the smallest certified gap gets a whole slice and the others an eighth, and a strategy ends after two
+slices with three times the smallest gap. The bounds of one hold for all. Work is counted in floating-point operations and calls,
+never in seconds: the same call gives the same result on every machine unless a limit of time stops it. ``max_iter`` counts the
+iterations of all strategies.
+
 **Block decomposition**, with an l1 penalty. Then most pairs of features do not interact, and V is zero between groups of
 features. V is diagonal at first; the certificate checks all pairs and joins those that have to interact, and the solver
 continues with these blocks until the bracket closes: :doc:`components`. No d × d matrix is formed: V is ``G @ G.T`` with a sparse
 ``result.G``, and ``result.V`` computes the dense matrix on access.
 
-**Working set**, with 200 features or more, a ridge in addition to the l1 penalty, and forty features whose objective is already
-lower than that of any diagonal V, which is at least :math:`1 - \max_j \mathrm{mean}(x_j^2) / (A_{jj} + c_j^2)`. The problem on
-these features, the working set, is solved as one block. Then features join that would enter alone, and those without which the
+**Working set**, with 200 features or more and a ridge in addition to the l1 penalty. The problem on forty features, the working
+set, is solved as one block. Then features join that would enter alone, and those without which the
 bound on all features fails. That bound needs :math:`S = t (A + C + \mathrm{Diag}(c)^2) - M \succeq 0`:
 
 - on the working set, C is the solver's;
@@ -63,8 +68,7 @@ penalty together are at most v (1 - v), for at the best scale g = T = 1 - v, and
 least :math:`g^2`, is no penalty. So :math:`v \ge v_e - e\, v (1 - v)` with the value :math:`v_e` for penalties times 1 + e, and
 :math:`v_e` is easier to bound. Gaps of .3, .03, .003 of the value are certified in turn, so that an interrupted solve has a bound.
 
-**One block**, if more than half of the features are in one component or will be, without an l1 penalty, and with
-``working_set=False``.
+**One block**, for any penalty; alone without an l1 penalty and with ``working_set=False``.
 
 1. Scale the columns to norm one; without an l1 penalty, whiten them.
 2. For a multiplier :math:`C_0` of the l1 penalty, minimise the augmented Lagrangian over U by L-BFGS,
@@ -91,8 +95,8 @@ has the gradient of Eq. (15) at the last point, so that an optimum of Eq. (15) i
 form. One pass over all rows at its solution gives the value, the certified bracket and the next surrogate; if a pass does not
 shrink the gap by a factor of three, the sample grows by 2.5. It is multigrid optimisation (MG/OPT: Nash, *Optim. Methods
 Softw.* 14, 2000) with two grids, and the step of DANE (Shamir, Srebro, Zhang, ICML 2014) with one machine. X is neither
-copied nor changed. With an l1 penalty the samples have at most half of the rows; if they do not close the gap, the solver continues
-with a copy of all rows, by block decomposition if V splits.
+copied nor changed. With an l1 penalty the samples have at most half of the rows; if they do not close the gap, the other
+strategies continue with a copy of all rows.
 
 fista
 -----

@@ -1,4 +1,4 @@
-"""Low-rank solver: selects and runs solution strategies until the certified gap reaches the tolerance."""
+"""Low-rank solver: strategies that race until the certified gap reaches the tolerance."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -45,16 +45,18 @@ def low_rank(
     .. math::
         \min_{V \succeq 0}\ 1 - \tfrac2n \sum_i \sqrt{x_i^\top V x_i} + \tfrac1n \mathrm{tr}\, X^\top X V + \Gamma(V)
 
-    The solver selects its strategy from the data and the penalty:
+    The strategies that apply race: each gets slices of work in turn, and that with the smallest certified gap the
+    largest.  Work is counted in operations, not in seconds, so the result is the same on every machine unless a limit
+    of time stops the solver.
 
-    - Working set: with c > 0 and many features, it solves the problem on a few features and adds those that violate
-      the certificate, unless a diagonal V may be better.  The bounds hold for all features; no d x d matrix is formed.
-    - Blocks: otherwise with c > 0, V starts diagonal, at O(nd) per step.  The certificate screens all pairs of
-      features a few times, at O(n d^2), and merges features into blocks where it is violated.  Memory is O(nd), so d
-      may be in the thousands; use the sparse factor ``result.G``, because ``result.V`` is d x d.
-    - One block: without an l1 penalty, or if most features are in one component, V = UU' with U of shape (d, r), where
-      r decreases from d during convergence.  A step is O(ndr), a certificate O(d^3), and memory O(nd + d^2).
-    - Sampling: with at least max(40 000, 40 d^2) rows of equal weight, it solves the problem on a sample, whose
+    - Blocks: with c > 0, V starts diagonal, at O(nd) per step.  The certificate screens all pairs of features a few
+      times, at O(n d^2), and merges features into blocks where it is violated.  Memory is O(nd), so d may be in the
+      thousands; use the sparse factor ``result.G``, because ``result.V`` is d x d.
+    - Working set: with c > 0, a ridge and many features, it solves the problem on a few features and adds those that
+      violate the certificate.  The bounds hold for all features; no d x d matrix is formed.
+    - One block: V = UU' with U of shape (d, r), where r decreases from d during convergence.  A step is O(ndr), a
+      certificate O(d^3), and memory O(nd + d^2).
+    - Sampling, before the others: with at least max(40 000, 40 d^2) rows of equal weight, it solves the problem on a sample, whose
       gradient it corrects in one multithreaded pass over all rows that also certifies the bounds.  X is not copied and
       must not change before ``result.F`` is read, which is computed then; each pass detects changes.
 
@@ -99,7 +101,7 @@ def low_rank(
     Returns
     -------
     Result
-        Solution with certified bounds, and with ``components`` if V was found by blocks.  Its status is
+        Solution with certified bounds, and with ``components`` if V is zero between some features.  Its status is
         ``Status.OUT_OF_MEMORY`` if V as one block would not fit in memory.
 
     Raises

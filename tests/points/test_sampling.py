@@ -149,9 +149,8 @@ ODD = {
 @pytest.mark.parametrize("X", ODD.values(), ids=ODD)
 def test_odd_data_are_solved_by_samples_as_without(monkeypatch, X, penalty, nu):
     plain = dc.low_rank(X, nu, penalty, tol=1e-5)
-    monkeypatch.setattr(
-        sampling, "SAMPLES", replace(sampling.SAMPLES, min_rows=2, min_sample_rows=20, rows_per_square=2)
-    )
+    for name, number in (("MIN_ROWS", 2), ("MIN_SAMPLE_ROWS", 20), ("ROWS_PER_SQUARE", 2)):
+        monkeypatch.setattr(sampling, name, number)
     monkeypatch.setattr(sampling, "many_rows", lambda n, d: True)
     found = dc.low_rank(X, nu, penalty, tol=1e-5)
     assert found.gap <= 1e-5

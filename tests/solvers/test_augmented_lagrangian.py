@@ -10,6 +10,8 @@ from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.solvers.factored import augmented_lagrangian, low_rank
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
+    GROWTH_ROUNDS,
+    STALL_ROUNDS,
     Lagrangian,
     StallDetector,
     append_violated_direction,
@@ -23,7 +25,6 @@ from diffrac_cvx.solvers.factored.parametrization import (
     choose_parametrization,
 )
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
-from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 from diffrac_cvx.solvers.stopping import Iterate
 
 PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}
@@ -140,7 +141,7 @@ def test_the_rank_grows_only_after_certificates_without_progress(monkeypatch):
         gaps.append(point.bounds.gap)
     assert grown
     for end in grown:
-        start = end - ONE_BLOCK.stall_rounds_to_grow
+        start = end - GROWTH_ROUNDS
         assert min(gaps[start:end]) >= 0.99 * min(gaps[:start], default=np.inf)
 
 
@@ -247,7 +248,7 @@ def test_the_end_is_noticed_after_long_without_a_narrower_bracket_or_a_step():
         return next((k for k, iterate in enumerate(iterates, 1) if narrowing.is_stalled(iterate, taken)), None)
 
     assert after(10, np.geomspace(0.1, 1e-9, 500)) is None
-    end = ONE_BLOCK.stall_rounds_to_end
+    end = STALL_ROUNDS
     assert after(10, [0.1] * 200) == end + 1
     assert after(10, [0.1] * 40 + [0.01] * 200) == 40 + end + 1
-    assert after(0, np.geomspace(0.1, 1e-9, 500)) == 3 * ONE_BLOCK.stall_rounds_to_grow
+    assert after(0, np.geomspace(0.1, 1e-9, 500)) == 3 * GROWTH_ROUNDS

@@ -1,6 +1,5 @@
 """Parts of the fast solvers that neither results nor step counts on small instances reveal."""
 
-from dataclasses import replace
 from itertools import islice
 from types import SimpleNamespace
 
@@ -30,8 +29,7 @@ from diffrac_cvx.solvers.factored.parametrization import (
     approximate_top_eigenvalue,
     sizes_of_directions,
 )
-from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
-from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK, SAMPLES
+from diffrac_cvx.solvers.factored.quasi_newton import MEMORY_PAIRS, Memory, Point, inner, take_step
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual
 from diffrac_cvx.solvers.stopping import Stopping, WarmStart
@@ -52,10 +50,10 @@ def test_pairs_of_negative_or_no_curvature_are_not_kept_and_no_more_than_a_few_a
     memory.add(step, -step)
     memory.add(step, np.array([[1.0, -1.0], [1.0, -1.0]]))
     assert not memory.pairs
-    for k in range(ONE_BLOCK.pairs + 5):
+    for k in range(MEMORY_PAIRS + 5):
         memory.add(step * (k + 1), step)
-    assert len(memory.pairs) == ONE_BLOCK.pairs
-    assert memory.pairs[-1][2] == pytest.approx(4.0 * (ONE_BLOCK.pairs + 5))
+    assert len(memory.pairs) == MEMORY_PAIRS
+    assert memory.pairs[-1][2] == pytest.approx(4.0 * (MEMORY_PAIRS + 5))
 
 
 def quadratic(U):
@@ -312,7 +310,7 @@ def test_the_surrogate_on_all_rows_is_the_problem_itself_and_none_has_a_directio
 
 @pytest.mark.parametrize("permuted", [0, 10_000])
 def test_no_row_is_twice_in_a_sample(permuted, monkeypatch):
-    monkeypatch.setattr(sampling, "SAMPLES", replace(SAMPLES, max_permuted_rows=permuted))
+    monkeypatch.setattr(sampling, "MAX_PERMUTED_ROWS", permuted)
     X = RNG.standard_normal((60, 2))
     sample = sampling.draw_sample(direction_problem(as_rows(X), 1.0, dc.Penalty(lam=0.1)), 50).array()
     assert len({tuple(row) for row in sample}) == 50

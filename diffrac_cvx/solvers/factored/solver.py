@@ -56,9 +56,9 @@ def low_rank(
       violate the certificate.  The bounds hold for all features; no d x d matrix is formed.
     - One block: V = UU' with U of shape (d, r), where r decreases from d during convergence.  A step is O(ndr), a
       certificate O(d^3), and memory O(nd + d^2).
-    - Sampling, before the others: with at least max(40 000, 40 d^2) rows of equal weight, it solves the problem on a sample, whose
-      gradient it corrects in one multithreaded pass over all rows that also certifies the bounds.  X is not copied and
-      must not change before ``result.F`` is read, which is computed then; each pass detects changes.
+    - Sampling, before the others: with at least max(40 000, 40 d^2) rows of equal weight, it solves the problem on a
+      sample, whose gradient it corrects in one multithreaded pass over all rows that also certifies the bounds.  X is
+      not copied and must not change before ``result.F`` is read, which is computed then; each pass detects changes.
 
     The bounds are those of `certify_v`, valid at every status.  Although the factored problem is not convex, the worst
     outcome is a gap that does not close.

@@ -19,6 +19,7 @@ from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.solvers.factored import sampling
+from diffrac_cvx.solvers.stopping import Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 
@@ -179,7 +180,7 @@ def test_a_limit_is_kept_inside_a_pass(sample_small_tables):
 
     problem = direction_problem(as_rows(data(n=20_000)), 1.0, dc.Penalty.l1(1e-2))
     with pytest.raises(TimeoutError), deadlines.time_limited(deadlines.Deadline(lambda: np.inf, poll)):
-        next(sampling.sampling_iterates(problem, 1e-5, 100))
+        next(sampling.sampling_iterates(problem, WarmStart(), Stopping(1e-5, 100), until_converged=False))
     result = dc.low_rank(data(), tol=1e-12, time_limit=1e-9)
     assert 0.0 <= result.lower <= result.upper <= 1.0
 
@@ -209,7 +210,7 @@ def test_the_memory_is_that_of_the_table_and_not_of_copies():
 
 @every_nu
 def test_components_take_over_from_the_samples_and_say_what_is_proved(sample_small_tables, monkeypatch, nu):
-    monkeypatch.setattr(sampling, "sampling_iterates", lambda *arguments: iter(()))
+    monkeypatch.setattr(sampling, "sampling_iterates", lambda *arguments, **options: iter(()))
     result = dc.low_rank(data(), nu, dc.Penalty(c=1.0), tol=1e-6)
     assert result.gap <= 1e-6
     assert str(result.components) == "V is diagonal, and every optimal V is certified to be"

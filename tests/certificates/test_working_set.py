@@ -13,7 +13,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import group_kkt, working_set
 from diffrac_cvx.certificates.block_proof import SchurComplement
 from diffrac_cvx.certificates.group_kkt import check_groups_kkt
-from diffrac_cvx.certificates.working_set import check_kkt, dual_on_working_set, most_violated_entries
+from diffrac_cvx.certificates.working_set import check_kkt, dual_on_working_set
 from diffrac_cvx.certificates.working_set_proof import (
     Elimination,
     WorkingSetProblem,
@@ -27,6 +27,7 @@ from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
 from diffrac_cvx.points.sparse import as_sparse_columns
 from diffrac_cvx.problem.direction_problem import univariate_gains
+from diffrac_cvx.problem.penalties.lassos import most_violated_entries
 
 NONE = np.zeros(0, dtype=np.intp)
 

@@ -21,11 +21,11 @@ from diffrac_cvx.certificates.working_set import (
     check_kkt,
     combine_with_trivial,
     off_diagonal_multipliers,
-    solve_lassos,
 )
 from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem, eliminate_working_set, working_set_sums
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.direction_problem import max_penalty
+from diffrac_cvx.problem.penalties.lassos import solve_lassos
 from diffrac_cvx.solvers.factored import working_set
 
 pytestmark = [

@@ -142,10 +142,9 @@ class PathRecorder:
         diagnostics = tuple(lists.pop("diagnostics"))
         columns: dict[str, Any] = {key: np.array(column) for key, column in lists.items()}
         columns["directions"] = align_signs(columns["directions"], self.columns.units)
-        nonnegative = penalty.structure(self.X.shape[1]).nonnegative
-        if nonnegative is not None:
-            flipped = np.sum(columns["directions"][:, nonnegative] / self.columns.units[nonnegative], axis=1) < 0.0
-            columns["directions"][flipped] *= -1.0
+        orientation = penalty.pair_penalty(self.X.shape[1]).orientation
+        signs = [orientation(v / self.columns.units) for v in columns["directions"]]
+        columns["directions"] *= np.array(signs)[:, None]
         columns["error"] = None if self.y is None else columns["error"]
         columns |= {"diagnostics": diagnostics, "deviations": np.sqrt(self.X.mean_squares())}
         return RegularizationPath(name, grid, **columns, groups=penalty.groups)

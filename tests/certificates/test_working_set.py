@@ -246,7 +246,7 @@ def test_a_kkt_check_proves_its_bound_where_s_with_the_multiplier_nearest_to_it_
     for t in np.linspace(0.5, 3.0, 60):
         look = check_kkt(core, u, 0.2, t, spent)
         G = problem.X.weighted_gram(u) - t * (problem.A + np.diag(problem.c**2))
-        S = t * problem.structure.pair_penalty(problem.c).project_safe(G / t) - G
+        S = t * problem.pair_penalty.project_safe(G / t) - G
         assert (look.lower is not None) == (np.linalg.eigvalsh(S)[0] > slack)
         refused += look.lower is None
         assert look.lower is None or Fraction(look.lower) <= 1 - Fraction(t) * Fraction(0.2) - Fraction(spent)

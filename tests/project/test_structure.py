@@ -38,7 +38,7 @@ LAYERS = [
 ]
 NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerated", "published", "dual")]
 PROOFS = {
-    *(f"problem.penalties.{name}" for name in ("absolute", "groups", "signs", "off_diagonal")),
+    *(f"problem.penalties.{name}" for name in ("l1", "group", "sign")),
     *(f"certificates.{name}" for name in ("proof", "block_proof", "working_set_proof", "label_proof")),
     "certificates.screening", "certificates.values", "certificates.block_screening", "certificates.group_kkt",
 }  # fmt: skip

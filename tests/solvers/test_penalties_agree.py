@@ -122,7 +122,7 @@ def proofs_of_groups(seed):
     X, labels = rng.standard_normal((n, d)), rng.integers(0, d // 2, d)
     lam, nu = rng.choice([0.02, 0.2]) * rng.uniform(0.5, 1.5, len(np.unique(labels))), (1.0, 0.5)[seed % 2]
     problem = direction_problem(X, nu, dc.Penalty(lam=lam, ridge=rng.choice([0.02, 0.5]), groups=labels))
-    groups = [np.flatnonzero(problem.structure.labels == name) for name in np.unique(problem.structure.labels)]
+    groups = [np.flatnonzero(problem.pair_penalty.labels == name) for name in np.unique(problem.pair_penalty.labels)]
     u = rng.uniform(0.2, 2.0, n)
     least, C = least_t(problem, u, groups)
     free = np.flatnonzero(problem.c == 0.0)

@@ -11,14 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, scale_rows
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import inverse_or_one, times
-from diffrac_cvx.points.points import Mask
-from diffrac_cvx.problem.penalties.pair_penalty import INSIDE_BOX, Expression, IndexArray, PairPenalty
+from diffrac_cvx.points.points import Indexer, Mask
+from diffrac_cvx.problem.penalties.base import INSIDE_BOX, Expression, IndexArray, OffDiagonalDual, PairPenalty
+from diffrac_cvx.problem.penalties.l1 import INSIDE_BOUND, L1
 
 ACTIVE_TOLERANCE = 1e-9  # relative distance from its bound at which a spectral norm counts as equal to it
+GROUP_LASSO_STEPS, GROUP_LASSO_TOLERANCE = 100, 1e-4  # steps, and relative change at which they stop
 
 
 class BlockPairs(NamedTuple):
@@ -39,7 +42,9 @@ class BlockPairs(NamedTuple):
         return BlockPairs(self.g[mask], self.h[mask], self.rows[mask], self.columns[mask], self.bound[mask])
 
     def put(self, C: Array, blocks: Array) -> None:
-        """Write these blocks and their transposes into C."""
+        """Write these blocks and their transposes into C; those on the diagonal are made symmetric."""
+        if np.array_equal(self.g, self.h):
+            blocks = (blocks + blocks.transpose(0, 2, 1)) / 2
         C[self.rows[:, :, None], self.columns[:, None, :]] = blocks
         C[self.columns[:, :, None], self.rows[:, None, :]] = blocks.transpose(0, 2, 1)
 
@@ -47,20 +52,14 @@ class BlockPairs(NamedTuple):
 class GroupNorms(PairPenalty):
     """Weighted sum of the nuclear norms of the blocks of V between groups; c is constant within a group."""
 
-    def __init__(self, c: Array, labels: IndexArray, *, diagonal: bool = False) -> None:
-        super().__init__(c, diagonal=diagonal)
-        self.labels = labels
+    has_off_diagonal = True
+    labels: IndexArray
 
-    @cached_property
-    def groups(self) -> list[IndexArray]:
-        """Coordinates of each group."""
-        order = np.argsort(self.labels, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(self.labels[order])) + 1)
-
-    @cached_property
-    def weights(self) -> Array:
-        """Weight of each group."""
-        return np.array([self.c[group[0]] for group in self.groups])
+    def restrict(self, indices: Indexer) -> PairPenalty:
+        labels = self.labels[indices]
+        if len(np.unique(labels)) == len(labels):
+            return L1(self.c[indices], diagonal=self.diagonal)
+        return GroupNorms(self.c[indices], labels, diagonal=self.diagonal)
 
     @cached_property
     def by_size(self) -> list[IndexArray]:
@@ -113,9 +112,6 @@ class GroupNorms(PairPenalty):
         """1 between coordinates of different groups, (D, D)."""
         return np.asarray(self.labels[:, None] != self.labels, dtype=np.float64)
 
-    def with_weights(self, c: Array) -> "GroupNorms":
-        return GroupNorms(c, self.labels, diagonal=self.diagonal)
-
     def project_safe(self, C: Array) -> Array:
         C = self.zero_diagonal_blocks(np.array((C + C.T) / 2))
         for pair in self.violated(C):
@@ -163,6 +159,10 @@ class GroupNorms(PairPenalty):
         found[np.diag_indices(len(found))] = norms**2
         return found
 
+    def sums_of_norms(self, U: Factor) -> tuple[Array, Array]:
+        norms = self.nuclear_norms_of_blocks(U)
+        return norms @ self.weights, np.diag(norms)
+
     def value_error_bound(self, U: Factor) -> float:
         rows, r = dense(scale_rows(U, self.c)), U.shape[1]
         norms = np.array([np.linalg.norm(rows[group]) for group in self.groups])
@@ -175,6 +175,22 @@ class GroupNorms(PairPenalty):
     def support_function(self, V: Array) -> float:
         total = 2.0 * sum(float(pair.bound @ nuclear_norms(pair.blocks_of(V))) for pair in self.pairs)
         return total + float(self.c**2 @ np.diag(V)) if self.diagonal else total
+
+    def dual_norms(self, G: Array) -> Array:
+        found = np.zeros((len(self.groups), len(self.groups)))
+        sizes = np.array([len(group) for group in self.groups])
+        for g, group in enumerate(self.groups):
+            for size in np.unique(sizes[g + 1 :]):
+                others = g + 1 + np.flatnonzero(sizes[g + 1 :] == size)
+                columns = np.array([self.groups[h] for h in others])
+                blocks = G[group[None, :, None], columns[:, None, :]]
+                found[g, others] = found[others, g] = largest_singular_values(blocks)
+        return found
+
+    def off_diagonal(self, rows: IndexArray, columns: IndexArray) -> OffDiagonalDual:
+        if np.isin(self.labels[rows], self.labels[columns]).any():
+            raise ValueError("a group is split between rows and columns: C is 0 inside it, so no bound follows")
+        return GroupOffDiagonal(self.restrict(rows), self.restrict(columns))
 
     def expression(self, cp: Any, V: Any, scale: Any) -> Expression:
         """Return the CVXPY expression, with copies of the off-diagonal blocks, whose multipliers give C."""
@@ -207,6 +223,82 @@ class GroupNorms(PairPenalty):
             return C
 
         return Expression(scale * cp.sum(cp.hstack(terms)), constraints, multiplier)
+
+
+class GroupOffDiagonal(OffDiagonalDual):
+    """Spectral-norm balls |C_gh| <= w_g w_h between the groups g of row coordinates and h of column coordinates."""
+
+    def __init__(self, rows: PairPenalty, columns: PairPenalty) -> None:
+        self.rows, self.columns = rows, columns
+
+    def project_safe(self, tC: Array, t: float) -> Array:
+        tC = tC.copy()
+        for pair in self.violated(tC, t):
+            put_blocks(pair, tC, project_spectral_ball(pair.blocks_of(tC), pair.bound * INSIDE_BOUND))
+        return tC
+
+    def violated_columns(self, T: Array, t: float) -> IndexArray:
+        found = [pair.columns.ravel() for pair in self.violated(T, t)]
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
+
+    @cached_property
+    def pairs(self) -> list[BlockPairs]:
+        """Pairs of groups, by the shape of their blocks."""
+        found = []
+        for some in stack_by_size(self.rows.groups):
+            for others in stack_by_size(self.columns.groups):
+                g, h = (index.ravel() for index in np.meshgrid(range(len(some)), range(len(others)), indexing="ij"))
+                weights = self.rows.c[some[g, 0]] * self.columns.c[others[h, 0]]
+                found.append(BlockPairs(g, h, some[g], others[h], weights))
+        return found
+
+    def violated(self, T: Array, t: float) -> Iterator[BlockPairs]:
+        """Yield the pairs whose blocks may violate the dual set, with t times their bounds."""
+        for pair in self.pairs:
+            bound = t * pair.bound
+            norms = np.sqrt(np.sum(np.square(pair.blocks_of(T)), axis=(1, 2)))
+            mask = norms > bound * (1.0 - 1e-9)
+            if mask.any():
+                yield pair._replace(bound=bound).take(mask)
+
+    def prox(self, Z: Array, t: float) -> Array:
+        found = np.zeros_like(Z)
+        for pair in self.violated(Z, t):
+            blocks = pair.blocks_of(Z)
+            put_blocks(pair, found, blocks - clip_singular_values(blocks, pair.bound))
+        return found
+
+    def restrict(self, columns: IndexArray) -> "GroupOffDiagonal":
+        return GroupOffDiagonal(self.rows, self.columns.restrict(columns))
+
+    def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
+        # By accelerated proximal steps.
+        values = np.linalg.eigvalsh(P)
+        if values[0] <= 0.0:  # then no choice of the multiplier gives a certificate
+            return T
+        step, Z = 1.0 / float(values[-1]), np.zeros_like(T)
+        extrapolated, momentum = Z, 1.0
+        for _ in range(GROUP_LASSO_STEPS):
+            check_deadline()
+            previous, Z = Z, self.prox(extrapolated - step * (P @ extrapolated - T), t * step)
+            if np.linalg.norm(Z - previous) <= GROUP_LASSO_TOLERANCE * np.linalg.norm(Z):
+                break
+            if np.vdot(extrapolated - Z, Z - previous) > 0.0:
+                momentum = 1.0
+            next_momentum = (1.0 + (1.0 + 4.0 * momentum**2) ** 0.5) / 2.0
+            extrapolated, momentum = Z + (momentum - 1.0) / next_momentum * (Z - previous), next_momentum
+        return np.asarray(T - P @ Z)
+
+
+def stack_by_size(groups: list[IndexArray]) -> list[IndexArray]:
+    """Return the groups of each size as an array, (k, p)."""
+    sizes = np.array([len(group) for group in groups])
+    return [np.array([groups[g] for g in np.flatnonzero(sizes == size)]) for size in np.unique(sizes)]
+
+
+def put_blocks(pair: BlockPairs, T: Array, blocks: Array) -> None:
+    """Write the blocks of a pair into T."""
+    T[pair.rows[:, :, None], pair.columns[:, None, :]] = blocks
 
 
 def weighted_norm_sum(cp: Any, weights: Array, block: Any) -> Any:

@@ -37,7 +37,6 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
 from diffrac_cvx.points.linear_algebra import lanczos, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
-from diffrac_cvx.problem.penalties.lassos import solve_lassos
 
 INFLATION_PER_GAP, MAX_INFLATION_GAP = (
     7.0,
@@ -142,7 +141,7 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
     in_ws = (diagonal_entries > NEGLIGIBLE_ENTRY * diagonal_entries.max()) | (problem.c == 0.0)
     if C is not None:
         in_ws |= abs(scipy.sparse.csr_array(C)).sum(axis=1) > 0.0
-    in_ws = problem.structure.complete_groups(in_ws)
+    in_ws = problem.pair_penalty.complete_groups(in_ws)
     ws = np.flatnonzero(in_ws)
     C_ws = None if C is None else dense(scipy.sparse.csr_array(C)[ws][:, ws])
     lower = bound_at_equal_weights(without_l1(problem))
@@ -197,9 +196,9 @@ def expand_working_set(
     """
     both, n_old = np.concatenate([ws, new]), len(ws)
     order = np.argsort(both, kind="stable")
-    data, c = array_points(problem.X.in_columns().dense_columns(both)), problem.c[both]
+    data = array_points(problem.X.in_columns().dense_columns(both))
     A = array_points(problem.Y.in_columns().dense_columns(both)).second_moment()
-    larger = problem.structure.restrict(both).pair_penalty(c).project_safe(data.weighted_gram(u) - A)
+    larger = problem.pair_penalty.restrict(both).project_safe(data.weighted_gram(u) - A)
     larger[:n_old, :n_old] = C
     positions = n_old + np.flatnonzero(np.isin(new, check.entering))
     if len(positions):
@@ -233,7 +232,7 @@ def check_kkt(
     )
     if elimination is None:
         return nothing
-    if working_set.problem.structure.labels is not None:
+    if not working_set.problem.pair_penalty.splits_into_blocks:
         group_check = check_groups_kkt(working_set, elimination)
         if group_check.certified:
             return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
@@ -275,7 +274,7 @@ def failed_check(
     working_set: WorkingSetProblem, elimination: Elimination, entering: IntegerArray, violated: Array
 ) -> KktCheck:
     """Return a failed check: entering coordinates, and violated directions, extended optimally to the working set."""
-    entering = working_set.problem.structure.restrict(working_set.complement).first_groups(
+    entering = working_set.problem.pair_penalty.restrict(working_set.complement).first_groups(
         entering, max(MAX_NONPOSITIVE, len(working_set.ws))
     )
     directions = np.zeros((len(working_set.problem.c), violated.shape[1]))
@@ -289,9 +288,7 @@ def failed_check(
         elimination.schur.K[:, entering],
         elimination.schur.t,
     )
-    pair_penalty = working_set.problem.structure.restrict(working_set.complement[entering]).pair_penalty(
-        working_set.outside.c[entering]
-    )
+    pair_penalty = working_set.problem.pair_penalty.restrict(working_set.complement[entering])
     C_entering = pair_penalty.project_safe((data.T @ (data * elimination.schur.gram_weights[:, None]) + K.T @ K) / t)
     return KktCheck(
         None, working_set.complement[entering], directions, np.vstack([elimination.C[:, entering], C_entering])
@@ -304,13 +301,10 @@ def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSum
     violated = working_set.off_diagonal.violated_columns(T, t)
     if not len(violated):
         return T
-    some, tC = np.ascontiguousarray(T[:, violated]), T.copy()
-    if working_set.off_diagonal.is_elementwise:
-        tC[:, violated] = some - P @ solve_lassos(
-            P, some, np.ascontiguousarray(working_set.off_diagonal.bound(t)[:, violated])
-        )
-    else:
-        tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(P, some, t)
+    tC = T.copy()
+    tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(
+        P, np.ascontiguousarray(T[:, violated]), t
+    )
     return tC
 
 

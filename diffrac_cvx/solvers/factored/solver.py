@@ -194,7 +194,7 @@ def solve_by_working_set(state: SolverState, *, force: bool = False) -> Strategy
         return state
     points = working_set.working_set_iterates(state.problem, state.stopping, state.steps, state.warm_start, force=force)
     after = yield from track_iterations(state, points)
-    if not state.problem.structure.is_elementwise:
+    if not state.problem.pair_penalty.splits_into_blocks:
         return after
     return None if force or after.done > state.done else state
 

@@ -24,7 +24,7 @@ from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF
 from diffrac_cvx.points.points import Indexer, Mask
 
-INSIDE_BOX = 1.0 - 4.0 * UNIT_ROUNDOFF  # shrinks a box, so that C is inside it after rounding
+INSIDE_BOX = 1.0 - 4.0 * UNIT_ROUNDOFF  # shrinks a box t c_j c_k, so that C is inside it after three roundings
 
 IndexArray = npt.NDArray[np.intp]
 

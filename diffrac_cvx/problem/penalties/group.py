@@ -5,8 +5,8 @@ w_g^2 tr V_gg.  It is the largest function that is convex in V, equals the squar
 form sum_gh w_g w_h |V_gh| with unitarily invariant norms: the nuclear norm is the largest of these at higher rank.
 """
 
-from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +15,10 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, scale_rows
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
-from diffrac_cvx.points.linear_algebra import inverse_or_one, times
+from diffrac_cvx.points.linear_algebra import inverse_or_one, momentum, times
 from diffrac_cvx.points.points import Indexer, Mask
 from diffrac_cvx.problem.penalties.base import INSIDE_BOX, Expression, IndexArray, OffDiagonalDual, PairPenalty
-from diffrac_cvx.problem.penalties.l1 import INSIDE_BOUND, L1
+from diffrac_cvx.problem.penalties.l1 import L1
 
 ACTIVE_TOLERANCE = 1e-9  # relative distance from its bound at which a spectral norm counts as equal to it
 GROUP_LASSO_STEPS, GROUP_LASSO_TOLERANCE = 100, 1e-4  # steps, and relative change at which they stop
@@ -42,10 +42,14 @@ class BlockPairs(NamedTuple):
         return BlockPairs(self.g[mask], self.h[mask], self.rows[mask], self.columns[mask], self.bound[mask])
 
     def put(self, C: Array, blocks: Array) -> None:
+        """Write these blocks into C."""
+        C[self.rows[:, :, None], self.columns[:, None, :]] = blocks
+
+    def put_symmetric(self, C: Array, blocks: Array) -> None:
         """Write these blocks and their transposes into C; those on the diagonal are made symmetric."""
         if np.array_equal(self.g, self.h):
             blocks = (blocks + blocks.transpose(0, 2, 1)) / 2
-        C[self.rows[:, :, None], self.columns[:, None, :]] = blocks
+        self.put(C, blocks)
         C[self.columns[:, :, None], self.rows[:, None, :]] = blocks.transpose(0, 2, 1)
 
 
@@ -62,44 +66,14 @@ class GroupNorms(PairPenalty):
         return GroupNorms(self.c[indices], labels, diagonal=self.diagonal)
 
     @cached_property
-    def by_size(self) -> list[IndexArray]:
-        """Groups of equal size, by size."""
-        sizes = np.array([len(group) for group in self.groups])
-        return [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
-
-    @cached_property
     def pairs(self) -> list[BlockPairs]:
         """Pairs of groups g < h, by the shape of their blocks."""
-        found = []
-        for i, some in enumerate(self.by_size):
-            for others in self.by_size[i:]:
-                g, h = (index.ravel() for index in np.meshgrid(some, others, indexing="ij"))
-                mask = g < h if others is some else g != h
-                if mask.any():
-                    found.append(self.pair(g[mask], h[mask]))
-        return found
-
-    @cached_property
-    def diagonal_pairs(self) -> list[BlockPairs]:
-        """Pairs of each group with itself, by size."""
-        return [self.pair(some, some) for some in self.by_size]
-
-    def pair(self, g: IndexArray, h: IndexArray) -> BlockPairs:
-        """Return the pairs of groups g and h, whose blocks have one shape."""
-        rows, columns = (np.array([self.groups[k] for k in index]) for index in (g, h))
-        return BlockPairs(g, h, rows, columns, self.weights[g] * self.weights[h])
-
-    def frobenius_norms(self, C: Array) -> Array:
-        """Return the Frobenius norms of all blocks, (G, G)."""
-        return block_norms(C, self.groups)
+        return block_pairs(self, self, np.less)
 
     def violated(self, C: Array) -> Iterator[BlockPairs]:
-        """Yield the pairs whose blocks may violate their bound, because their Frobenius norms do."""
-        norms = self.frobenius_norms(C)
-        for pair in [*self.pairs, *(self.diagonal_pairs if self.diagonal else [])]:
-            mask = norms[pair.g, pair.h] > pair.bound * (1.0 - 1e-9)
-            if mask.any():
-                yield pair if mask.all() else pair.take(mask)
+        """Return the pairs whose blocks may violate their bound."""
+        diagonal = block_pairs(self, self, np.equal) if self.diagonal else []
+        return violated_pairs([*self.pairs, *diagonal], block_norms(C, self.groups))
 
     def zero_diagonal_blocks(self, C: Array) -> Array:
         """Set the blocks on the diagonal to 0, which they are in K, unless `diagonal` includes them."""
@@ -115,13 +89,13 @@ class GroupNorms(PairPenalty):
     def project_safe(self, C: Array) -> Array:
         C = self.zero_diagonal_blocks(np.array((C + C.T) / 2))
         for pair in self.violated(C):
-            pair.put(C, project_spectral_ball(pair.blocks_of(C), pair.bound))
+            pair.put_symmetric(C, project_spectral_ball(pair.blocks_of(C), pair.bound))
         return C
 
     def project_inexact(self, C: Array) -> Array:
         self.zero_diagonal_blocks(C)
         for pair in self.violated(C):
-            pair.put(C, clip_singular_values(pair.blocks_of(C), pair.bound * INSIDE_BOX))
+            pair.put_symmetric(C, clip_singular_values(pair.blocks_of(C), pair.bound * INSIDE_BOX))
         return C
 
     def subgradient(self, V: Array, threshold: float, slack: Array) -> Array:
@@ -135,7 +109,7 @@ class GroupNorms(PairPenalty):
         V = V.copy()
         for pair in self.pairs:
             inside = largest_singular_values(pair.blocks_of(C)) < pair.bound * (1.0 - ACTIVE_TOLERANCE)
-            pair.put(V, np.where(inside[:, None, None], 0.0, pair.blocks_of(V)))
+            pair.put_symmetric(V, np.where(inside[:, None, None], 0.0, pair.blocks_of(V)))
         return V
 
     def value(self, U: Factor) -> float:
@@ -178,13 +152,8 @@ class GroupNorms(PairPenalty):
 
     def dual_norms(self, G: Array) -> Array:
         found = np.zeros((len(self.groups), len(self.groups)))
-        sizes = np.array([len(group) for group in self.groups])
-        for g, group in enumerate(self.groups):
-            for size in np.unique(sizes[g + 1 :]):
-                others = g + 1 + np.flatnonzero(sizes[g + 1 :] == size)
-                columns = np.array([self.groups[h] for h in others])
-                blocks = G[group[None, :, None], columns[:, None, :]]
-                found[g, others] = found[others, g] = largest_singular_values(blocks)
+        for pair in self.pairs:
+            found[pair.g, pair.h] = found[pair.h, pair.g] = largest_singular_values(pair.blocks_of(G))
         return found
 
     def off_diagonal(self, rows: IndexArray, columns: IndexArray) -> OffDiagonalDual:
@@ -198,21 +167,21 @@ class GroupNorms(PairPenalty):
         larger = [group for group in self.groups if len(group) > 1]
         terms, constraints, places = [cp.sum(cp.multiply(self.c**2, cp.diag(V)))], [], []
 
-        def add(first: IndexArray, second: IndexArray, norm: Callable[[Any], Any]) -> None:
+        def copies(first: IndexArray, second: IndexArray) -> Iterator[Any]:
             if self.c[first].any() and self.c[second].any():
                 block = cp.Variable((len(first), len(second)))
                 constraints.append(block == V[first, :][:, second])
                 places.append(np.ix_(first, second))
-                terms.append(2 * norm(block))
+                yield block
 
         for i, group in enumerate(larger):
-            w = float(self.c[group[0]])
-            add(singles, group, partial(weighted_norm_sum, cp, w * self.c[singles]))
+            weights = float(self.c[group[0]]) * self.c
+            terms += [2 * weights[singles] @ cp.norm(block, 2, axis=1) for block in copies(singles, group)]
             for other in larger[i + 1 :]:
-                add(group, other, partial(nuclear_norm, cp, w * float(self.c[other[0]])))
+                terms += [2 * float(weights[other[0]]) * cp.normNuc(block) for block in copies(group, other)]
         if len(singles) > 1:
             upper = np.triu(np.outer(self.c[singles], self.c[singles]), 1)
-            add(singles, singles, lambda block: cp.sum(cp.multiply(upper, cp.abs(block))))
+            terms += [2 * cp.sum(cp.multiply(upper, cp.abs(block))) for block in copies(singles, singles)]
 
         def multiplier() -> Array | None:
             C = self.zero()
@@ -234,7 +203,7 @@ class GroupOffDiagonal(OffDiagonalDual):
     def project_safe(self, tC: Array, t: float) -> Array:
         tC = tC.copy()
         for pair in self.violated(tC, t):
-            put_blocks(pair, tC, project_spectral_ball(pair.blocks_of(tC), pair.bound * INSIDE_BOUND))
+            pair.put(tC, project_spectral_ball(pair.blocks_of(tC), pair.bound))
         return tC
 
     def violated_columns(self, T: Array, t: float) -> IndexArray:
@@ -244,28 +213,17 @@ class GroupOffDiagonal(OffDiagonalDual):
     @cached_property
     def pairs(self) -> list[BlockPairs]:
         """Pairs of groups, by the shape of their blocks."""
-        found = []
-        for some in stack_by_size(self.rows.groups):
-            for others in stack_by_size(self.columns.groups):
-                g, h = (index.ravel() for index in np.meshgrid(range(len(some)), range(len(others)), indexing="ij"))
-                weights = self.rows.c[some[g, 0]] * self.columns.c[others[h, 0]]
-                found.append(BlockPairs(g, h, some[g], others[h], weights))
-        return found
+        return block_pairs(self.rows, self.columns, lambda g, _h: g >= 0)
 
     def violated(self, T: Array, t: float) -> Iterator[BlockPairs]:
-        """Yield the pairs whose blocks may violate the dual set, with t times their bounds."""
-        for pair in self.pairs:
-            bound = t * pair.bound
-            norms = np.sqrt(np.sum(np.square(pair.blocks_of(T)), axis=(1, 2)))
-            mask = norms > bound * (1.0 - 1e-9)
-            if mask.any():
-                yield pair._replace(bound=bound).take(mask)
+        """Return the pairs whose blocks may violate the dual set, with t times their bounds."""
+        return violated_pairs(self.pairs, block_norms(T, self.rows.groups, self.columns.groups), t)
 
     def prox(self, Z: Array, t: float) -> Array:
         found = np.zeros_like(Z)
         for pair in self.violated(Z, t):
             blocks = pair.blocks_of(Z)
-            put_blocks(pair, found, blocks - clip_singular_values(blocks, pair.bound))
+            pair.put(found, blocks - clip_singular_values(blocks, pair.bound))
         return found
 
     def restrict(self, columns: IndexArray) -> "GroupOffDiagonal":
@@ -277,46 +235,58 @@ class GroupOffDiagonal(OffDiagonalDual):
         if values[0] <= 0.0:  # then no choice of the multiplier gives a certificate
             return T
         step, Z = 1.0 / float(values[-1]), np.zeros_like(T)
-        extrapolated, momentum = Z, 1.0
+        extrapolated, length = Z, 1.0
         for _ in range(GROUP_LASSO_STEPS):
             check_deadline()
             previous, Z = Z, self.prox(extrapolated - step * (P @ extrapolated - T), t * step)
             if np.linalg.norm(Z - previous) <= GROUP_LASSO_TOLERANCE * np.linalg.norm(Z):
                 break
-            if np.vdot(extrapolated - Z, Z - previous) > 0.0:
-                momentum = 1.0
-            next_momentum = (1.0 + (1.0 + 4.0 * momentum**2) ** 0.5) / 2.0
-            extrapolated, momentum = Z + (momentum - 1.0) / next_momentum * (Z - previous), next_momentum
+            length, weight = momentum(1.0 if np.vdot(extrapolated - Z, Z - previous) > 0.0 else length)
+            extrapolated = Z + weight * (Z - previous)
         return np.asarray(T - P @ Z)
 
 
-def stack_by_size(groups: list[IndexArray]) -> list[IndexArray]:
-    """Return the groups of each size as an array, (k, p)."""
+def block_pairs(
+    rows: PairPenalty, columns: PairPenalty, selects: Callable[[IndexArray, IndexArray], Mask]
+) -> list[BlockPairs]:
+    """Return the selected pairs of a group g of rows and a group h of columns, by the shape of their blocks."""
+    found = []
+    for some in by_size(rows.groups):
+        for others in by_size(columns.groups):
+            g, h = (index.ravel() for index in np.meshgrid(some, others, indexing="ij"))
+            mask = selects(g, h)
+            if mask.any():
+                g, h = g[mask], h[mask]
+                places = np.array([rows.groups[k] for k in g]), np.array([columns.groups[k] for k in h])
+                found.append(BlockPairs(g, h, *places, rows.weights[g] * columns.weights[h]))
+    return found
+
+
+def by_size(groups: list[IndexArray]) -> list[IndexArray]:
+    """Return the groups of equal size, by size."""
     sizes = np.array([len(group) for group in groups])
-    return [np.array([groups[g] for g in np.flatnonzero(sizes == size)]) for size in np.unique(sizes)]
+    return [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
 
 
-def put_blocks(pair: BlockPairs, T: Array, blocks: Array) -> None:
-    """Write the blocks of a pair into T."""
-    T[pair.rows[:, :, None], pair.columns[:, None, :]] = blocks
+def violated_pairs(pairs: Iterable[BlockPairs], norms: Array, t: float = 1.0) -> Iterator[BlockPairs]:
+    """Yield the pairs with a Frobenius norm beyond t times their bound, with this bound."""
+    for pair in pairs:
+        bound = t * pair.bound
+        mask = norms[pair.g, pair.h] > bound * (1.0 - 1e-9)
+        if mask.any():
+            pair = pair._replace(bound=bound)
+            yield pair if mask.all() else pair.take(mask)
 
 
-def weighted_norm_sum(cp: Any, weights: Array, block: Any) -> Any:
-    """Return the weighted sum of the norms of the rows of a CVXPY matrix."""
-    return weights @ cp.norm(block, 2, axis=1)
-
-
-def nuclear_norm(cp: Any, weight: float, block: Any) -> Any:
-    """Return the weighted nuclear norm of a CVXPY matrix."""
-    return weight * cp.normNuc(block)
-
-
-def block_norms(C: Array, groups: list[IndexArray]) -> Array:
-    """Return the Frobenius norms of the blocks of a matrix, (G, G)."""
-    order = np.concatenate(groups)
-    starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
-    squares = np.square(C if np.array_equal(order, np.arange(len(order))) else C[np.ix_(order, order)])
-    return np.asarray(np.sqrt(np.add.reduceat(np.add.reduceat(squares, starts, axis=0), starts, axis=1)))
+def block_norms(C: Array, rows: list[IndexArray], columns: list[IndexArray] | None = None) -> Array:
+    """Return the Frobenius norms of the blocks of a matrix between groups of rows and, by default the same, of columns."""
+    squares = np.square(C)
+    for axis, groups in enumerate((rows, rows if columns is None else columns)):
+        order = np.concatenate([np.zeros(0, dtype=np.intp), *groups])
+        squares = squares if np.array_equal(order, np.arange(len(order))) else np.take(squares, order, axis=axis)
+        starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
+        squares = np.add.reduceat(squares, starts, axis=axis) if len(order) else squares
+    return np.asarray(np.sqrt(squares))
 
 
 def clip_singular_values(blocks: Array, bound: Array) -> Array:

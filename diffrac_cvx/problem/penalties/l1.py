@@ -7,7 +7,7 @@ import numpy as np
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, abs_gram_matvec, abs_gram_sum, diagonal, scale_rows
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
+from diffrac_cvx.points.floating_point import round_up, sum_error
 from diffrac_cvx.problem.penalties.base import (
     INSIDE_BOX,
     Expression,
@@ -17,8 +17,6 @@ from diffrac_cvx.problem.penalties.base import (
     diagonal_scale,
 )
 from diffrac_cvx.problem.penalties.lassos import solve_lassos
-
-INSIDE_BOUND = 1.0 - 8.0 * UNIT_ROUNDOFF  # shrinks the bound, so that C is inside it after rounding
 
 
 class L1(PairPenalty):
@@ -94,7 +92,7 @@ class L1OffDiagonal(OffDiagonalDual):
 
     def bound(self, t: float) -> Array:
         """Return t c_j c_k, slightly decreased."""
-        return np.asarray(t * INSIDE_BOUND * np.outer(self.c_rows, self.c_columns))
+        return np.asarray(t * INSIDE_BOX * np.outer(self.c_rows, self.c_columns))
 
     def project_safe(self, tC: Array, t: float) -> Array:
         bound = self.bound(t)

@@ -16,9 +16,9 @@ from diffrac_cvx.points.checks import nonnegative as at_least_zero
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.reading import as_points
+from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.named_columns import GroupWeights, column_names, find_groups, penalty_on_columns
-from diffrac_cvx.problem.penalties.columns import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding import apply_constraints, kmeans_centered

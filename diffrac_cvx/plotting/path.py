@@ -11,7 +11,7 @@ from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.paths import RegularizationPath, lambda_path, nu_path
 from diffrac_cvx.plotting import canvas
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.problem.penalties.columns import FeatureGroups
+from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 
 VISIBLE_FRACTION = 0.01  # of the largest coefficient; smaller ones lie on the axis and are not named

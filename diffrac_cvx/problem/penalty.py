@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, format_exact, nonnegative
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
-from diffrac_cvx.problem.penalties.columns import (
+from diffrac_cvx.problem.feature_groups import (
     FeatureGroups,
     GroupsLike,
     mask_of,
     read_feature_groups,
     read_nonnegative,
 )
+from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.penalties.sign import SignConstraints

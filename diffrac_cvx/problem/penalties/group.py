@@ -279,7 +279,7 @@ def violated_pairs(pairs: Iterable[BlockPairs], norms: Array, t: float = 1.0) ->
 
 
 def block_norms(C: Array, rows: list[IndexArray], columns: list[IndexArray] | None = None) -> Array:
-    """Return the Frobenius norms of the blocks of a matrix between groups of rows and, by default the same, of columns."""
+    """Return the Frobenius norms of the blocks of a matrix between groups of rows and groups of columns."""
     squares = np.square(C)
     for axis, groups in enumerate((rows, rows if columns is None else columns)):
         order = np.concatenate([np.zeros(0, dtype=np.intp), *groups])

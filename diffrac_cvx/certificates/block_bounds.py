@@ -282,9 +282,9 @@ def choose_multipliers(blocks: Blocks, point: PrimalPoint, u: Array) -> list[Arr
 
 def bracket_any(problem: DirectionProblem, point: PrimalPoint, dual: DualVariables | None = None) -> Bracket:
     """Return certified bounds on (15): by blocks if the factor is sparse, else dense; streamed rows in one pass."""
-    if not problem.structure.is_elementwise:
+    if not problem.pair_penalty.splits_into_blocks:
         use_working_set = is_sparse(point.U) and problem.X.in_memory and len(problem.c) > MAX_SINGLE_BLOCK_SIZE
-        if use_working_set and problem.structure.nonnegative is None:
+        if use_working_set and problem.pair_penalty.has_off_diagonal:
             C = None if dual is None or dual.C is None else as_sparse(dual.C)
             return Bracket(bound_from_working_set(problem, point, C), float(point.value))
         point = point._replace(U=dense(point.U))

@@ -16,7 +16,7 @@ from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, su
 from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.direction_problem import DirectionProblem, with_chunklet_error
-from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Labels
 
 IntegerArray = npt.NDArray[np.signedinteger[Any]]
@@ -170,7 +170,7 @@ class BlockProblem:
 
     def pair_penalty_of(self, block: IntegerArray) -> PairPenalty:
         """Return the penalty on the pairs of a block."""
-        return self.problem.structure.restrict(self.penalized[block]).pair_penalty(self.c[block])
+        return self.problem.pair_penalty.restrict(self.penalized[block])
 
     def factor(
         self, partition: Partition, weights: Array, intercepts: Array, free_factor: Array, factors: list[Array]
@@ -255,7 +255,7 @@ def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | N
 
     V is in the problem's coordinates, and projected block by block if it is not positive semidefinite.
     """
-    if not problem.has_l1 or not problem.structure.is_elementwise:
+    if not problem.has_l1 or not problem.pair_penalty.splits_into_blocks:
         return None
     penalized, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
     rows = scipy.sparse.csr_array(V)

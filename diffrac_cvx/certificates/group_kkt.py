@@ -16,7 +16,7 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import extreme_eigenpairs, symmetric
-from diffrac_cvx.problem.penalties.groups import block_norms
+from diffrac_cvx.problem.penalties.group import block_norms
 
 MAX_COUPLED_SIZE = 3000  # coordinates of the coupled groups, whose matrix is factorised
 NEGLIGIBLE_EXCESS = 1e-10  # relative to the diagonal of S, below which an excess is added to the error
@@ -35,22 +35,22 @@ class GroupCheck(NamedTuple):
 
 def check_groups_kkt(working_set: WorkingSetProblem, elimination: Elimination) -> GroupCheck:
     """Check S outside the working set, after its elimination, by complete groups of coordinates."""
-    schur, structure, m = (
+    schur, pair_penalty, m = (
         elimination.schur,
-        working_set.problem.structure.restrict(working_set.complement),
+        working_set.problem.pair_penalty.restrict(working_set.complement),
         len(working_set.complement),
     )
     if m == 0:
         return GroupCheck(True, np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
     check_deadline(2.0 * len(schur.gram_weights) * float(m) ** 2)
-    G, diagonal, groups = gram_block(schur, slice(None), slice(None)), elimination.diagonal, structure.groups(m)
+    G, diagonal, groups = gram_block(schur, slice(None), slice(None)), elimination.diagonal, pair_penalty.groups
     labels = np.empty(m, dtype=np.intp)
     for g, group in enumerate(groups):
         labels[group] = g
     same_group = labels[:, None] == labels
-    pair_penalty = structure.pair_penalty(working_set.outside.c * (schur.t * (1.0 - 16.0 * UNIT_ROUNDOFF)) ** 0.5)
+    scaled = pair_penalty.with_weights(working_set.outside.c * (schur.t * (1.0 - 16.0 * UNIT_ROUNDOFF)) ** 0.5)
     off_blocks = np.where(same_group, 0.0, G)
-    excess = off_blocks - pair_penalty.project_safe(off_blocks)
+    excess = off_blocks - scaled.project_safe(off_blocks)
     norms = block_norms(excess, groups)
     is_violated = np.asarray(norms > NEGLIGIBLE_EXCESS * float(np.abs(diagonal).max(initial=0.0)))
     error = round_up(
@@ -69,7 +69,7 @@ def check_groups_kkt(working_set: WorkingSetProblem, elimination: Elimination) -
     if not failing:
         return GroupCheck(True, np.zeros(0, dtype=np.intp), np.zeros((m, 0)))
     violated = np.hstack([min_eigenvectors(S, part, m) for part in failing])
-    weight = structure.group_sums(np.sum(violated**2, axis=1))
+    weight = pair_penalty.group_sums(np.sum(violated**2, axis=1))
     order = np.argsort(-weight, kind="stable")
     return GroupCheck(
         False, order[: int(np.sum(weight > MIN_GROUP_WEIGHT * weight.max()))], violated[:, :MAX_GROUP_DIRECTIONS]

@@ -148,7 +148,7 @@ def project_dual(problem: DirectionProblem, C: Array) -> Array:
     C = problem.pair_penalty.project_safe(symmetric(C))
     # Along directions outside the coordinates W, the right side of a bound is C alone, so C has to be 0 there.  It is
     # if C is 0 on the columns without another penalty, because only these have a part in such directions.
-    if problem.structure.nonnegative is not None and problem.W.shape[1] < len(C):
+    if np.any(problem.pair_penalty.reference_weights > problem.c) and problem.W.shape[1] < len(C):
         unpenalized = (problem.a == 0.0) & (problem.c == 0.0)
         C[unpenalized], C[:, unpenalized] = 0.0, 0.0
     return C

@@ -2,9 +2,6 @@
 
 At an optimum of value v the ridge plus the l1 term is at most v (1 - v).  So v is at least the value of the problem
 with both times 1 + e, minus e v (1 - v): a slightly infeasible multiplier costs less than a larger t.
-
-Among the multipliers C between the working set and a coordinate outside it, a lasso with the matrix P gives the t C in
-the box t c_j c_k with the least e'P^-1 e, e = t C - T: e = -Pz at the minimum of z'Pz/2 - z'T + t c_j sum_k c_k |z_k|.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -34,8 +31,6 @@ from diffrac_cvx.certificates.working_set_proof import (
     is_difference_positive,
     working_set_sums,
 )
-from diffrac_cvx.machine.deadlines import check_deadline
-from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
@@ -66,13 +61,6 @@ MAX_DENSE_ROWS, EIGENVALUE_RTOL = (
 )  # rows of S for a dense eigensolver, and accuracy for larger S
 MAX_DIRECTIONS = 12  # returned if the bound fails
 MIN_DIRECTION_WEIGHT = 1e-3  # of a coordinate in violated directions, relative to the largest; others do not enter
-LASSO_ROUNDS = 6  # of lassos: coordinate descent on some entries, then a check for missing ones
-ENTRIES_PER_ROUND = 16  # new entries of each lasso in a round, those with the largest violation
-LASSO_SWEEPS = 10  # of coordinate descent in a round
-SWEEP_TOLERANCE = 1e-3  # change in a sweep, relative to the largest entry, at which the sweeps stop
-VIOLATION_TOLERANCE = 1e-2  # violation, relative to the bound, that makes an entry join
-MAX_GRAM_ENTRIES = 2**22  # of the blocks of P in memory
-LASSO_BATCH = 256  # lassos of similar numbers of entries, solved with blocks of one size
 
 
 class KktCheck(NamedTuple):
@@ -152,7 +140,7 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
     in_ws = (diagonal_entries > NEGLIGIBLE_ENTRY * diagonal_entries.max()) | (problem.c == 0.0)
     if C is not None:
         in_ws |= abs(scipy.sparse.csr_array(C)).sum(axis=1) > 0.0
-    in_ws = problem.structure.complete_groups(in_ws)
+    in_ws = problem.pair_penalty.complete_groups(in_ws)
     ws = np.flatnonzero(in_ws)
     C_ws = None if C is None else dense(scipy.sparse.csr_array(C)[ws][:, ws])
     lower = bound_at_equal_weights(without_l1(problem))
@@ -207,9 +195,9 @@ def expand_working_set(
     """
     both, n_old = np.concatenate([ws, new]), len(ws)
     order = np.argsort(both, kind="stable")
-    data, c = array_points(problem.X.in_columns().dense_columns(both)), problem.c[both]
+    data = array_points(problem.X.in_columns().dense_columns(both))
     A = array_points(problem.Y.in_columns().dense_columns(both)).second_moment()
-    larger = problem.structure.restrict(both).pair_penalty(c).project_safe(data.weighted_gram(u) - A)
+    larger = problem.pair_penalty.restrict(both).project_safe(data.weighted_gram(u) - A)
     larger[:n_old, :n_old] = C
     positions = n_old + np.flatnonzero(np.isin(new, check.entering))
     if len(positions):
@@ -243,7 +231,7 @@ def check_kkt(
     )
     if elimination is None:
         return nothing
-    if working_set.problem.structure.labels is not None:
+    if not working_set.problem.pair_penalty.splits_into_blocks:
         group_check = check_groups_kkt(working_set, elimination)
         if group_check.certified:
             return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
@@ -285,7 +273,7 @@ def failed_check(
     working_set: WorkingSetProblem, elimination: Elimination, entering: IntegerArray, violated: Array
 ) -> KktCheck:
     """Return a failed check: entering coordinates, and violated directions, extended optimally to the working set."""
-    entering = working_set.problem.structure.restrict(working_set.complement).first_groups(
+    entering = working_set.problem.pair_penalty.restrict(working_set.complement).first_groups(
         entering, max(MAX_NONPOSITIVE, len(working_set.ws))
     )
     directions = np.zeros((len(working_set.problem.c), violated.shape[1]))
@@ -297,9 +285,7 @@ def failed_check(
         elimination.schur.K[:, entering],
         elimination.schur.t,
     )
-    pair_penalty = working_set.problem.structure.restrict(working_set.complement[entering]).pair_penalty(
-        working_set.outside.c[entering]
-    )
+    pair_penalty = working_set.problem.pair_penalty.restrict(working_set.complement[entering])
     C_entering = pair_penalty.project_safe((data.T @ (data * elimination.schur.gram_weights[:, None]) + K.T @ K) / t)
     return KktCheck(
         None, working_set.complement[entering], directions, np.vstack([elimination.C[:, entering], C_entering])
@@ -312,13 +298,10 @@ def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSum
     violated = working_set.off_diagonal.violated_columns(T, t)
     if not len(violated):
         return T
-    some, tC = np.ascontiguousarray(T[:, violated]), T.copy()
-    if working_set.off_diagonal.is_elementwise:
-        tC[:, violated] = some - P @ solve_lassos(
-            P, some, np.ascontiguousarray(working_set.off_diagonal.bound(t)[:, violated])
-        )
-    else:
-        tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(P, some, t)
+    tC = T.copy()
+    tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(
+        P, np.ascontiguousarray(T[:, violated]), t
+    )
     return tC
 
 
@@ -352,65 +335,3 @@ def unit_vectors(size: int, positions: IntegerArray) -> Array:
     vectors = np.zeros((size, len(positions)))
     vectors[positions, np.arange(len(positions))] = 1.0
     return vectors
-
-
-def solve_lassos(P: Array, T: Array, half_width: Array) -> Array:
-    """Return nearly the minimisers of z'Pz/2 - z'T_j + sum_k half_width_kj |z_k|, P positive definite, as columns."""
-    w, m = T.shape
-    count_work(600.0 * T.size + 60.0 * w * T.size)
-    Z, residual, half_widths = (
-        np.zeros((m, w)),
-        np.array(T.T, order="C"),
-        np.ascontiguousarray(half_width.T),
-    )  # a copy: T is not changed
-    unsolved = np.arange(m)
-    for _ in range(LASSO_ROUNDS):
-        violated = (np.abs(residual[unsolved]) > (1.0 + VIOLATION_TOLERANCE) * half_widths[unsolved]) & (
-            Z[unsolved] == 0.0
-        )
-        unsolved = unsolved[violated.any(axis=1)]
-        counts = np.count_nonzero(Z[unsolved], axis=1)
-        unsolved = unsolved[np.argsort(counts, kind="stable")]
-        counts.sort()
-        start = 0
-        while start < len(unsolved):
-            check_deadline()
-            size = min(w, int(counts[min(start + LASSO_BATCH, len(unsolved)) - 1]) + ENTRIES_PER_ROUND)
-            batch = unsolved[start : start + min(LASSO_BATCH, max(1, MAX_GRAM_ENTRIES // size**2))]
-            start += len(batch)
-            positions = most_violated_entries(residual[batch], Z[batch], half_widths[batch], size)
-            before, after = coordinate_descent(P, positions, residual[batch], Z[batch], half_widths[batch])
-            ends = np.arange(len(batch) + 1) * size
-            change = scipy.sparse.csr_array(((after - before).ravel(), positions.ravel(), ends), shape=(len(batch), w))
-            residual[batch] -= change @ P
-            rows = Z[batch]
-            np.put_along_axis(rows, positions, after, axis=1)
-            Z[batch] = rows
-    return np.asarray(Z.T)
-
-
-def most_violated_entries(residual: Array, Z: Array, half_widths: Array, size: int) -> IntegerArray:
-    """Return `size` positions for each lasso: all nonzero entries, then those with the largest violation."""
-    score = np.abs(residual) - half_widths
-    score[Z != 0.0] = np.inf
-    return np.argpartition(-score, size - 1, axis=1)[:, :size]
-
-
-def coordinate_descent(
-    P: Array, positions: IntegerArray, residual: Array, Z: Array, half_widths: Array
-) -> tuple[Array, Array]:
-    """Return the entries at these positions before and after coordinate descent on them, for all lassos at once."""
-    blocks, diagonal = P[positions[:, :, None], positions[:, None, :]], np.diag(P)[positions]
-    r, before, b = (np.take_along_axis(rows, positions, axis=1) for rows in (residual, Z, half_widths))
-    z = before.copy()
-    for _ in range(LASSO_SWEEPS):
-        change = 0.0
-        for k in range(positions.shape[1]):
-            gradient = r[:, k] + diagonal[:, k] * z[:, k]
-            step = np.sign(gradient) * np.maximum(np.abs(gradient) - b[:, k], 0.0) / diagonal[:, k] - z[:, k]
-            z[:, k] += step
-            r -= step[:, None] * blocks[:, k]
-            change = max(change, float(np.abs(step).max(initial=0.0)))
-        if change <= SWEEP_TOLERANCE * float(np.abs(z).max(initial=0.0)):
-            break
-    return before, z

@@ -24,7 +24,7 @@ from diffrac_cvx.points.linear_algebra import cholesky, symmetric
 from diffrac_cvx.points.points import Mask
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.penalties.off_diagonal import OffDiagonalDual
+from diffrac_cvx.problem.penalties.base import OffDiagonalDual
 
 
 class WorkingSetProblem:
@@ -38,14 +38,12 @@ class WorkingSetProblem:
         problem = problem.with_inflated_penalty(inflation)
         self.problem, self.ws, self.complement = problem, ws, np.setdiff1d(np.arange(len(problem.c)), ws)
         self.inside, self.outside = block_problem(problem, ws), block_problem(problem, self.complement)
-        self.C = (
-            problem.structure.restrict(ws).pair_penalty(self.inside.c).project_safe(symmetric((1.0 + inflation) * C))
-        )
+        self.C = problem.pair_penalty.restrict(ws).project_safe(symmetric((1.0 + inflation) * C))
 
     @cached_property
     def off_diagonal(self) -> OffDiagonalDual:
         """Dual set between the working set, in rows, and the others, in columns."""
-        return OffDiagonalDual(self.problem.structure, self.problem.c, self.ws, self.complement)
+        return self.problem.pair_penalty.off_diagonal(self.ws, self.complement)
 
     def masses(self, u: Array, t: float) -> tuple[float, float]:
         """Return h'h and o'o: S is computed up to sum_error(k) h h' + h o' + o h' + o o', entry by entry.

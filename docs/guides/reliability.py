@@ -181,30 +181,6 @@ for k in (0, 10, 20, 30, 40, 50):
 # are not counted.
 #
 # .. include:: ../coverage.inc
-
-# %%
-# Accuracy of CVXPY's solvers
-# ---------------------------
-# `solve` measures the six DIMACS errors of the point that CLARABEL or SCS returned: residuals, distances from the cones, gap of the
-# objectives and complementarity, of the conic problem as the solver was given it (`DimacsErrors`).
-
-X = dc.datasets.make_planted(30, 4, noise=0.3, rng=0).X
-for solver in ("CLARABEL", "SCS"):
-    errors = dc.solve(dc.v_space(X, penalty=dc.Penalty.l1(0.01)), solver).dimacs
-    print(solver, ", ".join(f"{name} {error:.0e}" for name, error in errors._asdict().items()))
-
-# %%
-# ``make validate`` tabulates them over its instances for the forms in Y (`penalized_nu`, `constrained_alpha`), the lifted form and
-# those in V (``normalized`` is `v_space_normalized`), with the default tolerances of `solve`. SCS solves the lifted
-# form where n + d is at most 50, CLARABEL all forms up to a side of 41. The largest errors, and the number of points with one above
-# the threshold:
-#
-# .. include:: ../dimacs.inc
-#
-# SCS on the lifted form ends at its own limit of 100 000 iterations there: all these have a ridge, and collinear columns
-# or at least as many columns as points. CLARABEL exceeds the threshold in the complementarity :math:`s^\top z` only, which is not in
-# its stopping rule. The certified gap bounds the accuracy of the point in any case: the validity of a bracket does not depend on these
-# errors.
 #
 # Convergence
 # -----------

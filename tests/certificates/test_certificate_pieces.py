@@ -31,6 +31,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
+from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.result import Bracket
 
 RNG = np.random.default_rng(77)
@@ -230,7 +231,8 @@ def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu)
         G = G - np.outer(G[:, 2], G[:, 2]) / G[2, 2]
     ratio, found = 1.0 - np.logspace(-17, -6, 60), []
     for size in np.sqrt(np.abs(G[0, 1]) / ratio / (problem.c[0] * problem.c[1])):  # of the box, so that it is the share
-        wider = replace(problem, c=problem.c * np.append([size, size], np.ones(len(problem.c) - 2)))
+        c = problem.c * np.append([size, size], np.ones(len(problem.c) - 2))
+        wider = replace(problem, penalty=PenaltyWeights(problem.a, problem.pair_penalty.with_weights(c)))
         labels = screen_components(wider, weights._replace(gap=0.0), None)
         found.append(labels[0] == labels[1])
     assert np.all(np.asarray(found)[ratio >= 1.0 - 1e-15])
@@ -248,7 +250,7 @@ def test_groups_are_not_apart_whose_blocks_may_be_off_as_far_as_their_bound(monk
 
     def apart(off, box=0.0):
         labels = screen_groups(
-            at._replace(entry_error=box), problem.structure, SafeRadius(lambda *_: np.full((60, 60), off)), None
+            at._replace(entry_error=box), problem.pair_penalty, SafeRadius(lambda *_: np.full((60, 60), off)), None
         )
         return len(np.unique(labels)) > 1
 

@@ -16,7 +16,7 @@ from diffrac_cvx.certificates.block_proof import SchurComplement
 from diffrac_cvx.certificates.block_screening import screen_components, screen_groups
 from diffrac_cvx.certificates.screening import SafeRadius, cheap_safe_radius, gap_safe_weights
 from diffrac_cvx.machine import memory
-from diffrac_cvx.problem.penalties.structure import PenaltyStructure
+from diffrac_cvx.problem.penalties.group import GroupNorms
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 by_interior_point = partial(dc.solve, solver="CLARABEL", **TIGHT)
@@ -236,7 +236,7 @@ def nothing_between(m, c=1.0):
     X = np.random.default_rng(0).standard_normal((4, m))
     split = block_problem(direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=1.0)))
     split = replace(split, c=np.full(m, c))
-    return SchurComplement(split, 1.0, np.zeros(4), np.zeros((0, m))), PenaltyStructure(np.arange(m) // (m // 2))
+    return SchurComplement(split, 1.0, np.zeros(4), np.zeros((0, m))), GroupNorms(split.c, np.arange(m) // (m // 2))
 
 
 @pytest.mark.parametrize("m", [8, 40, 200])

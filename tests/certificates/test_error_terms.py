@@ -38,8 +38,8 @@ TERMS = {
         BUDGETS,
     ),
     "the rounding of the box": (
-        "problem.penalties.absolute",
-        "place.Absolute.half_width = property("
+        "problem.penalties.l1",
+        "place.L1.half_width = property("
         "lambda self: np.outer(self.c, self.c) * (1.0 + 1e-15) * (1.0 - np.eye(len(self.c))))",
         BUDGETS,
     ),

@@ -41,6 +41,8 @@ from diffrac_cvx.points.linear_algebra import RidgeWhitener, symmetric, weighted
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import BLOCK_ROWS
 from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.penalties.base import PenaltyWeights
+from diffrac_cvx.problem.penalties.l1 import L1
 
 ONE = np.eye(1)
 MULTIPLES = {  # a t with M <= t right, proved, from about the least one
@@ -69,7 +71,9 @@ def white_problem(Z, data_error=0.0, right_error=0.0):
     """Problem (15) in coordinates that are said to be off by so much."""
     zeros, ones = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
     coordinates = {"basis": np.diag(ones), "whitened": WhiteningErrorBounds(data_error, right_error)}
-    return DirectionProblem(DensePoints(Z), a=zeros, c=zeros, scale=ones, has_offset=False, **coordinates)
+    return DirectionProblem(
+        DensePoints(Z), penalty=PenaltyWeights(zeros, L1(zeros)), scale=ones, has_offset=False, **coordinates
+    )
 
 
 # The model

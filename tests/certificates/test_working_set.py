@@ -13,7 +13,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import group_kkt, working_set
 from diffrac_cvx.certificates.block_proof import SchurComplement
 from diffrac_cvx.certificates.group_kkt import check_groups_kkt
-from diffrac_cvx.certificates.working_set import check_kkt, dual_on_working_set, most_violated_entries
+from diffrac_cvx.certificates.working_set import check_kkt, dual_on_working_set
 from diffrac_cvx.certificates.working_set_proof import (
     Elimination,
     WorkingSetProblem,
@@ -27,6 +27,7 @@ from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
 from diffrac_cvx.points.sparse import as_sparse_columns
 from diffrac_cvx.problem.direction_problem import univariate_gains
+from diffrac_cvx.problem.penalties.lassos import most_violated_entries
 
 NONE = np.zeros(0, dtype=np.intp)
 
@@ -245,7 +246,7 @@ def test_a_kkt_check_proves_its_bound_where_s_with_the_multiplier_nearest_to_it_
     for t in np.linspace(0.5, 3.0, 60):
         look = check_kkt(core, u, 0.2, t, spent)
         G = problem.X.weighted_gram(u) - t * (problem.A + np.diag(problem.c**2))
-        S = t * problem.structure.pair_penalty(problem.c).project_safe(G / t) - G
+        S = t * problem.pair_penalty.project_safe(G / t) - G
         assert (look.lower is not None) == (np.linalg.eigvalsh(S)[0] > slack)
         refused += look.lower is None
         assert look.lower is None or Fraction(look.lower) <= 1 - Fraction(t) * Fraction(0.2) - Fraction(spent)

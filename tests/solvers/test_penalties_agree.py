@@ -98,6 +98,7 @@ def test_groups_are_solved_on_a_working_set_and_what_is_proved_outside_them_agre
     )
     monkeypatch.setattr(working_set_certificate, "check_groups_kkt", watched)
     monkeypatch.setattr(race, "MIN_SLICE", 1e12)  # the working set comes before one block
+    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
     for seed in seeds:
         check(draw_wide_instance(seed), seed, by_cvxpy=False)
     assert sum(look.certified for look in looks) > len(seeds) / 2  # otherwise no certificate is returned
@@ -124,7 +125,7 @@ def proofs_of_groups(seed):
     X, labels = rng.standard_normal((n, d)), rng.integers(0, d // 2, d)
     lam, nu = rng.choice([0.02, 0.2]) * rng.uniform(0.5, 1.5, len(np.unique(labels))), (1.0, 0.5)[seed % 2]
     problem = direction_problem(X, nu, dc.Penalty(lam=lam, ridge=rng.choice([0.02, 0.5]), groups=labels))
-    groups = [np.flatnonzero(problem.structure.labels == name) for name in np.unique(problem.structure.labels)]
+    groups = [np.flatnonzero(problem.pair_penalty.labels == name) for name in np.unique(problem.pair_penalty.labels)]
     u = rng.uniform(0.2, 2.0, n)
     least, C = least_t(problem, u, groups)
     free = np.flatnonzero(problem.c == 0.0)

@@ -22,7 +22,7 @@ from diffrac_cvx.points.linear_algebra import (
     times,
 )
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
-from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored.parametrization import (
     BlockParametrization,

@@ -47,7 +47,7 @@ def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) ->
     """Return whether the block strategy applies: few coordinates without an l1 weight, and no dense warm start."""
     free = int(np.sum(problem.c == 0.0))
     sparse_start = warm_start.U is None or is_sparse(warm_start.U)
-    sparse_start &= problem.structure.is_elementwise
+    sparse_start &= problem.pair_penalty.splits_into_blocks
     return sparse_start and free <= COMPONENTS.max_free and len(problem.c) - free >= COMPONENTS.min_penalized
 
 

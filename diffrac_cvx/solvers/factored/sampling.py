@@ -14,7 +14,6 @@ Srebro, Zhang, Communication-efficient distributed optimization using an approxi
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +29,7 @@ from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, psd_root
+from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     STEPS_PER_MULTIPLIER,
@@ -79,8 +79,8 @@ def surrogate(
         return None
     root, zero = psd_root(symmetric(A)), np.zeros(len(A))
     rows = array_points(root * len(root) ** 0.5)
-    made = DirectionProblem(X=sample, a=zero, c=problem.c, scale=zero + 1.0, has_offset=False, root=root, gram=rows)
-    return replace(made, structure=problem.structure)
+    penalty = PenaltyWeights(zero, problem.pair_penalty)
+    return DirectionProblem(X=sample, penalty=penalty, scale=zero + 1.0, has_offset=False, root=root, gram=rows)
 
 
 def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) -> float:

@@ -37,7 +37,6 @@ from diffrac_cvx.problem.direction_problem import (
     univariate_gains,
     without_l1,
 )
-from diffrac_cvx.problem.penalties.pair_penalty import IndexArray
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
@@ -77,7 +76,7 @@ def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) 
     n, D = problem.X.shape
     has_ridge, free = bool(np.any(problem.a[problem.c > 0.0])), int(np.sum(problem.c == 0.0))
     fits = (
-        problem.structure.nonnegative is None
+        problem.pair_penalty.has_off_diagonal
         and free <= WORKING_SET.max_free
         and D >= WORKING_SET.min_features
         and n * D <= WORKING_SET.max_entries
@@ -95,7 +94,7 @@ def working_set_iterates(
     max_iter = stopping.max_iter
     if not problem.X.in_memory:
         problem = replace(problem, X=array_points(problem.X.array()))
-    size = len(problem.c)
+    size, splits = len(problem.c), problem.pair_penalty.splits_into_blocks
     state = initial_working_set(problem) if warm_start.U is None else warm_working_set(problem, warm_start)
     done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, WORKING_SET.first_gap, WORKING_SET.target
     while done < max_iter:
@@ -123,20 +122,20 @@ def working_set_iterates(
             new = np.concatenate([new, check.entering[~np.isin(check.entering, new)]])
         # If nothing is violated, the working-set solution has to be more accurate.
         fraction = WORKING_SET.target if len(new) or goal < before else fraction / 3.0
-        is_small = problem.structure.is_elementwise or len(state.ws) + len(new) <= WORKING_SET.max_group_fraction * size
+        is_small = splits or len(state.ws) + len(new) <= WORKING_SET.max_group_fraction * size
         if fraction < WORKING_SET.min_fraction or not is_small:
             return
         target = max(target / 3.0, fraction * goal)
         if not checked:
             state = drop_inactive_features(problem, state)
-        state = grow_working_set(problem, state, problem.structure.first_groups(new, max_new), found.dual.u, check)
+        state = grow_working_set(problem, state, problem.pair_penalty.first_groups(new, max_new), found.dual.u, check)
 
 
 def select_initial_features(problem: DirectionProblem, size: int) -> IntegerArray:
     """Return the coordinates of largest univariate gain g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
     free = np.flatnonzero(problem.c == 0.0)
-    order = np.argsort(-problem.structure.group_sums(univariate_gains(problem)), kind="stable")
-    others = problem.structure.first_groups(order[problem.c[order] > 0.0], max(size - len(free), 0))
+    order = np.argsort(-problem.pair_penalty.group_sums(univariate_gains(problem)), kind="stable")
+    others = problem.pair_penalty.first_groups(order[problem.c[order] > 0.0], max(size - len(free), 0))
     return np.sort(np.concatenate([free, others]))
 
 
@@ -152,7 +151,7 @@ def warm_working_set(problem: DirectionProblem, warm_start: WarmStart) -> Workin
     start_factor = scipy.sparse.csr_array(warm_start.U if warm_start.U is not None else np.zeros((len(problem.c), 1)))
     squared_norms = np.asarray(start_factor.multiply(start_factor).sum(axis=1)).ravel()
     ws = np.flatnonzero(
-        problem.structure.complete_groups(
+        problem.pair_penalty.complete_groups(
             (squared_norms > WORKING_SET.warm_start_rtol * squared_norms.max()) | (problem.c == 0.0)
         )
     )
@@ -214,7 +213,7 @@ def certify_solution(
 
     def candidates(M: Array) -> Iterator[Array]:
         yield alternate_projection(small, M, C)
-        if not problem.structure.is_elementwise:  # the multipliers of blocks settle slowly
+        if not problem.pair_penalty.splits_into_blocks:  # the multipliers of blocks settle slowly
             yield refine_dual(small, M, times(dense(point.U), dense(point.U).T), C, WORKING_SET.fitting_steps)
 
     dual = best_dual(problem, small, point, candidates)
@@ -229,35 +228,18 @@ def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Ar
     A feature j stays outside only if |G_j U z| <= c_j sum_k c_k |(U z)_k| for all z; leading directions z are tried.
     The same holds for a feature group, with norms instead of absolute values.
     """
-    structure = problem.structure
     XU, YU = problem.X.array()[:, ws] @ U, problem.Y.array()[:, ws] @ U
     roots = np.sqrt(row_products(XU, XU))
     u = 1.0 / np.maximum(roots, 1e-6 * max(float(roots.mean()), 1e-300))
     Z = np.linalg.svd(U, full_matrices=False)[2].T
-    UZ = U @ Z
-    sizes = np.abs(UZ) if structure.labels is None else norms_in_groups(UZ, structure.labels[ws])
-    limit = problem.c[ws] @ sizes
+    limit = problem.pair_penalty.restrict(ws).direction_norm(U @ Z)
     active = limit > 1e-3 * limit.max(initial=0.0)
     Z = Z[:, active]
     gradient = np.abs(problem.X.rmatvec((u[:, None] * XU) @ Z) - problem.Y.rmatvec(YU @ Z)) / limit[active]
-    if structure.labels is not None and active.any():
-        gradient = np.sqrt(np.column_stack([structure.group_sums(column**2) for column in gradient.T])).reshape(
-            len(gradient), -1
-        )
-    excess = gradient.max(axis=1, initial=0.0) / np.maximum(problem.c, 1e-300)
+    excess = problem.pair_penalty.group_norms(gradient).max(axis=1, initial=0.0) / np.maximum(problem.c, 1e-300)
     excess[ws] = 0.0
     order = np.argsort(-excess, kind="stable")
     return order[: int(np.sum(excess > WORKING_SET.violation_ratio))]
-
-
-def norms_in_groups(Z: Array, labels: IndexArray) -> Array:
-    """Return the norm of each column within each group, at the group's first coordinate; 0 at the others."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    found = np.zeros_like(Z)
-    squares = np.zeros((len(first), Z.shape[1]))
-    np.add.at(squares, inverse, Z**2)
-    found[first] = np.sqrt(squares)
-    return found
 
 
 def tighten_bound(
@@ -287,7 +269,7 @@ def tighten_bound(
 
 def drop_inactive_features(problem: DirectionProblem, state: WorkingSet) -> WorkingSet:
     """Return the state without inactive features; called only early, because their multipliers matter later."""
-    squared_norms = problem.structure.restrict(state.ws).group_sums(np.sum(state.U**2, axis=1))
+    squared_norms = problem.pair_penalty.restrict(state.ws).group_sums(np.sum(state.U**2, axis=1))
     keep = (squared_norms > WORKING_SET.inactive_rtol * squared_norms.max(initial=0.0)) | (problem.c[state.ws] == 0.0)
     return WorkingSet(state.ws[keep], state.U[keep], state.C[np.ix_(keep, keep)])
 

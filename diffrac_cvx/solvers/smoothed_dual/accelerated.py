@@ -10,7 +10,7 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import momentum, psd_factor
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import first_point, theta
 from diffrac_cvx.solvers.stopping import Iterate

@@ -298,7 +298,7 @@ def is_large(n: int, D: int) -> bool:
 def components_of_zeros(problem: DirectionProblem, U: Factor) -> Components | None:
     """Return the components between which a dense factor is zero; None if the factor is sparse or they are one."""
     penalized = np.flatnonzero(problem.c > 0.0)
-    if is_sparse(U) or not problem.pair_penalty.splits_into_blocks or 2 * np.count_nonzero(U) > U.size:
+    if is_sparse(U) or not problem.pair_penalty.splits_into_blocks or not 0 < 2 * np.count_nonzero(U) <= U.size:
         return None
     rows = as_sparse(U[penalized])
     found = np.full(len(problem.c), -1)

@@ -31,7 +31,7 @@ from diffrac_cvx.certificates.block_bounds import (
     whiten,
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, factor_by_blocks
-from diffrac_cvx.certificates.block_proof import eliminate, single_ratios
+from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.screening import cheap_safe_radius, largest_safe_t, screen_pairs
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
@@ -340,7 +340,7 @@ def test_ratios_are_the_generalized_eigenvalues_of_each_coordinate_and_each_bloc
             return scipy.linalg.eigh(data.weighted_gram(u), right, eigvals_only=True)[-1]
 
         alone = [largest(np.array([j]), np.zeros((1, 1))) for j in one.partition.singles]
-        found = single_ratios(split, ratios.u, one.partition.singles)
+        found = block_bounds.single_ratios(split, ratios.u, one.partition.singles)
         np.testing.assert_allclose(found, alone, rtol=1e-8, atol=1e-12)
         together = [largest(*pair) for pair in zip(one.partition.blocks, ratios.C, strict=True)]
         np.testing.assert_allclose(ratios.block, together, rtol=1e-8)

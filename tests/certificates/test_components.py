@@ -7,12 +7,12 @@ from functools import cache, partial
 import cvxpy as cp
 import numpy as np
 import pytest
+from diffrac_cvx.certificates.block_proof import SchurComplement
 from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
 from diffrac_cvx.certificates.block_problem import Partition, block_problem
-from diffrac_cvx.certificates.block_proof import SchurComplement
 from diffrac_cvx.certificates.block_screening import screen_components, screen_groups
 from diffrac_cvx.certificates.screening import SafeRadius, cheap_safe_radius, gap_safe_weights
 from diffrac_cvx.machine import memory

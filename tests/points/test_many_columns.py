@@ -7,8 +7,8 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
 from diffrac_cvx.certificates.block_problem import block_problem, join_labels
-from diffrac_cvx.certificates.block_proof import eliminate
 from diffrac_cvx.certificates.block_screening import screen_components
+from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.screening import factored_radius, gap_safe_weights, screen_pairs
 from diffrac_cvx.points.checks import as_data
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 from coupled_instances import draw_instance, draw_wide_instance, some_matrix
+from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem
 from posed import direction_problem
 from rationals import fractions
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import working_set as working_set_certificate
 from diffrac_cvx.certificates.working_set import check_kkt
-from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem
 from diffrac_cvx.solvers.factored import working_set
 
 pytestmark = [

@@ -11,6 +11,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse
+from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem, eliminate_working_set, working_set_sums
 from posed import direction_problem
 
 import diffrac_cvx as dc
@@ -23,7 +24,6 @@ from diffrac_cvx.certificates.working_set import (
     off_diagonal_multipliers,
     solve_lassos,
 )
-from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem, eliminate_working_set, working_set_sums
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.direction_problem import max_penalty
 from diffrac_cvx.solvers.factored import working_set

@@ -272,7 +272,9 @@ def least_certified_t(
         return np.inf
     if len(M) == 0:
         return 0.0
-    t, is_whitened = max(t, 1e-300), problem.problem.basis is not None
+    # A t so small that its rounding hides in that of the weights proves no more than a slightly larger one.
+    t = max(t, UNIT_ROUNDOFF * problem.problem.largest_weight(u), 1e-300)
+    is_whitened = problem.problem.basis is not None
     C = None if C is None else problem.project_eliminated(C)
     for whitened, factor in ((False, 4.0), (True, 2.0)):
         if (is_whitened and not whitened) or (whitened and not is_whitened and problem.problem.X.is_streamed):

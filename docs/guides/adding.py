@@ -204,7 +204,7 @@ assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 # ``problem/penalty.py`` parses the user's input. The builders, both fast solvers with one block, the certificates and the value of
 # a point then support it: ``groups.py`` and ``signs.py`` are examples. Large problems, and exact directions of labels, need more:
 # multipliers between a working set and the other features (``off_diagonal.py``), S outside the working set
-# (``certificates/group_kkt.py``), components (``certificates/block_screening.py``) and the best direction of labels
+# (`clip_groups` in ``certificates/proof.py``), components (``certificates/block_screening.py``) and the best direction of labels
 # (``rounding/socp_directions.py``).
 #
 # A data container

@@ -14,7 +14,7 @@ from diffrac_cvx.certificates import label_bounds, label_proof
 from diffrac_cvx.certificates.block_problem import Partition, block_problem, join_labels, number_by_first
 from diffrac_cvx.certificates.block_screening import screen_components, screen_groups
 from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket_normalized
-from diffrac_cvx.certificates.proof import eliminate, project_dual, skip_zero_rows
+from diffrac_cvx.certificates.proof import eliminate, is_sum_positive, project_dual, skip_zero_rows
 from diffrac_cvx.certificates.screening import SafeRadius, factored_radius, gap_safe_weights
 from diffrac_cvx.certificates.search import (
     ConvexCombination,
@@ -247,9 +247,8 @@ def test_groups_are_not_apart_whose_blocks_may_be_off_as_far_as_their_bound(monk
     monkeypatch.setattr(floating_point, "UNIT_ROUNDOFF", 2.0**-30)
 
     def apart(off, box=0.0):
-        labels = screen_groups(
-            at._replace(entry_error=box), problem.structure, SafeRadius(lambda *_: np.full((60, 60), off)), None
-        )
+        found = replace(at, F=np.full((1, 60), box**0.5) * at.problem.c)
+        labels = screen_groups(found, problem.structure, SafeRadius(lambda *_: np.full((60, 60), off)), None)
         return len(np.unique(labels)) > 1
 
     for fraction in (0.3, 0.49):

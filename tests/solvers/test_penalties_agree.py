@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 from coupled_instances import draw_instance, draw_wide_instance, some_matrix
-from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem
 from posed import direction_problem
 from rationals import fractions
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import working_set as working_set_certificate
+from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.working_set import check_kkt
 from diffrac_cvx.solvers.factored import working_set
 
@@ -128,11 +128,11 @@ def proofs_of_groups(seed):
     free = np.flatnonzero(problem.c == 0.0)
     for size in range(len(groups)):
         chosen = np.union1d(free, np.concatenate([free, *groups[:size]])).astype(np.intp)
-        core = WorkingSetProblem(problem, chosen, C[np.ix_(chosen, chosen)])
+        core, inside = block_problem(problem, chosen), C[np.ix_(chosen, chosen)]
         for t in least * (1.0 - np.array([0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-4, 1e-5])):
-            assert check_kkt(core, u, float(np.mean(1.0 / u)), t).lower is None, (seed, size, t / least)
+            assert check_kkt(core, u, float(np.mean(1.0 / u)), inside, t).lower is None, (seed, size, t / least)
         for t in least * (1.0 + np.array([1e-4, 1e-2, 0.1, 0.5])):
-            proved += check_kkt(core, u, float(np.mean(1.0 / u)), t).lower is not None
+            proved += check_kkt(core, u, float(np.mean(1.0 / u)), inside, t).lower is not None
     return proved
 
 

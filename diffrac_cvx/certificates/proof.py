@@ -313,6 +313,8 @@ def prove(
     feature groups, which are the blocks, with C = 0.  All coordinates in no block, given with its C, are alone.
     """
     m, t = len(remainder.problem.c), remainder.t
+    if m == 0:
+        return []
     if pairs is None:
         blocks, entries = clip_groups(remainder)
     else:

@@ -156,7 +156,7 @@ OFF = [
 @pytest.mark.parametrize(("exact", "weight"), OFF)
 def test_nothing_is_eliminated_that_could_be_indefinite_where_it_is_off_however_large_the_weights(exact, weight):
     split, u = split_of(normal(20, 2), nu=0.5, whitened=exact), np.full(20, weight)
-    rms, (data, right) = float(np.mean(split.F**2)) ** 0.5, exact
+    rms, (data, right, _) = float(np.mean(split.F**2)) ** 0.5, exact
     for fraction in (0.5, 1.0):
         assert (
             eliminate(
@@ -394,8 +394,8 @@ def of_coordinates_apart(m=2, labels=None):
 
 
 def test_a_component_too_large_to_be_looked_at_proves_nothing(monkeypatch):
-    given, chosen = of_coordinates_apart(), Pairs(ONE, ONE + 1, np.array([0.52]), np.array([0.0]))
-    for most, proves in ((2, True), (1, False)):
+    given, chosen = of_coordinates_apart(3), Pairs(BOTH, BOTH + 1, np.full(2, 0.2), np.zeros(2))  # no row is dominant
+    for most, proves in ((3, True), (2, False)):
         monkeypatch.setattr(proof, "MAX_FACTORIZED_SIZE", most)
         assert (try_certificate(*given, chosen, None).lower is not None) == proves
 

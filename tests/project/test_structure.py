@@ -40,7 +40,7 @@ NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerate
 PROOFS = {
     *(f"problem.penalties.{name}" for name in ("absolute", "groups", "signs", "off_diagonal")),
     *(f"certificates.{name}" for name in ("proof", "pencils", "label_proof")),
-    "certificates.screening", "certificates.values", "certificates.block_screening", "certificates.block_problem",
+    "certificates.screening", "certificates.values", "certificates.block_screening",
 }  # fmt: skip
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {

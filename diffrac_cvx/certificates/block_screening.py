@@ -6,12 +6,14 @@ strictly inside the dual set there, so that every optimal V is 0.  A gap bounds 
 Frobenius norm of these bounds covers a block.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.block_problem import block_problem, number_by_first
-from diffrac_cvx.certificates.block_proof import SchurComplement, eliminate
-from diffrac_cvx.certificates.screening import GapSafeWeights, SafeRadius, gap_safe_radius, gram_block, screen_pairs
+from diffrac_cvx.certificates.proof import Remainder, eliminate
+from diffrac_cvx.certificates.screening import GapSafeWeights, SafeRadius, gap_safe_radius, screen_pairs
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.problem.direction_problem import DirectionProblem
@@ -33,35 +35,35 @@ def screen_components(problem: DirectionProblem, weights: GapSafeWeights, rtol: 
     if np.any(problem.pair_penalty.reference_weights > problem.c):  # coordinates with c = 0 have multipliers too
         return single_component
     blocked = block_problem(problem)
-    schur = eliminate(blocked, np.where(mask, weights.u, 0.0), 1.0)
-    if schur is None:
+    remainder = eliminate(blocked, np.where(mask, weights.u, 0.0), 1.0, whitened=True)
+    if remainder is None:
         return single_component
     pair_penalty = problem.pair_penalty.restrict(blocked.penalized)
     if not pair_penalty.splits_into_blocks:
-        radius = None if rtol is not None else gap_safe_radius(schur, weights, mask)
+        radius = None if rtol is not None else gap_safe_radius(remainder, weights, mask)
         if rtol is None and radius is None:
             return single_component
-        return number_by_first(screen_groups(schur, pair_penalty, radius, rtol))
+        return number_by_first(screen_groups(remainder, pair_penalty, radius, rtol))
     if rtol is None:
-        radius = gap_safe_radius(schur, weights, mask)
+        radius = gap_safe_radius(remainder, weights, mask)
     else:
-        schur, radius = schur._replace(entry_error=0.0), SafeRadius(lambda *_: np.asarray(rtol))
-    found = None if radius is None else screen_pairs(schur, single_component, np.inf, radius).certified
+        remainder, radius = replace(remainder, F=0.0 * remainder.F), SafeRadius(lambda *_: np.asarray(rtol))
+    found = None if radius is None else screen_pairs(remainder, single_component, np.inf, radius).certified
     return single_component if found is None else number_by_first(found)
 
 
 def screen_groups(
-    schur: SchurComplement, pair_penalty: PairPenalty, radius: SafeRadius | None, rtol: float | None
+    remainder: Remainder, pair_penalty: PairPenalty, radius: SafeRadius | None, rtol: float | None
 ) -> Labels:
     """Return the component of each penalised coordinate, connecting groups by the safe radius or by rtol."""
-    m, c, groups = len(schur.problem.c), schur.problem.c, pair_penalty.groups
+    m, c, groups = len(remainder.problem.c), remainder.problem.c, pair_penalty.groups
     require_memory(4 * 8.0 * m**2, f"the components of {m} features in groups", "use fewer features")
     all_columns = slice(None)
-    G = gram_block(schur, all_columns, all_columns)
+    G = remainder.gram(all_columns, all_columns)
     weights = np.array([c[group[0]] for group in groups])
     norms = pair_penalty.dual_norms(G)
     if rtol is None and radius is not None:
-        radii = (radius.between(all_columns, all_columns) + schur.entry_error) * np.outer(c, c)
+        radii = (radius.between(all_columns, all_columns) + remainder.entry_error) * np.outer(c, c)
         norms = (norms + block_norms(radii, groups)) * (1.0 + sum_error(m + 10))
         joined = ~(norms < np.outer(weights, weights) * (1.0 - sum_error(16)))
     else:

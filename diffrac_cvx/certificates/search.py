@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.proof import certified_shift, project_dual, skip_zero_rows
+from diffrac_cvx.certificates.pencils import certified_shift
+from diffrac_cvx.certificates.proof import project_dual, skip_zero_rows
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error

@@ -10,11 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import IntegerArray
-from diffrac_cvx.certificates.block_proof import Pairs
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
 from diffrac_cvx.certificates.direction_bounds import lower_bound
-from diffrac_cvx.certificates.group_kkt import check_groups_kkt
-from diffrac_cvx.certificates.proof import bound_at, inflation_cost, project_dual
+from diffrac_cvx.certificates.proof import Remainder, bound_at, eliminate, inflation_cost, project_dual, prove
 from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
 from diffrac_cvx.certificates.search import (
     alternate_projection,
@@ -22,19 +20,10 @@ from diffrac_cvx.certificates.search import (
     candidate_weights,
     refine_dual,
 )
-from diffrac_cvx.certificates.working_set_proof import (
-    Elimination,
-    WorkingSetProblem,
-    WorkingSetSums,
-    eliminate_working_set,
-    excess_matrix,
-    is_difference_positive,
-    working_set_sums,
-)
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.linear_algebra import lanczos, solve_lower, times
+from diffrac_cvx.points.linear_algebra import times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
 
 INFLATION_PER_GAP, MAX_INFLATION_GAP = (
@@ -53,14 +42,17 @@ MAX_EXPANSIONS, SUFFICIENT_GAP = (
     0.0125,
 )  # of the working set, and relative gap at which they stop
 MAX_PAIRS_PER_COORDINATE = 40  # violated pairs: with more the bound fails anyway
-MAX_FACTORIZED_ROWS = 3000  # rows that are not diagonally dominant
 MAX_NONPOSITIVE = 20  # coordinates with a nonpositive diagonal, beyond which the check stops
-MAX_DENSE_ROWS, EIGENVALUE_RTOL = (
-    200,
-    1e-2,
-)  # rows of S for a dense eigensolver, and accuracy for larger S
 MAX_DIRECTIONS = 12  # returned if the bound fails
 MIN_DIRECTION_WEIGHT = 1e-3  # of a coordinate in violated directions, relative to the largest; others do not enter
+MIN_GROUP_WEIGHT = 1e-2  # the same of a group
+LASSO_ROUNDS = 6  # of lassos: coordinate descent on some entries, then a check for missing ones
+ENTRIES_PER_ROUND = 16  # new entries of each lasso in a round, those with the largest violation
+LASSO_SWEEPS = 10  # of coordinate descent in a round
+SWEEP_TOLERANCE = 1e-3  # change in a sweep, relative to the largest entry, at which the sweeps stop
+VIOLATION_TOLERANCE = 1e-2  # violation, relative to the bound, that makes an entry join
+MAX_GRAM_ENTRIES = 2**22  # of the blocks of P in memory
+LASSO_BATCH = 256  # lassos of similar numbers of entries, solved with blocks of one size
 
 
 class KktCheck(NamedTuple):
@@ -90,9 +82,10 @@ class WorkingSetDual(NamedTuple):
         """Lower bound on the working set, up to rounding."""
         return 1.0 - self.t * self.inverse_mean - self.slack_cost
 
-    def at_bound(self, lower: float) -> tuple[Array, float, float, float]:
-        """Return the weights, the mean, the t of this bound, and slack_cost: the arguments of `check_kkt`."""
-        return self.u, self.inverse_mean, (1.0 - lower - self.slack_cost) / self.inverse_mean, self.slack_cost
+    def at_bound(self, lower: float) -> tuple[Array, float, Array, float, float]:
+        """Return the weights, the mean, the multiplier, the t of this bound, and slack_cost: those of `check_kkt`."""
+        t, C = (1.0 - lower - self.slack_cost) / self.inverse_mean, (1.0 + self.inflation) * self.C
+        return self.u, self.inverse_mean, C, t, self.slack_cost
 
 
 def best_dual(
@@ -147,7 +140,7 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
     for expansion in range(MAX_EXPANSIONS):
         refined = C is None or expansion > 0
         dual = dual_on_working_set(problem, point, ws, dense(rows[ws]), C_ws, refine=refined)
-        working_set = WorkingSetProblem(problem, ws, dual.C, dual.inflation)
+        working_set = block_problem(problem.with_inflated_penalty(dual.inflation), ws)
         relative_gaps = [
             relative_gap for relative_gap in RELATIVE_GAPS if lower < point.value * (1.0 - relative_gap) <= dual.lower
         ]
@@ -215,53 +208,48 @@ def bound_at_equal_weights(problem: DirectionProblem) -> float:
 
 
 def check_kkt(
-    working_set: WorkingSetProblem, u: Array, inverse_mean: float, t: float, slack_cost: float = 0.0
+    working_set: BlockProblem, u: Array, inverse_mean: float, C: Array, t: float, slack_cost: float = 0.0
 ) -> KktCheck:
-    """Try to certify the bound 1 - t mean(1/u) from a working set; return the violated coordinates if it fails.
+    """Try to certify the bound 1 - t mean(1/u) from a working set E and a multiplier on it.
 
-    On the working set M <= t (A + C + Diag(c)^2) should hold, otherwise nothing is found.  `slack_cost` is subtracted
-    from the bound, for inflated penalties of the working set.
+    If that fails, return the violated coordinates.  On the working set M <= t (A + C + Diag(c)^2) should hold,
+    otherwise nothing is found.  `slack_cost` is subtracted from the bound, for inflated penalties of the problem.
     """
-    nothing = empty_check(working_set.problem)
-    sums = working_set_sums(working_set, u, t)
-    elimination = (
-        None
-        if sums is None
-        else eliminate_working_set(working_set, u, sums, off_diagonal_multipliers(working_set, sums))
-    )
-    if elimination is None:
+    nothing, m = empty_check(working_set.problem), len(working_set.penalized)
+    remainder = eliminate(working_set, u, t, C, lambda P, T: off_diagonal_multipliers(working_set, P, T, t))
+    if remainder is None:
         return nothing
-    if not working_set.problem.pair_penalty.splits_into_blocks:
-        group_check = check_groups_kkt(working_set, elimination)
-        if group_check.certified:
-            return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
-        return failed_check(working_set, elimination, group_check.entering, group_check.violated)
-    nonpositive = np.flatnonzero(~(elimination.diagonal > elimination.error))  # what is no number is lacking
-    nonpositive = nonpositive[np.argsort(elimination.diagonal[nonpositive], kind="stable")]
-    m = len(working_set.complement)
-    if len(nonpositive) > MAX_NONPOSITIVE:
-        return failed_check(working_set, elimination, nonpositive, unit_vectors(m, nonpositive[:MAX_DIRECTIONS]))
-    try:
-        pairs = screen_pairs(elimination.schur, np.arange(m), 1.0, max_pairs=MAX_PAIRS_PER_COORDINATE * max(m, 1)).pairs
-    except TooManyPairsError:
-        order = np.argsort(elimination.diagonal, kind="stable")[: m // 4 + 1]
-        return failed_check(working_set, elimination, order, unit_vectors(m, order[:MAX_DIRECTIONS]))
-    others = pairs.take(np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive)))
-    violated = violated_directions(
-        np.where(elimination.diagonal > elimination.error, elimination.diagonal - elimination.error, 1.0), others
-    )
-    if violated is None and not len(nonpositive):
+    diagonal, pair_penalty = remainder.diagonal - remainder.errors, working_set.problem.pair_penalty
+    splits = pair_penalty.splits_into_blocks
+    nonpositive = np.flatnonzero(~(diagonal > 0.0))  # what is no number is lacking
+    nonpositive = nonpositive[np.argsort(diagonal[nonpositive], kind="stable")]
+    pairs = None
+    if splits:
+        if len(nonpositive) > MAX_NONPOSITIVE:
+            return failed_check(remainder, nonpositive, unit_vectors(m, nonpositive[:MAX_DIRECTIONS]))
+        try:
+            pairs = screen_pairs(remainder, np.arange(m), 1.0, max_pairs=MAX_PAIRS_PER_COORDINATE * max(m, 1)).pairs
+        except TooManyPairsError:
+            order = np.argsort(diagonal, kind="stable")[: m // 4 + 1]
+            return failed_check(remainder, order, unit_vectors(m, order[:MAX_DIRECTIONS]))
+        if len(nonpositive):  # the bound fails; directions on the other coordinates are found without them
+            positive = np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive))
+            pairs = pairs.take(positive)
+    found = prove(remainder, pairs, max_directions=MAX_DIRECTIONS)
+    if not found:
         return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
-    violated = np.zeros((m, 0)) if violated is None else violated
-    weight = np.sum(violated**2, axis=1)
+    values = np.concatenate([component.values for component in found])
+    violated = np.zeros((m, len(values)))
+    ends = np.cumsum([0, *(len(component.values) for component in found)])
+    for component, start, end in zip(found, ends[:-1], ends[1:], strict=True):
+        violated[component.members, start:end] = component.directions
+    violated = violated[:, np.argsort(values, kind="stable")[:MAX_DIRECTIONS]]
+    weight = pair_penalty.restrict(working_set.penalized).group_sums(np.sum(violated**2, axis=1))
     order = np.argsort(-weight, kind="stable")
-    heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
-    return failed_check(
-        working_set,
-        elimination,
-        np.append(nonpositive, heavy),
-        np.hstack([unit_vectors(m, nonpositive[:MAX_DIRECTIONS]), violated]),
-    )
+    least_weight = MIN_DIRECTION_WEIGHT if splits else MIN_GROUP_WEIGHT
+    heavy = order[: int(np.sum(weight > least_weight * weight.max(initial=0.0)))]
+    first = nonpositive if splits else nonpositive[:0]
+    return failed_check(remainder, np.append(first, heavy[~np.isin(heavy, first)]), violated)
 
 
 def empty_check(problem: DirectionProblem) -> KktCheck:
@@ -269,32 +257,23 @@ def empty_check(problem: DirectionProblem) -> KktCheck:
     return KktCheck(None, np.zeros(0, dtype=np.intp), np.zeros((len(problem.c), 0)), np.zeros((0, 0)))
 
 
-def failed_check(
-    working_set: WorkingSetProblem, elimination: Elimination, entering: IntegerArray, violated: Array
-) -> KktCheck:
+def failed_check(remainder: Remainder, entering: IntegerArray, violated: Array) -> KktCheck:
     """Return a failed check: entering coordinates, and violated directions, extended optimally to the working set."""
-    entering = working_set.problem.pair_penalty.restrict(working_set.complement).first_groups(
-        entering, max(MAX_NONPOSITIVE, len(working_set.ws))
+    working_set, t = remainder.problem, remainder.t
+    problem, outside = working_set.problem, working_set.penalized
+    entering = problem.pair_penalty.restrict(outside).first_groups(
+        entering, max(MAX_NONPOSITIVE, len(working_set.free))
     )
-    directions = np.zeros((len(working_set.problem.c), violated.shape[1]))
-    directions[working_set.complement] = violated
-    inner = elimination.schur.K @ violated
-    directions[working_set.ws] = -solve_lower(elimination.L, inner, transposed=True)
-    data, K, t = (
-        working_set.outside.rows.X.dense_columns(entering),
-        elimination.schur.K[:, entering],
-        elimination.schur.t,
-    )
-    pair_penalty = working_set.problem.pair_penalty.restrict(working_set.complement[entering])
-    C_entering = pair_penalty.project_safe((data.T @ (data * elimination.schur.gram_weights[:, None]) + K.T @ K) / t)
-    return KktCheck(
-        None, working_set.complement[entering], directions, np.vstack([elimination.C[:, entering], C_entering])
-    )
+    directions = np.zeros((len(problem.c), violated.shape[1]))
+    directions[outside] = violated
+    directions[working_set.free] = remainder.extend(violated)
+    pair_penalty = problem.pair_penalty.restrict(outside[entering])
+    C_entering = pair_penalty.project_safe(remainder.gram(entering, entering) / t)
+    return KktCheck(None, outside[entering], directions, np.vstack([remainder.tC[:, entering] / t, C_entering]))
 
 
-def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSums) -> Array:
+def off_diagonal_multipliers(working_set: BlockProblem, P: Array, T: Array, t: float) -> Array:
     """Return t C between the working set and the others, nearly the best choice for S: T if it is in the dual set."""
-    t, P, T = sums.t, sums.P, sums.T
     violated = working_set.off_diagonal.violated_columns(T, t)
     if not len(violated):
         return T
@@ -303,31 +282,6 @@ def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSum
         P, np.ascontiguousarray(T[:, violated]), t
     )
     return tC
-
-
-def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
-    """Return directions in which Diag(diagonal) minus the excess is negative; None if it is certified positive.
-
-    If neither is found, the unit vectors of the least dominant rows are returned.
-    """
-    m = len(diagonal)
-    E = excess_matrix(pairs, m)
-    rows = np.asarray(abs(E).sum(axis=1)).ravel()
-    if is_difference_positive(diagonal, E, np.zeros(m, dtype=bool)):
-        return None
-    if m <= MAX_DENSE_ROWS:
-        values, vectors = np.linalg.eigh(np.diag(diagonal) - E.toarray())
-    else:
-        values, vectors = lanczos(lambda x: diagonal * x - E @ x, m, MAX_DIRECTIONS, "SA", EIGENVALUE_RTOL)
-    if np.any(values < 0.0):
-        return np.asarray(vectors[:, : min(MAX_DIRECTIONS, int(np.sum(values < 0.0)))])
-    weak = ~(diagonal > 2.0 * rows)
-    if int(weak.sum()) > MAX_FACTORIZED_ROWS:
-        weak = ~(diagonal > rows)
-    if int(weak.sum()) <= MAX_FACTORIZED_ROWS and is_difference_positive(diagonal, E, weak):
-        return None
-    weak_rows = np.flatnonzero(weak)
-    return unit_vectors(m, weak_rows[np.argsort((diagonal - rows)[weak_rows])[:MAX_DIRECTIONS]])
 
 
 def unit_vectors(size: int, positions: IntegerArray) -> Array:

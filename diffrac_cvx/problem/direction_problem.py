@@ -109,28 +109,17 @@ class DirectionProblem:
         if self.whitened is not None:
             return self.whitened
         if self.Y.is_streamed:  # A and the weighted Gram matrices are sums over the rows
-            B, W = self.A + np.diag(self.c**2), self.W
-            size = float(np.trace(B) * np.sum(W**2))
-            residual = float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
-            return WhiteningErrorBounds(
-                0.0, round_up(residual + sum_error(self.X.accumulation_length + 100 * len(W)) * size)
-            )
+            return whitening_error_of_sums(self.X, self.A + np.diag(self.c**2), self.W)
         return whitening_error_of_rows(self, self.Z, self.W, self.a**2 + self.c**2)
 
-    def gram_error(self, Mz: Array, top: float, mass: float | None = None) -> float:
+    def gram_error(self, Mz: Array, top: float) -> float:
         """Return a bound on the spectral-norm error of a computed weighted Gram matrix of the whitened data.
 
-        `top` is the largest weight of a row, from `largest_weight`.  If the data are whitened after the summation,
-        `mass` is the trace of the matrix before whitening.
+        `top` is the largest weight of a row, from `largest_weight`.
         """
-        n = len(self.X)
-        if self.X.is_streamed:
-            mass = top * float(np.trace(self.A)) if mass is None else mass
-            return round_up(
-                sum_error(self.X.accumulation_length + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2))
-            )
-        mass, row_error = float(np.trace(Mz)), top**0.5 * self.whitening_error.data_error
-        return round_up(sum_error(accumulation_length(n) + 8) * mass + (2.0 * mass**0.5 + row_error) * row_error)
+        n, mass, row_error = len(self.X), float(np.trace(Mz)), top**0.5 * self.whitening_error.data_error
+        formed = sum_error(accumulation_length(n) + 4 * len(self.W) + 16) * self.whitening_error.gram_factor * mass
+        return round_up(formed + (2.0 * mass**0.5 + row_error) * row_error)
 
     @cached_property
     def R(self) -> Array:
@@ -144,9 +133,9 @@ class DirectionProblem:
     @cached_property
     def A(self) -> Array:
         """A = X'X/n + Diag(a)^2, shape (D, D)."""
-        if self.is_large:
-            return self.Y.weighted_gram(np.ones(len(self.Y))) + np.diag(self.a**2)
-        return self.R.T @ self.R
+        if self.basis is not None or self.Y.is_streamed:
+            return self.R.T @ self.R
+        return self.Y.weighted_gram(np.ones(len(self.Y))) + np.diag(self.a**2)
 
     @cached_property
     def W(self) -> Array:
@@ -158,7 +147,7 @@ class DirectionProblem:
 
     @property
     def is_large(self) -> bool:
-        """Whether A is computed from X and not from its root R, whose factorisation would be slow."""
+        """Whether W is computed from A and not from its root R, whose factorisation would be slow."""
         return self.basis is None and self.root is None and len(self.c) > LARGE_SIZE // 2
 
     @cached_property
@@ -517,7 +506,15 @@ def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
         return replace(problem, root=psd_root(A))
     W = np.zeros((len(nonzero), len(values)))
     W[nonzero] = Q / np.sqrt(values)
-    return in_basis(problem, W)
+    return replace(in_basis(problem, W), whitened=whitening_error_of_sums(problem.X, B, W))
+
+
+def whitening_error_of_sums(X: Points, B: Array, W: Array) -> WhiteningErrorBounds:
+    """Return error bounds of coordinates W that whiten B = A + Diag(c)^2, if A and M are sums over all rows."""
+    size, residual = float(np.trace(B) * np.sum(W**2)), float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
+    right_error = residual + sum_error(X.accumulation_length + 100 * len(W)) * size
+    data_error = sum_error(X.accumulation_length + len(W) + 16) * size**0.5
+    return WhiteningErrorBounds(round_up(data_error), round_up(right_error), round_up(size))
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:

@@ -39,8 +39,8 @@ LAYERS = [
 NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerated", "published", "dual")]
 PROOFS = {
     *(f"problem.penalties.{name}" for name in ("l1", "group", "sign")),
-    *(f"certificates.{name}" for name in ("proof", "block_proof", "working_set_proof", "label_proof")),
-    "certificates.screening", "certificates.values", "certificates.block_screening", "certificates.group_kkt",
+    *(f"certificates.{name}" for name in ("proof", "pencils", "label_proof")),
+    "certificates.screening", "certificates.values", "certificates.block_screening",
 }  # fmt: skip
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {

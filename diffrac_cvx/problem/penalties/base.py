@@ -75,6 +75,7 @@ class PairPenalty(ABC):
     splits_into_blocks = False  # whether K is a product of symmetric intervals, so that V may be cut at any pairs
     has_off_diagonal = False  # whether `off_diagonal` is available, which the working-set solver needs
     is_even = True  # whether v and -v are feasible together
+    nonnegative: Mask | None = None  # (D,), coordinates with v_j >= 0: C has no lower bound between two of them
 
     def __init__(self, c: Array, labels: IndexArray | None = None, *, diagonal: bool = False) -> None:
         self.c, self.labels, self.diagonal = c, labels, diagonal

@@ -15,7 +15,7 @@ from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, inverse_or_one, momentum, times
 from diffrac_cvx.points.points import Indexer, Mask
-from diffrac_cvx.problem.penalties.base import Expression, PairPenalty, diagonal_scale
+from diffrac_cvx.problem.penalties.base import Expression, IndexArray, OffDiagonalDual, PairPenalty, diagonal_scale
 from diffrac_cvx.problem.penalties.l1 import L1
 
 NEGATIVE_TOLERANCE = 1e-8  # relative to the norms of two rows: smaller negative products count as rounding
@@ -29,6 +29,7 @@ class SignConstraints(PairPenalty):
     """Another penalty with v_j >= 0 for some coordinates, and V_jk >= 0 for the pairs of them."""
 
     is_even = False
+    nonnegative: Mask
 
     def __init__(self, base: PairPenalty, nonnegative: Mask) -> None:
         super().__init__(base.c, base.labels, diagonal=base.diagonal)
@@ -147,6 +148,10 @@ class SignConstraints(PairPenalty):
 
     def support_function(self, V: Array) -> float:
         return self.base.support_function(V)
+
+    def off_diagonal(self, rows: IndexArray, columns: IndexArray) -> OffDiagonalDual:
+        """Return the dual set of the other penalty, which is a part of this one."""
+        return self.base.off_diagonal(rows, columns)
 
     def make_feasible(self, U: Factor) -> Factor:
         """Return a factor of a V that is nonnegative on the pairs, rounding included, with a slightly larger diagonal.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.proof import grouped_bounds
+from diffrac_cvx.certificates.pencils import grouped_bounds
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import Chunklets

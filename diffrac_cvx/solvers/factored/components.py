@@ -17,8 +17,8 @@ from diffrac_cvx.certificates.block_bounds import (
     try_certificate,
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
-from diffrac_cvx.certificates.block_proof import Pairs, eliminate
 from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.certificates.proof import Pairs, eliminate
 from diffrac_cvx.certificates.screening import recompute_pairs
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
@@ -196,7 +196,7 @@ def check_pairs(state: State, certificate: BlockCertificate, tol: float) -> Pair
     close = certificate.gap <= max(tol, state.last_screening_gap / 4) or m <= COMPONENTS.cheap_size
     if state.near_pairs is not None and m > COMPONENTS.cheap_size:
         found = check_near_pairs(state, certificate)
-        t = larger_t(state.blocks, certificate.ratios, certificate.min_t, found.violated_blocks)
+        t = larger_t(state.blocks, certificate.ratios, certificate.min_t, found.violated)
         if len(found.violated_coordinates) and certificate.value - certificate.bound(t) > tol:
             return PairCheck(None, most_violated_pairs(found))
     if state.near_pairs is not None and not close:
@@ -212,10 +212,10 @@ def check_pairs(state: State, certificate: BlockCertificate, tol: float) -> Pair
 
 def check_near_pairs(state: State, certificate: BlockCertificate) -> CertificateAttempt:
     """Return a certificate attempt based only on the pairs near their bound in the last screening."""
-    schur = eliminate(state.blocks.problem, certificate.ratios.u, certificate.min_t)
-    if schur is None or state.near_pairs is None:
+    remainder = eliminate(state.blocks.problem, certificate.ratios.u, certificate.min_t)
+    if remainder is None or state.near_pairs is None:
         return CertificateAttempt(None)
-    return try_certificate(state.blocks, certificate, schur, recompute_pairs(schur, state.near_pairs), None)
+    return try_certificate(state.blocks, certificate, remainder, recompute_pairs(remainder, state.near_pairs), None)
 
 
 def most_violated_pairs(found: CertificateAttempt) -> Pairs:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import IntegerArray
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
 from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket
 from diffrac_cvx.certificates.search import alternate_projection, refine_dual
 from diffrac_cvx.certificates.working_set import (
@@ -25,7 +25,6 @@ from diffrac_cvx.certificates.working_set import (
     empty_check,
     expand_working_set,
 )
-from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, diagonal
@@ -114,7 +113,7 @@ def working_set_iterates(
         check, before, checked = empty_check(problem), goal, 2 * len(new) < max_new
         if checked:
             yield None
-            core = WorkingSetProblem(problem, state.ws, found.dual.C, found.dual.inflation)
+            core = block_problem(problem.with_inflated_penalty(found.dual.inflation), state.ws)
             tol = max(stopping.tol, stopping.rtol * bounds.upper)
             check, goal = tighten_bound(core, found, bounds, goal, tol)
             bounds = Bracket(max(bounds.lower, check.lower or 0.0), bounds.upper)
@@ -243,7 +242,7 @@ def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Ar
 
 
 def tighten_bound(
-    core: WorkingSetProblem, found: WorkingSetSolution, bounds: Bracket, goal: float, tol: float
+    core: BlockProblem, found: WorkingSetSolution, bounds: Bracket, goal: float, tol: float
 ) -> tuple[KktCheck, float]:
     """Try to certify a gap for all features from the working set, then smaller ones down to the tolerance.
 
@@ -259,7 +258,7 @@ def tighten_bound(
             return check._replace(lower=lower), goal
         check = check_kkt(core, *found.dual.at_bound(bounds.upper - WORKING_SET.attempted_fraction * tried))
         if check.lower is None:
-            is_small = len(check.entering) <= WORKING_SET.new_fraction * len(core.ws)
+            is_small = len(check.entering) <= WORKING_SET.new_fraction * len(core.free)
             return check._replace(lower=lower), goal if is_small else min(WORKING_SET.gap_backoff * tried, worth)
         lower = max(lower, check.lower)
         if tried <= tol:

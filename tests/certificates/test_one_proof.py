@@ -67,23 +67,23 @@ def old_least_t(it, start):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "signs"])
 def test_no_t_is_larger_than_that_of_the_proof_it_replaced(kind):
     both = 0
-    for seed in range(24):
+    for seed in range(10):
         it = instance(kind, seed)
         if it.Z is not None or (not len(it.problem.penalized) and kind != "dense"):
             continue
-        new = it.least_t(width=1e-13)
+        new = it.least_t(width=1e-12)
         old = old_least_t(it, new)
         if np.isfinite(old):
             assert new <= old * (1.0 + 1e-10), seed
             both += 1
-    assert both >= 8
+    assert both >= 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_t_that_is_less_by_a_little_is_not_proved_where_s_is_indefinite_then(kind):
     """The proof is nearly tight: at most instances S is indefinite a millionth below the least t that is proved."""
     tight = tried = 0
-    for seed in range(8):
+    for seed in range(4):
         it = instance(kind, seed)
         t = it.least_t()
         if np.isfinite(t) and it.Z is None:

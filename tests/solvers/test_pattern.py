@@ -43,7 +43,8 @@ def test_the_pattern_and_the_other_strategies_enclose_one_optimum(nu, penalty):
     lower, upper = bounds_of(problem_of(X, nu, penalty))
     result = dc.low_rank(X, nu, penalty, tol=1e-8)
     assert upper - lower <= 1e-6
-    assert lower <= result.upper + 1e-9 and result.lower <= upper + 1e-9
+    assert lower <= result.upper + 1e-9
+    assert result.lower <= upper + 1e-9
 
 
 def test_sample_weights_and_zero_rows_take_part():
@@ -56,7 +57,8 @@ def test_sample_weights_and_zero_rows_take_part():
     lower, upper = bounds_of(problem_of(X, sample_weight=weights))
     result = dc.low_rank(X, penalty=dc.Penalty.l1(0.02), sample_weight=weights, tol=1e-8)
     assert upper - lower <= 1e-6
-    assert lower <= result.upper + 1e-9 and result.lower <= upper + 1e-9
+    assert lower <= result.upper + 1e-9
+    assert result.lower <= upper + 1e-9
 
 
 def test_columns_on_other_scales_give_the_same_bounds():

@@ -73,7 +73,7 @@ def pattern_iterates(problem: DirectionProblem, tol: float, max_iter: int) -> It
     value = 1.0 - float(np.sum(np.sqrt(Phi @ w))) / n
     gap = 0.1 * value
     mu = gap / d
-    S: Array = mu * np.linalg.inv(pattern_matrix(d, J, K, signs * w))
+    S = np.asarray(mu * np.linalg.inv(pattern_matrix(d, J, K, signs * w)), dtype=float)
     upper, lower, steps = 1.0, 0.0, 0
 
     while steps < max_iter and gap > 1e-8 * value > 0.0:

@@ -46,8 +46,9 @@ def pattern_iterates(problem: DirectionProblem, tol: float, max_iter: int) -> It
     r"""Yield certified iterates, and None before each expensive step; end if the pattern has too many pairs.
 
     V has the entries w_e s_e on a pattern: its diagonal, few pairs (j, k) with signs s_e, and all entries of the
-    coordinates with c = 0, whose sign is free.  On the pattern the problem is smooth but for two constraints, V >= 0
-    and w_e >= 0 on the signed pairs P, which barriers replace:
+    coordinates with c = 0, whose sign is free.  A pair is in the pattern with one sign, rarely with both.  On the
+    pattern the problem is smooth but for two constraints, V >= 0 and w_e >= 0 on the signed pairs P, which barriers
+    replace:
 
     .. math::
         1 - \tfrac2n \sum_i \sqrt{(\Phi w)_i} + h^\top w - \mu \log\det V - \mu \sum_{e \in P} \log w_e
@@ -60,13 +61,12 @@ def pattern_iterates(problem: DirectionProblem, tol: float, max_iter: int) -> It
     X, A, c = problem.X.array()[~problem.zero_rows], problem.A, problem.c
     n, d = problem.X.shape
     bound, is_free = np.outer(c, c), c == 0.0
-    entered = np.zeros((d, d), dtype=bool)
-    entered[is_free] = entered[:, is_free] = True
-    np.fill_diagonal(entered, False)
+    entered = np.zeros((2, d, d), dtype=bool)  # with the sign 1, and with the sign -1
+    entered[:, is_free] = entered[:, :, is_free] = True
 
     # 1. Start with V diagonal, at its optimal scale; the first gap is a tenth of the value.
-    J, K = (np.append(np.arange(d), free) for free in np.nonzero(np.triu(entered)))
-    np.fill_diagonal(entered, True)
+    J, K = (np.append(np.arange(d), free) for free in np.nonzero(np.triu(entered[0], 1)))
+    entered[:, np.arange(d), np.arange(d)] = True
     signs, w, z = np.ones(len(J)), np.append(1.0 / unit_costs(problem), np.zeros(len(J) - d)), np.zeros(len(J))
     Phi, h, copies = pattern_terms(X, A, bound, J, K, signs)
     w *= (np.sum(np.sqrt(Phi @ w)) / n / (h @ w)) ** 2
@@ -129,7 +129,8 @@ def pattern_iterates(problem: DirectionProblem, tol: float, max_iter: int) -> It
         # 5. Off the pattern, C = M - A + S: which pairs exceed c_j c_k by more than the relative gap?
         C = problem.X.weighted_gram(expand(u, problem.zero_rows)) - A + new_S
         value = 1.0 - 2.0 * float(np.sum(np.sqrt(Phi @ w))) / n + float(h @ w)
-        excess = np.where(entered, 0.0, np.abs(C) / np.where(entered, 1.0, bound) - 1.0)
+        inside = np.where(C > 0.0, *entered)
+        excess = np.where(inside, 0.0, np.abs(C) / np.where(inside, 1.0, bound) - 1.0)
         j, k = np.nonzero(np.triu(excess > min(gap / value, 0.1), 1))
         if len(signed) + len(j) > (MAX_VIOLATED if len(signed) >= d else np.inf) * d:
             return
@@ -155,7 +156,8 @@ def pattern_iterates(problem: DirectionProblem, tol: float, max_iter: int) -> It
             if len(signed) + len(j) > MAX_PAIRS * d:
                 return
             J, K, signs = np.append(J, j), np.append(K, k), np.append(signs, np.sign(C[j, k]))
-            entered[j, k] = entered[k, j] = True
+            side = (C[j, k] < 0.0).astype(int)
+            entered[side, j, k] = entered[side, k, j] = True
             stiffness = np.maximum((u**3) @ (X[:, j] * X[:, k]) ** 2 * (2.0 / n), 1e-300)
             start = np.minimum(2.0 * bound[j, k] * excess[j, k] / stiffness, 0.3 * np.sqrt(w[j] * w[k]))
             while np.linalg.eigvalsh(pattern_matrix(d, J, K, signs * np.append(w, start)))[0] <= 0.0:
@@ -173,10 +175,9 @@ def expand(values: Array, zero_rows: npt.NDArray[np.bool_]) -> Array:
 
 
 def pattern_matrix(d: int, J: npt.NDArray[np.intp], K: npt.NDArray[np.intp], entries: Array) -> Array:
-    """Return the symmetric matrix with these entries at (J, K) and (K, J)."""
-    V = np.zeros((d, d))
-    V[J, K] = V[K, J] = entries
-    return V
+    """Return the symmetric matrix with these entries added at (J, K) and (K, J), J <= K."""
+    V = np.bincount(J * d + K, entries, d * d).reshape(d, d)
+    return np.asarray(V + np.triu(V, 1).T)
 
 
 def pattern_terms(

@@ -15,6 +15,10 @@ Solvers
      - :math:`O(n d)` if V is diagonal, and for each block of size s and rank r :math:`O(n s r)`; a few checks of all pairs,
        :math:`O(n d^2)` each
      - :math:`O(n d)`
+   * - `low_rank`, V on a pattern
+     - Eq. (15) with c > 0
+     - :math:`O(n m^2 + m^3)`, m the entries of V that may be nonzero, at most 5 d
+     - :math:`O(n m + m^2)`
    * - `low_rank`, one block
      - Eq. (15)
      - :math:`O(n d r)`, r the columns of the factor; :math:`O(n d^2 + d^3)` for each certificate
@@ -67,6 +71,17 @@ No d × d matrix is formed. A multiplier that is slightly infeasible costs littl
 penalty together are at most v (1 - v), for at the best scale g = T = 1 - v, and the part of T that is the mean of q, which is at
 least :math:`g^2`, is no penalty. So :math:`v \ge v_e - e\, v (1 - v)` with the value :math:`v_e` for penalties times 1 + e, and
 :math:`v_e` is easier to bound. Gaps of .3, .03, .003 of the value are certified in turn, so that an interrupted solve has a bound.
+
+**V on a pattern**, with an l1 penalty and at most as many features as points. V often has full rank but few nonzero pairs. The
+unknowns are then its diagonal and the pairs, with the sign that each has at the optimum; a column without an l1 weight, as that of
+the offset, adds a pair with every feature, of either sign. A primal-dual interior point (the direction of Helmberg, Rendl,
+Vanderbei and Wolkowicz, *SIAM J. Optim.* 6, 1996) minimises
+
+.. math:: 1 - 2 g(V) + \mathrm{tr}\, V (A + C) - \mu \log\det V - \mu \sum_{\mathrm{pairs}} \log |V_{jk}|.
+
+The multiplier S of :math:`V \succeq 0` gives C off the pattern, :math:`C = M - A + S`. Pairs at which C exceeds its bound enter; if
+they are few, C is certified and :math:`\mu` decreases. Newton's method takes 20 to 70 steps to a relative gap of 1e-4, where V as one
+block takes thousands. It ends at once if many pairs enter: above four per feature V as one block is faster.
 
 **One block**, for any penalty; alone without an l1 penalty and with ``working_set=False``.
 

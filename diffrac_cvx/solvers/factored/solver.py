@@ -16,7 +16,7 @@ from diffrac_cvx.problem.direction_problem import SOLVER_COPIES, DirectionProble
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.driver import solve_by_iterates
-from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling, working_set
+from diffrac_cvx.solvers.factored import augmented_lagrangian, components, pattern, sampling, working_set
 from diffrac_cvx.solvers.race import Strategy, race
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, WarmStart
 
@@ -54,6 +54,8 @@ def low_rank(
       thousands; use the sparse factor ``result.G``, because ``result.V`` is d x d.
     - Working set: with c > 0, a ridge and many features, it solves the problem on a few features and adds those that
       violate the certificate.  The bounds hold for all features; no d x d matrix is formed.
+    - Pattern: with c > 0, d <= n and at most 1000 features, V has the entries of a pattern of few pairs, found by an
+      interior point; a step costs O(n m^2 + m^3) for m entries.
     - One block: V = UU' with U of shape (d, r), where r decreases from d during convergence.  A step is O(ndr), a
       certificate O(d^3), and memory O(nd + d^2).
     - Sampling, before the others: with at least max(40 000, 40 d^2) rows of equal weight, it solves the problem on a
@@ -192,5 +194,6 @@ ONE_BLOCK = Strategy(one_block_iterates, first_operations=one_block_operations)
 STRATEGIES = (
     Strategy(components.block_iterates, components.is_blockwise_applicable, components.screening_operations),
     Strategy(working_set.working_set_iterates, working_set.is_working_set_applicable),
+    Strategy(pattern.pattern_iterates, pattern.is_pattern_applicable),
     ONE_BLOCK,
 )

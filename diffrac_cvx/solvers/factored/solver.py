@@ -193,7 +193,7 @@ def with_full_rank(U: Array) -> Array:
 ONE_BLOCK = Strategy(one_block_iterates, first_operations=one_block_operations)
 STRATEGIES = (
     Strategy(components.block_iterates, components.is_blockwise_applicable, components.screening_operations),
-    Strategy(working_set.working_set_iterates, working_set.is_working_set_applicable),
     Strategy(pattern.pattern_iterates, pattern.is_pattern_applicable),
     ONE_BLOCK,
+    Strategy(working_set.working_set_iterates, working_set.is_working_set_applicable),
 )

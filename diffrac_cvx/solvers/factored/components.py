@@ -51,15 +51,13 @@ def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) ->
     return sparse_start and free <= COMPONENTS.max_free and len(problem.c) - free >= COMPONENTS.min_penalized
 
 
-def screening_operations(problem: DirectionProblem) -> float:
-    """Return the operations of a screening of all pairs, most of which are beyond their bound; 0 if d <= n."""
-    n, size = problem.X.shape
-    return 7.5e3 * float(size) ** 2 if size > n else 0.0
-
-
-def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Iterator[Iterate | None]:
+def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Iterator[Iterate | float]:
     """Yield certified iterates until one component would contain half of the coordinates, or progress stalls."""
     tol, max_iter = stopping.tol, stopping.max_iter
+    n, size = problem.X.shape
+    yield (
+        7.5e3 * float(size) ** 2 if size > n else 0.0
+    )  # a screening of all pairs, most of which are beyond their bound
     split = block_problem(problem)
     state = diagonal_start(split) if warm_start.U is None else block_start(split, warm_start)
     done, steps = 0, COMPONENTS.steps if len(split.c) > COMPONENTS.cheap_size else COMPONENTS.first_steps
@@ -68,7 +66,7 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
     while done < max_iter:
         if steps:
             done += take_lbfgs_steps(state, min(steps, max_iter - done), tol / 2)
-            yield None
+            yield 0.0
         state.point, certificate = BlockParametrization(state.blocks, state.point).certificate(state.point, state.C)
         check = PairCheck(None, None)
         best, since = (certificate.gap, 0) if certificate.gap < 0.95 * best else (best, since + 1)

@@ -113,7 +113,8 @@ def screen_pairs(
 
     The columns are divided by c_j first, so that all bounds are equal.  Single precision is used if its rounding is
     small compared with the bound, unless `radius.largest` is infinite: pairs within that rounding of the fraction are
-    selected too, and their G is recomputed.  TooManyPairsError is raised at more than `max_pairs`.
+    selected too, and their G is recomputed.  TooManyPairsError is raised at more than `max_pairs`.  With such a limit
+    G stays in single precision, and its rounding is subtracted from the bounds: the excess is that of a multiplier too.
     """
     columns, m = scaled_columns(schur, exact=radius is not None and np.isinf(radius.largest)), schur.K.shape[1]
     least, error = fraction * schur.bound - columns.rounding, columns.rounding + schur.entry_error
@@ -140,7 +141,7 @@ def screen_pairs(
             if n_found > max_pairs:
                 raise TooManyPairsError
             parts.append(
-                select_pairs(schur, columns_of_block, (j, k), None if columns.rounding else G[j, k], max_pairs < np.inf)
+                select_pairs(schur, columns_of_block, (j, k), G[j, k], columns.rounding, recomputed=max_pairs == np.inf)
             )
         if certified is not None and radius is not None and not largest + radius.largest + error < 1.0:
             j, k = np.nonzero(~(size + radius.between(*columns_of_block) + error < 1.0))
@@ -166,19 +167,22 @@ def select_pairs(
     schur: SchurComplement,
     sets: tuple[Indexer, Indexer],
     positions: tuple[IntegerArray, IntegerArray],
-    scaled: Array | None,
-    one_by_one: bool,
+    scaled: npt.NDArray[np.floating[Any]],
+    rounding: float,
+    *,
+    recomputed: bool,
 ) -> Pairs:
-    """Return the pairs at these positions of two sets, with G in double precision, one by one if they are few."""
+    """Return the pairs at these positions of two sets, with G in double precision, or bounds less its rounding."""
     c, (first, second) = schur.problem.c, (np.arange(schur.K.shape[1])[some] for some in sets)
     j, k = first[positions[0]], second[positions[1]]
     c_product = c[j] * c[k]
-    pairs = Pairs(np.minimum(j, k), np.maximum(j, k), c_product, schur.bound * c_product)
-    if scaled is not None and are_finite(scaled) and not one_by_one:
-        return pairs._replace(G=scaled * c_product)
-    if one_by_one or len(j) * GATHER_COST <= len(first) * len(second):
+    bound = schur.bound if recomputed else schur.bound - rounding
+    pairs = Pairs(np.minimum(j, k), np.maximum(j, k), scaled * c_product, bound * c_product)
+    if are_finite(scaled) and not (recomputed and rounding):
+        return pairs
+    if len(j) * GATHER_COST <= len(first) * len(second):
         return recompute_pairs(schur, pairs)
-    return pairs._replace(G=gram_block(schur, *sets)[positions])
+    return pairs._replace(G=gram_block(schur, *sets)[positions], bound=schur.bound * c_product)
 
 
 class ScaledProducts(NamedTuple):
@@ -196,7 +200,7 @@ def scaled_columns(schur: SchurComplement, *, exact: bool = False) -> ScaledProd
     """
     X, c, K = schur.problem.rows.X, schur.problem.c, schur.K
     rounding = single_precision_error(schur) if X.in_memory and not exact else float("inf")
-    if rounding > MAX_SINGLE_PRECISION_ERROR:
+    if not rounding <= MAX_SINGLE_PRECISION_ERROR * schur.bound:
         return ScaledProducts(lambda first, rest: gram_block(schur, first, rest) / np.outer(c[first], c[rest]), 0.0)
     right = np.vstack([X.array() / c, K / c]).astype(np.float32)
     weights = np.append(schur.gram_weights, np.ones(len(K))).astype(np.float32)[:, None]

@@ -3,6 +3,10 @@
 At an optimum of value v the ridge plus the l1 term is at most v (1 - v).  So v is at least the value of the problem
 with both times 1 + e, minus e v (1 - v): a slightly infeasible multiplier costs less than a larger t.
 
+Outside the working set, t C is the projection of G + ZZ', G = M - t A + K'K, for any Z.  This leaves S = ZZ' minus
+what of G + ZZ' is beyond the dual set, and minus ZZ' on the diagonal.  Z = 0 leaves the smallest entries, and often a
+few negative directions that are spread over many coordinates: these directions as Z make S positive.
+
 Among the multipliers C between the working set and a coordinate outside it, a lasso with the matrix P gives the t C in
 the box t c_j c_k with the least e'P^-1 e, e = t C - T: e = -Pz at the minimum of z'Pz/2 - z'T + t c_j sum_k c_k |z_k|.
 """
@@ -14,12 +18,12 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import IntegerArray
-from diffrac_cvx.certificates.block_proof import Pairs
+from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem
+from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement
 from diffrac_cvx.certificates.direction_bounds import lower_bound
 from diffrac_cvx.certificates.group_kkt import check_groups_kkt
 from diffrac_cvx.certificates.proof import bound_at, inflation_cost, project_dual
-from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
+from diffrac_cvx.certificates.screening import TooManyPairsError, scaled_columns, screen_pairs, single_precision_error
 from diffrac_cvx.certificates.search import (
     alternate_projection,
     best_combination_by_rows,
@@ -40,7 +44,9 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
 from diffrac_cvx.points.linear_algebra import lanczos, times
+from diffrac_cvx.points.points import Mask
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
+from diffrac_cvx.problem.result import Bracket
 
 INFLATION_PER_GAP, MAX_INFLATION_GAP = (
     7.0,
@@ -57,15 +63,21 @@ MAX_EXPANSIONS, SUFFICIENT_GAP = (
     6,
     0.0125,
 )  # of the working set, and relative gap at which they stop
-MAX_PAIRS_PER_COORDINATE = 40  # violated pairs: with more the bound fails anyway
-MAX_FACTORIZED_ROWS = 3000  # rows that are not diagonally dominant
+MAX_PAIRS_PER_COORDINATE = 60  # violated pairs: with more the bound fails anyway
+MAX_FACTORIZED_ROWS = 5000  # rows that are not diagonally dominant
+DOMINANCE = 1.5  # diagonal over the sum of the excess from which a row is clearly dominant
 MAX_NONPOSITIVE = 20  # coordinates with a nonpositive diagonal, beyond which the check stops
-MAX_DENSE_ROWS, EIGENVALUE_RTOL = (
+MAX_DENSE_ROWS, EIGENVALUE_ERROR = (
     200,
-    1e-2,
+    3e-3,
 )  # rows of S for a dense eigensolver, and accuracy for larger S
 MAX_DIRECTIONS = 12  # returned if the bound fails
-MIN_DIRECTION_WEIGHT = 1e-3  # of a coordinate in violated directions, relative to the largest; others do not enter
+MIN_DIRECTION_WEIGHT = 0.02  # of a coordinate in violated directions, relative to the largest; others do not enter
+MAX_CORRECTIONS, N_EIGENPAIRS = 9, 24  # of the multiplier, and directions in each
+LIFT, OVERSHOOT = 0.08, 1.5  # eigenvalue to which directions are raised, and factor of what they lack
+MIN_PROGRESS = 0.65  # fraction of the negative eigenvalue that a correction has to leave for another one
+MIN_NEGATIVE_PART = 0.25  # of the Gram matrix of the rows, relative to the box, to be corrected
+MIN_GAIN, MAX_PRICE = 0.05, 0.15  # of a bound by larger penalties outside, and their cost, relative to the gap
 LASSO_ROUNDS = 6  # of lassos: coordinate descent on some entries, then a check for missing ones
 ENTRIES_PER_ROUND = 16  # new entries of each lasso in a round, those with the largest violation
 LASSO_SWEEPS = 10  # of coordinate descent in a round
@@ -227,12 +239,18 @@ def bound_at_equal_weights(problem: DirectionProblem) -> float:
 
 
 def check_kkt(
-    working_set: WorkingSetProblem, u: Array, inverse_mean: float, t: float, slack_cost: float = 0.0
+    working_set: WorkingSetProblem,
+    u: Array,
+    inverse_mean: float,
+    t: float,
+    slack_cost: float = 0.0,
+    bounds: Bracket | None = None,
 ) -> KktCheck:
     """Try to certify the bound 1 - t mean(1/u) from a working set; return the violated coordinates if it fails.
 
     On the working set M <= t (A + C + Diag(c)^2) should hold, otherwise nothing is found.  `slack_cost` is subtracted
-    from the bound, for inflated penalties of the working set.
+    from the bound, for inflated penalties of the working set.  If S is negative outside, penalties times 1 + e there
+    may make it positive: then the bound less their cost is certified too, if that improves the known bounds.
     """
     nothing = empty_check(working_set.problem)
     sums = working_set_sums(working_set, u, t)
@@ -243,37 +261,141 @@ def check_kkt(
     )
     if elimination is None:
         return nothing
+    attempted = bound_at(t, inverse_mean, slack_cost=slack_cost)
     if working_set.problem.structure.labels is not None:
         group_check = check_groups_kkt(working_set, elimination)
         if group_check.certified:
-            return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
+            return nothing._replace(lower=attempted)
         return failed_check(working_set, elimination, group_check.entering, group_check.violated)
+    m = len(working_set.complement)
     nonpositive = np.flatnonzero(~(elimination.diagonal > elimination.error))  # what is no number is lacking
     nonpositive = nonpositive[np.argsort(elimination.diagonal[nonpositive], kind="stable")]
-    m = len(working_set.complement)
+    units = unit_vectors(m, nonpositive[:MAX_DIRECTIONS])
     if len(nonpositive) > MAX_NONPOSITIVE:
-        return failed_check(working_set, elimination, nonpositive, unit_vectors(m, nonpositive[:MAX_DIRECTIONS]))
+        return failed_check(working_set, elimination, nonpositive, units)
     try:
-        pairs = screen_pairs(elimination.schur, np.arange(m), 1.0, max_pairs=MAX_PAIRS_PER_COORDINATE * max(m, 1)).pairs
+        rest = correct_multiplier(working_set, elimination, nonpositive)
     except TooManyPairsError:
         order = np.argsort(elimination.diagonal, kind="stable")[: m // 4 + 1]
         return failed_check(working_set, elimination, order, unit_vectors(m, order[:MAX_DIRECTIONS]))
-    others = pairs.take(np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive)))
-    violated = violated_directions(
-        np.where(elimination.diagonal > elimination.error, elimination.diagonal - elimination.error, 1.0), others
-    )
-    if violated is None and not len(nonpositive):
-        return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
-    violated = np.zeros((m, 0)) if violated is None else violated
-    weight = np.sum(violated**2, axis=1)
+    lower, lacking = None, max(0.0, -float(rest.values.min(initial=0.0)))
+    for e in (0.0, *(multiple * (lacking + EIGENVALUE_ERROR) for multiple in (1.0, 3.0))):
+        if len(nonpositive) or e < lacking:
+            continue
+        price = inflation_cost(e * (1.0 + working_set.inflation), 1.0 if bounds is None else bounds.upper)
+        if e and (bounds is None or attempted - price < bounds.lower + MIN_GAIN * bounds.gap):
+            break
+        if is_difference_positive(rest.diagonal + e * t * rest.penalties, rest.excess, rest.weak, rest.Z):
+            lower = attempted - price
+            break
+    if lower is not None and (bounds is None or price <= MAX_PRICE * (bounds.upper - attempted)):
+        return nothing._replace(lower=lower)
+    violated = rest.vectors[:, : max(int(np.sum(rest.values < 0.0)), 1)]
+    weight = violated**2 @ np.maximum(-rest.values[: violated.shape[1]], EIGENVALUE_ERROR)
     order = np.argsort(-weight, kind="stable")
     heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
-    return failed_check(
-        working_set,
-        elimination,
-        np.append(nonpositive, heavy),
-        np.hstack([unit_vectors(m, nonpositive[:MAX_DIRECTIONS]), violated]),
+    entering = np.append(nonpositive, heavy[~np.isin(heavy, nonpositive)])
+    directions = np.hstack([units, violated[:, :MAX_DIRECTIONS]])
+    return failed_check(working_set, elimination, entering, directions)._replace(lower=lower)
+
+
+class Remainder(NamedTuple):
+    """What remains of S outside a working set, Diag(diagonal) - excess + ZZ', and its smallest eigenpairs."""
+
+    diagonal: Array
+    excess: scipy.sparse.csr_array
+    Z: Array
+    weak: Mask  # the rows that are not clearly dominant; Z is 0 on the others
+    penalties: Array  # a^2 + c^2: eigenvalues are relative to t times these
+    values: Array
+    vectors: Array
+
+
+def correct_multiplier(working_set: WorkingSetProblem, elimination: Elimination, nonpositive: IntegerArray) -> Remainder:
+    """Return what remains of S, its rounding subtracted, for the best of a few Z, each from the last one's directions.
+
+    The diagonal of the nonpositive coordinates, which enter the working set in any case, is raised.
+    """
+    outside, t, m = working_set.outside, elimination.schur.t, len(working_set.complement)
+    penalties = outside.a**2 + outside.c**2
+    units = np.sqrt(t * np.maximum(penalties, 1e-12 * penalties.max(initial=0.0)))
+    Z = negative_part_of_rows(elimination.schur)
+    pairs = screen_pairs(
+        elimination.corrected(Z).schur, np.arange(m), 1.0, max_pairs=MAX_PAIRS_PER_COORDINATE * max(m, 1)
+    ).pairs
+
+    def remainder(pairs: Pairs, Z: Array, weak: Mask | None) -> Remainder:
+        corrected, excess = elimination.corrected(Z), excess_matrix(pairs, m)
+        diagonal = corrected.diagonal - corrected.error
+        diagonal[nonpositive] = np.maximum(diagonal[nonpositive], 0.1 * units[nonpositive] ** 2)
+        if weak is None:
+            rows = np.asarray(abs(excess).sum(axis=1)).ravel()
+            weak = (diagonal < DOMINANCE * rows) | Z.any(axis=1)
+
+        def product(x: Array) -> Array:
+            scaled = x / units
+            return (diagonal * scaled - excess @ scaled + Z @ (Z.T @ scaled)) / units - x
+
+        if m <= MAX_DENSE_ROWS:
+            S = np.diag(diagonal) - excess.toarray() + times(Z, Z.T)
+            values, vectors = np.linalg.eigh(S / np.outer(units, units)) if m else (np.ones(1), np.zeros((0, 1)))
+        elif not len(pairs.j):
+            values, vectors = np.array([float(np.min(diagonal / units**2))]), unit_vectors(m, np.argmin(diagonal / units**2)[None])
+        else:
+            values, vectors = lanczos(product, m, N_EIGENPAIRS, "SA", EIGENVALUE_ERROR)
+            values = values + 1.0
+        return Remainder(diagonal, excess, Z, weak, penalties, values, vectors / units[:, None])
+
+    best = latest = remainder(pairs, Z, None)
+    weak_rows = np.flatnonzero(best.weak)
+    if best.values[0] >= 0.0 or not 0 < len(weak_rows) <= MAX_FACTORIZED_ROWS:
+        return best
+    fixed = pairs.take(np.flatnonzero(~(best.weak[pairs.j] & best.weak[pairs.k])))
+    schur = elimination.schur._replace(
+        problem=block_problem(working_set.problem, working_set.complement[weak_rows]), K=elimination.schur.K[:, weak_rows]
     )
+    columns, among = scaled_columns(schur), slice(0, len(weak_rows))
+    G = columns.products(among, among)
+    order = weak_rows if columns.order is None else weak_rows[columns.order]
+    c_order = outside.c[order]
+    for _ in range(MAX_CORRECTIONS):
+        negative = latest.values < LIFT / 2.0
+        added = latest.vectors[:, negative] * np.sqrt(OVERSHOOT * (LIFT - latest.values[negative])) * units[:, None] ** 2
+        Z = np.hstack([latest.Z, np.where(best.weak[:, None], added, 0.0)])
+        rounding = 0.0
+        if columns.rounding:
+            rounding = single_precision_error(schur._replace(K=np.vstack([schur.K, Z[weak_rows].T])))
+        scaled = (Z[order] / c_order[:, None]).astype(G.dtype)
+        H = G + scaled @ scaled.T
+        j, k = np.nonzero(np.triu(~(np.abs(H) <= schur.bound - rounding), 1))
+        c_product = c_order[j] * c_order[k]
+        changed = Pairs(order[j], order[k], H[j, k] * c_product, (schur.bound - rounding) * c_product)
+        pairs = Pairs(*(np.concatenate(parts) for parts in zip(fixed, changed, strict=True)))
+        previous, latest = latest, remainder(pairs, Z, best.weak)
+        best = max(best, latest, key=lambda found: float(found.values[0]))
+        if latest.values[0] >= 0.0 or latest.values[0] < MIN_PROGRESS * previous.values[0]:
+            break
+    return best
+
+
+def negative_part_of_rows(schur: SchurComplement) -> Array:
+    """Return Z with ZZ' half of the negative part of the weighted Gram matrix of the rows, if it is not small.
+
+    It is not small compared with the box if many points have a common sign: they are one row of M and many of A.
+    """
+    rows, weights = schur.problem.rows.X.array(), schur.gram_weights
+    m = rows.shape[1]
+    if len(rows) > m:
+        return np.zeros((m, 0))
+    squares, Q = np.linalg.eigh(rows @ rows.T)
+    roots = np.sqrt(np.maximum(squares, 0.0))
+    some = roots > 1e-6 * roots.max(initial=0.0)
+    root = roots[some, None] * Q[:, some].T
+    values, vectors = np.linalg.eigh((root * weights) @ root.T)
+    negative = values < 0.1 * values.min(initial=0.0)
+    if np.linalg.norm(values[values < 0.0]) < MIN_NEGATIVE_PART * schur.t * np.sum(schur.problem.c**2):
+        return np.zeros((m, 0))
+    return rows.T @ ((Q[:, some] / roots[some]) @ (vectors[:, negative] * np.sqrt(-values[negative] / 2.0)))
 
 
 def empty_check(problem: DirectionProblem) -> KktCheck:
@@ -322,31 +444,6 @@ def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSum
     else:
         tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(P, some, t)
     return tC
-
-
-def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
-    """Return directions in which Diag(diagonal) minus the excess is negative; None if it is certified positive.
-
-    If neither is found, the unit vectors of the least dominant rows are returned.
-    """
-    m = len(diagonal)
-    E = excess_matrix(pairs, m)
-    rows = np.asarray(abs(E).sum(axis=1)).ravel()
-    if is_difference_positive(diagonal, E, np.zeros(m, dtype=bool)):
-        return None
-    if m <= MAX_DENSE_ROWS:
-        values, vectors = np.linalg.eigh(np.diag(diagonal) - E.toarray())
-    else:
-        values, vectors = lanczos(lambda x: diagonal * x - E @ x, m, MAX_DIRECTIONS, "SA", EIGENVALUE_RTOL)
-    if np.any(values < 0.0):
-        return np.asarray(vectors[:, : min(MAX_DIRECTIONS, int(np.sum(values < 0.0)))])
-    weak = ~(diagonal > 2.0 * rows)
-    if int(weak.sum()) > MAX_FACTORIZED_ROWS:
-        weak = ~(diagonal > rows)
-    if int(weak.sum()) <= MAX_FACTORIZED_ROWS and is_difference_positive(diagonal, E, weak):
-        return None
-    weak_rows = np.flatnonzero(weak)
-    return unit_vectors(m, weak_rows[np.argsort((diagonal - rows)[weak_rows])[:MAX_DIRECTIONS]])
 
 
 def unit_vectors(size: int, positions: IntegerArray) -> Array:

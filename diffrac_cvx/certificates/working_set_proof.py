@@ -20,7 +20,7 @@ from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement
 from diffrac_cvx.certificates.proof import cholesky_succeeds
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up, sum_error
-from diffrac_cvx.points.linear_algebra import cholesky, symmetric
+from diffrac_cvx.points.linear_algebra import cholesky, symmetric, times
 from diffrac_cvx.points.points import Mask
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
@@ -35,7 +35,7 @@ class WorkingSetProblem:
     """
 
     def __init__(self, problem: DirectionProblem, ws: IntegerArray, C: Array, inflation: float = 0.0) -> None:
-        problem = problem.with_inflated_penalty(inflation)
+        problem, self.inflation = problem.with_inflated_penalty(inflation), inflation
         self.problem, self.ws, self.complement = problem, ws, np.setdiff1d(np.arange(len(problem.c)), ws)
         self.inside, self.outside = block_problem(problem, ws), block_problem(problem, self.complement)
         self.C = (
@@ -81,6 +81,17 @@ class Elimination(NamedTuple):
     C: Array  # (w, m), the multiplier between the working set and the others
     diagonal: Array  # (m,), of the remaining S
     error: float  # error bound, rounding included: the remaining S has to exceed it
+
+    def corrected(self, Z: Array) -> "Elimination":
+        """Return what remains of S minus ZZ', for any Z, (m, k): what remains is positive if it is with ZZ' added.
+
+        The multiplier t C is then the projection of G + ZZ' instead of G.
+        """
+        K, squares = np.vstack([self.schur.K, Z.T]), np.sum(Z**2, axis=1)
+        n_terms = len(self.schur.gram_weights) + len(self.schur.K) + 40
+        rounding = 2.0 * sum_error(n_terms + Z.shape[1]) * float(squares.sum())
+        error = round_up(self.error * (1.0 + Z.shape[1] / n_terms) + rounding)  # each entry is a longer sum
+        return self._replace(schur=self.schur._replace(K=K), diagonal=self.diagonal - squares, error=error)
 
 
 def working_set_sums(working_set: WorkingSetProblem, u: Array, t: float) -> WorkingSetSums | None:
@@ -131,18 +142,20 @@ def excess_matrix(pairs: Pairs, size: int) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array((np.tile(pairs.excess, 2), positions), shape=(size, size))
 
 
-def is_difference_positive(diagonal: Array, E: scipy.sparse.csr_array, weak: Mask) -> bool:
-    """Whether Diag(diagonal) - E is certified positive definite, by a factorisation of the weak rows, if any.
+def is_difference_positive(diagonal: Array, E: scipy.sparse.csr_array, weak: Mask, Z: Array | None = None) -> bool:
+    """Whether Diag(diagonal) - E + ZZ' is certified positive definite, by a factorisation of the weak rows, if any.
 
-    E is symmetric, with a zero diagonal.  The other rows, which have to be dominant, are eliminated: their diagonal
-    minus their off-diagonal sums bounds them from below.
+    E is symmetric, with a zero diagonal, and Z is 0 on the other rows, which have to be dominant.  They are eliminated:
+    their diagonal minus their off-diagonal sums bounds them from below.
     """
+    Z = np.zeros((len(diagonal), 0)) if Z is None else Z
     m, strong, weak_rows = len(diagonal), np.flatnonzero(~weak), np.flatnonzero(weak)
     margins = diagonal[strong] - round_up(1.0, m) * np.asarray(abs(E[strong][:, strong]).sum(axis=1)).ravel()
-    if not np.all(margins > 0.0):
+    if not np.all(margins > 0.0) or Z[strong].any():
         return False
-    between = E[weak_rows][:, strong]
-    S = np.diag(diagonal[weak_rows]) - E[weak_rows][:, weak_rows].toarray()
+    between, added = E[weak_rows][:, strong], Z[weak_rows]
+    S = np.diag(diagonal[weak_rows]) - E[weak_rows][:, weak_rows].toarray() + times(added, added.T)
     S = symmetric(S - (between @ scipy.sparse.diags_array(1.0 / margins) @ between.T).toarray())
-    mass = float(np.abs(np.diag(S)).sum() + np.sum(diagonal[weak_rows]))
-    return cholesky_succeeds(S - round_up(sum_error(2 * len(weak_rows) + m + 16) * mass) * np.eye(len(S)))
+    mass = float(np.abs(np.diag(S)).sum() + np.abs(diagonal[weak_rows]).sum() + 2.0 * np.sum(added**2))
+    k = 2 * len(weak_rows) + m + Z.shape[1] + 16
+    return cholesky_succeeds(S - round_up(sum_error(k) * mass) * np.eye(len(S)))

@@ -147,8 +147,8 @@ def small_cores(monkeypatch):
     monkeypatch.setattr(block_bounds, "WORKING_SET_MIN_SIZE", 10)
     sizes, whole = [], working_set.check_kkt
 
-    def watched(core, u, inverse_mean, t, spent):
-        look = whole(core, u, inverse_mean, t, spent)
+    def watched(core, *given):
+        look = whole(core, *given)
         if look.lower is not None:
             sizes.append(len(core.ws) / len(core.problem.c))
         return look

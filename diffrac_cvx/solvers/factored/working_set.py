@@ -282,21 +282,28 @@ def tighten_bound(
 ) -> tuple[KktCheck, float]:
     """Try to certify a gap for all features from the working set, then smaller ones down to the tolerance.
 
-    If the working-set solution is not accurate enough, attempt the gap that it admits.  Return the last KKT check with
-    the best bound, and the gap to be certified next.
+    If the working-set solution is not accurate enough, attempt the gap that it admits.  If a check fails and the
+    solution took more work than a check, also attempt the geometric mean of that gap and the certified one.  Return the
+    last KKT check with the best bound, and the gap to be certified next.
     """
-    check, lower = empty_check(core.problem), bounds.lower
+    check = empty_check(core.problem)
+    (n, m), w, r = core.outside.X.shape, len(core.ws), found.U.shape[1]
+    was_dear = 4.0 * found.steps * w * (w + 2.0 * n) * r > WORKING_SET.second_check * m * (m * (n + w) + 2.0 * w**2)
     while True:
-        goal = min(goal, max(tol, (bounds.upper - lower) / WORKING_SET.gap_reduction))
+        goal = min(goal, max(tol, bounds.gap / WORKING_SET.gap_reduction))
         tried = max(goal, found.gap / WORKING_SET.target)
-        worth = WORKING_SET.max_attempted_fraction * (bounds.upper - lower)
+        worth = WORKING_SET.max_attempted_fraction * bounds.gap
         if tried > worth and tried > goal:
-            return check._replace(lower=lower), goal
-        check = check_kkt(core, *found.dual.at_bound(bounds.upper - WORKING_SET.attempted_fraction * tried))
-        if check.lower is None:
-            is_small = len(check.entering) <= WORKING_SET.new_fraction * len(core.ws)
-            return check._replace(lower=lower), goal if is_small else min(WORKING_SET.gap_backoff * tried, worth)
-        lower = max(lower, check.lower)
+            return check._replace(lower=bounds.lower), goal
+        check = check_kkt(core, *found.dual.at_bound(bounds.upper - WORKING_SET.attempted_fraction * tried), bounds)
+        bounds = Bracket(max(bounds.lower, check.lower or 0.0), bounds.upper)
+        if len(check.entering) or check.lower is None:
+            between = (tried * bounds.gap) ** 0.5
+            if was_dear and between < WORKING_SET.max_attempted_fraction * bounds.gap:
+                second = check_kkt(core, *found.dual.at_bound(bounds.upper - between), bounds)
+                bounds = Bracket(max(bounds.lower, second.lower or 0.0), bounds.upper)
+                check = second if len(second.entering) and second.lower is None else check
+            return check._replace(lower=bounds.lower), goal
         if tried <= tol:
             return check, goal
         goal = max(tol, tried / WORKING_SET.gap_reduction)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
@@ -31,6 +32,9 @@ from diffrac_cvx.certificates.search import (
     refine_dual,
 )
 from diffrac_cvx.certificates.working_set_proof import (
+    LIFT,
+    MIN_PROGRESS,
+    OVERSHOOT,
     Elimination,
     WorkingSetProblem,
     WorkingSetSums,
@@ -52,7 +56,6 @@ INFLATION_PER_GAP, MAX_INFLATION_GAP = (
     7.0,
     0.03,
 )  # inflation of the penalties as a multiple of the gap on the working set, if that is small
-RELATIVE_GAPS = (0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7)  # relative gaps of the bounds to certify, in this order
 NEGLIGIBLE_ENTRY = 1e-4  # relative to the largest diagonal entry of V, below which an entry may be 0
 SIGN_THRESHOLD = 1e-3  # relative to the diagonal of V: larger entries start the multiplier by their sign
 REFINEMENT_STEPS, MAX_REFINED_SIZE = (
@@ -74,17 +77,15 @@ MAX_DENSE_ROWS, EIGENVALUE_ERROR = (
 MAX_DIRECTIONS = 12  # returned if the bound fails
 MIN_DIRECTION_WEIGHT = 0.02  # of a coordinate in violated directions, relative to the largest; others do not enter
 MAX_CORRECTIONS, N_EIGENPAIRS = 9, 24  # of the multiplier, and directions in each
-LIFT, OVERSHOOT = 0.08, 1.5  # eigenvalue to which directions are raised, and factor of what they lack
-MIN_PROGRESS = 0.65  # fraction of the negative eigenvalue that a correction has to leave for another one
 MIN_NEGATIVE_PART = 0.25  # of the Gram matrix of the rows, relative to the box, to be corrected
 MIN_GAIN, MAX_PRICE = 0.05, 0.15  # of a bound by larger penalties outside, and their cost, relative to the gap
 LASSO_ROUNDS = 6  # of lassos: coordinate descent on some entries, then a check for missing ones
 ENTRIES_PER_ROUND = 16  # new entries of each lasso in a round, those with the largest violation
 LASSO_SWEEPS = 10  # of coordinate descent in a round
-SWEEP_TOLERANCE = 1e-3  # change in a sweep, relative to the largest entry, at which the sweeps stop
+SWEEP_TOLERANCE = 3e-3  # change in a sweep, relative to the largest entry, at which the sweeps stop
 VIOLATION_TOLERANCE = 1e-2  # violation, relative to the bound, that makes an entry join
 MAX_GRAM_ENTRIES = 2**22  # of the blocks of P in memory
-LASSO_BATCH = 256  # lassos of similar numbers of entries, solved with blocks of one size
+LASSO_BATCH = 128  # lassos of similar numbers of entries, solved with blocks of one size
 
 
 class KktCheck(NamedTuple):
@@ -154,7 +155,7 @@ def combine_with_trivial(
 
 
 def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Sparse | None = None) -> float:
-    """Return the best lower bound from a sparse factor by working sets, at a few relative gaps; at least 0.
+    """Return the best lower bound from a sparse factor by working sets; at least 0.
 
     The working set starts with the coordinates where the factor is not negligible or the multiplier not zero, and
     grows by the coordinates that failed checks return.
@@ -172,14 +173,14 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
         refined = C is None or expansion > 0
         dual = dual_on_working_set(problem, point, ws, dense(rows[ws]), C_ws, refine=refined)
         working_set = WorkingSetProblem(problem, ws, dual.C, dual.inflation)
-        relative_gaps = [
-            relative_gap for relative_gap in RELATIVE_GAPS if lower < point.value * (1.0 - relative_gap) <= dual.lower
-        ]
+        gap = max(SUFFICIENT_GAP / 2.0 * point.value, 1.25 * (point.value - dual.lower))
         failed: KktCheck | None = None
-        for relative_gap in relative_gaps:
-            check = check_kkt(working_set, *dual.at_bound(point.value * (1.0 - relative_gap)))
-            if check.lower is not None:
-                lower = max(lower, check.lower)
+        for tried in (gap, (gap * max(point.value - lower, 0.0)) ** 0.5):  # also between the failed and the known gap
+            if tried >= point.value - lower:
+                break
+            check = check_kkt(working_set, *dual.at_bound(point.value - tried), Bracket(lower, point.value))
+            lower = max(lower, check.lower or 0.0)
+            if check.lower is not None and not len(check.entering):
                 break
             failed = check if failed is None else failed
         n_entering = 0 if failed is None else len(failed.entering)
@@ -296,7 +297,7 @@ def check_kkt(
     heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
     entering = np.append(nonpositive, heavy[~np.isin(heavy, nonpositive)])
     directions = np.hstack([units, violated[:, :MAX_DIRECTIONS]])
-    return failed_check(working_set, elimination, entering, directions)._replace(lower=lower)
+    return failed_check(working_set, elimination, entering, directions, rest.Z)._replace(lower=lower)
 
 
 class Remainder(NamedTuple):
@@ -404,9 +405,16 @@ def empty_check(problem: DirectionProblem) -> KktCheck:
 
 
 def failed_check(
-    working_set: WorkingSetProblem, elimination: Elimination, entering: IntegerArray, violated: Array
+    working_set: WorkingSetProblem,
+    elimination: Elimination,
+    entering: IntegerArray,
+    violated: Array,
+    Z: Array | None = None,
 ) -> KktCheck:
-    """Return a failed check: entering coordinates, and violated directions, extended optimally to the working set."""
+    """Return a failed check: entering coordinates, and violated directions, extended optimally to the working set.
+
+    The multiplier among the entering coordinates is corrected by ZZ'.
+    """
     entering = working_set.problem.structure.restrict(working_set.complement).first_groups(
         entering, max(MAX_NONPOSITIVE, len(working_set.ws))
     )
@@ -416,11 +424,8 @@ def failed_check(
     directions[working_set.ws] = -scipy.linalg.solve_triangular(
         elimination.L, inner, lower=True, trans="T", check_finite=False
     )
-    data, K, t = (
-        working_set.outside.rows.X.dense_columns(entering),
-        elimination.schur.K[:, entering],
-        elimination.schur.t,
-    )
+    schur = elimination.schur if Z is None else elimination.corrected(Z).schur
+    data, K, t = working_set.outside.rows.X.dense_columns(entering), schur.K[:, entering], schur.t
     pair_penalty = working_set.problem.structure.restrict(working_set.complement[entering]).pair_penalty(
         working_set.outside.c[entering]
     )
@@ -436,11 +441,9 @@ def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSum
     violated = working_set.off_diagonal.violated_columns(T, t)
     if not len(violated):
         return T
-    some, tC = np.ascontiguousarray(T[:, violated]), T.copy()
+    some, tC = T[:, violated], T.copy()
     if working_set.off_diagonal.is_elementwise:
-        tC[:, violated] = some - P @ solve_lassos(
-            P, some, np.ascontiguousarray(working_set.off_diagonal.bound(t)[:, violated])
-        )
+        tC[:, violated] = lasso_residuals(P, some, working_set.off_diagonal.bound(t)[:, violated])
     else:
         tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(P, some, t)
     return tC
@@ -453,14 +456,17 @@ def unit_vectors(size: int, positions: IntegerArray) -> Array:
     return vectors
 
 
-def solve_lassos(P: Array, T: Array, half_width: Array) -> Array:
-    """Return nearly the minimisers of z'Pz/2 - z'T_j + sum_k half_width_kj |z_k|, P positive definite, as columns."""
-    w, m = T.shape
+def lasso_residuals(P: Array, T: Array, half_width: Array) -> npt.NDArray[np.float32]:
+    """Return nearly T - PZ at the minimisers of z'Pz/2 - z'T_j + sum_k half_width_kj |z_k|, P positive definite.
+
+    They are computed in single precision, because they only choose a multiplier.
+    """
+    P, (w, m) = P.astype(np.float32), T.shape
     Z, residual, half_widths = (
-        np.zeros((m, w)),
-        np.array(T.T, order="C"),
-        np.ascontiguousarray(half_width.T),
-    )  # a copy: T is not changed
+        np.zeros((m, w), dtype=np.float32),
+        np.array(T.T, dtype=np.float32, order="C"),
+        np.array(half_width.T, dtype=np.float32, order="C"),
+    )
     unsolved = np.arange(m)
     for _ in range(LASSO_ROUNDS):
         violated = (np.abs(residual[unsolved]) > (1.0 + VIOLATION_TOLERANCE) * half_widths[unsolved]) & (
@@ -480,11 +486,12 @@ def solve_lassos(P: Array, T: Array, half_width: Array) -> Array:
             before, after = coordinate_descent(P, positions, residual[batch], Z[batch], half_widths[batch])
             ends = np.arange(len(batch) + 1) * size
             change = scipy.sparse.csr_array(((after - before).ravel(), positions.ravel(), ends), shape=(len(batch), w))
+            change.eliminate_zeros()
             residual[batch] -= change @ P
             rows = Z[batch]
             np.put_along_axis(rows, positions, after, axis=1)
             Z[batch] = rows
-    return np.asarray(Z.T)
+    return residual.T
 
 
 def most_violated_entries(residual: Array, Z: Array, half_widths: Array, size: int) -> IntegerArray:

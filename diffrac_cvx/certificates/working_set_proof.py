@@ -26,6 +26,9 @@ from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.off_diagonal import OffDiagonalDual
 
+LIFT, OVERSHOOT = 0.08, 1.5  # eigenvalue to which a correction raises negative directions, and factor of what they lack
+MIN_PROGRESS = 0.9  # fraction of the smallest eigenvalue that has to be left after a correction for another one
+
 
 class WorkingSetProblem:
     """Working set of a problem, with C on it, and its complement.

@@ -312,7 +312,9 @@ class Remainder(NamedTuple):
     vectors: Array
 
 
-def correct_multiplier(working_set: WorkingSetProblem, elimination: Elimination, nonpositive: IntegerArray) -> Remainder:
+def correct_multiplier(
+    working_set: WorkingSetProblem, elimination: Elimination, nonpositive: IntegerArray
+) -> Remainder:
     """Return what remains of S, its rounding subtracted, for the best of a few Z, each from the last one's directions.
 
     The diagonal of the nonpositive coordinates, which enter the working set in any case, is raised.
@@ -341,7 +343,10 @@ def correct_multiplier(working_set: WorkingSetProblem, elimination: Elimination,
             S = np.diag(diagonal) - excess.toarray() + times(Z, Z.T)
             values, vectors = np.linalg.eigh(S / np.outer(units, units)) if m else (np.ones(1), np.zeros((0, 1)))
         elif not len(pairs.j):
-            values, vectors = np.array([float(np.min(diagonal / units**2))]), unit_vectors(m, np.argmin(diagonal / units**2)[None])
+            values, vectors = (
+                np.array([float(np.min(diagonal / units**2))]),
+                unit_vectors(m, np.argmin(diagonal / units**2)[None]),
+            )
         else:
             values, vectors = lanczos(product, m, N_EIGENPAIRS, "SA", EIGENVALUE_ERROR)
             values = values + 1.0
@@ -353,7 +358,8 @@ def correct_multiplier(working_set: WorkingSetProblem, elimination: Elimination,
         return best
     fixed = pairs.take(np.flatnonzero(~(best.weak[pairs.j] & best.weak[pairs.k])))
     schur = elimination.schur._replace(
-        problem=block_problem(working_set.problem, working_set.complement[weak_rows]), K=elimination.schur.K[:, weak_rows]
+        problem=block_problem(working_set.problem, working_set.complement[weak_rows]),
+        K=elimination.schur.K[:, weak_rows],
     )
     columns, among = scaled_columns(schur), slice(0, len(weak_rows))
     G = columns.products(among, among)
@@ -361,7 +367,9 @@ def correct_multiplier(working_set: WorkingSetProblem, elimination: Elimination,
     c_order = outside.c[order]
     for _ in range(MAX_CORRECTIONS):
         negative = latest.values < LIFT / 2.0
-        added = latest.vectors[:, negative] * np.sqrt(OVERSHOOT * (LIFT - latest.values[negative])) * units[:, None] ** 2
+        added = (
+            latest.vectors[:, negative] * np.sqrt(OVERSHOOT * (LIFT - latest.values[negative])) * units[:, None] ** 2
+        )
         Z = np.hstack([latest.Z, np.where(best.weak[:, None], added, 0.0)])
         rounding = 0.0
         if columns.rounding:

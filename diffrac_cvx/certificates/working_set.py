@@ -337,7 +337,7 @@ def correct_multiplier(
 
         def product(x: Array) -> Array:
             scaled = x / units
-            return (diagonal * scaled - excess @ scaled + Z @ (Z.T @ scaled)) / units - x
+            return np.asarray((diagonal * scaled - excess @ scaled + Z @ (Z.T @ scaled)) / units - x)
 
         if m <= MAX_DENSE_ROWS:
             S = np.diag(diagonal) - excess.toarray() + times(Z, Z.T)
@@ -345,11 +345,11 @@ def correct_multiplier(
         elif not len(pairs.j):
             values, vectors = (
                 np.array([float(np.min(diagonal / units**2))]),
-                unit_vectors(m, np.argmin(diagonal / units**2)[None]),
+                unit_vectors(m, np.argsort(diagonal / units**2)[:1]),
             )
         else:
             values, vectors = lanczos(product, m, N_EIGENPAIRS, "SA", EIGENVALUE_ERROR)
-            values = values + 1.0
+            values += 1.0  # of S, whose eigenvalues may be near 0: the accuracy is relative
         return Remainder(diagonal, excess, Z, weak, penalties, values, vectors / units[:, None])
 
     best = latest = remainder(pairs, Z, None)
@@ -375,7 +375,8 @@ def correct_multiplier(
         if columns.rounding:
             rounding = single_precision_error(schur._replace(K=np.vstack([schur.K, Z[weak_rows].T])))
         scaled = (Z[order] / c_order[:, None]).astype(G.dtype)
-        H = G + scaled @ scaled.T
+        with np.errstate(over="ignore", invalid="ignore"):  # a pair that is no number counts as violated
+            H = G + scaled @ scaled.T
         j, k = np.nonzero(np.triu(~(np.abs(H) <= schur.bound - rounding), 1))
         c_product = c_order[j] * c_order[k]
         changed = Pairs(order[j], order[k], H[j, k] * c_product, (schur.bound - rounding) * c_product)
@@ -404,7 +405,8 @@ def negative_part_of_rows(schur: SchurComplement) -> Array:
     negative = values < 0.1 * values.min(initial=0.0)
     if np.linalg.norm(values[values < 0.0]) < MIN_NEGATIVE_PART * schur.t * np.sum(schur.problem.c**2):
         return np.zeros((m, 0))
-    return rows.T @ ((Q[:, some] / roots[some]) @ (vectors[:, negative] * np.sqrt(-values[negative] / 2.0)))
+    vectors = (Q[:, some] / roots[some]) @ (vectors[:, negative] * np.sqrt(-values[negative] / 2.0))
+    return np.asarray(rows.T @ vectors)
 
 
 def empty_check(problem: DirectionProblem) -> KktCheck:
@@ -451,7 +453,9 @@ def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSum
         return T
     some, tC = T[:, violated], T.copy()
     if working_set.off_diagonal.is_elementwise:
-        tC[:, violated] = lasso_residuals(P, some, working_set.off_diagonal.bound(t)[:, violated])
+        with np.errstate(over="ignore", invalid="ignore"):  # single precision has a smaller range
+            found = lasso_residuals(P, some, working_set.off_diagonal.bound(t)[:, violated])
+        tC[:, violated] = np.where(np.isfinite(found), found, some)
     else:
         tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(P, some, t)
     return tC

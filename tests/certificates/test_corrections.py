@@ -97,11 +97,11 @@ def test_a_correction_on_rows_that_are_not_factorized_proves_nothing():
     assert not is_difference_positive(np.ones(3), scipy.sparse.csr_array((3, 3)), np.zeros(3, dtype=bool), Z)
 
 
-@pytest.mark.parametrize("off", [0.99, 1.01])
-def test_a_correction_adds_its_square_to_what_is_factorized(off):
-    Z = np.array([[1.0], [-1.0]])
-    E = scipy.sparse.csr_array([[0.0, 1.0], [1.0, 0.0]])  # the least eigenvalue of 1 - E + ZZ' in (1, 1) is 0
-    assert is_difference_positive(np.full(2, off), E, np.ones(2, dtype=bool), Z) == (off > 1.0)
+@pytest.mark.parametrize("square", [0.24, 0.26])
+def test_a_correction_adds_its_square_to_what_is_factorized(square):
+    Z, E = np.full((2, 1), square**0.5), scipy.sparse.csr_array([[0.0, 1.0], [1.0, 0.0]])
+    # The smallest eigenvalue, in (1, 1), is 0.5 - 1 and twice the square.
+    assert is_difference_positive(np.full(2, 0.5), E, np.ones(2, dtype=bool), Z) == (square > 0.25)
 
 
 def test_many_points_of_known_labels_cost_no_more_features_than_none():

@@ -208,7 +208,7 @@ def solve_working_set(problem: DirectionProblem, state: WorkingSet, target: floa
     at, done = lagrangian.point(start if start.any() else state.U), 0
     while True:
         at, n_steps = run_multiplier_method(
-            lagrangian, at, min(max(WORKING_SET.first_steps, done), max_iter - done), memory
+            lagrangian, at, min(max(WORKING_SET.first_steps, done // 2), max_iter - done), memory
         )
         done += max(n_steps, 1)
         C = next(iter(lagrangian.multiplier(at.U)), np.zeros((len(small.c), len(small.c))))  # none without an l1 weight

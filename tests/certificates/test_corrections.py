@@ -104,17 +104,17 @@ def test_a_correction_adds_its_square_to_what_is_factorized(square):
     assert is_difference_positive(np.full(2, 0.5), E, np.ones(2, dtype=bool), Z) == (square > 0.25)
 
 
-def test_many_points_of_known_labels_cost_no_more_features_than_none():
-    """Known points are one row of M and many of A, whose negative part would make most pairs exceed their box."""
-    rng, n, d = np.random.default_rng(3), 40, 400
+def test_known_labels_cost_no_more_steps_than_none():
+    """Known points are one row of M and many of A, whose negative part makes an eighth of the pairs exceed their box."""
+    rng, n, d = np.random.default_rng(3), 40, 500
     y = np.where(rng.permutation(n) < n // 2, 1.0, -1.0)
-    X = rng.standard_normal((n, d))
-    X[:, :20] += y[:, None]
+    X = rng.standard_normal((n, d)) + 0.3 * rng.standard_normal((n, 10)) @ rng.standard_normal((10, d))
+    X[:, :20] += 1.3 * y[:, None]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     known = dc.Constraints(labels=np.where(np.arange(n) < 10, y, 0.0))
-    plain, labelled = (
+    plain, labeled = (
         dc.low_rank(X, lam=0.1, ridge=0.3, tol=1e-9, rtol=0.02, max_iter=600, constraints=constraints)
         for constraints in (None, known)
     )
-    assert plain.status is labelled.status is dc.Status.OPTIMAL
-    assert labelled.n_iter <= 2 * plain.n_iter
+    assert plain.status is labeled.status is dc.Status.OPTIMAL
+    assert labeled.n_iter <= plain.n_iter

@@ -105,7 +105,7 @@ def test_a_correction_adds_its_square_to_what_is_factorized(square):
 
 
 def test_known_labels_cost_no_more_steps_than_none():
-    """Known points are one row of M and many of A, whose negative part makes an eighth of the pairs exceed their box."""
+    """Known points are one row of M and many of A, whose negative part makes many pairs exceed their box."""
     rng, n, d = np.random.default_rng(3), 40, 500
     y = np.where(rng.permutation(n) < n // 2, 1.0, -1.0)
     X = rng.standard_normal((n, d)) + 0.3 * rng.standard_normal((n, 10)) @ rng.standard_normal((10, d))

@@ -6,51 +6,29 @@ with both times 1 + e, minus e v (1 - v): a slightly infeasible multiplier costs
 Outside the working set, t C is the projection of G + ZZ', G = M - t A + K'K, for any Z.  This leaves S = ZZ' minus
 what of G + ZZ' is beyond the dual set, and minus ZZ' on the diagonal.  Z = 0 leaves the smallest entries, and often a
 few negative directions that are spread over many coordinates: these directions as Z make S positive.
-
-Among the multipliers C between the working set and a coordinate outside it, a lasso with the matrix P gives the t C in
-the box t c_j c_k with the least e'P^-1 e, e = t C - T: e = -Pz at the minimum of z'Pz/2 - z'T + t c_j sum_k c_k |z_k|.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import scipy.linalg
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem
-from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
 from diffrac_cvx.certificates.direction_bounds import lower_bound
-from diffrac_cvx.certificates.group_kkt import check_groups_kkt
-from diffrac_cvx.certificates.proof import bound_at, inflation_cost, project_dual
-from diffrac_cvx.certificates.screening import TooManyPairsError, scaled_columns, screen_pairs, single_precision_error
+from diffrac_cvx.certificates.proof import Remainder, bound_at, eliminate, inflation_cost, project_dual, prove
+from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
 from diffrac_cvx.certificates.search import (
     alternate_projection,
     best_combination_by_rows,
     candidate_weights,
     refine_dual,
 )
-from diffrac_cvx.certificates.working_set_proof import (
-    LIFT,
-    MIN_PROGRESS,
-    OVERSHOOT,
-    Elimination,
-    WorkingSetProblem,
-    WorkingSetSums,
-    eliminate_working_set,
-    excess_matrix,
-    is_difference_positive,
-    working_set_sums,
-)
-from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.linear_algebra import lanczos, times
-from diffrac_cvx.points.points import Mask
+from diffrac_cvx.points.linear_algebra import times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
-from diffrac_cvx.problem.result import Bracket
 
 INFLATION_PER_GAP, MAX_INFLATION_GAP = (
     7.0,
@@ -67,25 +45,13 @@ MAX_EXPANSIONS, SUFFICIENT_GAP = (
     0.0125,
 )  # of the working set, and relative gap at which they stop
 MAX_PAIRS_PER_COORDINATE = 60  # violated pairs: with more the bound fails anyway
-MAX_FACTORIZED_ROWS = 5000  # rows that are not diagonally dominant
-DOMINANCE = 1.5  # diagonal over the sum of the excess from which a row is clearly dominant
 MAX_NONPOSITIVE = 20  # coordinates with a nonpositive diagonal, beyond which the check stops
-MAX_DENSE_ROWS, EIGENVALUE_ERROR = (
-    200,
-    3e-3,
-)  # rows of S for a dense eigensolver, and accuracy for larger S
 MAX_DIRECTIONS = 12  # returned if the bound fails
 MIN_DIRECTION_WEIGHT = 0.02  # of a coordinate in violated directions, relative to the largest; others do not enter
-MAX_CORRECTIONS, N_EIGENPAIRS = 9, 24  # of the multiplier, and directions in each
+MAX_CORRECTIONS, N_DIRECTIONS = 9, 24  # of the multiplier, and directions in each
+LIFT, OVERSHOOT = 0.08, 1.5  # eigenvalue to which a correction raises negative directions, and factor of what they lack
+MIN_PROGRESS = 0.9  # fraction of the smallest eigenvalue that has to be left after a correction for another one
 MIN_NEGATIVE_PART = 0.25  # of the Gram matrix of the rows, relative to the box, to be corrected
-MIN_GAIN, MAX_PRICE = 0.05, 0.15  # of a bound by larger penalties outside, and their cost, relative to the gap
-LASSO_ROUNDS = 6  # of lassos: coordinate descent on some entries, then a check for missing ones
-ENTRIES_PER_ROUND = 16  # new entries of each lasso in a round, those with the largest violation
-LASSO_SWEEPS = 10  # of coordinate descent in a round
-SWEEP_TOLERANCE = 3e-3  # change in a sweep, relative to the largest entry, at which the sweeps stop
-VIOLATION_TOLERANCE = 1e-2  # violation, relative to the bound, that makes an entry join
-MAX_GRAM_ENTRIES = 2**22  # of the blocks of P in memory
-LASSO_BATCH = 128  # lassos of similar numbers of entries, solved with blocks of one size
 
 
 class KktCheck(NamedTuple):
@@ -115,9 +81,10 @@ class WorkingSetDual(NamedTuple):
         """Lower bound on the working set, up to rounding."""
         return 1.0 - self.t * self.inverse_mean - self.slack_cost
 
-    def at_bound(self, lower: float) -> tuple[Array, float, float, float]:
-        """Return the weights, the mean, the t of this bound, and slack_cost: the arguments of `check_kkt`."""
-        return self.u, self.inverse_mean, (1.0 - lower - self.slack_cost) / self.inverse_mean, self.slack_cost
+    def at_bound(self, lower: float) -> tuple[Array, float, Array, float, float]:
+        """Return the weights, the mean, the multiplier, the t of this bound, and slack_cost: those of `check_kkt`."""
+        t, C = (1.0 - lower - self.slack_cost) / self.inverse_mean, (1.0 + self.inflation) * self.C
+        return self.u, self.inverse_mean, C, t, self.slack_cost
 
 
 def best_dual(
@@ -165,22 +132,22 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
     in_ws = (diagonal_entries > NEGLIGIBLE_ENTRY * diagonal_entries.max()) | (problem.c == 0.0)
     if C is not None:
         in_ws |= abs(scipy.sparse.csr_array(C)).sum(axis=1) > 0.0
-    in_ws = problem.structure.complete_groups(in_ws)
+    in_ws = problem.pair_penalty.complete_groups(in_ws)
     ws = np.flatnonzero(in_ws)
     C_ws = None if C is None else dense(scipy.sparse.csr_array(C)[ws][:, ws])
     lower = bound_at_equal_weights(without_l1(problem))
     for expansion in range(MAX_EXPANSIONS):
         refined = C is None or expansion > 0
         dual = dual_on_working_set(problem, point, ws, dense(rows[ws]), C_ws, refine=refined)
-        working_set = WorkingSetProblem(problem, ws, dual.C, dual.inflation)
+        working_set = block_problem(problem.with_inflated_penalty(dual.inflation), ws)
         gap = max(SUFFICIENT_GAP / 2.0 * point.value, 1.25 * (point.value - dual.lower))
         failed: KktCheck | None = None
         for tried in (gap, (gap * max(point.value - lower, 0.0)) ** 0.5):  # also between the failed and the known gap
             if tried >= point.value - lower:
                 break
-            check = check_kkt(working_set, *dual.at_bound(point.value - tried), Bracket(lower, point.value))
-            lower = max(lower, check.lower or 0.0)
-            if check.lower is not None and not len(check.entering):
+            check = check_kkt(working_set, *dual.at_bound(point.value - tried))
+            if check.lower is not None:
+                lower = max(lower, check.lower)
                 break
             failed = check if failed is None else failed
         n_entering = 0 if failed is None else len(failed.entering)
@@ -220,9 +187,9 @@ def expand_working_set(
     """
     both, n_old = np.concatenate([ws, new]), len(ws)
     order = np.argsort(both, kind="stable")
-    data, c = array_points(problem.X.in_columns().dense_columns(both)), problem.c[both]
+    data = array_points(problem.X.in_columns().dense_columns(both))
     A = array_points(problem.Y.in_columns().dense_columns(both)).second_moment()
-    larger = problem.structure.restrict(both).pair_penalty(c).project_safe(data.weighted_gram(u) - A)
+    larger = problem.pair_penalty.restrict(both).project_safe(data.weighted_gram(u) - A)
     larger[:n_old, :n_old] = C
     positions = n_old + np.flatnonzero(np.isin(new, check.entering))
     if len(positions):
@@ -240,160 +207,68 @@ def bound_at_equal_weights(problem: DirectionProblem) -> float:
 
 
 def check_kkt(
-    working_set: WorkingSetProblem,
-    u: Array,
-    inverse_mean: float,
-    t: float,
-    slack_cost: float = 0.0,
-    bounds: Bracket | None = None,
+    working_set: BlockProblem, u: Array, inverse_mean: float, C: Array, t: float, slack_cost: float = 0.0
 ) -> KktCheck:
-    """Try to certify the bound 1 - t mean(1/u) from a working set; return the violated coordinates if it fails.
+    """Try to certify the bound 1 - t mean(1/u) from a working set E and a multiplier on it.
 
-    On the working set M <= t (A + C + Diag(c)^2) should hold, otherwise nothing is found.  `slack_cost` is subtracted
-    from the bound, for inflated penalties of the working set.  If S is negative outside, penalties times 1 + e there
-    may make it positive: then the bound less their cost is certified too, if that improves the known bounds.
+    If that fails, return the violated coordinates.  On the working set M <= t (A + C + Diag(c)^2) should hold,
+    otherwise nothing is found.  `slack_cost` is subtracted from the bound, for inflated penalties of the problem.
     """
-    nothing = empty_check(working_set.problem)
-    sums = working_set_sums(working_set, u, t)
-    elimination = (
-        None
-        if sums is None
-        else eliminate_working_set(working_set, u, sums, off_diagonal_multipliers(working_set, sums))
-    )
-    if elimination is None:
+    nothing, m = empty_check(working_set.problem), len(working_set.penalized)
+    remainder = eliminate(working_set, u, t, C, lambda P, T: off_diagonal_multipliers(working_set, P, T, t))
+    if remainder is None:
         return nothing
-    attempted = bound_at(t, inverse_mean, slack_cost=slack_cost)
-    if working_set.problem.structure.labels is not None:
-        group_check = check_groups_kkt(working_set, elimination)
-        if group_check.certified:
-            return nothing._replace(lower=attempted)
-        return failed_check(working_set, elimination, group_check.entering, group_check.violated)
-    m = len(working_set.complement)
-    nonpositive = np.flatnonzero(~(elimination.diagonal > elimination.error))  # what is no number is lacking
-    nonpositive = nonpositive[np.argsort(elimination.diagonal[nonpositive], kind="stable")]
-    units = unit_vectors(m, nonpositive[:MAX_DIRECTIONS])
+    diagonal, pair_penalty = remainder.diagonal - remainder.errors, working_set.problem.pair_penalty
+    splits = pair_penalty.splits_into_blocks
+    nonpositive = np.flatnonzero(~(diagonal > 0.0))  # what is no number is lacking
+    nonpositive = nonpositive[np.argsort(diagonal[nonpositive], kind="stable")] if splits else nonpositive[:0]
     if len(nonpositive) > MAX_NONPOSITIVE:
-        return failed_check(working_set, elimination, nonpositive, units)
-    try:
-        rest = correct_multiplier(working_set, elimination, nonpositive)
-    except TooManyPairsError:
-        order = np.argsort(elimination.diagonal, kind="stable")[: m // 4 + 1]
-        return failed_check(working_set, elimination, order, unit_vectors(m, order[:MAX_DIRECTIONS]))
-    lower, lacking = None, max(0.0, -float(rest.values.min(initial=0.0)))
-    for e in (0.0, *(multiple * (lacking + EIGENVALUE_ERROR) for multiple in (1.0, 3.0))):
-        if len(nonpositive) or e < lacking:
-            continue
-        price = inflation_cost(e * (1.0 + working_set.inflation), 1.0 if bounds is None else bounds.upper)
-        if e and (bounds is None or attempted - price < bounds.lower + MIN_GAIN * bounds.gap):
+        return failed_check(remainder, nonpositive, unit_vectors(m, nonpositive[:MAX_DIRECTIONS]))
+    corrected = remainder.with_correction(negative_part_of_rows(remainder)) if splits else remainder
+    least, violated, values = -np.inf, np.zeros((m, 0)), np.zeros(0)
+    for _ in range(MAX_CORRECTIONS):
+        pairs = None
+        try:
+            if splits:
+                limit = MAX_PAIRS_PER_COORDINATE * max(m, 1)
+                pairs = screen_pairs(corrected, np.arange(m), 1.0, max_pairs=limit).pairs
+        except TooManyPairsError:
+            if violated.shape[1]:
+                break
+            order = np.argsort(diagonal, kind="stable")[: m // 4 + 1]
+            return failed_check(remainder, order, unit_vectors(m, order[:MAX_DIRECTIONS]))
+        if pairs is not None and len(nonpositive):  # the bound fails; directions on the others are found without them
+            pairs = pairs.take(np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive)))
+        found = prove(corrected, pairs, max_directions=N_DIRECTIONS)
+        if not found:
+            return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
+        previous, least = least, min(float(component.values[0]) for component in found)
+        if least < MIN_PROGRESS * previous:
             break
-        if is_difference_positive(rest.diagonal + e * t * rest.penalties, rest.excess, rest.weak, rest.Z):
-            lower = attempted - price
+        remainder = corrected
+        values = np.concatenate([component.values for component in found])
+        violated = np.zeros((m, len(values)))
+        ends = np.cumsum([0, *(len(component.values) for component in found)])
+        for component, start, end in zip(found, ends[:-1], ends[1:], strict=True):
+            violated[component.members, start:end] = component.directions
+        if len(nonpositive) or least >= 0.0:
             break
-    if lower is not None and (bounds is None or price <= MAX_PRICE * (bounds.upper - attempted)):
-        return nothing._replace(lower=lower)
-    violated = rest.vectors[:, : max(int(np.sum(rest.values < 0.0)), 1)]
-    weight = violated**2 @ np.maximum(-rest.values[: violated.shape[1]], EIGENVALUE_ERROR)
+        lift = LIFT * t * float(np.mean(working_set.a**2 + working_set.c**2))
+        corrected = remainder.with_correction(violated * np.sqrt(OVERSHOOT * np.maximum(lift - values, 0.0)))
+    order = np.argsort(values, kind="stable")[:MAX_DIRECTIONS]
+    weight = pair_penalty.restrict(working_set.penalized).group_sums(violated**2 @ np.maximum(-values, 0.0))
+    violated = violated[:, order]
     order = np.argsort(-weight, kind="stable")
     heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
-    entering = np.append(nonpositive, heavy[~np.isin(heavy, nonpositive)])
-    directions = np.hstack([units, violated[:, :MAX_DIRECTIONS]])
-    return failed_check(working_set, elimination, entering, directions, rest.Z)._replace(lower=lower)
+    return failed_check(remainder, np.append(nonpositive, heavy[~np.isin(heavy, nonpositive)]), violated)
 
 
-class Remainder(NamedTuple):
-    """What remains of S outside a working set, Diag(diagonal) - excess + ZZ', and its smallest eigenpairs."""
-
-    diagonal: Array
-    excess: scipy.sparse.csr_array
-    Z: Array
-    weak: Mask  # the rows that are not clearly dominant; Z is 0 on the others
-    penalties: Array  # a^2 + c^2: eigenvalues are relative to t times these
-    values: Array
-    vectors: Array
-
-
-def correct_multiplier(
-    working_set: WorkingSetProblem, elimination: Elimination, nonpositive: IntegerArray
-) -> Remainder:
-    """Return what remains of S, its rounding subtracted, for the best of a few Z, each from the last one's directions.
-
-    The diagonal of the nonpositive coordinates, which enter the working set in any case, is raised.
-    """
-    outside, t, m = working_set.outside, elimination.schur.t, len(working_set.complement)
-    penalties = outside.a**2 + outside.c**2
-    units = np.sqrt(t * np.maximum(penalties, 1e-12 * penalties.max(initial=0.0)))
-    Z = negative_part_of_rows(elimination.schur)
-    pairs = screen_pairs(
-        elimination.corrected(Z).schur, np.arange(m), 1.0, max_pairs=MAX_PAIRS_PER_COORDINATE * max(m, 1)
-    ).pairs
-
-    def remainder(pairs: Pairs, Z: Array, weak: Mask | None) -> Remainder:
-        corrected, excess = elimination.corrected(Z), excess_matrix(pairs, m)
-        diagonal = corrected.diagonal - corrected.error
-        diagonal[nonpositive] = np.maximum(diagonal[nonpositive], 0.1 * units[nonpositive] ** 2)
-        if weak is None:
-            rows = np.asarray(abs(excess).sum(axis=1)).ravel()
-            weak = (diagonal < DOMINANCE * rows) | Z.any(axis=1)
-
-        def product(x: Array) -> Array:
-            scaled = x / units
-            return np.asarray((diagonal * scaled - excess @ scaled + Z @ (Z.T @ scaled)) / units - x)
-
-        if m <= MAX_DENSE_ROWS:
-            S = np.diag(diagonal) - excess.toarray() + times(Z, Z.T)
-            values, vectors = np.linalg.eigh(S / np.outer(units, units)) if m else (np.ones(1), np.zeros((0, 1)))
-        elif not len(pairs.j):
-            values, vectors = (
-                np.array([float(np.min(diagonal / units**2))]),
-                unit_vectors(m, np.argsort(diagonal / units**2)[:1]),
-            )
-        else:
-            values, vectors = lanczos(product, m, N_EIGENPAIRS, "SA", EIGENVALUE_ERROR)
-            values += 1.0  # of S, whose eigenvalues may be near 0: the accuracy is relative
-        return Remainder(diagonal, excess, Z, weak, penalties, values, vectors / units[:, None])
-
-    best = latest = remainder(pairs, Z, None)
-    weak_rows = np.flatnonzero(best.weak)
-    if best.values[0] >= 0.0 or not 0 < len(weak_rows) <= MAX_FACTORIZED_ROWS:
-        return best
-    fixed = pairs.take(np.flatnonzero(~(best.weak[pairs.j] & best.weak[pairs.k])))
-    schur = elimination.schur._replace(
-        problem=block_problem(working_set.problem, working_set.complement[weak_rows]),
-        K=elimination.schur.K[:, weak_rows],
-    )
-    columns, among = scaled_columns(schur), slice(0, len(weak_rows))
-    G = columns.products(among, among)
-    order = weak_rows if columns.order is None else weak_rows[columns.order]
-    c_order = outside.c[order]
-    for _ in range(MAX_CORRECTIONS):
-        negative = latest.values < LIFT / 2.0
-        added = (
-            latest.vectors[:, negative] * np.sqrt(OVERSHOOT * (LIFT - latest.values[negative])) * units[:, None] ** 2
-        )
-        Z = np.hstack([latest.Z, np.where(best.weak[:, None], added, 0.0)])
-        rounding = 0.0
-        if columns.rounding:
-            rounding = single_precision_error(schur._replace(K=np.vstack([schur.K, Z[weak_rows].T])))
-        scaled = (Z[order] / c_order[:, None]).astype(G.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):  # a pair that is no number counts as violated
-            H = G + scaled @ scaled.T
-        j, k = np.nonzero(np.triu(~(np.abs(H) <= schur.bound - rounding), 1))
-        c_product = c_order[j] * c_order[k]
-        changed = Pairs(order[j], order[k], H[j, k] * c_product, (schur.bound - rounding) * c_product)
-        pairs = Pairs(*(np.concatenate(parts) for parts in zip(fixed, changed, strict=True)))
-        previous, latest = latest, remainder(pairs, Z, best.weak)
-        best = max(best, latest, key=lambda found: float(found.values[0]))
-        if latest.values[0] >= 0.0 or latest.values[0] < MIN_PROGRESS * previous.values[0]:
-            break
-    return best
-
-
-def negative_part_of_rows(schur: SchurComplement) -> Array:
+def negative_part_of_rows(remainder: Remainder) -> Array:
     """Return Z with ZZ' half of the negative part of the weighted Gram matrix of the rows, if it is not small.
 
     It is not small compared with the box if many points have a common sign: they are one row of M and many of A.
     """
-    rows, weights = schur.problem.rows.X.array(), schur.gram_weights
+    rows, weights = remainder.problem.rows.array(), remainder.gram_weights
     m = rows.shape[1]
     if len(rows) > m:
         return np.zeros((m, 0))
@@ -403,7 +278,7 @@ def negative_part_of_rows(schur: SchurComplement) -> Array:
     root = roots[some, None] * Q[:, some].T
     values, vectors = np.linalg.eigh((root * weights) @ root.T)
     negative = values < 0.1 * values.min(initial=0.0)
-    if np.linalg.norm(values[values < 0.0]) < MIN_NEGATIVE_PART * schur.t * np.sum(schur.problem.c**2):
+    if np.linalg.norm(values[values < 0.0]) < MIN_NEGATIVE_PART * remainder.t * np.sum(remainder.problem.c**2):
         return np.zeros((m, 0))
     vectors = (Q[:, some] / roots[some]) @ (vectors[:, negative] * np.sqrt(-values[negative] / 2.0))
     return np.asarray(rows.T @ vectors)
@@ -414,50 +289,30 @@ def empty_check(problem: DirectionProblem) -> KktCheck:
     return KktCheck(None, np.zeros(0, dtype=np.intp), np.zeros((len(problem.c), 0)), np.zeros((0, 0)))
 
 
-def failed_check(
-    working_set: WorkingSetProblem,
-    elimination: Elimination,
-    entering: IntegerArray,
-    violated: Array,
-    Z: Array | None = None,
-) -> KktCheck:
-    """Return a failed check: entering coordinates, and violated directions, extended optimally to the working set.
-
-    The multiplier among the entering coordinates is corrected by ZZ'.
-    """
-    entering = working_set.problem.structure.restrict(working_set.complement).first_groups(
-        entering, max(MAX_NONPOSITIVE, len(working_set.ws))
+def failed_check(remainder: Remainder, entering: IntegerArray, violated: Array) -> KktCheck:
+    """Return a failed check: entering coordinates, and violated directions, extended optimally to the working set."""
+    working_set, t = remainder.problem, remainder.t
+    problem, outside = working_set.problem, working_set.penalized
+    entering = problem.pair_penalty.restrict(outside).first_groups(
+        entering, max(MAX_NONPOSITIVE, len(working_set.free))
     )
-    directions = np.zeros((len(working_set.problem.c), violated.shape[1]))
-    directions[working_set.complement] = violated
-    inner = elimination.schur.K @ violated
-    directions[working_set.ws] = -scipy.linalg.solve_triangular(
-        elimination.L, inner, lower=True, trans="T", check_finite=False
-    )
-    schur = elimination.schur if Z is None else elimination.corrected(Z).schur
-    data, K, t = working_set.outside.rows.X.dense_columns(entering), schur.K[:, entering], schur.t
-    pair_penalty = working_set.problem.structure.restrict(working_set.complement[entering]).pair_penalty(
-        working_set.outside.c[entering]
-    )
-    C_entering = pair_penalty.project_safe((data.T @ (data * elimination.schur.gram_weights[:, None]) + K.T @ K) / t)
-    return KktCheck(
-        None, working_set.complement[entering], directions, np.vstack([elimination.C[:, entering], C_entering])
-    )
+    directions = np.zeros((len(problem.c), violated.shape[1]))
+    directions[outside] = violated
+    directions[working_set.free] = remainder.extend(violated)
+    pair_penalty = problem.pair_penalty.restrict(outside[entering])
+    C_entering = pair_penalty.project_safe(remainder.gram(entering, entering) / t)
+    return KktCheck(None, outside[entering], directions, np.vstack([remainder.tC[:, entering] / t, C_entering]))
 
 
-def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSums) -> Array:
+def off_diagonal_multipliers(working_set: BlockProblem, P: Array, T: Array, t: float) -> Array:
     """Return t C between the working set and the others, nearly the best choice for S: T if it is in the dual set."""
-    t, P, T = sums.t, sums.P, sums.T
     violated = working_set.off_diagonal.violated_columns(T, t)
     if not len(violated):
         return T
-    some, tC = T[:, violated], T.copy()
-    if working_set.off_diagonal.is_elementwise:
-        with np.errstate(over="ignore", invalid="ignore"):  # single precision has a smaller range
-            found = lasso_residuals(P, some, working_set.off_diagonal.bound(t)[:, violated])
-        tC[:, violated] = np.where(np.isfinite(found), found, some)
-    else:
-        tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(P, some, t)
+    tC = T.copy()
+    tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(
+        P, np.ascontiguousarray(T[:, violated]), t
+    )
     return tC
 
 
@@ -466,68 +321,3 @@ def unit_vectors(size: int, positions: IntegerArray) -> Array:
     vectors = np.zeros((size, len(positions)))
     vectors[positions, np.arange(len(positions))] = 1.0
     return vectors
-
-
-def lasso_residuals(P: Array, T: Array, half_width: Array) -> npt.NDArray[np.float32]:
-    """Return nearly T - PZ at the minimisers of z'Pz/2 - z'T_j + sum_k half_width_kj |z_k|, P positive definite.
-
-    They are computed in single precision, because they only choose a multiplier.
-    """
-    P, (w, m) = P.astype(np.float32), T.shape
-    Z, residual, half_widths = (
-        np.zeros((m, w), dtype=np.float32),
-        np.array(T.T, dtype=np.float32, order="C"),
-        np.array(half_width.T, dtype=np.float32, order="C"),
-    )
-    unsolved = np.arange(m)
-    for _ in range(LASSO_ROUNDS):
-        violated = (np.abs(residual[unsolved]) > (1.0 + VIOLATION_TOLERANCE) * half_widths[unsolved]) & (
-            Z[unsolved] == 0.0
-        )
-        unsolved = unsolved[violated.any(axis=1)]
-        counts = np.count_nonzero(Z[unsolved], axis=1)
-        unsolved = unsolved[np.argsort(counts, kind="stable")]
-        counts.sort()
-        start = 0
-        while start < len(unsolved):
-            check_deadline()
-            size = min(w, int(counts[min(start + LASSO_BATCH, len(unsolved)) - 1]) + ENTRIES_PER_ROUND)
-            batch = unsolved[start : start + min(LASSO_BATCH, max(1, MAX_GRAM_ENTRIES // size**2))]
-            start += len(batch)
-            positions = most_violated_entries(residual[batch], Z[batch], half_widths[batch], size)
-            before, after = coordinate_descent(P, positions, residual[batch], Z[batch], half_widths[batch])
-            ends = np.arange(len(batch) + 1) * size
-            change = scipy.sparse.csr_array(((after - before).ravel(), positions.ravel(), ends), shape=(len(batch), w))
-            change.eliminate_zeros()
-            residual[batch] -= change @ P
-            rows = Z[batch]
-            np.put_along_axis(rows, positions, after, axis=1)
-            Z[batch] = rows
-    return residual.T
-
-
-def most_violated_entries(residual: Array, Z: Array, half_widths: Array, size: int) -> IntegerArray:
-    """Return `size` positions for each lasso: all nonzero entries, then those with the largest violation."""
-    score = np.abs(residual) - half_widths
-    score[Z != 0.0] = np.inf
-    return np.argpartition(-score, size - 1, axis=1)[:, :size]
-
-
-def coordinate_descent(
-    P: Array, positions: IntegerArray, residual: Array, Z: Array, half_widths: Array
-) -> tuple[Array, Array]:
-    """Return the entries at these positions before and after coordinate descent on them, for all lassos at once."""
-    blocks, diagonal = P[positions[:, :, None], positions[:, None, :]], np.diag(P)[positions]
-    r, before, b = (np.take_along_axis(rows, positions, axis=1) for rows in (residual, Z, half_widths))
-    z = before.copy()
-    for _ in range(LASSO_SWEEPS):
-        change = 0.0
-        for k in range(positions.shape[1]):
-            gradient = r[:, k] + diagonal[:, k] * z[:, k]
-            step = np.sign(gradient) * np.maximum(np.abs(gradient) - b[:, k], 0.0) / diagonal[:, k] - z[:, k]
-            z[:, k] += step
-            r -= step[:, None] * blocks[:, k]
-            change = max(change, float(np.abs(step).max(initial=0.0)))
-        if change <= SWEEP_TOLERANCE * float(np.abs(z).max(initial=0.0)):
-            break
-    return before, z

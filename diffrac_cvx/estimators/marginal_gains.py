@@ -9,7 +9,6 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.rounding.directions import best_directions
-from diffrac_cvx.rounding.socp_directions import group_norm
 
 SINGULAR_EIGENVALUE_RATIO = 1e-10  # relative eigenvalue up to which a direction of the features counts as singular
 
@@ -46,20 +45,19 @@ def marginal_gains(
     (d,) array, or (G,) array for the groups of the penalty
     """
     weights = weights_of(penalty, X.shape[1])
-    a, c, structure = weights
+    a, pair_penalty = weights
     Z = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
     Z, factor = (Z[:, 1:] * 2.0, 1.0) if n_clusters == 2 else (Z, n_clusters / (n_clusters - 1.0))
     Z = Z - X.mean_of(Z)
     W = best_directions(X, Z, weights)
-    if penalty.groups is None and not structure.has_pair_penalty(c) and structure.nonnegative is None:
+    if penalty.groups is None and pair_penalty.is_zero and pair_penalty.is_even:
         return np.asarray(factor * np.sum(W**2, axis=0) / inverse_diagonal(X, a))
     timer, rows = Timer(time_limit), X.array()
     point_weights = np.full(len(Z), 1.0 / len(Z)) if X.weights is None else X.weights
-    labels_of = np.arange(len(a)) if structure.labels is None else structure.labels
 
     def objective(W: Array, mask: npt.NDArray[np.bool_]) -> float:
         residuals = point_weights @ (Z - rows[:, mask] @ W.T) ** 2
-        l1 = sum(group_norm(w, c[mask], labels_of[mask]) ** 2 for w in W)
+        l1 = float(np.sum(pair_penalty.restrict(mask).direction_norm(W.T) ** 2))
         return float(np.sum(residuals) + np.sum((a[mask] * W) ** 2) + l1)
 
     blocks = np.arange(len(a)) if penalty.groups is None else penalty.groups.labels

@@ -42,8 +42,8 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_with_ridge,
 )
 from diffrac_cvx.points.points import Excluded, LazyFactor, Mask, Points
-from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
-from diffrac_cvx.problem.penalties.structure import ELEMENTWISE, PenaltyStructure, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
@@ -72,8 +72,7 @@ class DirectionProblem:
     """
 
     X: Points
-    a: Array  # root of the ridge in these coordinates, (D,); 0 if whitened: then part of the identity
-    c: Array  # roots of the l1 weights, (D,): A_jj + c_j^2 is in [1/2, 2], except for zero columns
+    penalty: PenaltyWeights  # in these coordinates; A_jj + c_j^2 is in [1/2, 2], except for zero columns
     scale: Array  # (d or d + 1,), scales the user's columns to norm about one: powers of two, so no rounding
     has_offset: bool  # whether the last column is the offset's: nu < 1
     basis: Array | None = None  # L, (d or d + 1, D), if the coordinates are whitened; None if L = Diag(scale)
@@ -83,7 +82,21 @@ class DirectionProblem:
     gram: Points | None = None  # (k, D), A = its Gram matrix / k + Diag(a)^2; None if that is X
     counts: Array | None = None  # factors of the points in the rows of X, (n,); None if they are 1
     chunklets: Chunklets | None = None  # must-link points: each row of X is the signed sum of a chunklet
-    structure: PenaltyStructure = ELEMENTWISE  # of the penalty on pairs of coordinates that c weights
+
+    @property
+    def a(self) -> Array:
+        """Root of the ridge in these coordinates, (D,); 0 if whitened: then part of the identity."""
+        return self.penalty.a
+
+    @property
+    def c(self) -> Array:
+        """Roots of the l1 weights, (D,)."""
+        return self.penalty.c
+
+    @property
+    def pair_penalty(self) -> PairPenalty:
+        """Penalty on pairs of coordinates: its value and its dual set."""
+        return self.penalty.pair_penalty
 
     @property
     def Y(self) -> Points:
@@ -96,28 +109,17 @@ class DirectionProblem:
         if self.whitened is not None:
             return self.whitened
         if self.Y.is_streamed:  # A and the weighted Gram matrices are sums over the rows
-            B, W = self.A + np.diag(self.c**2), self.W
-            size = float(np.trace(B) * np.sum(W**2))
-            residual = float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
-            return WhiteningErrorBounds(
-                0.0, round_up(residual + sum_error(self.X.accumulation_length + 100 * len(W)) * size)
-            )
+            return whitening_error_of_sums(self.X, self.A + np.diag(self.c**2), self.W)
         return whitening_error_of_rows(self, self.Z, self.W, self.a**2 + self.c**2)
 
-    def gram_error(self, Mz: Array, top: float, mass: float | None = None) -> float:
+    def gram_error(self, Mz: Array, top: float) -> float:
         """Return a bound on the spectral-norm error of a computed weighted Gram matrix of the whitened data.
 
-        `top` is the largest weight of a row, from `largest_weight`.  If the data are whitened after the summation,
-        `mass` is the trace of the matrix before whitening.
+        `top` is the largest weight of a row, from `largest_weight`.
         """
-        n = len(self.X)
-        if self.X.is_streamed:
-            mass = top * float(np.trace(self.A)) if mass is None else mass
-            return round_up(
-                sum_error(self.X.accumulation_length + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2))
-            )
-        mass, row_error = float(np.trace(Mz)), top**0.5 * self.whitening_error.data_error
-        return round_up(sum_error(accumulation_length(n) + 8) * mass + (2.0 * mass**0.5 + row_error) * row_error)
+        n, mass, row_error = len(self.X), float(np.trace(Mz)), top**0.5 * self.whitening_error.data_error
+        formed = sum_error(accumulation_length(n) + 4 * len(self.W) + 16) * self.whitening_error.gram_factor * mass
+        return round_up(formed + (2.0 * mass**0.5 + row_error) * row_error)
 
     @cached_property
     def R(self) -> Array:
@@ -131,9 +133,9 @@ class DirectionProblem:
     @cached_property
     def A(self) -> Array:
         """A = X'X/n + Diag(a)^2, shape (D, D)."""
-        if self.is_large:
-            return self.Y.weighted_gram(np.ones(len(self.Y))) + np.diag(self.a**2)
-        return self.R.T @ self.R
+        if self.basis is not None or self.Y.is_streamed:
+            return self.R.T @ self.R
+        return self.Y.weighted_gram(np.ones(len(self.Y))) + np.diag(self.a**2)
 
     @cached_property
     def W(self) -> Array:
@@ -145,18 +147,13 @@ class DirectionProblem:
 
     @property
     def is_large(self) -> bool:
-        """Whether A is computed from X and not from its root R, whose factorisation would be slow."""
+        """Whether W is computed from A and not from its root R, whose factorisation would be slow."""
         return self.basis is None and self.root is None and len(self.c) > LARGE_SIZE // 2
 
     @cached_property
     def L(self) -> Array:
         """Map from these coordinates to the user's, shape (d or d + 1, D)."""
         return np.diag(self.scale) if self.basis is None else self.basis
-
-    @cached_property
-    def pair_penalty(self) -> PairPenalty:
-        """Penalty on pairs of coordinates: its value and its dual set."""
-        return self.structure.pair_penalty(self.c)
 
     @property
     def n_excluded(self) -> int:
@@ -187,7 +184,7 @@ class DirectionProblem:
     @property
     def has_l1(self) -> bool:
         """Whether the penalty couples coordinates, so that they cannot be whitened."""
-        return self.structure.has_pair_penalty(self.c)
+        return not self.pair_penalty.is_zero
 
     def restrict(self, indices: npt.NDArray[np.intp]) -> "DirectionProblem":
         """Return the problem with V zero outside these coordinates; requires an l1 term."""
@@ -196,11 +193,9 @@ class DirectionProblem:
             self,
             X=array_points(self.X.in_columns().dense_columns(indices)),
             gram=None if self.gram is None else array_points(self.gram.in_columns().dense_columns(indices)),
-            a=self.a[indices],
-            c=self.c[indices],
+            penalty=self.penalty.restrict(indices),
             scale=self.scale[indices],
             has_offset=self.has_offset and len(self.c) - 1 in indices,
-            structure=self.structure.restrict(indices),
             root=self.R[:, indices] if has_root else None,
             excluded=None,
         )
@@ -208,7 +203,8 @@ class DirectionProblem:
     def with_inflated_penalty(self, inflation: float) -> "DirectionProblem":
         """Return the problem with the ridge and the l1 term times 1 + inflation; requires an l1 term."""
         root = (1.0 + inflation) ** 0.5
-        return replace(self, a=self.a * root, c=self.c * root, root=None, whitened=None) if inflation else self
+        penalty = PenaltyWeights(self.a * root, self.pair_penalty.with_weights(self.c * root))
+        return replace(self, penalty=penalty, root=None, whitened=None) if inflation else self
 
     def mean_sqrt(self, U: Factor) -> float:
         """Return g(UU') = mean_i sqrt(x_i'UU'x_i)."""
@@ -384,8 +380,8 @@ def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProble
 
 def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
     """Return centred points without the unpenalised columns that are collinear up to rounding, see `exclude`."""
-    a, c, _ = weights_of(penalty, X.shape[1])
-    return exclude(X, (a > 0.0) | (c > 0.0))
+    weights = weights_of(penalty, X.shape[1])
+    return exclude(X, (weights.a > 0.0) | (weights.c > 0.0))
 
 
 def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, PenaltyWeights]:
@@ -404,19 +400,18 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
             8.0 * SOLVER_COPIES * n * d, f"the problem of {n} points and {d} features", "use fewer of either"
         )
     excluded = X.excluded
-    X, (a, c, structure) = augmented(X, nu, penalty)
-    scale = power_of_two(inverse_or_one(structure.group_max(np.sqrt(X.mean_squares() + a**2 + c**2))))
+    X, (a, pair_penalty) = augmented(X, nu, penalty)
+    c = pair_penalty.c
+    scale = power_of_two(inverse_or_one(pair_penalty.group_max(np.sqrt(X.mean_squares() + a**2 + c**2))))
     X, counts = X.scaled(scale), X.row_counts
     return DirectionProblem(
         X=X if counts is None else X.problem_rows(),
-        a=a * scale,
-        c=c * scale,
+        penalty=PenaltyWeights(a * scale, pair_penalty.with_weights(c * scale)),
         scale=scale,
         has_offset=nu < 1.0,
         gram=None if counts is None else X.weighted_rows(),
         counts=counts,
         chunklets=X.chunklets,
-        structure=structure,
         excluded=excluded,
     )
 
@@ -439,7 +434,7 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
 def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
     """Return the problem in unit columns, without an l1 term, in the coordinates that W whitens."""
     zeros, gram = np.zeros(W.shape[1]), None if problem.gram is None else problem.gram.in_basis(W)
-    made = replace(problem, X=problem.X.in_basis(W), gram=gram, a=zeros, c=zeros, structure=ELEMENTWISE)
+    made = replace(problem, X=problem.X.in_basis(W), gram=gram, penalty=PenaltyWeights(zeros, L1(zeros)))
     return replace(made, basis=problem.user_scale[:, None] * W)
 
 
@@ -511,7 +506,15 @@ def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
         return replace(problem, root=psd_root(A))
     W = np.zeros((len(nonzero), len(values)))
     W[nonzero] = Q / np.sqrt(values)
-    return in_basis(problem, W)
+    return replace(in_basis(problem, W), whitened=whitening_error_of_sums(problem.X, B, W))
+
+
+def whitening_error_of_sums(X: Points, B: Array, W: Array) -> WhiteningErrorBounds:
+    """Return error bounds of coordinates W that whiten B = A + Diag(c)^2, if A and M are sums over all rows."""
+    size, residual = float(np.trace(B) * np.sum(W**2)), float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
+    right_error = residual + sum_error(X.accumulation_length + 100 * len(W)) * size
+    data_error = sum_error(X.accumulation_length + len(W) + 16) * size**0.5
+    return WhiteningErrorBounds(round_up(data_error), round_up(right_error), round_up(size))
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:

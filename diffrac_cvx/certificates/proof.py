@@ -425,7 +425,7 @@ def check_component(diagonal: Array, E: Factor, Z: Array, max_directions: int) -
 
 
 def least_eigenpairs(diagonal: Array, E: Factor, Z: Array, k: int) -> tuple[Array, Array]:
-    """Return the negative eigenpairs of Diag(diagonal) + E + ZZ', at most k, or else the least one, approximately."""
+    """Return at most k least eigenpairs of Diag(diagonal) + E + ZZ', approximately."""
     if len(diagonal) <= MAX_DENSE_SIZE:
         values, vectors = eigh(np.diag(diagonal) + dense(E) + Z @ Z.T)
     else:
@@ -434,8 +434,7 @@ def least_eigenpairs(diagonal: Array, E: Factor, Z: Array, k: int) -> tuple[Arra
             lambda x: (diagonal - shift) * x + E @ x + Z @ (Z.T @ x), len(diagonal), k, "SA", EIGENVALUE_ERROR
         )
         values += shift
-    count = min(max(int(np.sum(values < 0.0)), 1), k)
-    return values[:count], vectors[:, :count]
+    return values[:k], vectors[:, :k]
 
 
 def row_sums(E: Factor) -> Array:

@@ -254,10 +254,10 @@ def check_kkt(
         if len(nonpositive) or least >= 0.0:
             break
         lift = LIFT * t * float(np.mean(working_set.a**2 + working_set.c**2))
-        corrected = remainder.with_correction(violated * np.sqrt(OVERSHOOT * np.maximum(lift - values, 0.0)))
-    order = np.argsort(values, kind="stable")[:MAX_DIRECTIONS]
+        low = values < lift / 2.0
+        corrected = remainder.with_correction(violated[:, low] * np.sqrt(OVERSHOOT * (lift - values[low])))
     weight = pair_penalty.restrict(working_set.penalized).group_sums(violated**2 @ np.maximum(-values, 0.0))
-    violated = violated[:, order]
+    violated = violated[:, np.argsort(values, kind="stable")[: min(max(int(np.sum(values < 0.0)), 1), MAX_DIRECTIONS)]]
     order = np.argsort(-weight, kind="stable")
     heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
     return failed_check(remainder, np.append(nonpositive, heavy[~np.isin(heavy, nonpositive)]), violated)

@@ -113,6 +113,12 @@ class Remainder:
         inner = self.K[: len(self.L)] @ directions
         return np.asarray(-W @ solve_lower(self.L, inner, transposed=True))
 
+    def restrict(self, indices: IntegerArray) -> "Remainder":
+        """Return the remainder on some of the coordinates."""
+        problem = BlockProblem(self.problem.problem, self.problem.free, self.problem.penalized[indices])
+        K, F, tC = self.K[:, indices], self.F[:, indices], self.tC[:, indices]
+        return replace(self, problem=problem, K=K, F=F, tC=tC, Z=self.Z[indices])
+
     def with_correction(self, Z: Array) -> "Remainder":
         """Return the remainder with a further correction, (m, z): the multiplier is then chosen from G + ZZ'.
 

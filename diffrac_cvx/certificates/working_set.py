@@ -16,7 +16,16 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
 from diffrac_cvx.certificates.direction_bounds import lower_bound
-from diffrac_cvx.certificates.proof import Remainder, bound_at, eliminate, inflation_cost, project_dual, prove
+from diffrac_cvx.certificates.proof import (
+    NO_PAIRS,
+    Pairs,
+    Remainder,
+    bound_at,
+    eliminate,
+    inflation_cost,
+    project_dual,
+    prove,
+)
 from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
 from diffrac_cvx.certificates.search import (
     alternate_projection,
@@ -225,13 +234,11 @@ def check_kkt(
     if len(nonpositive) > MAX_NONPOSITIVE:
         return failed_check(remainder, nonpositive, unit_vectors(m, nonpositive[:MAX_DIRECTIONS]))
     corrected = remainder.with_correction(negative_part_of_rows(remainder)) if splits else remainder
-    least, violated, values = -np.inf, np.zeros((m, 0)), np.zeros(0)
+    pairs, rows, least = NO_PAIRS if splits else None, np.arange(m), -np.inf
+    violated, values = np.zeros((m, 0)), np.zeros(0)
     for _ in range(MAX_CORRECTIONS):
-        pairs = None
         try:
-            if splits:
-                limit = MAX_PAIRS_PER_COORDINATE * max(m, 1)
-                pairs = screen_pairs(corrected, np.arange(m), 1.0, max_pairs=limit).pairs
+            pairs = pairs if pairs is None else screen_rows(corrected, rows, pairs)
         except TooManyPairsError:
             if violated.shape[1]:
                 break
@@ -255,12 +262,26 @@ def check_kkt(
             break
         lift = LIFT * t * float(np.mean(working_set.a**2 + working_set.c**2))
         low = values < lift / 2.0
-        corrected = remainder.with_correction(violated[:, low] * np.sqrt(OVERSHOOT * (lift - values[low])))
+        Z = violated[:, low] * np.sqrt(OVERSHOOT * (lift - values[low]))
+        if pairs is not None:  # the other rows are dominant
+            sums = sum(np.bincount(some, np.abs(pairs.excess), m) for some in (pairs.j, pairs.k))
+            weak = ~(remainder.diagonal > 2.0 * sums) | remainder.Z.any(axis=1)
+            rows, Z = np.flatnonzero(weak), np.where(weak[:, None], Z, 0.0)
+        corrected = remainder.with_correction(Z)
     weight = pair_penalty.restrict(working_set.penalized).group_sums(violated**2 @ np.maximum(-values, 0.0))
     violated = violated[:, np.argsort(values, kind="stable")[: min(max(int(np.sum(values < 0.0)), 1), MAX_DIRECTIONS)]]
     order = np.argsort(-weight, kind="stable")
     heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
     return failed_check(remainder, np.append(nonpositive, heavy[~np.isin(heavy, nonpositive)]), violated)
+
+
+def screen_rows(remainder: Remainder, rows: IntegerArray, known: Pairs) -> Pairs:
+    """Return the pairs that may violate their box: those of some coordinates are screened, the others known."""
+    limit = MAX_PAIRS_PER_COORDINATE * max(len(remainder.problem.c), 1)
+    found = screen_pairs(remainder.restrict(rows), np.arange(len(rows)), 1.0, max_pairs=limit).pairs
+    found = found._replace(j=rows[found.j], k=rows[found.k])
+    others = known.take(np.flatnonzero(~(np.isin(known.j, rows) & np.isin(known.k, rows))))
+    return Pairs(*(np.concatenate(parts) for parts in zip(others, found, strict=True)))
 
 
 def negative_part_of_rows(remainder: Remainder) -> Array:

@@ -53,7 +53,6 @@ class WorkingSetSettings:
     attempted_fraction: float = 0.99  # of that gap, in a certificate attempt
     first_target: float = 0.3  # relative gap to be certified first
     gap_reduction: float = 3.0  # factor of the next, smaller gap after a success
-    second_check: float = 0.4  # work of a check relative to that of the solution, from which a failed one is repeated
     max_attempted_fraction: float = 0.6  # of the certified gap, above which a gap is not attempted
     violation_ratio: float = 1.001  # gain of a feature over its penalty from which it would enter alone
     min_fraction: float = (

@@ -246,26 +246,18 @@ def tighten_bound(
 ) -> tuple[KktCheck, float]:
     """Try to certify a gap for all features from the working set, then smaller ones down to the tolerance.
 
-    If the working-set solution is not accurate enough, attempt the gap that it admits.  If a check fails and the
-    solution took more work than a check, also attempt the geometric mean of that gap and the certified one.  Return the
-    last KKT check with the best bound, and the gap to be certified next.
+    If the working-set solution is not accurate enough, attempt the gap that it admits.  Return the last KKT check with
+    the best bound, and the gap to be certified next.
     """
     check, lower = empty_check(core.problem), bounds.lower
-    (n, m), w, r = core.X.shape, len(core.free), found.U.shape[1]
-    was_dear = 4.0 * found.steps * w * (w + 2.0 * n) * r > WORKING_SET.second_check * m * (m * (n + w) + 2.0 * w**2)
     while True:
-        gap = bounds.upper - lower
-        goal = min(goal, max(tol, gap / WORKING_SET.gap_reduction))
-        tried, worth = max(goal, found.gap / WORKING_SET.target), WORKING_SET.max_attempted_fraction * gap
+        goal = min(goal, max(tol, (bounds.upper - lower) / WORKING_SET.gap_reduction))
+        tried = max(goal, found.gap / WORKING_SET.target)
+        worth = WORKING_SET.max_attempted_fraction * (bounds.upper - lower)
         if tried > worth and tried > goal:
             return check._replace(lower=lower), goal
         check = check_kkt(core, *found.dual.at_bound(bounds.upper - WORKING_SET.attempted_fraction * tried))
         if check.lower is None:
-            between = (tried * gap) ** 0.5
-            if was_dear and between < worth:
-                second = check_kkt(core, *found.dual.at_bound(bounds.upper - between))
-                lower = max(lower, second.lower or 0.0)
-                check = second if len(second.entering) and second.lower is None else check
             return check._replace(lower=lower), goal
         lower = max(lower, check.lower)
         if tried <= tol:

@@ -25,27 +25,25 @@ class Strategy:
     Attributes
     ----------
     iterates : callable
-        Generator of iterates with certified bounds, and of None wherever it may be paused.
+        Generator of iterates with certified bounds.  At its start, and wherever it may be paused, it yields a number
+        instead: the operations of its next step, if they are many, for it continues only when it may use so many; else
+        0.0.
     applies : callable
         Whether the strategy can solve a problem from a warm start.
-    first_operations : callable, optional
-        Operations up to the first iterate, approximately, if they are many: the strategy does not start before it may
-        use them.
     """
 
-    iterates: Callable[[DirectionProblem, WarmStart, Stopping], Iterator[Iterate | None]]
+    iterates: Callable[[DirectionProblem, WarmStart, Stopping], Iterator[Iterate | float]]
     applies: Callable[[DirectionProblem, WarmStart], bool] = lambda _problem, _start: True
-    first_operations: Callable[[DirectionProblem], float] = lambda _problem: 0.0
 
 
 @dataclass(eq=False)
 class Runner:
     """A strategy in a race: its iterates, the operations that it may use and has used, and what it has certified."""
 
-    points: Iterator[Iterate | None]
-    first_operations: float
+    points: Iterator[Iterate | float]
     allowed: float = 0.0
     used: float = 0.0
+    next_operations: float = 0.0  # of the next step, if they are many
     slices: int = 0
     n_iter: int = 0
     lower: float = 0.0
@@ -58,20 +56,22 @@ class Runner:
 
     @property
     def may_continue(self) -> bool:
-        """Whether the strategy has not used its slices, and they suffice for its first iterate."""
-        return self.used < self.allowed and (self.used > 0.0 or self.first_operations <= self.allowed)
+        """Whether the slices of the strategy suffice for its next step."""
+        return self.used + max(self.next_operations, 1.0) <= self.allowed
 
-    def next_iterate(self) -> Iterate | None:
+    def advance(self) -> Iterate | None:
         """Return the next iterate, or None at a pause; the operations up to there are counted."""
         before = work_done()
         try:
             found = next(self.points)
         finally:
             self.used += work_done() - before
-        if found is not None:
-            self.n_iter = found.n_iter
-            if found.bounds is not None:
-                self.lower, self.upper = max(self.lower, found.bounds.lower), min(self.upper, found.bounds.upper)
+        self.next_operations = found if isinstance(found, float) else 0.0
+        if isinstance(found, float):
+            return None
+        self.n_iter = found.n_iter
+        if found.bounds is not None:
+            self.lower, self.upper = max(self.lower, found.bounds.lower), min(self.upper, found.bounds.upper)
         return found
 
 
@@ -81,27 +81,29 @@ def race(
     """Yield the iterates of all strategies that apply, in slices of work that double from round to round.
 
     1. Before any strategy has a lower bound, each gets a whole slice, in the given order.
-    2. Then the strategy with the smallest gap leads: it comes first, with a whole slice, the others get an eighth.
+    2. Then the strategy with the smallest gap leads: it comes first, with a whole slice, the others get an eighth.  If
+       it has ended, those that have not started get a whole slice.
     3. A strategy ends after two slices with three times the gap of the leader.  The last one runs without a limit.
 
+    The first slice is the longest first step of a strategy, but neither below a least nor above a largest number.
     The iterations of all strategies are counted together.  The bounds of one hold for all, but no points are passed on:
     from the components, one block converges more slowly than from its own start.
     """
-    runners = [
-        Runner(one.iterates(problem, warm_start, stopping), one.first_operations(problem))
-        for one in strategies
-        if one.applies(problem, warm_start)
-    ]
-    racing, leader = list(runners), None
-    size = min(max(MIN_SLICE, *(one.first_operations for one in runners)), MAX_SLICE)
+    applicable = [one for one in strategies if one.applies(problem, warm_start)]
+    runners = [Runner(one.iterates(problem, warm_start, stopping)) for one in applicable]
+    for one in runners:
+        one.advance()
+    longest = max(one.next_operations for one in runners)
+    racing, leader, size = list(runners), None, min(max(MIN_SLICE, longest), MAX_SLICE)
     failure: Exception | None = None
     while racing:
         for one in sorted(racing, key=lambda other: other is not leader):
-            one.allowed += size if leader is None or one is leader else TRAILING_SHARE * size
+            succeeds = leader not in racing and one.used == 0.0  # the leader has ended: one that waits may follow it
+            one.allowed += size if leader is None or one is leader or succeeds else TRAILING_SHARE * size
             one.slices += one.may_continue
             while one.may_continue or racing == [one]:
                 try:
-                    found = one.next_iterate()
+                    found = one.advance()
                 except StopIteration:
                     racing.remove(one)
                     break
@@ -117,7 +119,6 @@ def race(
         if leader is not None:
             limit = MAX_GAP_RATIO * leader.gap
             racing = [one for one in racing if one.slices < MIN_SLICES or one.gap <= limit]
-            leader = leader if leader in racing else None
         size *= 2.0
     if failure is not None:
         raise failure

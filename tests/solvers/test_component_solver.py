@@ -1,7 +1,6 @@
 """Block decomposition of the sparse problem: objective, solutions, warm starts, messages."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -356,7 +355,8 @@ def test_a_check_of_the_pairs_near_their_box_alone_leads_to_the_same_optimum(mon
     """If screening all pairs is not cheap, only the near pairs are checked between two screenings."""
     X = planted(n=40, d=24, noise=0.6)
     whole = dc.low_rank(X, penalty=WEAK, tol=1e-6)
-    monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, cheap_size=0, screening_gap=1.0))
+    monkeypatch.setattr(components, "CHEAP_SIZE", 0)
+    monkeypatch.setattr(components, "SCREENING_GAP", 1.0)
     near = dc.low_rank(X, penalty=WEAK, tol=1e-6)
     assert near.status is whole.status is dc.Status.OPTIMAL
     assert_overlap(near, whole)
@@ -381,6 +381,6 @@ def test_nothing_is_said_of_pairs_where_the_free_coordinates_cannot_be_eliminate
 
 @pytest.mark.parametrize("quick", [0, 64])
 def test_steps_end_early_where_the_gap_is_small_enough_unless_a_check_of_it_takes_long(quick, monkeypatch):
-    monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, quick_size=quick))
+    monkeypatch.setattr(components, "QUICK_SIZE", quick)
     state = components.diagonal_start(block_problem(direction_problem(as_data(planted(d=8)), 1.0, WEAK)))
     assert components.take_lbfgs_steps(state, 20, 1.0) == (10 if quick else 20)

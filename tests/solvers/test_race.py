@@ -17,17 +17,18 @@ from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
 STOPPING = Stopping(1e-6, 1000)
 
 
-def strategy(name, steps, *, cost=MIN_SLICE / 3, first_operations=0.0, applies=True, fails=None):
+def strategy(name, steps, *, cost=MIN_SLICE / 3, first_operations=MIN_SLICE / 10, applies=True, fails=None):
     """Return a strategy that certifies these bounds, at a cost each; its iterates carry its name."""
 
     def iterates(problem, warm_start, stopping):
+        yield first_operations
         for i, bounds in enumerate(steps):
             count_work(cost - CALL_OPERATIONS)
-            yield None if bounds is None else Iterate(name, i + 1, bounds=Bracket(*bounds))
+            yield 0.0 if bounds is None else Iterate(name, i + 1, bounds=Bracket(*bounds))
         if fails is not None:
             raise fails
 
-    return Strategy(iterates, lambda *_: applies, lambda _: first_operations)
+    return Strategy(iterates, lambda *_: applies)
 
 
 def run(*strategies, stopping=STOPPING):

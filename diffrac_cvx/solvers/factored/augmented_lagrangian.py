@@ -182,7 +182,7 @@ def full_rank_start(problem: DirectionProblem) -> Array:
 
 def one_block_iterates(
     problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
-) -> Iterator[Iterate | None]:
+) -> Iterator[Iterate | float]:
     """Yield an iterate and its multiplier every few rounds, for at most max_iter L-BFGS steps with one memory."""
     parametrization, memory = choose_parametrization(problem), Memory()
     lagrangian = one_block(parametrization, C)
@@ -203,7 +203,7 @@ def one_block_iterates(
                 last = problem.rescale(parametrization.factor(lagrangian.latest))
             yield Iterate(last.U, done, DualVariables(), last)  # no time left for its certificate
             raise
-        yield None
+        yield 0.0
         done += max(n_steps, 1)
         Q = rank_reducing_rotation(at.U)
         if Q is not None:

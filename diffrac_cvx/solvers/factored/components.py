@@ -28,8 +28,12 @@ from diffrac_cvx.problem.result import Bracket, Components, Labels
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, Multiplier, run_multiplier_method
 from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
-from diffrac_cvx.solvers.factored.tuning import COMPONENTS
 from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+
+STEPS = 60  # L-BFGS steps per round
+SCREENING_GAP = 0.02  # of the block diagonal problem, below which pairs are screened
+QUICK_SIZE = 64  # coordinates of the largest block up to which the gap is checked between the steps
+CHEAP_SIZE = 240  # coordinates up to which screening all pairs costs no more than the steps between screenings
 
 
 @dataclass
@@ -48,32 +52,30 @@ def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) ->
     free = int(np.sum(problem.c == 0.0))
     sparse_start = warm_start.U is None or is_sparse(warm_start.U)
     sparse_start &= problem.pair_penalty.splits_into_blocks
-    return sparse_start and free <= COMPONENTS.max_free and len(problem.c) - free >= COMPONENTS.min_penalized
+    return sparse_start and free <= 8 and len(problem.c) - free >= 4
 
 
-def screening_operations(problem: DirectionProblem) -> float:
-    """Return the operations of a screening of all pairs, most of which are beyond their bound; 0 if d <= n."""
-    n, size = problem.X.shape
-    return 7.5e3 * float(size) ** 2 if size > n else 0.0
-
-
-def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Iterator[Iterate | None]:
+def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Iterator[Iterate | float]:
     """Yield certified iterates until one component would contain half of the coordinates, or progress stalls."""
     tol, max_iter = stopping.tol, stopping.max_iter
+    n, size = problem.X.shape
+    yield (
+        7.5e3 * float(size) ** 2 if size > n else 0.0
+    )  # a screening of all pairs, most of which are beyond their bound
     split = block_problem(problem)
     state = diagonal_start(split) if warm_start.U is None else block_start(split, warm_start)
-    done, steps = 0, COMPONENTS.steps if len(split.c) > COMPONENTS.cheap_size else COMPONENTS.first_steps
+    done, steps = 0, STEPS if len(split.c) > CHEAP_SIZE else 20  # most features may be in one component
     steps = 0 if is_sparse(warm_start.U) else steps
     best, since = np.inf, 0  # smallest gap of the block diagonal problem, and rounds since then
     while done < max_iter:
         if steps:
             done += take_lbfgs_steps(state, min(steps, max_iter - done), tol / 2)
-            yield None
+            yield 0.0
         state.point, certificate = BlockParametrization(state.blocks, state.point).certificate(state.point, state.C)
         check = PairCheck(None, None)
         best, since = (certificate.gap, 0) if certificate.gap < 0.95 * best else (best, since + 1)
-        if certificate.gap <= (max(COMPONENTS.screening_gap, tol) if steps else tol):
-            if len(split.c) > COMPONENTS.slow_size:
+        if certificate.gap <= (max(SCREENING_GAP, tol) if steps else tol):
+            if len(split.c) > 500:
                 yield make_iterate(
                     split, state, done, certificate, check
                 )  # report the value before the slow screening of pairs
@@ -83,9 +85,9 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
             if has_giant_component(state, check):
                 return
             state, best, since = merge_blocks(state, certificate.ratios, check.joins), np.inf, 0
-        if since >= COMPONENTS.stall_rounds_to_end and len(split.c) <= COMPONENTS.max_one_block:
+        if since >= 8 and len(split.c) <= 1000:  # one block is better, or nothing is
             return
-        state, steps = state if steps else perturb_state(state), COMPONENTS.steps
+        state, steps = state if steps else perturb_state(state), STEPS
 
 
 def lagrangian_of(blocks: Blocks, point: BlockPoint, C: list[Array]) -> Lagrangian:
@@ -103,7 +105,7 @@ def take_lbfgs_steps(state: State, steps: int, tol: float) -> int:
     )
 
     def is_converged(entries: Array) -> bool:
-        if state.blocks.partition.largest > COMPONENTS.quick_size:
+        if state.blocks.partition.largest > QUICK_SIZE:
             return False
         return parametrization.certificate(state.point.like(entries), lagrangian.multiplier(entries))[1].gap <= tol
 
@@ -120,11 +122,9 @@ def reduce_rank(point: BlockPoint) -> BlockPoint:
 
 
 def diagonal_start(problem: BlockProblem) -> State:
-    """Return the state with V diagonal and equal weights on all coordinates."""
+    """Return the state with V diagonal: equal weights, and smaller ones of unpenalised coordinates."""
     m, f = problem.X.shape[1], problem.F.shape[1]
-    point = BlockPoint(
-        np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), np.eye(f) * COMPONENTS.free_factor_scale, []
-    )
+    point = BlockPoint(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), 0.1 * np.eye(f), [])
     return State(Blocks(problem, Partition(np.arange(m))), point, [])
 
 
@@ -155,14 +155,17 @@ def block_point(problem: BlockProblem, partition: Partition, U: Sparse) -> Block
 
 
 def perturb_state(state: State) -> State:
-    """Return a warm start with positive weights and full-rank blocks, so that every coordinate can enter again."""
+    """Return a warm start with positive weights and full-rank blocks, so that every coordinate can enter again.
+
+    Weights are at least a fifth of the largest: from a thousandth, growth takes more steps than a cold start.
+    """
     weights, intercepts, free_factor, factors = state.point
     blocks = state.blocks.partition.blocks
     factors = [perturb_to_full_rank(U, len(block)) for U, block in zip(factors, blocks, strict=True)]
     free_factor = perturb_to_full_rank(free_factor, intercepts.shape[1])
     return replace(
         state,
-        point=BlockPoint(raise_small_weights(weights, COMPONENTS.min_warm_weight), intercepts, free_factor, factors),
+        point=BlockPoint(raise_small_weights(weights, 0.2), intercepts, free_factor, factors),
     )
 
 
@@ -193,8 +196,8 @@ class PairCheck(NamedTuple):
 def check_pairs(state: State, certificate: BlockCertificate, tol: float) -> PairCheck:
     """Screen all pairs if that is cheap or the gap is much smaller; otherwise only those near their bound last time."""
     m = len(state.blocks.problem.c)
-    close = certificate.gap <= max(tol, state.last_screening_gap / 4) or m <= COMPONENTS.cheap_size
-    if state.near_pairs is not None and m > COMPONENTS.cheap_size:
+    close = certificate.gap <= max(tol, state.last_screening_gap / 4) or m <= CHEAP_SIZE
+    if state.near_pairs is not None and m > CHEAP_SIZE:
         found = check_near_pairs(state, certificate)
         t = larger_t(state.blocks, certificate.ratios, certificate.min_t, found.violated)
         if len(found.violated_coordinates) and certificate.value - certificate.bound(t) > tol:
@@ -203,7 +206,7 @@ def check_pairs(state: State, certificate: BlockCertificate, tol: float) -> Pair
         return PairCheck(None, None)
     found = certify_blocks(state.blocks, certificate, 3)
     state.near_pairs, state.last_screening_gap = (
-        (found.pairs if len(found.pairs.j) < COMPONENTS.max_near_pairs * m else None),
+        (found.pairs if len(found.pairs.j) < 20 * m else None),
         certificate.gap,
     )
     done = found.lower is not None and certificate.value - found.lower <= tol
@@ -227,14 +230,15 @@ def most_violated_pairs(found: CertificateAttempt) -> Pairs:
 
 
 def has_giant_component(state: State, check: PairCheck) -> bool:
-    """Return whether most coordinates are in one (giant) component, or will be: blocks are then not faster."""
+    """Return whether most coordinates are in one (giant) component, or will be: blocks are then not faster.
+
+    A pair is expected to be merged if |G_jk| exceeds its bound by half.
+    """
     partition = state.blocks.partition
     if check.joins is not None:
         partition = partition.join(check.joins.j, check.joins.k)
     if check.bound is not None:
-        far = check.bound.pairs.take(
-            np.flatnonzero(np.abs(check.bound.pairs.G) > COMPONENTS.merge_factor * check.bound.pairs.bound)
-        )
+        far = check.bound.pairs.take(np.flatnonzero(np.abs(check.bound.pairs.G) > 1.5 * check.bound.pairs.bound))
         partition = partition.join(far.j, far.k)
     return 2 * partition.largest > len(partition.labels)
 
@@ -244,7 +248,7 @@ def merge_blocks(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
     problem, old = state.blocks.problem, state.blocks.partition
     partition = old.join(pairs.j, pairs.k)
     blocks = Blocks(problem, partition)
-    before = state.point._replace(weights=raise_small_weights(state.point.weights, COMPONENTS.min_merged_weight))
+    before = state.point._replace(weights=raise_small_weights(state.point.weights, 0.01))
     point = block_point(problem, partition, problem.factor(old, *before))
     old_multipliers = problem.restrict_multiplier(partition, problem.multiplier(old, state.C))
     factors, multipliers = [], []

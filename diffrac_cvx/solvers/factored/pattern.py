@@ -47,8 +47,8 @@ def pattern_iterates(
     problem: DirectionProblem,
     warm_start: WarmStart,  # noqa: ARG001  # empty, see `is_pattern_applicable`
     stopping: Stopping,
-) -> Iterator[Iterate | None]:
-    r"""Yield certified iterates, and None before each expensive step; end if the pattern has too many pairs.
+) -> Iterator[Iterate | float]:
+    r"""Yield certified iterates, and the operations of each step before it; end if the pattern has too many pairs.
 
     V has the entries w_e s_e on a pattern: its diagonal, few pairs (j, k) with signs s_e, and all entries of the
     coordinates with c = 0, whose sign is free.  A pair is in the pattern with one sign, rarely with both.  On the
@@ -63,6 +63,7 @@ def pattern_iterates(
 
     A step of Newton's method on m unknowns is O(n m^2 + m^3).
     """
+    yield 0.0
     X, A, c = problem.X.array()[~problem.zero_rows], problem.A, problem.c
     n, d = problem.X.shape
     bound, is_free = np.outer(c, c), c == 0.0
@@ -83,9 +84,10 @@ def pattern_iterates(
 
     while steps < stopping.max_iter and gap > 1e-8 * value > 0.0:
         # 2. One step of Newton's method; the curvature of the barriers is that of S and z.
-        check_deadline(float(n * len(w) ** 2 + len(w) ** 3))
-        yield None
-        count_work(float(n) * len(w) ** 2 + float(len(w)) ** 3 + 30.0 * len(w) ** 2 + 20.0 * float(d) ** 3)
+        operations = float(n) * len(w) ** 2 + float(len(w)) ** 3 + 300.0 * len(w) ** 2 + 30.0 * float(d) ** 3
+        check_deadline(operations)
+        yield operations
+        count_work(operations)
         steps += 1
         signed = np.flatnonzero((J != K) & ~is_free[J] & ~is_free[K])
         try:
@@ -143,7 +145,7 @@ def pattern_iterates(
 
         # 6. If they are few, certify with these multipliers, at the q that belongs to u, and decrease the gap.
         if len(j) <= FEW_PAIRS * d:
-            yield None
+            yield 0.0
             np.fill_diagonal(C, 0.0)
             C, point = np.clip(C, -bound, bound), problem.rescale(L)
             dual_point = point._replace(q=expand(1.0 / u**2, problem.zero_rows))

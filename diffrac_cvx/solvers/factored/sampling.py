@@ -141,7 +141,7 @@ def draw_sample(problem: DirectionProblem, m: int) -> ColumnPoints:
 
 def sampling_iterates(
     problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping, *, until_converged: bool
-) -> Iterator[Iterate | None]:
+) -> Iterator[Iterate | float]:
     """Yield an iterate with its multiplier and certified bounds after every pass over all rows.
 
     End when larger samples do not help or exceed half of the rows; if ``until_converged``, continue with steps on all
@@ -172,7 +172,7 @@ def sampling_iterates(
         return
     stall = augmented_lagrangian.StallDetector()
     for iterate in augmented_lagrangian.one_block_iterates(problem, max_iter - done, *surrogate_start(problem, best)):
-        if iterate is None:
+        if isinstance(iterate, float):
             continue
         C = None if iterate.dual is None or iterate.dual.C is None else dense(iterate.dual.C)
         seen = certify_in_one_pass(problem, dense(iterate.U), C)

@@ -148,14 +148,14 @@ def sampled_iterates(
     Without an l1 penalty, or if the table does not fit in memory, the samples are followed by passes over all rows.
     """
     until_converged = not problem.has_l1 or not problem.X.fits(2.0 * SOLVER_COPIES, available_memory())
-    last: Iterate | None = None
+    last: Iterate | float = 0.0
     for last in sampling.sampling_iterates(problem, warm_start, stopping, until_converged=until_converged):
-        if last is not None:
+        if not isinstance(last, float):
             yield last
     if until_converged:
         return
     done = 0
-    if last is not None and last.dual is not None:
+    if not isinstance(last, float) and last.dual is not None:
         done = last.n_iter
         warm_start = WarmStart() if sampling.is_block_diagonal(problem, last.U) else WarmStart(last.U, last.dual.C)
     problem = replace(problem, X=problem.X.in_columns())
@@ -163,17 +163,13 @@ def sampled_iterates(
         yield found._replace(n_iter=done + found.n_iter)
 
 
-def one_block_operations(problem: DirectionProblem) -> float:
-    """Return the operations of twenty steps with V as one block of full rank, and of a certificate."""
-    n, size = problem.X.shape
-    return 20.0 * (7.0 * n + 4.0 * size) * size**2 + 60.0 * float(size) ** 3
-
-
 def one_block_iterates(
     problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
-) -> Iterator[Iterate | None]:
+) -> Iterator[Iterate | float]:
     """Yield iterates with V as one block: in memory, or in passes over the rows of a sparse table."""
-    if LOW_RANK_MATRICES * 8.0 * problem.X.shape[1] ** 2 > available_memory():
+    n, size = problem.X.shape
+    yield 20.0 * (7.0 * n + 4.0 * size) * size**2 + 60.0 * float(size) ** 3  # twenty steps of full rank, a certificate
+    if LOW_RANK_MATRICES * 8.0 * size**2 > available_memory():
         raise EarlyExitError(Status.OUT_OF_MEMORY)
     if problem.X.in_memory:
         U, C = warm_start.as_dense
@@ -190,9 +186,9 @@ def with_full_rank(U: Array) -> Array:
     return wide if wide.shape[1] <= len(U) else psd_factor(times(wide, wide.T), rtol=1e-14)
 
 
-ONE_BLOCK = Strategy(one_block_iterates, first_operations=one_block_operations)
+ONE_BLOCK = Strategy(one_block_iterates)
 STRATEGIES = (
-    Strategy(components.block_iterates, components.is_blockwise_applicable, components.screening_operations),
+    Strategy(components.block_iterates, components.is_blockwise_applicable),
     Strategy(pattern.pattern_iterates, pattern.is_pattern_applicable),
     ONE_BLOCK,
     Strategy(working_set.working_set_iterates, working_set.is_working_set_applicable),

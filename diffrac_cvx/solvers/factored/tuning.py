@@ -4,31 +4,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class BlockSettings:
-    """Block decomposition, from a diagonal V."""
-
-    first_steps: int = 20  # before the first screening if it is cheap: most features may be in one component
-    steps: int = 60  # L-BFGS steps per round
-    max_free: int = 8  # coordinates without an l1 weight, each of which is in every block
-    min_penalized: int = 4  # below, one block is as fast
-    cheap_size: int = 240  # coordinates up to which screening all pairs costs no more than the steps between screenings
-    slow_size: int = 500  # coordinates from which screening all pairs may take seconds
-    max_near_pairs: int = 20  # pairs per coordinate stored to be checked again
-    stall_rounds_to_end: int = 8  # without a smaller gap before switching to one block, if the problem is not too large
-    max_one_block: int = 1000  # coordinates
-    screening_gap: float = 0.02  # gap of the block diagonal problem below which pairs are screened
-    quick_size: int = 64  # coordinates of the largest block up to which the gap is checked between the steps
-    merge_factor: float = 1.5  # |G_jk| / (c_j c_k) from which a pair is expected to be merged
-    min_merged_weight: float = (
-        0.01  # smallest weight of a single coordinate when blocks are merged, relative to the largest
-    )
-    free_factor_scale: float = 0.1  # initial size of V on the unpenalised coordinates, relative to the others
-    min_warm_weight: float = (
-        0.2  # the same in a warm start: 1e-3 took twice as many steps to grow, and more than a cold start
-    )
-
-
-@dataclass(frozen=True)
 class WorkingSetSettings:
     """Growing working set of features."""
 
@@ -62,4 +37,4 @@ class WorkingSetSettings:
     rough_gap: float = 0.1  # relative gap of that problem
 
 
-COMPONENTS, WORKING_SET = BlockSettings(), WorkingSetSettings()
+WORKING_SET = WorkingSetSettings()

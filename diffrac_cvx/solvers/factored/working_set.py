@@ -85,11 +85,12 @@ def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) 
 
 def working_set_iterates(
     problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
-) -> Iterator[Iterate | None]:
+) -> Iterator[Iterate | float]:
     """Yield iterates with certified bounds for all features, until progress stops.
 
     With feature groups, also end if most features are needed.
     """
+    yield 0.0
     max_iter = stopping.max_iter
     if not problem.X.in_memory:
         problem = replace(problem, X=array_points(problem.X.array()))
@@ -112,7 +113,7 @@ def working_set_iterates(
         max_new = max(WORKING_SET.min_new, int(WORKING_SET.new_fraction * len(state.ws)))
         check, before, checked = empty_check(problem), goal, 2 * len(new) < max_new
         if checked:
-            yield None
+            yield 0.0
             core = block_problem(problem.with_inflated_penalty(found.dual.inflation), state.ws)
             tol = max(stopping.tol, stopping.rtol * bounds.upper)
             check, goal = tighten_bound(core, found, bounds, goal, tol)
@@ -170,7 +171,7 @@ def bound_without_l1(problem: DirectionProblem) -> float:
     lower, r = max(bound_at_equal_weights(ridge), 0.0), ridge.X.shape[1]
     start = np.random.default_rng(0).standard_normal((r, min(r, WORKING_SET.spare_rank))) / max(r, 1)
     iterates = augmented_lagrangian.one_block_iterates(ridge, WORKING_SET.rough_points * 100, start)
-    for iterate in islice((found for found in iterates if found is not None), WORKING_SET.rough_points):
+    for iterate in islice((found for found in iterates if isinstance(found, Iterate)), WORKING_SET.rough_points):
         found = bracket(ridge, iterate.point or ridge.rescale(iterate.U))
         lower = max(lower, found.lower)
         if found.gap <= WORKING_SET.rough_gap * found.upper:
@@ -180,7 +181,7 @@ def bound_without_l1(problem: DirectionProblem) -> float:
 
 def solve_working_set(
     problem: DirectionProblem, state: WorkingSet, target: float, max_iter: int
-) -> Generator[None, None, WorkingSetSolution]:
+) -> Generator[float, None, WorkingSetSolution]:
     """Return the solution on the working set to a gap of target, or after the maximum number of steps."""
     small = problem.restrict(state.ws)
     lagrangian, memory = one_block(FactorParametrization(small), state.C, capped=False), Memory()
@@ -195,7 +196,7 @@ def solve_working_set(
         found = certify_solution(problem, small, at.U, C, done)
         if found.gap <= target or done >= min(max_iter, WORKING_SET.max_steps):
             return found
-        yield None
+        yield 0.0
         at = lagrangian.update(at)
         Q = rank_reducing_rotation(at.U, WORKING_SET.column_rtol)
         if Q is not None:

@@ -42,9 +42,10 @@ class Instance:
     def prove_at(self, t, **given):
         """Return what is left after the elimination if S is proved positive at t; None if it is not."""
         inside = None if self.kind == "blocks" or not len(self.problem.penalized) else self.between
-        found = eliminate(self.problem, self.u, t, self.C, inside, Z=self.Z, **given)
+        found = eliminate(self.problem, self.u, t, self.C, inside, **given)
         if found is None or not len(self.problem.penalized):
             return found
+        found = found if self.Z is None else found.with_correction(self.Z)
         labels = np.arange(len(self.problem.penalized))
         for place, _ in self.blocks:
             labels[place] = labels[place[0]]
@@ -127,7 +128,7 @@ def instance(kind, seed, hard=False, size=(6, 9)):
             if len(place) > 1:
                 inside = rng.standard_normal((len(place), len(place))) * 0.3 * split.c[place].mean() ** 2
                 blocks.append((place, split.pair_penalty_of(place).project_safe(inside + inside.T)))
-    if kind in ("blocks", "working set") and seed % 2 and m:
+    if kind in ("blocks", "working set", "groups") and seed % 2 and m:
         Z = rng.standard_normal((m, 2)) * 0.2 * rng.uniform(0.1, 1.0) * (rng.random(m) < 0.7)[:, None]
     return Instance(kind, X, weights, constraints, split, unit_problem(points, nu, penalty), u, C, blocks, Z)
 

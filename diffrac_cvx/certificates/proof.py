@@ -14,7 +14,7 @@ change on N is e_jk = F_j'F_k, entry by entry, hence sum_j e_jj on a component.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -44,6 +44,7 @@ VALUE_ERROR = 1e-9  # upper bound on the rounding of a value
 MEAN_ROUNDINGS = 400  # upper bound on the roundings of a mean by NumPy's pairwise sums
 INSIDE = 1.0 - 16.0 * UNIT_ROUNDOFF  # shrinks a bound, so that C is inside it after rounding
 MAX_FACTORIZED_SIZE = 4000  # rows of a component that are factorised
+EIGENVALUE_ERROR = 3e-3  # of larger components, relative to their diagonal
 MAX_DENSE_SIZE = 300  # rows up to which a component is factorised as a whole, and all eigenvectors are computed
 
 # Elimination
@@ -112,6 +113,21 @@ class Remainder:
         inner = self.K[: len(self.L)] @ directions
         return np.asarray(-W @ solve_lower(self.L, inner, transposed=True))
 
+    def restrict(self, indices: IntegerArray) -> "Remainder":
+        """Return the remainder on some of the coordinates."""
+        problem = BlockProblem(self.problem.problem, self.problem.free, self.problem.penalized[indices])
+        K, F, tC = self.K[:, indices], self.F[:, indices], self.tC[:, indices]
+        return replace(self, problem=problem, K=K, F=F, tC=tC, Z=self.Z[indices])
+
+    def with_correction(self, Z: Array) -> "Remainder":
+        """Return the remainder with a further correction, (m, z): the multiplier is then chosen from G + ZZ'.
+
+        Terms that are 0 round nothing, so that columns where Z is 0 keep their errors.
+        """
+        K = np.vstack([self.K, Z.T])
+        gram_error = np.where(Z.any(axis=1), gram_error_roots(K), self.F[-1])
+        return replace(self, K=K, F=np.vstack([self.F[:-1], gram_error]), Z=np.hstack([self.Z, Z]))
+
     def bounds(self, j: IntegerArray, k: IntegerArray) -> Array:
         """Return t c_j c_k less the error of G_jk; negative if that is larger."""
         c = self.problem.c
@@ -152,7 +168,6 @@ def eliminate(
     C: Array | None = None,
     between: Callable[[Array, Array], Array] | None = None,
     *,
-    Z: Array | None = None,
     whitened: bool | None = None,
     M: Array | None = None,
 ) -> Remainder | None:
@@ -164,12 +179,8 @@ def eliminate(
     E is factorised in its given coordinates first, then in whitened ones, which lose nothing if E is nearly collinear.
     """
     if whitened is None:
-        found = (
-            None
-            if problem.problem.basis is not None
-            else eliminate(problem, u, t, C, between, Z=Z, whitened=False, M=M)
-        )
-        return eliminate(problem, u, t, C, between, Z=Z, whitened=True, M=M) if found is None else found
+        found = None if problem.problem.basis is not None else eliminate(problem, u, t, C, between, whitened=False, M=M)
+        return eliminate(problem, u, t, C, between, whitened=True, M=M) if found is None else found
     if not (np.isfinite(t) and t > 0.0):
         return None
     C = None if C is None else problem.project_eliminated(C)
@@ -183,7 +194,7 @@ def eliminate(
     L = cholesky_or_none(P.matrix - lift * np.eye(r))
     if L is None:
         return None
-    Z = np.zeros((m, 0)) if Z is None else Z
+    Z = np.zeros((m, 0))
     if m == 0:
         return Remainder(problem, u, t, np.zeros((r, 0)), np.zeros((3, 0)), L, whitened, np.zeros((r, 0)), Z)
     S, tC, cross = cross_matrix(problem, u, t, C, between, whitened=whitened)
@@ -194,10 +205,13 @@ def eliminate(
     # S >= [L; K'][L; K']' + [[margin, R], [R', S_NN - K'K]] with columns R_j of norm at most `rest`.
     rest = np.linalg.norm(S - L @ K, axis=0) + sum_error(r + 4) * np.linalg.norm(L) * sizes + cross
     margin = lift - round_up(P.radius + factorized)
-    K = np.vstack([K, Z.T])
-    gram_error = sum_error(len(K) + 8) ** 0.5 * np.linalg.norm(K, axis=0)
-    F = np.stack([eps**0.5 * h, rest / max(margin, 1e-300) ** 0.5 if r else 0.0 * h, gram_error])
-    return Remainder(problem, u, t, K, F * round_up(1.0, 16), L, whitened, tC, Z)
+    F = np.stack([eps**0.5 * h, rest / max(margin, 1e-300) ** 0.5 if r else 0.0 * h]) * round_up(1.0, 16)
+    return Remainder(problem, u, t, K, np.vstack([F, gram_error_roots(K)]), L, whitened, tC, Z)
+
+
+def gram_error_roots(K: Array) -> Array:
+    """Return numbers whose products bound the errors of the entries of K'K, (m,)."""
+    return np.asarray(sum_error(len(K) + 8) ** 0.5 * round_up(1.0, 16) * np.linalg.norm(K, axis=0))
 
 
 def relative_error(problem: BlockProblem, u: Array, t: float) -> float:
@@ -417,15 +431,16 @@ def check_component(diagonal: Array, E: Factor, Z: Array, max_directions: int) -
 
 
 def least_eigenpairs(diagonal: Array, E: Factor, Z: Array, k: int) -> tuple[Array, Array]:
-    """Return the negative eigenpairs of Diag(diagonal) + E + ZZ', at most k, or else the least one, approximately."""
+    """Return at most k least eigenpairs of Diag(diagonal) + E + ZZ', approximately."""
     if len(diagonal) <= MAX_DENSE_SIZE:
         values, vectors = eigh(np.diag(diagonal) + dense(E) + Z @ Z.T)
     else:
+        shift = float(np.mean(diagonal))  # the accuracy is relative, and eigenvalues may be near 0
         values, vectors = lanczos(
-            lambda x: diagonal * x + E @ x + Z @ (Z.T @ x), len(diagonal), k, "SA", 1e-2 if k > 1 else 1e-3
+            lambda x: (diagonal - shift) * x + E @ x + Z @ (Z.T @ x), len(diagonal), k, "SA", EIGENVALUE_ERROR
         )
-    count = min(max(int(np.sum(values < 0.0)), 1), k)
-    return values[:count], vectors[:, :count]
+        values += shift
+    return values[:k], vectors[:, :k]
 
 
 def row_sums(E: Factor) -> Array:

@@ -114,7 +114,8 @@ def screen_pairs(
 
     The columns are divided by c_j first, so that all bounds are equal.  Single precision is used if its rounding is
     small compared with the bound, unless `radius.largest` is infinite: pairs within that rounding of the fraction are
-    selected too, and their G is recomputed.  TooManyPairsError is raised at more than `max_pairs`.
+    selected too, and their G is recomputed.  TooManyPairsError is raised at more than `max_pairs`.  With such a limit
+    G stays in single precision, and its rounding is subtracted from the bounds: the excess is that of a multiplier too.
     """
     columns, m = scaled_columns(remainder, exact=radius is not None and np.isinf(radius.largest)), remainder.K.shape[1]
     error, known = columns.rounding + remainder.entry_error, remainder.known_signs
@@ -147,7 +148,7 @@ def screen_pairs(
                 raise TooManyPairsError
             parts.append(
                 select_pairs(
-                    remainder, columns_of_block, (j, k), None if columns.rounding else G[j, k], max_pairs < np.inf
+                    remainder, columns_of_block, (j, k), G[j, k], columns.rounding, recomputed=max_pairs == np.inf
                 )
             )
         if certified is not None and radius is not None and not largest + radius.largest + error < 1.0:
@@ -179,16 +180,18 @@ def select_pairs(
     remainder: Remainder,
     sets: tuple[Indexer, Indexer],
     positions: tuple[IntegerArray, IntegerArray],
-    scaled: Array | None,
-    one_by_one: bool,
+    scaled: npt.NDArray[np.floating[Any]],
+    rounding: float,
+    *,
+    recomputed: bool,
 ) -> Pairs:
-    """Return the pairs at these positions of two sets, with G in double precision, one by one if they are few."""
+    """Return the pairs at these positions of two sets, with G in double precision, or bounds less its rounding."""
     c, (first, second) = remainder.problem.c, (np.arange(remainder.K.shape[1])[some] for some in sets)
     j, k = first[positions[0]], second[positions[1]]
-    pairs = Pairs(np.minimum(j, k), np.maximum(j, k), np.zeros(len(j)), remainder.bounds(j, k))
-    if scaled is not None and are_finite(scaled) and not one_by_one:
-        return pairs._replace(G=scaled * (c[j] * c[k]))
-    if one_by_one or len(j) * GATHER_COST <= len(first) * len(second):
+    pairs = Pairs(np.minimum(j, k), np.maximum(j, k), scaled * (c[j] * c[k]), remainder.bounds(j, k))
+    if are_finite(scaled) and not (recomputed and rounding):
+        return pairs._replace(bound=pairs.bound - rounding * (c[j] * c[k]))
+    if len(j) * GATHER_COST <= len(first) * len(second):
         return recompute_pairs(remainder, pairs)
     return pairs._replace(G=remainder.gram(*sets)[positions])
 
@@ -208,7 +211,7 @@ def scaled_columns(remainder: Remainder, *, exact: bool = False) -> ScaledProduc
     """
     X, c, K = remainder.problem.rows, remainder.problem.c, remainder.K
     rounding = single_precision_error(remainder) if X.in_memory and not exact else float("inf")
-    if rounding > MAX_SINGLE_PRECISION_ERROR:
+    if not rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t:
         return ScaledProducts(lambda first, rest: remainder.gram(first, rest) / np.outer(c[first], c[rest]), 0.0)
     right = np.vstack([X.array() / c, K / c]).astype(np.float32)
     weights = np.append(remainder.gram_weights, np.ones(len(K))).astype(np.float32)[:, None]

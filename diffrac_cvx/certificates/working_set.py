@@ -2,6 +2,10 @@
 
 At an optimum of value v the ridge plus the l1 term is at most v (1 - v).  So v is at least the value of the problem
 with both times 1 + e, minus e v (1 - v): a slightly infeasible multiplier costs less than a larger t.
+
+Outside the working set, t C is the projection of G + ZZ', G = M - t A + K'K, for any Z.  This leaves S = ZZ' minus
+what of G + ZZ' is beyond the dual set, and minus ZZ' on the diagonal.  Z = 0 leaves the smallest entries, and often a
+few negative directions that are spread over many coordinates: these directions as Z make S positive.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +16,16 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
 from diffrac_cvx.certificates.direction_bounds import lower_bound
-from diffrac_cvx.certificates.proof import Remainder, bound_at, eliminate, inflation_cost, project_dual, prove
+from diffrac_cvx.certificates.proof import (
+    NO_PAIRS,
+    Pairs,
+    Remainder,
+    bound_at,
+    eliminate,
+    inflation_cost,
+    project_dual,
+    prove,
+)
 from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
 from diffrac_cvx.certificates.search import (
     alternate_projection,
@@ -30,7 +43,6 @@ INFLATION_PER_GAP, MAX_INFLATION_GAP = (
     7.0,
     0.03,
 )  # inflation of the penalties as a multiple of the gap on the working set, if that is small
-RELATIVE_GAPS = (0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7)  # relative gaps of the bounds to certify, in this order
 NEGLIGIBLE_ENTRY = 1e-4  # relative to the largest diagonal entry of V, below which an entry may be 0
 SIGN_THRESHOLD = 1e-3  # relative to the diagonal of V: larger entries start the multiplier by their sign
 REFINEMENT_STEPS, MAX_REFINED_SIZE = (
@@ -41,18 +53,14 @@ MAX_EXPANSIONS, SUFFICIENT_GAP = (
     6,
     0.0125,
 )  # of the working set, and relative gap at which they stop
-MAX_PAIRS_PER_COORDINATE = 40  # violated pairs: with more the bound fails anyway
+MAX_PAIRS_PER_COORDINATE = 60  # violated pairs: with more the bound fails anyway
 MAX_NONPOSITIVE = 20  # coordinates with a nonpositive diagonal, beyond which the check stops
 MAX_DIRECTIONS = 12  # returned if the bound fails
-MIN_DIRECTION_WEIGHT = 1e-3  # of a coordinate in violated directions, relative to the largest; others do not enter
-MIN_GROUP_WEIGHT = 1e-2  # the same of a group
-LASSO_ROUNDS = 6  # of lassos: coordinate descent on some entries, then a check for missing ones
-ENTRIES_PER_ROUND = 16  # new entries of each lasso in a round, those with the largest violation
-LASSO_SWEEPS = 10  # of coordinate descent in a round
-SWEEP_TOLERANCE = 1e-3  # change in a sweep, relative to the largest entry, at which the sweeps stop
-VIOLATION_TOLERANCE = 1e-2  # violation, relative to the bound, that makes an entry join
-MAX_GRAM_ENTRIES = 2**22  # of the blocks of P in memory
-LASSO_BATCH = 256  # lassos of similar numbers of entries, solved with blocks of one size
+MIN_DIRECTION_WEIGHT = 0.02  # of a coordinate in violated directions, relative to the largest; others do not enter
+MAX_CORRECTIONS, N_DIRECTIONS = 9, 24  # of the multiplier, and directions in each
+LIFT, OVERSHOOT = 0.08, 1.5  # eigenvalue to which a correction raises negative directions, and factor of what they lack
+MIN_PROGRESS = 0.9  # fraction of the smallest eigenvalue that has to be left after a correction for another one
+MIN_NEGATIVE_PART = 0.25  # of the Gram matrix of the rows, relative to the box, to be corrected
 
 
 class KktCheck(NamedTuple):
@@ -123,7 +131,7 @@ def combine_with_trivial(
 
 
 def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Sparse | None = None) -> float:
-    """Return the best lower bound from a sparse factor by working sets, at a few relative gaps; at least 0.
+    """Return the best lower bound from a sparse factor by working sets; at least 0.
 
     The working set starts with the coordinates where the factor is not negligible or the multiplier not zero, and
     grows by the coordinates that failed checks return.
@@ -141,12 +149,12 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
         refined = C is None or expansion > 0
         dual = dual_on_working_set(problem, point, ws, dense(rows[ws]), C_ws, refine=refined)
         working_set = block_problem(problem.with_inflated_penalty(dual.inflation), ws)
-        relative_gaps = [
-            relative_gap for relative_gap in RELATIVE_GAPS if lower < point.value * (1.0 - relative_gap) <= dual.lower
-        ]
+        gap = max(SUFFICIENT_GAP / 2.0 * point.value, 1.25 * (point.value - dual.lower))
         failed: KktCheck | None = None
-        for relative_gap in relative_gaps:
-            check = check_kkt(working_set, *dual.at_bound(point.value * (1.0 - relative_gap)))
+        for tried in (gap, (gap * max(point.value - lower, 0.0)) ** 0.5):  # also between the failed and the known gap
+            if tried >= point.value - lower:
+                break
+            check = check_kkt(working_set, *dual.at_bound(point.value - tried))
             if check.lower is not None:
                 lower = max(lower, check.lower)
                 break
@@ -222,34 +230,79 @@ def check_kkt(
     diagonal, pair_penalty = remainder.diagonal - remainder.errors, working_set.problem.pair_penalty
     splits = pair_penalty.splits_into_blocks
     nonpositive = np.flatnonzero(~(diagonal > 0.0))  # what is no number is lacking
-    nonpositive = nonpositive[np.argsort(diagonal[nonpositive], kind="stable")]
-    pairs = None
-    if splits:
-        if len(nonpositive) > MAX_NONPOSITIVE:
-            return failed_check(remainder, nonpositive, unit_vectors(m, nonpositive[:MAX_DIRECTIONS]))
+    nonpositive = nonpositive[np.argsort(diagonal[nonpositive], kind="stable")] if splits else nonpositive[:0]
+    if len(nonpositive) > MAX_NONPOSITIVE:
+        return failed_check(remainder, nonpositive, unit_vectors(m, nonpositive[:MAX_DIRECTIONS]))
+    corrected = remainder.with_correction(negative_part_of_rows(remainder)) if splits else remainder
+    pairs, rows, least = NO_PAIRS if splits else None, np.arange(m), -np.inf
+    violated, values = np.zeros((m, 0)), np.zeros(0)
+    for _ in range(MAX_CORRECTIONS):
         try:
-            pairs = screen_pairs(remainder, np.arange(m), 1.0, max_pairs=MAX_PAIRS_PER_COORDINATE * max(m, 1)).pairs
+            pairs = pairs if pairs is None else screen_rows(corrected, rows, pairs)
         except TooManyPairsError:
+            if violated.shape[1]:
+                break
             order = np.argsort(diagonal, kind="stable")[: m // 4 + 1]
             return failed_check(remainder, order, unit_vectors(m, order[:MAX_DIRECTIONS]))
-        if len(nonpositive):  # the bound fails; directions on the other coordinates are found without them
-            positive = np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive))
-            pairs = pairs.take(positive)
-    found = prove(remainder, pairs, max_directions=MAX_DIRECTIONS)
-    if not found:
-        return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
-    values = np.concatenate([component.values for component in found])
-    violated = np.zeros((m, len(values)))
-    ends = np.cumsum([0, *(len(component.values) for component in found)])
-    for component, start, end in zip(found, ends[:-1], ends[1:], strict=True):
-        violated[component.members, start:end] = component.directions
-    violated = violated[:, np.argsort(values, kind="stable")[:MAX_DIRECTIONS]]
-    weight = pair_penalty.restrict(working_set.penalized).group_sums(np.sum(violated**2, axis=1))
+        if pairs is not None and len(nonpositive):  # the bound fails; directions on the others are found without them
+            pairs = pairs.take(np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive)))
+        found = prove(corrected, pairs, max_directions=N_DIRECTIONS)
+        if not found:
+            return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
+        previous, least = least, min(float(component.values[0]) for component in found)
+        if least < MIN_PROGRESS * previous:
+            break
+        remainder = corrected
+        values = np.concatenate([component.values for component in found])
+        violated = np.zeros((m, len(values)))
+        ends = np.cumsum([0, *(len(component.values) for component in found)])
+        for component, start, end in zip(found, ends[:-1], ends[1:], strict=True):
+            violated[component.members, start:end] = component.directions
+        if len(nonpositive) or least >= 0.0:
+            break
+        lift = LIFT * t * float(np.mean(working_set.a**2 + working_set.c**2))
+        low = values < lift / 2.0
+        Z = violated[:, low] * np.sqrt(OVERSHOOT * (lift - values[low]))
+        if pairs is not None:  # the other rows are dominant
+            sums = sum(np.bincount(some, np.abs(pairs.excess), m) for some in (pairs.j, pairs.k))
+            weak = ~(remainder.diagonal > 2.0 * sums) | remainder.Z.any(axis=1)
+            rows, Z = np.flatnonzero(weak), np.where(weak[:, None], Z, 0.0)
+        corrected = remainder.with_correction(Z)
+    weight = pair_penalty.restrict(working_set.penalized).group_sums(violated**2 @ np.maximum(-values, 0.0))
+    violated = violated[:, np.argsort(values, kind="stable")[: min(max(int(np.sum(values < 0.0)), 1), MAX_DIRECTIONS)]]
     order = np.argsort(-weight, kind="stable")
-    least_weight = MIN_DIRECTION_WEIGHT if splits else MIN_GROUP_WEIGHT
-    heavy = order[: int(np.sum(weight > least_weight * weight.max(initial=0.0)))]
-    first = nonpositive if splits else nonpositive[:0]
-    return failed_check(remainder, np.append(first, heavy[~np.isin(heavy, first)]), violated)
+    heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
+    return failed_check(remainder, np.append(nonpositive, heavy[~np.isin(heavy, nonpositive)]), violated)
+
+
+def screen_rows(remainder: Remainder, rows: IntegerArray, known: Pairs) -> Pairs:
+    """Return the pairs that may violate their box: those of some coordinates are screened, the others known."""
+    limit = MAX_PAIRS_PER_COORDINATE * max(len(remainder.problem.c), 1)
+    found = screen_pairs(remainder.restrict(rows), np.arange(len(rows)), 1.0, max_pairs=limit).pairs
+    found = found._replace(j=rows[found.j], k=rows[found.k])
+    others = known.take(np.flatnonzero(~(np.isin(known.j, rows) & np.isin(known.k, rows))))
+    return Pairs(*(np.concatenate(parts) for parts in zip(others, found, strict=True)))
+
+
+def negative_part_of_rows(remainder: Remainder) -> Array:
+    """Return Z with ZZ' half of the negative part of the weighted Gram matrix of the rows, if it is not small.
+
+    It is not small compared with the box if many points have a common sign: they are one row of M and many of A.
+    """
+    rows, weights = remainder.problem.rows.array(), remainder.gram_weights
+    m = rows.shape[1]
+    if len(rows) > m:
+        return np.zeros((m, 0))
+    squares, Q = np.linalg.eigh(rows @ rows.T)
+    roots = np.sqrt(np.maximum(squares, 0.0))
+    some = roots > 1e-6 * roots.max(initial=0.0)
+    root = roots[some, None] * Q[:, some].T
+    values, vectors = np.linalg.eigh((root * weights) @ root.T)
+    negative = values < 0.1 * values.min(initial=0.0)
+    if np.linalg.norm(values[values < 0.0]) < MIN_NEGATIVE_PART * remainder.t * np.sum(remainder.problem.c**2):
+        return np.zeros((m, 0))
+    vectors = (Q[:, some] / roots[some]) @ (vectors[:, negative] * np.sqrt(-values[negative] / 2.0))
+    return np.asarray(rows.T @ vectors)
 
 
 def empty_check(problem: DirectionProblem) -> KktCheck:

@@ -16,7 +16,7 @@ from diffrac_cvx.problem.penalties.base import (
     PairPenalty,
     diagonal_scale,
 )
-from diffrac_cvx.problem.penalties.lassos import solve_lassos
+from diffrac_cvx.problem.penalties.lassos import lasso_residuals
 
 
 class L1(PairPenalty):
@@ -109,4 +109,6 @@ class L1OffDiagonal(OffDiagonalDual):
         return L1OffDiagonal(self.c_rows, self.c_columns[columns])
 
     def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
-        return np.asarray(T - P @ solve_lassos(P, T, np.ascontiguousarray(self.bound(t))))
+        with np.errstate(over="ignore", invalid="ignore"):  # single precision has a smaller range
+            found = lasso_residuals(P, T, self.bound(t))
+        return np.where(np.isfinite(found), found, T)

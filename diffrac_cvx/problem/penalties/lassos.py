@@ -15,20 +15,23 @@ from diffrac_cvx.points.checks import Array
 LASSO_ROUNDS = 6  # of lassos: coordinate descent on some entries, then a check for missing ones
 ENTRIES_PER_ROUND = 16  # new entries of each lasso in a round, those with the largest violation
 LASSO_SWEEPS = 10  # of coordinate descent in a round
-SWEEP_TOLERANCE = 1e-3  # change in a sweep, relative to the largest entry, at which the sweeps stop
+SWEEP_TOLERANCE = 3e-3  # change in a sweep, relative to the largest entry, at which the sweeps stop
 VIOLATION_TOLERANCE = 1e-2  # violation, relative to the bound, that makes an entry join
 MAX_GRAM_ENTRIES = 2**22  # of the blocks of P in memory
-LASSO_BATCH = 256  # lassos of similar numbers of entries, solved with blocks of one size
+LASSO_BATCH = 128  # lassos of similar numbers of entries, solved with blocks of one size
 
 
-def solve_lassos(P: Array, T: Array, half_width: Array) -> Array:
-    """Return nearly the minimisers of z'Pz/2 - z'T_j + sum_k half_width_kj |z_k|, P positive definite, as columns."""
-    w, m = T.shape
+def lasso_residuals(P: Array, T: Array, half_width: Array) -> npt.NDArray[np.float32]:
+    """Return nearly T - PZ at the minimisers of z'Pz/2 - z'T_j + sum_k half_width_kj |z_k|, P positive definite.
+
+    They are computed in single precision, because they only choose a multiplier.
+    """
+    P, (w, m) = P.astype(np.float32), T.shape
     Z, residual, half_widths = (
-        np.zeros((m, w)),
-        np.array(T.T, order="C"),
-        np.ascontiguousarray(half_width.T),
-    )  # a copy: T is not changed
+        np.zeros((m, w), dtype=np.float32),
+        np.array(T.T, dtype=np.float32, order="C"),
+        np.array(half_width.T, dtype=np.float32, order="C"),
+    )
     unsolved = np.arange(m)
     for _ in range(LASSO_ROUNDS):
         violated = (np.abs(residual[unsolved]) > (1.0 + VIOLATION_TOLERANCE) * half_widths[unsolved]) & (
@@ -48,11 +51,12 @@ def solve_lassos(P: Array, T: Array, half_width: Array) -> Array:
             before, after = coordinate_descent(P, positions, residual[batch], Z[batch], half_widths[batch])
             ends = np.arange(len(batch) + 1) * size
             change = scipy.sparse.csr_array(((after - before).ravel(), positions.ravel(), ends), shape=(len(batch), w))
+            change.eliminate_zeros()
             residual[batch] -= change @ P
             rows = Z[batch]
             np.put_along_axis(rows, positions, after, axis=1)
             Z[batch] = rows
-    return np.asarray(Z.T)
+    return residual.T
 
 
 def most_violated_entries(residual: Array, Z: Array, half_widths: Array, size: int) -> npt.NDArray[np.intp]:

@@ -27,8 +27,7 @@ class WorkingSetSettings:
     target: float = 0.8  # gap of the working-set problem, relative to the gap to be certified next
     attempted_fraction: float = 0.99  # of that gap, in a certificate attempt
     first_target: float = 0.3  # relative gap to be certified first
-    gap_reduction: float = 10.0  # factor of the next, smaller gap after a success
-    gap_backoff: float = 3.0  # factor of the next, larger gap after more violations than features can be added
+    gap_reduction: float = 3.0  # factor of the next, smaller gap after a success
     max_attempted_fraction: float = 0.6  # of the certified gap, above which a gap is not attempted
     violation_ratio: float = 1.001  # gain of a feature over its penalty from which it would enter alone
     min_fraction: float = (

@@ -259,8 +259,7 @@ def tighten_bound(
             return check._replace(lower=lower), goal
         check = check_kkt(core, *found.dual.at_bound(bounds.upper - WORKING_SET.attempted_fraction * tried))
         if check.lower is None:
-            is_small = len(check.entering) <= WORKING_SET.new_fraction * len(core.free)
-            return check._replace(lower=lower), goal if is_small else min(WORKING_SET.gap_backoff * tried, worth)
+            return check._replace(lower=lower), goal
         lower = max(lower, check.lower)
         if tried <= tol:
             return check, goal

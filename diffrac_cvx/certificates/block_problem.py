@@ -246,7 +246,7 @@ def block_problem(problem: DirectionProblem, indices: IntegerArray | None = None
         free=free,
         problem=problem,
         whitened=with_chunklet_error(whitened, problem.max_chunklet_size, FY, basis),
-        gram=None if problem.gram is None else Gram(Y.columns(columns), FY @ basis),
+        gram=None if problem.Y is problem.X else Gram(Y.columns(columns), FY @ basis),
     )
 
 

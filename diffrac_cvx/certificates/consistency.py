@@ -85,10 +85,8 @@ class RoundingBound:
             if not 0.0 < size < np.inf:
                 return None
             y = image / size
-        scores = y - self.X.mean_of(y)
-        if self.X.chunklets is not None:
-            weights = np.ones(len(y)) if self.X.counts is None else self.X.counts
-            scores = self.X.chunklets.expand(self.X.chunklets.signed_sums(scores * weights))
+        scores = self.X.times_counts(y - self.X.mean_of(y))
+        scores = self.X.chunklets.expand(self.X.chunklets.signed_sums(scores))
         return np.where(scores >= 0.0, 1.0, -1.0)
 
     def apply(self, G: Factor, y: Array) -> Array:
@@ -116,14 +114,14 @@ class RoundingBound:
 
         The l1 term is the minimum of sum c_i^2 v_i^2 / e_i over e >= 0 with sum 1, at e_i proportional to c_i |v_i|.
         """
-        a, c, labels = weights.a, weights.c, weights.structure.labels
+        a, c, structure = weights
         scale = inverse_or_one(np.sqrt(self.X.mean_squares() + a**2 + c**2))
         if not c.any():
             return self.solve_least_squares(target, scale, a)
         start = np.abs(self.X.rmatvec(target)) * scale**2
         v = start if start.any() else np.ones(len(start))
         for _ in range(REWEIGHTING_STEPS):
-            e = c * np.abs(v if labels is None else np.sqrt(np.bincount(labels, v**2))[labels])
+            e = c * np.sqrt(structure.group_sums(v**2))
             e = np.maximum(e / max(float(e.sum()), 1e-300), 1e-12)
             v = self.solve_least_squares(target, scale, np.sqrt(a**2 + c**2 / e))
         return v
@@ -132,9 +130,8 @@ class RoundingBound:
         """Return nearly the minimiser v of |target - X v|^2/n + sum ridge_i^2 v_i^2, computed in unit columns."""
         n, d = self.X.shape
         units = inverse_or_one(np.sqrt(1.0 / scale**2 + ridge**2))
-        X, counts = self.X.weighted_rows(), self.X.counts
-        target = target * n**-0.5 if counts is None else target * np.sqrt(counts / n)
-        if X.in_memory and (n + d) * d**2 <= DENSE_LSTSQ_SIZE:
+        X, target = self.X.weighted_rows(), self.X.times_root_counts(target) * n**-0.5
+        if (n + d) * d**2 <= DENSE_LSTSQ_SIZE:
             stacked = with_ridge_rows(X.array() * (units * n**-0.5), ridge * units)
             found = np.linalg.lstsq(stacked, np.append(target, np.zeros(len(stacked) - n)))[0]
             return np.asarray(found * units)

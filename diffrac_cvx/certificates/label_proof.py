@@ -34,7 +34,7 @@ class Projection(NamedTuple):
     points: Points  # without the excluded columns
 
     @property
-    def chunklets(self) -> Chunklets | None:
+    def chunklets(self) -> Chunklets:
         """Chunklets of must-link points."""
         return self.points.chunklets
 
@@ -47,7 +47,7 @@ class Projection(NamedTuple):
     def sums(self) -> tuple[Array, Array, Array]:
         """S'Q, S'1 and the diagonal of S'S; without constraints, Q and ones."""
         g, ones = self.chunklets, np.ones(len(self.Q))
-        return (self.Q, ones, ones) if g is None else (g.signed_sums(self.Q), g.signed_sums(ones), g.sums(ones))
+        return g.signed_sums(self.Q), g.signed_sums(ones), g.sums(ones)
 
 
 def projection_of(points: Points, ridge: Array | None = None) -> Projection:
@@ -59,7 +59,7 @@ def projection_of(points: Points, ridge: Array | None = None) -> Projection:
     X, ridge, found = scale_to_whiten(points.array(), ridge)
     Z, chunklets = X @ found.W, points.chunklets
     Q = Z / len(X) ** 0.5
-    sums_error = 0.0 if chunklets is None else 4.0 * sum_error(chunklets.max_size + 4) * float(np.sum(Q**2))
+    sums_error = 4.0 * sum_error(chunklets.n_roundings) * float(np.sum(Q**2))
     rounding = whitening_error_bounds(X, found.W, Z, ridge**2, outside_norm_bound(found, len(X)))
     right = rounding.right_error / (1.0 - rounding.right_error) if rounding.right_error <= 0.5 else np.inf
     return Projection(Q, round_up(right + 3.0 * rounding.data_error + sums_error), points)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
+from diffrac_cvx.points.factors import Factor, dense, diagonal, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
@@ -24,8 +24,7 @@ def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
     features, units = G[:d], X.column_scales()
     scaled = scale_rows(features, 1.0 / units)
-    columns = scaled.multiply(scaled).sum(axis=1) if is_sparse(scaled) else np.sum(scaled**2, axis=1)
-    norm = float(np.sqrt(np.sum(columns)) + np.linalg.norm(offset))
+    norm = float(np.sqrt(np.sum(diagonal(scaled))) + np.linalg.norm(offset))
     sqrt_sum, square_sum = X.sum_bounds(RoundedFactor(features, offset, units, norm, n))
     convex_term = square_sum / n + squared_norm(scale_rows(features, a))
     if nu < 1.0:
@@ -54,11 +53,10 @@ def certified_labels_value(X: Points, y: Array, v: Array, nu: float, weights: Pe
     weighted = X.weights is not None
     mean = math.fsum(y * X.weights) if X.weights is not None else float(y.mean())
     direction = RoundedDirection(v, units, float(np.linalg.norm(v / units)), n, 16.0 if weighted else 4.0)
-    a, c, (labels, nonnegative) = weights.a, weights.c, (weights.structure.labels, weights.structure.nonnegative)
-    if nonnegative is not None and np.any(v[nonnegative] < 0.0):
+    a, c, structure = weights
+    if structure.nonnegative is not None and np.any(v[structure.nonnegative] < 0.0):
         return np.inf
-    sizes = np.abs(c * v) if labels is None else np.sqrt(np.bincount(labels, np.square(c * v)))
-    penalty = float(np.sum((a * v) ** 2) + np.sum(sizes) ** 2)
+    penalty = float(np.sum((a * v) ** 2) + np.sum(structure.group_norms(c * v)) ** 2)
     total = X.residual_bound(y - mean, direction) + nu * mean**2 + penalty
     return float(round_up(total + 32.0 * UNIT_ROUNDOFF if weighted else total, n + 2 * d + 32))
 

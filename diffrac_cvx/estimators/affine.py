@@ -177,7 +177,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         is_verbose = bool(self.verbose) and not callable(self.verbose)
         if is_verbose:
             write_line(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
-        if X.chunklets is not None and SOLVERS[name].function is None:
+        if X.chunklets.max_size and SOLVERS[name].function is None:
             raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank'")
         if SOLVERS[name].function is None and not X.in_memory:
             raise ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
@@ -258,7 +258,7 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
     if penalty.nonnegative is None:
         return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
     y = 2.0 * labels - 1.0
-    if X.chunklets is None or X.chunklets.labeled < 0:
+    if X.chunklets.labeled < 0:
         return certify_labels(X, y, result, nu=nu, penalty=penalty).gap
     weights = weights_of(penalty, X.shape[1])  # known labels fix the sign of y
     with in_range():

@@ -407,7 +407,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             labels = labels_from_known(result.F, data.X.chunklets)
         else:
             labels = self._round(result.factor, data.X.weights)
-            labels = labels if data.X.chunklets is None else data.X.chunklets.assign_labels(labels, data.X.weights)
+            labels = data.X.chunklets.assign_labels(labels, data.X.weights)
         v, least = self._find_direction(data.X, labels)
         coef = v * data.inverse_scale
         return coef, -float(np.dot(coef, data.mean)) - least
@@ -457,9 +457,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         for _ in range(MAX_REFINEMENTS if self.refine else 0):
             if is_late():
                 break
-            split = roundings.kmeans_1d(X @ v, X.weights)
-            if X.chunklets is not None:
-                split = X.chunklets.assign_labels(X @ v - find_threshold(X, v, labels), X.weights)
+            split = X.chunklets.assign_labels(X @ v - find_threshold(X, v, labels), X.weights)
             if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
                 break
             labels, v = self._orient(X, split, weights)
@@ -484,7 +482,7 @@ def scale_to_unit_scores(coef: Array, X: Points, *, center: bool) -> Array:
 
 def has_labels(X: Points) -> bool:
     """Return whether some labels are known."""
-    return X.chunklets is not None and X.chunklets.labeled >= 0
+    return X.chunklets.labeled >= 0
 
 
 def find_threshold(X: Points, v: Array, labels: Array) -> float:

@@ -54,7 +54,7 @@ def marginal_gains(
     if penalty.groups is None and not structure.has_pair_penalty(c) and structure.nonnegative is None:
         return np.asarray(factor * np.sum(W**2, axis=0) / inverse_diagonal(X, a))
     timer, rows = Timer(time_limit), X.array()
-    point_weights = np.full(len(Z), 1.0 / len(Z)) if X.weights is None else X.weights
+    point_weights = X.normalized_weights
     labels_of = np.arange(len(a)) if structure.labels is None else structure.labels
 
     def objective(W: Array, mask: npt.NDArray[np.bool_]) -> float:

@@ -96,7 +96,7 @@ def as_points(
     """
     if isinstance(X, SparseColumns) and not by_columns:
         return rows_of(X, X.used_columns().astype(np.float64))
-    is_unweighted = isinstance(X, DensePoints) and X.weights is None and X.chunklets is None
+    is_unweighted = isinstance(X, DensePoints) and X.weights is None and not X.chunklets.max_size
     if is_unweighted and by_rows:  # stream its array
         X, warn = X.array(), False
     if isinstance(X, Points):

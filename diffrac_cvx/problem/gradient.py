@@ -130,25 +130,14 @@ def embed(points: Points, G: Factor) -> Embedding:
     """Return the points in the coordinates of V^(1/2), V = GG', and the vectors of their labels."""
     d = points.shape[1]
     offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
-    XG, chunklets = np.asarray(points @ G[:d]) + offset, points.chunklets
-    p = normalized_weights(points)
-    rows, sizes, signed = p[:, None] * XG, p, p
-    if chunklets is not None:
-        rows, sizes, signed = chunklets.signed_sums(rows), chunklets.sums(p), np.abs(chunklets.signed_sums(p))
+    XG, chunklets, p = np.asarray(points @ G[:d]) + offset, points.chunklets, points.normalized_weights
+    rows, sizes, signed = chunklets.signed_sums(p[:, None] * XG), chunklets.sums(p), np.abs(chunklets.signed_sums(p))
     norms = np.linalg.norm(rows, axis=1)
     free = norms <= KINK_TOLERANCE * sizes * float(p @ np.sum(XG**2, axis=1)) ** 0.5
     F = np.where(free, 0.0, 1.0 / np.where(free, 1.0, norms))[:, None] * rows
-    F = F if chunklets is None else chunklets.expand(F)
+    F = chunklets.expand(F)
     imbalance = min((float(np.linalg.norm(p @ F)) + float(signed[free].sum())) ** 2, 1.0)
-    return Embedding(
-        XG, F, 1.0 - float(norms.sum()), imbalance, free if chunklets is None else free[chunklets.membership]
-    )
-
-
-def normalized_weights(points: Points) -> Array:
-    """Return the normalised weights of the points, shape (n,)."""
-    n = len(points)
-    return np.full(n, 1.0 / n) if points.weights is None else points.weights
+    return Embedding(XG, F, 1.0 - float(norms.sum()), imbalance, chunklets.repeat(free))
 
 
 def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], n_excluded: int = 0) -> Gradient:
@@ -175,7 +164,7 @@ def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], 
     if points.shape[1] != d:
         raise DataError(f"X has {points.shape[1]} columns, but the result has {d}. Pass the table that was solved.")
     require_memory(8.0 * sample.n_all * 3 * (d + G.shape[1]), "the derivative in the entries of X", "use fewer rows")
-    embedding, p = embed(points, G), normalized_weights(points)
+    embedding, p = embed(points, G), points.normalized_weights
     require_same_table(embedding.value, bracket)
     lam, ridge = penalty_derivatives(instance.penalty, G[:d])
     scaled_residuals = 2.0 * p[:, None] * (embedding.XG - embedding.F)

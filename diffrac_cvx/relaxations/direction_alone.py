@@ -76,7 +76,7 @@ def v_space(
         solution = solution._replace(instance=instance())
         if weights is None or solution.G is None:
             return solution
-        U = problem.transform_factor(solution.G)
+        U = problem.coordinates.transform_factor(solution.G)
         return solution._replace(F=problem.labels_factor_of_all(U, X_all, weights.mask, constraints))
 
     def shortcut() -> Solution | None:

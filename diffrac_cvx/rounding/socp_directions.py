@@ -26,7 +26,7 @@ def socp_direction(X: Points, target: Array, weights: PenaltyWeights) -> Array:
     The working set grows by the groups whose gradient violates the optimality conditions.
     """
     a, c, (labels, nonnegative) = weights.a, weights.c, (weights.structure.labels, weights.structure.nonnegative)
-    target = target if X.counts is None else target * np.sqrt(X.counts)
+    target = X.times_root_counts(target)
     X = X.weighted_rows()
     d = len(a)
     labels = np.arange(d) if labels is None else np.unique(labels, return_inverse=True)[1]

@@ -146,7 +146,7 @@ def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, 
     X = as_data(np.random.default_rng(n).standard_normal((n, d)))
     best, V = solve_normalized(X, 1.0, a, 0.3)
     problem = direction_problem(X, 1.0, dc.Penalty(a, 0.3))
-    U = problem.transform_matrix(V)
+    U = problem.coordinates.transform_matrix(V)
     for factor in (U, RNG.standard_normal((d, 2)), np.eye(d)):
         found = bracket_normalized(problem, factor)
         assert -1.0 <= found.lower <= best + 1e-6
@@ -230,7 +230,8 @@ def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu)
         G = G - np.outer(G[:, 2], G[:, 2]) / G[2, 2]
     ratio, found = 1.0 - np.logspace(-17, -6, 60), []
     for size in np.sqrt(np.abs(G[0, 1]) / ratio / (problem.c[0] * problem.c[1])):  # of the box, so that it is the share
-        wider = replace(problem, c=problem.c * np.append([size, size], np.ones(len(problem.c) - 2)))
+        wider = problem.c * np.append([size, size], np.ones(len(problem.c) - 2))
+        wider = replace(problem, penalty=problem.penalty._replace(c=wider))
         labels = screen_components(wider, weights._replace(gap=0.0), None)
         found.append(labels[0] == labels[1])
     assert np.all(np.asarray(found)[ratio >= 1.0 - 1e-15])

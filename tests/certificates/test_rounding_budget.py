@@ -40,7 +40,9 @@ from diffrac_cvx.points.floating_point import (
 from diffrac_cvx.points.linear_algebra import RidgeWhitener, symmetric, weighted_gram, whitener
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import BLOCK_ROWS
+from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.penalties.structure import PenaltyWeights
 
 ONE = np.eye(1)
 MULTIPLES = {  # a t with M <= t right, proved, from about the least one
@@ -68,8 +70,9 @@ def opposite_columns(n):
 def white_problem(Z, data_error=0.0, right_error=0.0):
     """Problem (15) in coordinates that are said to be off by so much."""
     zeros, ones = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
-    coordinates = {"basis": np.diag(ones), "whitened": WhiteningErrorBounds(data_error, right_error)}
-    return DirectionProblem(DensePoints(Z), a=zeros, c=zeros, scale=ones, has_offset=False, **coordinates)
+    X, coordinates = DensePoints(Z), Coordinates(ones, has_offset=False, basis=np.diag(ones))
+    error = WhiteningErrorBounds(data_error, right_error)
+    return DirectionProblem(X, X, PenaltyWeights(zeros, zeros), coordinates, whitened=error)
 
 
 # The model
@@ -360,7 +363,7 @@ def test_rows_that_are_summed_badly_have_weighted_grams_and_a_gram_matrix_off_by
     table[:, 1] += np.where(np.arange(n) < 2, 0.5, 0.0) - 1.0 / n
     rows, u = as_rows(table, warn=False), np.where(np.arange(n) < 2, 1.0, 2.0**-0.5)
     problem = direction_problem(rows, 1.0, dc.Penalty(c=0.1))
-    X, W = centered(table) * fractions(problem.scale), fractions(problem.W)
+    X, W = centered(table) * fractions(problem.coordinates.scale), fractions(problem.W)
     exact = gram(X, fractions(np.ones(n))) + np.diag(fractions(problem.c) ** 2)
     off, right_error = size(W.T @ exact @ W - fractions(np.eye(2))), problem.whitening_error.right_error
     assert right_error / 1000 <= off <= right_error < 1e-11

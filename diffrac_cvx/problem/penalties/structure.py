@@ -61,6 +61,10 @@ class PenaltyStructure:
         """Return the sum of the values in the group of each coordinate."""
         return values if self.labels is None else np.asarray(np.bincount(self.labels, values)[self.labels])
 
+    def group_norms(self, values: Array) -> Array:
+        """Return the norm of the values of each group: absolute values if there are no groups."""
+        return np.abs(values) if self.labels is None else np.sqrt(np.bincount(self.labels, np.square(values)))
+
     def first_groups(self, order: IndexArray, limit: int) -> IndexArray:
         """Return the first coordinates of an order, up to a limit, in complete groups and at least one group."""
         if self.labels is None or not len(order):

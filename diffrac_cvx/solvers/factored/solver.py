@@ -1,7 +1,6 @@
 """Low-rank solver: selects and runs solution strategies until the certified gap reaches the tolerance."""
 
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -185,7 +184,7 @@ def solve_by_sampling(state: SolverState) -> Strategy:
     warm_start, last = state.warm_start, after.end
     if last is not None and last.dual is not None:
         warm_start = WarmStart() if sampling.is_block_diagonal(problem, last.U) else WarmStart(last.U, last.dual.C)
-    return after._replace(problem=replace(problem, X=problem.X.in_columns()), warm_start=warm_start, end=None)
+    return after._replace(problem=problem.in_columns(), warm_start=warm_start, end=None)
 
 
 def solve_by_working_set(state: SolverState, *, force: bool = False) -> Strategy:

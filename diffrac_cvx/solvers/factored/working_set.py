@@ -6,7 +6,7 @@ decreases, inactive features are dropped again.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ from diffrac_cvx.certificates.working_set import (
 )
 from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, diagonal
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric, times
 from diffrac_cvx.problem.direction_problem import (
@@ -95,8 +94,7 @@ def working_set_iterates(
     No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2).  If the first features do
     not improve on this bound, end and leave the problem to the block solver, unless ``force``.
     """
-    if not problem.X.in_memory:
-        problem = replace(problem, X=array_points(problem.X.array()))
+    problem = problem.as_dense()
     size = len(problem.c)
     state = initial_working_set(problem) if warm_start.U is None else warm_working_set(problem, warm_start)
     floor = diagonal_lower_bound(problem)
@@ -145,7 +143,7 @@ def diagonal_lower_bound(problem: DirectionProblem) -> float:
 
     The offset is orthogonal to the centred columns.  Other columns without an l1 weight are not; with them, return 0.
     """
-    others = int(np.sum(problem.c == 0.0)) - int(problem.has_offset)
+    others = int(np.sum(problem.c == 0.0)) - int(problem.coordinates.has_offset)
     squares = problem.Y.mean_squares()
     costs = squares + problem.a**2 + problem.c**2
     return float(1.0 - np.max(squares / np.maximum(costs, 1e-300))) if others == 0 else 0.0

@@ -28,7 +28,7 @@ from diffrac_cvx.points.checks import (
     centered_data,
     in_unit_interval,
 )
-from diffrac_cvx.points.constraints import Constraints, require_satisfied
+from diffrac_cvx.points.constraints import Constraints, chunklets_of, require_satisfied
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import PointsKind, exclude_columns
 from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
@@ -114,7 +114,7 @@ def certify_v(
     point = problem.rescale(U)
     G = problem.coordinates.inverse_transform(point.U)
     upper = min(1.0, certified_value(points.X, nu, penalty, G))  # 1 for NaN
-    if nu == 0.0 and constraints is None:
+    if nu == 0.0 and points.X.chunklets.allow_one_cluster:
         return Bracket(0.0, upper, problem.n_excluded)
     lower = bracket_any(problem, point, dual).lower
     if not is_sparse(U) or problem.X.is_streamed:
@@ -312,8 +312,7 @@ def certify_labels(
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
     y_all = as_labels(y, points.n_all)
-    if constraints is not None:
-        require_satisfied(y_all, constraints)
+    require_satisfied(y_all, chunklets_of(constraints, len(y_all)))
     labels = points.with_weight(y_all).astype(np.float64)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])

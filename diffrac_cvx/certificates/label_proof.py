@@ -57,10 +57,10 @@ def projection_of(points: Points, ridge: Array | None = None) -> Projection:
     """
     points = exclude(points, np.zeros(points.shape[1], dtype=bool) if ridge is None else ridge > 0.0)
     X, ridge, found = scale_to_whiten(points.array(), ridge)
-    Z, chunklets = X @ found.W, points.chunklets
+    Z, chunklets = X @ found[0], points.chunklets
     Q = Z / len(X) ** 0.5
     sums_error = 4.0 * sum_error(chunklets.n_roundings) * float(np.sum(Q**2))
-    rounding = whitening_error_bounds(X, found.W, Z, ridge**2, outside_norm_bound(found, len(X)))
+    rounding = whitening_error_bounds(X, found[0], Z, ridge**2, outside_norm_bound(found, len(X)))
     right = rounding.right_error / (1.0 - rounding.right_error) if rounding.right_error <= 0.5 else np.inf
     return Projection(Q, round_up(right + 3.0 * rounding.data_error + sums_error), points)
 

@@ -21,7 +21,6 @@ from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
-    centered_data,
     one_of,
     positive,
     positive_int,
@@ -31,11 +30,10 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, mean_of
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import as_points, table_times
+from diffrac_cvx.points.reading import table_times, weighted_sample
 from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
 from diffrac_cvx.problem.html_card import html_card
 from diffrac_cvx.problem.named_columns import penalty_on_columns
@@ -118,12 +116,8 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         user's line, ``depth`` calls up.
         """
         require_flag(self.standardize, "standardize")
-        if weights is None and constraints is None:
-            by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
-            by_rows = isinstance(X, np.memmap)
-            points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=False)
-        else:
-            points = weighted_points(centered_data(X, weights, warn=False), weights, constraints)
+        by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
+        points = weighted_sample(X, weights, constraints, by_rows=isinstance(X, np.memmap), by_columns=by_columns).X
         hidden = is_rounding_noise(points)
         warn_constant(~points.used_columns() | hidden, warn, depth + 1, getattr(self, "feature_names_in_", None))
         inverse_scale = np.ones(X.shape[1])

@@ -34,7 +34,7 @@ from diffrac_cvx.points.checks import (
     rows_with_weight,
 )
 from diffrac_cvx.points.chunks import is_chunked
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, scale_by_sqrt_weights
 from diffrac_cvx.points.points import Points
@@ -314,7 +314,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self._name_groups(self._penalty)
         values = self._decide(table)
-        self.labels_ = self._label(values) if constraints is None else constrained_labels(values, constraints, weights)
+        self.labels_ = constrained_labels(values, chunklets_of(constraints, len(values)), weights)
         labels: Any = rows_with_weight(self.labels_, weights)
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
         self.label_gap_ = optimality_gap(data.X, labels, self.result_, max(K, 2), **options)
@@ -511,17 +511,16 @@ def require_applicable(constraints: Constraints | None, n_clusters: int, strateg
         raise ParameterError("strategy = 'splits' takes no constraints for more than two clusters; use 'together'")
 
 
-def constrained_labels(values: Array, constraints: Constraints, weights: PointWeights | None) -> npt.NDArray[np.int64]:
+def constrained_labels(values: Array, chunklets: Chunklets, weights: PointWeights | None) -> npt.NDArray[np.int64]:
     """Return clusters that satisfy the constraints, from the values of the decision functions, (n,) or (n, K).
 
     The values of linked points are added; points of weight 0 count only among themselves.
     """
-    chunklets, w = constraints.chunklets_of(len(values)), np.ones(len(values))
+    w = np.ones(len(values))
     if weights is not None:
         w = np.where(weights.mask, w, ZERO_WEIGHT)
         w[weights.mask] = 1.0 if weights.normalized is None else weights.normalized
     if values.ndim == 1:
         return (chunklets.assign_labels(values, w) > 0.0).astype(np.int64)
-    return np.asarray(np.argmax(chunklets.signed_sums(w[:, None] * values), axis=1)[chunklets.membership]).astype(
-        np.int64
-    )
+    clusters = np.argmax(chunklets.signed_sums(w[:, None] * values), axis=1)
+    return np.asarray(chunklets.repeat(clusters)).astype(np.int64)

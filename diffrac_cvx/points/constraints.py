@@ -64,6 +64,10 @@ class Chunklets(NamedTuple):
         """Return the value of the first point of each chunklet, shape (n_chunklets, ...)."""
         return values[np.unique(self.membership, return_index=True)[1]]
 
+    def with_signs(self, values: Array) -> Array:
+        """Return the points' values, (n,), times their signs in the chunklets."""
+        return self.sign * values
+
     def expand(self, values: Array) -> Array:
         """Return the value of each point's chunklet times the sign of the point, shape (n, ...)."""
         sign = self.sign if values.ndim == 1 else self.sign[:, None]
@@ -97,6 +101,10 @@ class Chunklets(NamedTuple):
         S = scipy.sparse.csr_array((p, (self.membership, np.arange(len(p)))), shape=(self.n_chunklets, len(p)))
         sizes = self.sums(p)
         return np.asarray(S @ values) / (sizes if values.ndim == 1 else sizes[:, None]), sizes
+
+    def adjust_labels(self, labels: Array, votes: Array) -> Array:  # noqa: ARG002  # used without constraints
+        """Return labels that satisfy the constraints, by the signed sums of the points' votes for the label +1."""
+        return self.labels_from_signs(np.where(self.signed_sums(votes) >= 0.0, 1.0, -1.0))
 
     def assign_labels(self, values: Array, weights: Array | None = None) -> Array:
         """Return labels that satisfy the constraints: unlabelled chunklets take the signs of their signed sums."""
@@ -145,6 +153,9 @@ class Unconstrained(Chunklets):
     def firsts(self, values: Array) -> Array:
         return values
 
+    def with_signs(self, values: Array) -> Array:
+        return values
+
     def expand(self, values: Array) -> Array:
         return values
 
@@ -153,6 +164,9 @@ class Unconstrained(Chunklets):
 
     def propagate(self, values: Array, known: Array, mask: npt.NDArray[np.bool_]) -> Array:  # noqa: ARG002
         return values
+
+    def adjust_labels(self, labels: Array, votes: Array) -> Array:  # noqa: ARG002
+        return labels
 
     def assign_labels(self, values: Array, weights: Array | None = None) -> Array:  # noqa: ARG002
         return np.where(values > 0.0, 1.0, -1.0)
@@ -271,12 +285,15 @@ class Constraints:
         return np.concatenate([i for i, _, _ in parts]), np.concatenate([j for _, j, _ in parts]), sign
 
 
-def require_satisfied(labels: Array, constraints: Constraints) -> None:
+def chunklets_of(constraints: Constraints | None, n: int) -> Chunklets:
+    """Return the chunklets that constraints, or none, define on n points."""
+    return UNCONSTRAINED if constraints is None else constraints.chunklets_of(n)
+
+
+def require_satisfied(labels: Array, chunklets: Chunklets) -> None:
     """Raise DataError, naming a point, if neither the labels nor their negatives satisfy the constraints."""
-    chunklets = constraints.chunklets_of(len(labels))
-    first = np.unique(chunklets.membership, return_index=True)[1]
-    satisfying = chunklets.sign * (labels[first] * chunklets.sign[first])[chunklets.membership]
-    wrong = np.flatnonzero(satisfying != labels)
+    heads = chunklets.repeat(chunklets.firsts(chunklets.with_signs(labels)))
+    wrong = np.flatnonzero(chunklets.with_signs(heads) != labels)
     if len(wrong):
         raise DataError(
             f"the labels violate the constraints at point {wrong[0]}. Enforce them with rounding.apply_constraints."

@@ -1,16 +1,16 @@
 """Points stored as a dense array."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Self
 
 import numpy as np
 
-from diffrac_cvx.points.checks import Array, Centered, PointWeights, rows_with_weight
-from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints
+from diffrac_cvx.points.checks import Array, PointWeights, rows_with_weight
+from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.factors import Factor, products
 from diffrac_cvx.points.floating_point import round_up
-from diffrac_cvx.points.linear_algebra import row_blocks, scale_by_sqrt_weights, times
+from diffrac_cvx.points.linear_algebra import row_blocks, row_products, scale_by_sqrt_weights, times
 from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, LazyFactor, Mask, Points, add_blocks
 from diffrac_cvx.points.proved_sums import RoundedFactor, block_sum_bounds, chunklet_sum_bounds, row_norms
 
@@ -118,6 +118,10 @@ class DensePoints(ColumnPoints):
     def rmatvec(self, Y: Array) -> Array:
         return np.asarray(self.table.T @ Y) / len(self)
 
+    def squared_products(self, scale: Array) -> Callable[[Array], Array]:
+        Z = self.table if np.all(scale == 1.0) else np.sqrt(scale)[:, None] * self.table
+        return lambda w: row_products(times(Z, times(Z.T, w[:, None] * Z)), Z) / (4 * len(Z) ** 2)
+
     def mean_squares(self) -> Array:
         return self.mean_of(self.table**2)
 
@@ -200,12 +204,11 @@ def array_points(table: Array, weights: Array | None = None, chunklets: Chunklet
 
 
 def weighted_points(
-    centered: Centered, weights: PointWeights | None = None, constraints: Constraints | None = None
+    centered: tuple[Array, Array], weights: PointWeights | None = None, constraints: Constraints | None = None
 ) -> ColumnPoints:
     """Return the points of positive weight of centred data, with their normalised weights and chunklets."""
-    data, chunklets = centered.data, UNCONSTRAINED
-    if constraints is not None:
-        chunklets = constraints.chunklets_of(len(data))
-        chunklets = chunklets if weights is None else chunklets.subset(weights.mask)
+    data, mean = centered
+    chunklets = chunklets_of(constraints, len(data))
+    chunklets = chunklets if weights is None else chunklets.subset(weights.mask)
     point_weights = None if weights is None else weights.normalized
-    return DensePoints(rows_with_weight(data, weights), point_weights, chunklets, centered.mean)
+    return DensePoints(rows_with_weight(data, weights), point_weights, chunklets, mean)

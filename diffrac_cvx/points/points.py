@@ -22,6 +22,7 @@ from diffrac_cvx.points.linear_algebra import (
     inverse_or_one,
     mean_of,
     power_of_two,
+    psd_factor,
     row_products,
     times,
     unit_rows,
@@ -224,6 +225,10 @@ class Points(ABC):
         """Return M(u) = X' Diag(u) X / n, shape (D, D)."""
         (total,) = add_blocks(self.row_blocks(), block_weighted_gram, u)
         return np.asarray(total / len(self))
+
+    def squared_products(self, scale: Array) -> Callable[[Array], Array]:
+        """Return the map from w to the sums over k of scale_i scale_k (x_i'x_k / 2n)^2 w_k, shape (n,)."""
+        return lambda w: scale * self.quadratic_forms(psd_factor(self.weighted_gram(scale * w))) / (4 * len(self))
 
     def second_moment(self) -> Array:
         """Return X'X/n, shape (D, D)."""

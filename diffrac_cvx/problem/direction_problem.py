@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, format_indices, warn_degenerate
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.exclusion import PointsKind, exclude, is_rounding_noise
 from diffrac_cvx.points.factors import (
     Factor,
@@ -260,9 +260,7 @@ class DirectionProblem:
     ) -> Array:
         """Return the factor of labels for all centred points in the user's units, with those of the problem."""
         F = np.asarray(self.coordinates.labels_factor(U, X_all))
-        if constraints is None:
-            return F
-        return constraints.chunklets_of(len(X_all)).propagate(F, np.asarray(self.labels_factor(U)), mask)
+        return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(self.labels_factor(U)), mask)
 
     def inverse_sqrt(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), for which 2 sqrt(q) <= u q + 1/u is an equality; q is at least floor times its mean.
@@ -347,8 +345,8 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
     rows = problem.Y.array()
     n = len(rows)
     found = whitener_with_ridge(rows / n**0.5, a)
-    made = in_basis(problem, found.W)
-    error = whitening_error_of_rows(problem, made.X, found.W, a**2, outside_norm_bound(found, n))
+    made = in_basis(problem, found[0])
+    error = whitening_error_of_rows(problem, made.X, found[0], a**2, outside_norm_bound(found, n))
     return replace(made, whitened=error)
 
 

@@ -76,7 +76,7 @@ def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
     scale = inverse_or_one(structure.group_max(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2)))
     L, has_l1 = np.diag(scale), structure.has_pair_penalty(c)
     if not has_l1:
-        L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale).W
+        L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale)[0]
         L = L if L.shape[1] else np.zeros((d, 1))
     rows = points.in_basis(L).with_offset().problem_rows().array()
     square = (X @ L).T @ (X @ L) / n

@@ -336,7 +336,7 @@ class Incumbent:
             self.proved = iterate.components.certified
         self.lower = max(self.lower, bounds.lower)
         now = Progress(iterate.n_iter, stopping.timer.elapsed, min(self.lower, self.best.value), self.best.value)
-        self.history.append(now.with_counts(X.rows_read if X.is_streamed else 0, self.problem.n_excluded))
+        self.history.append(now.with_counts(X.rows_read, self.problem.n_excluded))
         return self.history[-1]
 
     def result(self, status: Status, seconds: float, solver: str) -> Result:

@@ -9,7 +9,6 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.rounding.directions import best_directions
-from diffrac_cvx.rounding.socp_directions import group_norm
 
 SINGULAR_EIGENVALUE_RATIO = 1e-10  # relative eigenvalue up to which a direction of the features counts as singular
 
@@ -55,11 +54,10 @@ def marginal_gains(
         return np.asarray(factor * np.sum(W**2, axis=0) / inverse_diagonal(X, a))
     timer, rows = Timer(time_limit), X.array()
     point_weights = X.normalized_weights
-    labels_of = np.arange(len(a)) if structure.labels is None else structure.labels
 
     def objective(W: Array, mask: npt.NDArray[np.bool_]) -> float:
         residuals = point_weights @ (Z - rows[:, mask] @ W.T) ** 2
-        l1 = sum(group_norm(w, c[mask], labels_of[mask]) ** 2 for w in W)
+        l1 = sum(float(structure.restrict(mask).group_norms(c[mask] * w).sum()) ** 2 for w in W)
         return float(np.sum(residuals) + np.sum((a[mask] * W) ** 2) + l1)
 
     blocks = np.arange(len(a)) if penalty.groups is None else penalty.groups.labels

@@ -423,6 +423,11 @@ def scale_by_sqrt_weights(X: Array, weights: Array | None) -> Array:
     return np.asarray(X * (s if X.ndim == 1 else s[:, None]))
 
 
+def scale_by_weights(values: Array, weights: Array | None) -> Array:
+    """Return values of the points, (..., n), times their weights; unchanged if the weights are None."""
+    return values if weights is None else np.asarray(values * weights)
+
+
 def renormalize_weights(weights: Array | None, chosen: npt.NDArray[Any]) -> Array | None:
     """Return the weights of a subset of the points, given by a mask or indices, normalised to sum 1."""
     return None if weights is None else weights[chosen] / math.fsum(weights[chosen])

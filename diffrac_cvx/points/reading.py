@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,14 @@ class Sample(NamedTuple):
     def n_all(self) -> int:
         """Number of points, including those of weight 0."""
         return len(self.X_all)
+
+    def expand(self, values: ArrayT) -> ArrayT:
+        """Return values of all points from those of the points of positive weight, with zeros for the others."""
+        if self.weights is None:
+            return values
+        expanded = np.zeros((self.n_all, *values.shape[1:]), dtype=values.dtype)
+        expanded[self.weights.mask] = values
+        return cast(ArrayT, expanded)
 
     def with_weight(self, values: ArrayT) -> ArrayT:
         """Return the values of the points of positive weight, given those of all points."""

@@ -18,6 +18,7 @@ from diffrac_cvx.points.linear_algebra import (
     renormalize_weights,
     row_products,
     scale_by_sqrt_weights,
+    scale_by_weights,
     weighted_count,
 )
 from diffrac_cvx.problem.penalties.structure import PenaltyWeights
@@ -100,8 +101,7 @@ def nearest(points: Array, centers: Array) -> ClusterIndices:
 
 def means_of(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
     """Return the means of the nonempty clusters, in the order of their indices."""
-    indicators = (clusters == np.unique(clusters)[:, None]).astype(np.float64)
-    indicators = indicators if sample_weight is None else indicators * sample_weight
+    indicators = scale_by_weights((clusters == np.unique(clusters)[:, None]).astype(np.float64), sample_weight)
     return np.asarray(indicators @ points / indicators.sum(axis=1, keepdims=True))
 
 
@@ -134,7 +134,7 @@ def draw_centers(
     far = np.sum((points - points[chosen[0]]) ** 2, axis=1)
     smallest = 1e-24 * float(np.max(far, initial=0.0))
     while len(chosen) < n_clusters and far.max() > smallest:
-        weighted = far if sample_weight is None else far * sample_weight
+        weighted = scale_by_weights(far, sample_weight)
         chosen.append(int(random.choice(len(points), p=weighted / weighted.sum())))
         far = np.minimum(far, np.sum((points - points[chosen[-1]]) ** 2, axis=1))
     return points[chosen]

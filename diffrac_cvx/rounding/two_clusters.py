@@ -26,6 +26,7 @@ from diffrac_cvx.points.linear_algebra import (
     leading_right_vectors,
     mean_of,
     scale_by_sqrt_weights,
+    scale_by_weights,
     triangular_root,
 )
 from diffrac_cvx.points.reading import stored_factor
@@ -252,7 +253,7 @@ def apply_constraints(
     scores = as_matrix(np.asarray(labels).reshape(-1, 1), "labels")[:, 0]
     weights = normalize_weights(sample_weight, len(scores))
     signs = np.where(scores >= 0.0, 1.0, -1.0)
-    return chunklets_of(constraints, len(scores)).adjust_labels(signs, scores if weights is None else scores * weights)
+    return chunklets_of(constraints, len(scores)).adjust_labels(signs, scale_by_weights(scores, weights))
 
 
 def alternate(Q: Array, y: Array, max_iter: int, constraints: Constraints | None = None) -> Array:
@@ -335,7 +336,7 @@ def _kmeans_1d_with_constraints(x: Array, sample_weight: Array | None, constrain
     if np.ptp(y):
         votes = top * (x - 0.5 * (x[y == top].min() + x[y != top].max()))
     weights = normalize_weights(sample_weight, len(x))
-    return chunklets_of(constraints, len(x)).adjust_labels(y, votes if weights is None else votes * weights)
+    return chunklets_of(constraints, len(x)).adjust_labels(y, scale_by_weights(votes, weights))
 
 
 def _orient(x: Array, i: int = 0) -> Array:

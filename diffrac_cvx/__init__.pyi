@@ -86,9 +86,6 @@ from .problem.result import (
     Bracket as Bracket,
 )
 from .problem.result import (
-    DimacsErrors as DimacsErrors,
-)
-from .problem.result import (
     Progress as Progress,
 )
 from .problem.result import (

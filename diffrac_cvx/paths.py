@@ -1,38 +1,31 @@
-"""Regularisation paths over nu, lambda or alpha with certified bounds, and the duality of alpha and nu."""
+"""Regularisation paths over nu or lambda with certified bounds."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.consistency import require_consistent
-from diffrac_cvx.certificates.label_bounds import bracket_alpha
-from diffrac_cvx.certificates.label_proof import Projection, projection_of
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
 from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval
 from diffrac_cvx.points.checks import nonnegative as at_least_zero
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.named_columns import GroupWeights, column_names, find_groups, penalty_on_columns
-from diffrac_cvx.problem.penalties.columns import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.relaxations import constrained_alpha
 from diffrac_cvx.rounding import apply_constraints, kmeans_centered
-from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics, find_label_diagnostics
+from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import UnitColumns, align_signs, leading_direction
-from diffrac_cvx.solvers import low_rank, solve
+from diffrac_cvx.solvers import low_rank
 
-__all__ = ["Duality", "RegularizationPath", "alpha_path", "duality", "lambda_path", "leading_direction", "nu_path"]
+__all__ = ["RegularizationPath", "lambda_path", "leading_direction", "nu_path"]
 
 
 Rounding = Callable[[Array], Array]
@@ -47,7 +40,7 @@ class RegularizationPath:
     Attributes
     ----------
     name : str
-        "nu", "lambda" or "alpha".
+        "nu" or "lambda".
     parameter : (m,) array
         Parameter values.
     value, lower, upper : (m,) array
@@ -105,61 +98,6 @@ class RegularizationPath:
         return np.array([width_of(lower, upper) for lower, upper in zip(self.lower, self.upper, strict=True)])
 
 
-@dataclass(frozen=True, eq=False)
-class Duality:
-    r"""Duality: the penalised problem along nu, and the constrained problem at the imbalances of its solutions.
-
-    With p the value of (8) and q that of (7), :math:`p(\nu) = \min_\alpha q(\alpha) + \nu \alpha`, and the minimum is
-    attained at the imbalance of a solution of (8).
-
-    Attributes
-    ----------
-    penalized : RegularizationPath
-        Path of Eq. (8) over nu.
-    constrained : RegularizationPath
-        Path of Eq. (7) over the imbalances of the penalised solutions, entry by entry.
-    """
-
-    penalized: RegularizationPath
-    constrained: RegularizationPath
-
-    @property
-    def sums(self) -> tuple[Array, Array]:
-        """Lower and upper bounds on q(alpha) + nu alpha."""
-        line = self.penalized.parameter * self.constrained.parameter
-        return self.constrained.lower + line, self.constrained.upper + line
-
-    @property
-    def bracket_distance(self) -> Array:
-        """Distance between the bounds on p(nu) and those on q(alpha) + nu alpha: 0 if they overlap, as they must."""
-        lower, upper = self.sums
-        return np.maximum(np.maximum(lower - self.penalized.upper, self.penalized.lower - upper), 0.0)
-
-    def bounds(self, alphas: npt.ArrayLike) -> tuple[Array, Array]:
-        r"""Return certified lower and upper bounds on q at any imbalances.
-
-        The lower bound is the maximum of :math:`p(\nu) - \nu\alpha` over the grid.  The upper bound, since q is convex,
-        consists of the chords between its upper bounds at the solutions, q(0) <= 1 and q(1) = 0.
-
-        Parameters
-        ----------
-        alphas : (k,) array
-            Imbalances, in [0, 1].
-
-        Raises
-        ------
-        ParameterError
-            If an imbalance is outside [0, 1].
-        """
-        grid = as_grid(alphas, "alphas", in_unit_interval)
-        lines = self.penalized.lower - np.outer(grid, self.penalized.parameter)
-        at = np.concatenate([self.constrained.parameter, [0.0, 1.0]])
-        upper = np.concatenate([self.constrained.upper, [1.0, 0.0]])
-        order = np.lexsort((upper, at))
-        at, first = np.unique(at[order], return_index=True)
-        return np.maximum(lines.max(axis=1), 0.0), np.interp(grid, at, upper[order][first])
-
-
 class PathRecorder:
     """Reader of X and builder of a path from results, with clustering errors if labels are given."""
 
@@ -168,11 +106,10 @@ class PathRecorder:
         X: npt.ArrayLike,
         y: npt.ArrayLike | None = None,
         rounding: Rounding = kmeans_centered,
-        warn: bool = True,
         constraints: Constraints | None = None,
     ) -> None:
         # `Points`, also accepted by the solvers
-        self.X: Any = read_points(X, constraints=constraints, by_columns=True, warn=warn, depth=5).X
+        self.X: Any = read_points(X, constraints=constraints, by_columns=True, warn=True, depth=5).X
         self.y = None if y is None else as_labels(y, len(self.X))
         self.rounding: Rounding = lambda F: apply_constraints(rounding(F), constraints)
         self.columns = UnitColumns(self.X)
@@ -201,10 +138,9 @@ class PathRecorder:
         diagnostics = tuple(lists.pop("diagnostics"))
         columns: dict[str, Any] = {key: np.array(column) for key, column in lists.items()}
         columns["directions"] = align_signs(columns["directions"], self.columns.units)
-        nonnegative = penalty.structure(self.X.shape[1]).nonnegative
-        if nonnegative is not None:
-            flipped = np.sum(columns["directions"][:, nonnegative] / self.columns.units[nonnegative], axis=1) < 0.0
-            columns["directions"][flipped] *= -1.0
+        orientation = penalty.pair_penalty(self.X.shape[1]).orientation
+        signs = [orientation(v / self.columns.units) for v in columns["directions"]]
+        columns["directions"] *= np.array(signs)[:, None]
         columns["error"] = None if self.y is None else columns["error"]
         columns |= {"diagnostics": diagnostics, "deviations": np.sqrt(self.X.mean_squares())}
         return RegularizationPath(name, grid, **columns, groups=penalty.groups)
@@ -339,112 +275,6 @@ def lambda_path(
         return nu, penalty_on_columns(weights, feature_groups, nonnegative, **arguments)
 
     return recorder.low_rank_path("lambda", grid, problem_at, on_parameter, time_limit, options)
-
-
-def alpha_path(
-    X: npt.ArrayLike,
-    alphas: npt.ArrayLike,
-    *,
-    y: npt.ArrayLike | None = None,
-    rounding: Rounding = kmeans_centered,
-    solver: str | None = None,
-    on_parameter: ParameterCallback | None = None,
-    time_limit: float | None = None,
-    **options: Any,
-) -> RegularizationPath:
-    """Solve (7) along imbalances through CVXPY, compiled once, with an n x n variable.
-
-    The directions are those of V = X^+ Y X^+'.
-
-    Source: Eq. (7), section 2.2; Figure 2.
-
-    Other parameters and the errors are those of `nu_path`.
-
-    Parameters
-    ----------
-    alphas : (m,) array
-        Imbalances (1'y/n)^2, in [0, 1]; returned in increasing order.
-    solver : str, optional
-        CVXPY solver, such as "CLARABEL" or "SCS", as for `solve`.
-    **options
-        Passed to `solve`: tol, max_iter.
-
-    Raises
-    ------
-    ResourceError
-        If an n x n matrix would not fit in memory.
-    """
-    grid = np.sort(as_grid(alphas, "alphas", in_unit_interval))
-    recorder = PathRecorder(X, y, rounding, warn=False)  # the relaxation warns
-    relaxation = constrained_alpha(X, grid[0])
-
-    def solve_at(alpha: float, _start: Result | None, **limits: Any) -> Result:
-        return solve(relaxation.at(alpha=alpha), solver, **{**options, **limits})
-
-    def diagnose(_X: Points, labels: Array, _result: Result) -> tuple[Diagnostic, ...]:
-        return find_label_diagnostics(labels, NO_PENALTY)
-
-    rows = [recorder.row(result, diagnose) for result in solve_along(grid, solve_at, on_parameter, time_limit)]
-    return recorder.path("alpha", grid[: len(rows)], rows)
-
-
-def duality(
-    X: npt.ArrayLike, nus: npt.ArrayLike, *, solver: str | None = None, tol: float = 1e-6, **solver_options: Any
-) -> Duality:
-    r"""Solve (8) along nu, and bound (7) at the imbalance of each solution.
-
-    .. math::
-        p(\nu) = \min_{0 \le \alpha \le 1}\ q(\alpha) + \nu \alpha
-
-    Source: Eq. (7) and (8), sections 2.2 and 2.3.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; centred here.
-    nus : (m,) array
-        Weights of the imbalance, in [0, 1]; returned in increasing order.
-    solver : str, optional
-        CVXPY solver that solves (7) separately, with an n x n variable.  By default the bounds on (7) are those of
-        `certify_y` at the solution of (8), in O(n d^2).
-    tol : float
-        Certified gap at which the solvers stop.
-    **solver_options
-        Options of the CVXPY solver itself, such as ``eps_abs`` of SCS, passed to `solve`.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is invalid, or if options are given without a solver; the message names the remedy.
-    ResourceError
-        If a solver is named and an n x n matrix would not fit in memory.
-    """
-    grid = np.sort(as_grid(nus, "nus", in_unit_interval))
-    recorder = PathRecorder(X)
-    if solver is None and solver_options:
-        raise ParameterError(f"solver options without a solver: {', '.join(solver_options)}. Set it, as solver='SCS'")
-    projection = projection_of(recorder.X) if solver is None else None
-    pairs = []
-    for result in solve_along(grid[::-1], lambda nu, start, **_: low_rank(recorder.X, nu, start=start, tol=tol)):
-        alpha = factor_imbalance(result.factor)
-        if projection is None:
-            other = solve(constrained_alpha(X, alpha), solver, tol=tol, **solver_options)
-        else:
-            other = bracket_at_own_imbalance(projection, result, alpha)
-        pairs.append((recorder.row(result), recorder.row(other)))
-    penalized, constrained = zip(*pairs[::-1], strict=True)
-    first = recorder.path("nu", grid, penalized)
-    return Duality(penalized=first, constrained=recorder.path("alpha", first.imbalance, constrained))
-
-
-def bracket_at_own_imbalance(projection: Projection, penalized: Result, alpha: float) -> Result:
-    """Return a solution of (8) as a solution of (7) at its own imbalance, with its certified bounds there."""
-    started = time.perf_counter()
-    with in_range():
-        lower, upper = bracket_alpha(projection, penalized.F, alpha)
-    require_consistent(lower, upper, "the labels' matrix")
-    seconds = time.perf_counter() - started
-    return replace(penalized, value=upper, lower=lower, upper=upper, seconds=seconds, solver="certify_y")
 
 
 def solve_along(

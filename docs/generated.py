@@ -28,7 +28,6 @@ from experiments.mutation.branches import shares_of
 from experiments.mutation.scores import is_killed, scored
 from experiments.optimal import claims as optimal
 from experiments.structure import claims as structure
-from experiments.validate.check import point_out, summarize_errors
 from experiments.wide.methods import FIXED as FIXED_LAMS
 from experiments.wide.methods import OWN
 
@@ -95,17 +94,6 @@ def table_of_coverage(table: pd.DataFrame) -> str:
         both, branches = shares_of(counts)
         rows.append([name, str(counts["statements"]), str(counts["branches"]), f"{both:.1%}", f"{branches:.1%}"])
     return list_table(("folder", "statements", "branches", "of both, run", "of the branches, run"), rows)
-
-
-def table_of_dimacs(table: pd.DataFrame) -> str:
-    """Return the largest DIMACS errors that `make validate` measured, and the points above the thresholds."""
-    found = summarize_errors(table)
-    rows = [
-        [str(row[0]), str(row[1]), str(row[2]), *(f"{error:.0e}" for error in row[3:9]), f"{row[9]:.0e}", str(row[10])]
-        for row in found.itertuples(index=False)
-    ]
-    flags = [f"* {escape_text(flag)}" for flag in point_out(table)]
-    return "\n".join([list_table(list(found.columns), rows), "Above the threshold:\n", *(flags or ["none."]), ""])
 
 
 def table_of_convergence(goal: float, table: pd.DataFrame) -> str:
@@ -338,7 +326,6 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "groups_findings": ("groups", partial(findings_of, groups.findings)),
     "mutation": ("mutation", table_of_mutation),
     "coverage": ("coverage", table_of_coverage),
-    "dimacs": ("validation", table_of_dimacs),
     "convergence_loose": ("convergence", partial(table_of_convergence, GOALS[0])),
     "convergence_tight": ("convergence", partial(table_of_convergence, GOALS[1])),
     "many_clusters": ("many_clusters", table_of_many_clusters),

@@ -1,6 +1,5 @@
 import gc
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,4 +36,5 @@ def form(request, tmp_path):
 @pytest.fixture
 def sample_small_tables(monkeypatch):
     """Fifty rows are a sample and a hundred are many, so that small tables take the way of large ones."""
-    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, min_rows=100, min_sample_rows=50))
+    monkeypatch.setattr(sampling, "MIN_ROWS", 100)
+    monkeypatch.setattr(sampling, "MIN_SAMPLE_ROWS", 50)

@@ -1,16 +1,15 @@
 """Baseline methods without a relaxation; each maps data to labels in {-1, +1}, with the first point at +1.
 
-From the paper: alternating optimisation, 2-means on whitened data, and 2-means on each column.  More recent: CURE, a
-spectral method and lattice reduction.  On standardised columns: 2-means and a Gaussian mixture; for wide tables, also
-sparse k-means, influential-features PCA, spectral clustering, and principal, sparse and two-valued components.  Three
+From the paper: alternating optimisation, 2-means on whitened data, and 2-means on each column.  More recent: CURE and a
+spectral method.  On standardised columns: 2-means and a Gaussian mixture; for wide tables, also sparse k-means,
+influential-features PCA, spectral clustering, and principal, sparse and two-valued components.  Three
 methods that select columns have a variant that returns a `Selection` of the same labels and the selected columns:
 `select_sparse_kmeans`, `select_ifpca` and `select_sparse_component`.
 
-The methods up to lattice reduction, except `best_single_column`, are invariant under invertible affine maps of the
+The methods up to the spectral one, except `best_single_column`, are invariant under invertible affine maps of the
 data, like the relaxation without a penalty; the others are invariant under shifts and rescaling of the columns.
 """
 
-from diffrac_cvx.baselines.lattice_labels import lattice
 from diffrac_cvx.baselines.principal import (
     first_component,
     ifpca,
@@ -40,7 +39,6 @@ __all__ = [
     "ifpca",
     "kmeans_standardized",
     "kmeans_whitened",
-    "lattice",
     "select_ifpca",
     "select_sparse_component",
     "select_sparse_kmeans",

@@ -8,20 +8,9 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem
-from diffrac_cvx.certificates.block_proof import (
-    NO_PAIRS,
-    BlockData,
-    Pairs,
-    SchurComplement,
-    component_matrices,
-    eliminate,
-    involved_groups,
-    single_ratios,
-    with_multiplier,
-)
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, Partition, block_problem
 from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket, bracket_streamed
-from diffrac_cvx.certificates.proof import Pencil, bound_at, certified_ratio, is_positive
+from diffrac_cvx.certificates.proof import NO_PAIRS, Pairs, Remainder, ViolatedComponent, bound_at, eliminate, prove
 from diffrac_cvx.certificates.screening import (
     NEAR_BOUND,
     cheap_safe_radius,
@@ -34,21 +23,18 @@ from diffrac_cvx.certificates.working_set import bound_from_working_set
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
+from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.linear_algebra import (
     EPS,
     LARGE_SIZE,
     eigh,
-    extreme_eigenpairs,
     symmetric,
     times,
     whitener_of_gram,
 )
-from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, problem_by_rows
 from diffrac_cvx.problem.result import Bracket, Labels
 
-MAX_COMPONENT_SIZE = 4000  # of a component whose matrix is factorised
-MAX_DENSE_EIGEN = 300  # coordinates up to which a dense eigensolver finds one eigenvector
 MAX_SINGLE_BLOCK_SIZE = 1200  # of grouped coordinates, up to which a mostly zero V is certified as one block
 WORKING_SET_MIN_SIZE = 200  # of coordinates, from which on a mostly zero V is certified by a working set
 MIN_GAIN = 1e-12  # 1 - objective, below which V is zero up to rounding
@@ -60,8 +46,8 @@ class BlockRatios(NamedTuple):
 
     u: Array  # (n,), weights of the rows
     inverse_mean: float  # mean(1/u)
-    single: Array  # (m1,), of the single coordinates, each with F
-    block: list[float]  # of the blocks, each with F
+    single: Array  # (m1,), of the single coordinates, each with E
+    block: list[float]  # of the blocks, each with E
     C: list[Array]  # (s, s) each, their multipliers: those given, shrunk if A + C is nearly singular
 
     @property
@@ -75,8 +61,13 @@ class BlockRatios(NamedTuple):
         return bound_at(self.largest, self.inverse_mean)
 
 
-class Blocks(BlockData):
-    """Blocks of a partition, with their whiteners and ratios."""
+class Blocks:
+    """Blocks of a partition, each with the columns of E, and A + Diag(c)^2 on them."""
+
+    def __init__(self, problem: BlockProblem, partition: Partition) -> None:
+        self.problem, self.partition = problem, partition
+        self.data = [problem.data_of(block) for block in partition.blocks]
+        self.right = [problem.right_of(block, data) for block, data in zip(partition.blocks, self.data, strict=True)]
 
     @cached_property
     def whiteners(self) -> list[Array]:
@@ -91,21 +82,46 @@ class Blocks(BlockData):
     def ratios_at(self, u: Array, inverse_mean: float, C: list[Array]) -> BlockRatios:
         """Return the ratios at weights u of the rows."""
         single = single_ratios(self.problem, u, self.partition.singles)
-        found = [self.block_ratio(i, self.pencil(i, u), inside) for i, inside in enumerate(C)]
+        found = [self.block_ratio(i, u, inside) for i, inside in enumerate(C)]
         return BlockRatios(u, inverse_mean, single, [t for t, _ in found], [shrunk for _, shrunk in found])
 
-    def block_ratio(self, i: int, pencil: Pencil, C: Array) -> tuple[float, Array]:
-        """Return a certified t with M <= t (A + C + Diag(c)^2) on a block and F, and C, shrunk if that decreases t."""
+    def block_ratio(self, i: int, u: Array, C: Array) -> tuple[float, Array]:
+        """Return the least t with M <= t (A + C + Diag(c)^2) on a block and E, and C, shrunk if that decreases t.
+
+        The t allows for rounding, so that the proof succeeds; it is not certified.
+        """
         check_deadline()
-        W, s = self.whiteners[i], len(C)
-        size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # bounds W'W, and so errors in the coordinates W
-        M, inside = symmetric(times(W.T, times(pencil.M, W))), symmetric(times(W[:s].T, times(C, W[:s])))
-        found = best_combination(M, inside, size * pencil.M_error, size * pencil.right_error)
-        shrunk = found.weight * C
-        pencil = with_multiplier(pencil, shrunk)
-        right = pencil.right
-        values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE_SIZE else np.linalg.eigvalsh(right)
-        return certified_ratio(pencil, found.t, float(values[0])), shrunk
+        W, s, M = self.whiteners[i], len(C), symmetric(self.data[i].weighted_gram(u))
+        relative_error = sum_error(4 * self.problem.n_terms + 128)
+        # A block and E are proved in coordinates of size one: an error there is larger in the coordinates W.
+        size = float(np.max(np.sum(W**2, axis=0), initial=0.0)) * relative_error
+        Mz, inside = symmetric(times(W.T, times(M, W))), symmetric(times(W[:s].T, times(C, W[:s])))
+        found = best_combination(Mz, inside, size * float(np.trace(M)), size * float(np.trace(self.right[i])))
+        return found.t_with_error, found.weight * C
+
+
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
+def single_ratios(problem: BlockProblem, u: Array, singles: IntegerArray) -> Array:
+    """Return the largest generalised eigenvalue of (M, A + Diag(c)^2) on each single coordinate with E, shape (m1,).
+
+    Each allows for rounding; it is not certified.
+    """
+    M, right = problem.weighted_squares(u)[singles], problem.diagonal[singles]
+    right = np.asarray(np.where(right > 0.0, right, 1.0))
+    error = sum_error(4 * problem.n_terms + 128)
+    if not len(problem.free):
+        return np.asarray(M / right) * (1.0 + 4.0 * error)
+    uF = u[:, None] * problem.F
+    MF, Mcross, r = problem.F.T @ uF / len(u), problem.X.rmatvec(uF)[singles], problem.cross[singles]
+    # Coordinates e_j - r_j on E make A + Diag(c)^2 diagonal.
+    left = np.maximum(right - np.sum(r**2, axis=1), problem.c[singles] ** 2)
+    residual = Mcross - r @ MF
+    pencil = np.empty((len(singles), 1 + len(MF), 1 + len(MF)))
+    pencil[:, 0, 0] = (M - np.sum((Mcross + residual) * r, axis=1)) / left
+    pencil[:, 0, 1:] = pencil[:, 1:, 0] = residual / np.sqrt(left)[:, None]
+    pencil[:, 1:, 1:] = MF
+    mass = np.trace(pencil, axis1=1, axis2=2) + (M + right + np.trace(MF)) * (1.0 + right / left)
+    return np.asarray(np.linalg.eigvalsh(pencil)[:, -1] + 8.0 * error * mass)
 
 
 def whiten(right: Array) -> Array:
@@ -119,44 +135,18 @@ def whiten(right: Array) -> Array:
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
-def min_eigenvector(S: Array) -> tuple[Array, float]:
-    """Return a unit vector w with nearly the least w'Sw, and that value; by Lanczos steps if S is large."""
-    if not are_finite(S):
-        return np.eye(len(S), 1)[:, 0], -np.inf
-    if len(S) <= MAX_DENSE_EIGEN:
-        values, vectors = np.linalg.eigh(S)
-        return vectors[:, 0], float(values[0])
-    start = np.random.default_rng(0).standard_normal(len(S))
-    try:
-        values, vectors = scipy.sparse.linalg.eigsh(S, k=1, which="SA", v0=start, tol=1e-3, maxiter=30)
-    except scipy.sparse.linalg.ArpackNoConvergence:
-        vectors = np.eye(len(S), 1, -int(np.argmin(np.diag(S))))
-    w = vectors[:, 0]
-    return w, float(w @ S @ w)
-
-
-class ViolatedBlock(NamedTuple):
-    """Component where the bound fails at t: its coordinates, the direction w of least w'Sw, and that value."""
-
-    members: IntegerArray
-    direction: Array
-    value: float
-
-
 class CertificateAttempt(NamedTuple):
     """Result of one screening of all pairs."""
 
     lower: float | None  # the bound, if certified
     pairs: Pairs = NO_PAIRS  # in different blocks, near the bound of their box or violating it
-    violated_blocks: Sequence[ViolatedBlock] = ()  # components where the bound fails
-    too_large: Sequence[IntegerArray] = ()  # components too large to be checked
+    violated: Sequence[ViolatedComponent] = ()  # components where the bound fails
     certified: Labels | None = None  # (m,), certified components, if there is a bound
 
     @property
     def violated_coordinates(self) -> IntegerArray:
-        """Coordinates of the components where the bound fails or is not checked."""
-        groups = [*(block.members for block in self.violated_blocks), *self.too_large]
-        return np.concatenate(groups) if groups else np.zeros(0, dtype=np.intp)
+        """Coordinates of the components where the bound fails."""
+        return np.concatenate([np.zeros(0, dtype=np.intp), *(component.members for component in self.violated)])
 
 
 class BlockCertificate(NamedTuple):
@@ -188,54 +178,44 @@ def certify_blocks(blocks: Blocks, certificate: BlockCertificate, n_tries: int) 
     screening.  The returned pairs are those at the first t.
     """
     problem, ratios, t = blocks.problem, certificate.ratios, certificate.min_t
-    schur = eliminate(problem, ratios.u, t)
-    if schur is None:
+    remainder = eliminate(problem, ratios.u, t)
+    if remainder is None:
         return CertificateAttempt(None)
     radius = cheap_safe_radius(problem, certificate.q, certificate.value - certificate.bound(t), ratios.u, t)
-    found = screen_pairs(schur, blocks.partition.labels, NEAR_BOUND, radius)
-    first = try_certificate(blocks, certificate, schur, found.pairs, found.certified)
+    found = screen_pairs(remainder, blocks.partition.labels, NEAR_BOUND, radius)
+    first = try_certificate(blocks, certificate, remainder, found.pairs, found.certified)
     attempt, safe = first, largest_safe_t(problem, t)
     for i in range(n_tries):
-        if attempt.lower is not None or attempt.too_large:
+        if attempt.lower is not None:
             break
-        t = larger_t(blocks, ratios, t, attempt.violated_blocks, STEP_GROWTH**i)
-        schur = eliminate(problem, ratios.u, t)
-        if schur is None:
+        t = larger_t(blocks, ratios, t, attempt.violated, STEP_GROWTH**i)
+        remainder = eliminate(problem, ratios.u, t)
+        if remainder is None:
             break
         pairs = (
-            recompute_pairs(schur, found.pairs)
+            recompute_pairs(remainder, found.pairs)
             if t <= safe
-            else screen_pairs(schur, blocks.partition.labels, 1.0).pairs
+            else screen_pairs(remainder, blocks.partition.labels, 1.0).pairs
         )
-        attempt = try_certificate(blocks, certificate, schur, pairs, None)
+        attempt = try_certificate(blocks, certificate, remainder, pairs, None)
     return first._replace(lower=attempt.lower, certified=attempt.certified)
 
 
 def try_certificate(
-    blocks: Blocks, certificate: BlockCertificate, schur: SchurComplement, pairs: Pairs, certified: Labels | None
+    blocks: Blocks, certificate: BlockCertificate, remainder: Remainder, pairs: Pairs, certified: Labels | None
 ) -> CertificateAttempt:
     """Return the bound at t if S is positive semidefinite on all components that violated pairs connect.
 
-    Otherwise return the components where it is not, and those too large to be checked.
+    Otherwise return the components where it is not.
     """
-    violated = pairs.violated()
-    joined = blocks.partition.join(violated.j, violated.k)
-    too_large = [group for group in involved_groups(joined, violated) if len(group) > MAX_COMPONENT_SIZE]
-    if too_large:
-        large = np.isin(joined.labels[violated.j], [joined.labels[group[0]] for group in too_large])
-        violated = violated.take(np.flatnonzero(~large))
-    violated_blocks = [
-        ViolatedBlock(members, *min_eigenvector(S))
-        for members, S, error in component_matrices(blocks, certificate.ratios.u, certificate.ratios.C, schur, violated)
-        if not is_positive(S, error)
-    ]
-    if violated_blocks or too_large:
-        return CertificateAttempt(None, pairs, violated_blocks, too_large)
-    return CertificateAttempt(certificate.bound(schur.t), pairs, certified=certified)
+    violated = prove(remainder, pairs, list(zip(blocks.partition.blocks, certificate.ratios.C, strict=True)))
+    if violated:
+        return CertificateAttempt(None, pairs, violated)
+    return CertificateAttempt(certificate.bound(remainder.t), pairs, certified=certified)
 
 
 def larger_t(
-    blocks: Blocks, ratios: BlockRatios, t: float, violated_blocks: Sequence[ViolatedBlock], stretch: float = 1.0
+    blocks: Blocks, ratios: BlockRatios, t: float, violated: Sequence[ViolatedComponent], stretch: float = 1.0
 ) -> float:
     """Return a larger t at which the bound may hold, by a Newton step, 1.1 times as long, on each violated block.
 
@@ -243,9 +223,10 @@ def larger_t(
     stretched.
     """
     X, largest = blocks.problem.X, t
-    for members, direction, value in violated_blocks:
-        M = float(np.mean(ratios.u * (X.columns(members) @ direction) ** 2))
-        largest = max(largest, t + 1.1 * stretch * abs(value) * t / max(M + value, abs(value)))
+    for members, values, directions in violated:
+        value = float(values[0])
+        M = float(np.mean(ratios.u * (X.columns(members) @ directions[:, 0]) ** 2))
+        largest = max(largest, t + 1.1 * stretch * abs(value) * t / max(M + value, abs(value), 1e-300))
     return largest
 
 
@@ -271,19 +252,18 @@ def choose_multipliers(blocks: Blocks, point: PrimalPoint, u: Array) -> list[Arr
     blocked, rows, multipliers = blocks.problem, scipy.sparse.csr_array(point.U), []
     for i, block in enumerate(blocks.partition.blocks):
         small, U = blocked.problem.restrict(blocked.penalized[block]), dense(rows[blocked.penalized[block]])
-        pencil = blocks.pencil(i, u)
         candidates = [
             C for C in candidate_multipliers(small, U, partial(small.X.weighted_gram, u), None) if C is not None
         ]
-        multipliers.append(min(candidates, key=lambda C: blocks.block_ratio(i, pencil, C)[0]))
+        multipliers.append(min(candidates, key=lambda C: blocks.block_ratio(i, u, C)[0]))
     return multipliers
 
 
 def bracket_any(problem: DirectionProblem, point: PrimalPoint, dual: DualVariables | None = None) -> Bracket:
     """Return certified bounds on (15): by blocks if the factor is sparse, else dense; streamed rows in one pass."""
-    if not problem.structure.is_elementwise:
+    if not problem.pair_penalty.splits_into_blocks:
         use_working_set = is_sparse(point.U) and problem.X.in_memory and len(problem.c) > MAX_SINGLE_BLOCK_SIZE
-        if use_working_set and problem.structure.nonnegative is None:
+        if use_working_set and problem.pair_penalty.has_off_diagonal:
             C = None if dual is None or dual.C is None else as_sparse(dual.C)
             return Bracket(bound_from_working_set(problem, point, C), float(point.value))
         point = point._replace(U=dense(point.U))

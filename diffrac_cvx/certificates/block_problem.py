@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,11 @@ from scipy.sparse.csgraph import connected_components
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error, whitening_error_bounds
-from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
+from diffrac_cvx.points.floating_point import WhiteningErrorBounds, whitening_error_bounds
+from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, weighted_gram, whitener
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.direction_problem import DirectionProblem, with_chunklet_error
-from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
+from diffrac_cvx.problem.penalties.base import OffDiagonalDual, PairPenalty
 from diffrac_cvx.problem.result import Labels
 
 IntegerArray = npt.NDArray[np.signedinteger[Any]]
@@ -80,71 +80,170 @@ def number_by_first(labels: Labels) -> Labels:
 
 @dataclass(frozen=True, eq=False)
 class BlockProblem:
-    """Problem (15) with its penalised coordinates separate from the unpenalised ones, which are in every block.
+    """Problem (15) with a set E of its coordinates apart from the others, N; by default E has those without l1 weight.
 
-    A V that is zero between blocks is a sum of positive semidefinite matrices, one for each block with the unpenalised
-    coordinates, because the graph of its entries is chordal.
+    A V that is zero between blocks of N is a sum of positive semidefinite matrices, one for each block with E, if E has
+    no l1 weight, because the graph of its entries is chordal.  Proofs eliminate E.
     """
 
-    X: ColumnPoints  # (n, m), the penalised columns
-    F: Array  # (n, f), the unpenalised ones, in coordinates in which A is the identity on them
-    a: Array  # (m,), ridge
-    c: Array  # (m,), roots of the l1 weights
-    basis: Array  # (f0, f), the problem's unpenalised coordinates from those of F
-    penalized: IntegerArray  # (m,), the penalised coordinates in the problem
-    free: IntegerArray  # (f0,), the unpenalised ones
     problem: DirectionProblem
-    whitened: WhiteningErrorBounds  # error bounds of the coordinates of F
-    gram: "Gram | None" = None  # the rows whose Gram matrix is A; None if they are those of X and F
+    free: IntegerArray  # (f0,), E, increasing
+    penalized: IntegerArray  # (m,), N, increasing
 
-    def data_error(self, columns: IntegerArray | slice) -> Array:
-        """Return bounds on the errors of columns, in the Euclidean norm over sqrt(n), shape (m,)."""
-        return np.asarray(sum_error(self.n_terms + 16) * np.sqrt(self.diagonal[columns]))
+    @cached_property
+    def a(self) -> Array:
+        """Roots of the ridge on N, (m,)."""
+        return self.problem.a[self.penalized]
+
+    @cached_property
+    def c(self) -> Array:
+        """Roots of the l1 weights of N, (m,)."""
+        return self.problem.c[self.penalized]
+
+    @cached_property
+    def X(self) -> ColumnPoints:
+        """Columns of N, (n, m)."""
+        return self.problem.X.in_columns().columns(self.columns)
+
+    @cached_property
+    def Y(self) -> ColumnPoints:
+        """Columns of N of the rows whose Gram matrix is A."""
+        return self.X if self.problem.Y is self.problem.X else self.problem.Y.in_columns().columns(self.columns)
 
     @property
+    def columns(self) -> IntegerArray | slice:
+        """N, as a slice if it comes first: the columns are then a view, because the offset is last."""
+        is_first = len(self.penalized) == 0 or self.penalized[-1] == len(self.penalized) - 1
+        return slice(len(self.penalized)) if is_first else self.penalized
+
+    @cached_property
+    def rows(self) -> ColumnPoints:
+        """Rows of X, followed by those of A if they differ: the rows that `gram_weights` weight."""
+        return self.X if self.Y is self.X else array_points(np.vstack([self.X.array(), self.Y.array()]))
+
+    @cached_property
     def n_terms(self) -> int:
-        """Number of terms in sums over rows."""
-        return max(len(self.X), len(self.Y.X)) + self.problem.max_chunklet_size
+        """Number of terms in sums over rows, or of their roundings."""
+        problem = self.problem
+        if problem.X.is_streamed:  # A and the weighted Gram matrices are sums over the rows
+            return problem.X.accumulation_length + 100 * len(problem.c)
+        return max(len(problem.X), len(problem.Y)) + problem.max_chunklet_size
 
-    def gram_error(self, block: IntegerArray, M: Array, top: float) -> float:
-        """Return an error bound of X'Diag(u)X/n on a block and F, with u at most `top`."""
-        s = len(block)
-        mass = float(self.X.absolute_sum_bound(np.diag(M)[:s], top, block).sum() + np.trace(M[s:, s:]))
-        row_error = top**0.5 * (float(np.linalg.norm(self.data_error(block))) + self.whitened.data_error)
-        return round_up(sum_error(self.n_terms + 8) * mass + (2.0 * mass**0.5 + row_error) * row_error)
-
-    def right_error(self, block: IntegerArray, right: Array) -> float:
-        """Return an error bound of A + Diag(c)^2 on a block and F."""
-        return round_up(self.gram_error(block, right, 1.0) + self.whitened.right_error)
+    # E in its given coordinates
 
     @cached_property
-    def Y(self) -> "Gram":
-        """The rows whose Gram matrix is A."""
-        return Gram(self.X, self.F) if self.gram is None else self.gram
+    def given(self) -> Array:
+        """Columns of E, with the rows of `rows`."""
+        X, Y = (points.in_columns().dense_columns(self.free) for points in (self.problem.X, self.problem.Y))
+        return X if self.problem.Y is self.problem.X else np.vstack([X, Y])
 
     @cached_property
-    def rows(self) -> "Gram":
-        """The rows of X, followed by those of A if they differ: the rows that `gram_weights` weight."""
-        if self.gram is None:
-            return self.Y
-        X = array_points(np.vstack([self.X.array(), self.gram.X.array()]))
-        return Gram(X, np.vstack([self.F, self.gram.F]))
+    def A(self) -> Array:
+        """A on E."""
+        if len(self.free) == len(self.problem.c):
+            return self.problem.A
+        rows = self.given[-len(self.problem.Y) :]
+        return weighted_gram(rows, np.ones(len(rows))) + np.diag(self.problem.a[self.free] ** 2)
+
+    def eliminated_gram(self, u: Array) -> Array:
+        """Return M = X' Diag(u) X / n on E."""
+        if len(self.free) == len(self.problem.c):
+            return symmetric(self.problem.X.weighted_gram(u))
+        return symmetric(weighted_gram(self.given[: len(u)], u))
+
+    def eliminated_sizes(self, u: Array, t: float, M: Array | None = None) -> Array:
+        """Return h on E, (f0,), from M on E if it is known: the terms of S_jk are at most h_j h_k together."""
+        squares = u @ np.square(self.given[: len(u)]) / len(u) if M is None else np.diag(M)
+        squares = squares + t * (np.diag(self.A) + self.problem.c[self.free] ** 2)
+        if len(self.free) == len(self.problem.c) and self.problem.X.in_memory:
+            squares = self.problem.X.in_columns().absolute_sum_bound(squares, t + float(np.mean(u)))
+        return np.asarray(np.sqrt(squares))
+
+    @cached_property
+    def used(self) -> IntegerArray:
+        """Positions in E of the coordinates with any data or penalty: S is 0 on the others."""
+        return np.flatnonzero(np.diag(self.A) + self.problem.c[self.free] > 0.0)
+
+    @cached_property
+    def dual_of_free(self) -> PairPenalty:
+        """Penalty on the pairs of E."""
+        return self.problem.pair_penalty.restrict(self.free)
+
+    def project_eliminated(self, C: Array) -> Array:
+        """Return a multiplier on E, projected onto the dual set; 0 where S is 0 otherwise."""
+        C, unused = self.dual_of_free.project_safe(symmetric(C)), np.ones(len(self.free), dtype=bool)
+        unused[self.used] = False
+        C[unused], C[:, unused] = 0.0, 0.0
+        return C
+
+    @cached_property
+    def off_diagonal(self) -> OffDiagonalDual:
+        """Dual set between E, in rows, and N, in columns."""
+        return self.problem.pair_penalty.off_diagonal(self.free, self.penalized)
+
+    # E in whitened coordinates
+
+    @cached_property
+    def basis(self) -> Array:
+        """W, (f0, f), with W'(A + Diag(c)^2)W = I on E."""
+        if len(self.free) == len(self.problem.c):
+            return self.problem.W
+        a, c = self.problem.a[self.free], self.problem.c[self.free]
+        root = np.vstack([self.given[-len(self.problem.Y) :] / len(self.problem.Y) ** 0.5, np.diag(a), np.diag(c)])
+        return whitener(root) if len(self.free) else np.zeros((0, 0))
+
+    @cached_property
+    def whitened(self) -> WhiteningErrorBounds:
+        """Error bounds of the whitened coordinates of E."""
+        if len(self.free) == len(self.problem.c):
+            return self.problem.whitening_error
+        rows, W = self.given[-len(self.problem.Y) :], self.basis
+        diagonal = self.problem.a[self.free] ** 2 + self.problem.c[self.free] ** 2
+        found = whitening_error_bounds(rows, W, rows @ W, diagonal)
+        return with_chunklet_error(found, self.problem.max_chunklet_size, rows, W)
+
+    @cached_property
+    def whitened_rows(self) -> Array:
+        """Columns of E in whitened coordinates, with the rows of `rows`."""
+        return self.given @ self.basis
+
+    @property
+    def F(self) -> Array:
+        """Columns of E in whitened coordinates, (n, f)."""
+        return self.whitened_rows[: len(self.problem.X)]
+
+    def whitened_gram(self, u: Array) -> Array:
+        """Return M on E in whitened coordinates."""
+        if len(self.free) == len(self.problem.c):
+            return symmetric(self.problem.Z.weighted_gram(u))
+        return weighted_gram(self.F, u)
+
+    # N
+
+    def sizes(self, u: Array, t: float) -> Array:
+        """Return h on N, (m,): the terms of S_jk are at most h_j h_k together."""
+        squares = t * self.diagonal + self.weighted_squares(u)
+        return np.asarray(np.sqrt(self.rows.absolute_sum_bound(squares, t + float(np.mean(u)))))
 
     def gram_weights(self, u: Array, t: float) -> Array:
         """Return the weights of `rows` whose weighted Gram matrix is M - t (A - Diag(a)^2)."""
-        if self.gram is None:
+        if self.problem.Y is self.problem.X:
             return (u - t) / len(u)
-        return np.append(u / len(u), np.full(len(self.gram.X), -t / len(self.gram.X)))
+        return np.append(u / len(u), np.full(len(self.problem.Y), -t / len(self.problem.Y)))
+
+    def products(self, weights: Array, E: Array) -> Array:
+        """Return E' Diag(weights) X for columns E with the rows of `rows`, (f, m)."""
+        return np.asarray(self.rows.rmatvec(weights[:, None] * E).T * len(E))
 
     @cached_property
     def cross(self) -> Array:
-        """A between the penalised and the other coordinates, shape (m, f)."""
-        return self.Y.X.rmatvec(self.Y.F)
+        """A between N and E in whitened coordinates, shape (m, f)."""
+        return self.Y.rmatvec(self.whitened_rows[-len(self.problem.Y) :])
 
     @cached_property
     def diagonal(self) -> Array:
         """A_jj + c_j^2, shape (m,): about 1, except for zero columns."""
-        return np.asarray(self.Y.X.mean_squares() + self.a**2 + self.c**2)
+        return np.asarray(self.Y.mean_squares() + self.a**2 + self.c**2)
 
     @cached_property
     def squares(self) -> ColumnPoints:
@@ -161,7 +260,7 @@ class BlockProblem:
 
     def right_of(self, block: IntegerArray, data: ColumnPoints) -> Array:
         """Return A + Diag(c)^2 on a block and F, shape (s + f, s + f), from the data of the block."""
-        data = data if self.gram is None else self.gram.X.columns(block).hstack(self.gram.F)
+        data = data if self.Y is self.X else self.Y.columns(block).hstack(self.whitened_rows[-len(self.Y) :])
         right = data.gram(np.ones(len(data))) / len(data)
         s = len(block)
         right[:s, :s] += np.diag(self.a[block] ** 2 + self.c[block] ** 2)
@@ -170,7 +269,7 @@ class BlockProblem:
 
     def pair_penalty_of(self, block: IntegerArray) -> PairPenalty:
         """Return the penalty on the pairs of a block."""
-        return self.problem.structure.restrict(self.penalized[block]).pair_penalty(self.c[block])
+        return self.problem.pair_penalty.restrict(self.penalized[block])
 
     def factor(
         self, partition: Partition, weights: Array, intercepts: Array, free_factor: Array, factors: list[Array]
@@ -217,37 +316,10 @@ class BlockProblem:
         ]
 
 
-class Gram(NamedTuple):
-    """Rows whose Gram matrix is A without the ridge: penalised columns, and the others in the coordinates of F."""
-
-    X: ColumnPoints
-    F: Array
-
-
-def block_problem(problem: DirectionProblem, indices: IntegerArray | None = None) -> BlockProblem:
-    """Return the problem with its unpenalised coordinates separate, or the one on `indices` with none separate."""
-    free = np.flatnonzero(problem.c == 0.0) if indices is None else np.zeros(0, dtype=np.intp)
-    penalized = np.flatnonzero(problem.c > 0.0) if indices is None else indices
-    # The offset is last, so without other free columns the penalised ones are a view.
-    contiguous = len(penalized) == 0 or penalized[-1] == len(penalized) - 1
-    columns: IntegerArray | slice = slice(len(penalized)) if contiguous else penalized
-    X, Y = problem.X.in_columns(), problem.Y.in_columns()
-    F, FY = X.dense_columns(free), Y.dense_columns(free)
-    root = np.vstack([FY / len(FY) ** 0.5, np.diag(problem.a[free])])
-    basis = whitener(root) if len(free) else np.zeros((0, 0))
-    whitened = whitening_error_bounds(FY, basis, FY @ basis, problem.a[free] ** 2)
-    return BlockProblem(
-        X=X.columns(columns),
-        F=F @ basis,
-        a=problem.a[penalized],
-        c=problem.c[penalized],
-        basis=basis,
-        penalized=penalized,
-        free=free,
-        problem=problem,
-        whitened=with_chunklet_error(whitened, problem.max_chunklet_size, FY, basis),
-        gram=None if problem.Y is problem.X else Gram(Y.columns(columns), FY @ basis),
-    )
+def block_problem(problem: DirectionProblem, free: IntegerArray | None = None) -> BlockProblem:
+    """Return the problem with these coordinates apart; by default, those without an l1 weight."""
+    free = np.flatnonzero(problem.c == 0.0) if free is None else free
+    return BlockProblem(problem, free, np.setdiff1d(np.arange(len(problem.c)), free))
 
 
 def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | None:
@@ -255,7 +327,7 @@ def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | N
 
     V is in the problem's coordinates, and projected block by block if it is not positive semidefinite.
     """
-    if not problem.has_l1 or not problem.structure.is_elementwise:
+    if not problem.has_l1 or not problem.pair_penalty.splits_into_blocks:
         return None
     penalized, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
     rows = scipy.sparse.csr_array(V)

@@ -6,18 +6,19 @@ strictly inside the dual set there, so that every optimal V is 0.  A gap bounds 
 Frobenius norm of these bounds covers a block.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.block_problem import block_problem, number_by_first
-from diffrac_cvx.certificates.block_proof import SchurComplement, eliminate
-from diffrac_cvx.certificates.screening import GapSafeWeights, SafeRadius, gap_safe_radius, gram_block, screen_pairs
+from diffrac_cvx.certificates.proof import Remainder, eliminate
+from diffrac_cvx.certificates.screening import GapSafeWeights, SafeRadius, gap_safe_radius, screen_pairs
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.penalties.groups import block_norms, largest_singular_values
-from diffrac_cvx.problem.penalties.structure import PenaltyStructure
+from diffrac_cvx.problem.penalties.base import PairPenalty
+from diffrac_cvx.problem.penalties.group import block_norms
 from diffrac_cvx.problem.result import Labels
 
 
@@ -29,44 +30,40 @@ def screen_components(problem: DirectionProblem, weights: GapSafeWeights, rtol: 
     """
     mask, m = ~problem.zero_rows, int(np.count_nonzero(problem.c))
     single_component = np.zeros(m, dtype=np.int64)
-    nonnegative = problem.structure.nonnegative
     if rtol is None and (problem.max_chunklet_size or not weights.are_valid(mask)):
         return single_component
-    if nonnegative is not None and np.any(nonnegative & (problem.c == 0.0)):  # the others have multipliers too
+    if np.any(problem.pair_penalty.reference_weights > problem.c):  # coordinates with c = 0 have multipliers too
         return single_component
     blocked = block_problem(problem)
-    schur = eliminate(blocked, np.where(mask, weights.u, 0.0), 1.0)
-    if schur is None:
+    remainder = eliminate(blocked, np.where(mask, weights.u, 0.0), 1.0, whitened=True)
+    if remainder is None:
         return single_component
-    structure = problem.structure.restrict(blocked.penalized)
-    if not structure.is_elementwise:
-        radius = None if rtol is not None else gap_safe_radius(schur, weights, mask)
+    pair_penalty = problem.pair_penalty.restrict(blocked.penalized)
+    if not pair_penalty.splits_into_blocks:
+        radius = None if rtol is not None else gap_safe_radius(remainder, weights, mask)
         if rtol is None and radius is None:
             return single_component
-        return number_by_first(screen_groups(schur, structure, radius, rtol))
+        return number_by_first(screen_groups(remainder, pair_penalty, radius, rtol))
     if rtol is None:
-        radius = gap_safe_radius(schur, weights, mask)
+        radius = gap_safe_radius(remainder, weights, mask)
     else:
-        schur, radius = schur._replace(entry_error=0.0), SafeRadius(lambda *_: np.asarray(rtol))
-    found = None if radius is None else screen_pairs(schur, single_component, np.inf, radius).certified
+        remainder, radius = replace(remainder, F=0.0 * remainder.F), SafeRadius(lambda *_: np.asarray(rtol))
+    found = None if radius is None else screen_pairs(remainder, single_component, np.inf, radius).certified
     return single_component if found is None else number_by_first(found)
 
 
 def screen_groups(
-    schur: SchurComplement, structure: PenaltyStructure, radius: SafeRadius | None, rtol: float | None
+    remainder: Remainder, pair_penalty: PairPenalty, radius: SafeRadius | None, rtol: float | None
 ) -> Labels:
     """Return the component of each penalised coordinate, connecting groups by the safe radius or by rtol."""
-    m, c = len(schur.problem.c), schur.problem.c
+    m, c, groups = len(remainder.problem.c), remainder.problem.c, pair_penalty.groups
     require_memory(4 * 8.0 * m**2, f"the components of {m} features in groups", "use fewer features")
-    all_columns, groups = slice(None), structure.groups(m)
-    G = gram_block(schur, all_columns, all_columns)
-    if structure.nonnegative is not None:
-        pairs = np.outer(structure.nonnegative, structure.nonnegative)
-        G = np.where(pairs, np.maximum(G, 0.0), G)
+    all_columns = slice(None)
+    G = remainder.gram(all_columns, all_columns)
     weights = np.array([c[group[0]] for group in groups])
-    norms = spectral_norms(G, groups)
+    norms = pair_penalty.dual_norms(G)
     if rtol is None and radius is not None:
-        radii = (radius.between(all_columns, all_columns) + schur.entry_error) * np.outer(c, c)
+        radii = (radius.between(all_columns, all_columns) + remainder.entry_error) * np.outer(c, c)
         norms = (norms + block_norms(radii, groups)) * (1.0 + sum_error(m + 10))
         joined = ~(norms < np.outer(weights, weights) * (1.0 - sum_error(16)))
     else:
@@ -75,17 +72,4 @@ def screen_groups(
     found = np.empty(m, dtype=np.int64)
     for label, group in zip(labels, groups, strict=True):
         found[group] = label
-    return found
-
-
-def spectral_norms(G: Array, groups: list[Labels]) -> Array:
-    """Return upper bounds on the spectral norms of the blocks of a matrix, (G, G), 0 on the diagonal."""
-    found = np.zeros((len(groups), len(groups)))
-    sizes = np.array([len(group) for group in groups])
-    for g, group in enumerate(groups):
-        for size in np.unique(sizes[g + 1 :]):
-            others = g + 1 + np.flatnonzero(sizes[g + 1 :] == size)
-            columns = np.array([groups[h] for h in others])
-            blocks = G[group[None, :, None], columns[:, None, :]]
-            found[g, others] = found[others, g] = largest_singular_values(blocks)
     return found

@@ -11,18 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.pencils import bound_normalized, value_normalized
 from diffrac_cvx.certificates.proof import (
     MEAN_ROUNDINGS,
-    BallMatrix,
     bound_at,
-    bound_normalized,
-    certified_t,
-    feasible_multiplier,
+    least_certified_t,
     project_dual,
     skip_zero_rows,
-    value_normalized,
-    weighted_gram_at,
-    whitened_gram,
 )
 from diffrac_cvx.certificates.search import (
     Q_FLOORS,
@@ -37,9 +33,9 @@ from diffrac_cvx.certificates.search import (
 from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, is_sparse
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up
-from diffrac_cvx.points.linear_algebra import symmetric
-from diffrac_cvx.points.ranges import is_out_of_range
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF
+from diffrac_cvx.points.linear_algebra import symmetric, times
+from diffrac_cvx.points.ranges import are_finite, is_out_of_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
 from diffrac_cvx.problem.result import Bracket
 
@@ -87,10 +83,10 @@ def best_bound(problem: DirectionProblem, candidates: Iterable[DualCandidates]) 
     lower = 0.0
     with suppress(EarlyExitError):  # the caller stops at its next deadline check
         for u, inverse_mean, multipliers in candidates:
-            gram = weighted_gram_at(problem, u)
+            M = problem.X.weighted_gram(u)
             try:
                 for C in multipliers:
-                    lower = max(lower, bound_at(min_ratio(problem, gram, C), inverse_mean))
+                    lower = max(lower, bound_at(min_ratio(problem, u, M, C), inverse_mean))
             except (ArithmeticError, ValueError) as error:
                 if not is_out_of_range(error):
                     raise
@@ -113,19 +109,23 @@ def bound_by_dual(problem: DirectionProblem, dual: DualVariables) -> float:
 
 def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Array | None) -> float:
     """Return 1 - t mean(1/u), for weights u of the rows, 0 for zero rows, and mean(1/u)."""
-    return bound_at(min_ratio(problem, weighted_gram_at(problem, u), C), inverse_mean)
+    return bound_at(min_ratio(problem, u, problem.X.weighted_gram(u), C), inverse_mean)
 
 
-def min_ratio(problem: DirectionProblem, gram: BallMatrix, C: Array | None) -> float:
-    """Return a certified t with M <= t (A + C + Diag(c)^2), with C shrunk until the right side is positive definite."""
-    if gram.midpoint.size == 0:
-        return 0.0
+def min_ratio(problem: DirectionProblem, u: Array, M: Array, C: Array | None) -> float:
+    """Return a certified t with M <= t (A + C + Diag(c)^2), with C shrunk until the right side is positive definite.
+
+    M is the weighted Gram matrix at weights u of the rows, 0 for zero rows.
+    """
+    if not M.size or not are_finite(M):
+        return np.inf if M.size else 0.0
+    blocked, M, W = block_problem(problem, np.arange(len(problem.c))), symmetric(M), problem.W
+    whitened = M if problem.basis is not None else symmetric(times(W.T, times(M, W)))
     if C is None:
-        return certified_t(problem, gram, None, 0.0, top_eigenvalue(gram.midpoint), 1.0)
-    multiplier = feasible_multiplier(problem, C)
-    error = round_up(problem.whitening_error.right_error + multiplier.radius)
-    found = best_combination(gram.midpoint, multiplier.midpoint, gram.radius, error)
-    return certified_t(problem, gram, multiplier, found.weight, found.t, found.min_eigenvalue)
+        return least_certified_t(blocked, u, M, None, top_eigenvalue(whitened), 1.0)
+    C = project_dual(problem, C)
+    found = best_combination(whitened, symmetric(times(W.T, times(C, W))))
+    return least_certified_t(blocked, u, M, found.weight * C, found.t, found.min_eigenvalue)
 
 
 def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualVariables | None = None) -> Bracket:
@@ -147,7 +147,7 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualVariables 
         half_gram = problem.X.weighted_gram(u) / 2
         theta = problem.mean_sqrt(U) / 2 - l1
         slack = project_dual(problem, half_gram - theta * problem.A)
-        M_error = weighted_gram_at(problem, u).radius / 2
+        M_error = problem.gram_error(problem.Z.weighted_gram(u), problem.largest_weight(u)) / 2
         for C in [*given, *subgradient_candidates(problem, U @ U.T, slack)]:
             found = normalized_theta(problem, half_gram, project_dual(problem, C), M_error)
             lower = max(lower, bound_normalized(inverse_mean, found))
@@ -188,8 +188,12 @@ def certify_in_one_pass(
             if search
             else solver_multipliers
         )
-        gram = whitened_gram(problem, sums.grams[i] / n)
-        t = min(min_ratio(problem, gram, candidate if problem.has_l1 else None) for candidate in multipliers)
+        # Only the largest weight is known of u; it is that of the largest floor if no q is below that.
+        largest = np.array([floors[i if np.ptp(sums.inverse_sums) > 0.0 else -1] ** -0.5])
+        t = min(
+            min_ratio(problem, largest, sums.grams[i] / n, candidate if problem.has_l1 else None)
+            for candidate in multipliers
+        )
         lower = max(lower, bound_at(t, sums.inverse_sums[i] / n, MEAN_ROUNDINGS + problem.X.accumulation_length))
     bounds = Bracket(float(max(lower, 0.0)), float(point.value))
     return StreamedCertificate(point, C, floors[0] * multiple**2, M, bounds)

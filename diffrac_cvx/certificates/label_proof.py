@@ -13,7 +13,6 @@ import numpy as np
 
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.exclusion import exclude
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
@@ -34,11 +33,6 @@ class Projection(NamedTuple):
     points: Points  # without the excluded columns
 
     @property
-    def chunklets(self) -> Chunklets:
-        """Chunklets of must-link points."""
-        return self.points.chunklets
-
-    @property
     def n_excluded(self) -> int:
         """Number of excluded columns, which have no ridge, see `exclude`."""
         return self.points.n_excluded
@@ -46,7 +40,7 @@ class Projection(NamedTuple):
     @property
     def sums(self) -> tuple[Array, Array, Array]:
         """S'Q, S'1 and the diagonal of S'S; without constraints, Q and ones."""
-        g, ones = self.chunklets, np.ones(len(self.Q))
+        g, ones = self.points.chunklets, np.ones(len(self.Q))
         return g.signed_sums(self.Q), g.signed_sums(ones), g.sums(ones)
 
 

@@ -1,84 +1,482 @@
 """Proof of lower bounds on (15), rounding included: with the sums in `points`, the code that certified bounds rely on.
 
-For u > 0 and symmetric C in its box, |C_jk| <= c_j c_k and C_jj = 0, let M = X' Diag(u) X / n and t be a number with
-M <= t (A + C + Diag(c)^2).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).  The caller may choose any
-u, C and t: every returned bound is certified.  `search` chooses them, in plain floating point.
+For u > 0 and C in the dual set of the penalty let M = X' Diag(u) X / n.  If S = t (A + C + Diag(c)^2) - M >= 0, then
+2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).  The caller chooses u, t and a part of C, in plain floating
+point; that S >= 0 for some C with this part is proved here, in three steps.
 
-Matrices are in coordinates W in which A + Diag(c)^2 is the identity, up to `DirectionProblem.whitening_error`.
+1. `eliminate` a set E of coordinates: with S = LL' on E and K = L^-1 S_EN, S_NN - K'K >= 0 is left on the others, N.
+2. Clip between blocks of N: with G = M - t A + K'K, t C = G there if that is in the dual set, so that S is exactly 0
+   and its rounding harmless; otherwise the excess of G is left.  For any matrix Z, t C = clip(G + ZZ') will do too.
+3. `prove` each component that blocks and excess form: by its dominance, or by a Cholesky factorisation.
+
+Entry jk of S is computed from terms of size h_j h_k at most, h_j^2 = t (A_jj + c_j^2) + M_jj.  What all rounding may
+change on N is e_jk = F_j'F_k, entry by entry, hence sum_j e_jj on a component.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
 
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray
+from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
-from diffrac_cvx.points.linear_algebra import cholesky, symmetric, times
+from diffrac_cvx.points.linear_algebra import cholesky, eigh, lanczos, solve_lower, symmetric, times
+from diffrac_cvx.points.points import Indexer, Mask
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem, max_penalty
+from diffrac_cvx.problem.penalties.group import (
+    GroupNorms,
+    block_norms,
+    largest_singular_values,
+    project_spectral_ball,
+)
 
 MAX_T = 1e100  # a larger t proves nothing
-MAX_TRIES = 4  # of larger multiples, after failed factorisations
+MAX_TRIES = 8  # of larger t, after failed factorisations
 VALUE_ERROR = 1e-9  # upper bound on the rounding of a value
 MEAN_ROUNDINGS = 400  # upper bound on the roundings of a mean by NumPy's pairwise sums
+INSIDE = 1.0 - 16.0 * UNIT_ROUNDOFF  # shrinks a bound, so that C is inside it after rounding
+MAX_FACTORIZED_SIZE = 4000  # rows of a component that are factorised
+MAX_DENSE_SIZE = 300  # rows up to which a component is factorised as a whole, and all eigenvectors are computed
+
+# Elimination
 
 
 class BallMatrix(NamedTuple):
-    """Symmetric matrix in the coordinates W, with a bound on its error in the spectral norm."""
+    """Symmetric matrix with a bound on its distance from the exact one, in the spectral norm."""
 
-    midpoint: Array
+    matrix: Array
     radius: float
 
 
-def weighted_gram_at(problem: DirectionProblem, u: Array) -> BallMatrix:
-    """Return the weighted Gram matrix X' Diag(u) X / n at weights u of the rows, 0 for zero rows."""
-    M = problem.Z.weighted_gram(u)
-    return BallMatrix(symmetric(M), problem.gram_error(M, problem.largest_weight(u)))
+@dataclass(frozen=True, eq=False)
+class Remainder:
+    """S on N after E is eliminated: Diag(t (a^2 + c^2)) + t C - G, G = X' Diag(w) X + K'K, entry jk off by F_j'F_k.
+
+    With a correction Z, K has its columns as further rows, and ZZ' is added to S.
+    """
+
+    problem: BlockProblem
+    u: Array  # (n,), weights of the rows
+    t: float
+    K: Array  # (r, m)
+    F: Array  # (3, m)
+    L: Array  # (r, r), lower triangular, LL' nearly S on E
+    is_whitened: bool  # whether L is in the whitened coordinates of E
+    tC: Array  # (e, m), t times the multiplier between E and N
+    Z: Array  # (m, z)
+
+    @cached_property
+    def gram_weights(self) -> Array:
+        """Weights w of the rows, (u - t)/n if A is the Gram matrix of X."""
+        return self.problem.gram_weights(self.u, self.t)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """Diagonal of S without that of ZZ', (m,)."""
+        squares = self.problem.weighted_squares(self.u) + np.sum(self.K**2, axis=0)
+        return np.asarray(self.t * self.problem.diagonal - squares)
+
+    @cached_property
+    def errors(self) -> Array:
+        """Bounds e_jj on the errors of the diagonal, (m,), whose sum bounds that of a component."""
+        return np.asarray(np.sum(self.F**2, axis=0))
+
+    @property
+    def known_signs(self) -> Mask | None:
+        """Mask of the coordinates with known signs: C_jk has no lower bound between two of them."""
+        mask = self.problem.problem.pair_penalty.nonnegative
+        return None if mask is None else mask[self.problem.penalized]
+
+    @cached_property
+    def entry_error(self) -> float:
+        """Bound on the error of G_jk, over c_j c_k."""
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # products of weights may be 0
+            return float(np.max(self.errors / self.problem.c**2, initial=0.0))
+
+    def gram(self, left: Indexer, right: Indexer) -> Array:
+        """Return G for two sets of columns."""
+        return self.problem.rows.gram(self.gram_weights, left, right) + self.K[:, left].T @ self.K[:, right]
+
+    def extend(self, directions: Array) -> Array:
+        """Return the part on E that makes the quadratic form of S least for given parts on N, (m, v)."""
+        problem = self.problem
+        W = problem.basis if self.is_whitened else np.eye(len(problem.free))[:, problem.used]
+        inner = self.K[: len(self.L)] @ directions
+        return np.asarray(-W @ solve_lower(self.L, inner, transposed=True))
+
+    def bounds(self, j: IntegerArray, k: IntegerArray) -> Array:
+        """Return t c_j c_k less the error of G_jk; negative if that is larger."""
+        c = self.problem.c
+        errors = np.einsum("ij,ij->j", self.F[:, j], self.F[:, k])
+        return np.asarray(self.t * INSIDE * c[j] * c[k] - errors * (1.0 + 1e-12))
 
 
-def whitened_gram(problem: DirectionProblem, M: Array) -> BallMatrix:
-    """Return the whitened form of a weighted Gram matrix that was summed before whitening."""
-    Mz = symmetric(problem.W.T @ M @ problem.W)
-    return BallMatrix(Mz, problem.gram_error(Mz, 0.0, float(np.trace(M))))
+class Pairs(NamedTuple):
+    """Pairs of coordinates j < k in different blocks, G_jk, and its bound, t c_j c_k less the error of G_jk."""
+
+    j: IntegerArray
+    k: IntegerArray
+    G: Array
+    bound: Array
+
+    @property
+    def excess(self) -> Array:
+        """Excess of |G_jk| over its bound, with the sign of G_jk; 0 inside the box."""
+        with np.errstate(invalid="ignore"):  # G may be infinite or NaN
+            return np.asarray(np.sign(self.G) * np.maximum(np.abs(self.G) - np.maximum(self.bound, 0.0), 0.0))
+
+    def take(self, indices: IntegerArray) -> "Pairs":
+        """Return the pairs with these indices."""
+        return Pairs(self.j[indices], self.k[indices], self.G[indices], self.bound[indices])
+
+    def violated(self) -> "Pairs":
+        """Return the pairs that may violate their box."""
+        return self.take(np.flatnonzero(~(np.abs(self.G) <= self.bound)))
 
 
-def feasible_multiplier(problem: DirectionProblem, C: Array) -> BallMatrix:
-    """Return a multiplier, projected onto the dual set."""
-    C, W = project_dual(problem, C), problem.W
-    error = sum_error(2 * len(C) + 8) * float(np.sum(W**2) * np.linalg.norm(C))
-    return BallMatrix(symmetric(times(W.T, times(C, W))), error)
+NO_PAIRS = Pairs(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
 
 
-def certified_t(
-    problem: DirectionProblem,
-    gram: BallMatrix,
-    multiplier: BallMatrix | None,
-    weight: float,
+def eliminate(
+    problem: BlockProblem,
+    u: Array,
     t: float,
-    min_eigenvalue: float,
+    C: Array | None = None,
+    between: Callable[[Array, Array], Array] | None = None,
+    *,
+    Z: Array | None = None,
+    whitened: bool | None = None,
+    M: Array | None = None,
+) -> Remainder | None:
+    """Eliminate the coordinates E, `problem.free`, from S at weights u and t; None if S is not certified positive on E.
+
+    C, on E, is projected onto the dual set here.  ``between(P, T)``, with P = S on E and T = M - t A between E and N,
+    returns t C between them, projected here too; without it, C is 0 there.  M on E may be passed if it is known.
+
+    E is factorised in its given coordinates first, then in whitened ones, which lose nothing if E is nearly collinear.
+    """
+    if whitened is None:
+        found = (
+            None
+            if problem.problem.basis is not None
+            else eliminate(problem, u, t, C, between, Z=Z, whitened=False, M=M)
+        )
+        return eliminate(problem, u, t, C, between, Z=Z, whitened=True, M=M) if found is None else found
+    if not (np.isfinite(t) and t > 0.0):
+        return None
+    C = None if C is None else problem.project_eliminated(C)
+    P = eliminated_matrix(problem, u, t, C, whitened=whitened, M=M)
+    r, m = len(P.matrix), len(problem.penalized)
+    factorized = sum_error(2 * r + 8) * float(np.abs(np.diag(P.matrix)).sum())
+    lift = round_up(P.radius + factorized) * (2.0 if m else 1.0)
+    # Outside the span of whitened coordinates the two sides are t times the identity and 0, up to the errors.
+    if whitened and not t >= P.radius:
+        return None
+    L = cholesky_or_none(P.matrix - lift * np.eye(r))
+    if L is None:
+        return None
+    Z = np.zeros((m, 0)) if Z is None else Z
+    if m == 0:
+        return Remainder(problem, u, t, np.zeros((r, 0)), np.zeros((3, 0)), L, whitened, np.zeros((r, 0)), Z)
+    S, tC, cross = cross_matrix(problem, u, t, C, between, whitened=whitened)
+    K = solve_lower(L, S) if r else S
+    if not are_finite(L, K):
+        return None
+    sizes, eps, h = np.linalg.norm(K, axis=0), relative_error(problem, u, t), problem.sizes(u, t)
+    # S >= [L; K'][L; K']' + [[margin, R], [R', S_NN - K'K]] with columns R_j of norm at most `rest`.
+    rest = np.linalg.norm(S - L @ K, axis=0) + sum_error(r + 4) * np.linalg.norm(L) * sizes + cross
+    margin = lift - round_up(P.radius + factorized)
+    K = np.vstack([K, Z.T])
+    gram_error = sum_error(len(K) + 8) ** 0.5 * np.linalg.norm(K, axis=0)
+    F = np.stack([eps**0.5 * h, rest / max(margin, 1e-300) ** 0.5 if r else 0.0 * h, gram_error])
+    return Remainder(problem, u, t, K, F * round_up(1.0, 16), L, whitened, tC, Z)
+
+
+def relative_error(problem: BlockProblem, u: Array, t: float) -> float:
+    """Return a bound on the errors of S over h_j h_k: of its sums, and of the centring of the columns.
+
+    A centred column, or signed sum of points, is off by sum_error(k + 16) A_jj^(1/2) in the Euclidean norm over
+    sqrt(n), hence by this times (t + max u)^(1/2) <= h_j (1 + max u / t)^(1/2) in the norm weighted by |w|.
+    """
+    k = problem.n_terms
+    moved = sum_error(k + 16) * (1.0 + problem.problem.largest_weight(u) / t) ** 0.5
+    return round_up(sum_error(k + 32) + (2.0 + moved) * moved)
+
+
+def eliminated_matrix(
+    problem: BlockProblem, u: Array, t: float, C: Array | None, *, whitened: bool, M: Array | None = None
+) -> BallMatrix:
+    """Return S on E, in its given coordinates, without those where it is 0, or in whitened ones."""
+    if not whitened:
+        M, c = problem.eliminated_gram(u) if M is None else M, problem.problem.c[problem.free]
+        P = t * (problem.A + np.diag(c**2)) - M
+        mass = float(np.sum(problem.eliminated_sizes(u, t, M) ** 2))
+        radius = relative_error(problem, u, t) * mass
+        if C is not None:
+            P += t * C
+            radius += sum_error(4) * t * float(np.linalg.norm(C))
+        return BallMatrix(P if len(problem.used) == len(P) else P[np.ix_(problem.used, problem.used)], round_up(radius))
+    W, (data_error, right_error, gram_factor), top = problem.basis, problem.whitened, problem.problem.largest_weight(u)
+    Mw, r = problem.whitened_gram(u) if M is None or problem.problem.basis is None else M, W.shape[1]
+    P, mass, moved = t * np.eye(r) - symmetric(Mw), float(np.trace(Mw)), top**0.5 * data_error
+    radius = t * (right_error + sum_error(4) * r) + sum_error(problem.n_terms + 12) * gram_factor * mass
+    radius += (2.0 * mass**0.5 + moved) * moved
+    if C is not None:
+        P += t * symmetric(times(W.T, times(C, W)))
+        radius += t * sum_error(2 * len(C) + 12) * float(np.sum(W**2) * np.linalg.norm(C))
+    return BallMatrix(P, round_up(radius, 8))
+
+
+def cross_matrix(
+    problem: BlockProblem,
+    u: Array,
+    t: float,
+    C: Array | None,
+    between: Callable[[Array, Array], Array] | None,
+    *,
+    whitened: bool,
+) -> tuple[Array, Array, Array]:
+    """Return S between E and N, t C there, and bounds on the errors of the columns of S, (m,)."""
+    e, weights, eps = len(problem.free), problem.gram_weights(u, t), relative_error(problem, u, t)
+    h, used = problem.sizes(u, t), problem.used
+    tC = np.zeros((e, len(problem.penalized)))
+    if between is not None and e:
+        P = np.eye(e)
+        P[np.ix_(used, used)] = eliminated_matrix(problem, u, t, C, whitened=False).matrix
+        T = problem.products(weights, problem.given)
+        tC = problem.off_diagonal.project_safe(between(P, T), t)
+    if not whitened:
+        T = T if between is not None and e else problem.products(weights, problem.given)
+        cross = eps * float(np.linalg.norm(problem.eliminated_sizes(u, t))) * h
+        return (tC - T)[used], tC, cross + sum_error(e + 8) * np.linalg.norm(tC, axis=0)
+    W, (data_error, right_error, _) = problem.basis, problem.whitened
+    top, mass = problem.problem.largest_weight(u), float(np.trace(problem.whitened_gram(u)))
+    norm = (t * W.shape[1] * (1.0 + right_error) + mass) ** 0.5
+    cross = (eps * norm + data_error * (t + top) ** 0.5 * (1.0 + eps)) * h
+    cross += sum_error(e + 8) * float(np.linalg.norm(W)) * np.linalg.norm(tC, axis=0)
+    return W.T @ tC - problem.products(weights, problem.whitened_rows), tC, cross
+
+
+def least_certified_t(
+    problem: BlockProblem, u: Array, M: Array, C: Array | None, t: float, min_eigenvalue: float
 ) -> float:
-    """Return a t slightly above the given one with M <= t (A + weight C + Diag(c)^2), certified; infinity if none is.
+    """Return a t slightly above the given one with S >= 0 certified if E has all coordinates; infinity if none is.
 
-    A multiplier times any weight in [0, 1] is in the dual set.  `min_eigenvalue` is nearly that of the right side.
+    M is the weighted Gram matrix, and `min_eigenvalue` is nearly that of the right side in whitened coordinates.
     """
-    right, error = np.eye(len(gram.midpoint)), problem.whitening_error.right_error
-    if multiplier is not None:
-        right, error = right + weight * multiplier.midpoint, round_up(error + multiplier.radius)
-    return certified_ratio(Pencil(gram.midpoint, right, gram.radius, error), t, min_eigenvalue)
+    if not (t <= MAX_T and min_eigenvalue > 0.0 and are_finite(M)):
+        return np.inf
+    if len(M) == 0:
+        return 0.0
+    # A t so small that its rounding hides in that of the weights proves no more than a slightly larger one.
+    t = max(t, UNIT_ROUNDOFF * problem.problem.largest_weight(u), 1e-300)
+    is_whitened = problem.problem.basis is not None
+    C = None if C is None else problem.project_eliminated(C)
+    for whitened, factor in ((False, 4.0), (True, 2.0)):
+        if (is_whitened and not whitened) or (whitened and not is_whitened and problem.problem.X.is_streamed):
+            continue
+        step = eliminated_matrix(problem, u, t, C, whitened=whitened, M=M).radius
+        usable = min_eigenvalue - problem.whitened.right_error if whitened else 1.0
+        for attempt in range(MAX_TRIES if usable > 0.0 else 0):
+            larger = float(t + factor**attempt * step * (1.0 + 1e-6) / usable)
+            S = eliminated_matrix(problem, u, larger, C, whitened=whitened, M=M)
+            if is_positive(S) and (larger >= S.radius or not whitened):
+                return larger
+    return np.inf
 
 
-def certified_shift(problem: DirectionProblem, half_gram: Array, shrunk: Array, M_error: float, theta: float) -> float:
-    """Return a number slightly above theta with M/2 - C <= theta A, certified; infinity if none is.
+# The remainder
 
-    The error of M/2 is at most `M_error` in the coordinates W, in which A is at most 1; `shrunk` is C + Diag(c)^2.
+
+class ViolatedComponent(NamedTuple):
+    """Component where S is not certified positive: its coordinates, and unit vectors with small v'Sv less its error."""
+
+    members: IntegerArray
+    values: Array  # (v,), increasing
+    directions: Array  # (s, v)
+
+
+def prove(
+    remainder: Remainder,
+    pairs: Pairs | None,
+    blocks: Sequence[tuple[IntegerArray, Array]] = (),
+    *,
+    max_directions: int = 1,
+) -> list[ViolatedComponent]:
+    """Certify that S is positive definite on all components; return those where it is not, none if it is.
+
+    `pairs` contains all pairs of different blocks that may violate their box, from `screen_pairs`; it is None for
+    feature groups, which are the blocks, with C = 0.  All coordinates in no block, given with its C, are alone.
     """
-    W = problem.W
-    A, left = symmetric(W.T @ problem.A @ W), symmetric(W.T @ (half_gram - shrunk) @ W)
-    size = float(np.sum(W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half_gram)))
-    error = M_error + sum_error(4 * len(shrunk) + 16) * size
-    return certified_multiple(Pencil(left, A, error, problem.whitening_error.right_error), theta, 1.0, 3 * MAX_TRIES)
+    m, t = len(remainder.problem.c), remainder.t
+    if m == 0:
+        return []
+    if pairs is None:
+        blocks, entries = clip_groups(remainder)
+    else:
+        some = pairs.violated()
+        entries = (np.append(some.j, some.k), np.append(some.k, some.j), -np.tile(some.excess, 2))
+    E = scipy.sparse.csr_array((entries[2], entries[:2]), shape=(m, m))
+    chains = [(block[:-1], block[1:]) for block, _ in blocks]
+    links = [np.concatenate([entries[i], *(chain[i] for chain in chains)]) for i in (0, 1)]
+    graph = scipy.sparse.coo_array((np.ones(len(links[0]), dtype=bool), (links[0], links[1])), shape=(m, m))
+    labels = connected_components(graph, directed=False)[1]
+    errors, sums, inside = remainder.errors, row_sums(E), []
+    for block, C in blocks:
+        check_deadline()
+        within = t * C - remainder.gram(block, block)
+        within[np.diag_indices(len(block))] = 0.0
+        sums[block] += np.abs(within).sum(axis=1)
+        # A multiplier of known signs may be larger than the terms of S.
+        errors = errors.copy()
+        errors[block] += sum_error(4) * t * float(np.linalg.norm(C)) / len(block)
+        inside.append(within)
+    left = remainder.diagonal - np.bincount(labels, errors, minlength=m)[labels]
+    open_labels = labels[~(left > round_up(1.0, m + 8) * sums)]  # all rows of the other components are dominant
+    if len(open_labels) and remainder.Z.any():  # ZZ' joins its rows, and all that is not dominant
+        joined = np.isin(labels, np.append(open_labels, labels[remainder.Z.any(axis=1)]))
+        labels, open_labels = np.where(joined, m, labels), np.array([m])
+    order = np.flatnonzero(np.isin(labels, open_labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    violated, position = [], np.zeros(m, dtype=np.intp)
+    for members in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(order) else []:
+        position[members] = np.arange(len(members))
+        S: Factor = scipy.sparse.csr_array(E[members][:, members])
+        own = [i for i, (block, _) in enumerate(blocks) if labels[block[0]] == labels[members[0]]]
+        if own:
+            S = dense(S)
+            for i in own:
+                S[np.ix_(position[blocks[i][0]], position[blocks[i][0]])] += inside[i]
+        found = check_component(left[members], S, remainder.Z[members], max_directions)
+        if found is not None:
+            violated.append(ViolatedComponent(members, *found))
+    return violated
+
+
+def clip_groups(
+    remainder: Remainder,
+) -> tuple[list[tuple[IntegerArray, Array]], tuple[IntegerArray, IntegerArray, Array]]:
+    """Return the feature groups with C = 0, and the entries of S between them: none if C = G/t is in the dual set.
+
+    Otherwise the excess of G over its projection onto the spectral-norm ball is left.
+    """
+    problem, m = remainder.problem, len(remainder.problem.c)
+    groups = problem.problem.pair_penalty.restrict(problem.penalized).groups
+    labels = np.repeat(np.arange(len(groups)), [len(group) for group in groups])[np.argsort(np.concatenate(groups))]
+    penalty = GroupNorms(problem.c, labels)
+    check_deadline(2.0 * len(remainder.gram_weights) * float(m) ** 2)
+    G, no_index = remainder.gram(slice(None), slice(None)), np.zeros(0, dtype=np.intp)
+    errors = np.sqrt(np.bincount(labels, remainder.errors, minlength=len(penalty.groups)))
+    norms, rows, columns, values = block_norms(G, penalty.groups), [no_index], [no_index], [np.zeros(0)]
+    for pair in penalty.pairs:
+        side = remainder.t * INSIDE * pair.bound
+        error = errors[pair.g] * errors[pair.h] * (1.0 + 1e-12)
+        mask = ~(norms[pair.g, pair.h] * round_up(1.0, m + 8) + error <= side)
+        pair, side, error = pair.take(mask), side[mask], error[mask]
+        blocks = pair.blocks_of(G)
+        mask = ~(largest_singular_values(blocks) + error <= side) if len(blocks) else mask[:0]
+        pair, blocks = pair.take(mask), blocks[mask]
+        excess = project_spectral_ball(blocks, side[mask]) - blocks
+        j = np.broadcast_to(pair.rows[:, :, None], blocks.shape).ravel()
+        k = np.broadcast_to(pair.columns[:, None, :], blocks.shape).ravel()
+        rows += [j, k]
+        columns += [k, j]
+        values += [excess.ravel(), excess.ravel()]
+    places = [(group, np.zeros((len(group), len(group)))) for group in penalty.groups if len(group) > 1]
+    return places, (np.concatenate(rows), np.concatenate(columns), np.concatenate(values))
+
+
+def check_component(diagonal: Array, E: Factor, Z: Array, max_directions: int) -> tuple[Array, Array] | None:
+    """Return None if Diag(diagonal) + E + ZZ' is certified positive definite, else its least eigenvalues and vectors.
+
+    Weak rows are factorised first, then all.  If the matrix is large, its least eigenvalue is estimated before that.
+    """
+    size, sums = len(diagonal), row_sums(E)
+    found = None
+    if not are_finite(diagonal, sums, Z):
+        return np.array([-np.inf]), np.eye(size, 1)
+    if size > MAX_DENSE_SIZE and is_sparse(E):
+        found = least_eigenpairs(diagonal, E, Z, max_directions)
+        if found[0][0] < 0.0:
+            return found
+    weak, all_rows = ~(diagonal > 2.0 * sums), np.ones(size, dtype=bool)
+    if int(weak.sum()) > MAX_FACTORIZED_SIZE:
+        weak = ~(diagonal > sums)
+    for mask in (weak, all_rows) if size > MAX_DENSE_SIZE and is_sparse(E) else (all_rows,):
+        if int(mask.sum()) <= MAX_FACTORIZED_SIZE and is_sum_positive(diagonal, E, Z, mask):
+            return None
+    return least_eigenpairs(diagonal, E, Z, max_directions) if found is None else found
+
+
+def least_eigenpairs(diagonal: Array, E: Factor, Z: Array, k: int) -> tuple[Array, Array]:
+    """Return the negative eigenpairs of Diag(diagonal) + E + ZZ', at most k, or else the least one, approximately."""
+    if len(diagonal) <= MAX_DENSE_SIZE:
+        values, vectors = eigh(np.diag(diagonal) + dense(E) + Z @ Z.T)
+    else:
+        values, vectors = lanczos(
+            lambda x: diagonal * x + E @ x + Z @ (Z.T @ x), len(diagonal), k, "SA", 1e-2 if k > 1 else 1e-3
+        )
+    count = min(max(int(np.sum(values < 0.0)), 1), k)
+    return values[:count], vectors[:, :count]
+
+
+def row_sums(E: Factor) -> Array:
+    """Return the sums of the absolute values of the rows."""
+    return np.asarray((abs(E) if is_sparse(E) else np.abs(dense(E))) @ np.ones(E.shape[1]))
+
+
+def is_sum_positive(diagonal: Array, E: Factor, Z: Array, weak: Mask) -> bool:
+    """Whether Diag(diagonal) + E + ZZ' is certified positive definite, by a factorisation of the weak rows.
+
+    E is symmetric, with a zero diagonal.  The other rows have to be dominant: their diagonal minus their off-diagonal
+    sums, D, bounds E there from below.  For any T, ZZ' >= ZT' + TZ' - TT', here with T on the weak rows; eliminating
+    the others leaves Y T' + T Y' - T H T' of that, with Y = Z - E D^-1 Z there and H = 1 + Z' D^-1 Z.
+    """
+    strong, chosen = np.flatnonzero(~weak), np.flatnonzero(weak)
+    margins = diagonal[strong] - round_up(1.0, len(weak)) * row_sums(E[strong][:, strong])
+    if not np.all(margins > 0.0):
+        return False
+    between = as_sparse(E[chosen][:, strong])
+    scaled = as_sparse(between @ scipy.sparse.diags_array(1.0 / margins))
+    S = np.diag(diagonal[chosen]) + dense(E[chosen][:, chosen]) - dense(as_sparse(scaled @ between.T))
+    mass = float(np.sum(np.abs(diagonal[chosen]))) + float(np.abs(np.diag(S)).sum())
+    if Z.shape[1]:
+        Y, H = Z[chosen] - scaled @ Z[strong], np.eye(Z.shape[1]) + Z[strong].T @ (Z[strong] / margins[:, None])
+        T = np.linalg.solve(H, Y.T).T
+        S += Y @ T.T + T @ Y.T - T @ H @ T.T
+        sizes = np.abs(Z[chosen]) + abs(scaled) @ np.abs(Z[strong])
+        mass += 4.0 * float(np.linalg.norm(sizes) * np.linalg.norm(T) + np.trace(H) * np.sum(T**2))
+    shift = round_up(sum_error(2 * len(chosen) + len(weak) + 3 * Z.shape[1] + 24) * mass)
+    return cholesky_or_none(symmetric(S) - shift * np.eye(len(S))) is not None
+
+
+def is_positive(S: BallMatrix) -> bool:
+    """Whether every matrix within the radius of a symmetric one, in the spectral norm, is positive definite."""
+    size = len(S.matrix)
+    shift = round_up(S.radius + sum_error(2 * size + 8) * float(np.abs(np.diag(S.matrix)).sum()))
+    return cholesky_or_none(S.matrix - shift * np.eye(size)) is not None
+
+
+def cholesky_or_none(S: Array) -> Array | None:
+    """Return the Cholesky factor of a symmetric matrix, or None if there is none; LAPACK may continue with NaN."""
+    if not are_finite(S):
+        return None
+    try:
+        L = cholesky(S)
+    except np.linalg.LinAlgError:
+        return None
+    return L if are_finite(L) else None
+
+
+# Values of bounds
 
 
 def bound_at(t: float, inverse_mean: float, n_roundings: int = MEAN_ROUNDINGS, slack_cost: float = 0.0) -> float:
@@ -87,52 +485,6 @@ def bound_at(t: float, inverse_mean: float, n_roundings: int = MEAN_ROUNDINGS, s
         return -np.inf
     product = round_up(round_up(t * inverse_mean, n_roundings) + slack_cost, 1 if slack_cost else 0)
     return 1.0 - product - 2 * UNIT_ROUNDOFF if np.isfinite(product) else -np.inf
-
-
-def grouped_bounds(problem: DirectionProblem, M: Array, sums: Array, top: Array) -> Array:
-    """Return lower bounds on Eq. (9) without an l1 term, with signed sums of points instead of points.
-
-    With r_g the sum over a chunklet g of s_i p_i z_i, in whitened coordinates, the objective of labels that satisfy the
-    chunklets is at least 1 - t sum_g 1/u_g if M = sum_g u_g r_g r_g' <= t A, for any u_g > 0.
-
-    The problem is that of the points, whitened.  M, (k, D, D), belongs to k groupings, with rows r_g summed from the
-    problem's in any order; sums, (k,), are sum_g 1/u_g, and top, (k,), the largest u_g times the weight of chunklet g.
-    """
-    size, n = M.shape[1], len(problem.X)
-    if not are_finite(M, sums, top):
-        return np.full(len(M), -np.inf)
-    whitening = problem.whitening_error
-    # M <= top A for any groups.  A row summed from k points has an error of sum_error(k) times the sizes of its terms,
-    # by Cauchy-Schwarz at most the root of the group's weight times tr A <= D (1 + right_error).
-    row_error, mass = (
-        top**0.5 * (whitening.data_error + sum_error(n + 8) * (size * (1.0 + whitening.right_error)) ** 0.5),
-        absolute_trace(M),
-    )
-    pencil = Pencil(
-        M, np.eye(size), sum_error(n + 16) * mass + (2.0 * mass**0.5 + row_error) * row_error, whitening.right_error
-    )
-    t, usable = np.linalg.eigvalsh(M)[:, -1], 1.0 - whitening.right_error
-    larger = t + 4.0 * pencil.error_bound(t) / usable if usable > 0.0 else np.full(len(t), np.inf)
-    errors = pencil.error_bound(larger)
-    S = (larger - errors)[:, None, None] * np.eye(size) - M
-    # Outside the span of the whitened coordinates the matrices are `larger` times the identity and 0, up to the errors.
-    holds = (larger >= errors) & (usable > 0.0)
-    certified = holds if cholesky_succeeds(S) else holds & np.array([cholesky_succeeds(matrix) for matrix in S])
-    return np.array(
-        [bound_at(a, b, n + 8) if ok else -np.inf for a, b, ok in zip(larger, sums, certified, strict=True)]
-    )
-
-
-def bound_normalized(inverse_mean: float, theta: float) -> float:
-    """Return a lower bound on (21), -(mean(1/u)/2 + theta), if M/2 - C <= theta A."""
-    mean = round_up(inverse_mean / 2, MEAN_ROUNDINGS)
-    return -round_up(mean + max(theta, 0.0), 4) - min(theta, 0.0) * (1 - 4 * UNIT_ROUNDOFF)
-
-
-def value_normalized(problem: DirectionProblem, U: Array, l1: float) -> float:
-    """Return an upper bound on the objective of (21) at a factor with tr AUU' = 1 and this l1 term."""
-    relative_error = sum_error(4 * len(problem.X) + 4 * len(U)) + 2.0 * problem.whitening_error.data_error
-    return l1 - problem.mean_sqrt(U) + round_up(relative_error * (1.0 + l1))
 
 
 def inflation_cost(inflation: float, upper: float) -> float:
@@ -148,7 +500,7 @@ def project_dual(problem: DirectionProblem, C: Array) -> Array:
     C = problem.pair_penalty.project_safe(symmetric(C))
     # Along directions outside the coordinates W, the right side of a bound is C alone, so C has to be 0 there.  It is
     # if C is 0 on the columns without another penalty, because only these have a part in such directions.
-    if problem.structure.nonnegative is not None and problem.W.shape[1] < len(C):
+    if np.any(problem.pair_penalty.reference_weights > problem.c) and problem.W.shape[1] < len(C):
         unpenalized = (problem.a == 0.0) & (problem.c == 0.0)
         C[unpenalized], C[:, unpenalized] = 0.0, 0.0
     return C
@@ -157,80 +509,3 @@ def project_dual(problem: DirectionProblem, C: Array) -> Array:
 def skip_zero_rows(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
     """Return u, 0 for zero rows, and mean(1/u) with 1/u = 0 for zero rows, on which X' Diag(u) X does not depend."""
     return np.where(problem.zero_rows, 0.0, u), problem.mean_inverse(u)
-
-
-@dataclass(frozen=True, eq=False)
-class Pencil:
-    """Two symmetric matrices, for which M <= t right is to be certified, with bounds on their errors.
-
-    There may be several M for one right side, (k, D, D), with as many error bounds.
-    """
-
-    M: Array
-    right: Array
-    M_error: Any  # in the spectral norm, like right_error
-    right_error: float
-
-    @cached_property
-    def error_terms(self) -> list[Any]:
-        """Rounding errors of the difference, by the norms of M and right, and of a factorisation, by their traces."""
-        factorized = sum_error(2 * len(self.right) + 8)
-        return [
-            sum_error(4) * np.linalg.norm(S, axis=(-2, -1)) + factorized * absolute_trace(S)
-            for S in (self.M, self.right)
-        ]
-
-    def error_bound(self, t: Any) -> Any:
-        """Return a bound on all errors of the computed t right - M: its smallest eigenvalue has to exceed it."""
-        size, (of_M, of_right) = np.abs(t), self.error_terms
-        return round_up(size * self.right_error + self.M_error + size * of_right + of_M, 8)
-
-
-def absolute_trace(S: Array) -> Any:
-    """Return the sum of the absolute values on the diagonal of each matrix."""
-    return np.abs(np.diagonal(S, axis1=-2, axis2=-1)).sum(axis=-1)
-
-
-def certified_multiple(pencil: Pencil, t: float, usable: float, tries: int) -> float:
-    """Return a t slightly above the given one with t right - M certified positive semidefinite; infinity if none is.
-
-    By Cholesky factorisations: each try raises t by twice as much, from twice the error bound over `usable`.
-    """
-    places = np.diag_indices(len(pencil.right))
-    for attempt in range(tries if np.isfinite(t) else 0):
-        larger = float(t + 2.0 ** (attempt + 1) * pencil.error_bound(t) / usable)
-        S = larger * pencil.right - pencil.M
-        S[places] -= pencil.error_bound(larger)
-        if cholesky_succeeds(S):
-            return larger
-    return float("inf")
-
-
-def certified_ratio(pencil: Pencil, t: float, min_eigenvalue: float) -> float:
-    """Return a t slightly above the given one for which M <= t right is certified.
-
-    The arguments are approximations of the largest generalised eigenvalue and of the smallest eigenvalue of the right
-    side.  The result is infinity if rounding may hide the latter, or if no factorisation succeeds.
-    """
-    if len(pencil.M) == 0:
-        return 0.0
-    usable = min_eigenvalue - pencil.right_error
-    found = certified_multiple(pencil, t, usable, MAX_TRIES) if t <= MAX_T and usable > 0.0 else float("inf")
-    # Outside the span of the whitened coordinates the matrices are t times the identity and 0, up to the errors.
-    return found if np.isinf(found) or found >= pencil.error_bound(found) else float("inf")
-
-
-def is_positive(S: Array, error: float) -> bool:
-    """Whether every matrix within `error` of a symmetric one, in the spectral norm, is positive definite."""
-    shift = round_up(error + sum_error(2 * len(S) + 8) * absolute_trace(S))
-    return cholesky_succeeds(S - shift * np.eye(len(S)))
-
-
-def cholesky_succeeds(S: Array) -> bool:
-    """Whether the Cholesky factorisation of a symmetric matrix succeeds; LAPACK may continue with NaN."""
-    if not are_finite(S):
-        return False
-    try:
-        return are_finite(cholesky(S))
-    except np.linalg.LinAlgError:
-        return False

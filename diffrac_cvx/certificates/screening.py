@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, join_labels
-from diffrac_cvx.certificates.block_proof import NO_PAIRS, Pairs, SchurComplement, cross_products
+from diffrac_cvx.certificates.proof import INSIDE, NO_PAIRS, Pairs, Remainder
 from diffrac_cvx.machine.deadlines import check_deadline
+from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.points import Indexer, Mask
@@ -102,7 +103,7 @@ class TooManyPairsError(Exception):
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
 def screen_pairs(
-    schur: SchurComplement,
+    remainder: Remainder,
     labels: Labels,
     fraction: float,
     radius: SafeRadius | None = None,
@@ -115,70 +116,81 @@ def screen_pairs(
     small compared with the bound, unless `radius.largest` is infinite: pairs within that rounding of the fraction are
     selected too, and their G is recomputed.  TooManyPairsError is raised at more than `max_pairs`.
     """
-    columns, m = scaled_columns(schur, exact=radius is not None and np.isinf(radius.largest)), schur.K.shape[1]
-    least, error = fraction * schur.bound - columns.rounding, columns.rounding + schur.entry_error
+    columns, m = scaled_columns(remainder, exact=radius is not None and np.isinf(radius.largest)), remainder.K.shape[1]
+    error, known = columns.rounding + remainder.entry_error, remainder.known_signs
+    # F_j'F_k <= |F_j| |F_k|: a bound on the error of G_jk over c_j c_k for each column and the largest of a block.
+    sizes = np.sqrt(remainder.errors) / remainder.problem.c
+    sizes = sizes if columns.order is None else sizes[columns.order]
     parts, n_found, indices = [NO_PAIRS], 0, np.arange(m)
     certified = None if radius is None else indices
     step = min(COLUMN_BLOCK, max(MAX_PRODUCTS // max(m, 1), 16))
     for start in range(0, m, step):
         check_deadline()
         block, remaining = slice(start, min(start + step, m)), slice(start, m)
+        count_work(6.0 * (len(remainder.gram_weights) + len(remainder.K)) * (block.stop - start) * (m - start))
         G = columns.products(block, remaining)
         np.fill_diagonal(G, 0.0)
-        size = np.abs(G)
-        largest = float(size.max(initial=0.0))
         columns_of_block = (
             (block, remaining) if columns.order is None else (columns.order[block], columns.order[remaining])
         )
         first, second = indices[columns_of_block[0]], indices[columns_of_block[1]]
+        size = np.abs(G) if known is None else np.where(np.outer(known[first], known[second]), G, np.abs(G))
+        largest = float(size.max(initial=0.0))
+        least = fraction * (remainder.t * INSIDE - sizes[block].max() * sizes[remaining]) - columns.rounding
         # If c_j c_k is too small to divide by, G_jk / (c_j c_k) may be NaN: such a pair counts as violated.
-        if not largest <= least:
-            j, k = np.nonzero(~(size <= least))
+        if not largest <= least.min():
+            j, k = np.nonzero(~(size <= (least - 4.0 * np.finfo(size.dtype).eps * np.abs(least)).astype(size.dtype)))
             apart = (k > j) & (labels[first[j]] != labels[second[k]])
             j, k = j[apart], k[apart]
             n_found += len(j)
             if n_found > max_pairs:
                 raise TooManyPairsError
             parts.append(
-                select_pairs(schur, columns_of_block, (j, k), None if columns.rounding else G[j, k], max_pairs < np.inf)
+                select_pairs(
+                    remainder, columns_of_block, (j, k), None if columns.rounding else G[j, k], max_pairs < np.inf
+                )
             )
         if certified is not None and radius is not None and not largest + radius.largest + error < 1.0:
             j, k = np.nonzero(~(size + radius.between(*columns_of_block) + error < 1.0))
             give_up = len(j) > size.size // 4 and size.size > COLUMN_BLOCK and np.isfinite(radius.largest)
             certified = None if give_up else join_labels(certified, first[j], second[k])
     selected = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
-    return ScreeningResult(selected.take(np.flatnonzero(~(np.abs(selected.G) <= fraction * selected.bound))), certified)
+    size = np.abs(selected.G)
+    if known is not None:  # C has no lower side
+        size = np.where(known[selected.j] & known[selected.k], selected.G, size)
+    return ScreeningResult(selected.take(np.flatnonzero(~(size <= fraction * selected.bound))), certified)
 
 
-def single_precision_error(schur: SchurComplement) -> float:
+def single_precision_error(remainder: Remainder) -> float:
     """Return a bound on the single-precision error of G_jk / (c_j c_k); infinite if there are too few columns.
 
     |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
     """
-    if schur.K.shape[1] < SINGLE_PRECISION_SIZE:
+    if remainder.K.shape[1] < SINGLE_PRECISION_SIZE:
         return float("inf")
-    squares = schur.problem.rows.X.squares().weighted_row_sum(np.abs(schur.gram_weights)) + np.sum(schur.K**2, axis=0)
-    size = float(np.max(squares / schur.problem.c**2, initial=0.0))
-    return 1.1 * (len(schur.gram_weights) + len(schur.K) + 4) * float(np.finfo(np.float32).eps) * size
+    squares = remainder.problem.rows.squares().weighted_row_sum(np.abs(remainder.gram_weights)) + np.sum(
+        remainder.K**2, axis=0
+    )
+    size = float(np.max(squares / remainder.problem.c**2, initial=0.0))
+    return 1.1 * (len(remainder.gram_weights) + len(remainder.K) + 4) * float(np.finfo(np.float32).eps) * size
 
 
 def select_pairs(
-    schur: SchurComplement,
+    remainder: Remainder,
     sets: tuple[Indexer, Indexer],
     positions: tuple[IntegerArray, IntegerArray],
     scaled: Array | None,
     one_by_one: bool,
 ) -> Pairs:
     """Return the pairs at these positions of two sets, with G in double precision, one by one if they are few."""
-    c, (first, second) = schur.problem.c, (np.arange(schur.K.shape[1])[some] for some in sets)
+    c, (first, second) = remainder.problem.c, (np.arange(remainder.K.shape[1])[some] for some in sets)
     j, k = first[positions[0]], second[positions[1]]
-    c_product = c[j] * c[k]
-    pairs = Pairs(np.minimum(j, k), np.maximum(j, k), c_product, schur.bound * c_product)
+    pairs = Pairs(np.minimum(j, k), np.maximum(j, k), np.zeros(len(j)), remainder.bounds(j, k))
     if scaled is not None and are_finite(scaled) and not one_by_one:
-        return pairs._replace(G=scaled * c_product)
+        return pairs._replace(G=scaled * (c[j] * c[k]))
     if one_by_one or len(j) * GATHER_COST <= len(first) * len(second):
-        return recompute_pairs(schur, pairs)
-    return pairs._replace(G=gram_block(schur, *sets)[positions])
+        return recompute_pairs(remainder, pairs)
+    return pairs._replace(G=remainder.gram(*sets)[positions])
 
 
 class ScaledProducts(NamedTuple):
@@ -189,17 +201,17 @@ class ScaledProducts(NamedTuple):
     order: IntegerArray | None = None
 
 
-def scaled_columns(schur: SchurComplement, *, exact: bool = False) -> ScaledProducts:
+def scaled_columns(remainder: Remainder, *, exact: bool = False) -> ScaledProducts:
     """Return the scaled products of pairs, in single precision if allowed, accurate enough and faster.
 
     In single precision columns with K = 0 come first: their products with the others need X alone.
     """
-    X, c, K = schur.problem.rows.X, schur.problem.c, schur.K
-    rounding = single_precision_error(schur) if X.in_memory and not exact else float("inf")
+    X, c, K = remainder.problem.rows, remainder.problem.c, remainder.K
+    rounding = single_precision_error(remainder) if X.in_memory and not exact else float("inf")
     if rounding > MAX_SINGLE_PRECISION_ERROR:
-        return ScaledProducts(lambda first, rest: gram_block(schur, first, rest) / np.outer(c[first], c[rest]), 0.0)
+        return ScaledProducts(lambda first, rest: remainder.gram(first, rest) / np.outer(c[first], c[rest]), 0.0)
     right = np.vstack([X.array() / c, K / c]).astype(np.float32)
-    weights = np.append(schur.gram_weights, np.ones(len(K))).astype(np.float32)[:, None]
+    weights = np.append(remainder.gram_weights, np.ones(len(K))).astype(np.float32)[:, None]
     in_K, order = K.any(axis=0), None
     simple = len(c) - int(in_K.sum())
     if 0 < simple < len(c):
@@ -213,20 +225,17 @@ def scaled_columns(schur: SchurComplement, *, exact: bool = False) -> ScaledProd
     return ScaledProducts(products, rounding, order)
 
 
-def gram_block(schur: SchurComplement, left: Indexer, right: Indexer) -> Array:
-    """Return G for two sets of columns."""
-    return schur.problem.rows.X.gram(schur.gram_weights, left, right) + schur.K[:, left].T @ schur.K[:, right]
-
-
-def recompute_pairs(schur: SchurComplement, pairs: Pairs) -> Pairs:
+def recompute_pairs(remainder: Remainder, pairs: Pairs) -> Pairs:
     """Return the same pairs at other weights."""
-    problem, G = schur.problem, np.empty(len(pairs.j))
+    problem, G = remainder.problem, np.empty(len(pairs.j))
     for start in range(0, len(G), PAIR_BATCH):
         check_deadline()
         some = slice(start, start + PAIR_BATCH)
         j, k = pairs.j[some], pairs.k[some]
-        G[some] = problem.rows.X.pair_sums(schur.gram_weights, j, k) + np.sum(schur.K[:, j] * schur.K[:, k], axis=0)
-    return Pairs(pairs.j, pairs.k, G, schur.bound * problem.c[pairs.j] * problem.c[pairs.k])
+        G[some] = problem.rows.pair_sums(remainder.gram_weights, j, k) + np.sum(
+            remainder.K[:, j] * remainder.K[:, k], axis=0
+        )
+    return Pairs(pairs.j, pairs.k, G, remainder.bounds(pairs.j, pairs.k))
 
 
 def largest_safe_t(problem: BlockProblem, t: float) -> float:
@@ -242,20 +251,20 @@ def largest_safe_t(problem: BlockProblem, t: float) -> float:
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
-def gap_safe_radius(schur: SchurComplement, weights: GapSafeWeights, mask: Mask) -> SafeRadius | None:
+def gap_safe_radius(remainder: Remainder, weights: GapSafeWeights, mask: Mask) -> SafeRadius | None:
     """Return the safe radius of G at t = 1 around its optimum, rounding of these sums included.
 
     F is eliminated from both: S_FF has an error of at most `error`, and its columns S_Fj of at most `slack`.  None if
     the optimal S_FF may be singular.
     """
-    problem, n, F, squares = schur.problem, len(schur.problem.X), schur.problem.F, schur.problem.squares
+    problem, n, F, squares = remainder.problem, len(remainder.problem.X), remainder.problem.F, remainder.problem.squares
     u, gap_weights = np.where(mask, weights.u, 0.0), np.where(mask, weights.w * (weights.gap / n), 0.0)
     values = np.linalg.eigvalsh(np.eye(F.shape[1]) - F.T @ (u[:, None] * F) / n)
     error = float(np.sqrt((F**2).T @ (gap_weights[:, None] * F**2)).sum())
     least = float(values.min(initial=np.inf)) - error
     if least <= MIN_RELATIVE_EIGENVALUE * float(np.abs(values).max(initial=0.0)):
         return None
-    size = np.linalg.norm(cross_products(problem, schur.gram_weights), axis=0)
+    size = np.linalg.norm(problem.products(remainder.gram_weights, problem.whitened_rows), axis=0)
     slack = np.sqrt(np.sum(squares.rmatvec(gap_weights[:, None] * F**2), axis=1) * n)
 
     def between(first: Indexer, second: Indexer) -> Array:

@@ -10,18 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
-from diffrac_cvx.certificates.proof import certified_shift, project_dual, skip_zero_rows
+from diffrac_cvx.certificates.pencils import certified_shift
+from diffrac_cvx.certificates.proof import project_dual, skip_zero_rows
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
     cholesky,
+    eigh,
+    eigvalsh,
     extreme_eigenpairs,
     lanczos,
     momentum,
+    solve_lower,
     symmetric,
     times,
 )
@@ -99,7 +102,7 @@ def refine_dual(
     for _ in range(steps):
         check_deadline()
         S = fixed + extrapolated
-        SV = S @ V
+        SV = times(S, V)
         gradient = (SV + SV.T) / 2 + negative_part(S)
         new = np.where(free, problem.pair_penalty.project_inexact(extrapolated - gradient / 2), C)
         t, weight = momentum(t)
@@ -116,9 +119,7 @@ def alternate_projection(problem: DirectionProblem, M: Array, C: Array) -> Array
 
 def negative_part(S: Array) -> Array:
     """Return the negative part of a symmetric matrix; for a large one, only in its leading eigenvectors."""
-    values, vectors = (
-        extreme_eigenpairs(S, MAX_NEGATIVE_EIGENVECTORS, "SA", 1e-3) if len(S) > LARGE_SIZE else np.linalg.eigh(S)
-    )
+    values, vectors = extreme_eigenpairs(S, MAX_NEGATIVE_EIGENVECTORS, "SA", 1e-3) if len(S) > LARGE_SIZE else eigh(S)
     return times(vectors * np.minimum(values, 0.0), vectors.T)
 
 
@@ -193,8 +194,8 @@ def shifted_ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]
         return float(extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0][0]) - EIGENVALUE_ERROR, partial(
             top_ratio, M, C
         )
-    shifts, Q = np.linalg.eigh(C)
-    rotated = Q.T @ M @ Q
+    shifts, Q = eigh(C)
+    rotated = times(times(Q.T, M), Q)
 
     def ratio_at(weight: float) -> float:
         root = 1.0 / np.sqrt(1.0 + weight * shifts)
@@ -211,8 +212,7 @@ def top_ratio(M: Array, C: Array, weight: float) -> float:
         return np.inf
 
     def product(x: Array) -> Array:
-        x = scipy.linalg.solve_triangular(L, x, lower=True, trans="T", check_finite=False)
-        return np.asarray(scipy.linalg.solve_triangular(L, M @ x, lower=True, check_finite=False))
+        return solve_lower(L, M @ solve_lower(L, x, transposed=True))
 
     return float(lanczos(product, len(M), 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
 
@@ -224,7 +224,7 @@ def best_combination_by_rows(rows: Array, B: Array, C: Array, scale: float) -> C
         t, right = np.inf, B + (1.0 - trivial_weight) * scale * C
         with suppress(np.linalg.LinAlgError):
             if are_finite(rows, right):
-                K = scipy.linalg.solve_triangular(cholesky(right), rows.T, lower=True, check_finite=False)
+                K = solve_lower(cholesky(right), rows.T)
                 t = top_eigenvalue(times(K.T, K) if len(rows) < len(right) else times(K, K.T))
         return ConvexCombination(t, 1.0 - trivial_weight, 0.0, t)
 
@@ -241,7 +241,7 @@ def top_eigenvalue(M: Array) -> float:
         return np.inf
     if len(M) > LARGE_SIZE:
         return float(extreme_eigenpairs(M, 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
-    return float(np.linalg.eigvalsh(M)[-1])
+    return float(eigvalsh(M)[-1])
 
 
 def normalized_theta(problem: DirectionProblem, half_gram: Array, C: Array, M_error: float) -> float:

@@ -9,7 +9,7 @@ from diffrac_cvx.points.factors import Factor, dense, diagonal, scale_rows, squa
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
-from diffrac_cvx.problem.penalties.structure import PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 
@@ -20,7 +20,7 @@ def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     X is centred in double precision; the normalised weights have errors of a few units in the last place.
     """
     n, d = X.shape
-    a, c, structure = weights_of(penalty, d)
+    a, pair_penalty = weights_of(penalty, d)
     offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
     features, units = G[:d], X.column_scales()
     scaled = scale_rows(features, 1.0 / units)
@@ -35,8 +35,7 @@ def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
         + sum_error(n_roundings + d + G.shape[1]) * convex_term
         + 8.0 * UNIT_ROUNDOFF
     )
-    if structure.has_pair_penalty(c):
-        pair_penalty = structure.pair_penalty(c)
+    if not pair_penalty.is_zero:
         convex_term += pair_penalty.value(features)
         error += pair_penalty.value_error_bound(features) + 8.0 * UNIT_ROUNDOFF * convex_term
     return float(1.0 - 2.0 * sqrt_sum / n + convex_term + round_up(error))
@@ -53,10 +52,7 @@ def certified_labels_value(X: Points, y: Array, v: Array, nu: float, weights: Pe
     weighted = X.weights is not None
     mean = math.fsum(y * X.weights) if X.weights is not None else float(y.mean())
     direction = RoundedDirection(v, units, float(np.linalg.norm(v / units)), n, 16.0 if weighted else 4.0)
-    a, c, structure = weights
-    if structure.nonnegative is not None and np.any(v[structure.nonnegative] < 0.0):
-        return np.inf
-    penalty = float(np.sum((a * v) ** 2) + np.sum(structure.group_norms(c * v)) ** 2)
+    penalty = float(np.sum((weights.a * v) ** 2) + weights.pair_penalty.direction_value(v))
     total = X.residual_bound(y - mean, direction) + nu * mean**2 + penalty
     return float(round_up(total + 32.0 * UNIT_ROUNDOFF if weighted else total, n + 2 * d + 32))
 

@@ -2,23 +2,17 @@
 
 At an optimum of value v the ridge plus the l1 term is at most v (1 - v).  So v is at least the value of the problem
 with both times 1 + e, minus e v (1 - v): a slightly infeasible multiplier costs less than a larger t.
-
-Among the multipliers C between the working set and a coordinate outside it, a lasso with the matrix P gives the t C in
-the box t c_j c_k with the least e'P^-1 e, e = t C - T: e = -Pz at the minimum of z'Pz/2 - z'T + t c_j sum_k c_k |z_k|.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import IntegerArray
-from diffrac_cvx.certificates.block_proof import Pairs
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
 from diffrac_cvx.certificates.direction_bounds import lower_bound
-from diffrac_cvx.certificates.group_kkt import check_groups_kkt
-from diffrac_cvx.certificates.proof import bound_at, inflation_cost, project_dual
+from diffrac_cvx.certificates.proof import Remainder, bound_at, eliminate, inflation_cost, project_dual, prove
 from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
 from diffrac_cvx.certificates.search import (
     alternate_projection,
@@ -26,20 +20,10 @@ from diffrac_cvx.certificates.search import (
     candidate_weights,
     refine_dual,
 )
-from diffrac_cvx.certificates.working_set_proof import (
-    Elimination,
-    WorkingSetProblem,
-    WorkingSetSums,
-    eliminate_working_set,
-    excess_matrix,
-    is_difference_positive,
-    working_set_sums,
-)
-from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.linear_algebra import lanczos, times
+from diffrac_cvx.points.linear_algebra import times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
 
 INFLATION_PER_GAP, MAX_INFLATION_GAP = (
@@ -58,14 +42,10 @@ MAX_EXPANSIONS, SUFFICIENT_GAP = (
     0.0125,
 )  # of the working set, and relative gap at which they stop
 MAX_PAIRS_PER_COORDINATE = 40  # violated pairs: with more the bound fails anyway
-MAX_FACTORIZED_ROWS = 3000  # rows that are not diagonally dominant
 MAX_NONPOSITIVE = 20  # coordinates with a nonpositive diagonal, beyond which the check stops
-MAX_DENSE_ROWS, EIGENVALUE_RTOL = (
-    200,
-    1e-2,
-)  # rows of S for a dense eigensolver, and accuracy for larger S
 MAX_DIRECTIONS = 12  # returned if the bound fails
 MIN_DIRECTION_WEIGHT = 1e-3  # of a coordinate in violated directions, relative to the largest; others do not enter
+MIN_GROUP_WEIGHT = 1e-2  # the same of a group
 LASSO_ROUNDS = 6  # of lassos: coordinate descent on some entries, then a check for missing ones
 ENTRIES_PER_ROUND = 16  # new entries of each lasso in a round, those with the largest violation
 LASSO_SWEEPS = 10  # of coordinate descent in a round
@@ -102,9 +82,10 @@ class WorkingSetDual(NamedTuple):
         """Lower bound on the working set, up to rounding."""
         return 1.0 - self.t * self.inverse_mean - self.slack_cost
 
-    def at_bound(self, lower: float) -> tuple[Array, float, float, float]:
-        """Return the weights, the mean, the t of this bound, and slack_cost: the arguments of `check_kkt`."""
-        return self.u, self.inverse_mean, (1.0 - lower - self.slack_cost) / self.inverse_mean, self.slack_cost
+    def at_bound(self, lower: float) -> tuple[Array, float, Array, float, float]:
+        """Return the weights, the mean, the multiplier, the t of this bound, and slack_cost: those of `check_kkt`."""
+        t, C = (1.0 - lower - self.slack_cost) / self.inverse_mean, (1.0 + self.inflation) * self.C
+        return self.u, self.inverse_mean, C, t, self.slack_cost
 
 
 def best_dual(
@@ -152,14 +133,14 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
     in_ws = (diagonal_entries > NEGLIGIBLE_ENTRY * diagonal_entries.max()) | (problem.c == 0.0)
     if C is not None:
         in_ws |= abs(scipy.sparse.csr_array(C)).sum(axis=1) > 0.0
-    in_ws = problem.structure.complete_groups(in_ws)
+    in_ws = problem.pair_penalty.complete_groups(in_ws)
     ws = np.flatnonzero(in_ws)
     C_ws = None if C is None else dense(scipy.sparse.csr_array(C)[ws][:, ws])
     lower = bound_at_equal_weights(without_l1(problem))
     for expansion in range(MAX_EXPANSIONS):
         refined = C is None or expansion > 0
         dual = dual_on_working_set(problem, point, ws, dense(rows[ws]), C_ws, refine=refined)
-        working_set = WorkingSetProblem(problem, ws, dual.C, dual.inflation)
+        working_set = block_problem(problem.with_inflated_penalty(dual.inflation), ws)
         relative_gaps = [
             relative_gap for relative_gap in RELATIVE_GAPS if lower < point.value * (1.0 - relative_gap) <= dual.lower
         ]
@@ -207,9 +188,9 @@ def expand_working_set(
     """
     both, n_old = np.concatenate([ws, new]), len(ws)
     order = np.argsort(both, kind="stable")
-    data, c = array_points(problem.X.in_columns().dense_columns(both)), problem.c[both]
+    data = array_points(problem.X.in_columns().dense_columns(both))
     A = array_points(problem.Y.in_columns().dense_columns(both)).second_moment()
-    larger = problem.structure.restrict(both).pair_penalty(c).project_safe(data.weighted_gram(u) - A)
+    larger = problem.pair_penalty.restrict(both).project_safe(data.weighted_gram(u) - A)
     larger[:n_old, :n_old] = C
     positions = n_old + np.flatnonzero(np.isin(new, check.entering))
     if len(positions):
@@ -227,53 +208,48 @@ def bound_at_equal_weights(problem: DirectionProblem) -> float:
 
 
 def check_kkt(
-    working_set: WorkingSetProblem, u: Array, inverse_mean: float, t: float, slack_cost: float = 0.0
+    working_set: BlockProblem, u: Array, inverse_mean: float, C: Array, t: float, slack_cost: float = 0.0
 ) -> KktCheck:
-    """Try to certify the bound 1 - t mean(1/u) from a working set; return the violated coordinates if it fails.
+    """Try to certify the bound 1 - t mean(1/u) from a working set E and a multiplier on it.
 
-    On the working set M <= t (A + C + Diag(c)^2) should hold, otherwise nothing is found.  `slack_cost` is subtracted
-    from the bound, for inflated penalties of the working set.
+    If that fails, return the violated coordinates.  On the working set M <= t (A + C + Diag(c)^2) should hold,
+    otherwise nothing is found.  `slack_cost` is subtracted from the bound, for inflated penalties of the problem.
     """
-    nothing = empty_check(working_set.problem)
-    sums = working_set_sums(working_set, u, t)
-    elimination = (
-        None
-        if sums is None
-        else eliminate_working_set(working_set, u, sums, off_diagonal_multipliers(working_set, sums))
-    )
-    if elimination is None:
+    nothing, m = empty_check(working_set.problem), len(working_set.penalized)
+    remainder = eliminate(working_set, u, t, C, lambda P, T: off_diagonal_multipliers(working_set, P, T, t))
+    if remainder is None:
         return nothing
-    if working_set.problem.structure.labels is not None:
-        group_check = check_groups_kkt(working_set, elimination)
-        if group_check.certified:
-            return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
-        return failed_check(working_set, elimination, group_check.entering, group_check.violated)
-    nonpositive = np.flatnonzero(~(elimination.diagonal > elimination.error))  # what is no number is lacking
-    nonpositive = nonpositive[np.argsort(elimination.diagonal[nonpositive], kind="stable")]
-    m = len(working_set.complement)
-    if len(nonpositive) > MAX_NONPOSITIVE:
-        return failed_check(working_set, elimination, nonpositive, unit_vectors(m, nonpositive[:MAX_DIRECTIONS]))
-    try:
-        pairs = screen_pairs(elimination.schur, np.arange(m), 1.0, max_pairs=MAX_PAIRS_PER_COORDINATE * max(m, 1)).pairs
-    except TooManyPairsError:
-        order = np.argsort(elimination.diagonal, kind="stable")[: m // 4 + 1]
-        return failed_check(working_set, elimination, order, unit_vectors(m, order[:MAX_DIRECTIONS]))
-    others = pairs.take(np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive)))
-    violated = violated_directions(
-        np.where(elimination.diagonal > elimination.error, elimination.diagonal - elimination.error, 1.0), others
-    )
-    if violated is None and not len(nonpositive):
+    diagonal, pair_penalty = remainder.diagonal - remainder.errors, working_set.problem.pair_penalty
+    splits = pair_penalty.splits_into_blocks
+    nonpositive = np.flatnonzero(~(diagonal > 0.0))  # what is no number is lacking
+    nonpositive = nonpositive[np.argsort(diagonal[nonpositive], kind="stable")]
+    pairs = None
+    if splits:
+        if len(nonpositive) > MAX_NONPOSITIVE:
+            return failed_check(remainder, nonpositive, unit_vectors(m, nonpositive[:MAX_DIRECTIONS]))
+        try:
+            pairs = screen_pairs(remainder, np.arange(m), 1.0, max_pairs=MAX_PAIRS_PER_COORDINATE * max(m, 1)).pairs
+        except TooManyPairsError:
+            order = np.argsort(diagonal, kind="stable")[: m // 4 + 1]
+            return failed_check(remainder, order, unit_vectors(m, order[:MAX_DIRECTIONS]))
+        if len(nonpositive):  # the bound fails; directions on the other coordinates are found without them
+            positive = np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive))
+            pairs = pairs.take(positive)
+    found = prove(remainder, pairs, max_directions=MAX_DIRECTIONS)
+    if not found:
         return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
-    violated = np.zeros((m, 0)) if violated is None else violated
-    weight = np.sum(violated**2, axis=1)
+    values = np.concatenate([component.values for component in found])
+    violated = np.zeros((m, len(values)))
+    ends = np.cumsum([0, *(len(component.values) for component in found)])
+    for component, start, end in zip(found, ends[:-1], ends[1:], strict=True):
+        violated[component.members, start:end] = component.directions
+    violated = violated[:, np.argsort(values, kind="stable")[:MAX_DIRECTIONS]]
+    weight = pair_penalty.restrict(working_set.penalized).group_sums(np.sum(violated**2, axis=1))
     order = np.argsort(-weight, kind="stable")
-    heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
-    return failed_check(
-        working_set,
-        elimination,
-        np.append(nonpositive, heavy),
-        np.hstack([unit_vectors(m, nonpositive[:MAX_DIRECTIONS]), violated]),
-    )
+    least_weight = MIN_DIRECTION_WEIGHT if splits else MIN_GROUP_WEIGHT
+    heavy = order[: int(np.sum(weight > least_weight * weight.max(initial=0.0)))]
+    first = nonpositive if splits else nonpositive[:0]
+    return failed_check(remainder, np.append(first, heavy[~np.isin(heavy, first)]), violated)
 
 
 def empty_check(problem: DirectionProblem) -> KktCheck:
@@ -281,72 +257,31 @@ def empty_check(problem: DirectionProblem) -> KktCheck:
     return KktCheck(None, np.zeros(0, dtype=np.intp), np.zeros((len(problem.c), 0)), np.zeros((0, 0)))
 
 
-def failed_check(
-    working_set: WorkingSetProblem, elimination: Elimination, entering: IntegerArray, violated: Array
-) -> KktCheck:
+def failed_check(remainder: Remainder, entering: IntegerArray, violated: Array) -> KktCheck:
     """Return a failed check: entering coordinates, and violated directions, extended optimally to the working set."""
-    entering = working_set.problem.structure.restrict(working_set.complement).first_groups(
-        entering, max(MAX_NONPOSITIVE, len(working_set.ws))
+    working_set, t = remainder.problem, remainder.t
+    problem, outside = working_set.problem, working_set.penalized
+    entering = problem.pair_penalty.restrict(outside).first_groups(
+        entering, max(MAX_NONPOSITIVE, len(working_set.free))
     )
-    directions = np.zeros((len(working_set.problem.c), violated.shape[1]))
-    directions[working_set.complement] = violated
-    inner = elimination.schur.K @ violated
-    directions[working_set.ws] = -scipy.linalg.solve_triangular(
-        elimination.L, inner, lower=True, trans="T", check_finite=False
-    )
-    data, K, t = (
-        working_set.outside.rows.X.dense_columns(entering),
-        elimination.schur.K[:, entering],
-        elimination.schur.t,
-    )
-    pair_penalty = working_set.problem.structure.restrict(working_set.complement[entering]).pair_penalty(
-        working_set.outside.c[entering]
-    )
-    C_entering = pair_penalty.project_safe((data.T @ (data * elimination.schur.gram_weights[:, None]) + K.T @ K) / t)
-    return KktCheck(
-        None, working_set.complement[entering], directions, np.vstack([elimination.C[:, entering], C_entering])
-    )
+    directions = np.zeros((len(problem.c), violated.shape[1]))
+    directions[outside] = violated
+    directions[working_set.free] = remainder.extend(violated)
+    pair_penalty = problem.pair_penalty.restrict(outside[entering])
+    C_entering = pair_penalty.project_safe(remainder.gram(entering, entering) / t)
+    return KktCheck(None, outside[entering], directions, np.vstack([remainder.tC[:, entering] / t, C_entering]))
 
 
-def off_diagonal_multipliers(working_set: WorkingSetProblem, sums: WorkingSetSums) -> Array:
+def off_diagonal_multipliers(working_set: BlockProblem, P: Array, T: Array, t: float) -> Array:
     """Return t C between the working set and the others, nearly the best choice for S: T if it is in the dual set."""
-    t, P, T = sums.t, sums.P, sums.T
     violated = working_set.off_diagonal.violated_columns(T, t)
     if not len(violated):
         return T
-    some, tC = np.ascontiguousarray(T[:, violated]), T.copy()
-    if working_set.off_diagonal.is_elementwise:
-        tC[:, violated] = some - P @ solve_lassos(
-            P, some, np.ascontiguousarray(working_set.off_diagonal.bound(t)[:, violated])
-        )
-    else:
-        tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(P, some, t)
+    tC = T.copy()
+    tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(
+        P, np.ascontiguousarray(T[:, violated]), t
+    )
     return tC
-
-
-def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
-    """Return directions in which Diag(diagonal) minus the excess is negative; None if it is certified positive.
-
-    If neither is found, the unit vectors of the least dominant rows are returned.
-    """
-    m = len(diagonal)
-    E = excess_matrix(pairs, m)
-    rows = np.asarray(abs(E).sum(axis=1)).ravel()
-    if is_difference_positive(diagonal, E, np.zeros(m, dtype=bool)):
-        return None
-    if m <= MAX_DENSE_ROWS:
-        values, vectors = np.linalg.eigh(np.diag(diagonal) - E.toarray())
-    else:
-        values, vectors = lanczos(lambda x: diagonal * x - E @ x, m, MAX_DIRECTIONS, "SA", EIGENVALUE_RTOL)
-    if np.any(values < 0.0):
-        return np.asarray(vectors[:, : min(MAX_DIRECTIONS, int(np.sum(values < 0.0)))])
-    weak = ~(diagonal > 2.0 * rows)
-    if int(weak.sum()) > MAX_FACTORIZED_ROWS:
-        weak = ~(diagonal > rows)
-    if int(weak.sum()) <= MAX_FACTORIZED_ROWS and is_difference_positive(diagonal, E, weak):
-        return None
-    weak_rows = np.flatnonzero(weak)
-    return unit_vectors(m, weak_rows[np.argsort((diagonal - rows)[weak_rows])[:MAX_DIRECTIONS]])
 
 
 def unit_vectors(size: int, positions: IntegerArray) -> Array:
@@ -354,64 +289,3 @@ def unit_vectors(size: int, positions: IntegerArray) -> Array:
     vectors = np.zeros((size, len(positions)))
     vectors[positions, np.arange(len(positions))] = 1.0
     return vectors
-
-
-def solve_lassos(P: Array, T: Array, half_width: Array) -> Array:
-    """Return nearly the minimisers of z'Pz/2 - z'T_j + sum_k half_width_kj |z_k|, P positive definite, as columns."""
-    w, m = T.shape
-    Z, residual, half_widths = (
-        np.zeros((m, w)),
-        np.array(T.T, order="C"),
-        np.ascontiguousarray(half_width.T),
-    )  # a copy: T is not changed
-    unsolved = np.arange(m)
-    for _ in range(LASSO_ROUNDS):
-        violated = (np.abs(residual[unsolved]) > (1.0 + VIOLATION_TOLERANCE) * half_widths[unsolved]) & (
-            Z[unsolved] == 0.0
-        )
-        unsolved = unsolved[violated.any(axis=1)]
-        counts = np.count_nonzero(Z[unsolved], axis=1)
-        unsolved = unsolved[np.argsort(counts, kind="stable")]
-        counts.sort()
-        start = 0
-        while start < len(unsolved):
-            check_deadline()
-            size = min(w, int(counts[min(start + LASSO_BATCH, len(unsolved)) - 1]) + ENTRIES_PER_ROUND)
-            batch = unsolved[start : start + min(LASSO_BATCH, max(1, MAX_GRAM_ENTRIES // size**2))]
-            start += len(batch)
-            positions = most_violated_entries(residual[batch], Z[batch], half_widths[batch], size)
-            before, after = coordinate_descent(P, positions, residual[batch], Z[batch], half_widths[batch])
-            ends = np.arange(len(batch) + 1) * size
-            change = scipy.sparse.csr_array(((after - before).ravel(), positions.ravel(), ends), shape=(len(batch), w))
-            residual[batch] -= change @ P
-            rows = Z[batch]
-            np.put_along_axis(rows, positions, after, axis=1)
-            Z[batch] = rows
-    return np.asarray(Z.T)
-
-
-def most_violated_entries(residual: Array, Z: Array, half_widths: Array, size: int) -> IntegerArray:
-    """Return `size` positions for each lasso: all nonzero entries, then those with the largest violation."""
-    score = np.abs(residual) - half_widths
-    score[Z != 0.0] = np.inf
-    return np.argpartition(-score, size - 1, axis=1)[:, :size]
-
-
-def coordinate_descent(
-    P: Array, positions: IntegerArray, residual: Array, Z: Array, half_widths: Array
-) -> tuple[Array, Array]:
-    """Return the entries at these positions before and after coordinate descent on them, for all lassos at once."""
-    blocks, diagonal = P[positions[:, :, None], positions[:, None, :]], np.diag(P)[positions]
-    r, before, b = (np.take_along_axis(rows, positions, axis=1) for rows in (residual, Z, half_widths))
-    z = before.copy()
-    for _ in range(LASSO_SWEEPS):
-        change = 0.0
-        for k in range(positions.shape[1]):
-            gradient = r[:, k] + diagonal[:, k] * z[:, k]
-            step = np.sign(gradient) * np.maximum(np.abs(gradient) - b[:, k], 0.0) / diagonal[:, k] - z[:, k]
-            z[:, k] += step
-            r -= step[:, None] * blocks[:, k]
-            change = max(change, float(np.abs(step).max(initial=0.0)))
-        if change <= SWEEP_TOLERANCE * float(np.abs(z).max(initial=0.0)):
-            break
-    return before, z

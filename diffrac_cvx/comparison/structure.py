@@ -15,7 +15,7 @@ from diffrac_cvx.points.checks import Array, as_data, as_generator, in_unit_inte
 from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.linear_algebra import is_above_rounding, standardize_columns
 from diffrac_cvx.points.reading import table_array
-from diffrac_cvx.problem.penalties.columns import FeatureGroups
+from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.rounding import kmeans_1d, kmeans_centered

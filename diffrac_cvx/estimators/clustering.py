@@ -40,9 +40,9 @@ from diffrac_cvx.points.linear_algebra import inverse_or_one, scale_by_sqrt_weig
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.named_columns import GroupWeights
-from diffrac_cvx.problem.penalties.columns import FeatureGroups, GroupsLike
-from diffrac_cvx.problem.penalties.structure import PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
@@ -56,8 +56,8 @@ from diffrac_cvx.rounding.many_clusters import (
     split_repeatedly,
 )
 from diffrac_cvx.rounding.two_clusters import labels_from_known
+from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.factored.sampling import many_rows
-from diffrac_cvx.solvers.stopping import with_all_points
 
 MAX_REFINEMENTS = 100  # alternations of directions and splits
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight
@@ -461,7 +461,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
                 break
             labels, v = self._orient(X, split, weights)
-        free = not has_labels(X) and weights.structure.nonnegative is None
+        free = not has_labels(X) and weights.pair_penalty.is_even
         if free and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
             v = 0.0 - v
         return v, find_threshold(X, v, labels)

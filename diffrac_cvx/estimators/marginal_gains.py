@@ -45,19 +45,19 @@ def marginal_gains(
     (d,) array, or (G,) array for the groups of the penalty
     """
     weights = weights_of(penalty, X.shape[1])
-    a, c, structure = weights
+    a, pair_penalty = weights
     Z = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
     Z, factor = (Z[:, 1:] * 2.0, 1.0) if n_clusters == 2 else (Z, n_clusters / (n_clusters - 1.0))
     Z = Z - X.mean_of(Z)
     W = best_directions(X, Z, weights)
-    if penalty.groups is None and not structure.has_pair_penalty(c) and structure.nonnegative is None:
+    if penalty.groups is None and pair_penalty.is_zero and pair_penalty.is_even:
         return np.asarray(factor * np.sum(W**2, axis=0) / inverse_diagonal(X, a))
     timer, rows = Timer(time_limit), X.array()
     point_weights = X.normalized_weights
 
     def objective(W: Array, mask: npt.NDArray[np.bool_]) -> float:
         residuals = point_weights @ (Z - rows[:, mask] @ W.T) ** 2
-        l1 = sum(float(structure.restrict(mask).group_norms(c[mask] * w).sum()) ** 2 for w in W)
+        l1 = float(np.sum(pair_penalty.restrict(mask).direction_norm(W.T) ** 2))
         return float(np.sum(residuals) + np.sum((a[mask] * W) ** 2) + l1)
 
     blocks = np.arange(len(a)) if penalty.groups is None else penalty.groups.labels

@@ -10,8 +10,8 @@ from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, choose_se
 from diffrac_cvx.machine.deadlines import deadline_after, time_limited
 from diffrac_cvx.points.checks import Array, positive_int
 from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.named_columns import GroupWeights
-from diffrac_cvx.problem.penalties.columns import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.rounding.directions import affine_functions
 from diffrac_cvx.rounding.many_labels import fit_label_mixture

@@ -1,4 +1,4 @@
-"""Plots of results, directions, paths and phase maps, similar to the displays of scikit-learn.
+"""Plots of results, directions and paths, similar to the displays of scikit-learn.
 
 A display stores arrays: its class methods compute them, and ``plot`` draws them and returns the display, with ``axes_``
 (one for each panel), ``ax_`` (the first of them), its ``figure_`` and the artists.  matplotlib is imported only when
@@ -6,12 +6,11 @@ something is drawn, and no global settings are changed.
 """
 
 from diffrac_cvx.plotting.direction import DirectionDisplay, ProjectionDisplay
-from diffrac_cvx.plotting.path import ChoiceDisplay, DualityDisplay, PathDisplay
-from diffrac_cvx.plotting.phase_map import PhaseMapDisplay
+from diffrac_cvx.plotting.path import ChoiceDisplay, PathDisplay
 from diffrac_cvx.plotting.solution import BracketDisplay, SearchDisplay, SpectrumDisplay
 from diffrac_cvx.plotting.structure import StructureDisplay
 
 __all__ = [
-    "BracketDisplay", "ChoiceDisplay", "DirectionDisplay", "DualityDisplay", "PathDisplay", "PhaseMapDisplay",
+    "BracketDisplay", "ChoiceDisplay", "DirectionDisplay", "PathDisplay",
     "ProjectionDisplay", "SearchDisplay", "SpectrumDisplay", "StructureDisplay",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Displays along a grid: regularisation paths, the duality of alpha and nu, and parameter selection."""
+"""Displays along a grid: regularisation paths and parameter selection."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.paths import Duality, RegularizationPath, duality, lambda_path, nu_path
+from diffrac_cvx.paths import RegularizationPath, lambda_path, nu_path
 from diffrac_cvx.plotting import canvas
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.problem.penalties.columns import FeatureGroups
+from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 
 VISIBLE_FRACTION = 0.01  # of the largest coefficient; smaller ones lie on the axis and are not named
-PARAMETER_SYMBOLS = {"nu": r"$\nu$", "lambda": r"$\lambda$", "alpha": r"$\alpha$"}
+PARAMETER_SYMBOLS = {"nu": r"$\nu$", "lambda": r"$\lambda$"}
 PANEL_LABELS = {
     "coefficients": "coefficient $v_j$",
     "value": "value, certified bounds",
@@ -25,8 +25,6 @@ PANEL_LABELS = {
     "seconds": "time (seconds)",
     "groups": r"group norm $\|v_g\|_2$",
 }
-DUALITY_LABELS = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
-LEGEND_LOCATIONS: dict[str, Any] = {"constrained": "upper right", "penalised": "upper left"}  # away from the curves
 CRITERION_LABELS = {
     "consensus": "consensus",
     "stability": "stability",
@@ -56,7 +54,7 @@ class PathDisplay(canvas.Display):
     Parameters
     ----------
     path : RegularizationPath
-        Result of `nu_path`, `lambda_path` or `alpha_path`.
+        Result of `nu_path` or `lambda_path`.
     feature_names : (d,) array of str, optional
         By default x0, x1, ...
     deviations : (d,) array, optional
@@ -191,105 +189,6 @@ def group_titles(groups: FeatureGroups) -> list[str]:
     return [
         name if size == 1 else f"{name} ({size} columns)" for name, size in zip(groups.names, groups.sizes, strict=True)
     ]
-
-
-class DualityDisplay(canvas.Display):
-    r"""Display of the values of (7) along alpha and of (8) along nu, each bounding the other.
-
-    The penalised problem implies :math:`q(\alpha) \ge p(\nu) - \nu\alpha` for every nu.  Since q is convex, the chords
-    between points of q, with q(1) = 0, lie above it: q lies in the band.
-
-    Parameters
-    ----------
-    duality : Duality
-    constrained : RegularizationPath, optional
-        Result of `alpha_path`: values of (7) solved separately, drawn as crosses.
-    penalized : RegularizationPath, optional
-        Result of `nu_path`: more values of (8) for the line p.
-
-    Attributes
-    ----------
-    band_ : artist or None
-        Band of the certified bounds on q.
-    points_, crosses_ : Line2D or None
-        Values of q at the imbalances of the penalised solutions, and values solved separately.
-    line_, sums_ : Line2D or None
-        p, and q(alpha) + nu alpha.
-    """
-
-    band_: Any
-    points_: Any
-    crosses_: Any
-    line_: Any
-    sums_: Any
-
-    def __init__(
-        self,
-        duality: Duality,
-        constrained: RegularizationPath | None = None,
-        penalized: RegularizationPath | None = None,
-    ) -> None:
-        self.duality, self.constrained = duality, constrained
-        self.penalized = duality.penalized if penalized is None else penalized
-
-    @classmethod
-    def from_data(cls, X: npt.ArrayLike, nus: npt.ArrayLike, **options: Any) -> Self:
-        """Return the display of `duality`, which defines the other arguments and the errors."""
-        return cls(duality(X, nus, **options))
-
-    def plot(
-        self, ax: Any = None, *, panels: Sequence[str] | str | None = None, legend: bool = True, **kwargs: Any
-    ) -> Self:
-        """Draw q with its band, and p with the sums that equal it.
-
-        Parameters
-        ----------
-        ax : Axes, or a sequence of them, optional
-            One for each panel.  By default those of a new figure, side by side.
-        panels : str or sequence of str, optional
-            "constrained", "penalised" or both; by default both, or the first for a single axes.
-        legend : bool
-            Whether each axes has a legend.
-        **kwargs
-            Passed to ``Axes.plot`` for q and p; a colour also applies to the band and the other marks.
-
-        Raises
-        ------
-        ParameterError
-            If a panel is unknown.
-        """
-        self.band_ = self.points_ = self.crosses_ = self.line_ = self.sums_ = None
-        for name, axes in self._open_panels(
-            ax, canvas.panels_for(ax, panels, DUALITY_LABELS), DUALITY_LABELS, across=True
-        ):
-            (self._constrained if name == "constrained" else self._penalized)(axes, kwargs)
-            if legend:
-                axes.legend(frameon=False, loc=LEGEND_LOCATIONS[name], fontsize="small")
-        return self
-
-    def _constrained(self, ax: canvas.Axes, kwargs: dict[str, Any]) -> None:
-        dual = self.duality.constrained
-        alphas = np.union1d(np.linspace(dual.parameter.min(), 1.0, 401), dual.parameter)
-        lower, upper = self.duality.bounds(alphas)
-        marks = canvas.line_style(0, kwargs, linestyle="none", label=r"at the solutions of $p(\nu)$")
-        self.band_ = ax.fill_between(alphas, lower, upper, color=marks["color"], alpha=0.25, lw=0, label="certified")
-        (self.points_,) = ax.plot(dual.parameter, dual.value, **marks)
-        if self.constrained is not None:
-            crosses = canvas.merge_style({"color": canvas.ACCENT}, kwargs) | {"linestyle": "none", "marker": "x"}
-            separate = self.constrained
-            (self.crosses_,) = ax.plot(separate.parameter, separate.value, **crosses, label="solved separately")
-        ax.set_xlabel(r"$\alpha$")
-
-    def _penalized(self, ax: canvas.Axes, kwargs: dict[str, Any]) -> None:
-        canvas.scale_x(ax, self.penalized.parameter)
-        line = canvas.line_style(0, kwargs, label=r"$p(\nu)$") | {"marker": ""}
-        (self.line_,) = ax.plot(self.penalized.parameter, self.penalized.value, **line)
-        _, upper = self.duality.sums
-        marks = canvas.merge_style({"color": canvas.ACCENT, "marker": "o"}, kwargs)
-        marks |= {"linestyle": "none", "markerfacecolor": "none"}
-        sums = r"$q(\alpha) + \nu\alpha$ at its $\alpha$"
-        (self.sums_,) = ax.plot(self.duality.penalized.parameter, upper, **marks, label=sums)
-        ax.set_xlabel(r"$\nu$")
 
 
 class ChoiceDisplay(canvas.Display):

@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 
+from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array, PointWeights, rows_with_weight
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.factors import Factor, products
@@ -116,6 +117,7 @@ class DensePoints(ColumnPoints):
         return np.asarray(self.table @ U) if U.ndim == 1 else products(self.table, U)
 
     def rmatvec(self, Y: Array) -> Array:
+        count_work(2.0 * len(self) * self.table.shape[1] * (Y.size / len(self)))
         return np.asarray(self.table.T @ Y) / len(self)
 
     def squared_products(self, scale: Array) -> Callable[[Array], Array]:
@@ -132,11 +134,14 @@ class DensePoints(ColumnPoints):
         return np.asarray(weights @ self.table)
 
     def gram(self, weights: Array, left: Indexer = slice(None), right: Indexer = slice(None)) -> Array:
-        return np.asarray((self.table[:, left] * weights[:, None]).T @ self.table[:, right])
+        found = np.asarray((self.table[:, left] * weights[:, None]).T @ self.table[:, right])
+        count_work(2.0 * len(self) * found.size)
+        return found
 
     def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
         """Return sum_i weights_i x_ij x_ik for pairs of columns, a few million entries at a time."""
         step = max(1, 2**22 // len(self))
+        count_work(30.0 * len(self) * len(j))
         parts = [
             np.einsum("ip,i,ip->p", self.table[:, j[at : at + step]], weights, self.table[:, k[at : at + step]])
             for at in range(0, len(j), step)

@@ -21,6 +21,7 @@ class WhiteningErrorBounds(NamedTuple):
 
     data_error: float  # bound on the Frobenius norm of the error of the computed data, over sqrt(n)
     right_error: float  # bound on the spectral norm of W'(A + Diag(c)^2)W - I
+    gram_factor: float = 1.0  # factor of the rounding of weighted Gram matrices that are summed before whitening
 
 
 def sum_error(k: float) -> float:

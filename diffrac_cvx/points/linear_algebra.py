@@ -13,6 +13,7 @@ import scipy.sparse.linalg
 
 from diffrac_cvx.machine.deadlines import check_deadline, is_late
 from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array, rounding_floor
 
 BLOCK_ROWS = 2000  # rows of a block, so that its intermediate results stay in the cache
@@ -57,6 +58,7 @@ def symmetric(M: Array) -> Array:
 def times(A: Array, B: Array) -> Array:
     """Return A B, in blocks of rows if the product is large."""
     size = max(int(MAX_PRODUCT_FLOPS / (2.0 * A.shape[1] * max(B.shape[1], 1) + 1.0)), 16)
+    count_work(2.0 * len(A) * B.size)
     if len(A) <= size or scipy.sparse.issparse(B):
         check_deadline()
         return np.asarray(A @ B)
@@ -108,6 +110,7 @@ def pivoted_factor(M: Array) -> Array | None:
             return None
         keep = values > max(1e-3 * values[-1], len(M) * EPS * max_diagonal)
         vectors = vectors[:, keep] / np.sqrt(values[keep])
+        count_work(2.0 * columns.size * len(pivots))
         columns = np.hstack([columns, (M[:, pivots] - columns @ columns[pivots].T) @ vectors])
         residual = np.diag(M) - row_products(columns, columns)
     return None
@@ -115,10 +118,17 @@ def pivoted_factor(M: Array) -> Array | None:
 
 def eigh(M: Array) -> tuple[Array, Array]:
     """Return eigenvalues, increasing, and eigenvectors in one call, which starts only if the time suffices."""
+    count_work(25.0 * float(len(M)) ** 3)
     if len(M) > LARGE_SIZE:
         check_deadline(10.0 * float(len(M)) ** 3)
     values, vectors = np.linalg.eigh(M)
     return values, vectors
+
+
+def eigvalsh(M: Array) -> Array:
+    """Return the eigenvalues, increasing, of a symmetric matrix."""
+    count_work(8.0 * float(len(M)) ** 3)
+    return np.asarray(np.linalg.eigvalsh(M))
 
 
 def extreme_eigenpairs(M: Array, k: int, which: End = "LA", tol: float = 0.0) -> tuple[Array, Array]:
@@ -131,6 +141,7 @@ def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, to
 
     def checked_product(x: Array) -> Array:
         check_deadline()
+        count_work(2.0 * float(size) ** 2)
         return product(x)
 
     operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=checked_product, dtype=np.float64)
@@ -151,6 +162,7 @@ def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, to
 def cholesky(M: Array) -> Array:
     """Return lower triangular L with L L' = M, in blocks if M is large; raise LinAlgError if M is not definite."""
     check_deadline()
+    count_work(float(len(M)) ** 3 if len(M) <= 2 * LARGE_SIZE else 0.0)
     if len(M) <= 2 * LARGE_SIZE:
         return np.asarray(np.linalg.cholesky(M))
     L = np.tril(M)
@@ -161,6 +173,7 @@ def cholesky(M: Array) -> Array:
         for rows in range(start + LARGE_SIZE, len(M), LARGE_SIZE):
             part = slice(rows, rows + LARGE_SIZE)
             check_deadline()
+            count_work(1.5 * LARGE_SIZE**3)
             L[part, block] = scipy.linalg.solve_triangular(L[block, block], L[part, block].T, lower=True).T
         for rows in range(start + LARGE_SIZE, len(M), LARGE_SIZE):
             part = slice(rows, rows + LARGE_SIZE)
@@ -170,12 +183,21 @@ def cholesky(M: Array) -> Array:
     return np.tril(L)
 
 
+def solve_lower(L: Array, B: Array, *, transposed: bool = False) -> Array:
+    """Return L^-1 B, or L'^-1 B, for a lower triangular matrix."""
+    count_work(1.5 * len(L) * B.size)
+    return np.asarray(
+        scipy.linalg.solve_triangular(L, B, lower=True, trans="T" if transposed else "N", check_finite=False)
+    )
+
+
 def inverse_triangular(L: Array) -> Array:
     """Return the inverse of a lower triangular matrix, in blocks of columns if it is large."""
     inverse = np.zeros_like(L)
     for start in range(0, len(L), LARGE_SIZE):
         check_deadline()
         columns = slice(start, min(start + LARGE_SIZE, len(L)))
+        count_work(1.5 * float(len(L) - start) ** 2 * (columns.stop - start))
         unit = np.eye(len(L) - start, columns.stop - start)
         inverse[start:, columns] = scipy.linalg.solve_triangular(L[start:, start:], unit, lower=True)
     return inverse
@@ -184,6 +206,7 @@ def inverse_triangular(L: Array) -> Array:
 def inverse_of_positive(M: Array) -> Array:
     """Return the inverse of a positive definite matrix, from its Cholesky factor if it is large."""
     if len(M) <= LARGE_SIZE:
+        count_work(3.0 * float(len(M)) ** 3)
         return np.asarray(scipy.linalg.inv(M, check_finite=False))
     root = inverse_triangular(cholesky(M))
     return times(root.T, root)
@@ -204,6 +227,7 @@ def principal_columns(U: Array, rtol: float = 0.0) -> Array:
 
 def left_singular(U: Array) -> tuple[Array, Array]:
     """Return the left singular vectors and the singular values, largest first."""
+    count_work(30.0 * max(U.shape) * float(min(U.shape)) ** 2)
     check_deadline(20.0 * max(U.shape) * float(min(U.shape)) ** 2 if min(U.shape) > LARGE_SIZE else 0.0)
     if min(U.shape) > GESVD_SIZE:
         # Divide and conquer (gesdd): 20 times faster at 1500 columns, and it releases the interpreter lock.

@@ -36,8 +36,8 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.points.points import LazyFactor, Mask, Points
 from diffrac_cvx.problem.coordinates import Coordinates
-from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
-from diffrac_cvx.problem.penalties.structure import ELEMENTWISE, PenaltyStructure, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
@@ -83,9 +83,9 @@ class DirectionProblem:
         return self.penalty.c
 
     @property
-    def structure(self) -> PenaltyStructure:
-        """Structure of the penalty on pairs of coordinates that c weights."""
-        return self.penalty.structure
+    def pair_penalty(self) -> PairPenalty:
+        """Penalty on pairs of coordinates: its value and its dual set."""
+        return self.penalty.pair_penalty
 
     @cached_property
     def whitening_error(self) -> WhiteningErrorBounds:
@@ -93,28 +93,17 @@ class DirectionProblem:
         if self.whitened is not None:
             return self.whitened
         if self.Y.is_streamed:  # A and the weighted Gram matrices are sums over the rows
-            B, W = self.A + np.diag(self.c**2), self.W
-            size = float(np.trace(B) * np.sum(W**2))
-            residual = float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
-            return WhiteningErrorBounds(
-                0.0, round_up(residual + sum_error(self.X.accumulation_length + 100 * len(W)) * size)
-            )
+            return whitening_error_of_sums(self.X, self.A + np.diag(self.c**2), self.W)
         return whitening_error_of_rows(self, self.Z, self.W, self.a**2 + self.c**2)
 
-    def gram_error(self, Mz: Array, top: float, mass: float | None = None) -> float:
+    def gram_error(self, Mz: Array, top: float) -> float:
         """Return a bound on the spectral-norm error of a computed weighted Gram matrix of the whitened data.
 
-        `top` is the largest weight of a row, from `largest_weight`.  If the data are whitened after the summation,
-        `mass` is the trace of the matrix before whitening.
+        `top` is the largest weight of a row, from `largest_weight`.
         """
-        n = len(self.X)
-        if self.X.is_streamed:
-            mass = top * float(np.trace(self.A)) if mass is None else mass
-            return round_up(
-                sum_error(self.X.accumulation_length + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2))
-            )
-        mass, row_error = float(np.trace(Mz)), top**0.5 * self.whitening_error.data_error
-        return round_up(sum_error(accumulation_length(n) + 8) * mass + (2.0 * mass**0.5 + row_error) * row_error)
+        n, mass, row_error = len(self.X), float(np.trace(Mz)), top**0.5 * self.whitening_error.data_error
+        formed = sum_error(accumulation_length(n) + 4 * len(self.W) + 16) * self.whitening_error.gram_factor * mass
+        return round_up(formed + (2.0 * mass**0.5 + row_error) * row_error)
 
     @cached_property
     def R(self) -> Array:
@@ -128,9 +117,9 @@ class DirectionProblem:
     @cached_property
     def A(self) -> Array:
         """A = X'X/n + Diag(a)^2, shape (D, D)."""
-        if self.is_large:
-            return self.Y.weighted_gram(np.ones(len(self.Y))) + np.diag(self.a**2)
-        return self.R.T @ self.R
+        if self.basis is not None or self.Y.is_streamed:
+            return self.R.T @ self.R
+        return self.Y.weighted_gram(np.ones(len(self.Y))) + np.diag(self.a**2)
 
     @cached_property
     def W(self) -> Array:
@@ -142,13 +131,8 @@ class DirectionProblem:
 
     @property
     def is_large(self) -> bool:
-        """Whether A is computed from X and not from its root R, whose factorisation would be slow."""
+        """Whether W is computed from A and not from its root R, whose factorisation would be slow."""
         return self.basis is None and self.root is None and len(self.c) > LARGE_SIZE // 2
-
-    @cached_property
-    def pair_penalty(self) -> PairPenalty:
-        """Penalty on pairs of coordinates: its value and its dual set."""
-        return self.structure.pair_penalty(self.c)
 
     @property
     def basis(self) -> Array | None:
@@ -182,7 +166,7 @@ class DirectionProblem:
     @property
     def has_l1(self) -> bool:
         """Whether the penalty couples coordinates, so that they cannot be whitened."""
-        return self.structure.has_pair_penalty(self.c)
+        return not self.pair_penalty.is_zero
 
     def restrict(self, indices: npt.NDArray[np.intp]) -> "DirectionProblem":
         """Return the problem with V zero outside these coordinates; requires an l1 term."""
@@ -212,7 +196,7 @@ class DirectionProblem:
     def with_inflated_penalty(self, inflation: float) -> "DirectionProblem":
         """Return the problem with the ridge and the l1 term times 1 + inflation; requires an l1 term."""
         root = (1.0 + inflation) ** 0.5
-        penalty = PenaltyWeights(self.a * root, self.c * root, self.structure)
+        penalty = PenaltyWeights(self.a * root, self.pair_penalty.with_weights(self.c * root))
         return replace(self, penalty=penalty, root=None, whitened=None) if inflation else self
 
     def mean_sqrt(self, U: Factor) -> float:
@@ -311,8 +295,8 @@ def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProble
 
 def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
     """Return centred points without the unpenalised columns that are collinear up to rounding, see `exclude`."""
-    a, c, _ = weights_of(penalty, X.shape[1])
-    return exclude(X, (a > 0.0) | (c > 0.0))
+    weights = weights_of(penalty, X.shape[1])
+    return exclude(X, (weights.a > 0.0) | (weights.c > 0.0))
 
 
 def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, PenaltyWeights]:
@@ -328,10 +312,11 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     n, d = X.shape
     require_memory(SOLVER_COPIES * X.stored_bytes, f"the problem of {n} points and {d} features", "use fewer of either")
     excluded = X.excluded
-    X, (a, c, structure) = augmented(X, nu, penalty)
-    scale = power_of_two(inverse_or_one(structure.group_max(np.sqrt(X.mean_squares() + a**2 + c**2))))
+    X, (a, pair_penalty) = augmented(X, nu, penalty)
+    c = pair_penalty.c
+    scale = power_of_two(inverse_or_one(pair_penalty.group_max(np.sqrt(X.mean_squares() + a**2 + c**2))))
     X = X.scaled(scale)
-    weights = PenaltyWeights(a * scale, c * scale, structure)
+    weights = PenaltyWeights(a * scale, pair_penalty.with_weights(c * scale))
     return DirectionProblem(X.problem_rows(), X.weighted_rows(), weights, Coordinates(scale, nu < 1.0, excluded))
 
 
@@ -355,7 +340,7 @@ def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
     X, zeros = problem.X.in_basis(W), np.zeros(W.shape[1])
     Y = X if problem.Y is problem.X else problem.Y.in_basis(W)
     coordinates = replace(problem.coordinates, basis=problem.coordinates.factors[:, None] * W)
-    return DirectionProblem(X, Y, PenaltyWeights(zeros, zeros, ELEMENTWISE), coordinates)
+    return DirectionProblem(X, Y, PenaltyWeights(zeros, L1(zeros)), coordinates)
 
 
 def whitening_error_of_rows(
@@ -426,7 +411,15 @@ def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
         return replace(problem, root=psd_root(A))
     W = np.zeros((len(nonzero), len(values)))
     W[nonzero] = Q / np.sqrt(values)
-    return in_basis(problem, W)
+    return replace(in_basis(problem, W), whitened=whitening_error_of_sums(problem.X, B, W))
+
+
+def whitening_error_of_sums(X: Points, B: Array, W: Array) -> WhiteningErrorBounds:
+    """Return error bounds of coordinates W that whiten B = A + Diag(c)^2, if A and M are sums over all rows."""
+    size, residual = float(np.trace(B) * np.sum(W**2)), float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
+    right_error = residual + sum_error(X.accumulation_length + 100 * len(W)) * size
+    data_error = sum_error(X.accumulation_length + len(W) + 16) * size**0.5
+    return WhiteningErrorBounds(round_up(data_error), round_up(right_error), round_up(size))
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:

@@ -10,11 +10,10 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, format_indices
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.points.factors import Factor, abs_gram_matvec, abs_gram_sum, dense, diagonal
+from diffrac_cvx.points.factors import Factor, dense, diagonal
 from diffrac_cvx.points.points import Mask, Points
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.formatting import format_bracket, width_of
-from diffrac_cvx.problem.penalties.groups import GroupNorms
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 ROUGH_RELATIVE_GAP = 1e-3  # certified gap over the upper bound, above which a warning calls the derivative rough
@@ -98,22 +97,11 @@ def _format_range(values: float | Array) -> str:
 
 def penalty_derivatives(penalty: Penalty, G: Factor) -> tuple[float | Array, float | Array]:
     """Return the derivatives of Gamma(GG') in lam and in the ridge, each a number if the weight is a number."""
-    diagonal_entries, c = diagonal(G), penalty.c
+    diagonal_entries, pair_penalty = diagonal(G), penalty.pair_penalty(G.shape[0])
     ridge = diagonal_entries if np.ndim(penalty.ridge) else float(diagonal_entries.sum())
-    if penalty.groups is not None:
-        norms = GroupNorms(np.ones(len(diagonal_entries)), penalty.groups.labels).nuclear_norms_of_blocks(G)
-        if np.ndim(c) == 0:
-            return float(norms.sum()), ridge
-        return derivatives_in_squares(norms @ np.asarray(c), np.asarray(c), np.diag(norms)), ridge
-    if np.ndim(c) == 0:
-        return abs_gram_sum(G), ridge
-    return derivatives_in_squares(abs_gram_matvec(G, np.asarray(c)), np.asarray(c), diagonal_entries), ridge
-
-
-def derivatives_in_squares(sums: Array, c: Array, at_zero: Array) -> Array:
-    """Return the derivatives in c_j^2 from half of those in c_j; at c_j = 0 infinite, or `at_zero` if the half is 0."""
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        return np.where((sums == 0.0) & (c == 0.0), at_zero, sums / c)
+    if np.ndim(penalty.c) == 0:
+        return pair_penalty.with_weights(np.ones(len(diagonal_entries))).value(G), ridge
+    return pair_penalty.gradient_in_squares(G), ridge
 
 
 def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], n_excluded: int = 0) -> Gradient:
@@ -170,8 +158,8 @@ def find_warnings(
     points: Points, penalty: Penalty, free: Mask, bracket: tuple[float, float], n_excluded: int
 ) -> tuple[str, ...]:
     """Return the reasons why the derivative may not exist or may be rough, one sentence each."""
-    a, c, _ = weights_of(penalty, points.shape[1])
-    constant = ~points.used_columns() & (a == 0.0) & (c == 0.0)
+    weights = weights_of(penalty, points.shape[1])
+    constant = ~points.used_columns() & (weights.a == 0.0) & (weights.c == 0.0)
     rough = width_of(*bracket) > max(ROUGH_RELATIVE_GAP * bracket[1], NEGLIGIBLE_GAP)
     jumps = "are constant and not penalised: the value is discontinuous there."
     checks = (

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, did_you_mean, format_exact
-from diffrac_cvx.problem.penalties.columns import COLUMN_HINT, FeatureGroups, GroupsLike, read_feature_groups
+from diffrac_cvx.problem.feature_groups import COLUMN_HINT, FeatureGroups, GroupsLike, read_feature_groups
 from diffrac_cvx.problem.penalty import Penalty
 
 GroupWeights = str | npt.ArrayLike

@@ -1,6 +1,6 @@
 """Penalty on the direction: a weighted ridge and a weighted squared l1 norm or group norm."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -8,14 +8,17 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, format_exact, nonnegative
-from diffrac_cvx.problem.penalties.columns import (
+from diffrac_cvx.problem.feature_groups import (
     FeatureGroups,
     GroupsLike,
     mask_of,
     read_feature_groups,
     read_nonnegative,
 )
-from diffrac_cvx.problem.penalties.structure import PenaltyStructure, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.group import GroupNorms
+from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.sign import SignConstraints
 
 Weight = float | npt.ArrayLike | None
 
@@ -133,10 +136,17 @@ class Penalty:
                 raise ParameterError(f"{name} has {np.size(weight)} weights for {d} features. Give one per feature.")
         return np.full(d, self.a, dtype=float), np.full(d, c, dtype=float)
 
-    def structure(self, d: int) -> PenaltyStructure:
-        """Return the groups and sign constraints of d features."""
-        nonnegative_mask = None if self.nonnegative is None else mask_of(self.nonnegative, d)
-        return PenaltyStructure(None if self.groups is None else self.groups.labels, nonnegative_mask)
+    def pair_penalty(self, d: int) -> PairPenalty:
+        """Return the penalty on pairs of d features, with all groups as given: the registry of the penalties."""
+        c = self.weights(d)[1]
+        return self.constrain_signs(L1(c) if self.groups is None else GroupNorms(c, self.groups.labels))
+
+    def constrain_signs(self, pair_penalty: PairPenalty) -> PairPenalty:
+        """Return a penalty on pairs of features with the sign constraints, if there are any."""
+        if self.nonnegative is None:
+            return pair_penalty
+        nonnegative = mask_of(self.nonnegative, len(pair_penalty.c))
+        return SignConstraints(pair_penalty, nonnegative) if nonnegative.any() else pair_penalty
 
     def times(self, scale: float) -> "Penalty":
         """Return the penalty multiplied by a number >= 0."""
@@ -178,12 +188,12 @@ def weights_of(penalty: Penalty, d: int) -> PenaltyWeights:
         If it is not a Penalty, or the length of its arrays is not d.
     """
     a, c = require_penalty(penalty).weights(d)
-    structure = penalty.structure(d)
-    if structure.labels is not None and d and not structure.labels.any():
-        a, c, structure = np.sqrt(a**2 + c**2), np.zeros(d), replace(structure, labels=None)
-    elif structure.labels is not None and (not c.any() or len(np.unique(structure.labels)) == d):
-        structure = replace(structure, labels=None)
-    return PenaltyWeights(a, c, structure)
+    labels = np.arange(d) if penalty.groups is None else penalty.groups.labels
+    if penalty.groups is not None and d and not labels.any():
+        a, c = np.sqrt(a**2 + c**2), np.zeros(d)
+    if not c.any() or len(np.unique(labels)) == d:
+        return PenaltyWeights(a, penalty.constrain_signs(L1(c)))
+    return PenaltyWeights(a, penalty.pair_penalty(d))
 
 
 def require_penalty(penalty: Penalty) -> Penalty:
@@ -229,7 +239,7 @@ def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
 def ridge_of(penalty: Penalty, d: int) -> Array:
     """Return the ridge of a penalty; raise ParameterError if it has an l1 term, which needs a formulation with V."""
     weights = weights_of(penalty, d)
-    if weights.structure.has_pair_penalty(weights.c):
+    if not weights.pair_penalty.is_zero:
         what = "an l1 penalty (lam > 0)" if weights.c.any() else "a penalty with nonnegative columns"
         raise ParameterError(f"{what} has no formulation in Y alone. Use lifted or v_space.")
     return weights.a

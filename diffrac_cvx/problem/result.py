@@ -106,44 +106,6 @@ class InvalidBound(NamedTuple):
     objective: float
 
 
-class DimacsErrors(NamedTuple):
-    r"""DIMACS error measures of a solver's own point, for the conic problem that the solver was given.
-
-    The problem is min c'x subject to Ax + s = b with s in a cone K, its dual max -b'z subject to A'z + c = 0 with z in
-    the dual cone; the norms of b and c are maximum norms.  The infeasibility of a point is the multiple of the cone's
-    centre that moves it into the cone: minus the smallest eigenvalue if the cone is semidefinite.
-
-    Source: Mittelmann, An independent benchmarking of SDP and SOCP solvers, Math. Program. 95, 2003, section 2.
-
-    Attributes
-    ----------
-    err1 : float
-        :math:`\|Ax + s - b\|_2 / (1 + \|b\|)`.
-    err2 : float
-        Infeasibility of s in K, over :math:`1 + \|b\|`.
-    err3 : float
-        :math:`\|A^\top z + c\|_2 / (1 + \|c\|)`.
-    err4 : float
-        Infeasibility of z in the dual cone, over :math:`1 + \|c\|`.
-    err5 : float
-        Difference of the two objectives, over 1 plus the sum of their absolute values.
-    err6 : float
-        :math:`|s^\top z|`, over the same number.
-    """
-
-    err1: float
-    err2: float
-    err3: float
-    err4: float
-    err5: float
-    err6: float
-
-    @property
-    def largest(self) -> float:
-        """Largest of the six errors."""
-        return max(self)
-
-
 class Progress(NamedTuple("Line", [("iteration", int), ("seconds", float), ("lower", float), ("upper", float)])):
     """Entry of a solver's history: (iteration, seconds, lower, upper).
 
@@ -292,8 +254,6 @@ class Result:
     invalid_bound : InvalidBound or None
         Both numbers, if the value, or the objective of labels rounded from F with a direction fitted in the user's
         units, is below the lower bound.  That bound is invalid: ``lower`` is the trivial one, and ``status`` says so.
-    dimacs : DimacsErrors or None
-        Errors of the point that CLARABEL or SCS returned, in the coordinates in which it was computed; None otherwise.
     """
 
     value: float
@@ -311,7 +271,6 @@ class Result:
     components: Components | None = field(default=None, repr=False)
     n_excluded: int = 0
     invalid_bound: InvalidBound | None = None
-    dimacs: DimacsErrors | None = field(default=None, repr=False)
     _instance: Instance | None = field(default=None, repr=False)  # the instance, if it is one of problem (15)
 
     @cached_property

@@ -20,7 +20,7 @@ from diffrac_cvx.problem.direction_problem import (
     offset_solution,
     without_collinear,
 )
-from diffrac_cvx.problem.penalties.pair_penalty import Expression, PairPenalty
+from diffrac_cvx.problem.penalties.base import Expression, PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Size, Solution, matrix_of, parameter, value_of
@@ -72,15 +72,15 @@ def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
     """Return coordinates with columns of unit norm; without an l1 penalty, whitened ones: only the span matters."""
     n, d = points.shape
     X = points.weighted_rows().array()
-    a, c, structure = weights_of(penalty, d)
-    scale = inverse_or_one(structure.group_max(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2)))
-    L, has_l1 = np.diag(scale), structure.has_pair_penalty(c)
-    if not has_l1:
+    a, pairs = weights_of(penalty, d)
+    scale = inverse_or_one(pairs.group_max(np.sqrt(np.mean(X**2, axis=0) + a**2 + pairs.c**2)))
+    L = np.diag(scale)
+    if pairs.is_zero:
         L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale)[0]
         L = L if L.shape[1] else np.zeros((d, 1))
     rows = points.in_basis(L).with_offset().problem_rows().array()
     square = (X @ L).T @ (X @ L) / n
-    ridge, pair_penalty = L.T @ (a[:, None] ** 2 * L), structure.pair_penalty(c * scale) if has_l1 else None
+    ridge, pair_penalty = L.T @ (a[:, None] ** 2 * L), None if pairs.is_zero else pairs.with_weights(pairs.c * scale)
     return Coordinates(L, rows[:, :-1], rows[:, -1], square, ridge, pair_penalty)
 
 

@@ -22,7 +22,7 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import as_points, gram_of_products
-from diffrac_cvx.problem.penalties.structure import PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.socp_directions import socp_direction
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, right_vectors
@@ -50,7 +50,7 @@ def best_directions(X: Points, targets: Array, weights: PenaltyWeights) -> Array
 def oriented_direction(X: Points, labels: Array, weights: PenaltyWeights) -> tuple[Array, Array]:
     """Return labels in {-1, +1} and their best direction; with sign constraints, of y and -y the one of lower cost."""
     v = best_direction(X, labels - X.mean_of(labels), weights)
-    if weights.structure.nonnegative is None:
+    if weights.pair_penalty.is_even:
         return labels, v
     other = best_direction(X, X.mean_of(labels) - labels, weights)
     centered = labels - X.mean_of(labels)
@@ -75,8 +75,8 @@ def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Ar
         else:
             v[included] = best_direction(points.in_columns().columns(included), target, weights.restrict(included))
         return v
-    a, c, structure = weights
-    if not structure.is_elementwise:
+    a, c = weights.a, weights.c
+    if not weights.pair_penalty.splits_into_blocks:
         return socp_direction(points, target, weights)
     target = points.times_root_counts(target)
     if not points.in_memory:

@@ -21,7 +21,7 @@ from diffrac_cvx.points.linear_algebra import (
     scale_by_weights,
     weighted_count,
 )
-from diffrac_cvx.problem.penalties.structure import PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_directions
 

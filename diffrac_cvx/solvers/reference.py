@@ -14,9 +14,8 @@ from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.processes import Call, StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import positive, positive_int
-from diffrac_cvx.problem.result import DimacsErrors, Result, Status
+from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution
-from diffrac_cvx.solvers.dimacs import dimacs_errors
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -26,7 +25,6 @@ SMALL_NONZEROS = 100_000  # nonzeros up to which CLARABEL is as fast as SCS
 QUICK_ROWS = 200_000  # nonzeros up to which CVXPY compiles in half a second
 TRANSFER_SECONDS = 0.3  # time reserved for the transfer of a solution from the subprocess
 QUICK_SIDES = {"CLARABEL": 60, "SCS": 250}  # sides of the cone up to which a step takes a fraction of a second
-SOLVE_METHOD = "diffrac_cvx"  # name under which `solve_and_measure` is registered with CVXPY
 
 COMMON_OPTIONS: Mapping[str, Callable[[float | None, int | None, float | None], dict[str, Any]]] = {
     "CLARABEL": lambda tol, max_iter, seconds: {
@@ -129,9 +127,7 @@ def solve(
         status = Status.USER_LIMIT if solver_run.limited else Status.FAILED
         return make_result(empty, status, solver_run.n_iter, seconds, name, trivial.lower)
     status = status_of(solution, tol, solver_run.limited)
-    return replace(
-        make_result(solution, status, solver_run.n_iter, seconds, name, trivial.lower), dimacs=solver_run.errors
-    )
+    return make_result(solution, status, solver_run.n_iter, seconds, name, trivial.lower)
 
 
 def choose_solver(size: Size) -> str:
@@ -187,26 +183,16 @@ class SolveRequest:
 
 
 class SolverRun(NamedTuple):
-    """Number of iterations (0 without a solution), whether a limit ended the solver, and the DIMACS errors."""
+    """Number of iterations (0 without a solution), and whether a limit ended the solver."""
 
     n_iter: int
     limited: bool
-    errors: DimacsErrors | None = None
-
-
-def solve_and_measure(problem: cp.Problem, solver: str, verbose: bool, **options: Any) -> DimacsErrors | None:
-    """Solve in place, as ``problem.solve`` does by default; return the DIMACS errors of the solver's own point."""
-    data, chain, inverse = problem.get_problem_data(solver, verbose=verbose, solver_opts=options)
-    raw = chain.solve_via_data(problem, data, False, verbose, options)
-    problem.unpack_results(raw, chain, inverse)
-    return dimacs_errors(solver, data, raw)
 
 
 def run_solver(problem: cp.Problem, request: SolveRequest) -> SolverRun:
     """Solve in place and return how the run ended."""
     import cvxpy as cp
 
-    cp.Problem.register_solve(SOLVE_METHOD, solve_and_measure)
     solver = request.solver
     try:
         problem.get_problem_data(solver)
@@ -225,7 +211,7 @@ def run_solver(problem: cp.Problem, request: SolveRequest) -> SolverRun:
         with warnings.catch_warnings():
             # CVXPY warns about inaccurate solutions; the certified bounds quantify the inaccuracy.
             warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
-            errors: Any = problem.solve(method=SOLVE_METHOD, solver=solver, verbose=request.verbose, **options)
+            problem.solve(solver=solver, warm_start=False, verbose=request.verbose, **options)
     except cp.error.SolverError:
         return SolverRun(0, solver_seconds(problem) >= remaining)
     except MemoryError as error:
@@ -241,7 +227,7 @@ def run_solver(problem: cp.Problem, request: SolveRequest) -> SolverRun:
         or (request.max_iter is not None and n_iter >= request.max_iter)
         or solver_seconds(problem) >= remaining
     )
-    return SolverRun(n_iter, limited, errors)
+    return SolverRun(n_iter, limited)
 
 
 def run_in_subprocess(problem: cp.Problem, request: SolveRequest) -> SolverRun:

@@ -200,12 +200,10 @@ assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 # A penalty on pairs of features that is not quadratic is a file in ``diffrac_cvx/problem/penalties/`` with one class, a
 # ``PairPenalty``: its value at a factor with its rounding error, the set K of its multipliers (a safe projection onto K, rounding
 # included; an approximate one, for steps; the maximiser at a V; the entries where V is 0 because a multiplier is strictly inside),
-# a feasible factor near an infeasible one, and its CVXPY expression. ``structure.py`` decides when it applies, and
-# ``problem/penalty.py`` parses the user's input. The builders, both fast solvers with one block, the certificates and the value of
-# a point then support it: ``groups.py`` and ``signs.py`` are examples. Large problems, and exact directions of labels, need more:
-# multipliers between a working set and the other features (``off_diagonal.py``), S outside the working set
-# (``certificates/group_kkt.py``), components (``certificates/block_screening.py``) and the best direction of labels
-# (``rounding/socp_directions.py``).
+# a feasible factor near an infeasible one, its derivative in the weights, and its CVXPY expression. Groups, directions and their
+# cones come with the base class. ``Penalty.pair_penalty`` registers it. The builders, both fast solvers, the certificates, the
+# derivative and the best directions of labels then support it; ``l1.py``, ``group.py`` and ``sign.py`` are examples. Large problems need
+# ``off_diagonal``, the multipliers between a working set and the other features. ``tests/problem/test_penalty_contract.py`` checks all.
 #
 # A data container
 # ----------------

@@ -15,8 +15,6 @@ display                      shows                                              
 `plotting.DirectionDisplay`  coefficients of the direction                                a result, an estimator
 `plotting.ProjectionDisplay` labels along the direction                                   labels, an estimator
 `plotting.PathDisplay`       coefficients, value and error along nu or lambda             data, a path
-`plotting.DualityDisplay`    Eq. (7) against Eq. (8)                                      data
-`plotting.PhaseMapDisplay`   a number over n and d                                        any table
 ============================ ============================================================ ======================
 
 One solution
@@ -27,7 +25,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.plotting import DirectionDisplay, PathDisplay, PhaseMapDisplay, SpectrumDisplay
+from diffrac_cvx.plotting import DirectionDisplay, PathDisplay, SpectrumDisplay
 
 planted = dc.datasets.make_planted(120, 8, sparsity=2, imbalance=0.1, noise=0.2, rng=0)
 result = dc.low_rank(planted.X, 0.5, dc.Penalty.l1(0.02))
@@ -40,8 +38,8 @@ DirectionDisplay.from_result(result, planted.X).plot(right)
 #
 # Paths
 # -----
-# `paths.nu_path`, `paths.lambda_path` and `paths.alpha_path` solve along a grid, with warm starts and certified bounds
-# for each solution; λ decreases, because the components of a sparse problem then merge. They return a
+# `paths.nu_path` and `paths.lambda_path` solve along a grid, with warm starts and certified bounds for each solution;
+# λ decreases, because the components of a sparse problem then merge. They return a
 # `paths.RegularizationPath` of arrays, with the parameter in increasing order. ``time_limit`` is for the whole path, and
 # ``on_parameter`` is called after each solution.
 
@@ -56,23 +54,4 @@ PathDisplay(path).plot()
 
 print(np.column_stack([path.parameter, path.imbalance])[::4].round(3))
 assert path.imbalance[0] > path.imbalance[-1]
-
-# %%
-# Both sides of the duality between a fixed and a penalised imbalance, `paths.duality`, are on the page
-# :doc:`/auto/relaxations/constrained_alpha`.
-#
-# A map over n and d
-# ------------------
-# `plotting.PhaseMapDisplay` takes any table with columns n, d and one more, here the error of the relaxation without a penalty
-# on noiseless data. The paper's Figure 1, with its replications, is ``make phase-transition``.
-
-rows = []
-for n in range(20, 101, 10):
-    for d in range(4, 17, 3):
-        data = dc.datasets.make_planted(n, d, rng=100 * n + d)
-        labels = dc.rounding.kmeans_centered(dc.low_rank(data.X, tol=1e-3).F)
-        rows.append((n, d, dc.metrics.clustering_error(data.y, labels)))
-PhaseMapDisplay.from_table(
-    dict(zip(("n", "d", "error"), np.transpose(rows), strict=True))
-).plot()
 plt.show()

@@ -46,51 +46,52 @@ for k in (0, 10, 20, 30, 40, 50):
 # place, and the column by its remaining mean, at most :math:`\gamma_n` times the mean of its absolute values, however far from
 # zero it was before.
 #
-# **The lower bound** is :math:`1 - t\, \mathrm{mean}(1/u)`. The weights u > 0, the number t and C, clipped to its box, are
-# numbers in the computer, and any of them will do, if :math:`M \preceq t (A + C + \mathrm{Diag}(c)^2)` for
-# :math:`M = \tfrac1n X^\top \mathrm{Diag}(u) X`. This is decided in coordinates W that whiten the data, from Z, which is X W as
-# computed.
+# **The lower bound** is :math:`1 - t\, \mathrm{mean}(1/u)`. The weights u > 0, the number t and a part of C, projected onto the
+# dual set, are numbers in the computer, and any of them will do, if :math:`S = t (A + C + \mathrm{Diag}(c)^2) - M \succeq 0` for
+# some C with this part, :math:`M = \tfrac1n X^\top \mathrm{Diag}(u) X`. A set E of coordinates is eliminated: all of them, those
+# without an l1 weight, or a working set. N are the others.
 #
-# *Theorem.* Let :math:`|Z - X W| \le \sqrt n\, \delta` and :math:`|W^\top (A + \mathrm{Diag}(c)^2) W - I| \le \rho` in the spectral
-# norm, and let W span the directions along which the data vary. Let :math:`\hat M` be :math:`\tfrac1n Z^\top \mathrm{Diag}(u) Z` as
-# computed, by sums of s terms, :math:`m = \mathrm{tr}\, \hat M`, and R be :math:`I + W^\top C W` as computed, D of its rows. Let
+# *Theorem.* Let :math:`h_j^2 = t (A + \mathrm{Diag}(c)^2)_{jj} + M_{jj}`, k the number of terms of a sum over the rows, and
 #
 # .. math::
 #
-#    \varepsilon_M &= \gamma_{s+8}\, m + 2 \sqrt m \sqrt{\max u}\, \delta + \max(u)\, \delta^2, \qquad
-#    \varepsilon_R = \rho + \gamma_{2d+8}\, |W|_F^2\, |C|_F, \\
-#    \mathrm{lost}(t) &= t\, \varepsilon_R + \varepsilon_M + \gamma_4 (t |R|_F + |\hat M|_F)
-#    + \gamma_{2D+8} (t\, \mathrm{tr} |R| + \mathrm{tr} |\hat M|).
+#    \kappa = \gamma_{k+16} \sqrt{1 + \max(u)/t}, \quad \varepsilon = \gamma_{k+32} + (2 + \kappa) \kappa, \quad
+#    \varepsilon_E = \varepsilon \sum_{j \in E} h_j^2 + \gamma_4\, t\, |C_{EE}|_F.
 #
-# If :math:`t \ge \mathrm{lost}(t)` and a Cholesky factorisation of the computed :math:`t R - \hat M - \mathrm{lost}(t) I` does not
-# break down, then :math:`M \preceq t (A + C + \mathrm{Diag}(c)^2)`.
+# Let P be S on E as computed, of r rows, and let the Cholesky factorisation of :math:`P - \ell I` succeed with factor L, where
+# :math:`\mu = \ell - \varepsilon_E - \gamma_{2r+8}\, \mathrm{tr}\, P > 0`. With K = :math:`L^{-1} S_{EN}` as computed let
+# :math:`r_j` bound the norm of column j of :math:`S_{EN} - L K` and of what it is off, and
+# :math:`F_j = (\sqrt\varepsilon\, h_j,\ r_j / \sqrt\mu,\ \sqrt{\gamma_{r+8}}\, |K_j|)`. Then :math:`S \succeq 0` for some C, if
+# every matrix whose entries differ by at most :math:`F_j^\top F_k` from those of :math:`S_{NN} - K^\top K` is positive
+# semidefinite, where an entry is 0 exactly if :math:`|G_{jk}| + F_j^\top F_k \le t c_j c_k`, :math:`G = M - t A + K^\top K`.
 #
-# *Proof.* A factorisation that does not break down shows that the matrix it was given is positive definite once
-# :math:`\gamma_{2D+8}` times its trace is added to its diagonal (Rump, *Verification of positive definiteness*, BIT 46, 2006);
-# forming the difference and its shift changes entries by :math:`\gamma_4` times those of t R and of :math:`\hat M`. So the exact
-# :math:`t R - \hat M` is at least :math:`t \varepsilon_R + \varepsilon_M`. The products :math:`W^\top C W` are off by
-# :math:`\gamma_{2d+8} |W|_F^2 |C|_F`, which with :math:`\rho` bounds what R is off. An entry of :math:`\hat M` is a sum of s terms
-# and off by :math:`\gamma_{s+8}` times the sum of their absolute values; by Cauchy and Schwarz that is at most the entry of
-# :math:`h h^\top` with :math:`h_j^2` the diagonal of :math:`\hat M`, whose norm is m. Let :math:`B = \mathrm{Diag}(u)^{1/2} Z / \sqrt n`
-# and B' be the same of X W. Then :math:`|B - B'| \le \sqrt{\max u}\, \delta`, for the weights of the rows enter by their root, and
-# :math:`|B^\top B - B'^\top B'| \le (2 |B| + |B - B'|) |B - B'|` with :math:`|B|^2 \le m`. Outside the span of W the right side is
-# at least t, and M is 0 up to what :math:`\delta` counts. ∎
+# *Proof.* The absolute values of the terms of :math:`S_{jk}` add up to at most :math:`h_j h_k` by Cauchy and Schwarz, and a
+# centred column is off by :math:`\gamma_{k+16} \sqrt{A_{jj}}` in the Euclidean norm over :math:`\sqrt n`, hence by
+# :math:`\kappa h_j` with the weights of the rows. So an entry is off by :math:`\varepsilon h_j h_k`, and S on E by
+# :math:`\varepsilon_E`. A factorisation that does not break down shows that its matrix is positive definite once
+# :math:`\gamma_{2r+8}` times its trace is added to its diagonal (Rump, *Verification of positive definiteness*, BIT 46, 2006).
+# Hence S is at least :math:`(L; K^\top)(L; K^\top)^\top` plus a matrix with :math:`\mu I` on E, columns of norm at most
+# :math:`r_j` between E and N, and :math:`S_{NN} - K^\top K` on N; eliminating E from the second leaves
+# :math:`S_{NN} - K^\top K - R^\top R / \mu`. What is left out of an entry jk is at most :math:`F_j^\top F_k`. If G is inside the
+# box by that much, C can be chosen so that the exact entry is 0. ∎
+#
+# On each component of N the errors have a spectral norm of at most :math:`\sum_j F_j^\top F_j`. It is certified by the dominance
+# of its rows, or by a Cholesky factorisation. If E is so nearly collinear that the factorisation fails, it is repeated in whitened
+# coordinates W, where what the data and :math:`W^\top (A + \mathrm{Diag}(c)^2) W` are off counts.
 #
 # .. end theorem
 #
 # In the code, where every number is also rounded up:
 #
-# - ``DirectionProblem.gram_error``: ``top**0.5 * self.whitening_error.data_error`` and
-#   ``sum_error(accumulation_length(n) + 8) * mass + (2.0 * mass**0.5 + row_error) * row_error``
-# - ``feasible_multiplier``: ``sum_error(2 * len(C) + 8) * float(np.sum(W**2) * np.linalg.norm(C))``
+# - ``relative_error``: ``sum_error(k + 16) * (1.0 + problem.problem.largest_weight(u) / t) ** 0.5`` and
+#   ``sum_error(k + 32) + (2.0 + moved) * moved``
+# - ``eliminated_matrix``: ``sum_error(4) * t * float(np.linalg.norm(C))``
+# - ``eliminate``: ``sum_error(2 * r + 8) * float(np.abs(np.diag(P.matrix)).sum())``,
+#   ``sum_error(r + 4) * np.linalg.norm(L) * sizes`` and ``sum_error(len(K) + 8) ** 0.5 * np.linalg.norm(K, axis=0)``
 # - ``Pencil.error_bound``: ``size * self.right_error + self.M_error + size * of_right + of_M``
-# - ``Pencil.error_terms``: ``sum_error(2 * len(self.right) + 8)`` and
-#   ``sum_error(4) * np.linalg.norm(S, axis=(-2, -1)) + factorized * absolute_trace(S)``
-# - ``certified_ratio``: ``found >= pencil.error_bound(found)``
 #
-# t is raised by lost(t) over the smallest eigenvalue of the right side before the factorisation is tried, and by more if it
-# fails; if it fails again and again the bound is 0. :math:`\delta` grows with the condition number of the data, and so does the
-# width of the bracket.
+# t is raised by what rounding may change before the factorisation is tried, and by more if it fails; if it fails again and again
+# the bound is 0.
 #
 # **More columns than rows, with a ridge on each.** W has as many columns as there are rows. Let :math:`T = X \mathrm{Diag}(a)^{-1}`,
 # and E the part of T outside the span of W, whose norm is computed. Outside the span the right side of
@@ -99,8 +100,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # if the whitened data were off by it, and t has to be at least δ. Columns with a ridge below :math:`10^{-4}` of their size, beside
 # which E would be large for the others, are not compressed.
 #
-# **By components** the same is done block by block; every pair of features in different groups has to be inside a box that is made
-# smaller by the rounding of :math:`G_{jk}`, and where groups are joined for the bound the factorisation above decides.
+# **By components** E has the columns without an l1 weight, and C is given inside the blocks of N.
 #
 # **The upper bound** is the objective at the V that is returned, in your units: a product of a row with a column of G is
 # off by at most :math:`\gamma` times their norms (in comparable units), and all sums are of nonnegative terms. Where V has
@@ -181,30 +181,6 @@ for k in (0, 10, 20, 30, 40, 50):
 # are not counted.
 #
 # .. include:: ../coverage.inc
-
-# %%
-# Accuracy of CVXPY's solvers
-# ---------------------------
-# `solve` measures the six DIMACS errors of the point that CLARABEL or SCS returned: residuals, distances from the cones, gap of the
-# objectives and complementarity, of the conic problem as the solver was given it (`DimacsErrors`).
-
-X = dc.datasets.make_planted(30, 4, noise=0.3, rng=0).X
-for solver in ("CLARABEL", "SCS"):
-    errors = dc.solve(dc.v_space(X, penalty=dc.Penalty.l1(0.01)), solver).dimacs
-    print(solver, ", ".join(f"{name} {error:.0e}" for name, error in errors._asdict().items()))
-
-# %%
-# ``make validate`` tabulates them over its instances for the forms in Y (`penalized_nu`, `constrained_alpha`), the lifted form and
-# those in V (``normalized`` is `v_space_normalized`), with the default tolerances of `solve`. SCS solves the lifted
-# form where n + d is at most 50, CLARABEL all forms up to a side of 41. The largest errors, and the number of points with one above
-# the threshold:
-#
-# .. include:: ../dimacs.inc
-#
-# SCS on the lifted form ends at its own limit of 100 000 iterations there: all these have a ridge, and collinear columns
-# or at least as many columns as points. CLARABEL exceeds the threshold in the complementarity :math:`s^\top z` only, which is not in
-# its stopping rule. The certified gap bounds the accuracy of the point in any case: the validity of a bracket does not depend on these
-# errors.
 #
 # Convergence
 # -----------

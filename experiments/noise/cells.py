@@ -7,6 +7,7 @@ import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
+from experiments.rivals.lattice import lattice
 from experiments.theory.label_recovery import signs
 from experiments.theory.unique_solution import statistical_dimension
 
@@ -66,6 +67,6 @@ def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
 def error_of_lattice(X: Array, y: Array) -> float:
     """Return the error of lattice reduction, 1 if it finds no labels."""
     try:
-        return dc.metrics.clustering_error(y, dc.baselines.lattice(X))
+        return dc.metrics.clustering_error(y, lattice(X))
     except dc.DataError:
         return 1.0

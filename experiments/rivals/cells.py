@@ -10,6 +10,7 @@ import scipy.stats
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row
+from experiments.rivals.lattice import lattice
 from experiments.theory.unique_solution import statistical_dimension
 
 RESTARTS = 10
@@ -104,7 +105,7 @@ def relax(X: Array, seed: int) -> Found:
 def find_by_lattice(X: Array, seed: int) -> Found:
     """Lattice reduction; None if it finds no labels."""
     try:
-        return dc.baselines.lattice(X), np.nan
+        return lattice(X), np.nan
     except dc.DataError:
         return None, np.nan
 

@@ -12,7 +12,10 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.label_bounds import with_imbalance
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.problem.penalties.structure import PenaltyStructure, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.group import GroupNorms
+from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.sign import SignConstraints
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
@@ -392,8 +395,11 @@ def costs_of_labels(instance: Instance, labelings: Iterable[Array]) -> list[Deci
     root = np.sqrt(len(X) * np.maximum(values, 0.0))[:, None] * vectors.T
     points = array_points(root @ columns.astype(float))
     groups = None if groups is None else groups[with_pair_penalty]
-    structure = PenaltyStructure(groups, None if nonnegative is None else signed[with_pair_penalty])
-    weights, costs = PenaltyWeights(a[with_pair_penalty], c[with_pair_penalty], structure), []
+    c_pairs = c[with_pair_penalty]
+    pair_penalty: PairPenalty = L1(c_pairs) if groups is None else GroupNorms(c_pairs, groups)
+    if nonnegative is not None:
+        pair_penalty = SignConstraints(pair_penalty, signed[with_pair_penalty])
+    weights, costs = PenaltyWeights(a[with_pair_penalty], pair_penalty), []
     for y in labelings:
         found = []
         for labels in (y,) if nonnegative is None else (y, -y):

@@ -9,6 +9,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.rounding import ROUNDINGS
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
+from experiments.unbalanced.duality import duality
 
 N, D, ALPHA_STAR = 80, 10, 0.25
 NOISES = (0.0, 0.05, 0.1, 0.3)
@@ -76,7 +77,7 @@ def describe(result: dc.Result, y: Array) -> Row:
 
 def measure_duality(X: Array, nu: float) -> Row:
     """Compare the penalised value with the constrained one at the penalised solution's own alpha, plus nu alpha."""
-    pair = dc.paths.duality(X, [nu], solver="SCS", tol=LOW_RANK_TOLERANCE, **SCS_OPTIONS)
+    pair = duality(X, [nu], solver="SCS", tol=LOW_RANK_TOLERANCE, **SCS_OPTIONS)
     penalized, constrained = pair.penalized, pair.constrained
     columns = {
         "value": penalized.value,

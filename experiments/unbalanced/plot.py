@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diffrac_cvx import paths
-from diffrac_cvx.plotting import DualityDisplay
 from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, STYLE, label_lines, save, with_band
 from experiments.unbalanced.cells import ALPHA_STAR
+from experiments.unbalanced.duality import Duality, DualityDisplay
 
 CURVES = {
     "sign_leading": {"label": "first eigenvector", "color": SECONDARY, "marker": "o"},
@@ -72,7 +72,7 @@ def draw_duality(table: pd.DataFrame, stem: Path) -> None:
         for noise, color, marker in ((0.0, SECONDARY, "o"), (0.3, ACCENT, "^")):
             first = table[(table["noise"] == noise) & (table["replication"] == 0)].sort_values("parameter")
             alpha, nu, dual = (first[first["path"] == path] for path in ("alpha", "nu", "dual"))
-            pairs = paths.Duality(
+            pairs = Duality(
                 penalized=path_of("nu", dual["parameter"], dual["value"], dual["gap"]),
                 constrained=path_of("alpha", dual["alpha"], dual["constrained_value"], dual["constrained_gap"]),
             )

@@ -40,9 +40,6 @@ CONSTRAINED = {
     "constrained_alpha SCS": relaxation_method("constrained_alpha", "SCS"),
 }
 RELATED = NORMALIZED | CONSTRAINED
-ERRORS = dc.DimacsErrors._fields
-NO_POINT = dc.DimacsErrors(*[float("nan")] * len(ERRORS))
-LARGEST_ERROR = {"CLARABEL": 1e-6, "SCS": 1e-4}  # points with a larger error are listed
 
 
 def cells_of(grid: str) -> list[Cell]:
@@ -92,7 +89,7 @@ def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
         worst, pair = worst_disagreement(results, FAST)
         row: Row = {"violation": worst, "between": pair, "agrees": int(worst <= SLACK)}
         for name, result in results.items():
-            row |= {f"{name} value": result.value, f"{name} gap": result.gap, **errors_of(name, result)}
+            row |= {f"{name} value": result.value, f"{name} gap": result.gap}
         row |= measure_related(task, results["low_rank"])
     row["agrees"] = int(row["agrees"] and row["normalized agrees"] and row["alpha agrees"])
     return row
@@ -109,14 +106,9 @@ def measure_related(task: ComparisonTask, best: dc.Result) -> Row:
             bounds = method.bounds_15(dc.Bracket(result.lower, result.upper), given)
             assert bounds is not None
             value = bounds.upper if name in NORMALIZED else result.value
-            row |= {f"{name} value": value, f"{name} gap": result.gap, **errors_of(name, result)}
+            row |= {f"{name} value": value, f"{name} gap": result.gap}
             row["normalized agrees" if name in NORMALIZED else "alpha agrees"] &= int(meets(bounds, best))
     return row
-
-
-def errors_of(name: str, result: dc.Result) -> Row:
-    """Return the DIMACS errors of a solver's solution to three digits, if available."""
-    return {f"{name} {label}": float(f"{error:.2e}") for label, error in (result.dimacs or NO_POINT)._asdict().items()}
 
 
 def applies(method: Method, task: ComparisonTask) -> bool:

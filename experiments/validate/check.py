@@ -8,7 +8,7 @@ import pandas as pd
 
 from diffrac_cvx.problem.formatting import format_upper
 from experiments.harness.command import Outcome
-from experiments.validate.cells import ERRORS, LARGEST_ERROR, METHODS, RELATED, instance
+from experiments.validate.cells import METHODS, RELATED, instance
 
 KEYS = ["n", "d", "nu", "penalty", "trait"]
 REPRODUCERS = Path("build")
@@ -19,9 +19,6 @@ def check_brackets(table: pd.DataFrame) -> Outcome:
     wrong = table[table["agrees"] == 0]
     lines = [
         summarize(table).to_string(index=False, float_format=format_upper),
-        "Largest DIMACS errors of the solutions of CVXPY's solvers:",
-        summarize_errors(table).to_string(index=False, float_format=lambda number: f"{number:.1e}"),
-        *(f"LARGE {flag}" for flag in point_out(table)),
         f"{len(table) - len(wrong)} of {len(table)} instances agree: oracle values within the bounds of fast solvers",
     ]
     for _, row in wrong.iterrows():
@@ -38,42 +35,6 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
         if len(gaps):
             rows.append([name, len(gaps), gaps.median(), gaps.quantile(0.9), gaps.max()])
     return pd.DataFrame(rows, columns=["method", "instances", "median gap", "90 % gap", "largest gap"])
-
-
-def solver_of(name: str) -> str:
-    """Return the CVXPY solver to which a column belongs."""
-    return "SCS" if name.endswith("SCS") else "CLARABEL"
-
-
-def errors_by_point(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the six errors of a method, one row per instance, without instances that needed no solve."""
-    columns = {f"{name} {label}": label for label in ERRORS}
-    return table.reindex(columns=list(columns)).rename(columns=columns).dropna()
-
-
-def summarize_errors(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one line per form and solver: points, the largest of each error, and the number above the threshold."""
-    rows = []
-    for name in (*METHODS, *RELATED):
-        errors = errors_by_point(table, name)
-        if len(errors):
-            limit = LARGEST_ERROR[solver_of(name)]
-            form = name.removesuffix(" SCS")
-            above = int((errors.max(axis=1) > limit).sum())
-            rows.append([form, solver_of(name), len(errors), *errors.max(), limit, above])
-    return pd.DataFrame(rows, columns=["form", "solver", "points", *ERRORS, "threshold", "above"])
-
-
-def point_out(table: pd.DataFrame) -> list[str]:
-    """Return a line for each solution with an error above its solver's threshold, with its certified gap."""
-    lines = []
-    for name in (*METHODS, *RELATED):
-        errors = errors_by_point(table, name)
-        for i, row in errors[errors.max(axis=1) > LARGEST_ERROR[solver_of(name)]].iterrows():
-            where = ", ".join(str(table.loc[i, key]) for key in KEYS)
-            gap = table.loc[i, f"{name} gap"]
-            lines.append(f"{row.idxmax()} {row.max():.1e}, certified gap {format_upper(gap)}: {name} ({where})")
-    return lines
 
 
 def save_reproducer(row: pd.Series, folder: Path) -> Path:

@@ -3,13 +3,12 @@
 import pandas as pd
 
 from experiments.harness.claims import Finding
-from experiments.validate.cells import ALPHA_SLACK, LARGEST_ERROR, SLACK
-from experiments.validate.check import summarize_errors
+from experiments.validate.cells import ALPHA_SLACK, SLACK
 
 
 def claims(table: pd.DataFrame) -> list[Finding]:
     """Return the findings on the paper's equalities, each checked against certified bounds."""
-    return [one_value(table), normalized(table), constrained(table), errors(table)]
+    return [one_value(table), normalized(table), constrained(table)]
 
 
 def one_value(table: pd.DataFrame) -> Finding:
@@ -40,14 +39,3 @@ def constrained(table: pd.DataFrame) -> Finding:
         "Eq. (7) and (8): at the imbalance alpha of a penalised solution, the constrained value + nu alpha is the penalised value",
         f"{solved.sum()} instances solved: in {apart} the bounds are further apart than {ALPHA_SLACK:g}.",
     )
-
-
-def errors(table: pd.DataFrame) -> Finding:
-    """DIMACS errors."""
-    words, lines = [], summarize_errors(table)
-    for solver, part in lines.groupby("solver"):
-        words.append(
-            f"{solver}: {part['above'].sum()} of {part['points'].sum()} points with an error above "
-            f"{LARGEST_ERROR[str(solver)]:g}, the largest {part.filter(like='err').to_numpy().max():.1e}"
-        )
-    return Finding("DIMACS errors of the solutions of CVXPY's solvers", f"{'; '.join(words)}.")

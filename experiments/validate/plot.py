@@ -8,26 +8,17 @@ from matplotlib.axes import Axes
 
 from experiments.harness.beyond import panels
 from experiments.harness.style import ACCENT, GRAY
-from experiments.validate.cells import LARGEST_ERROR, METHODS, RELATED, SLACK
-from experiments.validate.check import errors_by_point, solver_of
+from experiments.validate.cells import METHODS, RELATED, SLACK
 
 SMALLEST = 1e-16  # smaller gaps and overlaps are drawn here
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the certified gap and the largest DIMACS error of every method, and the overlaps of the bounds."""
+    """Draw the certified gap of every method, and the overlaps of the bounds."""
     present = [name for name in (*METHODS, *RELATED) if f"{name} gap" in table]
-    with panels(stem, 1, 3, 3.0, width_ratios=[1.1, 1.1, 1]) as (_, (gaps, largest, overlaps)):
+    with panels(stem, 1, 2, 3.0, width_ratios=[1.1, 1]) as (_, (gaps, overlaps)):
         draw_boxes(gaps, present, [table[f"{name} gap"].dropna() for name in present])
         gaps.set_xlabel("certified gap, $\\log_{10}$")
-        errors = [errors_by_point(table, name).max(axis=1) for name in present]
-        draw_boxes(largest, present, errors)
-        largest.set_yticklabels([])
-        largest.set(xticks=range(-14, 0, 4), xlabel="largest DIMACS error, $\\log_{10}$")
-        for i, (name, found) in enumerate(zip(present, errors, strict=True), 1):
-            if len(found):
-                limit = np.log10(LARGEST_ERROR[solver_of(name)])
-                largest.plot([limit, limit], [i - 0.4, i + 0.4], color=ACCENT, lw=0.8, ls=":")
         signed = table["violation"].to_numpy()  # distance between disjoint bounds
         overlaps.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GRAY)
         title = f"{int(np.sum(signed > SLACK))} of {len(signed)} apart"

@@ -457,7 +457,7 @@ def test_compare_of_one_method_as_json_or_in_silence(command):
     assert error == command("compare", "heart", "-m", "low_rank", "--quiet")[2] == ""
 
 
-@pytest.mark.parametrize("over", ["lambda", "nu", "alpha"])
+@pytest.mark.parametrize("over", ["lambda", "nu"])
 def test_a_path_has_a_row_for_each_value(over, table, command, tmp_path):
     out = tmp_path / "p.csv"
     status, printed, _ = command("path", table, *READ, "--over", over, "--n-values", "4", "--out", out)

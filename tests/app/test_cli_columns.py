@@ -117,7 +117,6 @@ def test_auto_chooses_with_groups_and_signs(table, found_by):
         ("cluster --nonnegative size_x --n-labels 2 --ridge 0.1", "Remove --n-labels"),
         ("cluster --feature-groups prefx", "'prefx' is not a file, 'category' or 'prefix'"),
         ("cluster --drop job --feature-groups category --lambda 0.1", "no categorical features"),
-        ("path --one-hot job --over alpha --feature-groups prefix", "--over alpha has no penalty"),
     ],
 )
 def test_what_is_wrong_with_the_options_is_said(table, command, arguments, message):

@@ -497,7 +497,7 @@ def test_a_line_tells_the_bounds():
 # Views
 
 
-OFTEN_SOLVED = ("nu_path", "duality")  # views that solve many problems, like lambda_path
+OFTEN_SOLVED = ("nu_path",)  # views that solve many problems, like lambda_path
 
 
 @pytest.mark.parametrize(
@@ -545,8 +545,6 @@ def test_the_paths_pass_through_what_is_solved(outcome):
         (k,) = np.flatnonzero(np.isclose(path.parameter, value))
         assert path.lower[k] <= here.upper + 1e-9
         assert here.lower <= path.upper[k] + 1e-9
-    free = dc.low_rank(X, nu=1.0)
-    assert outcome.extras["duality"].penalized.value[-1] == pytest.approx(free.value, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", OF_TWO)
@@ -682,7 +680,6 @@ def test_brackets_with_known_clusters_overlap_and_lie_above_those_without(marked
 def test_what_cannot_take_known_clusters_says_so(marked):
     refused = {run.name: run.message for run in marked.runs if run.result is None}
     assert refused["(7) CLARABEL"].startswith("(7) does not support labelled points")
-    assert "does not support labelled points" in make_picture("duality", marked).message
     assert "k-means was skipped: it takes no constraints" in list_remarks(marked)
     assert "3 labelled points" in make_picture("projection", marked).caption
 

@@ -106,7 +106,7 @@ def test_known_clusters_of_the_address_are_given_to_the_solves_and_to_the_search
     wait_until(lambda: len(jobs.started) == (1 if pressed else 3))
     job = jobs.started[-1][0]
     assert job.outcome.setting.marks == ((3, 1), (17, -1))
-    assert set(job.calls) == ({computation.SEARCH} if pressed else set(computation.EXTRAS) - {"duality"})
+    assert set(job.calls) == ({computation.SEARCH} if pressed else set(computation.EXTRAS))
     assert board["search" if pressed else "outcome"] is job.outcome
 
 

@@ -29,7 +29,7 @@ from diffrac_cvx.plotting.canvas import style_of
 from diffrac_cvx.problem.formatting import format_ends
 from diffrac_cvx.problem.result import Status
 
-FOR_EXPERTS = {"forms": ("(15)",), "solvers": ("low_rank", "fista"), "extras": ("duality",)}
+FOR_EXPERTS = {"forms": ("(15)",), "solvers": ("low_rank", "fista"), "extras": ("nu path",)}
 
 
 def unlabeled(n=60, d=3, seed=0):

@@ -1,7 +1,6 @@
 """Baseline methods: common properties, and the specific properties of each."""
 
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pytest
@@ -18,10 +17,8 @@ from diffrac_cvx.baselines import (
     gaussian_mixture,
     kmeans_standardized,
     kmeans_whitened,
-    lattice,
     spectral_kurtosis,
 )
-from diffrac_cvx.baselines.lattice_labels import reduced_basis
 from diffrac_cvx.baselines.two_valued import LINEAR_START, PURSUIT_CRITERIA, QUARTIC_END, double_well, loss
 from diffrac_cvx.datasets import make_planted
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
@@ -34,7 +31,6 @@ OF_ALL_DIRECTIONS = {
     "kmeans_whitened": kmeans_whitened,
     "cure": cure,
     "spectral_kurtosis": lambda X, rng: spectral_kurtosis(X),
-    "lattice": lambda X, rng: lattice(X),
 }
 OF_COLUMNS = {
     "best_single_column": lambda X, rng: best_single_column(X),
@@ -48,8 +44,7 @@ OF_COLUMNS = {
     "sparse_component": baselines.sparse_component,
 } | {criterion: partial(baselines.two_valued_component, criterion=criterion) for criterion in PURSUIT_CRITERIA}
 ALL = OF_ALL_DIRECTIONS | OF_COLUMNS
-SEEDLESS = {"spectral_kurtosis", "lattice", "best_single_column", "first_component"}
-WITH_NOISE = [name for name in ALL if name != "lattice"]
+SEEDLESS = {"spectral_kurtosis", "best_single_column", "first_component"}
 each = pytest.mark.parametrize("name", ALL)
 
 
@@ -74,7 +69,7 @@ def test_no_affine_change_of_the_data_and_no_column_that_depends_on_others_chang
         np.testing.assert_array_equal(ALL[name](data, rng=0), ALL[name](X, rng=0))
 
 
-@pytest.mark.parametrize("name", WITH_NOISE)
+@pytest.mark.parametrize("name", ALL)
 def test_labels_depend_on_the_data_and_the_seed_alone_and_the_first_is_one(name):
     X = np.random.default_rng(1).standard_normal((20, 8))
     found = ALL[name](X, rng=3)
@@ -83,7 +78,7 @@ def test_labels_depend_on_the_data_and_the_seed_alone_and_the_first_is_one(name)
     np.testing.assert_array_equal(found, ALL[name](X, rng=np.random.default_rng(3)))
 
 
-@pytest.mark.parametrize("name", WITH_NOISE)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")  # one component of two points
 @pytest.mark.parametrize(("n", "d"), [(2, 3), (3, 1), (4, 50), (30, 2)])
 def test_small_and_long_tables_have_two_clusters(name, n, d):
@@ -92,7 +87,7 @@ def test_small_and_long_tables_have_two_clusters(name, n, d):
     assert set(found) == {-1.0, 1.0}
 
 
-@pytest.mark.parametrize("name", WITH_NOISE)
+@pytest.mark.parametrize("name", ALL)
 def test_a_constant_column_changes_nothing(name):
     X = np.random.default_rng(4).standard_normal((20, 10 if name in OF_ALL_DIRECTIONS else 30))
     X[:10] += 1.0  # without structure, rounding errors decide the labels
@@ -150,8 +145,6 @@ def test_a_parameter_out_of_range_is_refused(method, arguments, named):
         ("alternating_optimization", 300, 3, 3),
         ("kmeans_whitened", 300, 3, 3),
         ("cure", 120, 10, 10),
-        ("lattice", 12, 10, 10),
-        ("lattice", 200, 20, 5),
         ("best_single_column", 4, 50, 1),
     ],
 )
@@ -281,75 +274,3 @@ def test_the_spectral_method_finds_most_labels_and_alternation_the_rest():
     found = spectral_kurtosis(X)
     assert 0.0 < clustering_error(y, found) < 0.2
     assert clustering_error(y, refine(X, found)) == 0.0
-
-
-# The lattice
-
-
-@pytest.mark.parametrize("d", [1, 2, 5, 12, 16])
-def test_two_points_more_than_dimensions_are_enough_for_the_lattice(d):
-    X, y, _ = make_planted(d + 2 + d % 2, d, d, rng=1)
-    assert clustering_error(y, lattice(X)) == 0.0
-
-
-@pytest.mark.parametrize("minority", [1, 3])
-def test_the_lattice_finds_unbalanced_clusters(minority):
-    rng = np.random.default_rng(minority)
-    y = rng.permuted(np.repeat([1.0, -1.0], [14 - minority, minority]))
-    X = np.column_stack([y, rng.standard_normal((14, 8))]) @ rng.standard_normal((9, 9))
-    assert clustering_error(y, lattice(X)) == 0.0
-
-
-def test_as_many_points_as_any_labels_fit_are_refused():
-    with pytest.raises(DataError, match="any labels fit; use at least 8"):
-        lattice(np.random.default_rng(0).standard_normal((7, 6)))
-
-
-@pytest.mark.parametrize("n", [8, 30])
-def test_a_noise_of_a_millionth_defeats_the_lattice_at_full_accuracy_only(n):
-    X, y, _ = make_planted(n, 4, 4, noise=1e-6, rng=2)
-    with pytest.raises(DataError, match="40 bits: X is noisy"):
-        lattice(X)
-    assert clustering_error(y, lattice(X, bits=15)) == 0.0
-
-
-def test_data_without_two_clusters_have_no_labels_in_the_lattice():
-    with pytest.raises(DataError, match="no labels found"):
-        lattice(np.random.default_rng(0).standard_normal((30, 5)))
-
-
-def test_labels_that_fit_some_points_only_are_not_returned():
-    for seed in range(6):  # at 7 bits some labels fit the few points of the lattice
-        with pytest.raises(DataError, match="7 bits: X is noisy"):
-            lattice(np.random.default_rng(seed).standard_normal((60, 3)), bits=7)
-
-
-def test_in_more_dimensions_than_half_the_bits_a_few_more_points_are_used():
-    for seed in range(3):
-        X, y, _ = make_planted(40, 12, 12, rng=seed)
-        assert clustering_error(y, lattice(X, bits=14)) == 0.0
-
-
-def test_too_many_dimensions_and_no_bits_are_refused():
-    with pytest.raises(DataError, match="70 dimensions"):
-        lattice(np.random.default_rng(0).standard_normal((90, 70)))
-    with pytest.raises(ParameterError, match="bits"):
-        lattice(np.eye(4), bits=0)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_reduced_basis_spans_the_same_lattice_with_short_vectors(seed):
-    rng = np.random.default_rng(seed)
-    basis = np.array(rng.integers(-(10**6), 10**6, (4, 4)).tolist(), dtype=object)
-    reduced = reduced_basis(basis)
-    change = np.linalg.solve(basis.astype(float).T, reduced.astype(float).T)
-    np.testing.assert_allclose(change, np.rint(change), atol=1e-6)
-    assert abs(np.linalg.det(np.rint(change))) == pytest.approx(1.0)
-    combinations = np.array([c for c in product(range(-3, 4), repeat=4) if any(c)])
-    shortest = np.linalg.norm(combinations @ reduced.astype(float), axis=1).min()
-    assert np.linalg.norm(reduced[0].astype(float)) <= 1.1 * shortest
-
-
-def test_a_reduced_basis_of_the_textbook_has_its_norms():
-    reduced = reduced_basis(np.array([[1, 1, 1], [-1, 0, 2], [3, 5, 6]], dtype=object))
-    assert sorted(sum(x * x for x in row) for row in reduced) == [1, 2, 5]

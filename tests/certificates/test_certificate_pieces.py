@@ -12,10 +12,9 @@ from scipy.sparse.csgraph import connected_components
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds, label_proof
 from diffrac_cvx.certificates.block_problem import Partition, block_problem, join_labels, number_by_first
-from diffrac_cvx.certificates.block_proof import eliminate
 from diffrac_cvx.certificates.block_screening import screen_components, screen_groups
 from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket_normalized
-from diffrac_cvx.certificates.proof import project_dual, skip_zero_rows
+from diffrac_cvx.certificates.proof import eliminate, is_sum_positive, project_dual, skip_zero_rows
 from diffrac_cvx.certificates.screening import SafeRadius, factored_radius, gap_safe_weights
 from diffrac_cvx.certificates.search import (
     ConvexCombination,
@@ -24,13 +23,13 @@ from diffrac_cvx.certificates.search import (
     minimize_over_combinations,
     refine_dual,
 )
-from diffrac_cvx.certificates.working_set_proof import is_difference_positive
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
+from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.result import Bracket
 
 RNG = np.random.default_rng(77)
@@ -230,8 +229,8 @@ def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu)
         G = G - np.outer(G[:, 2], G[:, 2]) / G[2, 2]
     ratio, found = 1.0 - np.logspace(-17, -6, 60), []
     for size in np.sqrt(np.abs(G[0, 1]) / ratio / (problem.c[0] * problem.c[1])):  # of the box, so that it is the share
-        wider = problem.c * np.append([size, size], np.ones(len(problem.c) - 2))
-        wider = replace(problem, penalty=problem.penalty._replace(c=wider))
+        c = problem.c * np.append([size, size], np.ones(len(problem.c) - 2))
+        wider = replace(problem, penalty=PenaltyWeights(problem.a, problem.pair_penalty.with_weights(c)))
         labels = screen_components(wider, weights._replace(gap=0.0), None)
         found.append(labels[0] == labels[1])
     assert np.all(np.asarray(found)[ratio >= 1.0 - 1e-15])
@@ -244,13 +243,14 @@ def test_groups_are_not_apart_whose_blocks_may_be_off_as_far_as_their_bound(monk
     In a coarse unit the sums of the norms are rounded by as many terms as there are coordinates.
     """
     problem = problem_of(50, 60, 1.0, dc.Penalty(lam=0.3, groups=np.repeat(np.arange(30), 2)))
-    at = eliminate(block_problem(problem), np.ones(50), 1.0)._replace(gram_weights=np.zeros(50), entry_error=0.0)
+    at = eliminate(block_problem(problem), np.ones(50), 1.0)
+    at = replace(at, F=0.0 * at.F)
+    at.__dict__["gram_weights"] = np.zeros(50)
     monkeypatch.setattr(floating_point, "UNIT_ROUNDOFF", 2.0**-30)
 
     def apart(off, box=0.0):
-        labels = screen_groups(
-            at._replace(entry_error=box), problem.structure, SafeRadius(lambda *_: np.full((60, 60), off)), None
-        )
+        found = replace(at, F=np.full((1, 60), box**0.5) * at.problem.c)
+        labels = screen_groups(found, problem.pair_penalty, SafeRadius(lambda *_: np.full((60, 60), off)), None)
         return len(np.unique(labels)) > 1
 
     for fraction in (0.3, 0.49):
@@ -423,7 +423,7 @@ def test_a_diagonal_less_a_matrix_is_positive_where_its_eigenvalues_are(all_weak
         E, diagonal = E + E.T, rng.uniform(0.05, 2.5, m)
         weak = np.ones(m, dtype=bool) if all_weak else diagonal <= 1.01 * np.abs(E).sum(axis=1)
         positive = bool(np.linalg.eigvalsh(np.diag(diagonal) - E)[0] > 1e-9)
-        proved = is_difference_positive(diagonal, scipy.sparse.csr_array(E), weak)
+        proved = is_sum_positive(diagonal, scipy.sparse.csr_array(-E), np.zeros((m, 0)), weak)
         assert positive or not proved
         assert proved or not (positive and all_weak)
         found += [proved, bool(np.linalg.eigvalsh(np.diag(diagonal) + E)[0] > 1e-9) and not proved]

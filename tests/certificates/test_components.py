@@ -1,7 +1,6 @@
 """Every optimal V is block diagonal along the components of one solution, also with groups and known signs."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import cache, partial
 
 import cvxpy as cp
@@ -12,11 +11,11 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
 from diffrac_cvx.certificates.block_problem import Partition, block_problem
-from diffrac_cvx.certificates.block_proof import SchurComplement
 from diffrac_cvx.certificates.block_screening import screen_components, screen_groups
+from diffrac_cvx.certificates.proof import Remainder
 from diffrac_cvx.certificates.screening import SafeRadius, cheap_safe_radius, gap_safe_weights
 from diffrac_cvx.machine import memory
-from diffrac_cvx.problem.penalties.structure import PenaltyStructure
+from diffrac_cvx.problem.penalties.group import GroupNorms
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 by_interior_point = partial(dc.solve, solver="CLARABEL", **TIGHT)
@@ -235,8 +234,11 @@ def nothing_between(m, c=1.0):
     """An elimination of m coordinates in two groups, between which G is 0, and the groups."""
     X = np.random.default_rng(0).standard_normal((4, m))
     split = block_problem(direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=1.0)))
-    split = replace(split, c=np.full(m, c))
-    return SchurComplement(split, 1.0, np.zeros(4), np.zeros((0, m))), PenaltyStructure(np.arange(m) // (m // 2))
+    split.__dict__["c"] = np.full(m, c)
+    nothing = np.zeros((0, m))
+    at = Remainder(split, np.ones(4), 1.0, nothing, nothing, np.zeros((0, 0)), False, nothing, np.zeros((m, 0)))
+    at.__dict__["gram_weights"] = np.zeros(4)
+    return at, GroupNorms(split.c, np.arange(m) // (m // 2))
 
 
 @pytest.mark.parametrize("m", [8, 40, 200])

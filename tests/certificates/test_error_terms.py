@@ -18,8 +18,8 @@ print("left out")  # whatever went wrong before is no test that failed
 sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *{files!r}]))
 """
 BUDGETS, BLOCKS = ("certificates/test_rounding_budget.py",), ("certificates/test_block_budget.py",)
-VALUES, PIECES = ("certificates/test_value_budget.py",), ("certificates/test_certificate_pieces.py",)
-WIDE, LINKED, BRANCHING = (("solvers/test_wide.py",), ("solvers/test_chunklets.py",), ("solvers/test_branching.py",))
+VALUES, PROOF = ("certificates/test_value_budget.py",), ("certificates/test_one_proof.py",)
+LINKED, BRANCHING = ("solvers/test_chunklets.py",), ("solvers/test_branching.py",)
 COLUMNS = ("points/test_many_columns.py",)
 
 # What is forgotten: in which module, by which statement, and where that has to be noticed.
@@ -32,48 +32,19 @@ TERMS = {
         "place.whitening_error_bounds = lambda *_: place.WhiteningErrorBounds(0.0, 0.0)",
         BUDGETS,
     ),
-    "what a multiplier in whitened coordinates may be off": (
-        "certificates.direction_bounds",
-        "old = place.feasible_multiplier; place.feasible_multiplier = lambda *given: old(*given)._replace(error=0.0)",
-        BUDGETS,
-    ),
     "the rounding of the box": (
-        "problem.penalties.absolute",
-        "place.Absolute.half_width = property("
+        "problem.penalties.l1",
+        "place.L1.half_width = property("
         "lambda self: np.outer(self.c, self.c) * (1.0 + 1e-15) * (1.0 - np.eye(len(self.c))))",
         BUDGETS,
     ),
-    "the slack of a factorisation": (
-        "certificates.proof", "place.certified_ratio = lambda pencil, t, least: t * (1.0 - 1e-12)", BUDGETS
-    ),
     "the rounding of a bound": ("certificates.proof", "place.round_up = lambda x, k=4: x", BUDGETS),
-    "what the moment of a block may be off": (
-        "certificates.block_problem", "place.BlockProblem.gram_error = lambda *_: 0.0", BLOCKS
+    "the row that is added to sparse columns": (
+        "points.sparse", "place.SparseColumns.absolute_sum_bound = lambda self, squares, *_: squares", PROOF
     ),
-    "what the columns of a block may be off": (
-        "certificates.block_problem",
-        "place.BlockProblem.data_error = lambda self, columns: np.zeros(len(self.c))[columns]",
-        BLOCKS,
-    ),
-    "what a coordinate alone may be off": ("certificates.block_proof", "place.sum_error = lambda k: 0.0", BLOCKS),
-    "what pairs may be off": (
-        "certificates.block_proof",
-        "old = place.with_error_bounds; place.with_error_bounds = lambda *given: old(*given)._replace(entry_error=0.0)",
-        BLOCKS,
-    ),
+    "what a sum of all errors is": ("certificates.proof", "place.sum_error = lambda k: 0.0", PROOF),
     "what single precision may change of pairs": (
         "certificates.screening", "place.single_precision_error = lambda *_: 0.0", (*BLOCKS, *COLUMNS)
-    ),
-    "what pairs that are proved to be apart may be off": (
-        "certificates.block_screening",
-        "old = place.eliminate; place.eliminate = lambda *given: old(*given)._replace(entry_error=0.0)",
-        PIECES,
-    ),
-    "the row that is added to sparse columns": (
-        "points.sparse", "place.SparseColumns.absolute_sum_bound = lambda self, squares, *_: squares", BLOCKS
-    ),
-    "what a working set may be off": (
-        "certificates.working_set_proof", "place.WorkingSetProblem.masses = lambda *_: (0.0, 0.0)", WIDE
     ),
     "the rounding of sums of linked points": (
         "problem.direction_problem", "place.with_chunklet_error = lambda found, *_: found", LINKED

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 from diffrac_cvx.certificates import proof, screening
-from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.certificates.pencils import Pencil
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 PAGE, COMPONENTS = GUIDES / "reliability.py", GUIDES / "components.py"
 PLACES = {
-    "DirectionProblem.gram_error": DirectionProblem.gram_error,
-    "feasible_multiplier": proof.feasible_multiplier,
-    "Pencil.error_bound": proof.Pencil.error_bound,
-    "Pencil.error_terms": proof.Pencil.error_terms.func,
-    "certified_ratio": proof.certified_ratio,
+    "relative_error": proof.relative_error,
+    "eliminated_matrix": proof.eliminated_matrix,
+    "eliminate": proof.eliminate,
+    "Pencil.error_bound": Pencil.error_bound,
 }
 
 
@@ -45,12 +44,12 @@ def test_what_the_page_quotes_is_what_the_code_computes(place, code):
 def test_the_formulas_have_the_constants_of_the_quotations():
     text = PAGE.read_text(encoding="utf-8")
     for constant in (
-        r"\gamma_{s+8}",
-        r"\sqrt{\max u}",
-        r"\max(u)\, \delta^2",
-        r"\gamma_{2d+8}",
-        r"\gamma_{2D+8}",
+        r"\gamma_{k+16}",
+        r"\gamma_{k+32}",
         r"\gamma_4",
+        r"\gamma_{2r+8}",
+        r"\gamma_{r+8}",
+        r"(2 + \kappa) \kappa",
     ):
         assert constant in text.partition("*Theorem.*")[2].partition("*Proof.*")[0]
 

@@ -1,6 +1,5 @@
-"""Paths over nu, lambda and alpha, and the duality of alpha and nu."""
+"""Paths over nu and lambda."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,17 +14,11 @@ ROUNDING = 1e-9
 TOL = 1e-5
 NUS = [1.0, 0.0, 0.1, 0.5, 0.02]
 LAMS = [0.3, 0.0, 0.01, 2.0]
-ALPHAS = [1.0, 0.0, 0.2, 0.6]
 
 
 @pytest.fixture(scope="module")
 def planted():
     return dc.datasets.make_planted(60, 6, sparsity=2, imbalance=0.2, noise=0.3, rng=4)
-
-
-@pytest.fixture(scope="module")
-def dual(planted):
-    return paths.duality(planted.X, [0.0, 0.003, 0.03, 0.1, 0.4, 1.0])
 
 
 def one_sparse(n=40, d=5):
@@ -77,22 +70,12 @@ def test_values_along_a_path_are_those_of_cold_solves(planted, grid, path, at):
 def test_paths_hold_the_values_of_the_oracles(noisy):
     along_nu = paths.nu_path(noisy, [0.3, 1.0], dc.Penalty(a=0.2))
     along_lambda = paths.lambda_path(noisy, [0.1, 1.0], nu=0.6, a=0.2)
-    along_alpha = paths.alpha_path(noisy, [0.0, 0.4], solver="CLARABEL")
-    values = (
-        [oracles.solve_v(noisy, nu, 0.2)[0] for nu in (0.3, 1.0)]
-        + [oracles.solve_v(noisy, 0.6, 0.2, lam**0.5)[0] for lam in (0.1, 1.0)]
-        + [oracles.solve_alpha(noisy, alpha)[0] for alpha in (0.0, 0.4)]
-    )
-    brackets = [found for path in (along_nu, along_lambda, along_alpha) for found in entries(path)]
+    values = [oracles.solve_v(noisy, nu, 0.2)[0] for nu in (0.3, 1.0)]
+    values += [oracles.solve_v(noisy, 0.6, 0.2, lam**0.5)[0] for lam in (0.1, 1.0)]
+    brackets = [found for path in (along_nu, along_lambda) for found in entries(path)]
     for value, found in zip(values, brackets, strict=True):
         assert found.gap <= 1e-4
         assert found.lower - oracles.TOL <= value <= found.upper + oracles.TOL
-
-
-def test_along_alpha_the_imbalance_is_the_parameter(noisy):
-    path = paths.alpha_path(noisy, ALPHAS, solver="CLARABEL")
-    np.testing.assert_array_equal(path.parameter, np.sort(ALPHAS))
-    np.testing.assert_allclose(path.imbalance, path.parameter, atol=1e-11)
 
 
 def test_every_entry_of_a_path_is_that_of_the_known_solution():
@@ -184,7 +167,6 @@ def test_signs_follow_through_a_turn_of_the_direction():
     [
         partial(paths.nu_path, nus=[0.2, 1.0]),
         partial(paths.lambda_path, lams=[0.01, 0.1]),
-        partial(paths.duality, nus=[0.2, 1.0]),
     ],
 )
 def test_a_path_checks_and_centers_its_table_once(noisy, monkeypatch, path):
@@ -192,51 +174,6 @@ def test_a_path_checks_and_centers_its_table_once(noisy, monkeypatch, path):
     monkeypatch.setattr(reading, "centered_data", lambda X, **options: tables.append(X) or centered_data(X, **options))
     path(noisy)
     assert len(tables) == 1
-
-
-# Duality
-
-
-def test_the_penalized_value_is_the_constrained_one_plus_nu_alpha(dual):
-    assert (dual.penalized.gap <= 1e-6).all()
-    assert (dual.constrained.gap <= 1e-5).all()
-    np.testing.assert_allclose(dual.bracket_distance, 0.0, atol=ROUNDING)
-    lower, upper = dual.sums
-    np.testing.assert_allclose(upper, dual.penalized.value, atol=1e-6)
-    assert (lower <= upper).all()
-
-
-@pytest.mark.parametrize("name", ["CLARABEL", "SCS"])
-def test_the_penalized_value_is_that_of_the_constrained_problem_solved_anew(noisy, name):
-    found = paths.duality(noisy, [0.02, 0.2, 1.0], solver=name, tol=1e-5)
-    assert found.constrained.gap.max() <= 1e-4
-    np.testing.assert_allclose(found.bracket_distance, 0.0, atol=ROUNDING)
-    np.testing.assert_allclose(found.constrained.imbalance, found.penalized.imbalance, atol=1e-11)
-    assert set(np.diff(found.penalized.parameter) > 0) == {True}
-
-
-def test_options_of_the_named_solver_are_passed_on(noisy):
-    narrow, wide = (paths.duality(noisy, [0.2], solver="SCS", eps_abs=eps, eps_rel=eps) for eps in (1e-9, 1e-2))
-    assert narrow.constrained.gap[0] < 1e-6 < wide.constrained.gap[0]
-
-
-def test_brackets_that_do_not_meet_are_said_to_lie_apart(dual):
-    for shift in (0.2, -0.2):
-        low, high = dual.constrained.lower + shift, dual.constrained.upper + shift
-        moved = replace(dual.constrained, lower=low, upper=high)
-        gap = dual.penalized.gap + dual.constrained.gap
-        assert (paths.Duality(dual.penalized, moved).bracket_distance >= 0.2 - gap - ROUNDING).all()
-
-
-def test_the_paths_of_nu_bound_the_constrained_value_everywhere(noisy):
-    found = paths.duality(noisy, [0.0, 0.02, 0.1, 0.3, 1.0])
-    alphas = np.array([0.0, 0.01, 0.15, 0.5, 0.8, 1.0])
-    lower, upper = found.bounds(alphas)
-    values = np.array([oracles.solve_alpha(noisy, alpha)[0] if alpha < 1 else 0.0 for alpha in alphas])
-    assert (lower - oracles.TOL <= values).all()
-    assert (values <= upper + oracles.TOL).all()
-    at = found.constrained.parameter
-    assert np.max(np.subtract(*found.bounds(at)[::-1])) <= 1e-5  # at the solutions the bounds touch
 
 
 # What is refused
@@ -249,12 +186,10 @@ def test_the_paths_of_nu_bound_the_constrained_value_everywhere(noisy):
         (lambda X, y: paths.nu_path(X, []), dc.ParameterError, "nus has shape"),
         (lambda X, y: paths.nu_path(X, 0.5), dc.ParameterError, "nus has shape"),
         (lambda X, y: paths.lambda_path(X, [-1.0]), dc.ParameterError, "lams = -1 must not be negative"),
-        (lambda X, y: paths.alpha_path(X, [np.nan]), dc.ParameterError, "alphas = .*nan.* must be a finite"),
+        (lambda X, y: paths.nu_path(X, [np.nan]), dc.ParameterError, "nus = .*nan.* must be a finite"),
         (lambda X, y: paths.nu_path(X, [1.0], y=y[:-1]), dc.DataError, "y has 59 labels for 60 points"),
         (lambda X, y: paths.nu_path(X, [1.0], start=None), TypeError, "start"),
         (lambda X, y: paths.leading_direction(X, np.eye(3)), dc.DataError, r"V has shape \(3, 3\)"),
-        (lambda X, y: paths.duality(X, [2.0]), dc.ParameterError, "nus = 2"),
-        (lambda X, y: paths.duality(X, [1.0], eps_abs=1e-9), dc.ParameterError, "solver: eps_abs"),
     ],
 )
 def test_bad_input_is_named(planted, call, error, message):

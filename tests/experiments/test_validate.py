@@ -12,6 +12,7 @@ from diffrac_cvx.comparison import worst_disagreement
 from experiments.validate import cells as validate_cells
 from experiments.validate import check
 from experiments.validate.cells import FAST, SLACK
+from experiments.validate.plot import draw
 
 CELLS = validate_cells.cells_of("full")
 
@@ -57,3 +58,9 @@ def test_a_check_fails_where_brackets_lie_apart_and_names_what_solves_the_instan
     np.testing.assert_array_equal(saved["a"], penalty.weights(3)[0])
     runpy.run_path(str(script))
     assert capsys.readouterr().out.count("Result(") == 4
+
+
+def test_gaps_and_overlaps_of_a_measured_instance_are_drawn(tmp_path):
+    case = {"n": 12, "d": 3, "nu": 0.5, "penalty": "none", "trait": "noisy"}
+    draw(pd.DataFrame([case | validate_cells.measure(*case.values())]), tmp_path / "validation")
+    assert (tmp_path / "validation.png").stat().st_size > 10_000

@@ -46,11 +46,6 @@ def path(planted):
     return paths.lambda_path(planted.X, np.geomspace(0.01, 1.0, 5), y=planted.y)
 
 
-@pytest.fixture(scope="module")
-def dual(planted):
-    return paths.duality(planted.X, [0.0, 0.02, 0.1, 1.0])
-
-
 @pytest.fixture(scope="module", autouse=True)
 def untouched():
     """The matplotlib settings before drawing."""
@@ -73,15 +68,11 @@ def drawn(line):
     return np.column_stack(line.get_data())
 
 
-def phases():
-    return plotting.PhaseMapDisplay([2, 4, 8], [10, 20], [[0.0, 0.2, 0.4], [0.6, np.nan, 1.0]], "error")
-
-
 tested = dc.StructureTest("columns", 0.2, (0.3, 0.1, 0.25), 40, 0.1)
 
 
 @pytest.fixture
-def displays(planted, result, other, search, path, dual):
+def displays(planted, result, other, search, path):
     """Each display as a plotting function of axes (or None), with its number of axes."""
     estimator = SimpleNamespace(decision_function=lambda X: X @ planted.v, coef_=planted.v)
     return {
@@ -93,15 +84,13 @@ def displays(planted, result, other, search, path, dual):
         "bars": (plotting.DirectionDisplay.from_estimator(estimator).plot, 1),
         "stems": (lambda ax: plotting.DirectionDisplay.from_result(result, planted.X).plot(ax, kind="stem"), 1),
         "path": (plotting.PathDisplay(path).plot, 2),
-        "duality": (plotting.DualityDisplay(dual).plot, 2),
-        "phases": (lambda ax: phases().plot(ax, colorbar=False), 1),
     }
 
 
 # Where things are drawn
 
 
-EACH = ["bracket", "search", "structure", "spectrum", "projection", "bars", "stems", "path", "duality", "phases"]
+EACH = ["bracket", "search", "structure", "spectrum", "projection", "bars", "stems", "path"]
 each = pytest.mark.parametrize("name", EACH)
 
 
@@ -143,18 +132,16 @@ def inside(artist, figure):
     return whole.x0 <= box.x0 and whole.y0 <= box.y0 and box.x1 <= whole.x1 and box.y1 <= whole.y1
 
 
-def test_a_panel_too_many_is_named(path, dual, ax):
-    for display in (plotting.PathDisplay(path), plotting.DualityDisplay(dual)):
-        with pytest.raises(dc.ParameterError, match="panels = 'nonsense'"):
-            display.plot(panels="nonsense")
+def test_a_panel_too_many_is_named(path, ax):
+    with pytest.raises(dc.ParameterError, match="panels = 'nonsense'"):
+        plotting.PathDisplay(path).plot(panels="nonsense")
     with pytest.raises(dc.ParameterError, match="1 axes for 2 panels"):
         plotting.PathDisplay(path).plot(ax, panels=["value", "error"])
 
 
-def test_on_one_axes_the_first_panel_is_drawn_unless_another_is_asked_for(path, dual, ax):
+def test_on_one_axes_the_first_panel_is_drawn_unless_another_is_asked_for(path, ax):
     assert list(plotting.PathDisplay(path).plot(ax).lines_) == ["coefficients"]
     assert list(plotting.PathDisplay(path).plot(ax, panels="error").lines_) == ["error"]
-    assert plotting.DualityDisplay(dual).plot(ax).line_ is None
 
 
 def test_the_look_of_a_line_can_be_given_by_long_or_short_names(result, ax):
@@ -422,69 +409,6 @@ def test_a_path_is_drawn_per_standard_deviation_where_these_are_given(planted, p
         plotting.PathDisplay(path, NAMES, [1.0])
 
 
-def test_duality_draws_both_values_and_the_proved_band(planted, dual):
-    apart = paths.alpha_path(planted.X[:10], [0.2, 0.5], solver="CLARABEL")
-    found = plotting.DualityDisplay(dual, apart).plot()
-    for line, x, y in (
-        (found.points_, dual.constrained.parameter, dual.constrained.value),
-        (found.crosses_, apart.parameter, apart.value),
-        (found.line_, dual.penalized.parameter, dual.penalized.value),
-        (found.sums_, dual.penalized.parameter, dual.sums[1]),
-    ):
-        np.testing.assert_array_equal(drawn(line), np.column_stack([x, y]))
-    corners = found.band_.get_paths()[0].vertices
-    at = dual.constrained.parameter[1]
-    lower, upper = dual.bounds([at])
-    assert {lower[0], upper[0]} <= set(corners[corners[:, 0] == at, 1])
-    solved = plotting.DualityDisplay.from_data(planted.X, dual.penalized.parameter, tol=1e-6)
-    np.testing.assert_array_equal(solved.duality.penalized.value, dual.penalized.value)
-
-
-def test_two_dualities_on_the_same_axes_are_told_apart_by_the_color_of_all_their_marks(planted, dual):
-    more = paths.nu_path(planted.X, [0.0, 0.05, 0.1])
-    axes = plt.figure().subplots(1, 2)
-    found = plotting.DualityDisplay(dual, dual.constrained, more).plot(axes, legend=False, color="k", marker="s")
-    np.testing.assert_array_equal(drawn(found.line_), np.column_stack([more.parameter, more.value]))
-    assert {line.get_color() for line in (found.points_, found.crosses_, found.line_, found.sums_)} == {"k"}
-    assert mpl.colors.to_hex(found.band_.get_facecolor()[0]) == "#000000"
-    assert (found.points_.get_marker(), found.sums_.get_marker(), found.line_.get_linestyle()) == ("s", "s", "-")
-    assert [one.get_legend() for one in axes] == [None, None]
-
-
-# Phase maps
-
-
-def test_a_phase_map_draws_the_mean_of_the_replications_in_its_cell():
-    table = {"n": [10, 10, 20, 10, 20], "d": [2, 2, 2, 4, 4], "error": [0.0, 1.0, 0.25, np.nan, 1.0]}
-    found = plotting.PhaseMapDisplay.from_table(table)
-    np.testing.assert_array_equal(found.values, [[0.5, np.nan], [0.25, 1.0]])
-    found.plot()
-    np.testing.assert_array_equal(np.ma.filled(found.mesh_.get_array(), np.nan).reshape(2, 2), found.values)
-    corners = found.mesh_.get_coordinates()
-    np.testing.assert_array_equal(corners[0, :, 0], [1.0, 3.0, 5.0])
-    np.testing.assert_array_equal(corners[:, 0, 1], [5.0, 15.0, 25.0])
-    assert found.colorbar_.ax.get_ylabel() == "error"
-
-
-def test_a_phase_map_has_its_line_where_neighbors_cross_the_level_and_none_where_nothing_was_measured():
-    found = plotting.PhaseMapDisplay([1, 2], [10, 20], [[0.0, 0.0], [1.0, 1.0]]).plot(level=0.25)
-    np.testing.assert_allclose(np.vstack(found.contour_.allsegs[0])[:, 1], 12.5)
-    for level in (2.0, None):
-        assert found.plot(level=level).contour_ is None
-    found = plotting.PhaseMapDisplay([1, 2], [1, 2], np.full((2, 2), np.nan)).plot()
-    assert found.contour_ is None
-    assert np.ma.getmaskarray(found.mesh_.get_array()).all()
-
-
-def test_a_phase_map_takes_a_data_frame():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"points": [20, 10], "dims": [3, 3], "rank_one": [True, False]})
-    found = plotting.PhaseMapDisplay.from_table(frame, "rank_one", n="points", d="dims")
-    np.testing.assert_array_equal(found.values, [[0.0], [1.0]])
-    np.testing.assert_array_equal(found.n, [10.0, 20.0])
-    assert found.plot().contour_ is None
-
-
 # What is refused
 
 
@@ -501,10 +425,6 @@ def test_a_phase_map_takes_a_data_frame():
         (lambda: plotting.DirectionDisplay([1.0, 2.0], ["a"]), "1 feature names for 2"),
         (lambda: plotting.DirectionDisplay([1.0, np.nan]), "coefficients is nan"),
         (lambda: plotting.DirectionDisplay([1.0], support=[True, False]), "support has shape"),
-        (lambda: plotting.PhaseMapDisplay([1, 2], [1], [[0.0]]), "values has shape"),
-        (lambda: plotting.PhaseMapDisplay([2, 1], [1], [[0.0, 1.0]]), "d must be increasing"),
-        (lambda: plotting.PhaseMapDisplay.from_table({"n": [1], "d": [1]}), "no column 'error'"),
-        (lambda: plotting.PhaseMapDisplay.from_table({"n": [1], "d": [1, 2], "error": [0]}), "lengths"),
     ],
 )
 def test_bad_input_is_named(call, message):

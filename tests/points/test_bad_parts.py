@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import dask
@@ -245,7 +244,7 @@ def test_a_limit_is_kept_between_passes_over_chunks_and_the_bracket_is_valid(sam
 
 
 def test_a_callback_stops_a_solve_by_parts(monkeypatch):
-    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, min_sample_rows=10))
+    monkeypatch.setattr(sampling, "MIN_SAMPLE_ROWS", 10)
     result = dc.low_rank(chunked(X), tol=1e-14, callback=lambda progress: True)
     assert result.status is dc.Status.STOPPED
     assert len(result.history) == 1

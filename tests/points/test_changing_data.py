@@ -170,7 +170,7 @@ import os, sys
 import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.solvers.factored import sampling
-sampling.SAMPLES = type(sampling.SAMPLES)(min_rows=100, min_sample_rows=100)
+sampling.MIN_ROWS = sampling.MIN_SAMPLE_ROWS = 100
 table = np.load(sys.argv[1], mmap_mode="r")
 def cut(progress):
     if progress.lower > 0.0:

@@ -7,8 +7,8 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
 from diffrac_cvx.certificates.block_problem import block_problem, join_labels
-from diffrac_cvx.certificates.block_proof import eliminate
 from diffrac_cvx.certificates.block_screening import screen_components
+from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.screening import factored_radius, gap_safe_weights, screen_pairs
 from diffrac_cvx.points.checks import as_data
 
@@ -55,8 +55,8 @@ def test_pairs_and_proved_components_are_found_beyond_the_first_block_of_columns
     found = screen_pairs(
         at, np.arange(MANY_COLUMNS), 0.8 if nu == 1.0 else 1.0, factored_radius(np.zeros((1, MANY_COLUMNS)))
     )
-    G = screening.gram_block(at, slice(0, MANY_COLUMNS), slice(0, MANY_COLUMNS)) / np.outer(split.c, split.c)
-    expected = np.argwhere(np.triu(np.abs(G) > (0.8 if nu == 1.0 else 1.0) * at.bound, 1))
+    G = at.gram(slice(0, MANY_COLUMNS), slice(0, MANY_COLUMNS)) / np.outer(split.c, split.c)
+    expected = np.argwhere(np.triu(np.abs(G) > (0.8 if nu == 1.0 else 1.0) * at.t, 1))
     assert [list(pair) for pair in sorted(zip(found.pairs.j, found.pairs.k, strict=True))] == expected.tolist()
     assert {j for j, _ in expected} >= {530, 550}
     np.testing.assert_allclose(
@@ -72,7 +72,7 @@ def test_a_distance_to_the_optimum_joins_pairs_beyond_the_first_block_of_columns
     near = np.zeros(MANY_COLUMNS)
     near[[530, 590]] = 0.8  # only this pair may reach its bound
     found = screen_pairs(at, np.arange(MANY_COLUMNS), 0.9, factored_radius((near / split.c)[None]))
-    G = np.abs(screening.gram_block(at, slice(0, MANY_COLUMNS), slice(0, MANY_COLUMNS)))
+    G = np.abs(at.gram(slice(0, MANY_COLUMNS), slice(0, MANY_COLUMNS)))
     np.fill_diagonal(G, 0.0)
     reached = (G + np.outer(near, near)) / np.outer(split.c, split.c) >= 1.0
     joined = join_labels(np.arange(MANY_COLUMNS), *np.nonzero(np.triu(reached, 1)))

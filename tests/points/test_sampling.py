@@ -21,6 +21,7 @@ from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
+from diffrac_cvx.solvers.stopping import Stopping, WarmStart
 
 RNG = np.random.default_rng(10)
 PENALTIES = {
@@ -149,9 +150,8 @@ ODD = {
 @pytest.mark.parametrize("X", ODD.values(), ids=ODD)
 def test_odd_data_are_solved_by_samples_as_without(monkeypatch, X, penalty, nu):
     plain = dc.low_rank(X, nu, penalty, tol=1e-5)
-    monkeypatch.setattr(
-        sampling, "SAMPLES", replace(sampling.SAMPLES, min_rows=2, min_sample_rows=20, rows_per_square=2)
-    )
+    for name, number in (("MIN_ROWS", 2), ("MIN_SAMPLE_ROWS", 20), ("ROWS_PER_SQUARE", 2)):
+        monkeypatch.setattr(sampling, name, number)
     monkeypatch.setattr(sampling, "many_rows", lambda n, d: True)
     found = dc.low_rank(X, nu, penalty, tol=1e-5)
     assert found.gap <= 1e-5
@@ -180,7 +180,7 @@ def test_a_limit_is_kept_inside_a_pass(sample_small_tables):
 
     problem = direction_problem(as_rows(data(n=20_000)), 1.0, dc.Penalty.l1(1e-2))
     with pytest.raises(TimeoutError), deadlines.time_limited(deadlines.Deadline(lambda: np.inf, poll)):
-        next(sampling.sampling_iterates(problem, 1e-5, 100))
+        next(sampling.sampling_iterates(problem, WarmStart(), Stopping(1e-5, 100), until_converged=False))
     result = dc.low_rank(data(), tol=1e-12, time_limit=1e-9)
     assert 0.0 <= result.lower <= result.upper <= 1.0
 
@@ -210,7 +210,7 @@ def test_the_memory_is_that_of_the_table_and_not_of_copies():
 
 @every_nu
 def test_components_take_over_from_the_samples_and_say_what_is_proved(sample_small_tables, monkeypatch, nu):
-    monkeypatch.setattr(sampling, "sampling_iterates", lambda *arguments: iter(()))
+    monkeypatch.setattr(sampling, "sampling_iterates", lambda *arguments, **options: iter(()))
     result = dc.low_rank(data(), nu, dc.Penalty(c=1.0), tol=1e-6)
     assert result.gap <= 1e-6
     assert str(result.components) == "V is diagonal, and every optimal V is certified to be"

@@ -9,7 +9,7 @@ from oracles import gamma
 
 import diffrac_cvx as dc
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.problem.penalties.structure import PenaltyStructure
+from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalty import Penalty, ridge_of, weights_of
 
 A, C = np.array([0.0, 0.3, 2.0]), np.array([0.5, 0.0, 0.1])
@@ -41,9 +41,9 @@ def test_a_single_weight_makes_an_l1_penalty():
 
 
 def test_a_number_is_the_same_weight_for_every_feature_and_an_array_has_one_for_each():
-    a, c, _ = weights_of(Penalty(0.3, C), 3)
-    np.testing.assert_array_equal(a, [0.3, 0.3, 0.3])
-    np.testing.assert_array_equal(c, C)
+    weights = weights_of(Penalty(0.3, C), 3)
+    np.testing.assert_array_equal(weights.a, [0.3, 0.3, 0.3])
+    np.testing.assert_array_equal(weights.c, C)
     np.testing.assert_array_equal(ridge_of(Penalty(A), 3), A)
 
 
@@ -201,21 +201,21 @@ def test_equal_groups_are_one_key_and_say_how_many_there_are():
 
 
 def test_the_offset_is_in_a_group_of_its_own():
-    labels = PenaltyStructure(np.array([0, 1, 1, 2])).with_offset().labels
+    labels = GroupNorms(np.ones(4), np.array([0, 1, 1, 2])).with_offset().labels
     np.testing.assert_array_equal(labels[:4], [0, 1, 1, 2])
     assert labels[4] not in labels[:4]
 
 
 def test_the_unit_of_a_group_is_its_largest_size_at_any_scale():
     sizes = np.array([0.1, 3.0, 0.2, 0.05])
-    common = PenaltyStructure(np.array([0, 1, 0, 2])).group_max(sizes)
+    common = GroupNorms(np.ones(4), np.array([0, 1, 0, 2])).group_max(sizes)
     np.testing.assert_array_equal(common, [0.2, 3.0, 0.2, 0.05])
-    np.testing.assert_allclose(PenaltyStructure(np.array([0, 1, 0, 2])).group_max(1e-3 * sizes), 1e-3 * common)
+    np.testing.assert_allclose(GroupNorms(np.ones(4), np.array([0, 1, 0, 2])).group_max(1e-3 * sizes), 1e-3 * common)
 
 
 @pytest.mark.parametrize(("most", "columns"), [(1, [1, 3]), (2, [1, 3]), (3, [1, 3, 0]), (4, [1, 3, 0]), (6, range(6))])
 def test_the_first_columns_are_whole_groups_that_fit_and_one_at_least(most, columns):
-    found = PenaltyStructure(np.array([1, 0, 2, 0, 2, 2])).first_groups(np.array([3, 0, 1, 5]), most)
+    found = GroupNorms(np.ones(6), np.array([1, 0, 2, 0, 2, 2])).first_groups(np.array([3, 0, 1, 5]), most)
     assert sorted(found) == sorted(columns)
 
 
@@ -228,7 +228,7 @@ def test_the_first_columns_are_whole_groups_that_fit_and_one_at_least(most, colu
     ],
 )
 def test_groups_without_a_weight_and_groups_of_one_are_those_of_the_penalty_without_groups(penalty):
-    a, c, structure = weights_of(penalty, 3)
-    assert structure.is_elementwise
-    np.testing.assert_array_equal(a, np.full(3, penalty.a))
-    np.testing.assert_array_equal(c, np.full(3, penalty.c))
+    weights = weights_of(penalty, 3)
+    assert weights.pair_penalty.splits_into_blocks
+    np.testing.assert_array_equal(weights.a, np.full(3, penalty.a))
+    np.testing.assert_array_equal(weights.c, np.full(3, penalty.c))

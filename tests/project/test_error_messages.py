@@ -173,7 +173,7 @@ FAULTS = {
     "other points' truth": (lambda: dc.compare(X, Y[:3]), DATA, "one true class per point"),
     "an empty grid": (lambda: dc.paths.nu_path(X, []), PARAMETER, r"nus has shape \(0,\)"),
     "a grid with a NaN": (lambda: dc.paths.lambda_path(X, [0.1, np.nan]), PARAMETER, "lams = nan"),
-    "a grid out of range": (lambda: dc.paths.alpha_path(X, [0.5, 1.5]), PARAMETER, "alphas = 1.5"),
+    "a grid out of range": (lambda: dc.paths.nu_path(X, [0.5, 1.5]), PARAMETER, "nus = 1.5"),
     # data sets
     "no points": (lambda: make_planted(1, 2), PARAMETER, "n = 1"),
     "points that fit in no memory": (
@@ -292,10 +292,7 @@ PROGRAM = {
         ["path", "heart", "--over", "nu", "--nu", "0.5"],
         "--over nu conflicts with --nu 0.5. Give the values by --value",
     ),
-    "a penalty with alpha": (
-        ["path", "heart", "--over", "alpha", "--lambda", "0.1"],
-        "--over alpha has no penalty. Remove",
-    ),
+    "a path over alpha": (["path", "heart", "--over", "alpha"], "--over = 'alpha' is not one of lambda, nu"),
     "one point": (["path", "heart", "--n-values", "1"], "--n-values = 1"),
     "a value": (["path", "heart", "--value", "nan"], "lams = nan"),
     "a set": (["datasets", "fetch", "iris"], "name = 'iris'"),

@@ -219,7 +219,6 @@ def outcome():
     extras = {
         "nu path": dc.paths.nu_path(data.X, [0.5, 1.0], dc.Penalty(0.1)),
         "lambda path": dc.paths.lambda_path(data.X, [0.01, 0.1]),
-        "duality": dc.paths.duality(data.X, [0.1, 0.5]),
         "comparison": dc.compare(data.X, data.y, methods=["low_rank"]),
         CLUSTERS: dc.DiffracClustering(n_clusters=3, ridge=0.1, standardize=False, random_state=0).fit(data.X),
         STRUCTURE: [dc.structure_test(data.X, n_resamples=2)],

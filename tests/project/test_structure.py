@@ -38,9 +38,9 @@ LAYERS = [
 ]
 NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerated", "published", "dual")]
 PROOFS = {
-    *(f"problem.penalties.{name}" for name in ("absolute", "groups", "signs", "off_diagonal")),
-    *(f"certificates.{name}" for name in ("proof", "block_proof", "working_set_proof", "label_proof")),
-    "certificates.screening", "certificates.values", "certificates.block_screening", "certificates.group_kkt",
+    *(f"problem.penalties.{name}" for name in ("l1", "group", "sign")),
+    *(f"certificates.{name}" for name in ("proof", "pencils", "label_proof")),
+    "certificates.screening", "certificates.values", "certificates.block_screening",
 }  # fmt: skip
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
@@ -211,12 +211,11 @@ def test_importing_a_module_by_its_dotted_name_gives_the_module(place):
         "Relaxation": "name equation problem",
         "Result": "value lower upper gap F V status n_iter seconds",
         "baselines": "alternating_optimization alternating_runs cure first_component ifpca best_single_column "
-        "kmeans_whitened lattice sparse_component sparse_kmeans spectral spectral_kurtosis two_valued_component",
+        "kmeans_whitened sparse_component sparse_kmeans spectral spectral_kurtosis two_valued_component",
         "datasets": "load make_planted names",
         "metrics": "clustering_error squared_correlation",
-        "paths": "alpha_path duality lambda_path leading_direction nu_path",
-        "plotting": "BracketDisplay DirectionDisplay DualityDisplay PathDisplay PhaseMapDisplay ProjectionDisplay "
-        "SpectrumDisplay",
+        "paths": "lambda_path leading_direction nu_path",
+        "plotting": "BracketDisplay DirectionDisplay PathDisplay ProjectionDisplay SpectrumDisplay",
         "rounding": "goemans_williamson kmeans_centered refine sign_centered sign_leading sign_second",
     }.items(),
     ids=lambda names: names[0] or "diffrac_cvx",

@@ -1,9 +1,7 @@
 """Certified optimal labels: brute force agrees, every intermediate bound is valid, constraints are satisfied."""
 
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import product
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -12,8 +10,9 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.constraints import Chunklets
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.solvers.branching import sparse_tree
-from diffrac_cvx.solvers.branching.branch_and_bound import branching_scores
+from diffrac_cvx.solvers.branching.branch_and_bound import SearchTimer, branching_scores
 from diffrac_cvx.solvers.branching.sparse_tree import SparseTree
 from diffrac_cvx.solvers.branching.tree import Tree
 
@@ -290,32 +289,6 @@ def test_an_interruption_leaves_a_valid_bracket_wherever_it_comes(monkeypatch, n
         assert found.status in (dc.Status.STOPPED, dc.Status.OPTIMAL)
 
 
-def executor_of(kind):
-    if kind == "threads":
-        return ThreadPoolExecutor(2)
-    if kind == "processes":
-        return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
-    distributed = pytest.importorskip("distributed")
-    return distributed.Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None).get_executor()
-
-
-@pytest.mark.parametrize(
-    "kind", ["threads", pytest.param("processes", marks=pytest.mark.slow), pytest.param("dask", marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize("lam", [0.0, 0.05])
-def test_an_executor_gives_equal_answers(kind, lam):
-    X = dc.datasets.make_planted(24, 4, noise=0.4, rng=0).X
-    tol = 1e-3 if lam else 1e-5
-    alone = dc.optimal_labels(X, lam=lam, tol=tol, persistency_slack=1e-3)
-    with executor_of(kind) as executor:
-        found = dc.optimal_labels(X, lam=lam, tol=tol, executor=executor, persistency_slack=1e-3)
-        cut = dc.optimal_labels(X, lam=lam, tol=1e-9, executor=executor, time_limit=0.0)
-    np.testing.assert_array_equal(found.labels, alone.labels)
-    np.testing.assert_array_equal(found.persistent, alone.persistent)
-    assert found.status is alone.status is dc.Status.OPTIMAL
-    assert max(found.lower, alone.lower, cut.lower) <= min(found.upper, alone.upper, cut.upper)
-
-
 # Pieces
 
 
@@ -366,11 +339,14 @@ def test_a_point_is_persistent_where_the_relaxation_with_its_other_label_costs_m
 def test_a_node_has_the_time_that_is_left_and_hardly_any_after_the_deadline(monkeypatch):
     monkeypatch.setattr(sparse_tree, "low_rank", lambda *_, **limits: limits["time_limit"])
 
+    points = array_points(np.random.default_rng(0).standard_normal((6, 2)))
+    chunklets = Chunklets(np.arange(6), np.ones(6), -1)
+    tree = SparseTree(points, 1.0, dc.Penalty(lam=0.05), chunklets, 6, 1e-3)
+
     def left(seconds):
-        return sparse_tree.solve_node(
-            sparse_tree.NodeTask(None, 1.0, dc.Penalty(), 1e-3, None, 0.5, time.time() + seconds)
-        )
+        tree.timer = SearchTimer(time.perf_counter(), seconds, None)
+        return tree.solve(np.zeros(6, dtype=np.int8), None, 0.5)
 
     assert 4.0 < left(5.0) <= 5.0
     assert 0.0 < left(-5.0) <= 0.01
-    assert left(np.inf) is None
+    assert left(None) is None

@@ -15,18 +15,20 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import block_bounds
+from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.search import candidate_weights
 from diffrac_cvx.certificates.working_set import (
     best_dual,
     check_kkt,
     combine_with_trivial,
     off_diagonal_multipliers,
-    solve_lassos,
 )
-from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem, eliminate_working_set, working_set_sums
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.direction_problem import max_penalty
-from diffrac_cvx.solvers.factored import working_set
+from diffrac_cvx.problem.penalties.lassos import solve_lassos
+from diffrac_cvx.solvers import race
+from diffrac_cvx.solvers.factored import solver, working_set
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
@@ -145,12 +147,15 @@ def small_cores(monkeypatch):
         working_set, "WORKING_SET", replace(working_set.WORKING_SET, min_features=10, initial_size=5, min_new=3)
     )
     monkeypatch.setattr(block_bounds, "WORKING_SET_MIN_SIZE", 10)
+    monkeypatch.setattr(solver, "STRATEGIES", solver.STRATEGIES[1:])  # without blocks,
+    monkeypatch.setattr(race, "MIN_SLICE", 1e12)  # and one block later
+    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
     sizes, whole = [], working_set.check_kkt
 
-    def watched(core, u, inverse_mean, t, spent):
-        look = whole(core, u, inverse_mean, t, spent)
+    def watched(core, *given):
+        look = whole(core, *given)
         if look.lower is not None:
-            sizes.append(len(core.ws) / len(core.problem.c))
+            sizes.append(len(core.free) / len(core.problem.c))
         return look
 
     monkeypatch.setattr(working_set, "check_kkt", watched)
@@ -239,11 +244,11 @@ def hold_to_the_semidefinite_program(seed):
         D = len(chosen)
         anything = 3.0 * np.outer(problem.c[chosen], problem.c[chosen]) * rng.standard_normal((D, D))
         for C in (best[np.ix_(chosen, chosen)], anything, 100.0 * best[np.ix_(chosen, chosen)]):
-            core = WorkingSetProblem(problem, chosen, C)
+            core = block_problem(problem, chosen)
             for t in least * (1.0 - np.array([0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 2e-6])):
-                assert check_kkt(core, u, inverse_mean, t).lower is None, (seed, t)
+                assert check_kkt(core, u, inverse_mean, C, t).lower is None, (seed, t)
             for t in least * (1.0 + np.array([1e-5, 1e-2, 0.3])):
-                look = check_kkt(core, u, inverse_mean, t)
+                look = check_kkt(core, u, inverse_mean, C, t)
                 proved += look.lower is not None
                 assert look.lower is None or look.lower <= 1.0 - t * inverse_mean
                 assert np.isfinite(look.directions).all()
@@ -279,9 +284,10 @@ def hold_larger_penalties(seed):
             gains.append(dual.lower - usual.lower)
             for core in (chosen, np.sort(rng.permutation(size)[: size // 2])):
                 free = np.union1d(core, np.flatnonzero(problem.c == 0.0))
-                within = WorkingSetProblem(problem, free, dual.C[np.ix_(free, free)], excess)
+                within = block_problem(problem.with_inflated_penalty(excess), free)
+                inner = dual._replace(C=dual.C[np.ix_(free, free)])
                 for tried in (dual.lower, above + 1e-4, above + 1e-2):
-                    lower = check_kkt(within, *dual.at_bound(tried)).lower
+                    lower = check_kkt(within, *inner.at_bound(tried)).lower
                     assert lower is None or lower <= above + ROUNDING, (seed, excess, tried)
     return max(gains, default=0.0)
 
@@ -309,16 +315,21 @@ def test_a_multiplier_between_the_working_set_and_one_column_stays_in_its_box():
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(0.3, [0.1, 0.1, 0.1, 0.1, 0.1, 3.0, 0.1]))
     u, t = rng.uniform(0.2, 2.0, 12), 2.5
     for chosen in (np.arange(6), np.array([2]), np.array([0]), np.arange(3)):
-        core = WorkingSetProblem(problem, chosen, np.zeros((len(chosen), len(chosen))))
-        sums = working_set_sums(core, u, t)
-        T = problem.X.array()[:, chosen].T @ (((u - t) / 12)[:, None] * problem.X.array()[:, core.complement])
-        tried = off_diagonal_multipliers(core, sums)
-        np.testing.assert_allclose(sums.T, T, atol=1e-12)
-        for tC in (tried, 100.0 * tried, -tried):
-            found = eliminate_working_set(core, u, sums, tC)
-            assert np.all(np.abs(found.C) <= np.outer(problem.c[chosen], problem.c[core.complement]) * (1 + 1e-15))
-            np.testing.assert_allclose(found.L @ found.schur.K, t * found.C - T, atol=1e-8)
-        assert np.any(np.abs(tried - T) > 1e-3)
+        core, tried = block_problem(problem, chosen), []
+        T = problem.X.array()[:, chosen].T @ (((u - t) / 12)[:, None] * problem.X.array()[:, core.penalized])
+        box = t * np.outer(problem.c[chosen], problem.c[core.penalized])
+
+        def between(P, given, core=core, tried=tried, T=T):
+            np.testing.assert_allclose(given, T, atol=1e-12)
+            tried.append(off_diagonal_multipliers(core, P, given, t))
+            return tried[-1]
+
+        eliminate(core, u, t, None, between)
+        for multiple in (1.0, 100.0, -1.0):
+            found = eliminate(core, u, t, None, lambda *_, tC=multiple * tried[0]: tC)
+            assert np.all(np.abs(found.tC) <= box * (1 + 1e-15))
+            np.testing.assert_allclose(found.L @ found.K, found.tC - T, atol=1e-8)
+        assert np.any(np.abs(tried[0] - T) > 1e-3)
 
 
 def least_t_of_pairs(problem, u, t):
@@ -366,8 +377,8 @@ def hold_to_fractions(seed, sizes):
 
         def proves(t, chosen=chosen, C=C, exactly=exactly):
             A = problem.X.array()[:, chosen].T @ problem.X.array()[:, chosen] / len(u)
-            core = WorkingSetProblem(problem, chosen, np.where(np.abs(exactly / t - A) < np.abs(C), exactly / t - A, C))
-            return check_kkt(core, u, inverse_mean, t).lower is not None
+            inside = np.where(np.abs(exactly / t - A) < np.abs(C), exactly / t - A, C)
+            return check_kkt(block_problem(problem, chosen), u, inverse_mean, inside, t).lower is not None
 
         high = 4.0 * float(u.max())
         low = high / 1024.0
@@ -395,10 +406,10 @@ def test_weights_whose_products_underflow_leave_no_pair_out():
     X[:, 1] = X[:, 0]
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(0.3, 1e-160))
     u = rng.uniform(0.2, 2.0, 3000)
-    core = WorkingSetProblem(problem, np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
+    core, C = block_problem(problem, np.zeros(0, dtype=np.intp)), np.zeros((0, 0))
     A, M = problem.X.second_moment() + np.diag(problem.a**2), problem.X.weighted_gram(u)
     least = float(np.linalg.eigvals(np.linalg.solve(A, M)).real.max())
-    assert check_kkt(core, u, float(np.mean(1.0 / u)), 0.98 * least).lower is None
+    assert check_kkt(core, u, float(np.mean(1.0 / u)), C, 0.98 * least).lower is None
 
 
 @pytest.mark.parametrize("size", [1e-100, 1e-165, 1e-170, 1e-310])

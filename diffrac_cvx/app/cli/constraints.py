@@ -128,7 +128,7 @@ def search_optimal(
         weights_of(penalty, len(data.inverse_scale)),
         constraints is None or constraints.chunklets_of(len(y)).labeled < 0,
     )
-    if is_free and weights.structure.nonnegative is None:
+    if is_free and weights.pair_penalty.is_even:
         y = y * (1.0 if y @ (2.0 * model.labels_ - 1.0) >= 0.0 else -1.0)
     elif is_free:
         y = oriented_direction(data.X, y, weights)[0]

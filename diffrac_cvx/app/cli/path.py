@@ -26,16 +26,13 @@ PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
 GRIDS: dict[str, Callable[[int], Array]] = {
     "lambda": lambda m: np.append(0.0, np.logspace(-4, 0, m - 1)),
     "nu": lambda m: np.append(np.logspace(-3, 0, m - 1), 0.5),
-    "alpha": lambda m: np.linspace(0.0, 1.0, m),
 }
 
 
 @options.with_table_options
 def path(
     source: TableSource,
-    over: Annotated[
-        str, typer.Option(help="Parameter to vary: 'lambda', 'nu' or 'alpha' (imbalance of the cluster sizes).")
-    ] = "lambda",
+    over: Annotated[str, typer.Option(help="Parameter to vary: 'lambda' or 'nu'.")] = "lambda",
     n_values: Annotated[int, typer.Option(help="Number of values on the grid.")] = 12,
     value: Annotated[
         list[float] | None, typer.Option(help="Value to use instead of the grid; may be repeated.")
@@ -55,16 +52,14 @@ def path(
     out: options.OutFile = None,
     report: options.ReportFile = None,
 ) -> None:
-    """Compute the regularization path: selected features and cost for several values of lambda, nu or alpha.
+    """Compute the regularization path: selected features and cost for several values of lambda or nu.
 
     --out with the suffix .png, .pdf or .svg writes a plot.  The exit status is 1 if every value has a warning, or a
     duality gap exceeds --tol.
     """
     console = Console(as_json, quiet)
-    refuse_what_varies(over, nu, (lam, c), (ridge, a))
+    refuse_what_varies(over, nu, (lam, c))
     columns = ColumnOptions.given(groups, nonnegative)
-    if over == "alpha" and (groups is not None or nonnegative):
-        raise ParameterError("--over alpha has no penalty. Remove --feature-groups and --nonnegative.")
     penalty = options.penalty_from_options(lam, c, ridge, a, options.DEFAULT_RIDGE)
     with ProgressReporter(console, time_limit) as progress:
         table = source.load()
@@ -93,14 +88,12 @@ def path(
     console.finish(findings, has_warnings=empty or not exact, interrupted=progress.stopped, files=(out, report))
 
 
-def refuse_what_varies(over: str, nu: float, lams: Sequence[float | None], ridges: Sequence[float | None]) -> None:
-    """Raise if the varied parameter has a fixed value too, or if alpha varies and a penalty is given."""
+def refuse_what_varies(over: str, nu: float, lams: Sequence[float | None]) -> None:
+    """Raise if the varied parameter has a fixed value too."""
     if over == "lambda" and {*lams} != {None}:
         raise ParameterError("--over lambda conflicts with --lambda. Give the values by --value.")
     if over == "nu" and nu != 1.0:
         raise ParameterError(f"--over nu conflicts with --nu {nu:g}. Give the values by --value.")
-    if over == "alpha" and {*lams, *ridges} != {None}:
-        raise ParameterError("--over alpha has no penalty. Remove --lambda and --ridge.")
 
 
 def grid_of(over: str, n_values: int, values: Sequence[float] | None) -> Array:
@@ -115,11 +108,12 @@ def solve_path(
     over: str, X: Array, grid: Array, progress: ProgressReporter, columns: Mapping[str, Any], *, nu: float,
     penalty: Penalty, **limits: Any,
 ) -> RegularizationPath:  # fmt: skip
-    """Solve along a grid of nu, lambda or alpha, and report the current value; ``columns`` constrains columns."""
-    limits |= {"time_limit": progress.time_left, "on_parameter": lambda value: progress.begin(f"{over} = {value:.3g}")}
-    if over == "alpha":
-        return paths.alpha_path(X, grid, **limits)
-    limits["callback"] = progress.solver_callback(over)
+    """Solve along a grid of nu or lambda, and report the current value; ``columns`` constrains columns."""
+    limits |= {
+        "time_limit": progress.time_left,
+        "on_parameter": lambda value: progress.begin(f"{over} = {value:.3g}"),
+        "callback": progress.solver_callback(over),
+    }
     if over == "nu":
         return paths.nu_path(X, grid, penalty_on_columns(penalty, d=X.shape[1], **columns), **limits)
     return paths.lambda_path(X, grid, nu=nu, ridge=penalty.ridge, **columns, **limits)

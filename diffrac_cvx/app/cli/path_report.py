@@ -20,7 +20,6 @@ PARAMETER_EFFECTS = {  # of a larger value
     "lambda": "A larger lambda selects fewer features at a higher cost: choose the largest with an acceptable cost.",
     "nu": "A larger nu prefers clusters of equal size more strongly.  If the selected features and their coefficients "
     "hardly change, the choice matters little.",
-    "alpha": "Alpha is the imbalance of the clusters: 0 for equal sizes, 1 for a single cluster.",
 }
 COLUMN_MEANINGS = {
     "value": "Objective value of the relaxation, penalties included: 0 is best, 1 worst.",

@@ -177,7 +177,7 @@ def search_section(line: StatusLine | None, outcome: Outcome | None, above: Clus
 def view_html(picture: ViewPicture) -> str:
     """Return a view as HTML, with a menu of its caption, files and Python code."""
     name, view = picture.view.name, picture.view
-    kind = "view wide" if view.is_table or name == "duality" else "view"
+    kind = "view wide" if view.is_table else "view"
     head = f'<div class="{kind}" data-view="{name}">{mo.md(f"### {view.title}").text}'
     description = mo.md(view.description).text
     if picture.message:

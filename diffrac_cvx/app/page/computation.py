@@ -30,7 +30,6 @@ EXTRAS = {  # further computations: variable name and expression
     "lambda path": ("path",
         "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y{constraints}"
         "{columns}, tol=tol)"),
-    "duality": ("duality", "dc.paths.duality(X, np.linspace(0.02, 1, 25))"),
     "comparison": ("comparison",
         "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha{constraints}, tol=tol)"),
 }  # fmt: skip
@@ -53,7 +52,6 @@ COMPUTATIONS = {
     SEARCH: ("found", SEARCH_CODE),
     **EXTRAS,
 }  # all computations except the solves
-UNCONSTRAINED = ("duality",)  # computations that do not support labelled points
 IDLE_WORKERS: list[Worker] = []  # started in advance, so that the first page does not wait for imports
 
 
@@ -278,8 +276,6 @@ def plan_extras(data: Data, setting: PageSetting, solves: Sequence[Solve], reque
     names, names_requested = namespace_of(data, setting), list(requested)
     if setting.n_clusters > 2:  # the comparison supports two clusters only
         names_requested = [CLUSTERS, *(name for name in names_requested if name != "comparison")]
-    if setting.has_constraints:
-        names_requested = [name for name in names_requested if name not in UNCONSTRAINED]
     return {
         name: Call(evaluate, (expression_of(name, setting, solves), names))
         for name in COMPUTATIONS

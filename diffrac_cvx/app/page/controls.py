@@ -75,7 +75,7 @@ CONTROLS: dict[str, tuple[str, str]] = {
         "low_rank and fista solve 'direction alone' only; SCS and CLARABEL solve all relaxations, more slowly. Start "
         "with all three to cross-check them."),
     "extras": ("further computations",
-        "Regularization paths, duality and a comparison of methods. Start with all; exclude some to save time."),
+        "Regularization paths and a comparison of methods. Start with all; exclude some to save time."),
     "rounding": ("rounding",
         "Method that derives two clusters from a solution. Start with kmeans_centered; the table of roundings compares "
         "all."),

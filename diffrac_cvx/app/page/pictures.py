@@ -13,7 +13,6 @@ from diffrac_cvx.app.page.computation import (
     CLUSTERS,
     COMPUTATIONS,
     PACKAGE_NAMES,
-    UNCONSTRAINED,
     Outcome,
     Run,
     error_message,
@@ -77,8 +76,6 @@ def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str 
     extra = outcome.extras.get(view.of)
     if view.needs_groups and outcome.data.labels is None:
         return ViewPicture(view, "These points have no reference labels.")
-    if view.of in UNCONSTRAINED and outcome.setting.has_constraints:
-        return ViewPicture(view, "This view does not support labelled points. Remove the labels to show it.")
     if view.of in COMPUTATIONS and (extra is None or isinstance(extra, str)):
         return ViewPicture(view, extra or "Not computed yet, or not requested.")
     if view.of not in COMPUTATIONS and run is None:

@@ -124,13 +124,6 @@ VIEWS = (
         of="lambda path",
     ),
     View(
-        "duality", "paths", "Duality of imbalance and nu",
-        "Left: optimal cost q for a fixed imbalance alpha, Eq. (7). Right: minimum of q + nu alpha, Eq. (8), against "
-        "nu. Without a penalty; the band is certified.",
-        ("display = dc.plotting.DualityDisplay(duality)", FIGURE_CODE),
-        of="duality",
-    ),
-    View(
         "comparison", "comparison", "Comparison of methods",
         "Solvers, k-means and alternating optimization. Values are comparable for one equation; (8), (11) and (15) are "
         "equal. The optimality gap bounds the possible improvement of the labels.",

@@ -4,7 +4,6 @@ import heapq
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +35,8 @@ class SearchTimer(NamedTuple):
 
     @property
     def deadline(self) -> float:
-        """Time at which the limit is reached, on the clock of `time.time`, which other processes share."""
-        return np.inf if self.time_limit is None else time.time() + self.time_limit - self.seconds
+        """Time at which the limit is reached, on the clock of `time.perf_counter`."""
+        return np.inf if self.time_limit is None else self.start + self.time_limit
 
 
 def branching_scores(q: Array, q_fixed: Array | float, product: Array) -> Array:
@@ -61,12 +60,10 @@ class BranchAndBound(ABC):
         Gap at which the search stops.
     n_chunklets : int
         Number of chunklets (groups of linked points); each has one label.
-    executor : concurrent.futures.Executor, optional
-        Executor that solves nodes in parallel; by default they are solved in this process.
     """
 
-    def __init__(self, tol: float, n_chunklets: int, executor: Executor | None = None) -> None:
-        self.tol, self.executor = tol, executor
+    def __init__(self, tol: float, n_chunklets: int) -> None:
+        self.tol = tol
         self.best, self.signs = np.inf, np.ones(n_chunklets)
         self.open_nodes: list[Any] = []
         self.in_progress: list[Any] = []  # nodes removed from the open ones and being branched

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,7 +92,6 @@ def optimal_labels(
     callback: Callable[[Bracket, int], bool | None] | None = None,
     sample_weight: npt.ArrayLike | None = None,
     persistency_slack: float | None = None,
-    executor: Executor | None = None,
 ) -> OptimalLabels:
     r"""Return the best labels of Eq. (9) by branch and bound, with certified bounds on the optimal objective.
 
@@ -133,10 +131,6 @@ def optimal_labels(
     persistency_slack : float, optional
         If given, also find the points that have the same label in every labelling whose objective is at most this
         much above that of the best one found.  This takes one more relaxation per point after the search.
-    executor : concurrent.futures.Executor, optional
-        Executor that solves several relaxations in parallel, such as a ``ProcessPoolExecutor`` with one linear-algebra
-        thread per process, or ``get_executor()`` of a dask client.  The search then branches on more nodes at a time,
-        so that the number of relaxations changes.
 
     Returns
     -------
@@ -173,10 +167,10 @@ def optimal_labels(
     points = array_points(reduced.array(), reduced.weights)
     tree: BranchAndBound
     if penalty.has_l1:
-        tree = SparseTree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol, executor)
+        tree = SparseTree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol)
     else:
         problem = direction_problem(points, nu, penalty)
-        tree = Tree(problem, chunklets, all_chunklets.n_chunklets, tol, executor, is_varied=points.any())
+        tree = Tree(problem, chunklets, all_chunklets.n_chunklets, tol, is_varied=points.any())
     if persistency_slack is not None:
         nonnegative(persistency_slack, "persistency_slack")
     tree.n_excluded = reduced.n_excluded

@@ -5,7 +5,6 @@ A node fixes the labels of some chunklets relative to each other, which merges t
 
 import heapq
 import time
-from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +30,6 @@ SPARSE_GAP_RATIO = (
     0.15  # gap at which to stop, relative to cutoff - upper bound, for a node that cannot reach the cutoff
 )
 MAX_NODE_ALTERNATIONS = 20  # in the rounding of a node
-EXECUTOR_BATCH = 8  # nodes branched together if there is an executor
 
 
 class SparseNode(NamedTuple):
@@ -60,8 +58,6 @@ class SparseTree(BranchAndBound):
         Number of chunklets, including any without points of positive weight.
     tol : float
         Gap at which the search stops.
-    executor : concurrent.futures.Executor, optional
-        Executor that solves nodes in parallel, one per task.
     """
 
     def __init__(
@@ -72,9 +68,8 @@ class SparseTree(BranchAndBound):
         chunklets: Chunklets,
         n_chunklets: int,
         tol: float,
-        executor: Executor | None = None,
     ) -> None:
-        super().__init__(tol, n_chunklets, executor)
+        super().__init__(tol, n_chunklets)
         self.X, self.nu, self.penalty, self.chunklets = X, nu, penalty, chunklets
         self.weights = weights_of(penalty, X.shape[1])
         point_weights = X.normalized_weights
@@ -102,16 +97,12 @@ class SparseTree(BranchAndBound):
             self.open_nodes = [SparseNode(result.lower, 0, signs, result)]
 
     def branch(self) -> None:
-        children: list[tuple[SparseNode, NodeSigns]] = []
-        for node in self.pop_nodes(1 if self.executor is None else EXECUTOR_BATCH):
-            chunklet = self.branching_chunklet(node)
-            for sign in (1, -1):
-                signs = node.signs.copy()
-                signs[chunklet] = sign
-                children.append((node, signs))
-        tasks = [self.make_task(signs, node.result, self.cutoff) for node, signs in children]
-        results = map(solve_node, tasks) if self.executor is None else self.executor.map(solve_node, tasks)
-        for (node, signs), result in zip(children, results, strict=True):
+        (node,) = self.pop_nodes(1)
+        chunklet, cutoff = self.branching_chunklet(node), self.cutoff
+        for sign in (1, -1):
+            signs = node.signs.copy()
+            signs[chunklet] = sign
+            result = self.solve(signs, node.result, cutoff)
             self.n_nodes += 1
             self.round(signs, result)
             lower = max(result.lower, node.lower)
@@ -126,13 +117,20 @@ class SparseTree(BranchAndBound):
         return np.asarray(self.rows @ dense(result.G))
 
     def solve(self, signs: NodeSigns, start: Result | None, cutoff: float) -> Result:
-        """Solve the relaxation with the fixed chunklets merged, only as accurately as the cutoff requires."""
-        return solve_node(self.make_task(signs, start, cutoff))
-
-    def make_task(self, signs: NodeSigns, start: Result | None, cutoff: float) -> "NodeTask":
-        """Return the relaxation with the fixed chunklets merged."""
+        """Solve the relaxation with the fixed chunklets merged, until its bound reaches or cannot reach the cutoff."""
         points = array_points(self.X.array(), self.X.weights, self.merged_chunklets(signs))
-        return NodeTask(points, self.nu, self.penalty, NODE_TOL_FRACTION * self.tol, start, cutoff, self.timer.deadline)
+
+        def should_stop(progress: Progress) -> bool:
+            gap, missing = progress.upper - progress.lower, cutoff - progress.upper
+            return progress.lower >= cutoff or (np.isfinite(cutoff) and gap < SPARSE_GAP_RATIO * missing)
+
+        deadline = self.timer.deadline
+        limits: dict[str, Any] = {
+            "tol": NODE_TOL_FRACTION * self.tol,
+            "callback": should_stop,
+            "time_limit": None if np.isinf(deadline) else max(deadline - time.perf_counter(), 1e-3),
+        }
+        return low_rank(points, self.nu, self.penalty, start=start, **limits)  # type: ignore[arg-type]
 
     def merged_chunklets(self, signs: NodeSigns) -> Chunklets:
         """Return the chunklets with the fixed ones merged into one, whose sign is known."""
@@ -193,27 +191,3 @@ class SparseTree(BranchAndBound):
                 signs[reference], signs[chunklet] = self.signs[reference], -self.signs[chunklet]
                 found[i] = self.solve(signs, None, cutoff * (1.0 + 1e-9)).lower
         return found
-
-
-class NodeTask(NamedTuple):
-    """Relaxation of a node, in a form that can be sent to another process."""
-
-    points: Any  # `Points`, which `low_rank` also accepts
-    nu: float
-    penalty: Penalty
-    tol: float
-    start: Result | None
-    cutoff: float
-    deadline: float  # on the clock of `time.time`
-
-
-def solve_node(task: NodeTask) -> Result:
-    """Solve the relaxation of a node until its bound reaches the cutoff or clearly cannot reach it."""
-
-    def should_stop(progress: Progress) -> bool:
-        gap, missing = progress.upper - progress.lower, task.cutoff - progress.upper
-        return progress.lower >= task.cutoff or (np.isfinite(task.cutoff) and gap < SPARSE_GAP_RATIO * missing)
-
-    remaining = None if np.isinf(task.deadline) else max(task.deadline - time.time(), 1e-3)
-    limits: dict[str, Any] = {"tol": task.tol, "callback": should_stop, "time_limit": remaining}
-    return low_rank(task.points, task.nu, task.penalty, start=task.start, **limits)

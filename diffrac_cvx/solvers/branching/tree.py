@@ -8,14 +8,13 @@ either sign.  All nodes of a batch share one table of products of the rows.
 
 import heapq
 import time
-from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.proof import grouped_bounds
+from diffrac_cvx.certificates.pencils import grouped_bounds
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import Chunklets
@@ -24,8 +23,6 @@ from diffrac_cvx.solvers.branching.branch_and_bound import BranchAndBound, branc
 
 BATCH_SIZE = 32  # nodes solved together
 MAX_PRODUCT_ENTRIES = 5e8  # products of rows over the nodes solved together; they take a fraction of a second
-EXECUTOR_FACTOR = 4  # by which an executor's batches are larger, in tasks of TASK_SIZE children
-TASK_SIZE = 16
 MAX_STEPS, MAX_ROOT_STEPS = 40, 400  # of the fixed-point iteration
 CHECK_INTERVAL = 3  # steps between evaluations of the bounds
 STEP_LENGTH = 1.5  # relative to the fixed-point step
@@ -78,10 +75,6 @@ class RowProducts:
         require_memory(8.0 * entries, f"the table of {len(R)} rows in {self.size} dimensions", "select fewer columns")
         self.products = np.ascontiguousarray((R[:, self.upper[0]] * R[:, self.upper[1]]).T)
 
-    def __reduce__(self) -> tuple[type["RowProducts"], tuple[Array]]:
-        """Pickle without the products: recomputing them is faster than sending them."""
-        return RowProducts, (self.R,)
-
     def sqrt_quadratic_forms(self, U: Array) -> Array:
         """Return sqrt(r_g'UU'r_g), shape (k, m)."""
         V = U @ U.transpose(0, 2, 1)
@@ -118,8 +111,6 @@ class Tree(BranchAndBound):
         Number of chunklets, including any without points of positive weight.
     tol : float
         Gap at which the search stops.
-    executor : concurrent.futures.Executor, optional
-        Executor that solves nodes in parallel, in tasks of 16.
     is_varied : bool
         Whether any column is not constant.
     """
@@ -130,11 +121,10 @@ class Tree(BranchAndBound):
         chunklets: Chunklets,
         n_chunklets: int,
         tol: float,
-        executor: Executor | None = None,
         *,
         is_varied: bool = True,
     ) -> None:
-        super().__init__(tol, n_chunklets, executor)
+        super().__init__(tol, n_chunklets)
         n = len(problem.X)
         weights = problem.X.values_of_points(np.ones(n)) / n
         S = scipy.sparse.csr_array((chunklets.sign, (chunklets.membership, np.arange(n))), shape=(n_chunklets, n))
@@ -172,7 +162,7 @@ class Tree(BranchAndBound):
         self.n_nodes = 1
 
     def branch(self) -> None:
-        chosen = self.pop_nodes(BATCH_SIZE if self.executor is None else EXECUTOR_FACTOR * BATCH_SIZE)
+        chosen = self.pop_nodes(BATCH_SIZE)
         free = np.ones((len(chosen), len(self.rows.R)))
         for i, node in enumerate(chosen):
             free[i, node.fixed] = 0.0
@@ -215,16 +205,7 @@ class Tree(BranchAndBound):
 
     def solve(self, free: Array, a: Array, U: Array, cutoff: float, steps: int) -> NodeSolutions:
         """Solve the relaxations of some nodes until their bounds reach the cutoff or are nearly tight."""
-        ends, deadline = (cutoff, steps), self.timer.deadline
-        if self.executor is None:
-            factors = solve_by_fixed_point(self.rows, free, a, U, *ends, deadline)
-        else:
-            parts = [slice(at, at + TASK_SIZE) for at in range(0, len(U), TASK_SIZE)]
-            tasks = [
-                self.executor.submit(solve_by_fixed_point, self.rows, free[p], a[p], U[p], *ends, deadline)
-                for p in parts
-            ]
-            factors = np.concatenate([task.result() for task in tasks])
+        factors = solve_by_fixed_point(self.rows, free, a, U, cutoff, steps, self.timer.deadline)
         return NodeSolutions(self.certified_bounds(free, a, factors), factors)
 
     def certified_bounds(self, free: Array, a: Array, U: Array) -> Array:
@@ -303,7 +284,7 @@ def solve_by_fixed_point(
         weight = np.where(worse, 1.0, weight)
         following = (1.0 + np.sqrt(1.0 + 4.0 * weight**2)) / 2.0
         momentum = np.where(worse, 0.0, (weight - 1.0) / following)
-        late = time.time() >= deadline
+        late = time.perf_counter() >= deadline
         if step % CHECK_INTERVAL == 0 or step == steps or late:
             bound = 1.0 - np.linalg.eigvalsh(found.M)[:, -1] * found.total
             better = bound > best[live]

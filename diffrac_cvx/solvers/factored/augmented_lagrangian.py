@@ -22,7 +22,7 @@ from diffrac_cvx.points.linear_algebra import (
     times,
 )
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
-from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored.parametrization import (
     BlockParametrization,
@@ -31,8 +31,11 @@ from diffrac_cvx.solvers.factored.parametrization import (
     choose_parametrization,
 )
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
-from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 from diffrac_cvx.solvers.stopping import Iterate
+
+STEPS_PER_MULTIPLIER = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
+GROWTH_ROUNDS = 8  # certificates without progress before the rank may grow again
+STALL_ROUNDS = 60  # without tighter bounds: no more progress is possible in double precision
 
 
 class Multiplier:
@@ -54,8 +57,9 @@ class Multiplier:
         self.inverse_units = (1.0 / units)[:, None]
         scaled = c * units
         largest = float(np.prod(np.sort(scaled)[-2:])) if size > 1 else 0.0
-        stiffest = ONE_BLOCK.max_stiffness / max(largest, 1e-300) if capped else np.inf
-        self.stiffness = min(ONE_BLOCK.stiffness * size, stiffest)
+        # Too small costs outer rounds, too large makes steps ill conditioned: the other terms curve by about one half.
+        stiffest = 100.0 / max(largest, 1e-300) if capped else np.inf
+        self.stiffness = min(60.0 * size, stiffest)
 
     def relative_at(self, U: Array) -> Array:
         """Return the maximiser relative to c_i c_j, computed in place in one array."""
@@ -150,11 +154,11 @@ def append_violated_direction(parametrization: FactorParametrization, params: Ar
     problem, U = parametrization.problem, parametrization.factor(params)
     M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - (problem.A + np.diag(problem.c**2)) - C
-    _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE_SIZE else np.linalg.eigh(S)
+    _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE_SIZE else eigh(S)
     return parametrization.params_of(np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]]))
 
 
-def rank_reducing_rotation(U: Array, rtol: float = ONE_BLOCK.column_rtol) -> Array | None:
+def rank_reducing_rotation(U: Array, rtol: float = 1e-12) -> Array | None:
     """Return Q with orthonormal columns such that UQ has no negligible column; None if U has none already."""
     G = times(U.T, U)
     limit = rtol * approximate_top_eigenvalue(G)
@@ -178,7 +182,7 @@ def full_rank_start(problem: DirectionProblem) -> Array:
 
 def one_block_iterates(
     problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
-) -> Iterator[Iterate]:
+) -> Iterator[Iterate | None]:
     """Yield an iterate and its multiplier every few rounds, for at most max_iter L-BFGS steps with one memory."""
     parametrization, memory = choose_parametrization(problem), Memory()
     lagrangian = one_block(parametrization, C)
@@ -188,10 +192,10 @@ def one_block_iterates(
     done, best, since, saved = 0, np.inf, 0, 0.0
     stall = StallDetector()
     while done < max_iter:
-        advance, steps = lagrangian.minimize, max(ONE_BLOCK.steps_without_l1, done // 4)
+        advance, steps = lagrangian.minimize, max(20, done // 4)
         if problem.has_l1:
             advance = partial(run_multiplier_method, lagrangian)
-            steps = (ONE_BLOCK.rounds + done // 100) * ONE_BLOCK.steps_of_a_multiplier
+            steps = (2 + done // 100) * STEPS_PER_MULTIPLIER
         try:
             at, n_steps = advance(at, min(steps, max_iter - done), memory)
         except EarlyExitError:
@@ -199,13 +203,15 @@ def one_block_iterates(
                 last = problem.rescale(parametrization.factor(lagrangian.latest))
             yield Iterate(last.U, done, DualVariables(), last)  # no time left for its certificate
             raise
+        yield None
         done += max(n_steps, 1)
         Q = rank_reducing_rotation(at.U)
         if Q is not None:
             memory.rotate(Q)
             at = lagrangian.point(at.U @ Q)
+        # Fitting the multiplier takes a quarter of the time of the steps since then.
         saved += n_steps * at.U.shape[1] / len(at.U)
-        fitted = saved >= ONE_BLOCK.steps_to_fit and len(at.U) <= LARGE_SIZE
+        fitted = saved >= 70.0 and len(at.U) <= LARGE_SIZE
         saved = 0.0 if fitted else saved
         found = lagrangian.multiplier(at.U)
         iterate = propose_iterate(
@@ -219,7 +225,7 @@ def one_block_iterates(
         missing = iterate.bounds.gap if iterate.bounds else at.value
         since = 0 if missing < best - 1e-3 * abs(best) else since + 1
         best = min(best, missing)
-        if since >= ONE_BLOCK.stall_rounds_to_grow and at.U.shape[1] < len(at.U):
+        if since >= GROWTH_ROUNDS and at.U.shape[1] < len(at.U):
             at, since = (
                 lagrangian.point(append_violated_direction(parametrization, at.U, sum(lagrangian.multiplier(at.U)))),
                 0,
@@ -240,7 +246,7 @@ class StallDetector:
             self.lower, self.upper = max(self.lower, iterate.bounds.lower), min(self.upper, iterate.bounds.upper)
             narrower = self.upper - self.lower < (1.0 - 1e-3) * self.gap
             self.gap, self.since = (self.upper - self.lower, 0) if narrower else (self.gap, self.since + 1)
-        return self.since >= ONE_BLOCK.stall_rounds_to_end or self.idle >= 3 * ONE_BLOCK.stall_rounds_to_grow
+        return self.since >= STALL_ROUNDS or self.idle >= 3 * GROWTH_ROUNDS
 
 
 def run_multiplier_method(
@@ -249,7 +255,7 @@ def run_multiplier_method(
     """Return the point after at most this many steps, with regular multiplier updates, and the number of steps."""
     done = 0
     while True:
-        at, n_steps = lagrangian.minimize(at, min(ONE_BLOCK.steps_of_a_multiplier, steps - done), memory)
+        at, n_steps = lagrangian.minimize(at, min(STEPS_PER_MULTIPLIER, steps - done), memory)
         done += n_steps
         if done >= steps or n_steps == 0 or (is_converged is not None and is_converged(at.U)):
             return at, done
@@ -287,7 +293,7 @@ def refine_point(
         M = problem.X.weighted_gram(u)
         yield alternate_projection(problem, M, C)
         if fitted:
-            yield refine_dual(problem, M, times(U, U.T), C, ONE_BLOCK.fitting_steps)
+            yield refine_dual(problem, M, times(U, U.T), C, 10)
 
     weights = candidate_weights(problem, point.q)
     lower = best_bound(problem, (DualCandidates(u, inverse_mean, multipliers(u)) for u, inverse_mean in weights))

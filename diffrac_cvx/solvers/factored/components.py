@@ -17,8 +17,8 @@ from diffrac_cvx.certificates.block_bounds import (
     try_certificate,
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
-from diffrac_cvx.certificates.block_proof import Pairs, eliminate
 from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.certificates.proof import Pairs, eliminate
 from diffrac_cvx.certificates.screening import recompute_pairs
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
@@ -29,7 +29,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, Multip
 from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.factored.tuning import COMPONENTS
-from diffrac_cvx.solvers.stopping import Iterate, WarmStart
+from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
 
 
 @dataclass
@@ -47,12 +47,19 @@ def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) ->
     """Return whether the block strategy applies: few coordinates without an l1 weight, and no dense warm start."""
     free = int(np.sum(problem.c == 0.0))
     sparse_start = warm_start.U is None or is_sparse(warm_start.U)
-    sparse_start &= problem.structure.is_elementwise
+    sparse_start &= problem.pair_penalty.splits_into_blocks
     return sparse_start and free <= COMPONENTS.max_free and len(problem.c) - free >= COMPONENTS.min_penalized
 
 
-def block_iterates(problem: DirectionProblem, tol: float, max_iter: int, warm_start: WarmStart) -> Iterator[Iterate]:
+def screening_operations(problem: DirectionProblem) -> float:
+    """Return the operations of a screening of all pairs, most of which are beyond their bound; 0 if d <= n."""
+    n, size = problem.X.shape
+    return 7.5e3 * float(size) ** 2 if size > n else 0.0
+
+
+def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Iterator[Iterate | None]:
     """Yield certified iterates until one component would contain half of the coordinates, or progress stalls."""
+    tol, max_iter = stopping.tol, stopping.max_iter
     split = block_problem(problem)
     state = diagonal_start(split) if warm_start.U is None else block_start(split, warm_start)
     done, steps = 0, COMPONENTS.steps if len(split.c) > COMPONENTS.cheap_size else COMPONENTS.first_steps
@@ -61,6 +68,7 @@ def block_iterates(problem: DirectionProblem, tol: float, max_iter: int, warm_st
     while done < max_iter:
         if steps:
             done += take_lbfgs_steps(state, min(steps, max_iter - done), tol / 2)
+            yield None
         state.point, certificate = BlockParametrization(state.blocks, state.point).certificate(state.point, state.C)
         check = PairCheck(None, None)
         best, since = (certificate.gap, 0) if certificate.gap < 0.95 * best else (best, since + 1)
@@ -188,7 +196,7 @@ def check_pairs(state: State, certificate: BlockCertificate, tol: float) -> Pair
     close = certificate.gap <= max(tol, state.last_screening_gap / 4) or m <= COMPONENTS.cheap_size
     if state.near_pairs is not None and m > COMPONENTS.cheap_size:
         found = check_near_pairs(state, certificate)
-        t = larger_t(state.blocks, certificate.ratios, certificate.min_t, found.violated_blocks)
+        t = larger_t(state.blocks, certificate.ratios, certificate.min_t, found.violated)
         if len(found.violated_coordinates) and certificate.value - certificate.bound(t) > tol:
             return PairCheck(None, most_violated_pairs(found))
     if state.near_pairs is not None and not close:
@@ -204,10 +212,10 @@ def check_pairs(state: State, certificate: BlockCertificate, tol: float) -> Pair
 
 def check_near_pairs(state: State, certificate: BlockCertificate) -> CertificateAttempt:
     """Return a certificate attempt based only on the pairs near their bound in the last screening."""
-    schur = eliminate(state.blocks.problem, certificate.ratios.u, certificate.min_t)
-    if schur is None or state.near_pairs is None:
+    remainder = eliminate(state.blocks.problem, certificate.ratios.u, certificate.min_t)
+    if remainder is None or state.near_pairs is None:
         return CertificateAttempt(None)
-    return try_certificate(state.blocks, certificate, schur, recompute_pairs(schur, state.near_pairs), None)
+    return try_certificate(state.blocks, certificate, remainder, recompute_pairs(remainder, state.near_pairs), None)
 
 
 def most_violated_pairs(found: CertificateAttempt) -> Pairs:

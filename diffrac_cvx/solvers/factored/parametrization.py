@@ -7,6 +7,7 @@ import scipy.linalg
 
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
 from diffrac_cvx.machine import deadlines
+from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
@@ -14,11 +15,11 @@ from diffrac_cvx.points.linear_algebra import (
     inverse_of_positive,
     inverse_or_one,
     row_products,
+    solve_lower,
     times,
 )
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.factored.quasi_newton import Metric, inner
-from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 
 
 class FactorParametrization:
@@ -26,9 +27,9 @@ class FactorParametrization:
 
     def __init__(self, problem: DirectionProblem) -> None:
         self.problem, self.units, self.B = problem, np.ones(len(problem.c)), problem.A + np.diag(problem.c**2)
-        # With correlated columns, the curvature varies less in the metric B + 1.
+        # With correlated columns, the curvature varies less in the metric B + 1; tr B^2 / tr B is 1 + d/n for noise.
         self.left: Metric | None = None
-        if np.sum(self.B**2) > ONE_BLOCK.correlation_threshold * np.trace(self.B):
+        if np.sum(self.B**2) > 3.0 * np.trace(self.B):
             self.left = inverse_of_B_and_one(problem, self.B)
 
     def factor(self, params: Array) -> Array:
@@ -63,7 +64,7 @@ class FactorParametrization:
     def metric(self, params: Array) -> Metric:
         """Return the initial inverse Hessian, the map Z -> (B + 1)^-1 Z (U'U + shrinkage)^-1."""
         G = times(params.T, params)
-        shrinkage = ONE_BLOCK.shrinkage if self.problem.has_l1 else ONE_BLOCK.shrinkage_without_l1
+        shrinkage = 1e-2 if self.problem.has_l1 else 1e-1
         left, right = self.left, shrunk_inverse(G, approximate_top_eigenvalue(G), shrinkage)
         return (lambda Z: times(Z, right)) if left is None else (lambda Z: left(times(Z, right)))
 
@@ -80,6 +81,7 @@ class PreconditionedParametrization(FactorParametrization):
         self.problem, self.units, self.left = problem, units, None
         root = np.vstack([problem.R, np.diag(problem.c)])
         deadlines.check_deadline(40.0 * float(len(units)) ** 3 if len(units) > LARGE_SIZE else 0.0)
+        count_work(60.0 * float(len(units)) ** 3)
         _, singular, right = np.linalg.svd(np.vstack([root, np.diag(1.0 / units)]), full_matrices=False)
         self.T, self.inverse_T = right.T / singular, singular[:, None] * right
         self.Z, self.root = problem.X.in_basis(self.T), root @ self.T
@@ -210,11 +212,11 @@ class BlockParametrization:
 
     def metric(self, params: Array) -> Metric:
         """Return the map Z -> Z (U'U + shrinkage)^-1 on the penalised coordinates of each block, as for one block."""
-        point = self.shape.like(params)
+        point, shrinkage = self.shape.like(params), 0.03  # V is diagonal at first, and its entries have to separate
         grams = [times(U.T, U) for U in point.factors]
         top = max(float(np.max(point.weights**2, initial=1e-300)), *(approximate_top_eigenvalue(G) for G in grams), 0.0)
-        single = 1.0 / (point.weights**2 / top + ONE_BLOCK.shrinkage_of_blocks)
-        rights = [shrunk_inverse(G, top, ONE_BLOCK.shrinkage_of_blocks) for G in grams]
+        single = 1.0 / (point.weights**2 / top + shrinkage)
+        rights = [shrunk_inverse(G, top, shrinkage) for G in grams]
 
         def apply(Z: Array) -> Array:
             parts = self.shape.like(Z)
@@ -249,14 +251,15 @@ class BlockParametrization:
 
 
 def choose_parametrization(problem: DirectionProblem) -> FactorParametrization:
-    """Return the plain or the preconditioned parametrisation, depending on the expected size of V.
+    """Return the plain parametrisation, or the preconditioned one if V is large or its columns differ in size.
 
-    That is estimated by the least-squares directions of random labels, B^-1 X'X B^-1 / n.
+    The size relative to that suggested by the variances is estimated by the least-squares directions of random labels,
+    B^-1 X'X B^-1 / n.
     """
     if not problem.has_l1 or problem.X.is_streamed:
         return FactorParametrization(problem)
     units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
-    usual = units.max() < min(ONE_BLOCK.max_scale, ONE_BLOCK.max_scale_ratio * units.min())
+    usual = units.max() < min(30.0, 3.0 * units.min())
     return FactorParametrization(problem) if usual else PreconditionedParametrization(problem, units)
 
 
@@ -302,5 +305,5 @@ def inverse_of_B_and_one(problem: DirectionProblem, B: Array) -> Metric:
     rows = problem.Y.array() / len(problem.Y) ** 0.5
     scaled = rows / diagonal.T
     L = cholesky(np.eye(len(rows)) + times(scaled, rows.T))
-    F = scipy.linalg.solve_triangular(L, scaled, lower=True, check_finite=False)
+    F = solve_lower(L, scaled)
     return lambda Z: Z / diagonal - times(F.T, times(F, Z))

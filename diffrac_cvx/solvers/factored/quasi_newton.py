@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 
 VALUE_NOISE = 1e-13  # relative to 1 + |value|; within it, slopes instead of values decide on a step
 MIN_DECREASE = 1e-23  # predicted decrease, relative to 1 + |value|, below which the gradient is rounding error
+
+MEMORY_PAIRS = 10
 
 Metric = Callable[[Array], Array]
 
@@ -27,7 +29,7 @@ class Memory:
     """L-BFGS memory: the last steps and gradient changes, as matrices of the shape of the unknown."""
 
     def __init__(self) -> None:
-        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=ONE_BLOCK.pairs)
+        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY_PAIRS)
 
     def add(self, step: Array, change: Array) -> None:
         """Store a pair if the curvature along it is positive."""
@@ -69,6 +71,7 @@ def take_step(function: Callable[[Array], Point], at: Point, memory: Memory, met
     A step is accepted by the Armijo condition or, if rounding hides the decrease, by the approximate Wolfe condition on
     slopes (Hager and Zhang, SIAM J. Optim. 16, 2005).
     """
+    count_work(48.0 * (len(memory.pairs) + 2) * at.U.size)  # memory passes
     D = memory.direction(at.gradient, metric)
     slope = inner(D, at.gradient)
     if not slope < 0.0:
@@ -78,7 +81,7 @@ def take_step(function: Callable[[Array], Point], at: Point, memory: Memory, met
     if not slope < -MIN_DECREASE * (1.0 + abs(at.value)):
         return None
     length = 1.0 if memory.pairs else min(1.0, 0.3 * (inner(at.U, at.U) / inner(D, D)) ** 0.5)
-    for _ in range(ONE_BLOCK.backtracks):
+    for _ in range(12):
         new = function(at.U + length * D)
         change = new.value - at.value
         hidden = change <= VALUE_NOISE * (1.0 + abs(at.value)) and inner(D, new.gradient) <= -0.8 * slope

@@ -30,28 +30,39 @@ from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, psd_root
+from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import full_rank_start, one_block, threshold_inactive
+from diffrac_cvx.solvers.factored.augmented_lagrangian import (
+    STEPS_PER_MULTIPLIER,
+    full_rank_start,
+    one_block,
+    threshold_inactive,
+)
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
-from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK, SAMPLES
-from diffrac_cvx.solvers.stopping import Iterate
+from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+
+MIN_ROWS, MIN_SAMPLE_ROWS = 40_000, 2000  # of the table, and of the first sample
+GROWTH = 2.5  # factor from one sample size to the next
+ROWS_PER_SQUARE = 8  # rows of the first sample over D^2
+MAX_FRACTION = 0.5  # of all rows, in a sample
+MAX_PERMUTED_ROWS = 10_000_000  # up to which the samples come from one permutation
 
 
 def many_rows(n: int, d: int) -> bool:
     """Return whether there are enough rows for the sampling solver to be faster."""
-    return n >= SAMPLES.min_rows and SAMPLES.growth * SAMPLES.rows_per_square * d**2 <= SAMPLES.max_fraction * n
+    return n >= MIN_ROWS and GROWTH * ROWS_PER_SQUARE * d**2 <= MAX_FRACTION * n
 
 
 def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
     """Yield increasing sample sizes, proportional to the number of entries of V; at most half of all rows."""
-    m = SAMPLES.rows_per_square * D**2
-    if has_l1:
-        m = min(m, max(SAMPLES.rows_per_square_l1 * D**2, int(SAMPLES.cheap_fraction * n)))
-    m = max(SAMPLES.min_sample_rows, m)
-    while m <= min(SAMPLES.max_fraction * n, SAMPLES.max_entries / D):
+    m = ROWS_PER_SQUARE * D**2
+    if has_l1:  # V is sparse: fewer rows suffice, unless they are cheap beside a pass over all of them
+        m = min(m, max(3 * D**2, int(0.02 * n)))
+    m = max(MIN_SAMPLE_ROWS, m)
+    while m <= min(MAX_FRACTION * n, 2**25 / D):  # 256 MB
         yield m
-        m = int(SAMPLES.growth * m)
+        m = int(GROWTH * m)
 
 
 def surrogate(
@@ -65,11 +76,12 @@ def surrogate(
         A = problem.A + sample.weighted_gram(1.0 / np.sqrt(np.maximum(q, last.floor))) - last.M
     W = problem.W
     B = W.T @ (A + np.diag(problem.c**2)) @ W
-    if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < SAMPLES.smallest_eigenvalue:
+    if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < 0.1:
         return None
     root, zero = psd_root(symmetric(A)), np.zeros(len(A))
     rows = array_points(root * len(root) ** 0.5)
-    return DirectionProblem(sample, rows, problem.penalty._replace(a=zero), Coordinates(zero + 1.0, False), root)
+    penalty = PenaltyWeights(zero, problem.pair_penalty)
+    return DirectionProblem(sample, rows, penalty, Coordinates(zero + 1.0, False), root)
 
 
 def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) -> float:
@@ -95,12 +107,12 @@ def solve_surrogate(small: DirectionProblem, U: Array, C: Array | None, target: 
     """Solve a surrogate to a gap of about target."""
     lagrangian, memory = one_block(FactorParametrization(small), C), Memory()
     at, done, reached = lagrangian.point(U), 0, False
-    for _ in range(SAMPLES.rounds):
-        at, n_steps = lagrangian.minimize(at, ONE_BLOCK.steps_of_a_multiplier, memory)
+    for _ in range(12):
+        at, n_steps = lagrangian.minimize(at, STEPS_PER_MULTIPLIER, memory)
         done += max(n_steps, 1)
         C = lagrangian.multiplier(at.U)[0] if small.has_l1 else None
         reached = surrogate_gap(small, small.rescale(at.U), C) <= target
-        if reached or (n_steps < ONE_BLOCK.steps_of_a_multiplier and C is None):
+        if reached or (n_steps < STEPS_PER_MULTIPLIER and C is None):
             break
         at = lagrangian.update(at)
     if C is None:
@@ -118,34 +130,28 @@ def grow_factor(problem: DirectionProblem, last: StreamedCertificate) -> Array:
     violation = last.M - problem.A - np.diag(problem.c**2) - (0.0 if last.C is None else last.C)
     values, vectors = np.linalg.eigh(symmetric(violation))
     new = vectors[:, values > 0.0][:, -free:]
-    return np.column_stack([U, SAMPLES.new_column_scale * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
+    return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
 
 
 def draw_sample(problem: DirectionProblem, m: int) -> ColumnPoints:
     """Return m random rows; larger samples contain the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
-    chosen = (
-        rng.permutation(n)[:m] if n <= SAMPLES.max_permuted_rows else rng.choice(n, m, replace=False, shuffle=False)
-    )
+    chosen = rng.permutation(n)[:m] if n <= MAX_PERMUTED_ROWS else rng.choice(n, m, replace=False, shuffle=False)
     return array_points(problem.X.take(np.sort(chosen)))
 
 
 def sampling_iterates(
-    problem: DirectionProblem,
-    tol: float,
-    max_iter: int,
-    U: Array | None = None,
-    C: Array | None = None,
-    until_converged: bool = False,
-) -> Iterator[Iterate]:
+    problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping, *, until_converged: bool
+) -> Iterator[Iterate | None]:
     """Yield an iterate with its multiplier and certified bounds after every pass over all rows.
 
-    With an l1 penalty, end when larger samples do not help or exceed half of the rows; without one, or if
-    ``until_converged``, continue with steps on all rows, one pass each.  Surrogates are solved only as accurately as
+    End when larger samples do not help or exceed half of the rows; if ``until_converged``, continue with steps on all
+    rows, one pass each.  Surrogates are solved only as accurately as
     the tolerance requires.
     """
-    n, D = problem.X.shape
+    (n, D), tol, max_iter = problem.X.shape, stopping.tol, stopping.max_iter
     done, best = 0, None
+    U, C = warm_start.as_dense
     if U is not None:
         best = certify_in_one_pass(problem, U, C)
         yield iterate_from_pass(best, 0)
@@ -159,14 +165,16 @@ def sampling_iterates(
             done += solved.steps
             found = certify_in_one_pass(problem, solved.U, solved.C)
             yield iterate_from_pass(found, done)
-            shrinks = best is None or SAMPLES.progress * found.bounds.gap <= best.bounds.gap
+            shrinks = best is None or 3.0 * found.bounds.gap <= best.bounds.gap
             best = found if best is None or found.bounds.gap < best.bounds.gap else best
             if not (shrinks or solved.reached or until_converged) and is_block_diagonal(problem, best.point.U):
                 return  # more rows would not help
-    if problem.has_l1 and not until_converged:
+    if not until_converged:
         return
     stall = augmented_lagrangian.StallDetector()
     for iterate in augmented_lagrangian.one_block_iterates(problem, max_iter - done, *surrogate_start(problem, best)):
+        if iterate is None:
+            continue
         C = None if iterate.dual is None or iterate.dual.C is None else dense(iterate.dual.C)
         seen = certify_in_one_pass(problem, dense(iterate.U), C)
         proposed = iterate_from_pass(seen, iterate.n_iter + done)
@@ -189,7 +197,7 @@ def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
 
 def surrogate_tol(last: StreamedCertificate | None, tol: float) -> float:
     """Return the gap to which a surrogate is solved, no smaller than the next pass can resolve."""
-    return SAMPLES.first_target if last is None else max(SAMPLES.surrogate_gap_ratio * last.bounds.gap, tol / 4)
+    return 1e-3 if last is None else max(0.1 * last.bounds.gap, tol / 4)
 
 
 def surrogate_start(problem: DirectionProblem, last: StreamedCertificate | None) -> tuple[Array, Array | None]:

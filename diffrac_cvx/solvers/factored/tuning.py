@@ -4,32 +4,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class OneBlockSettings:
-    """Augmented Lagrangian, and its steps with V as one block."""
-
-    stiffness: float = 60.0  # times D c_i c_j: too small costs outer rounds, too large makes steps ill conditioned
-    max_stiffness: float = 100.0  # the curvature of the other terms is about one half for any D and c
-    max_scale: float = 30.0  # size of V, relative to that suggested by the variances, from which U is preconditioned,
-    max_scale_ratio: float = 3.0  # or ratio of these sizes between two columns
-    steps_of_a_multiplier: int = 10  # L-BFGS steps before it is updated, long before the minimum is exact
-    rounds: int = 2  # multiplier updates between certificates, plus one for each hundred steps done
-    steps_without_l1: int = 20  # steps between certificates, or a quarter of those done
-    stall_rounds_to_grow: int = 8  # certificates without progress before the rank may grow again
-    stall_rounds_to_end: int = 60  # without tighter bounds: no more progress is possible in double precision
-    steps_to_fit: float = 70.0  # sum over steps of rank / rows of U: four times the run time of fitting a multiplier
-    fitting_steps: int = 10  # steps to fit a multiplier
-    shrinkage: float = 1e-2  # of the largest eigenvalue of U'U, added to U'U in the metric of the steps
-    shrinkage_without_l1: float = 1e-1
-    shrinkage_of_blocks: float = 0.03  # larger, because V is diagonal at first and its entries have to separate
-    correlation_threshold: float = (
-        3.0  # tr B^2 / tr B from which the metric takes account of B; it is 1 + d/n for noise
-    )
-    column_rtol: float = 1e-12  # squared norm of a column of U, relative to the largest, below which it is dropped
-    pairs: int = 10  # steps stored by L-BFGS
-    backtracks: int = 12  # trial step lengths
-
-
-@dataclass(frozen=True)
 class BlockSettings:
     """Block decomposition, from a diagonal V."""
 
@@ -63,7 +37,6 @@ class WorkingSetSettings:
     max_entries: float = 1e8  # of the data
     fitting_steps: int = 30  # steps to fit the multiplier of feature groups
     max_group_fraction: float = 0.5  # of all coordinates, in selected feature groups, above which V is one block
-    stall_steps: int = 60  # from a diagonal V without any bound, after which the working set is tried in any case
     initial_size: int = 40  # features of the first working set
     min_new: int = 20  # features added at once: the larger of this number and new_fraction of the working set
     new_fraction: float = 0.5
@@ -90,30 +63,4 @@ class WorkingSetSettings:
     rough_gap: float = 0.1  # relative gap of that problem
 
 
-@dataclass(frozen=True)
-class SamplingSettings:
-    """Samples of many rows."""
-
-    min_rows: int = 40_000  # below, the problem on all rows is as fast
-    min_sample_rows: int = 2000  # rows of the first sample
-    rows_per_square: int = 8  # rows of the first sample over D^2
-    rows_per_square_l1: int = 3  # the same with an l1 penalty, which makes V sparse; more rows while they are cheap
-    cheap_fraction: float = 0.02  # fraction of the rows that is cheap compared with a pass over all of them
-    max_fraction: float = 0.5  # of all rows, in a sample
-    max_entries: int = 2**25  # of a sample, 256 MB
-    max_permuted_rows: int = 10_000_000  # rows up to which the samples come from one permutation
-    growth: float = 2.5  # factor from one sample size to the next
-    progress: float = 3.0  # factor by which a pass should shrink the gap; otherwise the sample is enlarged
-    first_target: float = 1e-3  # gap on the first sample, whose sampling error is larger
-    surrogate_gap_ratio: float = 0.1  # gap of a surrogate relative to that of the last pass
-    rounds: int = 12  # of the augmented Lagrangian on one surrogate
-    smallest_eigenvalue: float = 0.1  # of the surrogate's A + Diag(c)^2, in units of that of all rows
-    new_column_scale: float = 1e-2  # size of the columns added to a factor, relative to the factor
-
-
-ONE_BLOCK, COMPONENTS, WORKING_SET, SAMPLES = (
-    OneBlockSettings(),
-    BlockSettings(),
-    WorkingSetSettings(),
-    SamplingSettings(),
-)
+COMPONENTS, WORKING_SET = BlockSettings(), WorkingSetSettings()

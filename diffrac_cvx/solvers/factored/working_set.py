@@ -5,7 +5,7 @@ enter alone, then, after screening all pairs, features and directions in which S
 decreases, inactive features are dropped again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import IntegerArray
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
 from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket
 from diffrac_cvx.certificates.search import alternate_projection, refine_dual
 from diffrac_cvx.certificates.working_set import (
@@ -25,7 +25,6 @@ from diffrac_cvx.certificates.working_set import (
     empty_check,
     expand_working_set,
 )
-from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense, diagonal
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric, times
@@ -36,7 +35,6 @@ from diffrac_cvx.problem.direction_problem import (
     univariate_gains,
     without_l1,
 )
-from diffrac_cvx.problem.penalties.pair_penalty import IndexArray
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
@@ -76,7 +74,7 @@ def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) 
     n, D = problem.X.shape
     has_ridge, free = bool(np.any(problem.a[problem.c > 0.0])), int(np.sum(problem.c == 0.0))
     fits = (
-        problem.structure.nonnegative is None
+        problem.pair_penalty.has_off_diagonal
         and free <= WORKING_SET.max_free
         and D >= WORKING_SET.min_features
         and n * D <= WORKING_SET.max_entries
@@ -85,33 +83,24 @@ def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) 
 
 
 def working_set_iterates(
-    problem: DirectionProblem, stopping: Stopping, max_iter: int, warm_start: WarmStart, *, force: bool = False
-) -> Iterator[Iterate]:
-    """Yield iterates with certified bounds for all features; end if a diagonal V may be better or progress stops.
+    problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
+) -> Iterator[Iterate | None]:
+    """Yield iterates with certified bounds for all features, until progress stops.
 
     With feature groups, also end if most features are needed.
-
-    No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2).  If the first features do
-    not improve on this bound, end and leave the problem to the block solver, unless ``force``.
     """
+    max_iter = stopping.max_iter
     problem = problem.as_dense()
-    size = len(problem.c)
+    size, splits = len(problem.c), problem.pair_penalty.splits_into_blocks
     state = initial_working_set(problem) if warm_start.U is None else warm_working_set(problem, warm_start)
-    floor = diagonal_lower_bound(problem)
     done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, WORKING_SET.first_gap, WORKING_SET.target
     while done < max_iter:
         steps = WORKING_SET.first_steps if done == 0 and warm_start.U is None else max_iter - done
-        found = solve_working_set(problem, state, target, steps)
+        found = yield from solve_working_set(problem, state, target, steps)
         if done == 0:
             start, goal = best_single_feature(problem), max(stopping.tol, WORKING_SET.first_target * found.point.value)
-            prefer_diagonal = (
-                problem.structure.is_elementwise and found.point.value >= floor and warm_start.U is None and not force
-            )
-            lower = 0.0 if prefer_diagonal and len(problem.X) >= size else bound_without_l1(problem)
-            bounds = Bracket(lower, start.value)
+            bounds = Bracket(bound_without_l1(problem), start.value)
             yield Iterate(start.U, 0, DualVariables(), start, bounds)
-            if prefer_diagonal:
-                return
         done += found.steps
         state = WorkingSet(state.ws, found.U, found.C)
         point, dual = expand_point(problem, state.ws, found.point), expand_dual(state.ws, found.dual, size)
@@ -121,7 +110,8 @@ def working_set_iterates(
         max_new = max(WORKING_SET.min_new, int(WORKING_SET.new_fraction * len(state.ws)))
         check, before, checked = empty_check(problem), goal, 2 * len(new) < max_new
         if checked:
-            core = WorkingSetProblem(problem, state.ws, found.dual.C, found.dual.inflation)
+            yield None
+            core = block_problem(problem.with_inflated_penalty(found.dual.inflation), state.ws)
             tol = max(stopping.tol, stopping.rtol * bounds.upper)
             check, goal = tighten_bound(core, found, bounds, goal, tol)
             bounds = Bracket(max(bounds.lower, check.lower or 0.0), bounds.upper)
@@ -129,31 +119,20 @@ def working_set_iterates(
             new = np.concatenate([new, check.entering[~np.isin(check.entering, new)]])
         # If nothing is violated, the working-set solution has to be more accurate.
         fraction = WORKING_SET.target if len(new) or goal < before else fraction / 3.0
-        is_small = problem.structure.is_elementwise or len(state.ws) + len(new) <= WORKING_SET.max_group_fraction * size
+        is_small = splits or len(state.ws) + len(new) <= WORKING_SET.max_group_fraction * size
         if fraction < WORKING_SET.min_fraction or not is_small:
             return
         target = max(target / 3.0, fraction * goal)
         if not checked:
             state = drop_inactive_features(problem, state)
-        state = grow_working_set(problem, state, problem.structure.first_groups(new, max_new), found.dual.u, check)
-
-
-def diagonal_lower_bound(problem: DirectionProblem) -> float:
-    """Return a lower bound on the objective of every diagonal V, with or without an offset.
-
-    The offset is orthogonal to the centred columns.  Other columns without an l1 weight are not; with them, return 0.
-    """
-    others = int(np.sum(problem.c == 0.0)) - int(problem.coordinates.has_offset)
-    squares = problem.Y.mean_squares()
-    costs = squares + problem.a**2 + problem.c**2
-    return float(1.0 - np.max(squares / np.maximum(costs, 1e-300))) if others == 0 else 0.0
+        state = grow_working_set(problem, state, problem.pair_penalty.first_groups(new, max_new), found.dual.u, check)
 
 
 def select_initial_features(problem: DirectionProblem, size: int) -> IntegerArray:
     """Return the coordinates of largest univariate gain g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
     free = np.flatnonzero(problem.c == 0.0)
-    order = np.argsort(-problem.structure.group_sums(univariate_gains(problem)), kind="stable")
-    others = problem.structure.first_groups(order[problem.c[order] > 0.0], max(size - len(free), 0))
+    order = np.argsort(-problem.pair_penalty.group_sums(univariate_gains(problem)), kind="stable")
+    others = problem.pair_penalty.first_groups(order[problem.c[order] > 0.0], max(size - len(free), 0))
     return np.sort(np.concatenate([free, others]))
 
 
@@ -169,7 +148,7 @@ def warm_working_set(problem: DirectionProblem, warm_start: WarmStart) -> Workin
     start_factor = scipy.sparse.csr_array(warm_start.U if warm_start.U is not None else np.zeros((len(problem.c), 1)))
     squared_norms = np.asarray(start_factor.multiply(start_factor).sum(axis=1)).ravel()
     ws = np.flatnonzero(
-        problem.structure.complete_groups(
+        problem.pair_penalty.complete_groups(
             (squared_norms > WORKING_SET.warm_start_rtol * squared_norms.max()) | (problem.c == 0.0)
         )
     )
@@ -188,9 +167,8 @@ def bound_without_l1(problem: DirectionProblem) -> float:
     ridge = without_l1(problem)
     lower, r = max(bound_at_equal_weights(ridge), 0.0), ridge.X.shape[1]
     start = np.random.default_rng(0).standard_normal((r, min(r, WORKING_SET.spare_rank))) / max(r, 1)
-    for iterate in islice(
-        augmented_lagrangian.one_block_iterates(ridge, WORKING_SET.rough_points * 100, start), WORKING_SET.rough_points
-    ):
+    iterates = augmented_lagrangian.one_block_iterates(ridge, WORKING_SET.rough_points * 100, start)
+    for iterate in islice((found for found in iterates if found is not None), WORKING_SET.rough_points):
         found = bracket(ridge, iterate.point or ridge.rescale(iterate.U))
         lower = max(lower, found.lower)
         if found.gap <= WORKING_SET.rough_gap * found.upper:
@@ -198,8 +176,10 @@ def bound_without_l1(problem: DirectionProblem) -> float:
     return lower
 
 
-def solve_working_set(problem: DirectionProblem, state: WorkingSet, target: float, max_iter: int) -> WorkingSetSolution:
-    """Return the solution on the working set to a gap of target, or after the maximum number of steps of a round."""
+def solve_working_set(
+    problem: DirectionProblem, state: WorkingSet, target: float, max_iter: int
+) -> Generator[None, None, WorkingSetSolution]:
+    """Return the solution on the working set to a gap of target, or after the maximum number of steps."""
     small = problem.restrict(state.ws)
     lagrangian, memory = one_block(FactorParametrization(small), state.C, capped=False), Memory()
     start = dense(small.rescale(state.U).U)
@@ -213,6 +193,7 @@ def solve_working_set(problem: DirectionProblem, state: WorkingSet, target: floa
         found = certify_solution(problem, small, at.U, C, done)
         if found.gap <= target or done >= min(max_iter, WORKING_SET.max_steps):
             return found
+        yield None
         at = lagrangian.update(at)
         Q = rank_reducing_rotation(at.U, WORKING_SET.column_rtol)
         if Q is not None:
@@ -229,7 +210,7 @@ def certify_solution(
 
     def candidates(M: Array) -> Iterator[Array]:
         yield alternate_projection(small, M, C)
-        if not problem.structure.is_elementwise:  # the multipliers of blocks settle slowly
+        if not problem.pair_penalty.splits_into_blocks:  # the multipliers of blocks settle slowly
             yield refine_dual(small, M, times(dense(point.U), dense(point.U).T), C, WORKING_SET.fitting_steps)
 
     dual = best_dual(problem, small, point, candidates)
@@ -244,39 +225,22 @@ def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Ar
     A feature j stays outside only if |G_j U z| <= c_j sum_k c_k |(U z)_k| for all z; leading directions z are tried.
     The same holds for a feature group, with norms instead of absolute values.
     """
-    structure = problem.structure
     XU, YU = problem.X.array()[:, ws] @ U, problem.Y.array()[:, ws] @ U
     roots = np.sqrt(row_products(XU, XU))
     u = 1.0 / np.maximum(roots, 1e-6 * max(float(roots.mean()), 1e-300))
     Z = np.linalg.svd(U, full_matrices=False)[2].T
-    UZ = U @ Z
-    sizes = np.abs(UZ) if structure.labels is None else norms_in_groups(UZ, structure.labels[ws])
-    limit = problem.c[ws] @ sizes
+    limit = problem.pair_penalty.restrict(ws).direction_norm(U @ Z)
     active = limit > 1e-3 * limit.max(initial=0.0)
     Z = Z[:, active]
     gradient = np.abs(problem.X.rmatvec((u[:, None] * XU) @ Z) - problem.Y.rmatvec(YU @ Z)) / limit[active]
-    if structure.labels is not None and active.any():
-        gradient = np.sqrt(np.column_stack([structure.group_sums(column**2) for column in gradient.T])).reshape(
-            len(gradient), -1
-        )
-    excess = gradient.max(axis=1, initial=0.0) / np.maximum(problem.c, 1e-300)
+    excess = problem.pair_penalty.group_norms(gradient).max(axis=1, initial=0.0) / np.maximum(problem.c, 1e-300)
     excess[ws] = 0.0
     order = np.argsort(-excess, kind="stable")
     return order[: int(np.sum(excess > WORKING_SET.violation_ratio))]
 
 
-def norms_in_groups(Z: Array, labels: IndexArray) -> Array:
-    """Return the norm of each column within each group, at the group's first coordinate; 0 at the others."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    found = np.zeros_like(Z)
-    squares = np.zeros((len(first), Z.shape[1]))
-    np.add.at(squares, inverse, Z**2)
-    found[first] = np.sqrt(squares)
-    return found
-
-
 def tighten_bound(
-    core: WorkingSetProblem, found: WorkingSetSolution, bounds: Bracket, goal: float, tol: float
+    core: BlockProblem, found: WorkingSetSolution, bounds: Bracket, goal: float, tol: float
 ) -> tuple[KktCheck, float]:
     """Try to certify a gap for all features from the working set, then smaller ones down to the tolerance.
 
@@ -292,7 +256,7 @@ def tighten_bound(
             return check._replace(lower=lower), goal
         check = check_kkt(core, *found.dual.at_bound(bounds.upper - WORKING_SET.attempted_fraction * tried))
         if check.lower is None:
-            is_small = len(check.entering) <= WORKING_SET.new_fraction * len(core.ws)
+            is_small = len(check.entering) <= WORKING_SET.new_fraction * len(core.free)
             return check._replace(lower=lower), goal if is_small else min(WORKING_SET.gap_backoff * tried, worth)
         lower = max(lower, check.lower)
         if tried <= tol:
@@ -302,7 +266,7 @@ def tighten_bound(
 
 def drop_inactive_features(problem: DirectionProblem, state: WorkingSet) -> WorkingSet:
     """Return the state without inactive features; called only early, because their multipliers matter later."""
-    squared_norms = problem.structure.restrict(state.ws).group_sums(np.sum(state.U**2, axis=1))
+    squared_norms = problem.pair_penalty.restrict(state.ws).group_sums(np.sum(state.U**2, axis=1))
     keep = (squared_norms > WORKING_SET.inactive_rtol * squared_norms.max(initial=0.0)) | (problem.c[state.ws] == 0.0)
     return WorkingSet(state.ws[keep], state.U[keep], state.C[np.ix_(keep, keep)])
 

@@ -1,8 +1,6 @@
 """Accelerated FISTA: continuation in eps, separate step sizes for u and C, restarts, extrapolation to eps = 0."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,162 +10,88 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import momentum, psd_factor
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
-from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse, softmax_value
+from diffrac_cvx.problem.penalties.base import PairPenalty
+from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import first_point, theta
 from diffrac_cvx.solvers.stopping import Iterate
 
-
-@dataclass(frozen=True)
-class Stages:
-    """Tuning parameters of the stages; the certified bounds are valid for any values."""
-
-    min_first_eps: float = 1e-3  # the first eps is the tolerance on the gap, clipped to this range
-    max_first_eps: float = 1e-2
-    last_eps: float = 1e-9
-    shrink: float = 0.3  # factor of eps from one stage to the next
-    end: float = 0.3  # smoothed gap, relative to eps, at which a stage ends
-    steps: int = 20  # between certificates
-    max_doublings: int = 100  # of the curvatures in one step
-    curvature_decay: float = 0.85  # factor of the curvatures after a step
-
-
-STAGES = Stages()
-
-
-class DualPoint(NamedTuple):
-    """Dual point and its matrix D = W'(X' Diag(u) X / (2n) - scale C) W."""
-
-    u: Array
-    C: Array
-    D: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """Smoothed problem at one eps, with C in units of scale and separate curvatures in u and C.
-
-    The curvature in u is diagonal: steps are relative to u at the start of the stage, because u is large for rows with
-    a small quadratic form.
-    """
-
-    dual: SmoothedDual
-    eps: float
-    scale: float
-    curvature_u: Array
-    curvature_C: float
-
-    @classmethod
-    def at(cls, dual: SmoothedDual, eps: float, scale: float, u: Array) -> "Stage":
-        """Return the stage with its curvatures measured at u."""
-        units = u / u.mean()
-        return cls(
-            dual=dual,
-            eps=eps,
-            scale=scale,
-            curvature_u=dual.curvature_u(5, units) / units**2,
-            curvature_C=dual.curvature_C() * scale**2,
-        )
-
-    def point(self, u: Array, C: Array) -> DualPoint:
-        return DualPoint(u, C, self.dual.matrix(u, self.scale * C))
-
-    def step(self, ahead: DualPoint, here: Smoothed, factor: float) -> tuple[DualPoint, float, float]:
-        """Return the proximal step from an extrapolated point, its smooth value, and the step-size factor."""
-        grad_C = self.scale * here.grad_C
-        for _ in range(STAGES.max_doublings):
-            step_u, step_C = 1 / (factor * self.curvature_u), 1 / (factor * self.curvature_C)
-            u = prox_inverse(ahead.u - step_u * here.grad_u, step_u, len(ahead.u))
-            C = self.dual.pair_penalty.project_inexact(ahead.C - step_C * grad_C)
-            new = self.point(u, C)
-            value = softmax_value(new.D, self.eps)
-            du, dC = u - ahead.u, C - ahead.C
-            model = here.value + here.grad_u @ du + np.sum(grad_C * dC)
-            if value <= model + factor / 2 * self.inner(du, dC, du, dC) + 1e-13:
-                break
-            factor *= 2
-        return new, value, factor
-
-    def inner(self, du: Array, dC: Array, eu: Array, eC: Array) -> float:
-        """Return the inner product of two steps in the metric of the two curvatures."""
-        return float(np.sum(self.curvature_u * du * eu) + self.curvature_C * np.sum(dC * eC))
-
-    def gap(self, new: DualPoint, value: float, here: Smoothed) -> float:
-        """Return the duality gap of the smoothed problem, entropy included."""
-        entropy = -np.sum(here.spectrum * np.log(here.spectrum))
-        mean_sqrt = np.mean(np.sqrt(2 * len(new.u) * here.grad_u))  # grad_u holds q / (2n)
-        primal = mean_sqrt - self.scale * self.dual.l1(here.U) + self.eps * entropy
-        return float(self.dual.separable_part(new.u) + value - primal)
-
-
-class StageState(NamedTuple):
-    """State of a stage: eps, dual point, factor of V, step-size factor, iterations, whether its gap is reached."""
-
-    eps: float
-    dual: DualPoint
-    U: Array
-    factor: float
-    n_iter: int
-    finished: bool
+MAX_FIRST_EPS = 1e-2
+EPS_FACTOR = 0.3  # of eps from one stage to the next; also the smoothed gap at the end of a stage, relative to eps
+STEPS = 20  # between certificates
 
 
 def accelerated_iterates(
     problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int, tol: float
 ) -> Iterator[Iterate]:
-    """Yield iterates within stages, at their ends, and extrapolated from the ends to eps = 0, until a gap of tol."""
+    """Yield iterates within stages, at their ends, and extrapolated from the ends to eps = 0, until a gap of tol.
+
+    A stage minimises the dual smoothed at one eps, with C in units of its scale.  The curvature in u is diagonal: steps
+    are relative to u at the start of the stage, because u is large for rows with a small quadratic form.
+    """
     dual = SmoothedDual(problem.X, problem.W, problem.pair_penalty)
     u, scale = first_point(problem, dual, U)
-    eps = float(np.clip(tol, STAGES.min_first_eps, STAGES.max_first_eps))
-    if U is not None:
-        eps = float(np.clip(bracket_any(problem, problem.rescale(U)).gap, 1e-5, STAGES.max_first_eps))
-    stage = Stage.at(dual, eps, scale, u)
-    start = stage.point(u, dual.pair_penalty.zero() if C is None else C)
-    end = StageState(eps=eps, dual=start, U=dual.W, factor=0.1 / eps, n_iter=0, finished=False)
-    ends: list[StageState] = []
-    while eps > STAGES.last_eps and end.n_iter < max_iter:
-        for step in run_stage(stage, end, max_iter):
-            yield Iterate(step.U, step.n_iter, DualVariables(step.dual.u, step.dual.C))
-        end = step
-        ends.append(end)
+    gap = tol if U is None else bracket_any(problem, problem.rescale(U)).gap
+    eps = float(np.clip(gap, 1e-3 if U is None else 1e-5, MAX_FIRST_EPS))
+    C = dual.pair_penalty.zero() if C is None else C
+    factor, done, ends = 0.1 / eps, 0, list[tuple[float, Array, Array, Array]]()
+    while eps > 1e-9 and done < max_iter:
+        # 1. Curvatures at u, and the matrix D = W'(X' Diag(u) X / (2n) - scale C) W, linear in (u, C).
+        units = u / u.mean()
+        curvature_u, curvature_C = dual.curvature_u(5, units) / units**2, dual.curvature_C() * scale**2
+
+        def inner(
+            du: Array, dC: Array, eu: Array, eC: Array, of_u: Array = curvature_u, of_C: float = curvature_C
+        ) -> float:
+            return float(np.sum(of_u * du * eu) + of_C * np.sum(dC * eC))
+
+        last = ahead = (u, C, dual.matrix(u, scale * C))
+        t, is_finished = 1.0, False
+        while not is_finished and done < max_iter:
+            check_deadline()
+            # 2. A proximal step from the extrapolated point; the curvatures double until their model is an upper bound.
+            here = dual.smooth_part(ahead[2], eps)
+            grad_C = scale * here.grad_C
+            for _ in range(100):
+                step_u, step_C = 1 / (factor * curvature_u), 1 / (factor * curvature_C)
+                u = prox_inverse(ahead[0] - step_u * here.grad_u, step_u, len(u))
+                C = dual.pair_penalty.project_inexact(ahead[1] - step_C * grad_C)
+                D = dual.matrix(u, scale * C)
+                value = softmax_value(D, eps)
+                du, dC = u - ahead[0], C - ahead[1]
+                model = here.value + here.grad_u @ du + np.sum(grad_C * dC)
+                if value <= model + factor / 2 * inner(du, dC, du, dC) + 1e-13:
+                    break
+                factor *= 2
+            done += 1
+            # 3. The duality gap of the smoothed problem, entropy included; grad_u holds q / (2n).
+            entropy = -np.sum(here.spectrum * np.log(here.spectrum))
+            mean_sqrt = np.mean(np.sqrt(2 * len(u) * here.grad_u))
+            primal = mean_sqrt - scale * dual.l1(here.U) + eps * entropy
+            is_finished = bool(dual.separable_part(u) + value - primal < EPS_FACTOR * eps)
+            if is_finished or done >= max_iter or done % STEPS == 0:
+                yield Iterate(here.U, done, DualVariables(u, C))
+            # 4. Extrapolation, restarted where the momentum would increase the objective.
+            if inner(ahead[0] - u, ahead[1] - C, u - last[0], C - last[1]) > 0:
+                t = 1.0
+            t, weight = momentum(t)
+            ahead = (u + weight * (u - last[0]), C + weight * (C - last[1]), D + weight * (D - last[2]))
+            last, factor = (u, C, D), factor * (1.0 if is_finished or done >= max_iter else 0.85)
+        # 5. The ends of the last two and three stages give points at eps = 0; then the next, smaller eps.
+        ends.append((eps, u, C, here.U))
         for order in (2, 3):
-            if end.finished and len(ends) >= order:
-                yield extrapolate(ends[-order:], dual.pair_penalty)
-        scale = theta(problem, dual, end.U, scale) if problem.has_l1 else scale
-        eps *= STAGES.shrink
-        stage = Stage.at(dual, eps, scale, end.dual.u)
-        end = end._replace(eps=eps, factor=end.factor / STAGES.shrink, dual=stage.point(end.dual.u, end.dual.C))
+            if is_finished and len(ends) >= order:
+                yield extrapolate(ends[-order:], done, dual.pair_penalty)
+        scale = theta(problem, dual, here.U, scale) if problem.has_l1 else scale
+        eps, factor = eps * EPS_FACTOR, factor / EPS_FACTOR
 
 
-def run_stage(stage: Stage, start: StageState, max_iter: int) -> Iterator[StageState]:
-    """Yield the state of the stage every few iterations and at its end."""
-    last = ahead = start.dual
-    done, factor, t = start.n_iter, start.factor, 1.0
-    while True:
-        check_deadline()
-        here = stage.dual.smooth_part(ahead.D, stage.eps)
-        new, value, factor = stage.step(ahead, here, factor)
-        done += 1
-        finished = stage.gap(new, value, here) < STAGES.end * stage.eps
-        if finished or done >= max_iter or done % STAGES.steps == 0:
-            yield StageState(eps=stage.eps, dual=new, U=here.U, factor=factor, n_iter=done, finished=finished)
-        if finished or done >= max_iter:
-            return
-        if stage.inner(ahead.u - new.u, ahead.C - new.C, new.u - last.u, new.C - last.C) > 0:
-            t = 1.0  # restart: the momentum would increase the objective
-        t, weight = momentum(t)
-        ahead = DualPoint(*(a + weight * (a - b) for a, b in zip(new, last, strict=True)))  # D is linear in (u, C)
-        last, factor = new, factor * STAGES.curvature_decay
-
-
-def extrapolate(ends: Sequence[StageState], pair_penalty: PairPenalty) -> Iterate:
-    """Return the Richardson extrapolation to eps = 0: the polynomial in eps through the last stage ends."""
-    weights = [float(np.prod([-b.eps / (a.eps - b.eps) for b in ends if b is not a])) for a in ends]
-    u, C, V = np.zeros_like(ends[0].dual.u), pair_penalty.zero(), pair_penalty.zero()
-    for weight, end in zip(weights, ends, strict=True):
-        u += weight * end.dual.u
-        C += weight * end.dual.C
-        V += weight * (end.U @ end.U.T)
-    last = ends[-1]
-    return Iterate(
-        psd_factor(V), last.n_iter, DualVariables(np.maximum(u, 0.2 * last.dual.u), pair_penalty.project_inexact(C))
-    )
+def extrapolate(ends: Sequence[tuple[float, Array, Array, Array]], done: int, pair_penalty: PairPenalty) -> Iterate:
+    """Return the Richardson extrapolation to eps = 0: the polynomial in eps through (eps, u, C, U) of stage ends."""
+    u, C, V = np.zeros_like(ends[0][1]), pair_penalty.zero(), pair_penalty.zero()
+    for eps, end_u, end_C, end_U in ends:
+        weight = float(np.prod([-other / (eps - other) for other, *_ in ends if other != eps]))
+        u += weight * end_u
+        C += weight * end_C
+        V += weight * (end_U @ end_U.T)
+    dual = DualVariables(np.maximum(u, 0.2 * ends[-1][1]), pair_penalty.project_inexact(C))
+    return Iterate(psd_factor(V), done, dual)

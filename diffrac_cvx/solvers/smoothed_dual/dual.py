@@ -12,7 +12,7 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE_SIZE, eigh, times
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.problem.penalties.pair_penalty import PairPenalty
+from diffrac_cvx.problem.penalties.base import PairPenalty
 
 
 class Smoothed(NamedTuple):

@@ -24,7 +24,7 @@ def published_dual(problem: DirectionProblem) -> SmoothedDual:
     W = range_whitener(problem.R) if W is None else W
     if problem.has_l1 and W.shape[1] < len(W):
         return SmoothedDual(problem.X, problem.W, problem.pair_penalty)
-    return SmoothedDual(problem.X, W, problem.structure.pair_penalty(problem.c, diagonal=True))
+    return SmoothedDual(problem.X, W, problem.pair_penalty.with_diagonal())
 
 
 def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) -> tuple[Array, float]:

@@ -15,8 +15,9 @@ from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.solvers.driver import solve_by_iterates
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
-from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, WarmStart, solve_by_iterates
+from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, WarmStart
 
 FISTA_MATRICES = 16  # matrices of the size of V held at once
 

@@ -1,19 +1,22 @@
 r"""Relaxed sign constraints, v_j >= 0 -> V_jk >= 0 for the pairs of these coordinates: V is doubly nonnegative there.
 
 The dual set is that of another penalty minus any nonnegative matrix on these pairs: C_jk <= c_j c_k, no lower bound.
+A single coordinate with v_j >= 0 has no pairs: only directions are constrained.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, inverse_or_one, momentum, times
-from diffrac_cvx.points.points import Mask
-from diffrac_cvx.problem.penalties.absolute import Absolute
-from diffrac_cvx.problem.penalties.pair_penalty import Expression, PairPenalty, diagonal_scale
+from diffrac_cvx.points.points import Indexer, Mask
+from diffrac_cvx.problem.penalties.base import Expression, IndexArray, OffDiagonalDual, PairPenalty, diagonal_scale
+from diffrac_cvx.problem.penalties.l1 import L1
 
 NEGATIVE_TOLERANCE = 1e-8  # relative to the norms of two rows: smaller negative products count as rounding
 MAX_SPLIT_STEPS, SPLIT_TOLERANCE = (
@@ -23,33 +26,67 @@ MAX_SPLIT_STEPS, SPLIT_TOLERANCE = (
 
 
 class SignConstraints(PairPenalty):
-    """Another penalty with the constraints V_jk >= 0 for the pairs of some coordinates."""
+    """Another penalty with v_j >= 0 for some coordinates, and V_jk >= 0 for the pairs of them."""
+
+    is_even = False
+    nonnegative: Mask
 
     def __init__(self, base: PairPenalty, nonnegative: Mask) -> None:
-        super().__init__(base.c, diagonal=base.diagonal)
+        super().__init__(base.c, base.labels, diagonal=base.diagonal)
         self.base, self.nonnegative, self.is_box = base, nonnegative, base.is_box
         self.warm_start: Array | None = None  # nonpositive part at the end of the last split of C
         self.indices = np.flatnonzero(nonnegative)
-        self.pair_mask = np.outer(nonnegative, nonnegative)
-        np.fill_diagonal(self.pair_mask, False)
+        self.coupled = nonnegative & (len(self.indices) > 1)  # coordinates with pairs
 
-    @property
-    def reference_weights(self) -> Array:
-        return np.where(self.nonnegative & (self.c == 0.0), 1.0, self.c)
-
-    @property
-    def relative(self) -> "SignConstraints":
-        return self.with_weights(np.where(self.nonnegative & (self.c == 0.0), 0.0, 1.0))
+    @cached_property
+    def pair_mask(self) -> Mask:
+        """Mask of the pairs with V_jk >= 0, (D, D)."""
+        mask = np.outer(self.coupled, self.coupled)
+        np.fill_diagonal(mask, False)
+        return mask
 
     def with_weights(self, c: Array) -> "SignConstraints":
         return SignConstraints(self.base.with_weights(c), self.nonnegative)
 
+    def with_diagonal(self) -> "SignConstraints":
+        return SignConstraints(self.base.with_diagonal(), self.nonnegative)
+
+    def restrict(self, indices: Indexer) -> PairPenalty:
+        base, nonnegative = self.base.restrict(indices), self.nonnegative[indices]
+        return SignConstraints(base, nonnegative) if nonnegative.any() else base
+
+    def with_offset(self) -> "SignConstraints":
+        return SignConstraints(self.base.with_offset(), np.append(self.nonnegative, False))
+
+    @property
+    def reference_weights(self) -> Array:
+        return np.where(self.coupled & (self.c == 0.0), 1.0, self.c)
+
+    @property
+    def relative(self) -> "SignConstraints":
+        return self.with_weights(np.where(self.coupled & (self.c == 0.0), 0.0, 1.0))
+
     @property
     def parts(self) -> list[PairPenalty]:
         """Penalties with separate multipliers, whose sum is C; a single one if the dual set is a box."""
-        return (
-            [self] if self.is_box else [self.base, SignConstraints(Absolute(np.zeros(len(self.c))), self.nonnegative)]
-        )
+        if self.is_box or not self.coupled.any():
+            return [self]
+        return [self.base, SignConstraints(L1(np.zeros(len(self.c))), self.nonnegative)]
+
+    @property
+    def is_zero(self) -> bool:
+        return self.base.is_zero and not self.coupled.any()
+
+    def direction_value(self, v: Array) -> float:
+        return float(np.inf) if np.any(v[self.indices] < 0.0) else super().direction_value(v)
+
+    def nearest_direction(self, v: Array) -> Array:
+        return np.where(self.nonnegative, np.maximum(v, 0.0), v)
+
+    def direction_cones(self, clarabel: Any) -> tuple[Any, list[Any]]:
+        A, cones = super().direction_cones(clarabel)
+        signs = -scipy.sparse.identity(A.shape[1], format="csr")[self.indices]
+        return scipy.sparse.vstack([signs, A], format="csc"), [clarabel.NonnegativeConeT(len(self.indices)), *cones]
 
     def project_safe(self, C: Array) -> Array:
         nonpositive = self.split(C)
@@ -103,8 +140,18 @@ class SignConstraints(PairPenalty):
     def value(self, U: Factor) -> float:
         return self.base.value(U)
 
+    def sums_of_norms(self, U: Factor) -> tuple[Array, Array]:
+        return self.base.sums_of_norms(U)
+
+    def dual_norms(self, G: Array) -> Array:
+        return self.base.dual_norms(np.where(self.pair_mask, np.maximum(G, 0.0), G))
+
     def support_function(self, V: Array) -> float:
         return self.base.support_function(V)
+
+    def off_diagonal(self, rows: IndexArray, columns: IndexArray) -> OffDiagonalDual:
+        """Return the dual set of the other penalty, which is a part of this one."""
+        return self.base.off_diagonal(rows, columns)
 
     def make_feasible(self, U: Factor) -> Factor:
         """Return a factor of a V that is nonnegative on the pairs, rounding included, with a slightly larger diagonal.
@@ -156,6 +203,8 @@ class SignConstraints(PairPenalty):
         return bool(np.all(times(rows, rows.T) >= sum_error(rows.shape[1] + 8) * np.outer(sizes, sizes)))
 
     def expression(self, cp: Any, V: Any, scale: Any) -> Expression:
+        if not self.coupled.any():
+            return self.base.expression(cp, V, scale)
         constraint = V[self.indices, :][:, self.indices] >= 0
         zero = Expression(cp.Constant(0.0), [], self.zero)
         base = self.base.expression(cp, V, scale) if self.c.any() else zero

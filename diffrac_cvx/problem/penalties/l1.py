@@ -1,4 +1,4 @@
-r"""Relaxed squared l1 norm, sum_jk c_j c_k |V_jk|, with the box |C_jk| <= c_j c_k as its dual set."""
+r"""Relaxed squared l1 norm, sum_jk c_j c_k |V_jk|, with the box |C_jk| <= c_j c_k as its dual set: groups of one."""
 
 from functools import cached_property
 from typing import Any
@@ -6,15 +6,23 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, abs_gram_sum, scale_rows
+from diffrac_cvx.points.factors import Factor, abs_gram_matvec, abs_gram_sum, diagonal, scale_rows
 from diffrac_cvx.points.floating_point import round_up, sum_error
-from diffrac_cvx.problem.penalties.pair_penalty import INSIDE_BOX, Expression, PairPenalty, diagonal_scale
+from diffrac_cvx.problem.penalties.base import (
+    INSIDE_BOX,
+    Expression,
+    IndexArray,
+    OffDiagonalDual,
+    PairPenalty,
+    diagonal_scale,
+)
+from diffrac_cvx.problem.penalties.lassos import solve_lassos
 
 
-class Absolute(PairPenalty):
+class L1(PairPenalty):
     """Weighted sum of the absolute values of the entries of V."""
 
-    is_box = True
+    is_box = splits_into_blocks = has_off_diagonal = True
 
     @cached_property
     def half_width(self) -> Array:
@@ -23,9 +31,6 @@ class Absolute(PairPenalty):
         if not self.diagonal:
             np.fill_diagonal(half_width, 0.0)
         return half_width
-
-    def with_weights(self, c: Array) -> "Absolute":
-        return Absolute(c, diagonal=self.diagonal)
 
     def project_safe(self, C: Array) -> Array:
         return np.asarray(np.clip(C, -self.half_width, self.half_width))
@@ -53,8 +58,19 @@ class Absolute(PairPenalty):
         sums = np.asarray(scaled.sum(axis=0)).ravel()
         return round_up(sum_error(U.shape[0] + U.shape[1] + 8) * float(sums @ sums), U.shape[0] + 8)
 
+    def sums_of_norms(self, U: Factor) -> tuple[Array, Array]:
+        return abs_gram_matvec(U, self.c), diagonal(U)
+
     def support_function(self, V: Array) -> float:
         return float(np.sum(self.half_width * np.abs(V)))
+
+    def dual_norms(self, G: Array) -> Array:
+        norms = np.abs(G)
+        norms[np.diag_indices(len(norms))] = 0.0
+        return norms
+
+    def off_diagonal(self, rows: IndexArray, columns: IndexArray) -> OffDiagonalDual:
+        return L1OffDiagonal(self.c[rows], self.c[columns])
 
     def expression(self, cp: Any, V: Any, scale: Any) -> Expression:
         bound = cp.Variable(V.shape, name="abs_V")
@@ -66,3 +82,31 @@ class Absolute(PairPenalty):
             return np.asarray(above.dual_value - below.dual_value)
 
         return Expression(scale * cp.sum(cp.multiply(np.outer(self.c, self.c), bound)), [above, below], multiplier)
+
+
+class L1OffDiagonal(OffDiagonalDual):
+    """Box |C_jk| <= c_j c_k between row coordinates j and column coordinates k."""
+
+    def __init__(self, c_rows: Array, c_columns: Array) -> None:
+        self.c_rows, self.c_columns = c_rows, c_columns
+
+    def bound(self, t: float) -> Array:
+        """Return t c_j c_k, slightly decreased."""
+        return np.asarray(t * INSIDE_BOX * np.outer(self.c_rows, self.c_columns))
+
+    def project_safe(self, tC: Array, t: float) -> Array:
+        bound = self.bound(t)
+        return np.asarray(np.clip(tC, -bound, bound))
+
+    def violated_columns(self, T: Array, t: float) -> IndexArray:
+        return np.flatnonzero((np.abs(T) > self.bound(t)).any(axis=0))
+
+    def prox(self, Z: Array, t: float) -> Array:
+        bound = self.bound(t)
+        return np.asarray(Z - np.clip(Z, -bound, bound))
+
+    def restrict(self, columns: IndexArray) -> "L1OffDiagonal":
+        return L1OffDiagonal(self.c_rows, self.c_columns[columns])
+
+    def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
+        return np.asarray(T - P @ solve_lassos(P, T, np.ascontiguousarray(self.bound(t))))

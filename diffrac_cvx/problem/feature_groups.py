@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.points import Mask
-from diffrac_cvx.problem.penalties.pair_penalty import IndexArray
+from diffrac_cvx.problem.penalties.base import IndexArray
 
 GROUP_FORMS_HINT = (
     "Give a label for each column, ['a', 'a', 'b'], or the columns of each group, {'a': [0, 1], 'b': [2]}."

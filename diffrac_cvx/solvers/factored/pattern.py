@@ -1,0 +1,235 @@
+"""V on a sparsity pattern: a primal-dual interior point whose unknowns are the diagonal of V and a few signed pairs.
+
+If V is nearly diagonal but of full rank, it has far fewer unknowns than its factor, and Newton's method needs a few
+dozen steps.  The certificate of V as one block judges the points.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve
+
+from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.machine.deadlines import check_deadline
+from diffrac_cvx.machine.memory import available_memory
+from diffrac_cvx.machine.work import count_work
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import LARGE_SIZE, cholesky, inverse_triangular, row_blocks, times
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.solvers.factored.augmented_lagrangian import refine_point
+from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+
+MAX_FREE = 3  # coordinates without an l1 weight, whose entries of V are all unknowns
+MAX_PAIRS = 4  # signed pairs per coordinate, above which V as one block is faster
+MAX_VIOLATED = 10  # the same, with the pairs violated once there is a pair per coordinate, not all of which enter
+FEW_PAIRS = 0.05  # pairs per coordinate that may be violated at a certified point
+GAP_REDUCTION = 0.15  # factor of the gap of the barrier problem after each certified point
+TO_BOUNDARY = 0.95  # fraction of the longest feasible step
+
+
+def is_pattern_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
+    """Return whether V on a pattern applies: an elementwise l1 penalty, rows in memory, d <= n, and a cold start."""
+    n, d = problem.X.shape
+    free = int(np.sum(problem.c == 0.0))
+    is_l1 = problem.X.in_memory and problem.has_l1 and problem.pair_penalty.splits_into_blocks
+    most = (MAX_PAIRS + 1) * d  # unknowns
+    is_small = d <= min(n, LARGE_SIZE) and 8.0 * most * (2 * n + 3 * most) <= available_memory()
+    return bool(is_l1 and is_small and free <= MAX_FREE and warm_start.U is None and np.all(unit_costs(problem) > 0.0))
+
+
+def unit_costs(problem: DirectionProblem) -> Array:
+    """Return the costs of the diagonal entries of V, A_jj + c_j^2."""
+    return np.asarray(np.diag(problem.A) + problem.c**2)
+
+
+def pattern_iterates(
+    problem: DirectionProblem,
+    warm_start: WarmStart,  # noqa: ARG001  # empty, see `is_pattern_applicable`
+    stopping: Stopping,
+) -> Iterator[Iterate | None]:
+    r"""Yield certified iterates, and None before each expensive step; end if the pattern has too many pairs.
+
+    V has the entries w_e s_e on a pattern: its diagonal, few pairs (j, k) with signs s_e, and all entries of the
+    coordinates with c = 0, whose sign is free.  A pair is in the pattern with one sign, rarely with both.  On the
+    pattern the problem is smooth but for two constraints, V >= 0 and w_e >= 0 on the signed pairs P, which barriers
+    replace:
+
+    .. math::
+        1 - \tfrac2n \sum_i \sqrt{(\Phi w)_i} + h^\top w - \mu \log\det V - \mu \sum_{e \in P} \log w_e
+
+    With S and z the multipliers of the two constraints, its minimum has mu times as large a gap as there are barriers,
+    and A + C + Diag(c)^2 - M = S.  Off the pattern C = M - A + S; a pair whose C exceeds c_j c_k enters.
+
+    A step of Newton's method on m unknowns is O(n m^2 + m^3).
+    """
+    X, A, c = problem.X.array()[~problem.zero_rows], problem.A, problem.c
+    n, d = problem.X.shape
+    bound, is_free = np.outer(c, c), c == 0.0
+    entered = np.zeros((2, d, d), dtype=bool)  # with the sign 1, and with the sign -1
+    entered[:, is_free] = entered[:, :, is_free] = True
+
+    # 1. Start with V diagonal, at its optimal scale; the first gap is a tenth of the value.
+    J, K = (np.append(np.arange(d), free) for free in np.nonzero(np.triu(entered[0], 1)))
+    entered[:, np.arange(d), np.arange(d)] = True
+    signs, w, z = np.ones(len(J)), np.append(1.0 / unit_costs(problem), np.zeros(len(J) - d)), np.zeros(len(J))
+    Phi, h, copies = pattern_terms(X, A, bound, J, K, signs)
+    w *= (np.sum(np.sqrt(Phi @ w)) / n / (h @ w)) ** 2
+    value = 1.0 - float(np.sum(np.sqrt(Phi @ w))) / n
+    gap = 0.1 * value
+    mu = gap / d
+    S = np.asarray(mu * np.linalg.inv(pattern_matrix(d, J, K, signs * w)), dtype=float)
+    upper, lower, steps = 1.0, 0.0, 0
+
+    while steps < stopping.max_iter and gap > 1e-8 * value > 0.0:
+        # 2. One step of Newton's method; the curvature of the barriers is that of S and z.
+        check_deadline(float(n * len(w) ** 2 + len(w) ** 3))
+        yield None
+        count_work(float(n) * len(w) ** 2 + float(len(w)) ** 3 + 30.0 * len(w) ** 2 + 20.0 * float(d) ** 3)
+        steps += 1
+        signed = np.flatnonzero((J != K) & ~is_free[J] & ~is_free[K])
+        try:
+            L = cholesky(pattern_matrix(d, J, K, signs * w))
+            inverse_L = inverse_triangular(L)
+            W, q = times(inverse_L.T, inverse_L), Phi @ w
+            gradient, H = barrier_derivatives((Phi, h, n), (J, K, copies, signed), w, W, mu, S, z)
+            units = 1.0 / np.sqrt(np.diag(H))
+            H *= units[:, None]
+            H *= units
+            H[np.diag_indices(len(w))] += 1e-12
+            step = -units * cho_solve(cho_factor(H, check_finite=False, overwrite_a=True), units * gradient)
+            inverse_root = inverse_triangular(cholesky(S))
+        except np.linalg.LinAlgError:  # mu is too small for double precision
+            return
+        dV, dq = pattern_matrix(d, J, K, signs * step), Phi @ step
+
+        # 3. The multipliers at the full step: z, u = q^-1/2, linearised, and S = mu V^-1 - (V^-1 dV S + S dV V^-1) / 2.
+        change = times(times(W, dV), S)
+        change = mu * W - (change + change.T) / 2.0 - S
+        decrease = -np.linalg.eigvalsh(times(times(inverse_root, change), inverse_root.T))[0]
+        new_z = (mu - z[signed] * step[signed]) / w[signed]
+        is_dual_feasible = decrease <= 1.0 and np.all(new_z >= 0.0) and np.all(dq < 1.9 * q)
+        new_S, u = S + change, (1.0 - dq / (2.0 * q)) / np.sqrt(q)
+
+        # 4. Backtrack from the boundary of the cone and of w >= 0.
+        shrinkage = -np.linalg.eigvalsh(times(times(inverse_L, dV), inverse_L.T))[0]
+        length = 1.0 / max(1.0, shrinkage / TO_BOUNDARY, np.max(-step[signed] / w[signed], initial=0.0) / TO_BOUNDARY)
+        before = barrier_value(Phi, h, n, mu, w, L, signed)
+        while True:
+            new = w + length * step
+            try:
+                L = cholesky(pattern_matrix(d, J, K, signs * new))
+                after = barrier_value(Phi, h, n, mu, new, L, signed) if np.all(Phi @ new > 0.0) else np.inf
+            except np.linalg.LinAlgError:
+                after = np.inf
+            if after <= before + 1e-4 * length * (gradient @ step):
+                break
+            length *= 0.6
+            if length < 1e-8:
+                return
+        w, S = new, S + change / max(1.0, decrease / TO_BOUNDARY)
+        z[signed] += (new_z - z[signed]) / max(1.0, np.max(1.0 - new_z / z[signed], initial=0.0) / TO_BOUNDARY)
+        if not is_dual_feasible:
+            continue
+
+        # 5. Off the pattern, C = M - A + S: which pairs exceed c_j c_k by more than the relative gap?
+        C = problem.X.weighted_gram(expand(u, problem.zero_rows)) - A + new_S
+        value = 1.0 - 2.0 * float(np.sum(np.sqrt(Phi @ w))) / n + float(h @ w)
+        inside = np.where(C > 0.0, *entered)
+        excess = np.where(inside, 0.0, np.abs(C) / np.where(inside, 1.0, bound) - 1.0)
+        j, k = np.nonzero(np.triu(excess > min(gap / value, 0.1), 1))
+        if len(signed) + len(j) > (MAX_VIOLATED if len(signed) >= d else np.inf) * d:
+            return
+
+        # 6. If they are few, certify with these multipliers, at the q that belongs to u, and decrease the gap.
+        if len(j) <= FEW_PAIRS * d:
+            yield None
+            np.fill_diagonal(C, 0.0)
+            C, point = np.clip(C, -bound, bound), problem.rescale(L)
+            dual_point = point._replace(q=expand(1.0 / u**2, problem.zero_rows))
+            better, bounds = refine_point(problem, dual_point, C)
+            better = point if better is dual_point else better
+            upper, lower = min(upper, bounds.upper), max(lower, bounds.lower)
+            yield Iterate(better.U, steps, DualVariables(u=problem.inverse_sqrt(dual_point.q), C=C), better, bounds)
+            if upper - lower <= stopping.tol:
+                return
+            gap, mu = GAP_REDUCTION * gap, GAP_REDUCTION * mu
+
+        # 7. The most violated pairs enter, at the minimum over each alone, but inside the cone.
+        if len(j):
+            most = np.argsort(-excess[j, k], kind="stable")[: max(d, len(signed)) // 2]
+            j, k = j[most], k[most]
+            if len(signed) + len(j) > MAX_PAIRS * d:
+                return
+            J, K, signs = np.append(J, j), np.append(K, k), np.append(signs, np.sign(C[j, k]))
+            side = (C[j, k] < 0.0).astype(int)
+            entered[side, j, k] = entered[side, k, j] = True
+            stiffness = np.maximum((u**3) @ (X[:, j] * X[:, k]) ** 2 * (2.0 / n), 1e-300)
+            start = np.minimum(2.0 * bound[j, k] * excess[j, k] / stiffness, 0.3 * np.sqrt(w[j] * w[k]))
+            while np.linalg.eigvalsh(pattern_matrix(d, J, K, signs * np.append(w, start)))[0] <= 0.0:
+                start *= 0.3
+            w, mu = np.append(w, start), gap / (d + len(signed) + len(j))
+            z = np.append(z, mu / start)
+            Phi, h, copies = pattern_terms(X, A, bound, J, K, signs)
+
+
+def expand(values: Array, zero_rows: npt.NDArray[np.bool_]) -> Array:
+    """Return values of the nonzero rows as values of all rows, 0 for zero rows."""
+    full = np.zeros(len(zero_rows))
+    full[~zero_rows] = values
+    return full
+
+
+def pattern_matrix(d: int, J: npt.NDArray[np.intp], K: npt.NDArray[np.intp], entries: Array) -> Array:
+    """Return the symmetric matrix with these entries added at (J, K) and (K, J), J <= K."""
+    V = np.bincount(J * d + K, entries, d * d).reshape(d, d)
+    return np.asarray(V + np.triu(V, 1).T)
+
+
+def pattern_terms(
+    X: Array, A: Array, bound: Array, J: npt.NDArray[np.intp], K: npt.NDArray[np.intp], signs: Array
+) -> tuple[Array, Array, Array]:
+    """Return Phi and h with q = Phi w and tr V(A + C) = h'w, and dV/dw: twice the sign off the diagonal."""
+    copies = signs * np.where(J == K, 1.0, 2.0)
+    return X[:, J] * X[:, K] * copies, copies * A[J, K] + np.abs(copies) * bound[J, K], copies
+
+
+def barrier_value(Phi: Array, h: Array, n: int, mu: float, w: Array, L: Array, signed: npt.NDArray[np.intp]) -> float:
+    """Return the objective with both barriers, from the Cholesky factor L of V."""
+    barriers = 2.0 * np.sum(np.log(np.diag(L))) + np.sum(np.log(w[signed]))
+    return float(1.0 - 2.0 * np.sum(np.sqrt(Phi @ w)) / n + h @ w - mu * barriers)
+
+
+def barrier_derivatives(
+    terms: tuple[Array, Array, int],
+    pattern: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array, npt.NDArray[np.intp]],
+    w: Array,
+    W: Array,
+    mu: float,
+    S: Array,
+    z: Array,
+) -> tuple[Array, Array]:
+    r"""Return gradient and Hessian of `barrier_value`, with W = V^-1 and the curvature of the barriers that of S and z.
+
+    For E_e = dV/dw_e the curvature of -mu log det V, mu tr W E_e W E_f, becomes (tr W E_e S E_f + tr S E_e W E_f) / 2,
+    from products of entries of W and S.  At S = mu W and z = mu / w the Hessian is exact.
+    """
+    (Phi, h, n), (J, K, copies, signed) = terms, pattern
+    u = 1.0 / np.sqrt(Phi @ w)
+    gradient = h - Phi.T @ u / n - mu * copies * W[J, K]
+    gradient[signed] -= mu / w[signed]
+    rows = Phi * (u**1.5 / (2.0 * n) ** 0.5)[:, None]
+    H = rows.T @ rows  # symmetric, at half the cost of a product of two matrices
+    W_J, W_K, S_J, S_K, start = W[:, J], W[:, K], S[:, J], S[:, K], 0
+    for block in row_blocks(H):
+        at = slice(start, start + len(block))
+        products = W_J[J[at]] * S_K[K[at]]
+        products += W_K[K[at]] * S_J[J[at]]
+        products += W_K[J[at]] * S_J[K[at]]
+        products += W_J[K[at]] * S_K[J[at]]
+        products *= copies / 4.0
+        products *= copies[at, None]
+        block += products
+        start += len(block)
+    H[signed, signed] += z[signed] / w[signed]
+    return gradient, H

@@ -1,0 +1,128 @@
+"""Race of the strategies of a solver: each gets slices of work in turn, and the one with the smallest gap the largest.
+
+Work is counted, never timed, so that the same call gives the same result on every machine unless a limit stops it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from diffrac_cvx.machine.deadlines import EarlyExitError
+from diffrac_cvx.machine.work import work_done
+from diffrac_cvx.points.ranges import is_out_of_range
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.result import Status
+from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+
+MIN_SLICE, MAX_SLICE = 3e8, 8e9  # operations of the first slice
+TRAILING_SHARE = 1 / 8  # of a slice, for the strategies that do not lead
+MAX_GAP_RATIO, MIN_SLICES = 3.0, 2  # a strategy ends after so many slices if its gap is so many times the smallest
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way to solve (15).
+
+    Attributes
+    ----------
+    iterates : callable
+        Generator of iterates with certified bounds, and of None wherever it may be paused.
+    applies : callable
+        Whether the strategy can solve a problem from a warm start.
+    first_operations : callable, optional
+        Operations up to the first iterate, approximately, if they are many: the strategy does not start before it may
+        use them.
+    """
+
+    iterates: Callable[[DirectionProblem, WarmStart, Stopping], Iterator[Iterate | None]]
+    applies: Callable[[DirectionProblem, WarmStart], bool] = lambda _problem, _start: True
+    first_operations: Callable[[DirectionProblem], float] = lambda _problem: 0.0
+
+
+@dataclass(eq=False)
+class Runner:
+    """A strategy in a race: its iterates, the operations that it may use and has used, and what it has certified."""
+
+    points: Iterator[Iterate | None]
+    first_operations: float
+    allowed: float = 0.0
+    used: float = 0.0
+    slices: int = 0
+    n_iter: int = 0
+    lower: float = 0.0
+    upper: float = 1.0
+
+    @property
+    def gap(self) -> float:
+        """Gap of the strategy's own bounds."""
+        return self.upper - self.lower
+
+    @property
+    def may_continue(self) -> bool:
+        """Whether the strategy has not used its slices, and they suffice for its first iterate."""
+        return self.used < self.allowed and (self.used > 0.0 or self.first_operations <= self.allowed)
+
+    def next_iterate(self) -> Iterate | None:
+        """Return the next iterate, or None at a pause; the operations up to there are counted."""
+        before = work_done()
+        try:
+            found = next(self.points)
+        finally:
+            self.used += work_done() - before
+        if found is not None:
+            self.n_iter = found.n_iter
+            if found.bounds is not None:
+                self.lower, self.upper = max(self.lower, found.bounds.lower), min(self.upper, found.bounds.upper)
+        return found
+
+
+def race(
+    strategies: Sequence[Strategy], problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
+) -> Iterator[Iterate]:
+    """Yield the iterates of all strategies that apply, in slices of work that double from round to round.
+
+    1. Before any strategy has a lower bound, each gets a whole slice, in the given order.
+    2. Then the strategy with the smallest gap leads: it comes first, with a whole slice, the others get an eighth.
+    3. A strategy ends after two slices with three times the gap of the leader.  The last one runs without a limit.
+
+    The iterations of all strategies are counted together.  The bounds of one hold for all, but no points are passed on:
+    from the components, one block converges more slowly than from its own start.
+    """
+    runners = [
+        Runner(one.iterates(problem, warm_start, stopping), one.first_operations(problem))
+        for one in strategies
+        if one.applies(problem, warm_start)
+    ]
+    racing, leader = list(runners), None
+    size = min(max(MIN_SLICE, *(one.first_operations for one in runners)), MAX_SLICE)
+    failure: Exception | None = None
+    while racing:
+        for one in sorted(racing, key=lambda other: other is not leader):
+            one.allowed += size if leader is None or one is leader else TRAILING_SHARE * size
+            one.slices += one.may_continue
+            while one.may_continue or racing == [one]:
+                try:
+                    found = one.next_iterate()
+                except StopIteration:
+                    racing.remove(one)
+                    break
+                except (ArithmeticError, ValueError, EarlyExitError) as error:
+                    if not is_failure_of_one(error):
+                        raise
+                    failure = failure or error
+                    racing.remove(one)
+                    break
+                if found is not None:
+                    yield found._replace(n_iter=min(sum(other.n_iter for other in runners), stopping.max_iter))
+        leader = min((one for one in runners if one.lower > 0.0), key=lambda one: one.gap, default=None)
+        if leader is not None:
+            limit = MAX_GAP_RATIO * leader.gap
+            racing = [one for one in racing if one.slices < MIN_SLICES or one.gap <= limit]
+            leader = leader if leader in racing else None
+        size *= 2.0
+    if failure is not None:
+        raise failure
+
+
+def is_failure_of_one(error: Exception) -> bool:
+    """Return whether an error ends one strategy only: its numbers leave the range, or its matrices do not fit."""
+    return error.status is Status.OUT_OF_MEMORY if isinstance(error, EarlyExitError) else is_out_of_range(error)

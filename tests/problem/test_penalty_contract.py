@@ -1,0 +1,277 @@
+"""The contract of a penalty on pairs of coordinates: one suite for all classes, against CVXPY and definitions."""
+
+import cvxpy as cp
+import numpy as np
+import oracles
+import pytest
+
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.group import GroupNorms
+from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.sign import SignConstraints
+from diffrac_cvx.rounding.directions import best_direction
+
+D = 6
+C = np.array([1.0, 0.6, 0.9, 1.3, 0.8, 0.7])
+LABELS = np.array([0, 1, 0, 2, 1, 3])
+OF_GROUPS = np.array([1.0, 0.6, 0.9, 1.3])[LABELS]
+SIGNED = np.array([True, False, True, True, False, True])
+PENALTIES = {
+    "l1": L1(C),
+    "l1, one weight 0": L1(np.where(np.arange(D) == 2, 0.0, C)),
+    "l1 with the diagonal": L1(C, diagonal=True),
+    "groups": GroupNorms(OF_GROUPS, LABELS),
+    "groups, one weight 0": GroupNorms(np.where(LABELS == 2, 0.0, OF_GROUPS), LABELS),
+    "groups with the diagonal": GroupNorms(OF_GROUPS, LABELS, diagonal=True),
+    "signs": SignConstraints(L1(C), SIGNED),
+    "signs of coordinates of weight 0": SignConstraints(L1(np.where(SIGNED, 0.0, C)), SIGNED),
+    "one sign": SignConstraints(L1(C), np.arange(D) == 3),
+    "signs and groups": SignConstraints(GroupNorms(OF_GROUPS, LABELS), SIGNED),
+}
+each = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+without_diagonal = pytest.mark.parametrize(
+    "penalty", [one for one in PENALTIES.values() if not one.diagonal], ids=[n for n in PENALTIES if "diag" not in n]
+)
+
+
+def subclasses(cls):
+    return {cls}.union(*(subclasses(sub) for sub in cls.__subclasses__()))
+
+
+def signs_of(penalty):
+    """Coordinates that have to be nonnegative."""
+    return penalty.nonnegative if isinstance(penalty, SignConstraints) else np.zeros(D, dtype=bool)
+
+
+def draw_factors(penalty, count=12):
+    """Factors of feasible V: of one column and of three."""
+    rng = np.random.default_rng(0)
+    for k in range(count):
+        U = rng.standard_normal((D, 1 + 2 * (k % 2)))
+        yield np.where(signs_of(penalty)[:, None], np.abs(U), U)
+
+
+def draw_symmetric(seed, size=2.0):
+    Z = size * np.random.default_rng(seed).standard_normal((D, D))
+    return (Z + Z.T) / 2
+
+
+def maximum(penalty, U):
+    """The maximum of tr CV over the dual set, by the value."""
+    return penalty.value(U) - (0.0 if penalty.diagonal else float(penalty.c**2 @ np.sum(U**2, axis=1)))
+
+
+def test_every_class_of_penalties_is_in_this_suite():
+    found = {cls for cls in subclasses(PairPenalty) if cls.__module__.startswith("diffrac_cvx.")}
+    assert {type(penalty) for penalty in PENALTIES.values()} == found - {PairPenalty}
+
+
+@each
+def test_the_value_is_the_definition_and_the_diagonal_plus_the_support_function_of_the_dual_set(penalty):
+    for U in draw_factors(penalty):
+        expected = oracles.group_penalty(U @ U.T, penalty.groups, penalty.weights**2)
+        assert penalty.value(U) == pytest.approx(expected, rel=1e-12)
+        assert penalty.support_function(U @ U.T) == pytest.approx(maximum(penalty, U), rel=1e-10)
+        assert penalty.value_error_bound(U) <= 1e-11 * (1.0 + expected)
+
+
+@each
+def test_a_projection_is_in_the_dual_set_nearest_and_its_own_projection(penalty):
+    others = [penalty.project_safe(draw_symmetric(seed, 5.0)) for seed in range(5)]
+    for seed in range(6, 12):
+        given = draw_symmetric(seed)
+        found = penalty.project_safe(given)
+        np.testing.assert_array_equal(found, found.T)
+        np.testing.assert_allclose(penalty.project_safe(found), found, atol=1e-11)
+        np.testing.assert_allclose(penalty.project_inexact(given.copy()), found, atol=1e-9)
+        for U in draw_factors(penalty):
+            assert float(np.sum(found * (U @ U.T))) <= maximum(penalty, U) + 1e-12
+        assert all(np.vdot(given - found, other - found) <= 1e-7 for other in others)
+
+
+@without_diagonal
+def test_what_a_projection_takes_off_is_the_proximal_point_of_the_support_function(penalty):
+    for seed in range(6):
+        given = draw_symmetric(seed)
+        found = penalty.project_safe(given)
+        rest = given - found
+        if penalty.is_even or penalty.is_box:
+            assert float(np.vdot(found, rest)) == pytest.approx(penalty.support_function(rest), abs=1e-8)
+
+
+@each
+def test_a_subgradient_is_in_the_dual_set_and_attains_the_maximum(penalty):
+    for U in draw_factors(penalty):
+        V = U @ U.T
+        found = penalty.subgradient(V, 1e-12, penalty.zero())
+        np.testing.assert_allclose(penalty.project_safe(found), found, atol=1e-8)
+        assert float(np.vdot(found, V)) == pytest.approx(maximum(penalty, U), rel=1e-6)
+
+
+@without_diagonal
+def test_where_the_multiplier_is_inside_the_dual_set_nothing_of_the_penalty_is_left(penalty):
+    V = next(U for U in draw_factors(penalty) if U.shape[1] > 1)
+    assert penalty.support_function(penalty.zero_inactive(V @ V.T, penalty.zero())) == 0.0
+
+
+@without_diagonal
+def test_a_matrix_whose_dual_norms_are_below_the_bounds_is_in_the_dual_set(penalty):
+    apart = np.ones((D, D), dtype=bool)
+    for group in penalty.groups:
+        apart[np.ix_(group, group)] = False
+    bounds = np.outer(penalty.weights, penalty.weights)
+    for seed in range(4):
+        G = draw_symmetric(seed) * apart * np.outer(penalty.c, penalty.c)
+        norms = penalty.dual_norms(G)
+        assert np.all(norms[bounds == 0.0] == 0.0)
+        G *= 0.999 / np.max(norms[bounds > 0.0] / bounds[bounds > 0.0], initial=1e-3)
+        np.testing.assert_allclose(penalty.project_safe(G), G, atol=1e-9)
+
+
+@each
+def test_a_direction_has_the_value_of_its_matrix_and_an_infeasible_one_none(penalty):
+    signed = signs_of(penalty)
+    for v in np.random.default_rng(1).standard_normal((6, D)):
+        nearest = penalty.nearest_direction(v)
+        np.testing.assert_array_equal(nearest, np.where(signed, np.maximum(v, 0.0), v))
+        assert penalty.direction_value(nearest) == pytest.approx(penalty.value(nearest[:, None]), rel=1e-12)
+        norm = sum(w * np.linalg.norm(v[g]) for w, g in zip(penalty.weights, penalty.groups, strict=True))
+        np.testing.assert_allclose(penalty.direction_norm(np.stack([v, -2.0 * v], axis=1)), [norm, 2.0 * norm])
+        assert penalty.is_even == np.isfinite(penalty.direction_value(np.where(signed, -1.0, v)))
+        flipped = penalty.orientation(v) * v
+        assert np.abs(penalty.nearest_direction(flipped)).sum() >= np.abs(penalty.nearest_direction(-flipped)).sum()
+
+
+@each
+def test_the_gradient_in_the_weights_is_that_of_finite_differences(penalty):
+    step, U = 1e-5, next(U for U in draw_factors(penalty) if U.shape[1] > 1)
+    found = penalty.gradient_in_squares(U)
+    for g, group in enumerate(penalty.groups):
+        square = penalty.weights[g] ** 2
+        if square == 0.0:
+            assert found[g] == np.inf
+            continue
+        values = []
+        for change in (step, -step):
+            c = penalty.c.copy()
+            c[group] = (square + change) ** 0.5
+            values.append(penalty.with_weights(c).value(U))
+        assert found[g] == pytest.approx((values[0] - values[1]) / (2 * step), rel=1e-6)
+
+
+def test_at_weight_0_the_gradient_is_that_of_the_coordinate_alone_where_nothing_is_coupled():
+    for penalty in (L1(np.zeros(D)), GroupNorms(np.zeros(D), LABELS)):
+        U = np.random.default_rng(2).standard_normal((D, 3))
+        squares = [np.sum(U[group] ** 2) for group in penalty.groups]
+        np.testing.assert_allclose(penalty.gradient_in_squares(U), squares)
+
+
+@without_diagonal
+def test_the_cvxpy_expression_has_the_value_and_its_multiplier_attains_it(penalty):
+    for seed in range(2):
+        U = np.random.default_rng(seed).standard_normal((D, 3))
+        U = np.where(signs_of(penalty)[:, None], np.abs(U), U)
+        V = cp.Variable((D, D), PSD=True)
+        found = penalty.expression(cp, V, 2.0)
+        problem = cp.Problem(cp.Minimize(found.value + cp.sum_squares(V - U @ U.T)), found.constraints)
+        problem.solve(solver="CLARABEL")
+        V = np.asarray(V.value)
+        values, vectors = np.linalg.eigh(V)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        assert float(found.value.value) == pytest.approx(2.0 * penalty.value(root), rel=1e-5, abs=1e-6)
+        multiplier = found.multiplier()
+        multiplier = (multiplier + multiplier.T) / 2.0  # a block may have its multiplier at one of its two places
+        np.fill_diagonal(multiplier, 0.0)
+        np.testing.assert_allclose(penalty.project_safe(multiplier / 2.0), multiplier / 2.0, atol=1e-5)
+        assert float(np.vdot(multiplier, V)) / 2.0 == pytest.approx(penalty.support_function(V), rel=1e-4, abs=1e-4)
+
+
+@without_diagonal
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_the_best_direction_of_labels_is_not_worse_than_that_of_cvxpy(penalty, ridge):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((20, D)), rng.choice([-1.0, 1.0], 20)
+        X[:, 0] += 2.0 * y
+        X, y = X - X.mean(axis=0), y - y.mean()
+        scaled = penalty.with_weights(0.4 * penalty.c)
+        a = np.full(D, ridge)
+
+        def cost(v, X=X, y=y, a=a, scaled=scaled):
+            return float(np.mean((y - X @ v) ** 2) + np.sum((a * v) ** 2)) + scaled.direction_value(v)
+
+        v = cp.Variable(D)
+        norms = [w * cp.norm(v[group]) for w, group in zip(scaled.weights, scaled.groups, strict=True)]
+        objective = cp.sum_squares(y - X @ v) / 20 + cp.sum_squares(cp.multiply(a, v)) + cp.square(sum(norms))
+        signed = np.flatnonzero(signs_of(penalty))
+        problem = cp.Problem(cp.Minimize(objective), [v[signed] >= 0] if len(signed) else [])
+        problem.solve(solver="CLARABEL")
+        found = best_direction(array_points(X), y, PenaltyWeights(a, scaled))
+        assert cost(found) <= problem.value + 1e-7
+
+
+@each
+def test_a_restricted_penalty_is_that_of_the_matrices_which_are_0_elsewhere_and_an_offset_costs_nothing(penalty):
+    for indices in (np.array([0, 1, 2, 4]), np.array([1, 3]), np.array([5])):
+        part = penalty.restrict(indices)
+        for U in draw_factors(penalty, 4):
+            zero = np.zeros_like(U)
+            zero[indices] = U[indices]
+            assert part.value(U[indices]) == pytest.approx(penalty.value(zero), rel=1e-12)
+            assert part.direction_value(U[indices, 0]) == pytest.approx(penalty.direction_value(zero[:, 0]))
+    wider = penalty.with_offset()
+    for U in draw_factors(penalty, 4):
+        assert wider.value(np.vstack([U, -np.ones((1, U.shape[1]))])) == pytest.approx(penalty.value(U), rel=1e-12)
+    assert np.all(wider.project_safe(np.ones((D + 1, D + 1)))[-1] == 0.0)
+
+
+@each
+def test_a_matrix_is_made_feasible_if_it_is_not_and_left_if_it_is(penalty):
+    for U in draw_factors(penalty):
+        assert penalty.make_feasible(U) is U
+        made = penalty.make_feasible(U - 1.0)
+        assert np.isfinite(penalty.value_error_bound(made))
+        assert penalty.make_feasible(made) is made
+
+
+@each
+def test_the_sum_of_the_parts_of_the_dual_set_is_the_dual_set(penalty):
+    found = sum(part.project_safe(draw_symmetric(k)) for k, part in enumerate(penalty.parts))
+    np.testing.assert_allclose(penalty.project_safe(found), found, atol=1e-9)
+    reference = penalty.reference_weights
+    C = penalty.relative.project_safe(draw_symmetric(9)) * np.outer(reference, reference)
+    np.testing.assert_allclose(penalty.project_safe(C), C, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in PENALTIES if PENALTIES[name].has_off_diagonal])
+def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_set(name):
+    penalty, t = PENALTIES[name], 0.7
+    rows, columns = np.array([0, 2, 3]), np.array([1, 4, 5])  # whole groups
+    dual, rng = penalty.off_diagonal(rows, columns), np.random.default_rng(3)
+    T = 2.0 * rng.standard_normal((3, 3))
+    square = penalty.zero()
+    square[np.ix_(rows, columns)] = T / t
+    expected = t * penalty.project_safe(square + square.T)[np.ix_(rows, columns)]
+    np.testing.assert_allclose(dual.project_safe(T, t), expected, atol=1e-12)
+    np.testing.assert_allclose(dual.prox(T, t), T - expected, atol=1e-12)
+    assert len(dual.violated_columns(dual.project_safe(T, t) * 0.5, t)) == 0
+    assert len(dual.violated_columns(T, t)) > 0
+    Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    P = (Q * np.array([0.3, 1.0, 2.0])) @ Q.T
+    tC = cp.Variable((3, 3))
+    inside = [
+        cp.sigma_max(tC[some, :][:, others]) <= t * penalty.c[rows[some[0]]] * penalty.c[columns[others[0]]]
+        for some in blocks_among(penalty, rows)
+        for others in blocks_among(penalty, columns)
+    ]
+    root = np.linalg.cholesky(np.linalg.inv(P))
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(root.T @ (tC - T))), inside)
+    problem.solve(solver="CLARABEL")
+    found = dual.project_safe(dual.best_multiplier(P, T, t), t) - T
+    assert float(np.sum((root.T @ found) ** 2)) <= problem.value * (1.0 + 1e-3) + 1e-6
+
+
+def blocks_among(penalty, indices):
+    """The positions of each group among some coordinates."""
+    return [np.flatnonzero(np.isin(indices, group)) for group in penalty.groups if np.isin(indices, group).any()]

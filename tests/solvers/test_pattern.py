@@ -1,0 +1,170 @@
+"""V on a pattern: it agrees with `low_rank`, its derivatives are exact, and it refuses what it cannot solve quickly."""
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.solvers.factored import pattern
+from diffrac_cvx.solvers.stopping import Stopping, WarmStart
+
+
+def planted(n, d, seed=0):
+    return dc.datasets.make_planted(n, d, sparsity=3, noise=0.3, rng=seed).X
+
+
+def problem_of(X, nu=1.0, penalty=None, sample_weight=None):
+    penalty = dc.Penalty.l1(0.02) if penalty is None else penalty
+    return direction_problem(read_points(X, sample_weight).X, nu, penalty)
+
+
+def solve(problem, tol, max_iter):
+    return pattern.pattern_iterates(problem, WarmStart(), Stopping(tol, max_iter))
+
+
+def bounds_of(problem, tol=1e-7):
+    found = [one.bounds for one in solve(problem, tol, 200) if one is not None]
+    return max(one.lower for one in found), min(one.upper for one in found)
+
+
+UNEQUAL = np.linspace(0.05, 0.3, 12)
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.4])
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        dc.Penalty.l1(0.02),
+        dc.Penalty(c=UNEQUAL),
+        dc.Penalty(a=UNEQUAL[::-1], c=UNEQUAL),
+        dc.Penalty(c=np.where(np.arange(12) < 2, 0.0, 0.15)),
+    ],
+    ids=["equal weights", "unequal weights", "ridge", "two free coordinates"],
+)
+def test_the_pattern_and_the_other_strategies_enclose_one_optimum(nu, penalty):
+    X = planted(60, 12)
+    lower, upper = bounds_of(problem_of(X, nu, penalty))
+    result = dc.low_rank(X, nu, penalty, tol=1e-8)
+    assert upper - lower <= 1e-6
+    assert lower <= result.upper + 1e-9
+    assert result.lower <= upper + 1e-9
+
+
+def test_sample_weights_and_zero_rows_take_part():
+    X = planted(60, 12)
+    X[:2] = X[2:].mean(axis=0)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 60)
+    weights[:2] = 1.0
+    X -= weights @ X / weights.sum()
+    X[:2] = 0.0
+    lower, upper = bounds_of(problem_of(X, sample_weight=weights))
+    result = dc.low_rank(X, penalty=dc.Penalty.l1(0.02), sample_weight=weights, tol=1e-8)
+    assert upper - lower <= 1e-6
+    assert lower <= result.upper + 1e-9
+    assert result.lower <= upper + 1e-9
+
+
+def test_columns_on_other_scales_give_the_same_bounds():
+    X, units = planted(60, 12), 10.0 ** np.linspace(-4, 4, 12)
+    c = np.full(12, 0.15)
+    plain, scaled = (bounds_of(problem_of(X * s, penalty=dc.Penalty(c=c * s))) for s in (1.0, units))
+    np.testing.assert_allclose(plain, scaled, atol=2e-7)
+
+
+def test_a_pair_may_enter_again_with_the_other_sign(monkeypatch):
+    entered = []
+    terms = pattern.pattern_terms
+
+    def record(X, A, bound, J, K, signs):
+        entered.append(len(J) - len(set(zip(J, K, strict=True))))
+        return terms(X, A, bound, J, K, signs)
+
+    monkeypatch.setattr(pattern, "pattern_terms", record)
+    rng = np.random.default_rng(4)
+    n, d = int(rng.integers(10, 80)), 23
+    rng.integers(1, 25)
+    X = rng.standard_normal((n, d))
+    X[:, :2] = rng.choice([-1.0, 1.0], (n, 2))
+    lower, upper = bounds_of(problem_of(X, 0.5, dc.Penalty(c=rng.uniform(0.02, 0.5, d) * X.std(axis=0))))
+    assert max(entered) > 0
+    assert upper - lower <= 1e-6
+
+
+@pytest.fixture
+def barrier():
+    """Terms of the barrier problem at an interior point, with pairs and a free coordinate."""
+    rng, n, d = np.random.default_rng(1), 30, 5
+    X = rng.standard_normal((n, d))
+    A, c = X.T @ X / n, np.array([0.1, 0.2, 0.3, 0.4, 0.0])
+    J, K = np.array([0, 1, 2, 3, 4, 0, 1, 2, 3, 0, 1]), np.array([0, 1, 2, 3, 4, 4, 4, 4, 4, 2, 3])
+    signs = np.append(np.ones(9), [-1.0, 1.0])
+    Phi, h, copies = pattern.pattern_terms(X, A, np.outer(c, c), J, K, signs)
+    w = np.concatenate([rng.uniform(1, 2, 5), 0.1 * rng.standard_normal(4), [0.1, 0.2]])
+    return X, A, c, (J, K, signs), (Phi, h, copies), w
+
+
+def test_the_terms_of_the_pattern_are_those_of_v(barrier):
+    X, A, c, (J, K, signs), (Phi, h, _), w = barrier
+    V = pattern.pattern_matrix(5, J, K, signs * w)
+    np.testing.assert_allclose(Phi @ w, np.einsum("ij,jk,ik->i", X, V, X))
+    np.testing.assert_allclose(h @ w, np.trace(A @ V) + c @ np.abs(V) @ c)
+
+
+def test_gradient_and_hessian_of_the_barrier_are_finite_differences(barrier):
+    _, _, _, (J, K, signs), (Phi, h, copies), w = barrier
+    mu, signed = 0.03, np.array([9, 10])
+
+    def value(w):
+        L = np.linalg.cholesky(pattern.pattern_matrix(5, J, K, signs * w))
+        return pattern.barrier_value(Phi, h, 30, mu, w, L, signed)
+
+    def derivatives(w):
+        W = np.linalg.inv(pattern.pattern_matrix(5, J, K, signs * w))
+        z = np.zeros(len(w))
+        z[signed] = mu / w[signed]
+        return pattern.barrier_derivatives((Phi, h, 30), (J, K, copies, signed), w, W, mu, mu * W, z)
+
+    gradient, H = derivatives(w)
+    steps = 1e-5 * np.eye(len(w))
+    np.testing.assert_allclose(gradient, [(value(w + e) - value(w - e)) / 2e-5 for e in steps], rtol=1e-6, atol=1e-8)
+    differences = np.array([(derivatives(w + e)[0] - derivatives(w - e)[0]) / 2e-5 for e in steps])
+    np.testing.assert_allclose(H, differences, rtol=1e-6, atol=1e-7)
+
+
+def test_it_applies_to_an_l1_penalty_with_few_free_coordinates_and_d_up_to_n():
+    cold = WarmStart()
+    assert pattern.is_pattern_applicable(problem_of(planted(60, 12)), cold)
+    assert pattern.is_pattern_applicable(problem_of(planted(60, 12), nu=0.5), cold)
+    assert not pattern.is_pattern_applicable(problem_of(planted(20, 30)), cold)
+    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12), penalty=dc.Penalty(a=0.1)), cold)
+    many_free = dc.Penalty(c=np.where(np.arange(12) < 4, 0.0, 0.15))
+    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12), penalty=many_free), cold)
+    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12)), WarmStart(np.eye(12)))
+    grouped = dc.Penalty(lam=0.1, groups=np.arange(12) // 3)
+    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12), penalty=grouped), cold)
+    signed = dc.Penalty(lam=0.1, nonnegative=[0, 1])
+    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12), penalty=signed), cold)
+
+
+def test_it_ends_after_few_steps_if_most_pairs_are_in_v():
+    problem = problem_of(planted(400, 60), penalty=dc.Penalty.l1(1e-5))
+    points = list(solve(problem, 1e-6, 200))
+    assert points == [None] * len(points)
+    assert len(points) <= 20
+
+
+def test_a_pause_before_every_step_does_not_change_the_iterates():
+    problem = problem_of(planted(60, 12))
+    running = list(filter(None, solve(problem, 1e-6, 200)))
+    paused, other = [], solve(problem_of(planted(50, 10)), 1e-6, 200)
+    for one in solve(problem, 1e-6, 200):
+        next(other, None)  # another strategy runs in the pauses
+        paused += [] if one is None else [one]
+    assert [one.bounds for one in paused] == [one.bounds for one in running]
+    assert all(np.array_equal(one.U, two.U) for one, two in zip(paused, running, strict=True))
+
+
+def test_the_number_of_steps_is_limited():
+    found = [one for one in solve(problem_of(planted(60, 12)), 1e-12, 6) if one is not None]
+    assert all(one.n_iter <= 6 for one in found)

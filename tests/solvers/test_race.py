@@ -1,0 +1,131 @@
+"""The race of the strategies: slices of counted work, shared bounds, and answers that no clock decides."""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.machine.deadlines import EarlyExitError
+from diffrac_cvx.machine.work import CALL_OPERATIONS, count_work, work_done
+from diffrac_cvx.problem.result import Bracket, Status
+from diffrac_cvx.solvers import race
+from diffrac_cvx.solvers.race import MIN_SLICE, Strategy
+from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+
+STOPPING = Stopping(1e-6, 1000)
+
+
+def strategy(name, steps, *, cost=MIN_SLICE / 3, first_operations=0.0, applies=True, fails=None):
+    """Return a strategy that certifies these bounds, at a cost each; its iterates carry its name."""
+
+    def iterates(problem, warm_start, stopping):
+        for i, bounds in enumerate(steps):
+            count_work(cost - CALL_OPERATIONS)
+            yield None if bounds is None else Iterate(name, i + 1, bounds=Bracket(*bounds))
+        if fails is not None:
+            raise fails
+
+    return Strategy(iterates, lambda *_: applies, lambda _: first_operations)
+
+
+def run(*strategies, stopping=STOPPING):
+    return list(race.race(strategies, SimpleNamespace(), WarmStart(), stopping))
+
+
+def test_each_strategy_gets_a_slice_in_turn_until_one_has_a_lower_bound():
+    found = run(strategy("a", [(0.0, 1.0)] * 5), strategy("b", [(0.0, 1.0)] * 5))
+    assert "".join(point.U for point in found) == "aaabbb" + "aabb"
+
+
+def test_the_strategy_with_the_smallest_gap_comes_first_with_the_largest_slice():
+    found = run(strategy("a", [(0.1, 0.9)] * 40), strategy("b", [(0.1, 0.8)] * 40))
+    order = "".join(point.U for point in found)
+    assert order.startswith("aaabbb" + "b" * 6 + "a" + "b" * 12)
+    assert order.count("a") == 40  # it is not three times behind, so it continues
+
+
+def test_a_strategy_with_three_times_the_gap_of_the_best_ends_after_two_slices():
+    found = run(strategy("a", [(0.1, 0.9)] * 40), strategy("b", [(0.1, 0.2)] * 40))
+    assert sum(point.U == "a" for point in found) == 4
+    ended = run(strategy("a", [(0.1, 0.2)]), strategy("b", [(0.1, 0.9)] * 90), strategy("c", [(0.1, 0.3)] * 5))
+    assert sum(point.U == "b" for point in ended) < 12  # also behind one that has ended
+
+
+def test_a_strategy_waits_until_it_may_use_the_operations_of_its_first_iterate():
+    late = strategy("b", [(0.0, 1.0)] * 3, first_operations=6 * MIN_SLICE)
+    found = run(strategy("a", [(0.0, 1.0)] * 30, cost=MIN_SLICE), late)
+    order = "".join(point.U for point in found)
+    assert order.index("b") == 6  # the first slice is that number of operations
+    with_limit = strategy("b", [(0.0, 1.0)] * 3, first_operations=1e3 * race.MAX_SLICE)
+    order = "".join(point.U for point in run(strategy("a", [(0.0, 1.0)] * 30, cost=race.MAX_SLICE), with_limit))
+    assert order == "a" * 30 + "b" * 3  # the last one runs without a limit
+
+
+def test_iterations_of_all_strategies_are_counted_together_up_to_the_maximum():
+    found = run(strategy("a", [(0.0, 1.0)] * 5), strategy("b", [None, (0.0, 1.0)] * 5), stopping=Stopping(1e-6, 8))
+    counts = [point.n_iter for point in found]
+    assert counts == sorted(counts)
+    assert counts[-1] == 8
+
+
+def test_the_failure_of_one_strategy_is_not_that_of_the_others():
+    failed = strategy("a", [(0.1, 0.9)], fails=np.linalg.LinAlgError("singular"))
+    full = strategy("m", [], fails=EarlyExitError(Status.OUT_OF_MEMORY))
+    points = race.race((failed, full, strategy("b", [(0.1, 0.8)] * 9)), SimpleNamespace(), WarmStart(), STOPPING)
+    found = [next(points) for _ in range(10)]
+    assert [point.U for point in found].count("b") == 9
+    with pytest.raises(np.linalg.LinAlgError):  # and is told if nothing is left to do
+        next(points)
+    with pytest.raises(KeyError):
+        run(strategy("a", [(0.1, 0.9)], fails=KeyError()), strategy("b", [(0.1, 0.8)] * 9))
+    with pytest.raises(EarlyExitError, match="time"):
+        run(strategy("a", [(0.1, 0.9)], fails=EarlyExitError(Status.TIME_LIMIT)), strategy("b", [(0.1, 0.8)] * 9))
+
+
+def test_a_strategy_that_does_not_apply_takes_no_part():
+    assert [point.U for point in run(strategy("a", [(0.1, 0.9)], applies=False), strategy("b", [(0.1, 0.8)]))] == ["b"]
+
+
+def table(n, d, seed=0):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    return X / X.std(axis=0)
+
+
+TABLES = {
+    "blocks": (table(60, 40), 0.05, 0.0),
+    "one block": (table(80, 20), 0.005, 0.05),
+    "wide": (table(30, 260), 0.1, 0.3),
+    "no l1": (table(100, 8), 0.0, 0.1),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_same_call_gives_the_same_answer_however_slow_the_clock(name, monkeypatch):
+    """A slow machine, another load, another clock: only work is counted."""
+    X, lam, ridge = TABLES[name]
+
+    def solve():
+        found = dc.low_rank(X, lam=lam or None, ridge=ridge or None, tol=1e-3, max_iter=400)
+        history = [(line.iteration, line.lower, line.upper) for line in found.history]
+        return history, np.asarray(found.F), found.status
+
+    before, clock = solve(), time.monotonic
+    ticks = iter(range(10**9))
+    monkeypatch.setattr(time, "monotonic", lambda: 50.0 * clock() + next(ticks))
+    after = solve()
+    assert before[0] == after[0]
+    assert np.array_equal(before[1], after[1])
+    assert before[2] is after[2]
+
+
+def test_work_is_that_of_the_products_and_decompositions_of_a_thread():
+    from diffrac_cvx.points.linear_algebra import eigh, times
+
+    A, before = np.eye(100), work_done()
+    times(A, A)
+    assert work_done() - before == pytest.approx(2e6 + CALL_OPERATIONS)
+    before = work_done()
+    eigh(A)
+    assert work_done() - before == pytest.approx(25e6 + CALL_OPERATIONS)

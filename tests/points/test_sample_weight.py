@@ -41,7 +41,6 @@ from diffrac_cvx.solvers.factored.parametrization import (
     PreconditionedParametrization,
 )
 from diffrac_cvx.solvers.factored.parametrization import BlockPoint as BlockPoint
-from diffrac_cvx.solvers.factored.solver import multiplier_at
 from diffrac_cvx.solvers.factored.working_set import select_initial_features
 
 pytestmark = [
@@ -345,7 +344,6 @@ def pieces(P, clusters):
     scores = fit_scores(X, clusters, PenaltyWeights(np.full(5, 0.1), L1(np.zeros(5))), P.weights)
     split = follow_path(P, [GridSetting(0.0, 0.5, 1.0)], tol=1e-3, timer=Timer(None))[0].partition
     yield "features tried first", select_initial_features(whole, 3)
-    yield "multiplier", multiplier_at(whole, whole.rescale(U[:5]).q)
     yield from zip(("value", "slope", "added"), lagrangian_at(FactorParametrization(part), U), strict=True)
     yield from zip(
         ("value", "slope", "added"), lagrangian_at(PreconditionedParametrization(part, units), U), strict=True

@@ -316,9 +316,9 @@ def user_components(problem: DirectionProblem, point: PrimalPoint, gap: float, c
     d, proved = len(problem.coordinates.scale) - int(problem.coordinates.has_offset), components.certified
     penalized = np.flatnonzero(problem.c > 0.0)
     if proved is None and len(problem.X) * len(penalized) ** 2 <= MAX_SCREENING_COST:
-        if problem.X.is_streamed:
-            if not problem.X.is_local:
-                return Components(number_by_first(components.found[:d]), None)
+        if not problem.X.is_local:
+            return Components(number_by_first(components.found[:d]), None)
+        if len(point.q) != len(problem.X):  # q is not stored for streamed rows
             problem = problem.in_columns()
             point = problem.rescale(point.U)
         proved = np.full(len(problem.c), -1)

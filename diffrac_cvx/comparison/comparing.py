@@ -393,7 +393,8 @@ def row_of(
             "goemans_williamson": partial(goemans_williamson, rng=task.seed),
         }
         for rule, rounding in roundings.items():
-            labels = rounding(result.F, constraints=task.constraints) if result is not None else None
+            options = {} if task.constraints is None else {"constraints": task.constraints}
+            labels = rounding(result.F, **options) if result is not None else None
             row[f"error_{rule}"] = error_of(y_true, labels)
         row["error"] = error_of(y_true, found.labels)
         row["adjusted_rand"] = np.nan if found.labels is None else metrics.adjusted_rand_score(y_true, found.labels)

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import number_by_first, partition_by_zeros
@@ -228,9 +227,7 @@ class Incumbent:
         """Return the incumbent as a result in the user's coordinates."""
         problem, best, dual = self.problem, self.best, self.dual
         components = self.components or components_of_zeros(problem, best.U)
-        if components is not None:
-            best, dual = best._replace(U=as_sparse(best.U)), inside_components(dual, components)
-            components = replace(components, certified=self.proved)
+        components = components and replace(components, certified=self.proved)
         return Result(
             value=best.value,
             lower=self.lower,
@@ -307,16 +304,6 @@ def components_of_zeros(problem: DirectionProblem, U: Factor) -> Components | No
     found = np.full(len(problem.c), -1)
     found[penalized] = partition_by_zeros(rows @ rows.T).labels
     return Components(found) if found.max(initial=0) > 0 else None
-
-
-def inside_components(dual: DualVariables | None, components: Components) -> DualVariables | None:
-    """Return dual variables with the entries of C inside components."""
-    if dual is None or dual.C is None:
-        return dual
-    C = scipy.sparse.coo_array(dual.C)
-    inside = components.found[C.row] == components.found[C.col]
-    entries = (C.data[inside], (C.row[inside], C.col[inside]))
-    return dual._replace(C=scipy.sparse.csr_array(entries, shape=C.shape))
 
 
 def user_components(problem: DirectionProblem, point: PrimalPoint, gap: float, components: Components) -> Components:

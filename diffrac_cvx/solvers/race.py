@@ -11,7 +11,7 @@ from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.result import Status
-from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
 
 MIN_SLICE, MAX_SLICE = 3e8, 8e9  # operations of the first slice
 TRAILING_SHARE = 1 / 8  # of a slice, for the strategies that do not lead
@@ -27,12 +27,12 @@ class Strategy:
     iterates : callable
         Generator of iterates with certified bounds.  At its start, and wherever it may be paused, it yields a number
         instead: the operations of its next step, if they are many, for it continues only when it may use so many; else
-        0.0.
+        0.0.  It is sent the last iterate of a strategy that has ended, if any, from which it may start.
     applies : callable
         Whether the strategy can solve a problem from a warm start.
     """
 
-    iterates: Callable[[DirectionProblem, WarmStart, Stopping], Iterator[Iterate | float]]
+    iterates: Callable[[DirectionProblem, WarmStart, Stopping], Steps]
     applies: Callable[[DirectionProblem, WarmStart], bool] = lambda _problem, _start: True
 
 
@@ -40,7 +40,8 @@ class Strategy:
 class Runner:
     """A strategy in a race: its iterates, the operations that it may use and has used, and what it has certified."""
 
-    points: Iterator[Iterate | float]
+    points: Steps
+    last: Iterate | None = None
     allowed: float = 0.0
     used: float = 0.0
     next_operations: float = 0.0  # of the next step, if they are many
@@ -59,17 +60,17 @@ class Runner:
         """Whether the slices of the strategy suffice for its next step."""
         return self.used + max(self.next_operations, 1.0) <= self.allowed
 
-    def advance(self) -> Iterate | None:
+    def advance(self, ended: Iterate | None = None) -> Iterate | None:
         """Return the next iterate, or None at a pause; the operations up to there are counted."""
         before = work_done()
         try:
-            found = next(self.points)
+            found = self.points.send(ended)
         finally:
             self.used += work_done() - before
         self.next_operations = found if isinstance(found, float) else 0.0
         if isinstance(found, float):
             return None
-        self.n_iter = found.n_iter
+        self.last, self.n_iter = found, found.n_iter
         if found.bounds is not None:
             self.lower, self.upper = max(self.lower, found.bounds.lower), min(self.upper, found.bounds.upper)
         return found
@@ -86,8 +87,7 @@ def race(
     3. A strategy ends after two slices with three times the gap of the leader.  The last one runs without a limit.
 
     The first slice is the longest first step of a strategy, but neither below a least nor above a largest number.
-    The iterations of all strategies are counted together.  The bounds of one hold for all, but no points are passed on:
-    from the components, one block converges more slowly than from its own start.
+    The iterations of all strategies are counted together.  The bounds of one hold for all.
     """
     applicable = [one for one in strategies if one.applies(problem, warm_start)]
     runners = [Runner(one.iterates(problem, warm_start, stopping)) for one in applicable]
@@ -96,6 +96,7 @@ def race(
     longest = max(one.next_operations for one in runners)
     racing, leader, size = list(runners), None, min(max(MIN_SLICE, longest), MAX_SLICE)
     failure: Exception | None = None
+    ended: Iterate | None = None
     while racing:
         for one in sorted(racing, key=lambda other: other is not leader):
             succeeds = leader not in racing and one.used == 0.0  # the leader has ended: one that waits may follow it
@@ -103,8 +104,9 @@ def race(
             one.slices += one.may_continue
             while one.may_continue or racing == [one]:
                 try:
-                    found = one.advance()
+                    found = one.advance(ended)
                 except StopIteration:
+                    ended = one.last
                     racing.remove(one)
                     break
                 except (ArithmeticError, ValueError, EarlyExitError) as error:

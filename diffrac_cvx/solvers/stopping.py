@@ -1,7 +1,7 @@
 """Stopping rule of the fast solvers, and the iterates and warm starts that they exchange with their driver."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import NamedTuple
 
 from diffrac_cvx.certificates.direction_bounds import DualVariables
@@ -41,6 +41,9 @@ class Iterate(NamedTuple):
     point: PrimalPoint | None = None
     bounds: Bracket | None = None
     components: Components | None = None
+
+
+Steps = Generator[Iterate | float, Iterate | None, None]  # iterates, and pauses: see `race.Strategy`
 
 
 class WarmStart(NamedTuple):

@@ -147,8 +147,8 @@ def small_cores(monkeypatch):
         working_set, "WORKING_SET", replace(working_set.WORKING_SET, min_features=10, initial_size=5, min_new=3)
     )
     monkeypatch.setattr(block_bounds, "WORKING_SET_MIN_SIZE", 10)
-    monkeypatch.setattr(solver, "STRATEGIES", solver.STRATEGIES[1:])  # without blocks,
-    monkeypatch.setattr(race, "MIN_SLICE", 1e12)  # and one block later
+    monkeypatch.setattr(solver, "STRATEGIES", (solver.STRATEGIES[-1], solver.ONE_BLOCK))  # the working set first
+    monkeypatch.setattr(race, "MIN_SLICE", 1e12)
     monkeypatch.setattr(race, "MAX_SLICE", 1e12)
     sizes, whole = [], working_set.check_kkt
 

@@ -1,6 +1,5 @@
 """Block-decomposition solver for sparse problems: V starts diagonal, and blocks merge if the certificate fails."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
@@ -28,7 +27,7 @@ from diffrac_cvx.problem.result import Bracket, Components, Labels
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, Multiplier, run_multiplier_method
 from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
-from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
 
 STEPS = 60  # L-BFGS steps per round
 SCREENING_GAP = 0.02  # of the block diagonal problem, below which pairs are screened
@@ -55,7 +54,7 @@ def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) ->
     return sparse_start and free <= 8 and len(problem.c) - free >= 4
 
 
-def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Iterator[Iterate | float]:
+def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Steps:
     """Yield certified iterates until one component would contain half of the coordinates, or progress stalls."""
     tol, max_iter = stopping.tol, stopping.max_iter
     n, size = problem.X.shape

@@ -4,8 +4,6 @@ If V is nearly diagonal but of full rank, it has far fewer unknowns than its fac
 dozen steps.  The certificate of V as one block judges the points.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
@@ -18,7 +16,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE_SIZE, cholesky, inverse_triangular, row_blocks, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.factored.augmented_lagrangian import refine_point
-from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
 
 MAX_FREE = 3  # coordinates without an l1 weight, whose entries of V are all unknowns
 MAX_PAIRS = 4  # signed pairs per coordinate, above which V as one block is faster
@@ -47,7 +45,7 @@ def pattern_iterates(
     problem: DirectionProblem,
     warm_start: WarmStart,  # noqa: ARG001  # empty, see `is_pattern_applicable`
     stopping: Stopping,
-) -> Iterator[Iterate | float]:
+) -> Steps:
     r"""Yield certified iterates, and the operations of each step before it; end if the pattern has too many pairs.
 
     V has the entries w_e s_e on a pattern: its diagonal, few pairs (j, k) with signs s_e, and all entries of the

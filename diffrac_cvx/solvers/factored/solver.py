@@ -17,7 +17,7 @@ from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.driver import solve_by_iterates
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, pattern, sampling, working_set
 from diffrac_cvx.solvers.race import Strategy, race
-from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, WarmStart
+from diffrac_cvx.solvers.stopping import Callback, Iterate, Steps, Stopping, WarmStart
 
 LOW_RANK_MATRICES = 16  # matrices of the size of V held at once if V is one block
 
@@ -162,14 +162,20 @@ def sampled_iterates(
         yield found._replace(n_iter=done + found.n_iter)
 
 
-def one_block_iterates(
-    problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
-) -> Iterator[Iterate | float]:
-    """Yield iterates with V as one block: in memory, or in passes over the rows of a sparse table."""
+def one_block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Steps:
+    """Yield iterates with V as one block: in memory, or in passes over the rows of a sparse table.
+
+    Start from the last iterate of a strategy that has ended, as that of the blocks if most features are in one.
+    """
     n, size = problem.X.shape
-    yield 20.0 * (7.0 * n + 4.0 * size) * size**2 + 60.0 * float(size) ** 3  # twenty steps of full rank, a certificate
+    twenty_steps, certificate = 20.0 * (7.0 * n + 4.0 * size) * size**2, 60.0 * float(size) ** 3  # at full rank
+    ended = yield twenty_steps + certificate
     if LOW_RANK_MATRICES * 8.0 * size**2 > available_memory():
         raise EarlyExitError(Status.OUT_OF_MEMORY)
+    if ended is not None and ended.point is not None:
+        # The multiplier is M - A, projected on the dual set, as if V were diagonal.
+        excess = problem.X.weighted_gram(problem.inverse_sqrt(ended.point.q)) - problem.A
+        warm_start = WarmStart(ended.U, problem.pair_penalty.project_safe(excess))
     if problem.X.in_memory:
         U, C = warm_start.as_dense
         U = None if U is None else with_full_rank(U)

@@ -46,7 +46,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.factored.tuning import WORKING_SET
-from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
 
 
 @dataclass
@@ -82,9 +82,7 @@ def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) 
     return has_ridge and fits and (warm_start.U is None or 4 * int(np.sum(diagonal(warm_start.U) > 0.0)) <= D)
 
 
-def working_set_iterates(
-    problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
-) -> Iterator[Iterate | float]:
+def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Steps:
     """Yield iterates with certified bounds for all features, until progress stops.
 
     With feature groups, also end if most features are needed.

@@ -27,7 +27,6 @@ from diffrac_cvx.certificates.working_set import (
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.direction_problem import max_penalty
 from diffrac_cvx.problem.penalties.lassos import lasso_residuals
-from diffrac_cvx.solvers import race
 from diffrac_cvx.solvers.factored import solver, working_set
 
 pytestmark = [
@@ -147,9 +146,7 @@ def small_cores(monkeypatch):
         working_set, "WORKING_SET", replace(working_set.WORKING_SET, min_features=10, initial_size=5, min_new=3)
     )
     monkeypatch.setattr(block_bounds, "WORKING_SET_MIN_SIZE", 10)
-    monkeypatch.setattr(solver, "STRATEGIES", solver.STRATEGIES[1:])  # without blocks,
-    monkeypatch.setattr(race, "MIN_SLICE", 1e12)  # and one block later
-    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
+    monkeypatch.setattr(solver, "STRATEGIES", solver.STRATEGIES[-1:])
     sizes, whole = [], working_set.check_kkt
 
     def watched(core, *given):

@@ -253,7 +253,7 @@ def label_correlations(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> Array:
     Parameters and errors are those of `label_subspace_overlap`.
     """
     true, found = _as_labels_of_equal_length(Y_true, Y_pred)
-    return np.minimum(np.abs(standardize_columns(found).X.T @ standardize_columns(true).X) / len(true), 1.0)
+    return np.minimum(np.abs(standardize_columns(found).T @ standardize_columns(true)) / len(true), 1.0)
 
 
 def _as_labels_of_equal_length(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> tuple[Array, Array]:

@@ -11,11 +11,10 @@ import numpy.typing as npt
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
-from diffrac_cvx.points.checks import Array, as_labels, centered_data, in_unit_interval
+from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval
 from diffrac_cvx.points.checks import nonnegative as at_least_zero
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.points.reading import as_points
+from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.named_columns import GroupWeights, column_names, find_groups, penalty_on_columns
@@ -109,13 +108,10 @@ class PathRecorder:
         rounding: Rounding = kmeans_centered,
         constraints: Constraints | None = None,
     ) -> None:
-        self.X: Any  # `Points`, also accepted by the solvers
-        if constraints is None:
-            self.X = as_points(X, by_columns=True, depth=5)
-        else:
-            self.X = weighted_points(centered_data(X, depth=5), None, constraints)
+        # `Points`, also accepted by the solvers
+        self.X: Any = read_points(X, constraints=constraints, by_columns=True, warn=True, depth=5).X
         self.y = None if y is None else as_labels(y, len(self.X))
-        self.rounding = rounding if constraints is None else lambda F: apply_constraints(rounding(F), constraints)
+        self.rounding: Rounding = lambda F: apply_constraints(rounding(F), constraints)
         self.columns = UnitColumns(self.X)
 
     def row(self, result: Result, diagnose: Diagnose | None = None) -> dict[str, Any]:

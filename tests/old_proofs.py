@@ -52,7 +52,7 @@ class Columns:
         self.problem, self.E, self.N = problem, E, np.setdiff1d(np.arange(len(problem.c)), E)
         X, Y = problem.X.array(), problem.Y.array()
         self.n, self.a, self.c = max(len(X), len(Y)) + problem.max_chunklet_size, problem.a[self.N], problem.c[self.N]
-        self.X, self.Y, self.same = X[:, self.N], Y[:, self.N], problem.gram is None
+        self.X, self.Y, self.same = X[:, self.N], Y[:, self.N], problem.Y is problem.X
         self.rows = self.X if self.same else np.vstack([self.X, self.Y])
         if whitened:
             root = np.vstack([Y[:, E] / len(Y) ** 0.5, np.diag(problem.a[E])])

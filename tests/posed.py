@@ -3,9 +3,8 @@
 import numpy as np
 
 from diffrac_cvx.certificates import values
-from diffrac_cvx.points.checks import Centered
 from diffrac_cvx.points.dense import array_points, weighted_points
-from diffrac_cvx.points.linear_algebra import EPS, RidgeWhitener
+from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import residual_bounds, row_norms
 from diffrac_cvx.problem import direction_problem as problems
@@ -23,7 +22,7 @@ def centered_points(X, weights=None):
 
 def linked_points(X, constraints=None):
     """Return points of an array that are centred already, with what is known of them."""
-    return weighted_points(Centered(X, np.zeros(X.shape[1])), None, constraints)
+    return weighted_points((X, np.zeros(X.shape[1])), None, constraints)
 
 
 def direction_problem(X, nu, penalty, weights=None):
@@ -65,4 +64,4 @@ def drop_beside_the_largest(X, a):
     """A whitener that takes for zero what is small beside the largest column, whatever the ridge: a false one."""
     _, singular, right = np.linalg.svd(X / a, full_matrices=False)
     keep = singular > 8 * X.shape[1] * EPS * max(singular[0], 1.0)
-    return RidgeWhitener((right[keep] / a).T / np.sqrt(singular[keep] ** 2 + 1.0))
+    return (right[keep] / a).T / np.sqrt(singular[keep] ** 2 + 1.0), 0.0, 0.0

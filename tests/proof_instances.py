@@ -148,12 +148,12 @@ def exact_rows(it, number):
     for j in range(it.X.shape[1]):
         column = [number(float(x)) for x in it.X[keep, j]]
         mean = sum((a * b for a, b in zip(p, column, strict=True)), number(0.0))
-        scale = number(float(it.unit.scale[j]))
-        if it.unit.excluded is not None and j in it.unit.excluded.columns:
+        scale = number(float(it.unit.coordinates.scale[j]))
+        if it.unit.coordinates.excluded is not None and j in it.unit.coordinates.excluded.columns:
             scale = number(0.0)
         columns.append([(x - mean) * scale for x in column])
-    if it.unit.has_offset:
-        columns.append([number(float(it.unit.scale[-1]))] * n)
+    if it.unit.coordinates.has_offset:
+        columns.append([number(float(it.unit.coordinates.scale[-1]))] * n)
     rows = [list(row) for row in zip(*columns, strict=True)]
     A = np.array([[sum((p[i] * rows[i][j] * rows[i][k] for i in range(n)), number(0.0)) for k in range(len(columns))]
                   for j in range(len(columns))], dtype=object)  # fmt: skip

@@ -32,7 +32,7 @@ def first_component(X: npt.ArrayLike) -> Array:
     DataError
         If X is invalid.
     """
-    data = standardize_columns(as_data(X)).X
+    data = standardize_columns(as_data(X))
     return kmeans_1d(leading_scores(data, 1)[:, 0]) if data.any() else np.ones(len(data))
 
 
@@ -50,7 +50,7 @@ def sparse_component(X: npt.ArrayLike, *, bound: float | None = None, rng: np.ra
 
     Parameters, except n_init, and errors are those of sparse_kmeans; the bound s is on the l1 norm of the loadings v.
     """
-    return _select_sparse(standardize_columns(as_data(X)).X, bound, rng).labels
+    return _select_sparse(standardize_columns(as_data(X)), bound, rng).labels
 
 
 def select_sparse_component(
@@ -60,7 +60,7 @@ def select_sparse_component(
 
     Parameters and errors are those of sparse_component.
     """
-    return _select_sparse(standardize_columns(as_data(X)).X, bound, rng)
+    return _select_sparse(standardize_columns(as_data(X)), bound, rng)
 
 
 def _select_sparse(data: Array, bound: float | None, rng: np.random.Generator | int) -> Selection:
@@ -145,7 +145,7 @@ def ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Gener
     DataError, ParameterError
         If an input is invalid; the message names the value and the remedy.
     """
-    return _select_influential(standardize_columns(as_data(X)).X, features, rng).labels
+    return _select_influential(standardize_columns(as_data(X)), features, rng).labels
 
 
 def select_ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Generator | int) -> Selection:
@@ -153,7 +153,7 @@ def select_ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.rando
 
     Parameters and errors are those of ifpca.
     """
-    return _select_influential(standardize_columns(as_data(X)).X, features, rng)
+    return _select_influential(standardize_columns(as_data(X)), features, rng)
 
 
 def _select_influential(data: Array, features: int | None, rng: np.random.Generator | int) -> Selection:
@@ -185,7 +185,7 @@ def normal_distance(columns: Array) -> Array:
 def null_p_values(scores: Array, n: int, random: np.random.Generator) -> Array:
     """Return the p-values of scores, (d,), after scaling to the mean and variance of scores of normal columns."""
     blocks = (
-        standardize_columns(random.standard_normal((n, NULL_BLOCK_SIZE))).X
+        standardize_columns(random.standard_normal((n, NULL_BLOCK_SIZE)))
         for _ in range(NULL_COLUMNS // NULL_BLOCK_SIZE)
     )
     null = np.sort(np.concatenate([normal_distance(block) for block in blocks]))

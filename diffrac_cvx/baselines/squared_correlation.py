@@ -9,7 +9,7 @@ import scipy
 
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive, positive_int
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import column_basis
 from diffrac_cvx.rounding.two_clusters import alternate, apply_constraints, kmeans_1d
 
@@ -132,7 +132,7 @@ def _run_alternations(
     random = as_generator(rng)
     for _ in range(n_init):
         y = alternate(Q, apply_constraints(random.choice([-1.0, 1.0], size=len(Q)), constraints), max_iter, constraints)
-        yield y if constraints is not None and constraints.labels is not None else y * y[0]
+        yield y if chunklets_of(constraints, len(Q)).labeled >= 0 else y * y[0]
 
 
 def _best_until_deadline(Q: Array, runs: Iterable[Array], time_limit: float | None, started: float) -> Array:

@@ -35,7 +35,7 @@ def kmeans_standardized(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Ge
     DataError, ParameterError
         If an input is invalid; the message names the value and the remedy.
     """
-    data = standardize_columns(as_data(X)).X
+    data = standardize_columns(as_data(X))
     n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
     if not data.any():  # all points are equal
         return np.ones(len(data))
@@ -52,7 +52,7 @@ def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Genera
 
     Parameters and errors are those of kmeans_standardized, plus ImportError if scikit-learn is not installed.
     """
-    data = standardize_columns(as_data(X)).X
+    data = standardize_columns(as_data(X))
     n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
     try:
         from sklearn.mixture import GaussianMixture
@@ -78,7 +78,7 @@ def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
 
     Parameters, except n_init, and errors are those of gaussian_mixture; rng is for the starts of k-means.
     """
-    data, random = standardize_columns(as_data(X)).X, as_generator(rng)
+    data, random = standardize_columns(as_data(X)), as_generator(rng)
     try:
         from sklearn.cluster import SpectralClustering
     except ImportError:

@@ -55,7 +55,7 @@ def two_valued_component(
     DataError, ParameterError
         If an input is invalid; the message names the value and the remedy.
     """
-    data = standardize_columns(as_data(X)).X
+    data = standardize_columns(as_data(X))
     search = PURSUIT_CRITERIA[one_of(criterion, "criterion", PURSUIT_CRITERIA)]
     components, random = positive_int(components, "components"), as_generator(rng)
     if not data.any():  # all points are equal

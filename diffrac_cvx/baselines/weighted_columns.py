@@ -54,7 +54,7 @@ def sparse_kmeans(
     DataError, ParameterError
         If an input is invalid; the message names the value and the remedy.
     """
-    return _select(standardize_columns(as_data(X)).X, bound, n_init, rng).labels
+    return _select(standardize_columns(as_data(X)), bound, n_init, rng).labels
 
 
 def select_sparse_kmeans(
@@ -64,7 +64,7 @@ def select_sparse_kmeans(
 
     Parameters and errors are those of sparse_kmeans.
     """
-    return _select(standardize_columns(as_data(X)).X, bound, n_init, rng)
+    return _select(standardize_columns(as_data(X)), bound, n_init, rng)
 
 
 class _Weighted(NamedTuple):

@@ -268,8 +268,7 @@ def bracket_any(problem: DirectionProblem, point: PrimalPoint, dual: DualVariabl
             return Bracket(bound_from_working_set(problem, point, C), float(point.value))
         point = point._replace(U=dense(point.U))
         dual = dual if dual is None or dual.C is None else dual._replace(C=dense(dual.C))
-    if not is_sparse(point.U):
-        problem = problem_by_rows(problem)
+    problem = problem_by_rows(problem, point.U)
     if problem.X.is_streamed:
         return bracket_streamed(problem, dense(point.U), dual)
     if not is_sparse(point.U):

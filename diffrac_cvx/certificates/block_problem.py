@@ -108,7 +108,7 @@ class BlockProblem:
     @cached_property
     def Y(self) -> ColumnPoints:
         """Columns of N of the rows whose Gram matrix is A."""
-        return self.X if self.problem.gram is None else self.problem.gram.in_columns().columns(self.columns)
+        return self.X if self.problem.Y is self.problem.X else self.problem.Y.in_columns().columns(self.columns)
 
     @property
     def columns(self) -> IntegerArray | slice:
@@ -135,7 +135,7 @@ class BlockProblem:
     def given(self) -> Array:
         """Columns of E, with the rows of `rows`."""
         X, Y = (points.in_columns().dense_columns(self.free) for points in (self.problem.X, self.problem.Y))
-        return X if self.problem.gram is None else np.vstack([X, Y])
+        return X if self.problem.Y is self.problem.X else np.vstack([X, Y])
 
     @cached_property
     def A(self) -> Array:
@@ -227,7 +227,7 @@ class BlockProblem:
 
     def gram_weights(self, u: Array, t: float) -> Array:
         """Return the weights of `rows` whose weighted Gram matrix is M - t (A - Diag(a)^2)."""
-        if self.problem.gram is None:
+        if self.problem.Y is self.problem.X:
             return (u - t) / len(u)
         return np.append(u / len(u), np.full(len(self.problem.Y), -t / len(self.problem.Y)))
 

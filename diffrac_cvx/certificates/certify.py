@@ -28,7 +28,7 @@ from diffrac_cvx.points.checks import (
     centered_data,
     in_unit_interval,
 )
-from diffrac_cvx.points.constraints import Constraints, require_satisfied
+from diffrac_cvx.points.constraints import Constraints, chunklets_of, require_satisfied
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import PointsKind, exclude_columns
 from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
@@ -110,10 +110,11 @@ def certify_v(
     )
     problem = direction_problem(points.X, nu, penalty)
     U, dual = read_matrix(problem, V, points)
-    problem = problem if is_sparse(U) else problem_by_rows(problem)
+    problem = problem_by_rows(problem, U)
     point = problem.rescale(U)
-    upper = min(1.0, certified_value(points.X, nu, penalty, problem.inverse_transform(point.U)))  # 1 for NaN
-    if nu == 0.0 and constraints is None:
+    G = problem.coordinates.inverse_transform(point.U)
+    upper = min(1.0, certified_value(points.X, nu, penalty, G))  # 1 for NaN
+    if nu == 0.0 and points.X.chunklets.allow_one_cluster:
         return Bracket(0.0, upper, problem.n_excluded)
     lower = bracket_any(problem, point, dual).lower
     if not is_sparse(U) or problem.X.is_streamed:
@@ -129,13 +130,13 @@ def read_matrix(
 ) -> tuple[Factor, DualVariables | None]:
     """Return the factor of V in the problem's coordinates, sparse if V is block diagonal, and the dual of a result."""
     if isinstance(V, Result):
-        U, C = problem.transform_result(V), problem.transform_multiplier(V)
+        U, C = problem.coordinates.transform_result(V), problem.transform_multiplier(V)
         fits = V.u is not None and V.u.shape == (points.n_all,)
-        u = problem.transform_weights(points.with_weight(V.u)) if V.u is not None and fits else None
+        u = problem.X.values_of_rows(points.with_weight(V.u)) if V.u is not None and fits else None
         return U, None if C is None else DualVariables(u if u is not None and np.all(u > 0.0) else None, C)
     matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
-    blocks = factor_by_blocks(problem, problem.scale_matrix(matrix)) if problem.has_l1 else None
-    return (problem.transform_matrix(dense(matrix)) if blocks is None else blocks), None
+    blocks = factor_by_blocks(problem, problem.coordinates.scale_matrix(matrix)) if problem.has_l1 else None
+    return (problem.coordinates.transform_matrix(dense(matrix)) if blocks is None else blocks), None
 
 
 @in_range()
@@ -206,7 +207,7 @@ def certify_y(
 def without_excluded(X: PointsKind, nu: float, penalty: Penalty) -> PointsKind:
     """Return the points without the columns that are excluded from problem (15)."""
     if X.is_streamed:  # the problem itself finds the columns to exclude
-        return exclude_columns(X, direction_problem(X, nu, penalty).excluded)
+        return exclude_columns(X, direction_problem(X, nu, penalty).coordinates.excluded)
     return without_collinear(X, penalty)
 
 
@@ -311,8 +312,7 @@ def certify_labels(
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
     y_all = as_labels(y, points.n_all)
-    if constraints is not None:
-        require_satisfied(y_all, constraints)
+    require_satisfied(y_all, chunklets_of(constraints, len(y_all)))
     labels = points.with_weight(y_all).astype(np.float64)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])

@@ -77,17 +77,16 @@ def find_components(
     ResourceError
         If X is a dask array that does not fit in memory.
     """
-    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True)
-    if points.X.is_streamed:  # all rows are needed at once
-        n, d = points.X.shape
-        require_memory(
-            8.0 * SOLVER_COPIES * n * d, f"the components of {n} points and {d} features", "use fewer of either"
-        )
-        points = points._replace(X=points.X.in_columns())
+    nu, data = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True).X
+    n, d = data.shape
+    require_memory(
+        SOLVER_COPIES * data.unread_bytes, f"the components of {n} points and {d} features", "use fewer of either"
+    )
+    data = data.in_columns()  # all rows are needed at once
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
-    problem = direction_problem(points.X, nu, penalty)
-    U = problem.transform_result(dense(V) if is_sparse(V) else V)
-    labels = np.full(points.X.shape[1], UNPENALIZED)
+    problem = direction_problem(data, nu, penalty)
+    U = problem.coordinates.transform_result(dense(V) if is_sparse(V) else V)
+    labels = np.full(d, UNPENALIZED)
     if not problem.has_l1:
         return labels
     point = problem.rescale(U)

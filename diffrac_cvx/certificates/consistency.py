@@ -83,10 +83,8 @@ class RoundingBound:
             if not 0.0 < size < np.inf:
                 return None
             y = image / size
-        scores = y - self.X.mean_of(y)
-        if self.X.chunklets is not None:
-            weights = np.ones(len(y)) if self.X.counts is None else self.X.counts
-            scores = self.X.chunklets.expand(self.X.chunklets.signed_sums(scores * weights))
+        scores = self.X.times_counts(y - self.X.mean_of(y))
+        scores = self.X.chunklets.expand(self.X.chunklets.signed_sums(scores))
         return np.where(scores >= 0.0, 1.0, -1.0)
 
     def apply(self, G: Factor, y: Array) -> Array:
@@ -127,9 +125,8 @@ class RoundingBound:
         """Return nearly the minimiser v of |target - X v|^2/n + sum ridge_i^2 v_i^2, computed in unit columns."""
         n, d = self.X.shape
         units = inverse_or_one(np.sqrt(1.0 / scale**2 + ridge**2))
-        X, counts = self.X.weighted_rows(), self.X.counts
-        target = target * n**-0.5 if counts is None else target * np.sqrt(counts / n)
-        if X.in_memory and (n + d) * d**2 <= DENSE_LSTSQ_SIZE:
+        X, target = self.X.weighted_rows(), self.X.times_root_counts(target) * n**-0.5
+        if (n + d) * d**2 <= DENSE_LSTSQ_SIZE:
             stacked = with_ridge_rows(X.array() * (units * n**-0.5), ridge * units)
             found = np.linalg.lstsq(stacked, np.append(target, np.zeros(len(stacked) - n)))[0]
             return np.asarray(found * units)

@@ -26,11 +26,10 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     With must-link constraints, which F is made to satisfy, mu has an entry for each chunklet.
     """
     F, sizes = unit_rows(F), H.sums[2]
-    if H.chunklets is not None:
-        F = H.chunklets.expand(unit_rows(H.chunklets.signed_sums(F)))
+    F = H.points.chunklets.common_unit_rows(F)
     diagonal, drift = multiplier_terms(H.Q, F)
     D = diagonal + (1.0 - nu) * drift
-    D = D if H.chunklets is None else H.chunklets.sums(D) / sizes
+    D = H.points.chunklets.sums(D) / sizes
     given = [] if mu is None else [1.0 - len(F) * mu / sizes]
     lower = max(label_bound_at(H, D, 1.0 - nu) for D in [D, *given])
     return Bracket(max(lower, 0.0), value_with_penalty(H, F, nu))

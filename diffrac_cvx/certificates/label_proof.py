@@ -13,7 +13,6 @@ import numpy as np
 
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.exclusion import exclude
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
@@ -34,11 +33,6 @@ class Projection(NamedTuple):
     points: Points  # without the excluded columns
 
     @property
-    def chunklets(self) -> Chunklets | None:
-        """Chunklets of must-link points."""
-        return self.points.chunklets
-
-    @property
     def n_excluded(self) -> int:
         """Number of excluded columns, which have no ridge, see `exclude`."""
         return self.points.n_excluded
@@ -46,8 +40,8 @@ class Projection(NamedTuple):
     @property
     def sums(self) -> tuple[Array, Array, Array]:
         """S'Q, S'1 and the diagonal of S'S; without constraints, Q and ones."""
-        g, ones = self.chunklets, np.ones(len(self.Q))
-        return (self.Q, ones, ones) if g is None else (g.signed_sums(self.Q), g.signed_sums(ones), g.sums(ones))
+        g, ones = self.points.chunklets, np.ones(len(self.Q))
+        return g.signed_sums(self.Q), g.signed_sums(ones), g.sums(ones)
 
 
 def projection_of(points: Points, ridge: Array | None = None) -> Projection:
@@ -57,10 +51,10 @@ def projection_of(points: Points, ridge: Array | None = None) -> Projection:
     """
     points = exclude(points, np.zeros(points.shape[1], dtype=bool) if ridge is None else ridge > 0.0)
     X, ridge, found = scale_to_whiten(points.array(), ridge)
-    Z, chunklets = X @ found.W, points.chunklets
+    Z, chunklets = X @ found[0], points.chunklets
     Q = Z / len(X) ** 0.5
-    sums_error = 0.0 if chunklets is None else 4.0 * sum_error(chunklets.max_size + 4) * float(np.sum(Q**2))
-    rounding = whitening_error_bounds(X, found.W, Z, ridge**2, outside_norm_bound(found, len(X)))
+    sums_error = 4.0 * sum_error(chunklets.n_roundings) * float(np.sum(Q**2))
+    rounding = whitening_error_bounds(X, found[0], Z, ridge**2, outside_norm_bound(found, len(X)))
     right = rounding.right_error / (1.0 - rounding.right_error) if rounding.right_error <= 0.5 else np.inf
     return Projection(Q, round_up(right + 3.0 * rounding.data_error + sums_error), points)
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
+from diffrac_cvx.points.factors import Factor, dense, diagonal, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
@@ -24,8 +24,7 @@ def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
     features, units = G[:d], X.column_scales()
     scaled = scale_rows(features, 1.0 / units)
-    columns = scaled.multiply(scaled).sum(axis=1) if is_sparse(scaled) else np.sum(scaled**2, axis=1)
-    norm = float(np.sqrt(np.sum(columns)) + np.linalg.norm(offset))
+    norm = float(np.sqrt(np.sum(diagonal(scaled))) + np.linalg.norm(offset))
     sqrt_sum, square_sum = X.sum_bounds(RoundedFactor(features, offset, units, norm, n))
     convex_term = square_sum / n + squared_norm(scale_rows(features, a))
     if nu < 1.0:

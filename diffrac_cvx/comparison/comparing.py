@@ -31,7 +31,7 @@ from diffrac_cvx.datasets.columns import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import Array, as_data, as_seed, centered_data, did_you_mean, in_unit_interval, positive
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.problem.formatting import FormattedBound, formatted_lower, formatted_upper, width_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
@@ -233,8 +233,7 @@ def compare(
     y_true = None if y is None else as_classes(y, len(data))
     penalty = resolve_penalty(NO_PENALTY if penalty is None else penalty, lam, ridge)
     weights_of(penalty, data.shape[1])
-    if constraints is not None:
-        constraints.chunklets_of(len(data))
+    chunklets_of(constraints, len(data))  # raises an error if the constraints do not fit
     task = ComparisonTask(
         X=data,
         nu=nu,

@@ -216,7 +216,7 @@ def structure_test(
     penalty = Penalty(ridge=0.3) if penalty is None else penalty
     table = sample_rows(X, generator)
     data = as_data(table, warn=False)
-    data = standardize_columns(data).X if standardize else data
+    data = standardize_columns(data) if standardize else data
     with time_limited(timer.deadline):
         statistic = split_objective(data, nu, penalty, timer)
         null_distribution: list[float] = []

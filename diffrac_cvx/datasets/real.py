@@ -20,7 +20,7 @@ def min_max(X: Array) -> Array:
 
 SCALINGS: dict[str, Callable[[Array], Array]] = {
     "none": lambda X: X,
-    "standardize": lambda X: standardize_columns(X).X,
+    "standardize": lambda X: standardize_columns(X),
     "min-max": min_max,
 }
 

@@ -21,7 +21,6 @@ from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
-    centered_data,
     one_of,
     positive,
     positive_int,
@@ -31,11 +30,10 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, mean_of
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import as_points, table_times
+from diffrac_cvx.points.reading import table_times, weighted_sample
 from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
 from diffrac_cvx.problem.html_card import html_card
 from diffrac_cvx.problem.named_columns import penalty_on_columns
@@ -118,12 +116,8 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         user's line, ``depth`` calls up.
         """
         require_flag(self.standardize, "standardize")
-        if weights is None and constraints is None:
-            by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
-            by_rows = isinstance(X, np.memmap)
-            points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=False)
-        else:
-            points = weighted_points(centered_data(X, weights, warn=False), weights, constraints)
+        by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
+        points = weighted_sample(X, weights, constraints, by_rows=isinstance(X, np.memmap), by_columns=by_columns).X
         hidden = is_rounding_noise(points)
         warn_constant(~points.used_columns() | hidden, warn, depth + 1, getattr(self, "feature_names_in_", None))
         inverse_scale = np.ones(X.shape[1])
@@ -177,7 +171,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         is_verbose = bool(self.verbose) and not callable(self.verbose)
         if is_verbose:
             write_line(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
-        if X.chunklets is not None and SOLVERS[name].function is None:
+        if X.chunklets.max_size and SOLVERS[name].function is None:
             raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank'")
         if SOLVERS[name].function is None and not X.in_memory:
             raise ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
@@ -258,7 +252,7 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
     if penalty.nonnegative is None:
         return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
     y = 2.0 * labels - 1.0
-    if X.chunklets is None or X.chunklets.labeled < 0:
+    if X.chunklets.labeled < 0:
         return certify_labels(X, y, result, nu=nu, penalty=penalty).gap
     weights = weights_of(penalty, X.shape[1])  # known labels fix the sign of y
     with in_range():

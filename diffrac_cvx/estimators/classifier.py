@@ -258,7 +258,6 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         result = self._relax(points, "low_rank", seconds_left())
         weights = weights_of(self._penalty, X.shape[1])
         if len(self.classes_) == 2:
-            assert points.chunklets is not None
             labels = labels_from_known(result.F, points.chunklets)
             v = best_direction(points, labels - points.mean_of(labels), weights)
             return AffineFit(v, float(points.mean_of(labels)) - float(v @ mean), points, result)

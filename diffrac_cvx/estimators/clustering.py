@@ -34,7 +34,7 @@ from diffrac_cvx.points.checks import (
     rows_with_weight,
 )
 from diffrac_cvx.points.chunks import is_chunked
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, scale_by_sqrt_weights
 from diffrac_cvx.points.points import Points
@@ -314,7 +314,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self._name_groups(self._penalty)
         values = self._decide(table)
-        self.labels_ = self._label(values) if constraints is None else constrained_labels(values, constraints, weights)
+        self.labels_ = constrained_labels(values, chunklets_of(constraints, len(values)), weights)
         labels: Any = rows_with_weight(self.labels_, weights)
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
         self.label_gap_ = optimality_gap(data.X, labels, self.result_, max(K, 2), **options)
@@ -407,7 +407,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             labels = labels_from_known(result.F, data.X.chunklets)
         else:
             labels = self._round(result.factor, data.X.weights)
-            labels = labels if data.X.chunklets is None else data.X.chunklets.assign_labels(labels, data.X.weights)
+            labels = data.X.chunklets.assign_labels(labels, data.X.weights)
         v, least = self._find_direction(data.X, labels)
         coef = v * data.inverse_scale
         return coef, -float(np.dot(coef, data.mean)) - least
@@ -457,9 +457,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         for _ in range(MAX_REFINEMENTS if self.refine else 0):
             if is_late():
                 break
-            split = roundings.kmeans_1d(X @ v, X.weights)
-            if X.chunklets is not None:
-                split = X.chunklets.assign_labels(X @ v - find_threshold(X, v, labels), X.weights)
+            split = X.chunklets.assign_labels(X @ v - find_threshold(X, v, labels), X.weights)
             if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
                 break
             labels, v = self._orient(X, split, weights)
@@ -484,7 +482,7 @@ def scale_to_unit_scores(coef: Array, X: Points, *, center: bool) -> Array:
 
 def has_labels(X: Points) -> bool:
     """Return whether some labels are known."""
-    return X.chunklets is not None and X.chunklets.labeled >= 0
+    return X.chunklets.labeled >= 0
 
 
 def find_threshold(X: Points, v: Array, labels: Array) -> float:
@@ -513,17 +511,16 @@ def require_applicable(constraints: Constraints | None, n_clusters: int, strateg
         raise ParameterError("strategy = 'splits' takes no constraints for more than two clusters; use 'together'")
 
 
-def constrained_labels(values: Array, constraints: Constraints, weights: PointWeights | None) -> npt.NDArray[np.int64]:
+def constrained_labels(values: Array, chunklets: Chunklets, weights: PointWeights | None) -> npt.NDArray[np.int64]:
     """Return clusters that satisfy the constraints, from the values of the decision functions, (n,) or (n, K).
 
     The values of linked points are added; points of weight 0 count only among themselves.
     """
-    chunklets, w = constraints.chunklets_of(len(values)), np.ones(len(values))
+    w = np.ones(len(values))
     if weights is not None:
         w = np.where(weights.mask, w, ZERO_WEIGHT)
         w[weights.mask] = 1.0 if weights.normalized is None else weights.normalized
     if values.ndim == 1:
         return (chunklets.assign_labels(values, w) > 0.0).astype(np.int64)
-    return np.asarray(np.argmax(chunklets.signed_sums(w[:, None] * values), axis=1)[chunklets.membership]).astype(
-        np.int64
-    )
+    clusters = np.argmax(chunklets.signed_sums(w[:, None] * values), axis=1)
+    return np.asarray(chunklets.repeat(clusters)).astype(np.int64)

@@ -53,7 +53,7 @@ def marginal_gains(
     if penalty.groups is None and pair_penalty.is_zero and pair_penalty.is_even:
         return np.asarray(factor * np.sum(W**2, axis=0) / inverse_diagonal(X, a))
     timer, rows = Timer(time_limit), X.array()
-    point_weights = np.full(len(Z), 1.0 / len(Z)) if X.weights is None else X.weights
+    point_weights = X.normalized_weights
 
     def objective(W: Array, mask: npt.NDArray[np.bool_]) -> float:
         residuals = point_weights @ (Z - rows[:, mask] @ W.T) ** 2

@@ -6,7 +6,7 @@ import mmap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -205,13 +205,6 @@ def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool
     return data
 
 
-class Centered(NamedTuple):
-    """Centred data, (n, d), and the column means that were subtracted, (d,)."""
-
-    data: Array
-    mean: Array
-
-
 def centered_data(
     X: npt.ArrayLike,
     weights: PointWeights | None = None,
@@ -219,8 +212,8 @@ def centered_data(
     means: Array | float = 0.0,
     warn: bool = True,
     depth: int = 4,
-) -> Centered:
-    """Return the centred (n, d) data matrix, n >= 2: the error of a column is proportional to its own variation.
+) -> tuple[Array, Array]:
+    """Return the centred (n, d) data matrix, n >= 2, and its means: errors are proportional to a column's variation.
 
     With sample weights the mean is weighted; points of weight 0 are centred by the same mean.  For columns that were
     centred before, ``means`` is what was then subtracted.  Warnings point at the user's line, ``depth`` calls up.
@@ -239,7 +232,7 @@ def centered_data(
         rows = data if weights is None else data[weights.mask]
     data[:, constant] = 0.0
     warn_constant(np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows)), warn, depth + 1)
-    return Centered(data, mean)
+    return data, mean
 
 
 def require_two_points(n: int) -> None:

@@ -93,12 +93,8 @@ def changed_rows_error(first: int, stop: int) -> DataError:
     )
 
 
-class ChunkSpec(NamedTuple):
-    """First row and shape of a chunk, and its checksum from the first pass, or None before it."""
-
-    first: int
-    shape: tuple[int, int]
-    checksum: ChunkChecksum | None
+# First row and shape of a chunk, and its checksum from the first pass, or None before it.
+ChunkSpec = tuple[int, tuple[int, int], ChunkChecksum | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +118,7 @@ class Chunks:
     def spec(self, number: int) -> ChunkSpec:
         """Return the position, shape and checksum of a chunk."""
         i, j = self.bounds[number]
-        return ChunkSpec(i, (j - i, self.shape[1]), self.checksums[number] if self.checksums else None)
+        return i, (j - i, self.shape[1]), self.checksums[number] if self.checksums else None
 
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks.

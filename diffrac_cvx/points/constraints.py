@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,11 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import unit_rows
 
 IndexPair = tuple[int, int]
 Indices = npt.NDArray[np.intp]
+ValuesT = TypeVar("ValuesT", bound=npt.NDArray[Any])
 UNKNOWN_LABEL = 0.0  # label of an unlabelled point
 
 
@@ -33,6 +35,17 @@ class Chunklets(NamedTuple):
         """Number of points in the largest chunklet."""
         return int(np.bincount(self.membership, minlength=1).max())
 
+    @property
+    def n_roundings(self) -> int:
+        """Number of roundings of a sum over a chunklet and of its norm."""
+        return self.max_size + 4
+
+    @property
+    def allow_one_cluster(self) -> bool:
+        """Whether all points may have the same label."""
+        ones = np.ones(len(self.membership))
+        return np.array_equal(np.abs(self.signed_sums(ones)), self.sums(ones))
+
     def signed_sums(self, values: Array) -> Array:
         """Return the signed sum of the points' values in each chunklet, shape (n_chunklets, ...)."""
         n = len(self.membership)
@@ -43,10 +56,26 @@ class Chunklets(NamedTuple):
         """Return the unsigned sum of the points' values in each chunklet, shape (n_chunklets,)."""
         return np.bincount(self.membership, weights=values, minlength=self.n_chunklets).astype(np.float64)
 
+    def repeat(self, values: ValuesT) -> ValuesT:
+        """Return the value of each point's chunklet, shape (n, ...)."""
+        return cast(ValuesT, values[self.membership])
+
+    def firsts(self, values: Array) -> Array:
+        """Return the value of the first point of each chunklet, shape (n_chunklets, ...)."""
+        return values[np.unique(self.membership, return_index=True)[1]]
+
+    def with_signs(self, values: Array) -> Array:
+        """Return the points' values, (n,), times their signs in the chunklets."""
+        return self.sign * values
+
     def expand(self, values: Array) -> Array:
         """Return the value of each point's chunklet times the sign of the point, shape (n, ...)."""
         sign = self.sign if values.ndim == 1 else self.sign[:, None]
         return np.asarray(values[self.membership] * sign)
+
+    def common_unit_rows(self, F: Array) -> Array:
+        """Return unit rows that agree, up to sign, in each chunklet: those of the signed sums."""
+        return self.expand(unit_rows(self.signed_sums(F)))
 
     def subset(self, mask: npt.NDArray[np.bool_]) -> "Chunklets":
         """Return the chunklets of a subset of the points, renumbered."""
@@ -66,12 +95,16 @@ class Chunklets(NamedTuple):
         values[linked] = values[at[linked]] * (self.sign * self.sign[at])[linked, None]
         return values
 
-    def means(self, values: Array, weights: Array | None = None) -> tuple[Array, Array]:
+    def means(self, values: Array, weights: Array | None = None) -> tuple[Array, Array | None]:
         """Return the unsigned means over each chunklet, (n_chunklets, ...), and the total weights of the chunklets."""
         p = np.full(len(values), 1.0 / len(values)) if weights is None else weights
         S = scipy.sparse.csr_array((p, (self.membership, np.arange(len(p)))), shape=(self.n_chunklets, len(p)))
         sizes = self.sums(p)
         return np.asarray(S @ values) / (sizes if values.ndim == 1 else sizes[:, None]), sizes
+
+    def adjust_labels(self, labels: Array, votes: Array) -> Array:  # noqa: ARG002  # used without constraints
+        """Return labels that satisfy the constraints, by the signed sums of the points' votes for the label +1."""
+        return self.labels_from_signs(np.where(self.signed_sums(votes) >= 0.0, 1.0, -1.0))
 
     def assign_labels(self, values: Array, weights: Array | None = None) -> Array:
         """Return labels that satisfy the constraints: unlabelled chunklets take the signs of their signed sums."""
@@ -84,6 +117,65 @@ class Chunklets(NamedTuple):
         """Return the labels, shape (n,), from one sign per chunklet, oriented so that known labels are unchanged."""
         flip = signs[self.labeled] if self.labeled >= 0 else 1.0
         return np.asarray(self.sign * signs[self.membership] * flip)
+
+
+class Unconstrained(Chunklets):
+    """Chunklets of points without constraints: each point is its own chunklet, and every operation is the identity."""
+
+    @property
+    def max_size(self) -> int:
+        """Number of points that are summed: none."""
+        return 0
+
+    @property
+    def n_roundings(self) -> int:
+        return 0
+
+    @property
+    def allow_one_cluster(self) -> bool:
+        return True
+
+    def means(self, values: Array, weights: Array | None = None) -> tuple[Array, Array | None]:
+        return values, weights
+
+    def common_unit_rows(self, F: Array) -> Array:
+        return F
+
+    def signed_sums(self, values: Array) -> Array:
+        return values
+
+    def sums(self, values: Array) -> Array:
+        return values
+
+    def repeat(self, values: ValuesT) -> ValuesT:
+        return values
+
+    def firsts(self, values: Array) -> Array:
+        return values
+
+    def with_signs(self, values: Array) -> Array:
+        return values
+
+    def expand(self, values: Array) -> Array:
+        return values
+
+    def subset(self, mask: npt.NDArray[np.bool_]) -> "Chunklets":  # noqa: ARG002
+        return self
+
+    def propagate(self, values: Array, known: Array, mask: npt.NDArray[np.bool_]) -> Array:  # noqa: ARG002
+        return values
+
+    def adjust_labels(self, labels: Array, votes: Array) -> Array:  # noqa: ARG002
+        return labels
+
+    def assign_labels(self, values: Array, weights: Array | None = None) -> Array:  # noqa: ARG002
+        return np.where(values > 0.0, 1.0, -1.0)
+
+    def labels_from_signs(self, signs: Array) -> Array:
+        return signs
+
+
+UNCONSTRAINED: Chunklets = Unconstrained(np.zeros(0, dtype=np.intp), np.zeros(0), -1)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -193,12 +285,15 @@ class Constraints:
         return np.concatenate([i for i, _, _ in parts]), np.concatenate([j for _, j, _ in parts]), sign
 
 
-def require_satisfied(labels: Array, constraints: Constraints) -> None:
+def chunklets_of(constraints: Constraints | None, n: int) -> Chunklets:
+    """Return the chunklets that constraints, or none, define on n points."""
+    return UNCONSTRAINED if constraints is None else constraints.chunklets_of(n)
+
+
+def require_satisfied(labels: Array, chunklets: Chunklets) -> None:
     """Raise DataError, naming a point, if neither the labels nor their negatives satisfy the constraints."""
-    chunklets = constraints.chunklets_of(len(labels))
-    first = np.unique(chunklets.membership, return_index=True)[1]
-    satisfying = chunklets.sign * (labels[first] * chunklets.sign[first])[chunklets.membership]
-    wrong = np.flatnonzero(satisfying != labels)
+    heads = chunklets.repeat(chunklets.firsts(chunklets.with_signs(labels)))
+    wrong = np.flatnonzero(chunklets.with_signs(heads) != labels)
     if len(wrong):
         raise DataError(
             f"the labels violate the constraints at point {wrong[0]}. Enforce them with rounding.apply_constraints."

@@ -1,17 +1,19 @@
 """Points stored as a dense array."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Self
 
 import numpy as np
 
 from diffrac_cvx.machine.work import count_work
-from diffrac_cvx.points.checks import Array, Centered, PointWeights, rows_with_weight
-from diffrac_cvx.points.constraints import Chunklets, Constraints
+from diffrac_cvx.points.checks import Array, PointWeights, rows_with_weight
+from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.factors import Factor, products
-from diffrac_cvx.points.linear_algebra import row_blocks, times
-from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, Points
-from diffrac_cvx.points.proved_sums import RoundedFactor, chunklet_sum_bounds, row_norms
+from diffrac_cvx.points.floating_point import round_up
+from diffrac_cvx.points.linear_algebra import row_blocks, row_products, scale_by_sqrt_weights, times
+from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, LazyFactor, Mask, Points, add_blocks
+from diffrac_cvx.points.proved_sums import RoundedFactor, block_sum_bounds, chunklet_sum_bounds, row_norms
 
 
 class DensePoints(ColumnPoints):
@@ -23,7 +25,7 @@ class DensePoints(ColumnPoints):
         self,
         table: Array,
         weights: Array | None = None,
-        chunklets: Chunklets | None = None,
+        chunklets: Chunklets = UNCONSTRAINED,
         means: Array | None = None,
     ) -> None:
         self.table, self.weights, self.chunklets, self._means = table, weights, chunklets, means
@@ -37,6 +39,10 @@ class DensePoints(ColumnPoints):
         n, D = self.table.shape
         return n, D
 
+    @property
+    def stored_bytes(self) -> float:
+        return 8.0 * self.table.size
+
     def row_blocks(self) -> Iterator[Array]:
         return row_blocks(self.table)
 
@@ -48,9 +54,13 @@ class DensePoints(ColumnPoints):
     def in_columns(self) -> Self:
         return self
 
+    def as_dense(self) -> Self:
+        return self
+
     def scaled(self, factors: Array) -> Self:
-        means = None if self._means is None else self._means * factors
-        return type(self)(self.table * factors, self.weights, self.chunklets, means)
+        scaled = self.with_table(self.table * factors)
+        scaled._means = None if self._means is None else self._means * factors
+        return scaled
 
     def with_offset(self) -> Self:
         return self.with_table(np.column_stack([self.table, np.ones(len(self))]))
@@ -62,9 +72,9 @@ class DensePoints(ColumnPoints):
         """Return a subset of the columns, as a view if the indexer is a slice."""
         return self.with_table(self.table[:, indexer])
 
-    def rows(self, indexer: Indexer) -> Self:
+    def rows(self, indexer: Indexer) -> "DensePoints":
         """Return a subset of the rows, with equal weights."""
-        return type(self)(self.table[indexer])
+        return DensePoints(self.table[indexer])
 
     def hstack(self, F: Array) -> Self:
         return self.with_table(np.hstack([self.table, F]))
@@ -77,22 +87,29 @@ class DensePoints(ColumnPoints):
         return type(self)(table, self.weights, self.chunklets)
 
     @property
-    def row_counts(self) -> Array | None:
-        if self.chunklets is None:
-            return self.counts
-        counts = np.ones(len(self)) if self.counts is None else self.counts
-        return self.chunklets.sums(counts) * (self.chunklets.n_chunklets / len(self))
+    def normalized_weights(self) -> Array:
+        return super().normalized_weights if self.weights is None else self.weights
+
+    def times_counts(self, values: Array) -> Array:
+        if self.weights is None:
+            return values
+        counts = len(self) * self.weights
+        return np.asarray(values * (counts if values.ndim == 1 else counts[:, None]))
+
+    def times_root_counts(self, values: Array) -> Array:
+        return scale_by_sqrt_weights(values, self.weights)
 
     def weighted_rows(self) -> Points:
-        if self.counts is None:
-            return self if self.chunklets is None else DensePoints(self.table)
-        return DensePoints(self.table * np.sqrt(self.counts)[:, None])
+        if self.weights is None and not self.chunklets.max_size:
+            return self
+        return DensePoints(self.times_root_counts(self.table))
 
     def problem_rows(self) -> Points:
-        rows = self.table if self.counts is None else self.table * self.counts[:, None]
-        if self.chunklets is None:
-            return self if self.counts is None else DensePoints(rows)
-        return DensePoints(self.chunklets.signed_sums(rows) * (self.chunklets.n_chunklets / len(self)))
+        if self.weights is None and not self.chunklets.max_size:
+            return self
+        rows = self.chunklets.signed_sums(self.times_counts(self.table))
+        counts, ratio = self.chunklets.sums(self.times_counts(np.ones(len(self)))), len(rows) / len(self)
+        return SummedRows(rows * ratio if self.chunklets.max_size else rows, counts * ratio, self.chunklets)
 
     # Sums over rows
 
@@ -102,6 +119,10 @@ class DensePoints(ColumnPoints):
     def rmatvec(self, Y: Array) -> Array:
         count_work(2.0 * len(self) * self.table.shape[1] * (Y.size / len(self)))
         return np.asarray(self.table.T @ Y) / len(self)
+
+    def squared_products(self, scale: Array) -> Callable[[Array], Array]:
+        Z = self.table if np.all(scale == 1.0) else np.sqrt(scale)[:, None] * self.table
+        return lambda w: row_products(times(Z, times(Z.T, w[:, None] * Z)), Z) / (4 * len(Z) ** 2)
 
     def mean_squares(self) -> Array:
         return self.mean_of(self.table**2)
@@ -130,9 +151,10 @@ class DensePoints(ColumnPoints):
     # Sums with error bounds
 
     def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
-        if self.chunklets is None:
-            return super().sum_bounds(factor)
-        counts = np.ones(len(self)) if self.counts is None else self.counts
+        counts = self.times_counts(np.ones(len(self)))
+        if not self.chunklets.max_size:
+            sqrt_sum, total = add_blocks(self.row_blocks(), partial(block_sum_bounds, factor), counts)
+            return sqrt_sum, total
         products_with_features = np.asarray(self.table @ factor.features)
         return chunklet_sum_bounds(
             products_with_features, row_norms(self.table, factor.units), factor, counts, self.chunklets
@@ -143,18 +165,55 @@ class DensePoints(ColumnPoints):
         return squares
 
 
-def array_points(table: Array, weights: Array | None = None, chunklets: Chunklets | None = None) -> ColumnPoints:
+class SummedRows(DensePoints):
+    """Points times their counts, and the signed sums of these over chunklets: rows of the problem, of equal weights."""
+
+    def __init__(self, table: Array, row_counts: Array, summed: Chunklets) -> None:
+        super().__init__(table)
+        self.row_counts, self.summed = row_counts, summed
+
+    def with_table(self, table: Array) -> Self:
+        return type(self)(table, self.row_counts, self.summed)
+
+    @property
+    def max_summed(self) -> int:
+        return self.summed.max_size
+
+    def values_of_points(self, u: Array) -> Array:
+        return self.summed.repeat(u * self.row_counts)
+
+    def values_of_rows(self, u: Array) -> Array:
+        return self.summed.firsts(u) / self.row_counts
+
+    def squares_per_count(self, q: Array) -> Array:
+        return np.asarray(q / self.row_counts**2)
+
+    def squares_times_counts(self, q: float) -> Array:
+        return np.asarray(q * self.row_counts**2)
+
+    def largest_weight(self, u: Array) -> float:
+        top = float((u * self.row_counts).max(initial=0.0))
+        return round_up(top, self.max_summed + 8) if self.max_summed else top
+
+    def certain_zero_rows(self) -> Mask:
+        return np.zeros(len(self), dtype=bool) if self.max_summed else self.zero_rows()
+
+    def labels_factor(self, U: Factor) -> LazyFactor:
+        """Return the factor of labels of the points."""
+        return self.summed.expand(np.asarray(super().labels_factor(U)))
+
+
+def array_points(table: Array, weights: Array | None = None, chunklets: Chunklets = UNCONSTRAINED) -> ColumnPoints:
     """Return the rows of an (n, D) array as points, not copied, with optional weights, (n,) of sum 1, and chunklets."""
     return DensePoints(table, weights, chunklets)
 
 
 def weighted_points(
-    centered: Centered, weights: PointWeights | None = None, constraints: Constraints | None = None
+    centered: tuple[Array, Array], weights: PointWeights | None = None, constraints: Constraints | None = None
 ) -> ColumnPoints:
     """Return the points of positive weight of centred data, with their normalised weights and chunklets."""
-    data, chunklets = centered.data, None
-    if constraints is not None:
-        chunklets = constraints.chunklets_of(len(data))
-        chunklets = chunklets if weights is None else chunklets.subset(weights.mask)
+    data, mean = centered
+    chunklets = chunklets_of(constraints, len(data))
+    chunklets = chunklets if weights is None else chunklets.subset(weights.mask)
     point_weights = None if weights is None else weights.normalized
-    return DensePoints(rows_with_weight(data, weights), point_weights, chunklets, centered.mean)
+    return DensePoints(rows_with_weight(data, weights), point_weights, chunklets, mean)

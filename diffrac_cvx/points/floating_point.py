@@ -53,9 +53,8 @@ def whitening_error_bounds(X: Array, W: Array, Z: Array, diagonal: Array, outsid
 
 def outside_norm_bound(whitening: RidgeWhitener, n: int) -> float:
     """Return a bound on the norm of the part of n centred rows outside the span of their whitener, over sqrt(n)."""
-    return round_up(
-        whitening.outside + sum_error(len(whitening.W) + n + 16) * n**0.5 * whitening.size, len(whitening.W) + n
-    )
+    W, outside, size = whitening
+    return round_up(outside + sum_error(len(W) + n + 16) * n**0.5 * size, len(W) + n)
 
 
 def accumulation_length(n: int) -> int:

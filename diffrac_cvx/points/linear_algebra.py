@@ -3,7 +3,7 @@
 import contextlib
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ BLOCK_ROWS = 2000  # rows of a block, so that its intermediate results stay in t
 RANK_FACTOR = 8.0  # times the size and eps: relative singular values below are zero
 SMALL_RIDGE = 1e-4  # a_j relative to the norm of its column and itself; below it, the ridge is small
 MAX_UNCOMPRESSED_COLUMNS = 1000  # up to this number of rows and columns with a small ridge, these stay uncompressed
+RidgeWhitener = tuple[Array, float, float]  # see `whitener_with_ridge`
 End = Literal["LA", "SA"]  # largest or smallest eigenvalues
 GESVD_SIZE = 100  # columns up to which the driver gesvd, which does not fail, computes singular vectors
 LARGE_SIZE = 1000  # rows of a square matrix; above it, a decomposition takes a second or more
@@ -320,20 +321,12 @@ def right_singular(M: Array) -> tuple[Array, Array]:
     return singular, left.T
 
 
-class RidgeWhitener(NamedTuple):
-    """Whitener W, shape (D, r), with W'(X'X + Diag(a)^2)W = I.
-
-    The part of the computed data outside the span of W, along directions with a ridge, is measured in the metric of the
-    ridge.  Its norm is infinite if unknown, and otherwise exact up to rounding errors relative to `size`.
-    """
-
-    W: Array
-    outside: float = 0.0  # norm of the part outside
-    size: float = 0.0  # norm of the data in this metric, if it was used
-
-
 def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
     """Return W, shape (D, r), with W'(X'X + Diag(a)^2)W = I, for columns (X_j, a_j) of norm about one.
+
+    The second value is the norm of the part of the computed data outside the span of W, along directions with a ridge,
+    in the metric of the ridge.  It is infinite if unknown, and otherwise exact up to rounding errors relative to the
+    third value, the norm of the data in this metric.
 
     With n rows, fewer than columns, and a ridge on every column, X V X' depends only on the part of V in the span of
     (X'X + Diag(a)^2)^-1 X', of dimension n; the rest of V only adds cost.  Columns whose ridge is not small are
@@ -357,7 +350,7 @@ def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
     """Return `whitener_with_ridge` without compression; directions whose ridge is below rounding are lost."""
     M = with_ridge_rows(X, a)
     W = range_whitener(M)
-    return RidgeWhitener(W, 0.0 if W.shape[1] == np.count_nonzero(M.any(axis=0)) else np.inf)
+    return W, 0.0 if W.shape[1] == np.count_nonzero(M.any(axis=0)) else np.inf, 0.0
 
 
 def compressing_whitener(X: Array, a: Array, uncompressed: npt.NDArray[np.bool_]) -> RidgeWhitener:
@@ -372,12 +365,12 @@ def compressing_whitener(X: Array, a: Array, uncompressed: npt.NDArray[np.bool_]
     W = np.zeros((len(a), r + len(others)))
     W[compressed, :r] = span / a[compressed, None]
     if len(others) == 0:
-        return RidgeWhitener(W / np.sqrt(singular**2 + 1.0), outside, size)
+        return W / np.sqrt(singular**2 + 1.0), outside, size
     W[others, r + np.arange(len(others))] = 1.0
     data, ridge = np.hstack([G, X[:, others]]), np.append(np.ones(r), a[others])
     units = 1.0 / np.sqrt(np.sum(data**2, axis=0) + ridge**2)
-    inner = whitener_with_ridge_rows(data * units, ridge * units)
-    return RidgeWhitener(W @ (units[:, None] * inner.W), outside + inner.outside, size)
+    inner, lost, _ = whitener_with_ridge_rows(data * units, ridge * units)
+    return W @ (units[:, None] * inner), outside + lost, size
 
 
 def with_ridge_rows(X: Array, a: Array) -> Array:
@@ -409,21 +402,16 @@ def column_basis(X: Array, ridge: Array | None = None) -> Array:
     return np.asarray(Z @ range_whitener(with_ridge_rows(Z, ridge * scale)))
 
 
-class Whitened(NamedTuple):
-    """Data with comparable columns, their ridge, and W with W'(X'X/n + Diag(ridge)^2)W = I."""
+def scale_to_whiten(X: Array, ridge: Array | None = None) -> tuple[Array, Array, RidgeWhitener]:
+    """Return scaled columns X, their ridge, and W with W'(X'X/n + Diag(ridge)^2)W = I, see `whitener_with_ridge`.
 
-    X: Array
-    ridge: Array
-    whitener: RidgeWhitener
-
-
-def scale_to_whiten(X: Array, ridge: Array | None = None) -> Whitened:
-    """Return scaled columns and their whitener; the scaling affects only the accuracy of X W, not its value."""
+    The scaling affects only the accuracy of X W, not its value.
+    """
     n, d = X.shape
     ridge = np.zeros(d) if ridge is None else ridge
     scale = units_of(X, ridge)
     X, ridge = X * scale, ridge * scale
-    return Whitened(X, ridge, whitener_with_ridge(X / n**0.5, ridge))
+    return X, ridge, whitener_with_ridge(X / n**0.5, ridge)
 
 
 def units_of(X: Array, ridge: Array) -> Array:
@@ -459,25 +447,31 @@ def scale_by_sqrt_weights(X: Array, weights: Array | None) -> Array:
     return np.asarray(X * (s if X.ndim == 1 else s[:, None]))
 
 
+def scale_by_weights(values: Array, weights: Array | None) -> Array:
+    """Return values of the points, (..., n), times their weights; unchanged if the weights are None."""
+    return values if weights is None else np.asarray(values * weights)
+
+
 def renormalize_weights(weights: Array | None, chosen: npt.NDArray[Any]) -> Array | None:
     """Return the weights of a subset of the points, given by a mask or indices, normalised to sum 1."""
     return None if weights is None else weights[chosen] / math.fsum(weights[chosen])
 
 
-class Standardized(NamedTuple):
-    """Standardised columns X = (input - mean) * unit, (n, d), and their means and factors, each (d,)."""
-
-    X: Array
-    mean: Array
-    unit: Array
-
-
-def standardize_columns(X: Array) -> Standardized:
-    """Return centred columns of unit variance; columns that are constant up to rounding become 0, with unit 1."""
+def center_columns(X: Array) -> Array:
+    """Return centred columns; columns that are constant up to rounding become 0."""
     mean, deviation = X.mean(axis=0), X.std(axis=0)
-    centered = np.where(deviation <= rounding_floor(mean, len(X)), 0.0, X - mean)
-    unit = inverse_or_one(np.sqrt(np.mean(centered**2, axis=0)))
-    return Standardized(centered * unit, mean, unit)
+    return np.where(deviation <= rounding_floor(mean, len(X)), 0.0, X - mean)
+
+
+def column_units(centered: Array) -> Array:
+    """Return the factors that give centred columns unit variance; 1 for zero columns."""
+    return inverse_or_one(np.sqrt(np.mean(centered**2, axis=0)))
+
+
+def standardize_columns(X: Array) -> Array:
+    """Return centred columns of unit variance; columns that are constant up to rounding become 0."""
+    centered = center_columns(X)
+    return np.asarray(centered * column_units(centered))
 
 
 def momentum(t: float) -> tuple[float, float]:

@@ -15,13 +15,14 @@ import scipy.sparse
 
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.constraints import Chunklets
+from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
 from diffrac_cvx.points.factors import Factor, order_columns, products
 from diffrac_cvx.points.linear_algebra import (
     BLOCK_ROWS,
     inverse_or_one,
     mean_of,
     power_of_two,
+    psd_factor,
     row_products,
     times,
     unit_rows,
@@ -55,7 +56,7 @@ class Points(ABC):
     is_streamed = False  # whether each sum reads the table again; arrays of n numbers are then neither stored nor sent
     is_local = True  # whether this process can hold the rows; False for the chunks of a dask array
     weights: Array | None = None  # (n,), normalised weights p_i in all means, with sum 1; None if all are equal
-    chunklets: Chunklets | None = None  # chunklets of constrained points, which `problem_rows` sums
+    chunklets: Chunklets = UNCONSTRAINED  # of constrained points, which `problem_rows` sums
     rows_read: int = 0  # rows read so far, if each sum reads the table again
 
     excluded: Excluded | None = None  # columns set to zero by `exclude`
@@ -78,6 +79,16 @@ class Points(ABC):
     def __len__(self) -> int:
         return self.shape[0]
 
+    @property
+    def stored_bytes(self) -> float:
+        """Size of the array in bytes; 0 if the points are not stored as one."""
+        return 0.0
+
+    @property
+    def unread_bytes(self) -> float:
+        """Size in bytes of the array that `in_columns` reads into memory; 0 if the points are there."""
+        return 0.0
+
     def fits(self, copies: float, available: float) -> bool:  # noqa: ARG002  # used by streamed points
         """Return whether the given number of dense copies fits in the available bytes; always True in memory."""
         return True
@@ -94,6 +105,10 @@ class Points(ABC):
 
     def by_rows(self) -> "Points":
         """Return the points in the format with fast products with dense matrices."""
+        return self
+
+    def rows_for(self, U: Factor) -> "Points":  # noqa: ARG002  # used by sparse columns
+        """Return the points in the format with fast products with this factor."""
         return self
 
     @abstractmethod
@@ -117,23 +132,56 @@ class Points(ABC):
     def in_basis(self, basis: Array) -> "Points":
         """Return the matrix multiplied by a basis, shape (D, r)."""
 
-    @property
-    def counts(self) -> Array | None:
-        """Normalised weights times n, shape (n,); None if all are equal."""
-        return None if self.weights is None else len(self) * self.weights
+    # Weights and constraints: n p_i is the count of a point
 
     @property
-    def row_counts(self) -> Array | None:
-        """Factors of the points, or of the chunklets, in `problem_rows`; None if all are 1."""
-        return self.counts
+    def normalized_weights(self) -> Array:
+        """Normalised weights p_i, shape (n,)."""
+        return np.full(len(self), 1.0 / len(self))
+
+    def times_counts(self, values: Array) -> Array:
+        """Return the values of the points, (n,) or (n, k), times their counts; not copied if all are 1."""
+        return values
+
+    def times_root_counts(self, values: Array) -> Array:
+        """Return the values of the points, (n,) or (n, k), times the roots of their counts; not copied if all are 1."""
+        return values
 
     def weighted_rows(self) -> "Points":
         """Return the points times roots of their counts, with equal weights: means of squares are weighted means."""
         return self
 
     def problem_rows(self) -> "Points":
-        """Return the rows for means of norms, with equal weights: points times counts, signed sums over chunklets."""
+        """Return the rows for means of norms, with equal weights: points times counts, signed sums over chunklets.
+
+        The following methods relate these rows to the points.  They are identities if the rows are the points.
+        """
         return self
+
+    @property
+    def max_summed(self) -> int:
+        """Largest number of points that are summed in a row; 0 if the rows are not sums."""
+        return 0
+
+    def values_of_points(self, u: Array) -> Array:
+        """Return weights u of the points from those of the rows."""
+        return u
+
+    def values_of_rows(self, u: Array) -> Array:
+        """Return weights u of the rows from those of the points."""
+        return u
+
+    def squares_per_count(self, q: Array) -> Array:
+        """Return squared values of the rows, (n,), divided by the squares of their counts."""
+        return q
+
+    def squares_times_counts(self, q: float) -> Array | float:
+        """Return a squared value times the squares of the counts of the rows."""
+        return q
+
+    def largest_weight(self, u: Array) -> float:
+        """Return the largest weight u of a row, times the count that scales the error of a point to its row."""
+        return float(u.max(initial=0.0))
 
     # Sums over rows, with equal weights
 
@@ -163,6 +211,11 @@ class Points(ABC):
         q = self.quadratic_forms(U)
         return float(np.mean(np.sqrt(q))), float(np.mean(q))
 
+    def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
+        """Return the means of sqrt(q_i) and of q_i, and q; streamed points return (0,) instead: q is not stored."""
+        q = self.quadratic_forms(U)
+        return float(np.mean(np.sqrt(q))), float(np.mean(q)), q
+
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
         total, gradient = add_blocks(self.row_blocks(), partial(sqrt_sum_and_gradient, U))
@@ -172,6 +225,10 @@ class Points(ABC):
         """Return M(u) = X' Diag(u) X / n, shape (D, D)."""
         (total,) = add_blocks(self.row_blocks(), block_weighted_gram, u)
         return np.asarray(total / len(self))
+
+    def squared_products(self, scale: Array) -> Callable[[Array], Array]:
+        """Return the map from w to the sums over k of scale_i scale_k (x_i'x_k / 2n)^2 w_k, shape (n,)."""
+        return lambda w: scale * self.quadratic_forms(psd_factor(self.weighted_gram(scale * w))) / (4 * len(self))
 
     def second_moment(self) -> Array:
         """Return X'X/n, shape (D, D)."""
@@ -185,6 +242,10 @@ class Points(ABC):
     def zero_rows(self) -> Mask:
         """Return the mask of zero rows, shape (n,): they contribute only to the number of rows in means."""
         return stack_blocks(self.row_blocks(), len(self), lambda block: ~block.any(axis=1))
+
+    def certain_zero_rows(self) -> Mask:
+        """Return the mask of zero rows, without those of sums, which may be zero up to rounding only."""
+        return self.zero_rows()
 
     def used_columns(self) -> Mask:
         """Return the mask of columns with a nonzero entry, shape (D,)."""
@@ -229,8 +290,7 @@ class Points(ABC):
 
         The rounding errors of `accumulation_length` additions are not included.
         """
-        counts = () if self.counts is None else (self.counts,)
-        sqrt_sum, total = add_blocks(self.row_blocks(), partial(block_sum_bounds, factor), *counts)
+        sqrt_sum, total = add_blocks(self.row_blocks(), partial(block_sum_bounds, factor))
         return sqrt_sum, total
 
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
@@ -264,6 +324,10 @@ class ColumnPoints(Points):
 
     def dense_columns(self, indexer: Indexer) -> Array:
         return self.columns(indexer).array()
+
+    @abstractmethod
+    def as_dense(self) -> "ColumnPoints":
+        """Return the points stored as an array, not copied if they are."""
 
     @abstractmethod
     def rows(self, indexer: Indexer) -> Self:

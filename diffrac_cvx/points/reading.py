@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,14 @@ class Sample(NamedTuple):
         """Number of points, including those of weight 0."""
         return len(self.X_all)
 
+    def expand(self, values: ArrayT) -> ArrayT:
+        """Return values of all points from those of the points of positive weight, with zeros for the others."""
+        if self.weights is None:
+            return values
+        expanded = np.zeros((self.n_all, *values.shape[1:]), dtype=values.dtype)
+        expanded[self.weights.mask] = values
+        return cast(ArrayT, expanded)
+
     def with_weight(self, values: ArrayT) -> ArrayT:
         """Return the values of the points of positive weight, given those of all points."""
         return rows_with_weight(values, self.weights)
@@ -68,16 +76,30 @@ def read_points(
     With weights or constraints they are stored as an array, to which sparse matrices and dask arrays with constraints
     are converted.  Any other table is read by `as_points`: by rows if ``are_many(n, d)``, else by columns on request.
     """
-    weights = weights_for(X, sample_weight)
+    weights, shape = weights_for(X, sample_weight), getattr(X, "shape", ())
+    many = are_many is not None and len(shape) == 2 and are_many(*shape)
+    by_columns = by_columns and not many
+    return weighted_sample(X, weights, constraints, by_rows=many, by_columns=by_columns, warn=warn, depth=depth + 1)
+
+
+def weighted_sample(
+    X: Any,
+    weights: PointWeights | None,
+    constraints: Constraints | None = None,
+    *,
+    by_rows: bool = False,
+    by_columns: bool = False,
+    warn: bool = False,
+    depth: int = 4,
+) -> Sample:
+    """Return the points of `read_points` for checked weights."""
     if weights is None and constraints is None:
-        shape = getattr(X, "shape", ())
-        many = are_many is not None and len(shape) == 2 and are_many(*shape)
-        points = as_points(X, by_rows=many, by_columns=by_columns and not many, warn=warn, depth=depth + 1)
+        points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=warn, depth=depth + 1)
         return Sample(points, points, None)
     if constraints is not None and (is_chunked(X) or hasattr(X, "toarray")):
         X = table_array(X)
     centered = centered_data(X, weights, warn=warn, depth=depth + 1)
-    return Sample(weighted_points(centered, weights, constraints), array_points(centered.data), weights)
+    return Sample(weighted_points(centered, weights, constraints), array_points(centered[0]), weights)
 
 
 def as_points(
@@ -96,7 +118,7 @@ def as_points(
     """
     if isinstance(X, SparseColumns) and not by_columns:
         return rows_of(X, X.used_columns().astype(np.float64))
-    is_unweighted = isinstance(X, DensePoints) and X.weights is None and X.chunklets is None
+    is_unweighted = isinstance(X, DensePoints) and X.weights is None and not X.chunklets.max_size
     if is_unweighted and by_rows:  # stream its array
         X, warn = X.array(), False
     if isinstance(X, Points):
@@ -136,37 +158,34 @@ def rank_of(X: Points) -> int:
 
 # Streamed tables
 
-
-class Summary(NamedTuple):
-    """Column minima, maxima and sums, checksums of the blocks or of the chunk, and the entries that are not finite."""
-
-    smallest: Array
-    largest: Array
-    total: Array
-    checksums: Any
-    nonfinite: list[
-        tuple[int, int, float, int]
-    ]  # of each block: row, column and value of the first entry that is not finite, and their number
+Summary = tuple[Array, Array, Array, Any, list[tuple[int, int, float, int]]]  # see `part_summary`
 
 
 def part_summary(part: StreamedRows) -> Summary:
+    """Return column minima, maxima and sums, checksums of the blocks, and the entries that are not finite.
+
+    Of these, each block has the row, column and value of the first, and their number.
+    """
     d = part.table.shape[1]
-    found = Summary(np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), {}, [])
+    smallest, largest, total = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d)
+    checksums, infinite = {}, []
     for start, block in part.raw_blocks() if len(part) else ():
-        np.minimum(found.smallest, block.min(axis=0), out=found.smallest)
-        np.maximum(found.largest, block.max(axis=0), out=found.largest)
-        np.add(found.total, block.sum(axis=0, dtype=np.float64), out=found.total)
-        found.checksums[part.first + start] = checksum_block(block)
-        if not (np.isfinite(found.smallest).all() and np.isfinite(found.largest).all()):
+        np.minimum(smallest, block.min(axis=0), out=smallest)
+        np.maximum(largest, block.max(axis=0), out=largest)
+        np.add(total, block.sum(axis=0, dtype=np.float64), out=total)
+        checksums[part.first + start] = checksum_block(block)
+        if not (np.isfinite(smallest).all() and np.isfinite(largest).all()):
             nonfinite = np.argwhere(~np.isfinite(block))
             if len(nonfinite):
                 row, column = nonfinite[0].tolist()
-                found.nonfinite.append((start + row, column, float(block[row, column]), len(nonfinite)))
-    return found
+                infinite.append((start + row, column, float(block[row, column]), len(nonfinite)))
+    return smallest, largest, total, checksums, infinite
 
 
 def chunk_summary(part: StreamedRows) -> Summary:
-    return part_summary(part)._replace(checksums=checksum_chunk(part.table))
+    """Return the summary of a part with the checksum of its chunk."""
+    smallest, largest, total, _, infinite = part_summary(part)
+    return smallest, largest, total, checksum_chunk(part.table), infinite
 
 
 def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4) -> StreamedRows:
@@ -186,21 +205,17 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     n = table.shape[0]
     require_two_points(n)
     rows = uncentered(table, threads)
-    summaries = rows.map_parts(chunk_summary if not rows.is_local else part_summary)
-    smallest = np.min([found.smallest for found in summaries], axis=0)
-    largest = np.max([found.largest for found in summaries], axis=0)
-    total = np.sum([found.total for found in summaries], axis=0)
-    nonfinite = [
-        (first, *entry) for (first, _), found in zip(rows.bounds(), summaries, strict=True) for entry in found.nonfinite
-    ]
+    parts = zip(*rows.map_parts(part_summary if rows.is_local else chunk_summary), strict=True)
+    low, high, sums, checksums, infinite = parts
+    smallest, largest, total = np.min(low, axis=0), np.max(high, axis=0), np.sum(sums, axis=0)
+    nonfinite = [(first, *entry) for (first, _), found in zip(rows.bounds(), infinite, strict=True) for entry in found]
     if nonfinite:
         first, row, column, value, _ = nonfinite[0]
         raise not_finite_error("X", value, (first + row, column), sum(count for *_, count in nonfinite))
     size = np.maximum(np.abs(smallest), np.abs(largest))
     require_moderate_scale(size)
-    checksums = [found.checksums for found in summaries]
     if isinstance(table, Chunks):
-        rows = replace(rows, table=replace(table, checksums=tuple(checksums)), mean=total / n)
+        rows = replace(rows, table=replace(table, checksums=checksums), mean=total / n)
     else:
         rows = replace(
             rows, checksums={start: known for part in checksums for start, known in part.items()}, mean=total / n

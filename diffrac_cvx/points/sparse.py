@@ -65,8 +65,14 @@ class SparseColumns(ColumnPoints):
     def by_rows(self) -> Points:
         return rows_of(self, np.ones(self.shape[1]))
 
+    def rows_for(self, U: Factor) -> Points:
+        return self if is_sparse(U) else self.by_rows()
+
     def in_columns(self) -> Self:
         return self
+
+    def as_dense(self) -> DensePoints:
+        return DensePoints(self.array())
 
     def scaled(self, factors: Array) -> Self:
         return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors, self.mean * factors)

@@ -107,6 +107,11 @@ class StreamedRows(Points):
     def rows_read(self) -> int:  # type: ignore[override]
         return self.row_counter.rows
 
+    @property
+    def unread_bytes(self) -> float:
+        n, D = self.shape
+        return 8.0 * n * D
+
     def fits(self, copies: float, available: float) -> bool:
         """Return whether the rows are local and dense, and the given number of copies fits in the available bytes."""
         n, D = self.shape
@@ -303,6 +308,9 @@ class StreamedRows(Points):
         """Return the means of sqrt(q_i) and of q_i, q_i = x_i'UU'x_i, with communication independent of n."""
         sqrt_sum, square_sum = self.add_products(norms_and_squares, U)
         return float(sqrt_sum) / len(self), float(square_sum) / len(self)
+
+    def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
+        return *self.mean_sqrt_and_mean(U), np.zeros(0)
 
     def weighted_gram(self, u: Array) -> Array:
         T = self.transform

@@ -6,19 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
-from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array, as_matrix, format_indices, warn_degenerate
-from diffrac_cvx.points.constraints import Chunklets, Constraints
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.checks import Array, format_indices, warn_degenerate
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.exclusion import PointsKind, exclude, is_rounding_noise
 from diffrac_cvx.points.factors import (
     Factor,
-    Sparse,
-    as_sparse,
-    dense,
     scale_rows,
     squared_norm,
 )
@@ -35,13 +29,13 @@ from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
     inverse_or_one,
     power_of_two,
-    psd_factor,
     triangular_root,
     whitener,
     whitener_of_gram,
     whitener_with_ridge,
 )
-from diffrac_cvx.points.points import Excluded, LazyFactor, Mask, Points
+from diffrac_cvx.points.points import LazyFactor, Mask, Points
+from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
 from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -67,21 +61,16 @@ class DirectionProblem:
     them if c = 0 (then only the range of A matters, and A becomes the identity).  If c > 0, D x D matrices are computed
     lazily.
 
-    X is in these coordinates, (n, D), with the offset's column if nu < 1.  With sample weights, row i is n p_i times
-    point i, p_i its normalised weight, so that sums over rows need no weights.
+    X is in these coordinates, (n, D), with the offset's column if nu < 1, and Y has the rows whose Gram matrix is A.
+    `Points.problem_rows` and `Points.weighted_rows` build both: sums over their rows need no weights or constraints.
     """
 
-    X: Points
+    X: Points  # R: the rows whose norms are averaged
+    Y: Points  # (k, D), A = its Gram matrix / k + Diag(a)^2; X itself without weights and constraints
     penalty: PenaltyWeights  # in these coordinates; A_jj + c_j^2 is in [1/2, 2], except for zero columns
-    scale: Array  # (d or d + 1,), scales the user's columns to norm about one: powers of two, so no rounding
-    has_offset: bool  # whether the last column is the offset's: nu < 1
-    basis: Array | None = None  # L, (d or d + 1, D), if the coordinates are whitened; None if L = Diag(scale)
+    coordinates: Coordinates
     root: Array | None = None  # any root of A, (k, D), if known
     whitened: WhiteningErrorBounds | None = None  # error bounds of the coordinates, if whitened
-    excluded: Excluded | None = None  # the user's excluded columns, zero here, see `exclude`
-    gram: Points | None = None  # (k, D), A = its Gram matrix / k + Diag(a)^2; None if that is X
-    counts: Array | None = None  # factors of the points in the rows of X, (n,); None if they are 1
-    chunklets: Chunklets | None = None  # must-link points: each row of X is the signed sum of a chunklet
 
     @property
     def a(self) -> Array:
@@ -97,11 +86,6 @@ class DirectionProblem:
     def pair_penalty(self) -> PairPenalty:
         """Penalty on pairs of coordinates: its value and its dual set."""
         return self.penalty.pair_penalty
-
-    @property
-    def Y(self) -> Points:
-        """The rows whose Gram matrix is A."""
-        return self.X if self.gram is None else self.gram
 
     @cached_property
     def whitening_error(self) -> WhiteningErrorBounds:
@@ -150,31 +134,29 @@ class DirectionProblem:
         """Whether W is computed from A and not from its root R, whose factorisation would be slow."""
         return self.basis is None and self.root is None and len(self.c) > LARGE_SIZE // 2
 
-    @cached_property
-    def L(self) -> Array:
-        """Map from these coordinates to the user's, shape (d or d + 1, D)."""
-        return np.diag(self.scale) if self.basis is None else self.basis
+    @property
+    def basis(self) -> Array | None:
+        """Map to the user's coordinates, (d or d + 1, D), if these are whitened."""
+        return self.coordinates.basis
+
+    @property
+    def max_chunklet_size(self) -> int:
+        """Largest number of points summed in a row of X; 0 without must-link constraints."""
+        return self.X.max_summed
+
+    def largest_weight(self, u: Array) -> float:
+        """Return the largest of the weights u of rows, times the counts that scale the error of a point to its row."""
+        return self.X.largest_weight(u)
 
     @property
     def n_excluded(self) -> int:
         """Number of excluded, unpenalised columns: all certified statements are about X without them."""
-        return 0 if self.excluded is None else len(self.excluded.columns)
-
-    @property
-    def user_scale(self) -> Array:
-        """Factors from these coordinates to the user's: the scale, and 0 for excluded columns."""
-        if self.excluded is None:
-            return self.scale
-        factors = self.scale.copy()
-        factors[self.excluded.columns] = 0.0
-        return factors
+        return self.coordinates.n_excluded
 
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Mask of the zero rows, shape (n,): they count in the means and nowhere else."""
-        if self.chunklets is not None:  # sums of points may be zero up to rounding only
-            return np.zeros(len(self.X), dtype=bool)
-        return self.X.zero_rows()
+        return self.X.certain_zero_rows()
 
     @cached_property
     def Z(self) -> Points:
@@ -189,16 +171,27 @@ class DirectionProblem:
     def restrict(self, indices: npt.NDArray[np.intp]) -> "DirectionProblem":
         """Return the problem with V zero outside these coordinates; requires an l1 term."""
         has_root = "R" in self.__dict__ and not self.is_large
+        X = self.X.in_columns().columns(indices).as_dense()
         return replace(
             self,
-            X=array_points(self.X.in_columns().dense_columns(indices)),
-            gram=None if self.gram is None else array_points(self.gram.in_columns().dense_columns(indices)),
+            X=X,
+            Y=X if self.Y is self.X else self.Y.in_columns().columns(indices).as_dense(),
             penalty=self.penalty.restrict(indices),
-            scale=self.scale[indices],
-            has_offset=self.has_offset and len(self.c) - 1 in indices,
+            coordinates=Coordinates(
+                self.coordinates.scale[indices], self.coordinates.has_offset and len(self.c) - 1 in indices
+            ),
             root=self.R[:, indices] if has_root else None,
-            excluded=None,
         )
+
+    def in_columns(self) -> "DirectionProblem":
+        """Return the problem with rows in memory that support column selection."""
+        X = self.X.in_columns()
+        return replace(self, X=X, Y=X if self.Y is self.X else self.Y.in_columns())
+
+    def as_dense(self) -> "DirectionProblem":
+        """Return the problem with rows stored as arrays, itself if they are."""
+        X = self.X.in_columns().as_dense()
+        return self if X is self.X else replace(self, X=X, Y=X if self.Y is self.X else self.Y.in_columns().as_dense())
 
     def with_inflated_penalty(self, inflation: float) -> "DirectionProblem":
         """Return the problem with the ridge and the l1 term times 1 + inflation; requires an l1 term."""
@@ -231,12 +224,8 @@ class DirectionProblem:
         Its objective is 1 - g^2/T, with g = T = 1 - objective.
         """
         U = self.pair_penalty.make_feasible(U) if self.has_l1 else U
-        if self.X.is_streamed:
-            mean_sqrt, mean_q = self.X.mean_sqrt_and_mean(U)
-            return self.rescale_with(U, mean_sqrt, self.convex_term(U, mean_q))
-        q = self.X.quadratic_forms(U)
-        convex_term = self.convex_term(U, float(np.mean(q)) if self.gram is None else None)
-        return self.rescale_with(U, float(np.mean(np.sqrt(q))), convex_term, q)
+        mean_sqrt, mean_q, q = self.X.root_mean_and_mean(U)
+        return self.rescale_with(U, mean_sqrt, self.convex_term(U, mean_q if self.Y is self.X else None), q)
 
     def rescale_with(self, U: Factor, mean_sqrt: float, convex_term: float, q: Array | None = None) -> PrimalPoint:
         """Return the optimal multiple of a factor with this g and T; streamed rows come without q."""
@@ -248,108 +237,34 @@ class DirectionProblem:
 
     def labels_factor(self, U: Factor) -> LazyFactor:
         """Return F, (n, r), with Y = FF' optimal for V = UU', or a function that computes it."""
-        F = self.X.labels_factor(U)
-        return F if self.chunklets is None else self.chunklets.expand(np.asarray(F))
-
-    @property
-    def max_chunklet_size(self) -> int:
-        """Largest number of points summed in a row of X; 0 without must-link constraints."""
-        return 0 if self.chunklets is None else self.chunklets.max_size
-
-    def inverse_transform(self, U: Factor) -> Factor:
-        """Return G with V = GG' in the user's coordinates."""
-        return scale_rows(U, self.user_scale) if self.basis is None else np.asarray(self.basis @ U)
-
-    def labels_factor_of_points(self, U: Factor, points: Array) -> LazyFactor:
-        """Return the factor of labels for centred points in the user's units, possibly new points."""
-        points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
-        rows = points * self.user_scale if self.basis is None else points @ self.basis
-        return array_points(rows).labels_factor(U)
+        return self.X.labels_factor(U)
 
     def labels_factor_of_all(
         self, U: Factor, X_all: Array, mask: Mask, constraints: Constraints | None = None
     ) -> Array:
         """Return the factor of labels for all centred points in the user's units, with those of the problem."""
-        F = np.asarray(self.labels_factor_of_points(U, X_all))
-        if constraints is None:
-            return F
-        return constraints.chunklets_of(len(X_all)).propagate(F, np.asarray(self.labels_factor(U)), mask)
+        F = np.asarray(self.coordinates.labels_factor(U, X_all))
+        return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(self.labels_factor(U)), mask)
 
     def inverse_sqrt(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), for which 2 sqrt(q) <= u q + 1/u is an equality; q is at least floor times its mean.
 
         The q of points are compared, because the q of a row of small weight is small.
         """
-        sizes = 1.0 if self.counts is None else self.counts**2
-        return np.asarray(1.0 / np.sqrt(np.maximum(q, floor * max(float(np.mean(q / sizes)), 1e-300) * sizes)))
+        smallest = floor * max(float(np.mean(self.X.squares_per_count(q))), 1e-300)
+        return np.asarray(1.0 / np.sqrt(np.maximum(q, self.X.squares_times_counts(smallest))))
 
     def has_small_q(self, q: Array) -> bool:
         """Whether a nonzero row has a q below a hundredth of the mean."""
-        q_of_points = q if self.counts is None else q / self.counts**2
-        return not float(q_of_points[~self.zero_rows].min(initial=np.inf)) >= 1e-2 * float(q_of_points.mean())
-
-    def largest_weight(self, u: Array) -> float:
-        """Return the largest of the weights u of rows, times the counts that scale the error of a point to its row."""
-        top = float((u if self.counts is None else u * self.counts).max(initial=0.0))
-        return round_up(top, self.max_chunklet_size + 8) if self.max_chunklet_size else top
-
-    def inverse_transform_weights(self, u: Array) -> Array:
-        """Return weights u of the points from those of the rows of X."""
-        u = u if self.counts is None else u * self.counts
-        return u if self.chunklets is None else u[self.chunklets.membership]
-
-    def transform_weights(self, u: Array) -> Array:
-        """Return weights of the rows of X from those of the points."""
-        if self.chunklets is not None:
-            u = u[np.unique(self.chunklets.membership, return_index=True)[1]]
-        return u if self.counts is None else u / self.counts
-
-    def transform_matrix(self, V: Array) -> Array:
-        """Return the factor of the user's V in these coordinates."""
-        return dense(self.transform_scaled_factor(psd_factor(dense(self.scale_matrix(V)), rtol=1e-16)))
-
-    def scale_matrix(self, V: Array | Sparse) -> Array | Sparse:
-        """Return the user's V for columns of norm one, so that factors of a badly scaled V keep their small entries."""
-        size = len(self.scale)
-        if self.has_offset and V.shape == (size - 1, size - 1):
-            V = np.pad(dense(V), (0, 1))
-        if V.shape != (size, size):
-            raise DataError(f"V has shape {V.shape}. For these data and this nu, pass shape ({size}, {size}).")
-        if self.excluded is not None:
-            V = self.excluded.eliminate(self.excluded.eliminate(V).T)
-        return scale_rows(scale_rows(V, 1.0 / self.scale).T, 1.0 / self.scale)
-
-    def transform_factor(self, G: Factor) -> Factor:
-        """Return the factor of the user's V = GG' in these coordinates."""
-        size = len(self.scale)
-        if self.has_offset and G.shape[0] == size - 1:
-            G = scipy.sparse.csc_array(scipy.sparse.vstack([as_sparse(G), scipy.sparse.csc_array((1, G.shape[1]))]))
-        if G.shape[0] != size:
-            raise DataError(f"V has {G.shape[0]} rows. For these data and this nu, pass {size} rows.")
-        G = G if self.excluded is None else self.excluded.eliminate(G)
-        return self.transform_scaled_factor(scale_rows(G, 1.0 / self.scale))
-
-    def transform_result(self, V: Result | npt.ArrayLike, name: str = "V") -> Factor:
-        """Return the factor of a result or of the user's matrix in these coordinates."""
-        if not isinstance(V, Result):
-            return self.transform_matrix(as_matrix(V, name))
-        if V.G is None:
-            raise DataError("the result has no V. Pass a result of low_rank, fista or solve(v_space(...)).")
-        return self.transform_factor(V.G)
+        q = self.X.squares_per_count(q)
+        return not float(q[~self.zero_rows].min(initial=np.inf)) >= 1e-2 * float(q.mean())
 
     def transform_multiplier(self, result: Result) -> Factor | None:
         """Return a result's multiplier C in these coordinates; None if it has none that fits this problem."""
         size = len(self.c)
         if result.C is None or not self.has_l1 or result.C.shape != (size, size):
             return None
-        return scale_rows(scale_rows(result.C, self.scale).T, self.scale)
-
-    def transform_scaled_factor(self, G: Factor) -> Factor:
-        """Return the factor in these coordinates from the factor for columns of norm one."""
-        if self.basis is None:
-            return G
-        # If directions are undetermined, least squares drops exactly the part in the null space of X'X/n + Diag(a)^2.
-        return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
+        return scale_rows(scale_rows(result.C, self.coordinates.scale).T, self.coordinates.scale)
 
 
 def max_penalty(upper: float) -> float:
@@ -373,7 +288,7 @@ def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProble
             return found
         n, d = X.shape
         what = f"the problem of {n} points and {d} features, too nearly collinear to be solved by streaming,"
-        require_memory(8.0 * (SOLVER_COPIES + 1) * n * d, what, "add a ridge, or use fewer points or features")
+        require_memory((SOLVER_COPIES + 1) * X.unread_bytes, what, "add a ridge, or use fewer points or features")
         problem = unit_problem(without_collinear(X.in_columns(), penalty), nu, penalty)
     return problem if problem.has_l1 else whitened(problem, problem.a)
 
@@ -395,25 +310,14 @@ def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, PenaltyWe
 def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) in unit columns, without computing d x d matrices, for any penalty."""
     n, d = X.shape
-    if X.in_memory:
-        require_memory(
-            8.0 * SOLVER_COPIES * n * d, f"the problem of {n} points and {d} features", "use fewer of either"
-        )
+    require_memory(SOLVER_COPIES * X.stored_bytes, f"the problem of {n} points and {d} features", "use fewer of either")
     excluded = X.excluded
     X, (a, pair_penalty) = augmented(X, nu, penalty)
     c = pair_penalty.c
     scale = power_of_two(inverse_or_one(pair_penalty.group_max(np.sqrt(X.mean_squares() + a**2 + c**2))))
-    X, counts = X.scaled(scale), X.row_counts
-    return DirectionProblem(
-        X=X if counts is None else X.problem_rows(),
-        penalty=PenaltyWeights(a * scale, pair_penalty.with_weights(c * scale)),
-        scale=scale,
-        has_offset=nu < 1.0,
-        gram=None if counts is None else X.weighted_rows(),
-        counts=counts,
-        chunklets=X.chunklets,
-        excluded=excluded,
-    )
+    X = X.scaled(scale)
+    weights = PenaltyWeights(a * scale, pair_penalty.with_weights(c * scale))
+    return DirectionProblem(X.problem_rows(), X.weighted_rows(), weights, Coordinates(scale, nu < 1.0, excluded))
 
 
 def without_l1(problem: DirectionProblem) -> DirectionProblem:
@@ -426,16 +330,17 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
     rows = problem.Y.array()
     n = len(rows)
     found = whitener_with_ridge(rows / n**0.5, a)
-    made = in_basis(problem, found.W)
-    error = whitening_error_of_rows(problem, made.X, found.W, a**2, outside_norm_bound(found, n))
-    return replace(made, root=None, whitened=error)
+    made = in_basis(problem, found[0])
+    error = whitening_error_of_rows(problem, made.X, found[0], a**2, outside_norm_bound(found, n))
+    return replace(made, whitened=error)
 
 
 def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
     """Return the problem in unit columns, without an l1 term, in the coordinates that W whitens."""
-    zeros, gram = np.zeros(W.shape[1]), None if problem.gram is None else problem.gram.in_basis(W)
-    made = replace(problem, X=problem.X.in_basis(W), gram=gram, penalty=PenaltyWeights(zeros, L1(zeros)))
-    return replace(made, basis=problem.user_scale[:, None] * W)
+    X, zeros = problem.X.in_basis(W), np.zeros(W.shape[1])
+    Y = X if problem.Y is problem.X else problem.Y.in_basis(W)
+    coordinates = replace(problem.coordinates, basis=problem.coordinates.factors[:, None] * W)
+    return DirectionProblem(X, Y, PenaltyWeights(zeros, L1(zeros)), coordinates)
 
 
 def whitening_error_of_rows(
@@ -445,7 +350,7 @@ def whitening_error_of_rows(
 
     The rows of X have the errors of the rows of A times the roots of the counts, which `largest_weight` includes.
     """
-    rows, whitened = (problem.X, Z) if problem.gram is None else (problem.gram, problem.gram.in_basis(W))
+    rows, whitened = problem.Y, Z if problem.Y is problem.X else problem.Y.in_basis(W)
     found = whitening_error_bounds(rows.array(), W, whitened.array(), diagonal, outside)
     return with_chunklet_error(found, problem.max_chunklet_size, rows.array(), W)
 
@@ -483,12 +388,12 @@ def psd_root(A: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T)
 
 
-def problem_by_rows(problem: DirectionProblem) -> DirectionProblem:
-    """Return the problem for a dense V: sparse columns become rows, in the same coordinates, with A."""
-    rows = problem.X.by_rows()
+def problem_by_rows(problem: DirectionProblem, U: Factor | None = None) -> DirectionProblem:
+    """Return the problem for a dense V, or for this factor: sparse columns become rows, with A, unless U is sparse."""
+    rows = problem.X.by_rows() if U is None else problem.X.rows_for(U)
     if rows is problem.X:
         return problem
-    return replace(problem, X=rows, root=psd_root(rows.second_moment() + np.diag(problem.a**2)))
+    return replace(problem, X=rows, Y=rows, root=psd_root(rows.second_moment() + np.diag(problem.a**2)))
 
 
 def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
@@ -519,12 +424,12 @@ def whitening_error_of_sums(X: Points, B: Array, W: Array) -> WhiteningErrorBoun
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
     """Warn if an affine-invariant relaxation cannot distinguish labellings, otherwise if columns are excluded."""
-    n, rank = len(X), problem.X.shape[1] - int(problem.has_offset)
+    n, rank = len(X), problem.X.shape[1] - int(problem.coordinates.has_offset)
     if not X.is_streamed and not np.any(penalty.a) and not penalty.has_l1 and 0 < rank and rank >= n - 1:
         warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly. Add a penalty.", depth=5)
-    elif problem.excluded is not None:
+    elif problem.coordinates.excluded is not None:
         mask = np.zeros(X.shape[1], dtype=bool)
-        mask[problem.excluded.columns] = True
+        mask[problem.coordinates.excluded.columns] = True
         mask &= ~is_rounding_noise(X)  # these were warned about when the table was read
         if not mask.any():
             return
@@ -538,9 +443,9 @@ def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty
 def offset_solution(X: Points, nu: float) -> Array | None:
     """Return G, V = GG', if only the offset remains, b = 1 - nu with value nu: at nu = 0, or without features.
 
-    With constraints there is no closed form, because some points may have to differ.
+    There is no closed form if constraints require that some points differ.
     """
-    if X.chunklets is not None or (nu > 0.0 and X.any()):
+    if not X.chunklets.allow_one_cluster or (nu > 0.0 and X.any()):
         return None
     G = np.zeros((X.shape[1] + int(nu < 1.0), 1))
     if nu < 1.0:

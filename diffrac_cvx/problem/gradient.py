@@ -1,7 +1,7 @@
 """Derivative of the optimal value of problem (15) in its parameters and data, at a computed V."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,8 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, format_indices
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.factors import Factor, dense, diagonal
-from diffrac_cvx.points.points import Mask, Points, Values
-from diffrac_cvx.points.reading import Sample, read_points
+from diffrac_cvx.points.points import Mask, Points
+from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.formatting import format_bracket, width_of
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
@@ -104,41 +104,6 @@ def penalty_derivatives(penalty: Penalty, G: Factor) -> tuple[float | Array, flo
     return pair_penalty.gradient_in_squares(G), ridge
 
 
-class Embedding(NamedTuple):
-    """Points in the coordinates of V^(1/2), and the vectors of their labels."""
-
-    XG: Array  # rows x_i'G, the offset's part included, (n, r)
-    F: Array  # rows of norm one, with Y = FF', (n, r); zero if x_i'Vx_i is
-    value: float  # 1 minus the mean of sqrt(x_i'Vx_i): the objective, at the optimal scale of V
-    imbalance: float  # 1'Y1/n^2, the largest possible one if rows of F are free
-    free: Mask  # points with x_i'Vx_i = 0, (n,)
-
-
-def embed(points: Points, G: Factor) -> Embedding:
-    """Return the points in the coordinates of V^(1/2), V = GG', and the vectors of their labels."""
-    d = points.shape[1]
-    offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
-    XG, chunklets = np.asarray(points @ G[:d]) + offset, points.chunklets
-    p = normalized_weights(points)
-    rows, sizes, signed = p[:, None] * XG, p, p
-    if chunklets is not None:
-        rows, sizes, signed = chunklets.signed_sums(rows), chunklets.sums(p), np.abs(chunklets.signed_sums(p))
-    norms = np.linalg.norm(rows, axis=1)
-    free = norms <= KINK_TOLERANCE * sizes * float(p @ np.sum(XG**2, axis=1)) ** 0.5
-    F = np.where(free, 0.0, 1.0 / np.where(free, 1.0, norms))[:, None] * rows
-    F = F if chunklets is None else chunklets.expand(F)
-    imbalance = min((float(np.linalg.norm(p @ F)) + float(signed[free].sum())) ** 2, 1.0)
-    return Embedding(
-        XG, F, 1.0 - float(norms.sum()), imbalance, free if chunklets is None else free[chunklets.membership]
-    )
-
-
-def normalized_weights(points: Points) -> Array:
-    """Return the normalised weights of the points, shape (n,)."""
-    n = len(points)
-    return np.full(n, 1.0 / n) if points.weights is None else points.weights
-
-
 def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], n_excluded: int = 0) -> Gradient:
     r"""Return the derivative of the value of problem (15) at V = GG', which has its optimal scale.
 
@@ -163,23 +128,20 @@ def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], 
     if points.shape[1] != d:
         raise DataError(f"X has {points.shape[1]} columns, but the result has {d}. Pass the table that was solved.")
     require_memory(8.0 * sample.n_all * 3 * (d + G.shape[1]), "the derivative in the entries of X", "use fewer rows")
-    embedding, p = embed(points, G), normalized_weights(points)
-    require_same_table(embedding.value, bracket)
+    offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
+    XG, chunklets, p = np.asarray(points @ G[:d]) + offset, points.chunklets, points.normalized_weights
+    rows, sizes, signed = chunklets.signed_sums(p[:, None] * XG), chunklets.sums(p), np.abs(chunklets.signed_sums(p))
+    norms = np.linalg.norm(rows, axis=1)
+    require_same_table(1.0 - float(norms.sum()), bracket)
+    # Where x_i'Vx_i is 0, the vector F_i of the label is free: those that agree have the largest imbalance.
+    free = norms <= KINK_TOLERANCE * sizes * float(p @ np.sum(XG**2, axis=1)) ** 0.5
+    F = chunklets.expand(np.where(free, 0.0, 1.0 / np.where(free, 1.0, norms))[:, None] * rows)
+    imbalance = min((float(np.linalg.norm(p @ F)) + float(signed[free].sum())) ** 2, 1.0)
     lam, ridge = penalty_derivatives(instance.penalty, G[:d])
-    scaled_residuals = 2.0 * p[:, None] * (embedding.XG - embedding.F)
+    scaled_residuals = 2.0 * p[:, None] * (XG - F)
     scaled_residuals -= np.multiply.outer(p, scaled_residuals.sum(axis=0))
-    X = expand_to_all(sample, np.asarray((G[:d] @ scaled_residuals.T).T))
-    warnings = find_warnings(points, instance.penalty, expand_to_all(sample, embedding.free), bracket, n_excluded)
-    return Gradient(lam, ridge, embedding.imbalance, X, warnings)
-
-
-def expand_to_all(sample: Sample, values: Values) -> Values:
-    """Return values for all points from those of the points of positive weight, with zeros for the others."""
-    if sample.weights is None:
-        return values
-    expanded = np.zeros((sample.n_all, *values.shape[1:]), dtype=values.dtype)
-    expanded[sample.weights.mask] = values
-    return cast(Values, expanded)
+    X, kinks = sample.expand(np.asarray((G[:d] @ scaled_residuals.T).T)), sample.expand(chunklets.repeat(free))
+    return Gradient(lam, ridge, imbalance, X, find_warnings(points, instance.penalty, kinks, bracket, n_excluded))
 
 
 def require_same_table(value: float, bracket: tuple[float, float]) -> None:

@@ -60,7 +60,7 @@ def v_space(
     penalty = resolve_penalty(penalty, lam, ridge)
     weights = weights_for(X, sample_weight)
     centered, nu = centered_data(X, weights), in_unit_interval(nu, "nu")
-    X_all, points = centered.data, without_collinear(weighted_points(centered, weights, constraints), penalty)
+    X_all, points = centered[0], without_collinear(weighted_points(centered, weights, constraints), penalty)
     space.require_direction_memory(points, "v_space")
     coordinates = space.scaled_coordinates(points, penalty)
     terms = space.direction_terms(coordinates, nu)
@@ -76,7 +76,7 @@ def v_space(
         solution = solution._replace(instance=instance())
         if weights is None or solution.G is None:
             return solution
-        U = problem.transform_factor(solution.G)
+        U = problem.coordinates.transform_factor(solution.G)
         return solution._replace(F=problem.labels_factor_of_all(U, X_all, weights.mask, constraints))
 
     def shortcut() -> Solution | None:

@@ -68,12 +68,12 @@ def v_space_normalized(
 
     def read() -> Solution:
         problem = space.pose(points, terms.nu, penalty, terms.scale).problem
-        U = problem.transform_matrix(space.user_matrix(terms, coordinates.L))
+        U = problem.coordinates.transform_matrix(space.user_matrix(terms, coordinates.L))
         U = dense(problem.pair_penalty.make_feasible(U)) if problem.has_l1 else U
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, space.solver_dual(problem, coordinates, terms.l1))
         bounds = Bracket(*bounds, problem.n_excluded)
-        F, G = np.asarray(problem.labels_factor(U)), problem.inverse_transform(U)
+        F, G = np.asarray(problem.labels_factor(U)), problem.coordinates.inverse_transform(U)
         return Solution(F=F, value=bounds.upper, bracket=bounds, G=G)
 
     def shortcut() -> Solution | None:

@@ -76,7 +76,7 @@ def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
     scale = inverse_or_one(pairs.group_max(np.sqrt(np.mean(X**2, axis=0) + a**2 + pairs.c**2)))
     L = np.diag(scale)
     if pairs.is_zero:
-        L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale).W
+        L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale)[0]
         L = L if L.shape[1] else np.zeros((d, 1))
     rows = points.in_basis(L).with_offset().problem_rows().array()
     square = (X @ L).T @ (X @ L) / n
@@ -133,7 +133,7 @@ def solver_dual(
     C = l1.multiplier()
     if C is not None:
         C, D = (C + C.T - np.diag(np.diag(C + C.T))) / 2, len(C)
-        ratio = problem.scale[:D] / np.diag(coordinates.L)
+        ratio = problem.coordinates.scale[:D] / np.diag(coordinates.L)
         full = problem.pair_penalty.zero()
         full[:D, :D] = C * np.outer(ratio, ratio)
         C = full
@@ -157,8 +157,8 @@ def pose(points: Points, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter
 def read_directions(posed: Posed, V: Array, dual: DualVariables) -> Solution:
     """Return the certified solution of (15) for a V in the user's coordinates, optimally scaled."""
     rounding_bound, problem = posed
-    point = problem.rescale(problem.transform_matrix(V))
-    G, upper = rounding_bound.or_trivial(problem.inverse_transform(point.U))
+    point = problem.rescale(problem.coordinates.transform_matrix(V))
+    G, upper = rounding_bound.or_trivial(problem.coordinates.inverse_transform(point.U))
     lower = bracket(problem, point, dual).lower
     bounds = Bracket(lower, upper, problem.n_excluded)
     return Solution(np.asarray(problem.labels_factor(point.U)), upper, bounds, G, rounding_bound)

@@ -60,21 +60,20 @@ def penalized_nu(
     n = len(points)
     space.require_label_memory(n, "penalized_nu")
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
-    N = n if H.chunklets is None else H.chunklets.n_chunklets
+    N = len(H.sums[0])
     weight = parameter("nu", nu)
     Y = cp.Variable((N, N), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
     objective = space.label_residual(Y, H) + weight * space.imbalance_expression(Y, H)
 
     def read() -> Solution:
-        F = unit_rows(psd_factor(matrix_of(Y), rtol=1e-14))
-        F = F if H.chunklets is None else H.chunklets.expand(F)
+        F = H.points.chunklets.expand(unit_rows(psd_factor(matrix_of(Y), rtol=1e-14)))
         bounds = Bracket(*bracket_nu(H, F, value_of(weight), space.diagonal_multiplier(unit)), H.n_excluded)
         rounding_bound = RoundingBound(H.points, value_of(weight), penalty)
         return Solution(F=F, value=bounds.upper, bracket=bounds, rounding_bound=rounding_bound)
 
     def shortcut() -> Solution | None:
-        return space.read_all_ones(n) if value_of(weight) == 0.0 and constraints is None else None
+        return space.read_all_ones(n) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
 
     size = space.label_size(N)._replace(points=n)
     problem = cp.Problem(cp.Minimize(objective), [unit])

@@ -66,7 +66,7 @@ def lifted(
     weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
     block = cp.Variable((N + D, N + D), PSD=True, name="YPV")
     Y, P, V = block[:N, :N], block[:N, N:], block[N:, N:]
-    sizes = np.ones(n) if points.chunklets is None else points.chunklets.sums(np.ones(n))
+    sizes = points.chunklets.sums(np.ones(n))
     imbalance = cp.sum(cp.multiply(np.outer(ones, ones), Y)) / N**2
     fit = sizes @ cp.diag(Y) / n - imbalance - 2 * cp.sum(cp.multiply(coordinates.rows, P)) / N
     quadratic = cp.sum(cp.multiply(coordinates.square, V))

@@ -54,7 +54,7 @@ def oriented_direction(X: Points, labels: Array, weights: PenaltyWeights) -> tup
         return labels, v
     other = best_direction(X, X.mean_of(labels) - labels, weights)
     centered = labels - X.mean_of(labels)
-    Xty = X.rmatvec(centered if X.counts is None else centered * X.counts)
+    Xty = X.rmatvec(X.times_counts(centered))
     # At its best scale the cost of a direction is 1 - Xty'v.
     return (labels, v) if Xty @ v >= -(Xty @ other) else (-labels, other)
 
@@ -78,7 +78,7 @@ def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Ar
     a, c = weights.a, weights.c
     if not weights.pair_penalty.splits_into_blocks:
         return socp_direction(points, target, weights)
-    target = target if points.counts is None else target * np.sqrt(points.counts)
+    target = points.times_root_counts(target)
     if not points.in_memory:
         return direction_from_gram(points, target, a, c)
     X = points.weighted_rows().array()

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array, as_generator, as_matrix, normalize_weights, positive_int
-from diffrac_cvx.points.constraints import Chunklets
+from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, products
 from diffrac_cvx.points.linear_algebra import (
@@ -18,6 +18,7 @@ from diffrac_cvx.points.linear_algebra import (
     renormalize_weights,
     row_products,
     scale_by_sqrt_weights,
+    scale_by_weights,
     weighted_count,
 )
 from diffrac_cvx.problem.penalties.base import PenaltyWeights
@@ -100,8 +101,7 @@ def nearest(points: Array, centers: Array) -> ClusterIndices:
 
 def means_of(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
     """Return the means of the nonempty clusters, in the order of their indices."""
-    indicators = (clusters == np.unique(clusters)[:, None]).astype(np.float64)
-    indicators = indicators if sample_weight is None else indicators * sample_weight
+    indicators = scale_by_weights((clusters == np.unique(clusters)[:, None]).astype(np.float64), sample_weight)
     return np.asarray(indicators @ points / indicators.sum(axis=1, keepdims=True))
 
 
@@ -134,7 +134,7 @@ def draw_centers(
     far = np.sum((points - points[chosen[0]]) ** 2, axis=1)
     smallest = 1e-24 * float(np.max(far, initial=0.0))
     while len(chosen) < n_clusters and far.max() > smallest:
-        weighted = far if sample_weight is None else far * sample_weight
+        weighted = scale_by_weights(far, sample_weight)
         chosen.append(int(random.choice(len(points), p=weighted / weighted.sum())))
         far = np.minimum(far, np.sum((points - points[chosen[-1]]) ** 2, axis=1))
     return points[chosen]
@@ -180,7 +180,7 @@ def cluster_jointly(
     n_init: int,
     rng: int,
     sample_weight: Array | None = None,
-    chunklets: Chunklets | None = None,
+    chunklets: Chunklets = UNCONSTRAINED,
 ) -> AffineScores:
     """Return decision functions of at most n_clusters clusters from a solution of the relaxation for centred X (n, d).
 
@@ -188,12 +188,12 @@ def cluster_jointly(
     nothing changes.  The points of a chunklet always share a cluster: k-means replaces them by their mean.
     """
     points = solution_embedding(X, result)
-    merged, merged_weight, owner = merge_chunklets(points, sample_weight, chunklets)
-    found = kmeans_rows(merged, n_clusters, n_init=n_init, rng=rng, sample_weight=merged_weight)[owner]
+    merged, merged_weight = chunklets.means(points, sample_weight)
+    found = chunklets.repeat(kmeans_rows(merged, n_clusters, n_init=n_init, rng=rng, sample_weight=merged_weight))
     for _ in range(MAX_SCORE_ROUNDS):
         scores = fit_scores(X, found, weights, sample_weight, chunklets)
-        values = merge_chunklets(scores.of(X), sample_weight, chunklets)[0]
-        again = np.unique(np.argmax(values, axis=1), return_inverse=True)[1][owner]
+        values = chunklets.means(scores.of(X), sample_weight)[0]
+        again = chunklets.repeat(np.unique(np.argmax(values, axis=1), return_inverse=True)[1])
         if np.array_equal(renumber(found), renumber(again)) or is_late():
             break
         found = again
@@ -240,21 +240,12 @@ def scores_of_centers(centers: Array, W: Array) -> AffineScores:
     return AffineScores(coef - coef.mean(axis=0), offsets - offsets.mean())
 
 
-def merge_chunklets(
-    points: Array, sample_weight: Array | None, chunklets: Chunklets | None
-) -> tuple[Array, Array | None, Any]:
-    """Return the means of the chunklets, their weights, and the chunklet of each point."""
-    if chunklets is None:
-        return points, sample_weight, slice(None)
-    return *chunklets.means(points, sample_weight), chunklets.membership
-
-
 def fit_scores(
     X: Array,
     clusters: ClusterIndices,
     weights: PenaltyWeights,
     sample_weight: Array | None = None,
-    chunklets: Chunklets | None = None,
+    chunklets: Chunklets = UNCONSTRAINED,
 ) -> AffineScores:
     """Return decision functions of clusters: k-means, started there, on the values fitted to the cluster indicators.
 
@@ -267,8 +258,8 @@ def fit_scores(
     W = best_directions(data, Z - data.mean_of(Z), weights)
     W = unit_within(X @ W.T, clusters, sample_weight).T @ W
     points = X @ W.T
-    merged, merged_weight, owner = merge_chunklets(points, sample_weight, chunklets)
-    found = lloyd(merged, means_of(points, clusters, sample_weight), merged_weight)[owner]
+    merged, merged_weight = chunklets.means(points, sample_weight)
+    found = chunklets.repeat(lloyd(merged, means_of(points, clusters, sample_weight), merged_weight))
     centers, sizes = means_of(points, found, sample_weight), np.bincount(found, sample_weight)
     return scores_of_centers(centers[order_along_largest(centers, sizes, W * np.sqrt(data.mean_squares()))], W)
 

@@ -22,7 +22,7 @@ def socp_direction(X: Points, target: Array, weights: PenaltyWeights) -> Array:
 
     The working set grows by the groups whose gradient violates the optimality conditions.
     """
-    target = target if X.counts is None else target * np.sqrt(X.counts)
+    target = X.times_root_counts(target)
     X = X.weighted_rows()
     a, pair_penalty = weights
     d = len(a)

@@ -18,7 +18,7 @@ from diffrac_cvx.points.checks import (
     normalize_weights,
     positive_int,
 )
-from diffrac_cvx.points.constraints import Chunklets, Constraints
+from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.label_factors import FactorTable
 from diffrac_cvx.points.linear_algebra import (
     EPS,
@@ -26,6 +26,7 @@ from diffrac_cvx.points.linear_algebra import (
     leading_right_vectors,
     mean_of,
     scale_by_sqrt_weights,
+    scale_by_weights,
     triangular_root,
 )
 from diffrac_cvx.points.reading import stored_factor
@@ -55,7 +56,7 @@ def sign_leading(F: npt.ArrayLike, sample_weight: Array | None = None, constrain
     """
     factor = _as_factor(F)
     weights = normalize_weights(sample_weight, len(factor))
-    return _labels_by_sign(_project(factor, right_vectors(factor, 1, weights)[0]), weights, constraints)
+    return apply_constraints(_project(factor, right_vectors(factor, 1, weights)[0]), constraints, weights)
 
 
 def sign_second(F: npt.ArrayLike, sample_weight: Array | None = None, constraints: Constraints | None = None) -> Array:
@@ -68,8 +69,8 @@ def sign_second(F: npt.ArrayLike, sample_weight: Array | None = None, constraint
     factor = _as_factor(F)
     weights = normalize_weights(sample_weight, len(factor))
     if min(factor.shape) == 1:
-        return _labels_by_sign(np.ones(len(factor)), weights, constraints)
-    return _labels_by_sign(_project(factor, right_vectors(factor, 2, weights)[1]), weights, constraints)
+        return apply_constraints(np.ones(len(factor)), constraints, weights)
+    return apply_constraints(_project(factor, right_vectors(factor, 2, weights)[1]), constraints, weights)
 
 
 def sign_centered(
@@ -86,7 +87,7 @@ def sign_centered(
     factor = _as_factor(F)
     weights = normalize_weights(sample_weight, len(factor))
     two = right_vectors(factor, 2, weights).T
-    return _labels_by_sign(_principal_component(factor @ two, weights), weights, constraints)
+    return apply_constraints(_principal_component(factor @ two, weights), constraints, weights)
 
 
 def kmeans_centered(
@@ -147,7 +148,7 @@ def goemans_williamson(
     normals = (random.standard_normal(factor.shape[1]) for _ in range(n_samples))
     weights = normalize_weights(sample_weight, len(factor))
     cost = objective if objective is not None else lambda y: -separation(factor, y, weights)
-    candidates = (_labels_by_sign(_project(factor, normal), weights, constraints) for normal in normals)
+    candidates = (apply_constraints(_project(factor, normal), constraints, weights) for normal in normals)
     return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))
 
 
@@ -251,11 +252,8 @@ def apply_constraints(
     """
     scores = as_matrix(np.asarray(labels).reshape(-1, 1), "labels")[:, 0]
     weights = normalize_weights(sample_weight, len(scores))
-    if constraints is None:
-        return np.where(scores >= 0.0, 1.0, -1.0)
-    chunklets = constraints.chunklets_of(len(scores))
-    sums = chunklets.signed_sums(scores if weights is None else scores * weights)
-    return chunklets.labels_from_signs(np.where(sums >= 0.0, 1.0, -1.0))
+    signs = np.where(scores >= 0.0, 1.0, -1.0)
+    return chunklets_of(constraints, len(scores)).adjust_labels(signs, scale_by_weights(scores, weights))
 
 
 def alternate(Q: Array, y: Array, max_iter: int, constraints: Constraints | None = None) -> Array:
@@ -264,10 +262,10 @@ def alternate(Q: Array, y: Array, max_iter: int, constraints: Constraints | None
     Given y, w = X^+ y, so that X w = Q Q'y; given w, y is the exact 2-means of X w.  The first label is kept.
     Constraints are applied to the values minus the threshold of 2-means.
     """
-    reached = separation(Q, y)
+    reached, has_known_labels = separation(Q, y), chunklets_of(constraints, len(Q)).labeled >= 0
     for _ in range(max_iter):
         candidate = _kmeans_1d_with_constraints(Q @ (Q.T @ (y - y.mean())), None, constraints)
-        candidate = candidate * (y[0] * candidate[0] if constraints is None or constraints.labels is None else 1.0)
+        candidate = candidate * (1.0 if has_known_labels else y[0] * candidate[0])
         attained = separation(Q, candidate)
         if attained <= reached * (1.0 + 64 * EPS):
             break
@@ -331,22 +329,14 @@ def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:
     return _orient(projected, nonzero[0]) if len(nonzero) else projected
 
 
-def _labels_by_sign(projected: Array, sample_weight: Array | None, constraints: Constraints | None) -> Array:
-    return (
-        np.where(projected >= 0.0, 1.0, -1.0)
-        if constraints is None
-        else apply_constraints(projected, constraints, sample_weight)
-    )
-
-
 def _kmeans_1d_with_constraints(x: Array, sample_weight: Array | None, constraints: Constraints | None) -> Array:
     """Return the labels of 2-means; with constraints, applied to the values minus the threshold."""
     y = kmeans_1d(x, sample_weight)
-    if constraints is None or not np.ptp(y):
-        return y if constraints is None else apply_constraints(y, constraints, sample_weight)
-    top = y[np.argmax(x)]
-    threshold = 0.5 * (x[y == top].min() + x[y != top].max())
-    return apply_constraints(top * (x - threshold), constraints, sample_weight)
+    votes, top = y, y[np.argmax(x)]
+    if np.ptp(y):
+        votes = top * (x - 0.5 * (x[y == top].min() + x[y != top].max()))
+    weights = normalize_weights(sample_weight, len(x))
+    return chunklets_of(constraints, len(x)).adjust_labels(y, scale_by_weights(votes, weights))
 
 
 def _orient(x: Array, i: int = 0) -> Array:

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import number_by_first, partition_by_zeros
@@ -20,7 +21,7 @@ from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval
 from diffrac_cvx.points.chunks import known_shape
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns
-from diffrac_cvx.points.factors import Factor, as_sparse, is_sparse, scale_rows, squared_norm
+from diffrac_cvx.points.factors import Factor, as_sparse, is_sparse, squared_norm
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
@@ -129,7 +130,7 @@ def solve_by_iterates(
         found = certify_until_stopped(problem, points, warm_start.point, stopping, solver, exhausted)
     with one_thread(), time_limited(None):
         try:
-            found = with_certified_value(found, exclude_columns(data, problem.excluded), instance, stopping)
+            found = with_certified_value(found, exclude_columns(data, problem.coordinates.excluded), instance, stopping)
         except (DataError, ClusterConnectionError) as error:
             raise with_bracket(error, found.lower, found.upper) from error
         return with_all_points(found, problem, sample.X_all, sample.weights, constraints)
@@ -147,7 +148,9 @@ def with_all_points(
         return found
     u = np.ones(len(points))
     u[weights.mask] = 1.0 if found.u is None else found.u
-    F = problem.labels_factor_of_all(problem.transform_result(found), points.array(), weights.mask, constraints)
+    F = problem.labels_factor_of_all(
+        problem.coordinates.transform_result(found), points.array(), weights.mask, constraints
+    )
     return replace(found, F=F, u=None if found.u is None else u)
 
 
@@ -218,7 +221,7 @@ class Incumbent:
             self.proved = iterate.components.certified
         self.lower = max(self.lower, bounds.lower)
         now = Progress(iterate.n_iter, stopping.timer.elapsed, min(self.lower, self.best.value), self.best.value)
-        self.history.append(now.with_counts(X.rows_read if X.is_streamed else 0, self.problem.n_excluded))
+        self.history.append(now.with_counts(X.rows_read, self.problem.n_excluded))
         return self.history[-1]
 
     def result(self, status: Status, seconds: float, solver: str) -> Result:
@@ -226,7 +229,7 @@ class Incumbent:
         problem, best, dual = self.problem, self.best, self.dual
         components = self.components or components_of_zeros(problem, best.U)
         if components is not None:
-            best = best._replace(U=as_sparse(best.U))
+            best, dual = best._replace(U=as_sparse(best.U)), inside_components(dual, components)
             components = replace(components, certified=self.proved)
         return Result(
             value=best.value,
@@ -239,8 +242,8 @@ class Incumbent:
             solver=solver,
             history=tuple(self.history),
             C=user_multiplier(problem, dual),
-            u=None if dual is None or dual.u is None else problem.inverse_transform_weights(dual.u),
-            G=problem.inverse_transform(best.U),
+            u=None if dual is None or dual.u is None else problem.X.values_of_points(dual.u),
+            G=problem.coordinates.inverse_transform(best.U),
             components=components and user_components(problem, best, best.value - self.lower, components),
             n_excluded=problem.n_excluded,
         )
@@ -306,18 +309,28 @@ def components_of_zeros(problem: DirectionProblem, U: Factor) -> Components | No
     return Components(found) if found.max(initial=0) > 0 else None
 
 
+def inside_components(dual: DualVariables | None, components: Components) -> DualVariables | None:
+    """Return dual variables with the entries of C inside components."""
+    if dual is None or dual.C is None:
+        return dual
+    C = scipy.sparse.coo_array(dual.C)
+    inside = components.found[C.row] == components.found[C.col]
+    entries = (C.data[inside], (C.row[inside], C.col[inside]))
+    return dual._replace(C=scipy.sparse.csr_array(entries, shape=C.shape))
+
+
 def user_components(problem: DirectionProblem, point: PrimalPoint, gap: float, components: Components) -> Components:
     """Return the components of the features, without the offset, numbered by first feature.
 
     If the solver has not certified components, they are computed here if cheap.
     """
-    d, proved = len(problem.scale) - int(problem.has_offset), components.certified
+    d, proved = len(problem.coordinates.scale) - int(problem.coordinates.has_offset), components.certified
     penalized = np.flatnonzero(problem.c > 0.0)
     if proved is None and len(problem.X) * len(penalized) ** 2 <= MAX_SCREENING_COST:
-        if problem.X.is_streamed:
-            if not problem.X.is_local:
-                return Components(number_by_first(components.found[:d]), None)
-            problem = replace(problem, X=problem.X.in_columns())
+        if not problem.X.is_local:
+            return Components(number_by_first(components.found[:d]), None)
+        if len(point.q) != len(problem.X):  # q is not stored for streamed rows
+            problem = problem.in_columns()
             point = problem.rescale(point.U)
         proved = np.full(len(problem.c), -1)
         proved[penalized] = screen_components(problem, gap_safe_weights(point.q, gap), None)
@@ -328,10 +341,7 @@ def user_multiplier(problem: DirectionProblem, dual: DualVariables | None) -> Fa
     """Return the multiplier C of the l1 penalty in the user's coordinates, or None."""
     if dual is None or dual.C is None or not problem.has_l1:
         return None
-    inverse = 1.0 / problem.scale
-    if is_sparse(dual.C):
-        return scale_rows(scale_rows(dual.C, inverse).T, inverse)
-    return np.asarray(dual.C * np.outer(inverse, inverse))
+    return problem.coordinates.inverse_transform_multiplier(dual.C)
 
 
 def with_start(start: WarmStart, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
@@ -345,7 +355,7 @@ def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | No
     """Return the warm start in the problem's coordinates; empty if there is none or it is zero."""
     if start is None or (isinstance(start, Result) and start.G is None):
         return WarmStart()
-    point = problem.rescale(problem.transform_result(start, "start"))
+    point = problem.rescale(problem.coordinates.transform_result(start, "start"))
     if squared_norm(point.U) == 0.0:
         return WarmStart()
     C = problem.transform_multiplier(start) if isinstance(start, Result) else None

@@ -83,5 +83,5 @@ def data_of(name: str) -> Array:
     if data == "planted":
         return dc.datasets.make_planted(n, d, min(SPARSITY, d), noise=NOISE, rng=rng).X
     if data == "dense":
-        return np.asarray(standardize_columns(autoregressive(rng, n, d, CORRELATION)).X)
+        return np.asarray(standardize_columns(autoregressive(rng, n, d, CORRELATION)))
     return dc.datasets.load(data, scaling="standardize")[0]

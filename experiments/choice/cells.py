@@ -42,7 +42,7 @@ def cells_of(grid: str) -> list[Cell]:
 def measure(kind: str, name: str, replication: int) -> Row:
     """Cluster one set by all methods, and compare with its labels."""
     found = read_set(kind, name, replication)
-    Z = standardize_columns(found.X).X
+    Z = standardize_columns(found.X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {

@@ -82,7 +82,7 @@ def measure(data: str, method: str, replication: int) -> Row:
     """Cluster one standardised set by one method with its defaults; the number of clusters is known."""
     X, classes = DATA[data](replication)
     X, k = X[:, X.std(axis=0) > 0.0], int(classes.max()) + 1
-    X = standardize_columns(X - X.mean(axis=0)).X
+    X = standardize_columns(X - X.mean(axis=0))
     begun = time.perf_counter()
     model = model_of(method, k, replication)
     with warnings.catch_warnings():

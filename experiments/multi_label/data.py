@@ -78,5 +78,5 @@ def read_matrix(path: str) -> Array:
 
 def standardize_varying(X: Array) -> Array:
     """Return the non-constant columns with mean 0 and variance 1."""
-    standard = standardize_columns(X).X
+    standard = standardize_columns(X)
     return np.asarray(standard[:, standard.any(axis=0)])

@@ -85,4 +85,4 @@ def keep_varying(X: Array, y: npt.ArrayLike, informative: npt.ArrayLike = ()) ->
     """Return a standardised table without its constant columns."""
     varying = np.flatnonzero(X.std(axis=0) > 0.0)
     carried = np.flatnonzero(np.isin(varying, np.asarray(informative, dtype=np.intp)))
-    return WideTable(standardize_columns(X[:, varying]).X, np.asarray(y, dtype=np.int64), carried)
+    return WideTable(standardize_columns(X[:, varying]), np.asarray(y, dtype=np.int64), carried)

@@ -75,7 +75,7 @@ def claimed(split, partition, point, C):
 def claims(seed):
     """Block diagonal points of one problem, at random and near its optimum, with what each claims."""
     split, found = instance(seed).split, []
-    U, m = split.problem.transform_factor(dense(optimum(seed).G)), len(split.c)
+    U, m = split.problem.coordinates.transform_factor(dense(optimum(seed).G)), len(split.c)
     for k, noise in enumerate([None, None, 1.0, 0.3, 0.1, 0.01, 0.001, 0.0]):
         rng = np.random.default_rng([seed, k])
         partition = Partition(np.zeros(m, dtype=int)) if k == 7 else random_partition(rng, m)
@@ -135,7 +135,10 @@ def test_a_partition_finer_than_the_true_one_proves_a_bound_with_the_pairs_left_
     proved = 0
     for seed in SEEDS:
         split, rng = instance(seed).split, np.random.default_rng(seed)
-        U, finest = split.problem.transform_factor(dense(optimum(seed).G)), Partition(np.arange(len(split.c)))
+        U, finest = (
+            split.problem.coordinates.transform_factor(dense(optimum(seed).G)),
+            Partition(np.arange(len(split.c))),
+        )
         one = claimed(split, finest, restricted_point(split, finest, U, 0.0, rng), [])
         found = certify_blocks(one.blocks, one.claim, 6)
         assert found.lower is None or found.lower <= optimum(seed).upper + 1e-12
@@ -247,7 +250,7 @@ def solved_in_part(lam, max_iter):
     """A claim from the solver's point after a few steps, of a problem with blocks; the optimal G off the diagonal."""
     one = Instance(dc.datasets.make_planted(60, 30, noise=0.3, rng=0).X, 1.0, dc.Penalty.l1(lam))
     result, split = one.solve(tol=1e-12, max_iter=max_iter), one.split
-    q, q_best = (split.problem.rescale(split.problem.transform_factor(R.G)).q for R in (result, best(one)))
+    q, q_best = (split.problem.rescale(split.problem.coordinates.transform_factor(R.G)).q for R in (result, best(one)))
     blocks = Blocks(split, split.partition_of(result.G))
     ratios = blocks.ratios(q, [np.zeros((len(block), len(block))) for block in blocks.partition.blocks])
     return split, blocks, BlockCertificate(ratios, q, result.value), pairs_at(split, 1.0 / np.sqrt(q_best), 1.0)

@@ -64,9 +64,9 @@ def exact_columns(split, table):
     if scipy.sparse.issparse(table):
         return fractions(split.X.S.toarray()) + fractions(split.X.r)
     problem, X = split.problem, centered(table)
-    if problem.has_offset:
+    if problem.coordinates.has_offset:
         X = np.column_stack([X, np.full(len(X), Fraction(1))])
-    return X * fractions(problem.scale)
+    return X * fractions(problem.coordinates.scale)
 
 
 def exact_pair(split, table, u, t, j, k):

@@ -145,7 +145,7 @@ def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, 
     X = as_data(np.random.default_rng(n).standard_normal((n, d)))
     best, V = solve_normalized(X, 1.0, a, 0.3)
     problem = direction_problem(X, 1.0, dc.Penalty(a, 0.3))
-    U = problem.transform_matrix(V)
+    U = problem.coordinates.transform_matrix(V)
     for factor in (U, RNG.standard_normal((d, 2)), np.eye(d)):
         found = bracket_normalized(problem, factor)
         assert -1.0 <= found.lower <= best + 1e-6

@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
+from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem, is_difference_positive
 from posed import direction_problem
 from rationals import fractions, gram, is_semidefinite
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening, working_set
 from diffrac_cvx.certificates.working_set import check_kkt
-from diffrac_cvx.certificates.working_set_proof import WorkingSetProblem, is_difference_positive
 from diffrac_cvx.problem.result import Bracket
 
 

@@ -30,9 +30,10 @@ from diffrac_cvx.points.floating_point import (
     sum_error,
     whitening_error_bounds,
 )
-from diffrac_cvx.points.linear_algebra import RidgeWhitener, symmetric, weighted_gram, whitener
+from diffrac_cvx.points.linear_algebra import symmetric, weighted_gram, whitener
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import BLOCK_ROWS
+from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.penalties.l1 import L1
@@ -59,10 +60,9 @@ def opposite_columns(n):
 def white_problem(Z, data_error=0.0, right_error=0.0):
     """Problem (15) in coordinates that are said to be off by so much."""
     zeros, ones = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
-    coordinates = {"basis": np.diag(ones), "whitened": WhiteningErrorBounds(data_error, right_error)}
-    return DirectionProblem(
-        DensePoints(Z), penalty=PenaltyWeights(zeros, L1(zeros)), scale=ones, has_offset=False, **coordinates
-    )
+    X, coordinates = DensePoints(Z), Coordinates(ones, has_offset=False, basis=np.diag(ones))
+    error = WhiteningErrorBounds(data_error, right_error)
+    return DirectionProblem(X, X, PenaltyWeights(zeros, L1(zeros)), coordinates, whitened=error)
 
 
 # The model
@@ -270,7 +270,7 @@ def test_data_outside_the_span_of_their_coordinates_are_off_by_all_of_it_and_so_
 
 def test_what_is_left_outside_is_known_up_to_the_rounding_of_the_norm_of_all_data():
     for n, D, outside, length in ((100, 300, 0.0, 3.0), (100, 300, 1e-9, 3.0), (10, 20, 0.5, 0.0)):
-        found = outside_norm_bound(RidgeWhitener(np.zeros((D, 1)), outside, length), n)
+        found = outside_norm_bound((np.zeros((D, 1)), outside, length), n)
         least = outside + sum_error(n + D) * n**0.5 * length
         assert least <= found <= 1.1 * least
 
@@ -323,7 +323,7 @@ def test_rows_that_are_summed_badly_have_weighted_grams_and_a_gram_matrix_off_by
     table[:, 1] += np.where(np.arange(n) < 2, 0.5, 0.0) - 1.0 / n
     rows, u = as_rows(table, warn=False), np.where(np.arange(n) < 2, 1.0, 2.0**-0.5)
     problem = direction_problem(rows, 1.0, dc.Penalty(c=0.1))
-    X, W = centered(table) * fractions(problem.scale), fractions(problem.W)
+    X, W = centered(table) * fractions(problem.coordinates.scale), fractions(problem.W)
     exact = gram(X, fractions(np.ones(n))) + np.diag(fractions(problem.c) ** 2)
     off, right_error = size(W.T @ exact @ W - fractions(np.eye(2))), problem.whitening_error.right_error
     assert right_error / 1000 <= off <= right_error < 1e-11

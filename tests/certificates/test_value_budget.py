@@ -28,7 +28,7 @@ from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, WhiteningErrorBounds, sum_error
-from diffrac_cvx.points.linear_algebra import RidgeWhitener, Whitened, scale_to_whiten
+from diffrac_cvx.points.linear_algebra import scale_to_whiten
 from diffrac_cvx.points.points import add_blocks
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, block_sum_bounds
 from diffrac_cvx.points.reading import as_rows
@@ -322,10 +322,10 @@ def test_what_a_projection_is_off_is_made_of_both_parts_of_the_whitening_of_its_
     ):
         monkeypatch.setattr(label_proof, "whitening_error_bounds", lambda *of, exact=exact: given.append(of) or exact)
         assert least <= projection_of(array_points(X), ridge).error <= 1.6 * least
-    (table, W, Z, diagonal, outside), scaled = given[0], scale_to_whiten(X, ridge)
-    np.testing.assert_allclose(W, scaled.whitener.W)
+    (table, W, Z, diagonal, outside), (_, scaled, found) = given[0], scale_to_whiten(X, ridge)
+    np.testing.assert_allclose(W, found[0])
     np.testing.assert_allclose(Z, table @ W)
-    np.testing.assert_allclose(diagonal, scaled.ridge**2)
+    np.testing.assert_allclose(diagonal, scaled**2)
     np.testing.assert_allclose(Z.T @ Z / 20 + W.T @ np.diag(diagonal) @ W, np.eye(2), atol=1e-12)
     assert outside == 0.0
 
@@ -335,8 +335,8 @@ def test_what_the_coordinates_of_a_projection_leave_out_is_in_what_it_is_off(mon
     """A column with a ridge that is left out: H lacks what it would add, its length over that of both."""
     X = np.array([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]]) * [1.0, 1e-3]
     ridge, beside = np.array([0.5, a]), 1e-3 / a
-    found = RidgeWhitener(np.array([[(1.0 + 0.25) ** -0.5], [0.0]]), beside, 1.0 / 0.5 + beside)
-    monkeypatch.setattr(label_proof, "scale_to_whiten", lambda X, ridge: Whitened(X, ridge, found))
+    found = (np.array([[(1.0 + 0.25) ** -0.5], [0.0]]), beside, 1.0 / 0.5 + beside)
+    monkeypatch.setattr(label_proof, "scale_to_whiten", lambda X, ridge: (X, ridge, found))
     H, y = projection_of(array_points(X), ridge), np.array([1.0, -1.0, 1.0, -1.0])
     lacks = beside**2 / (1.0 + beside**2)
     assert np.sum((H.Q.T @ y) ** 2) == pytest.approx(4.0 * 0.8)  # of the column that is kept

@@ -139,6 +139,6 @@ def test_the_multiplier_that_is_fitted_at_an_optimum_promises_its_value(seed, la
     rng, penalty = np.random.default_rng(seed), dc.Penalty(lam=lam, ridge=0.05)
     X = as_data(rng.standard_normal((30, 6)) + 0.5 * rng.standard_normal((30, 1)))
     problem, found = direction_problem(X, 1.0, penalty), dc.low_rank(X, penalty=penalty, tol=1e-8)
-    point = problem.rescale(dense(problem.transform_result(found)))
+    point = problem.rescale(dense(problem.coordinates.transform_result(found)))
     dual = dual_on_working_set(problem, point, np.arange(6), point.U, None, refine=True)
     assert abs(point.value - dual.lower) <= 1e-9

@@ -18,7 +18,7 @@ def X():
     y = rng.choice([-1.0, 1.0], 40)
     X = rng.standard_normal((40, 6))
     X[:, :2] += 1.2 * y[:, None]
-    return standardize_columns(X).X
+    return standardize_columns(X)
 
 
 @pytest.fixture(scope="module")

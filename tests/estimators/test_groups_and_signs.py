@@ -55,7 +55,7 @@ def test_names_and_numbers_of_columns_and_copies_give_the_same(table):
 
 @pytest.mark.parametrize("solver", ["low_rank", pytest.param("fista", marks=slow), "CLARABEL"])
 def test_every_solver_proves_the_bracket_of_the_penalty_with_both(table, solver):
-    X = standardize_columns(table[0].to_numpy()).X
+    X = standardize_columns(table[0].to_numpy())
     penalty = dc.Penalty(lam=0.05, ridge=0.3, groups=NUMBERS, nonnegative=[0, 3])
     reference = dc.low_rank(X, 1.0, penalty, tol=1e-5)
     model = dc.DiffracClustering(lam=0.05, groups=GROUPS, nonnegative=["a", "d"], solver=solver, tol=1e-3).fit(table[0])
@@ -136,7 +136,7 @@ def test_a_classifier_and_several_labels_take_groups_too(table):
 @pytest.mark.parametrize("lam", [0.0, 0.05])
 @pytest.mark.parametrize("signs", [None, [0, 1]])
 def test_the_gain_of_a_group_is_the_cost_without_it_less_the_cost(table, lam, signs):
-    X = standardize_columns(table[0].to_numpy()).X
+    X = standardize_columns(table[0].to_numpy())
     y = table[1]
     penalty = dc.Penalty(lam=lam, ridge=0.3, groups=NUMBERS, nonnegative=signs)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.points.constraints import chunklets_of
 
 
 def test_the_labels_that_groups_allow_are_those_that_satisfy_the_constraints():
@@ -76,3 +77,39 @@ def test_points_none_of_which_has_a_known_label_are_in_no_chunklet_of_known_labe
     assert apart.labeled == -1
     np.testing.assert_array_equal(apart.labels_from_signs(np.array([1.0, -1.0])), [1.0, 1.0, -1.0])
     assert chunklets.subset(np.array([False, True, True, False, False])).labeled == 0
+
+
+def test_without_constraints_the_operations_of_chunklets_are_those_of_single_points_and_copy_nothing():
+    rng, none, singles = np.random.default_rng(3), chunklets_of(None, 9), dc.Constraints().chunklets_of(9)
+    F, x = rng.standard_normal((9, 2)), rng.standard_normal(9)
+    for name in ("signed_sums", "expand", "repeat", "firsts"):
+        assert getattr(none, name)(F) is F
+        np.testing.assert_array_equal(getattr(singles, name)(F), F)
+    for name in ("sums", "with_signs"):
+        assert getattr(none, name)(x) is x
+        np.testing.assert_array_equal(getattr(singles, name)(x), x)
+    units = F / np.linalg.norm(F, axis=1)[:, None]
+    np.testing.assert_allclose(none.common_unit_rows(units), singles.common_unit_rows(units), rtol=1e-15)
+    np.testing.assert_array_equal(none.assign_labels(x), singles.assign_labels(x))
+    np.testing.assert_array_equal(none.adjust_labels(np.sign(x), x), singles.adjust_labels(np.sign(x), x))
+    assert none.means(F)[0] is F
+    assert none.max_size == none.n_roundings == 0
+    assert none.labeled == singles.labeled == -1
+
+
+@pytest.mark.parametrize(
+    ("constraints", "allowed"),
+    [
+        (None, True),
+        (dc.Constraints(must_link=[(0, 1), (1, 4)]), True),
+        (dc.Constraints(labels=[0, -1, 0, -1, 0]), True),
+        (dc.Constraints(labels=[0, -1, 0, 1, 0]), False),
+        (dc.Constraints(cannot_link=[(2, 3)]), False),
+    ],
+)
+def test_one_cluster_is_allowed_unless_two_points_have_to_differ(constraints, allowed):
+    X = np.random.default_rng(0).standard_normal((5, 2))
+    assert chunklets_of(constraints, 5).allow_one_cluster == allowed
+    result = dc.low_rank(X, nu=0.0, ridge=0.1, constraints=constraints)
+    assert (result.status is dc.Status.CLOSED_FORM) == allowed
+    assert (result.upper < 1e-9) == allowed

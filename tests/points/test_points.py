@@ -6,6 +6,7 @@ import scipy.sparse
 from forms import Form
 from rationals import centered, fractions
 
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
 from diffrac_cvx.points.reading import as_points
@@ -128,3 +129,33 @@ def test_weighted_points_are_rows_of_other_lengths():
     equal = DensePoints(M)
     assert equal.weighted_rows() is equal
     assert equal.problem_rows() is equal
+
+
+@each_way
+def test_every_form_has_the_squared_products_of_the_array(points_of):
+    w, products = Y[:, 0] ** 2, M @ M.T / (2 * N)
+    np.testing.assert_allclose(points_of(TABLE).squared_products(u)(w), u * (products**2 @ (u * w)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("linked", [False, True])
+def test_the_rows_of_a_problem_know_the_points_that_they_sum(weighted, linked):
+    weights = u / u.sum() if weighted else None
+    constraints = Constraints(must_link=[(0, 5), (5, 9)], cannot_link=[(1, 2)]) if linked else None
+    points = DensePoints(M, weights, chunklets_of(constraints, N))
+    rows, counts = points.problem_rows(), points.times_counts(np.ones(N))
+    per_row = RNG.uniform(0.5, 2.0, len(rows))
+    of_points = rows.values_of_points(per_row)
+    np.testing.assert_allclose(rows.values_of_rows(of_points), per_row, rtol=1e-15)
+    np.testing.assert_allclose(rows.squares_times_counts(1.0) * rows.squares_per_count(per_row), per_row, rtol=1e-15)
+    # The weight of a row, for the error of a point in it: at least that of each of its points.
+    assert rows.largest_weight(per_row) >= of_points.max() * (1.0 - 1e-15)
+    assert rows.max_summed == (3 if linked else 0)
+    np.testing.assert_allclose(points.normalized_weights * N, counts)
+    np.testing.assert_allclose(points.times_root_counts(M), np.sqrt(counts)[:, None] * M)
+    F = np.asarray(rows.labels_factor(U))
+    assert F.shape == (N, 3)
+    if linked:
+        np.testing.assert_array_equal(F[[0, 5, 1]], [F[5], F[9], -F[2]])
+    same = rows.in_columns().columns(np.arange(3))
+    assert same.max_summed == rows.max_summed

@@ -41,7 +41,6 @@ from diffrac_cvx.solvers.factored.parametrization import (
     PreconditionedParametrization,
 )
 from diffrac_cvx.solvers.factored.parametrization import BlockPoint as BlockPoint
-from diffrac_cvx.solvers.factored.solver import multiplier_at
 from diffrac_cvx.solvers.factored.working_set import select_initial_features
 
 pytestmark = [
@@ -223,7 +222,7 @@ def test_a_small_weight_is_no_small_quadratic_form(monkeypatch):
     q = problem.rescale(np.eye(4)).q
     assert q.min() < 1e-16 * q.mean()
     ((u, mean),) = candidate_weights(problem, q)
-    assert points.X.weights @ (1 / problem.inverse_transform_weights(u)) == pytest.approx(mean)
+    assert points.X.weights @ (1 / problem.X.values_of_points(u)) == pytest.approx(mean)
     split = block_problem(problem)
     tried, ratios_at = [], Blocks.ratios_at
     monkeypatch.setattr(Blocks, "ratios_at", lambda self, *at: tried.append(at[0]) or ratios_at(self, *at))
@@ -239,9 +238,7 @@ def test_a_result_with_a_dual_is_certified_with_its_weights():
     assert np.all(found.u[w == 0] == 1.0)
     known = read_points(X, w)
     problem = direction_problem(known.X, 0.7, dc.Penalty(lam=0.01))
-    np.testing.assert_array_equal(
-        problem.inverse_transform_weights(read_matrix(problem, found, known)[1].u), found.u[w > 0]
-    )
+    np.testing.assert_array_equal(problem.X.values_of_points(read_matrix(problem, found, known)[1].u), found.u[w > 0])
     points = np.column_stack([X - (w / w.sum()) @ X, np.ones(len(X))])[w > 0]
     q = np.einsum("ij,jk,ik->i", points, found.V, points)
     np.testing.assert_allclose(found.u[w > 0], 1 / np.sqrt(q), rtol=0.05)
@@ -311,9 +308,9 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed, we
     points = read_points(X, w)
     problem = direction_problem(points.X, nu, penalty)
     V = dc.low_rank(X, nu, penalty, tol=1e-8, max_iter=3000, sample_weight=w).V
-    best = np.sqrt(problem.rescale(problem.transform_matrix(V)).q)
+    best = np.sqrt(problem.rescale(problem.coordinates.transform_matrix(V)).q)
     point = problem.rescale(np.random.default_rng(seed).standard_normal((problem.X.shape[1], 3)))
-    r, gap = np.sqrt(point.q), point.value - problem.rescale(problem.transform_matrix(V)).value
+    r, gap = np.sqrt(point.q), point.value - problem.rescale(problem.coordinates.transform_matrix(V)).value
     assert gap >= np.mean((r - best) ** 2 / best) - 1e-6
     u, weights, proved = gap_safe_weights(point.q, point.value - bracket(problem, point).lower)
     np.testing.assert_allclose(u, 1 / r)
@@ -347,7 +344,6 @@ def pieces(P, clusters):
     scores = fit_scores(X, clusters, PenaltyWeights(np.full(5, 0.1), L1(np.zeros(5))), P.weights)
     split = follow_path(P, [GridSetting(0.0, 0.5, 1.0)], tol=1e-3, timer=Timer(None))[0].partition
     yield "features tried first", select_initial_features(whole, 3)
-    yield "multiplier", multiplier_at(whole, whole.rescale(U[:5]).q)
     yield from zip(("value", "slope", "added"), lagrangian_at(FactorParametrization(part), U), strict=True)
     yield from zip(
         ("value", "slope", "added"), lagrangian_at(PreconditionedParametrization(part, units), U), strict=True
@@ -398,7 +394,7 @@ def test_weights_follow_their_rows_from_block_to_block():
     X, w = drawn(2 * BLOCK_ROWS + 500, 2)
     points, G = read_points(X, w + np.arange(len(w)) / len(w)), np.eye(2, 1)
     problem = direction_problem(points.X, 1.0, dc.Penalty(c=0.1))
-    lengths = np.abs(points.X.array() * problem.scale @ G)
+    lengths = np.abs(points.X.array() * problem.coordinates.scale @ G)
     total, pull = problem.X.sqrt_sum_and_gradient(G)
     assert total == pytest.approx(len(points.X) * points.X.weights @ lengths[:, 0])
     np.testing.assert_allclose(pull, problem.X.array().T @ np.sign(problem.X.array() @ G))

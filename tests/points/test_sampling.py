@@ -56,8 +56,8 @@ def factor(problem, seed=0):
 def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     dense, rows = both_problems(nu, penalty)
     assert isinstance(rows.X, StreamedRows)
-    V = outer_product(dense.inverse_transform(factor(dense)))
-    one, other = (problem.rescale(problem.transform_matrix(V)) for problem in (dense, rows))
+    V = outer_product(dense.coordinates.inverse_transform(factor(dense)))
+    one, other = (problem.rescale(problem.coordinates.transform_matrix(V)) for problem in (dense, rows))
     assert other.value == pytest.approx(one.value, abs=1e-12)
     q = rows.X.quadratic_forms(other.U)
     np.testing.assert_allclose(q, one.q, rtol=1e-10)

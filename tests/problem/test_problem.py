@@ -30,7 +30,7 @@ def objective(problem, U):
 
 
 def directions(problem, U):
-    return outer_product(problem.inverse_transform(U))
+    return outer_product(problem.coordinates.inverse_transform(U))
 
 
 # The objective
@@ -77,10 +77,10 @@ def test_no_other_multiple_of_a_factor_is_better_and_a_zero_factor_is_worth_one(
 @each_penalty
 def test_going_to_the_users_coordinates_and_back_changes_nothing_and_so_the_other_way_round(nu, penalty):
     problem = direction_problem(centered(), nu, penalty)
-    U, G = factor_of(problem), np.random.default_rng(2).standard_normal((len(problem.L), 3))
-    back = problem.transform_matrix(directions(problem, U))
+    U, G = factor_of(problem), np.random.default_rng(2).standard_normal((len(problem.coordinates.L), 3))
+    back = problem.coordinates.transform_matrix(directions(problem, U))
     np.testing.assert_allclose(back @ back.T, U @ U.T, atol=1e-11 * np.abs(U @ U.T).max())
-    np.testing.assert_allclose(directions(problem, problem.transform_matrix(G @ G.T)), G @ G.T, atol=1e-10)
+    np.testing.assert_allclose(directions(problem, problem.coordinates.transform_matrix(G @ G.T)), G @ G.T, atol=1e-10)
 
 
 @pytest.mark.parametrize("shape", [(5, 9, 4), (20, 6, 3)], ids=["n < d", "dependent columns"])
@@ -89,30 +89,30 @@ def test_where_directions_are_not_determined_their_scores_come_back(shape):
     X = centered(n, d, rank)
     problem = direction_problem(X, 1.0, Penalty())
     G = np.random.default_rng(3).standard_normal((d, 2))
-    scores = X @ directions(problem, problem.transform_matrix(G @ G.T)) @ X.T
+    scores = X @ directions(problem, problem.coordinates.transform_matrix(G @ G.T)) @ X.T
     np.testing.assert_allclose(scores, X @ G @ G.T @ X.T, atol=1e-10 * np.abs(scores).max())
 
 
 @each_penalty
 def test_a_matrix_or_a_factor_without_offset_is_one_with_a_zero_offset(penalty):
     problem, G = direction_problem(centered(), 0.5, penalty), np.random.default_rng(4).standard_normal((4, 3))
-    without = directions(problem, problem.transform_matrix(G @ G.T))
+    without = directions(problem, problem.coordinates.transform_matrix(G @ G.T))
     np.testing.assert_allclose(without, np.pad(G @ G.T, (0, 1)), atol=1e-10)
-    with_zero = problem.transform_factor(np.vstack([G, np.zeros((1, 3))]))
-    np.testing.assert_allclose(dense(problem.transform_factor(G)), with_zero, atol=1e-12)
+    with_zero = problem.coordinates.transform_factor(np.vstack([G, np.zeros((1, 3))]))
+    np.testing.assert_allclose(dense(problem.coordinates.transform_factor(G)), with_zero, atol=1e-12)
 
 
 def test_a_matrix_that_is_not_positive_is_projected():
     problem = direction_problem(centered(), 1.0, PENALTIES["both"])
-    Q = np.linalg.qr(np.random.default_rng(5).standard_normal((4, 4)))[0] * np.diag(problem.L)[:, None]
+    Q = np.linalg.qr(np.random.default_rng(5).standard_normal((4, 4)))[0] * np.diag(problem.coordinates.L)[:, None]
     V, positive = (Q * [3.0, 1.0, -2.0, 0.0]) @ Q.T, (Q * [3.0, 1.0, 0.0, 0.0]) @ Q.T
-    np.testing.assert_allclose(directions(problem, problem.transform_matrix(V)), positive, atol=1e-12)
+    np.testing.assert_allclose(directions(problem, problem.coordinates.transform_matrix(V)), positive, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (4, 3), (6, 6)])
 def test_a_matrix_of_the_wrong_shape_is_refused(shape):
     with pytest.raises(DataError, match=rf"\({shape[0]}, {shape[1]}\).*\(5, 5\)"):
-        direction_problem(centered(), 0.5, Penalty()).transform_matrix(np.ones(shape))
+        direction_problem(centered(), 0.5, Penalty()).coordinates.transform_matrix(np.ones(shape))
 
 
 @each_nu
@@ -124,9 +124,10 @@ def test_without_an_l1_penalty_the_data_are_white(nu, penalty, n, rank):
     problem = direction_problem(X, nu, penalty)
     Xa, a, _ = oracles.augmented(X, nu, penalty.a)
     A = Xa.T @ Xa / n + np.diag(a**2)
-    np.testing.assert_allclose(problem.L.T @ A @ problem.L, np.eye(problem.L.shape[1]), atol=1e-12)
-    np.testing.assert_allclose(problem.X.array(), Xa @ problem.L, atol=1e-13)
-    assert problem.L.shape[1] == np.linalg.matrix_rank(A, rtol=1e-10)
+    L = problem.coordinates.L
+    np.testing.assert_allclose(L.T @ A @ L, np.eye(L.shape[1]), atol=1e-12)
+    np.testing.assert_allclose(problem.X.array(), Xa @ L, atol=1e-13)
+    assert L.shape[1] == np.linalg.matrix_rank(A, rtol=1e-10)
 
 
 @each_nu
@@ -136,10 +137,10 @@ def test_with_an_l1_penalty_the_columns_have_nearly_unit_scale_in_powers_of_two_
     X = centered(n, 4, rank)
     problem = direction_problem(X, nu, penalty)
     Xa, a, c = oracles.augmented(X, nu, penalty.a, penalty.c)
-    L = np.diag(problem.scale)
-    np.testing.assert_array_equal(problem.L, L)
-    np.testing.assert_array_equal(np.frexp(problem.scale)[0], 0.5)
-    size = problem.scale**2 * (np.mean(Xa**2, axis=0) + a**2 + c**2)
+    L = np.diag(problem.coordinates.scale)
+    np.testing.assert_array_equal(problem.coordinates.L, L)
+    np.testing.assert_array_equal(np.frexp(problem.coordinates.scale)[0], 0.5)
+    size = problem.coordinates.scale**2 * (np.mean(Xa**2, axis=0) + a**2 + c**2)
     assert np.all((size >= 0.5) & (size <= 2.0))
     np.testing.assert_allclose(problem.A, L @ (Xa.T @ Xa / n + np.diag(a**2)) @ L, atol=1e-13)
     np.testing.assert_allclose(
@@ -159,7 +160,8 @@ def test_nu_below_one_is_the_augmentation_of_eq_14(nu, penalty):
     Xa, a, c = oracles.augmented(X, nu, penalty.a, penalty.c)
     implicit, explicit = direction_problem(X, nu, penalty), direction_problem(Xa, 1.0, Penalty(a, c))
     np.testing.assert_allclose(implicit.X.array(), explicit.X.array(), rtol=1e-13)
-    for name in ("R", "c", "L", "W"):
+    np.testing.assert_allclose(implicit.coordinates.L, explicit.coordinates.L, rtol=1e-13)
+    for name in ("R", "c", "W"):
         np.testing.assert_allclose(getattr(implicit, name), getattr(explicit, name), rtol=1e-13, err_msg=name)
 
 
@@ -170,9 +172,9 @@ def test_the_units_of_a_column_do_not_matter_when_its_weights_have_them_too(nu, 
     problem = direction_problem(X, nu, penalty)
     other = direction_problem(X * units, nu, Penalty(penalty.a * units, penalty.c * units))
     U = factor_of(problem)
-    full = np.append(units, 1.0)[: len(problem.L)]
+    full = np.append(units, 1.0)[: len(problem.coordinates.L)]
     np.testing.assert_array_equal(other.X.array(), problem.X.array())
-    np.testing.assert_array_equal(other.L * full[:, None], problem.L)
+    np.testing.assert_array_equal(other.coordinates.L * full[:, None], problem.coordinates.L)
     assert other.rescale(U).value == problem.rescale(U).value
 
 

@@ -82,19 +82,20 @@ def test_the_whitener_whitens_and_its_span_has_all_that_the_data_have(n, d, heav
     X, a = np.random.default_rng([n, d, heavy]).standard_normal((n, d)) / n**0.5, np.full(d, 0.3)
     a[:heavy] = 1e-9
     found, gram = whitener_with_ridge(X, a), X.T @ X + np.diag(a**2)
-    np.testing.assert_allclose(found.W.T @ gram @ found.W, np.eye(found.W.shape[1]), atol=1e-10)
+    W, _, _ = found
+    np.testing.assert_allclose(W.T @ gram @ W, np.eye(W.shape[1]), atol=1e-10)
     assert outside_norm_bound(found, n) < 1e-11
     # The projection on the span, in the metric of X'X + Diag(a)^2, changes no product with the data.
-    np.testing.assert_allclose(X @ found.W @ found.W.T @ gram, X, atol=1e-8)
+    np.testing.assert_allclose(X @ W @ W.T @ gram, X, atol=1e-8)
 
 
 def test_what_is_outside_the_span_is_counted():
     X = np.random.default_rng(0).standard_normal((4, 9))
     X[3] = X[:3].sum(axis=0)  # of rank three: the fourth direction is rounding
-    found = whitener_with_ridge(X, np.full(9, 1.0))
-    assert found.W.shape == (9, 3)
-    assert 0.0 <= found.outside < 1e-14
-    assert found.size == pytest.approx(np.linalg.norm(X))
+    W, outside, size = whitener_with_ridge(X, np.full(9, 1.0))
+    assert W.shape == (9, 3)
+    assert 0.0 <= outside < 1e-14
+    assert size == pytest.approx(np.linalg.norm(X))
 
 
 def test_a_ridge_that_rounding_hides_makes_the_coordinates_inexact_and_excludes_nothing():

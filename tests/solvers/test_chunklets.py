@@ -194,22 +194,22 @@ def test_what_sums_of_points_may_be_off_is_in_what_the_data_are_off():
     X -= X.mean(axis=0)
     penalty = dc.Penalty(lam=0.1)
     linked, free = (direction_problem(linked_points(X, given), 1.0, penalty) for given in (constraints, None))
-    exact = np.array([[Fraction(value) for value in row] for row in linked.gram.array().tolist()], dtype=object)
-    chunklets = linked.chunklets
+    exact = np.array([[Fraction(value) for value in row] for row in linked.Y.array().tolist()], dtype=object)
+    chunklets = linked.X.summed
     sums = np.zeros((chunklets.n_chunklets, 2), dtype=object)
     np.add.at(sums, chunklets.membership, exact * chunklets.sign[:, None].astype(int))
-    off = (linked.X.array() - (sums * Fraction(chunklets.n_chunklets, 400)).astype(float)) / np.sqrt(linked.counts)[
-        :, None
-    ]
+    off = (linked.X.array() - (sums * Fraction(chunklets.n_chunklets, 400)).astype(float)) / np.sqrt(
+        linked.X.row_counts
+    )[:, None]
     size = float(np.sqrt(np.mean(np.sum(off**2, axis=1))))
     alone = with_chunklet_error(
-        WhiteningErrorBounds(0.0, 0.0), linked.max_chunklet_size, linked.gram.array(), np.eye(2)
+        WhiteningErrorBounds(0.0, 0.0), linked.max_chunklet_size, linked.Y.array(), np.eye(2)
     ).data_error
     assert 0.0 < size <= alone <= 1e4 * size
     assert linked.whitening_error.data_error >= free.whitening_error.data_error + with_chunklet_error(
-        WhiteningErrorBounds(0.0, 0.0), linked.max_chunklet_size, linked.gram.array(), linked.W
+        WhiteningErrorBounds(0.0, 0.0), linked.max_chunklet_size, linked.Y.array(), linked.W
     ).data_error * (1.0 - 1e-12)
-    assert linked.largest_weight(1.0 / linked.counts) >= 1.0
+    assert linked.largest_weight(1.0 / linked.X.row_counts) >= 1.0
     assert block_problem(linked).n_terms >= 400 + 40
 
 

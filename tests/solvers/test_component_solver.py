@@ -15,6 +15,7 @@ from diffrac_cvx.paths import lambda_path
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.problem.result import Bracket, Components
+from diffrac_cvx.solvers import race
 from diffrac_cvx.solvers.factored import components, solver
 from diffrac_cvx.solvers.factored.components import lagrangian_of
 from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
@@ -265,12 +266,14 @@ def test_the_callback_sees_the_history_of_a_solution_by_components_and_can_stop_
     assert result.history == tuple(seen)
 
 
-def test_a_problem_that_is_not_by_components_never_is():
+def test_v_is_zero_between_components_also_if_it_was_found_as_one_block():
     X = planted()
-    assert dc.low_rank(X, penalty=STRONG, working_set=False, tol=1e-3).components is None
+    result = dc.low_rank(X, penalty=STRONG, working_set=False, tol=1e-3)
+    assert len(np.unique(result.components.found)) > 1
+    assert np.all(result.V[~pairs_of(result.components.found)] == 0.0)
+    assert np.all(result.C.toarray()[~pairs_of(result.components.found)] == 0.0)
+    assert dc.certify_v(X, result, 1.0, STRONG).gap <= 1e-3
     assert dc.low_rank(X, tol=1e-3).components is None
-    c = np.where(np.arange(30) < 9, 0.0, 0.4)  # more features without a weight than can be in every block
-    assert dc.low_rank(X, penalty=dc.Penalty(c=c), tol=1e-3).components is None
 
 
 # Records
@@ -308,7 +311,9 @@ def test_components_say_what_they_are(found, proved, words):
     assert str(Components(np.array(found), None if proved is None else np.array(proved))) == words
 
 
-def test_v_is_not_called_diagonal_where_features_without_a_weight_take_part_in_it():
+def test_v_is_not_called_diagonal_where_features_without_a_weight_take_part_in_it(monkeypatch):
+    monkeypatch.setattr(race, "MIN_SLICE", 1e12)  # the blocks come before the other strategies
+    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
     result = instance(26).solve(tol=1e-7)
     assert result.components is not None
     V = result.V

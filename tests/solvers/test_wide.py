@@ -200,7 +200,7 @@ def posed(table):
 
 def weights_of_rows(table, problem, u):
     """Return weights of the rows, 0 for zero rows, and mean(1/u)."""
-    u = np.where(problem.zero_rows, 0.0, problem.transform_weights(u))
+    u = np.where(problem.zero_rows, 0.0, problem.X.values_of_rows(u))
     return u, float(np.mean(np.where(problem.zero_rows, 0.0, 1.0 / np.maximum(u, 1e-300))))
 
 
@@ -231,11 +231,11 @@ def hold_to_the_semidefinite_program(seed):
     u, inverse_mean = weights_of_rows(table, problem, random_weights(rng, table, seed % 3))
     if not np.isfinite(inverse_mean):
         return 0
-    points = problem.inverse_transform_weights(u)
+    points = problem.X.values_of_points(u)
     least, Z = table.least_t(points / points.max())
     least *= points.max()
-    ratio = problem.scale[: len(table.a)] * table.units[: len(table.a)]
-    ratio = np.append(ratio, problem.scale[-1] * table.units[-1]) if table.nu < 1.0 else ratio
+    ratio = problem.coordinates.scale[: len(table.a)] * table.units[: len(table.a)]
+    ratio = np.append(ratio, problem.coordinates.scale[-1] * table.units[-1]) if table.nu < 1.0 else ratio
     best = Z * np.outer(ratio, ratio)
     for chosen in random_cores(rng, problem):
         D = len(chosen)
@@ -268,7 +268,7 @@ def hold_larger_penalties(seed):
     rng, size, gains = np.random.default_rng([2017, 35, seed]), len(problem.c), []
     chosen = np.arange(size)
     result = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-3, sample_weight=table.w, time_limit=10.0)
-    U = problem.transform_result(result)
+    U = problem.coordinates.transform_result(result)
     point = problem.rescale(U.toarray() if scipy.sparse.issparse(U) else U)
     C = problem.transform_multiplier(result)
     C = np.zeros((size, size)) if C is None else C.toarray() if scipy.sparse.issparse(C) else C
@@ -300,7 +300,7 @@ def test_the_penalties_of_an_optimum_are_at_most_the_value_times_one_less_it():
         problem = posed(table)
         result = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-6, sample_weight=table.w)
         U = result.G.toarray() if scipy.sparse.issparse(result.G) else result.G
-        point = problem.rescale(problem.transform_factor(U))
+        point = problem.rescale(problem.coordinates.transform_factor(U))
         assert 0.0 <= problem.convex_term(point.U, 0.0) <= max_penalty(point.value) + 1e-9
 
 

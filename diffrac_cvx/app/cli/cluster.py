@@ -25,7 +25,7 @@ from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.points.checks import Array, as_seed
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.points.linear_algebra import standardize_columns
+from diffrac_cvx.points.linear_algebra import center_columns, column_units
 from diffrac_cvx.problem.formatting import sum_rounded_up
 from diffrac_cvx.rounding.diagnostics import with_names
 
@@ -230,7 +230,7 @@ def summarize(table: Table, model: Any, messages: list[str]) -> dict[str, Any]:
         "scaled_coefficients": by_name(table, model.scaled_coef_),
         "coefficients": by_name(table, model.coef_),
         "intercept": model.intercept_,
-        "standard_deviations": by_name(table, 1.0 / standardize_columns(table.X).unit),
+        "standard_deviations": by_name(table, 1.0 / column_units(center_columns(table.X))),
         **score_labels(table, labels),
         "status": STATUS_MESSAGES.get(result.status, str(result.status)),
         "finished": result.status in FINISHED_STATUSES,

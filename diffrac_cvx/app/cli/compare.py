@@ -74,7 +74,7 @@ def compare(
         table = source.load()
         penalty = ColumnOptions.given(groups, nonnegative).penalty(penalty, table, has_l1=bool(np.any(penalty.c)))
         compared = comparison.compare(
-            table.X if no_standardize else standardize_columns(table.X).X, table.labels, methods=method, nu=nu,
+            table.X if no_standardize else standardize_columns(table.X), table.labels, methods=method, nu=nu,
             penalty=penalty, alpha=alpha, tol=tol, time_limit=progress.time_left, measure_memory=memory, rng=seed,
             callback=lambda name, now: progress.begin(name) if now is None else progress.solver_callback(name)(now),
             on_result=lambda name, found: progress.write_line(f"{name}: {describe_method(found)}"),

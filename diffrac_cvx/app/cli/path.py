@@ -63,7 +63,7 @@ def path(
     penalty = options.penalty_from_options(lam, c, ridge, a, options.DEFAULT_RIDGE)
     with ProgressReporter(console, time_limit) as progress:
         table = source.load()
-        X = table.X if no_standardize else standardize_columns(table.X).X
+        X = table.X if no_standardize else standardize_columns(table.X)
         grid = grid_of(over, n_values, value)
         coupled = over == "lambda" or (over == "nu" and bool(np.any(penalty.c)))
         column_arguments = columns.read(table, has_l1=coupled)

@@ -72,7 +72,7 @@ class SparseTree(BranchAndBound):
         super().__init__(tol, n_chunklets)
         self.X, self.nu, self.penalty, self.chunklets = X, nu, penalty, chunklets
         self.weights = weights_of(penalty, X.shape[1])
-        point_weights = np.full(len(X), 1.0 / len(X)) if X.weights is None else X.weights
+        point_weights = X.normalized_weights
         rows = X.array() if nu == 1.0 else X.with_offset().array()
         self.rows = np.zeros((n_chunklets, rows.shape[1]))  # signed sums of the chunklets, (n_chunklets, d or d + 1)
         np.add.at(self.rows, chunklets.membership, (chunklets.sign * point_weights)[:, None] * rows)

@@ -126,7 +126,7 @@ class Tree(BranchAndBound):
     ) -> None:
         super().__init__(tol, n_chunklets)
         n = len(problem.X)
-        weights = np.full(n, 1.0 / n) if problem.counts is None else problem.counts / n
+        weights = problem.X.values_of_points(np.ones(n)) / n
         S = scipy.sparse.csr_array((chunklets.sign, (chunklets.membership, np.arange(n))), shape=(n_chunklets, n))
         self.problem, self.rows = problem, RowProducts(np.asarray(S @ problem.X.array()) / n)
         self.weights = np.asarray(abs(S) @ weights)

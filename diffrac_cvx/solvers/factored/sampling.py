@@ -28,6 +28,7 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import ColumnPoints
+from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, psd_root
 from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.solvers.factored import augmented_lagrangian
@@ -80,7 +81,7 @@ def surrogate(
     root, zero = psd_root(symmetric(A)), np.zeros(len(A))
     rows = array_points(root * len(root) ** 0.5)
     penalty = PenaltyWeights(zero, problem.pair_penalty)
-    return DirectionProblem(X=sample, penalty=penalty, scale=zero + 1.0, has_offset=False, root=root, gram=rows)
+    return DirectionProblem(sample, rows, penalty, Coordinates(zero + 1.0, False), root)
 
 
 def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) -> float:

@@ -1,7 +1,6 @@
 """Low-rank solver: strategies that race until the certified gap reaches the tolerance."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -158,7 +157,7 @@ def sampled_iterates(
     if not isinstance(last, float) and last.dual is not None:
         done = last.n_iter
         warm_start = WarmStart() if sampling.is_block_diagonal(problem, last.U) else WarmStart(last.U, last.dual.C)
-    problem = replace(problem, X=problem.X.in_columns())
+    problem = problem.in_columns()
     for found in race(strategies, problem, warm_start, stopping):
         yield found._replace(n_iter=done + found.n_iter)
 

@@ -6,7 +6,7 @@ decreases, inactive features are dropped again.
 """
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -26,7 +26,6 @@ from diffrac_cvx.certificates.working_set import (
     expand_working_set,
 )
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, diagonal
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric, times
 from diffrac_cvx.problem.direction_problem import (
@@ -92,8 +91,7 @@ def working_set_iterates(
     """
     yield 0.0
     max_iter = stopping.max_iter
-    if not problem.X.in_memory:
-        problem = replace(problem, X=array_points(problem.X.array()))
+    problem = problem.as_dense()
     size, splits = len(problem.c), problem.pair_penalty.splits_into_blocks
     state = initial_working_set(problem) if warm_start.U is None else warm_working_set(problem, warm_start)
     done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, WORKING_SET.first_gap, WORKING_SET.target

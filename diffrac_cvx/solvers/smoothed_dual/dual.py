@@ -1,6 +1,5 @@
 """Smoothed dual of Eq. (21): value, gradient, proximal operator, Lipschitz constant (section 6, appendix G)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.search import top_eigenvalue
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import LARGE_SIZE, eigh, psd_factor, row_products, times
+from diffrac_cvx.points.linear_algebra import LARGE_SIZE, eigh, times
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalties.base import PairPenalty
 
@@ -78,7 +77,7 @@ class SmoothedDual:
         This costs O(n d^2) instead of O(max(n, d)^3) in the paper.
         """
         w, bound = np.ones(len(self.Z)), np.inf
-        image_of = self.image_of(units)
+        image_of = self.Z.squared_products(np.ones(len(self.Z)) if units is None else units)
         for _ in range(steps):
             check_deadline()
             image = image_of(w)
@@ -88,15 +87,6 @@ class SmoothedDual:
             bound = min(bound, float(np.max(image[live] / w[live])))
             w = np.where(live, image / image.max() + 1e-12, 1.0)
         return bound
-
-    def image_of(self, units: Array | None) -> Callable[[Array], Array]:
-        """Return the map from w to (B'B o B'B) w, in u / units; the second form is for streamed rows."""
-        n = len(self.Z)
-        scale = np.ones(n) if units is None else units
-        if self.Z.in_memory:
-            Z = self.Z.array() if units is None else np.sqrt(units)[:, None] * self.Z.array()
-            return lambda w: row_products(times(Z, times(Z.T, w[:, None] * Z)), Z) / (4 * n**2)
-        return lambda w: scale * self.Z.quadratic_forms(psd_factor(self.Z.weighted_gram(scale * w))) / (4 * n)
 
     def curvature_C(self) -> float:
         """Bound the curvature of eps phi_eps in C: lambda_max(W W')^2."""

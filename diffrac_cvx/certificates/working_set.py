@@ -36,7 +36,7 @@ from diffrac_cvx.certificates.search import (
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.linear_algebra import times
+from diffrac_cvx.points.linear_algebra import eigh, symmetric, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
 
 INFLATION_PER_GAP, MAX_INFLATION_GAP = (
@@ -222,6 +222,10 @@ def check_kkt(
 
     If that fails, return the violated coordinates.  On the working set M <= t (A + C + Diag(c)^2) should hold,
     otherwise nothing is found.  `slack_cost` is subtracted from the bound, for inflated penalties of the problem.
+
+    1. Eliminate the working set.  If the diagonal of S is not positive, its coordinates enter.
+    2. Prove that S is positive, with a correction Z of the multiplier, first that of the negative part of the rows.
+    3. If that fails, add to Z the directions in which S is least, on rows that are not dominant, and prove it again.
     """
     nothing, m = empty_check(working_set.problem), len(working_set.penalized)
     remainder = eliminate(working_set, u, t, C, lambda P, T: off_diagonal_multipliers(working_set, P, T, t))
@@ -258,21 +262,23 @@ def check_kkt(
         ends = np.cumsum([0, *(len(component.values) for component in found)])
         for component, start, end in zip(found, ends[:-1], ends[1:], strict=True):
             violated[component.members, start:end] = component.directions
-        if len(nonpositive) or least >= 0.0:
+        if len(nonpositive) or not -np.inf < least < 0.0:
             break
         lift = LIFT * t * float(np.mean(working_set.a**2 + working_set.c**2))
         low = values < lift / 2.0
         Z = violated[:, low] * np.sqrt(OVERSHOOT * (lift - values[low]))
-        if pairs is not None:  # the other rows are dominant
+        if pairs is not None:
             sums = sum(np.bincount(some, np.abs(pairs.excess), m) for some in (pairs.j, pairs.k))
             weak = ~(remainder.diagonal > 2.0 * sums) | remainder.Z.any(axis=1)
             rows, Z = np.flatnonzero(weak), np.where(weak[:, None], Z, 0.0)
         corrected = remainder.with_correction(Z)
-    weight = pair_penalty.restrict(working_set.penalized).group_sums(violated**2 @ np.maximum(-values, 0.0))
-    violated = violated[:, np.argsort(values, kind="stable")[: min(max(int(np.sum(values < 0.0)), 1), MAX_DIRECTIONS)]]
+    least_first = np.argsort(values, kind="stable")[: max(int(np.sum(values < 0.0)), 1)]
+    violated, lacking = violated[:, least_first], np.clip(-values[least_first], 1e-100, 1e100)
+    weight = pair_penalty.restrict(working_set.penalized).group_sums(violated**2 @ lacking)
     order = np.argsort(-weight, kind="stable")
     heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
-    return failed_check(remainder, np.append(nonpositive, heavy[~np.isin(heavy, nonpositive)]), violated)
+    entering = np.append(nonpositive, heavy[~np.isin(heavy, nonpositive)])
+    return failed_check(remainder, entering, violated[:, :MAX_DIRECTIONS])
 
 
 def screen_rows(remainder: Remainder, rows: IntegerArray, known: Pairs) -> Pairs:
@@ -293,11 +299,11 @@ def negative_part_of_rows(remainder: Remainder) -> Array:
     m = rows.shape[1]
     if len(rows) > m:
         return np.zeros((m, 0))
-    squares, Q = np.linalg.eigh(rows @ rows.T)
+    squares, Q = eigh(times(rows, rows.T))
     roots = np.sqrt(np.maximum(squares, 0.0))
     some = roots > 1e-6 * roots.max(initial=0.0)
     root = roots[some, None] * Q[:, some].T
-    values, vectors = np.linalg.eigh((root * weights) @ root.T)
+    values, vectors = eigh(symmetric(times(root * weights, root.T)))
     negative = values < 0.1 * values.min(initial=0.0)
     if np.linalg.norm(values[values < 0.0]) < MIN_NEGATIVE_PART * remainder.t * np.sum(remainder.problem.c**2):
         return np.zeros((m, 0))

@@ -234,7 +234,8 @@ def test_a_component_that_fails_returns_directions_in_which_it_is_negative():
     (found,) = prove(remainder_of(S), pairs_of(S - np.diag(np.diag(S))), max_directions=3)
     values = np.linalg.eigvalsh(S)
     np.testing.assert_array_equal(found.members, np.arange(5))
-    np.testing.assert_allclose(found.values, values[values < 0.0], atol=1e-12)
+    np.testing.assert_allclose(found.values, values[:3], atol=1e-12)
+    assert values[0] < 0.0
     for value, direction in zip(found.values, found.directions.T, strict=True):
         assert direction @ S @ direction == pytest.approx(value)
 
@@ -271,6 +272,23 @@ def test_strong_rows_are_eliminated_with_their_part_of_a_correction(columns):
         assert least > 0.0 or not found
         agreed += found == (least > 0.0)
     assert agreed > 60
+
+
+def test_the_products_of_a_correction_round_as_those_of_an_elimination():
+    it = instance("working set", 3)
+    at = eliminate(it.problem, it.u, it.least_t(), it.C)
+    Z = np.zeros((len(at.problem.c), 2))
+    Z[0] = [3.0, -4.0]
+    corrected = at.with_correction(Z)
+    k = len(at.K) + 2
+    more = sum_error(k + 8) * (25.0 + at.K[:, 0] @ at.K[:, 0])
+    assert corrected.errors[0] >= np.sum(at.F[:2, 0] ** 2) + more
+    np.testing.assert_array_equal(corrected.errors[1:], at.errors[1:])
+    np.testing.assert_allclose(corrected.diagonal[0], at.diagonal[0] - 25.0)
+    np.testing.assert_array_equal(corrected.with_correction(Z).Z, np.hstack([Z, Z]))
+    some = corrected.restrict(np.arange(2))
+    np.testing.assert_array_equal(some.gram(BOTH, BOTH), corrected.gram(BOTH, BOTH))
+    np.testing.assert_array_equal(some.errors, corrected.errors[:2])
 
 
 # Every error term, left out
@@ -416,7 +434,7 @@ TERMS = {  # what is left out: of which function, which text, what instead, and 
         lambda patch: claim_elimination(patch, solved=0.9),
     ),
     "entries": ("eliminate", "eps**0.5 * h,", "0.0 * h,", lambda patch: claim_elimination(patch, coarse=2.0**-34)),
-    "products": ("eliminate", "gram_error = sum_error(len(K) + 8)", "gram_error = 0.0", claim_the_rounding_of_products),
+    "products": ("gram_error_roots", "sum_error(len(K) + 8)", "0.0", claim_the_rounding_of_products),
     "components": (
         "prove", "left = remainder.diagonal - np.bincount(labels, errors, minlength=m)[labels]",
         "left = remainder.diagonal", claim_the_components,

@@ -27,6 +27,7 @@ from diffrac_cvx.certificates.working_set import (
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.direction_problem import max_penalty
 from diffrac_cvx.problem.penalties.lassos import lasso_residuals
+from diffrac_cvx.solvers import race
 from diffrac_cvx.solvers.factored import solver, working_set
 
 pytestmark = [

@@ -141,7 +141,7 @@ class BlockProblem:
     def A(self) -> Array:
         """A on E."""
         if len(self.free) == len(self.problem.c):
-            return self.problem.A
+            return self.problem.summed_A
         rows = self.given[-len(self.problem.Y) :]
         return weighted_gram(rows, np.ones(len(rows))) + np.diag(self.problem.a[self.free] ** 2)
 

@@ -84,9 +84,11 @@ def best_bound(problem: DirectionProblem, candidates: Iterable[DualCandidates]) 
     with suppress(EarlyExitError):  # the caller stops at its next deadline check
         for u, inverse_mean, multipliers in candidates:
             M = problem.X.weighted_gram(u)
+            # With outlying rows, products of whitened rows are more accurate than those of M with W.
+            whitened = M if problem.basis is not None else problem.Z.weighted_gram(u)
             try:
                 for C in multipliers:
-                    lower = max(lower, bound_at(min_ratio(problem, u, M, C), inverse_mean))
+                    lower = max(lower, bound_at(min_ratio(problem, u, M, C, whitened), inverse_mean))
             except (ArithmeticError, ValueError) as error:
                 if not is_out_of_range(error):
                     raise
@@ -112,15 +114,17 @@ def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Arr
     return bound_at(min_ratio(problem, u, problem.X.weighted_gram(u), C), inverse_mean)
 
 
-def min_ratio(problem: DirectionProblem, u: Array, M: Array, C: Array | None) -> float:
+def min_ratio(problem: DirectionProblem, u: Array, M: Array, C: Array | None, whitened: Array | None = None) -> float:
     """Return a certified t with M <= t (A + C + Diag(c)^2), with C shrunk until the right side is positive definite.
 
-    M is the weighted Gram matrix at weights u of the rows, 0 for zero rows.
+    M is the weighted Gram matrix at weights u of the rows, 0 for zero rows; whitened, if given, that of whitened rows.
     """
     if not M.size or not are_finite(M):
         return np.inf if M.size else 0.0
     blocked, M, W = block_problem(problem, np.arange(len(problem.c))), symmetric(M), problem.W
-    whitened = M if problem.basis is not None else symmetric(times(W.T, times(M, W)))
+    if whitened is None:
+        whitened = M if problem.basis is not None else times(W.T, times(M, W))
+    whitened = symmetric(whitened)
     if C is None:
         return least_certified_t(blocked, u, M, None, top_eigenvalue(whitened), 1.0)
     C = project_dual(problem, C)

@@ -292,7 +292,7 @@ def least_certified_t(
         return 0.0
     # A t so small that its rounding hides in that of the weights proves no more than a slightly larger one.
     t = max(t, UNIT_ROUNDOFF * problem.problem.largest_weight(u), 1e-300)
-    is_whitened = problem.problem.basis is not None
+    is_whitened, best = problem.problem.basis is not None, np.inf
     C = None if C is None else problem.project_eliminated(C)
     for whitened, factor in ((False, 4.0), (True, 2.0)):
         if (is_whitened and not whitened) or (whitened and not is_whitened and problem.problem.X.is_streamed):
@@ -301,10 +301,15 @@ def least_certified_t(
         usable = min_eigenvalue - problem.whitened.right_error if whitened else 1.0
         for attempt in range(MAX_TRIES if usable > 0.0 else 0):
             larger = float(t + factor**attempt * step * (1.0 + 1e-6) / usable)
+            if larger >= best:
+                break
             S = eliminated_matrix(problem, u, larger, C, whitened=whitened, M=M)
             if is_positive(S) and (larger >= S.radius or not whitened):
-                return larger
-    return np.inf
+                best = larger
+                break
+        if best <= t * (1.0 + 1e-9):  # given columns that are nearly collinear need a larger t than whitened ones
+            break
+    return best
 
 
 # The remainder

@@ -116,7 +116,12 @@ class DirectionProblem:
 
     @cached_property
     def A(self) -> Array:
-        """A = X'X/n + Diag(a)^2, shape (D, D)."""
+        """A = X'X/n + Diag(a)^2, shape (D, D), from R if that is cheap: its eigenvalues have small relative errors."""
+        return self.summed_A if self.is_large else self.R.T @ self.R
+
+    @cached_property
+    def summed_A(self) -> Array:
+        """A as a sum over the rows: its entries have small errors relative to their terms, as proofs require."""
         if self.basis is not None or self.Y.is_streamed:
             return self.R.T @ self.R
         return self.Y.weighted_gram(np.ones(len(self.Y))) + np.diag(self.a**2)

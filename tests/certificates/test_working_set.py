@@ -10,7 +10,6 @@ from posed import direction_problem
 from rationals import fractions, is_semidefinite
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import working_set
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import Remainder, is_sum_positive
 from diffrac_cvx.certificates.working_set import check_kkt, dual_on_working_set

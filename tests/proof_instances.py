@@ -212,12 +212,12 @@ def exact_S(it, t, found, number=Fraction):
     left = schur(S, list(E), list(N), number)
     if left is None:
         return S, False
-    Z = found.Z
+    Z = [[number(float(x)) for x in row] for row in found.Z]
+    added = [[sum((x * y for x, y in zip(one, other, strict=True)), number(0.0)) for other in Z] for one in Z]
     for i in range(len(N)):
         for h in range(i):
             if own[i] != own[h] and pair_penalty.labels is None:
-                G = -left[i, h] + sum((number(float(x)) * number(float(y)) for x, y in zip(Z[i], Z[h], strict=True)),
-                                      number(0.0))  # fmt: skip
+                G = added[i][h] - left[i, h]
                 side = tt * c[N[i]] * c[N[h]]
                 value = side if G > side else G
                 value = value if value >= -side or (known[N[i]] and known[N[h]]) else -side
@@ -227,14 +227,14 @@ def exact_S(it, t, found, number=Fraction):
         own_groups = pair_penalty.restrict(N).groups
         for g, p in enumerate(own_groups):
             for q in own_groups[:g]:
-                G = np.array([[float(-left[i, h]) for h in q] for i in p])
+                G = np.array([[float(added[i][h] - left[i, h]) for h in q] for i in p])
                 side = t * float(it.unit.c[N[p[0]]]) * float(it.unit.c[N[q[0]]])
                 inside = np.linalg.norm(G, 2) <= side * (1.0 - 1e-9)
                 C = project_spectral_ball(G[None], np.array([side * (1 - 1e-15)]))[0]
                 fine &= inside or in_ball(C, side, number)
                 for i, j in enumerate(p):
                     for h, k in enumerate(q):
-                        value = -left[j, k] if inside else number(float(C[i, h]))
+                        value = added[j][k] - left[j, k] if inside else number(float(C[i, h]))
                         S[N[j], N[k]] += value
                         S[N[k], N[j]] += value
     return S, bool(fine)

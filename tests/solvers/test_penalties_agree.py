@@ -1,6 +1,5 @@
 """Feature groups and sign constraints: solvers and certificates against an independent reference solver."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import cvxpy as cp
@@ -90,11 +89,9 @@ def test_groups_are_solved_on_a_working_set_and_what_is_proved_outside_them_agre
         looks.append(whole(*given, **how))
         return looks[-1]
 
-    monkeypatch.setattr(
-        working_set,
-        "WORKING_SET",
-        replace(working_set.WORKING_SET, min_features=10, initial_size=4, min_new=2, max_group_fraction=0.9),
-    )
+    numbers = {"MIN_FEATURES": 10, "INITIAL_SIZE": 4, "MIN_NEW": 2, "MAX_GROUP_FRACTION": 0.9}
+    for name, number in numbers.items():
+        monkeypatch.setattr(working_set, name, number)
     monkeypatch.setattr(solver, "STRATEGIES", solver.STRATEGIES[-1:])
     monkeypatch.setattr(working_set_certificate, "prove", watched)
     for seed in seeds:

@@ -4,7 +4,6 @@ The reference implementations follow (15) and its dual, in NumPy, in fractions a
 no lower bound may exceed, however inaccurate the solver.
 """
 
-from dataclasses import replace
 from fractions import Fraction
 
 import cvxpy as cp
@@ -143,9 +142,8 @@ def wide_table(seed, n_range=(8, 20), d_range=(20, 40)):
 @pytest.fixture
 def small_cores(monkeypatch):
     """Enable the working-set solver also for few columns, and count the bounds certified from a working set."""
-    monkeypatch.setattr(
-        working_set, "WORKING_SET", replace(working_set.WORKING_SET, min_features=10, initial_size=5, min_new=3)
-    )
+    for name, number in (("MIN_FEATURES", 10), ("INITIAL_SIZE", 5), ("MIN_NEW", 3)):
+        monkeypatch.setattr(working_set, name, number)
     monkeypatch.setattr(block_bounds, "WORKING_SET_MIN_SIZE", 10)
     monkeypatch.setattr(solver, "STRATEGIES", (solver.STRATEGIES[-1], solver.ONE_BLOCK))  # the working set first
     monkeypatch.setattr(race, "MIN_SLICE", 1e12)
@@ -415,7 +413,7 @@ def test_weights_whose_products_underflow_leave_no_pair_out():
 @pytest.mark.parametrize("size", [1e-100, 1e-165, 1e-170, 1e-310])
 @pytest.mark.parametrize("least", [10, 200], ids=["working set", "components"])
 def test_brackets_with_tiny_weights_are_those_without(monkeypatch, size, least):
-    monkeypatch.setattr(working_set, "WORKING_SET", replace(working_set.WORKING_SET, min_features=least))
+    monkeypatch.setattr(working_set, "MIN_FEATURES", least)
     rng = np.random.default_rng(3)
     X = np.zeros((12, 30))
     for column in X.T:

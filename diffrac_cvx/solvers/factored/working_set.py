@@ -45,8 +45,21 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
 )
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
-from diffrac_cvx.solvers.factored.tuning import WORKING_SET
 from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
+
+MIN_FEATURES = 200  # coordinates below which the problem on all of them takes as long
+MAX_GROUP_FRACTION = 0.5  # of all coordinates, in selected feature groups, above which V is one block
+INITIAL_SIZE = 40  # features of the first working set
+SPARE_RANK = 8  # extra columns of U, so that the rank can grow
+COLUMN_RTOL = 1e-5  # squared norm of a column of U, relative to the largest, below which growth drops it
+FIRST_STEPS = 40  # before the first certificate; afterwards, half as many as done so far
+TARGET = 0.8  # gap of the working-set problem, relative to the gap to be certified next
+GAP_REDUCTION = 3.0  # factor of the next, smaller gap after a success
+ROUGH_POINTS = 4  # maximum number of certified points of the problem without an l1 penalty
+MIN_NEW, NEW_FRACTION = (
+    20,
+    0.5,
+)  # features added at once: the larger of this number and this fraction of the working set
 
 
 @dataclass
@@ -73,12 +86,7 @@ def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) 
     """Return whether the working-set strategy applies; it requires a ridge, without which V is often diagonal."""
     n, D = problem.X.shape
     has_ridge, free = bool(np.any(problem.a[problem.c > 0.0])), int(np.sum(problem.c == 0.0))
-    fits = (
-        problem.pair_penalty.has_off_diagonal
-        and free <= WORKING_SET.max_free
-        and D >= WORKING_SET.min_features
-        and n * D <= WORKING_SET.max_entries
-    )
+    fits = problem.pair_penalty.has_off_diagonal and free <= 8 and D >= MIN_FEATURES and n * D <= 1e8
     return has_ridge and fits and (warm_start.U is None or 4 * int(np.sum(diagonal(warm_start.U) > 0.0)) <= D)
 
 
@@ -92,12 +100,12 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
     problem = problem.as_dense()
     size, splits = len(problem.c), problem.pair_penalty.splits_into_blocks
     state = initial_working_set(problem) if warm_start.U is None else warm_working_set(problem, warm_start)
-    done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, WORKING_SET.first_gap, WORKING_SET.target
+    done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, 0.03, TARGET
     while done < max_iter:
-        steps = WORKING_SET.first_steps if done == 0 and warm_start.U is None else max_iter - done
+        steps = FIRST_STEPS if done == 0 and warm_start.U is None else max_iter - done
         found = yield from solve_working_set(problem, state, target, steps)
         if done == 0:
-            start, goal = best_single_feature(problem), max(stopping.tol, WORKING_SET.first_target * found.point.value)
+            start, goal = best_single_feature(problem), max(stopping.tol, 0.3 * found.point.value)
             bounds = Bracket(bound_without_l1(problem), start.value)
             yield Iterate(start.U, 0, DualVariables(), start, bounds)
         done += found.steps
@@ -106,7 +114,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         bounds = Bracket(bounds.lower, min(bounds.upper, point.value))
         yield Iterate(point.U, done, dual, point, bounds)
         new = single_feature_violations(problem, state.ws, dense(found.point.U))
-        max_new = max(WORKING_SET.min_new, int(WORKING_SET.new_fraction * len(state.ws)))
+        max_new = max(MIN_NEW, int(NEW_FRACTION * len(state.ws)))
         check, before, checked = empty_check(problem), goal, 2 * len(new) < max_new
         if checked:
             yield 0.0
@@ -116,10 +124,10 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             bounds = Bracket(max(bounds.lower, check.lower or 0.0), bounds.upper)
             yield Iterate(point.U, done, dual, point, bounds)
             new = np.concatenate([new, check.entering[~np.isin(check.entering, new)]])
-        # If nothing is violated, the working-set solution has to be more accurate.
-        fraction = WORKING_SET.target if len(new) or goal < before else fraction / 3.0
-        is_small = splits or len(state.ws) + len(new) <= WORKING_SET.max_group_fraction * size
-        if fraction < WORKING_SET.min_fraction or not is_small:
+        # If nothing is violated, the working-set solution has to be more accurate, up to a thousandth of the gap.
+        fraction = TARGET if len(new) or goal < before else fraction / 3.0
+        is_small = splits or len(state.ws) + len(new) <= MAX_GROUP_FRACTION * size
+        if fraction < 1e-3 or not is_small:
             return
         target = max(target / 3.0, fraction * goal)
         if not checked:
@@ -137,8 +145,8 @@ def select_initial_features(problem: DirectionProblem, size: int) -> IntegerArra
 
 def initial_working_set(problem: DirectionProblem) -> WorkingSet:
     """Return the features of largest univariate gain, and all without an l1 weight, with a random factor."""
-    ws = select_initial_features(problem, WORKING_SET.initial_size + int(np.sum(problem.c == 0.0)))
-    w, r = len(ws), 2 * WORKING_SET.spare_rank
+    ws = select_initial_features(problem, INITIAL_SIZE + int(np.sum(problem.c == 0.0)))
+    w, r = len(ws), 2 * SPARE_RANK
     return WorkingSet(ws, np.random.default_rng(0).standard_normal((w, r)) / (w * r) ** 0.5, np.zeros((w, w)))
 
 
@@ -147,9 +155,7 @@ def warm_working_set(problem: DirectionProblem, warm_start: WarmStart) -> Workin
     start_factor = scipy.sparse.csr_array(warm_start.U if warm_start.U is not None else np.zeros((len(problem.c), 1)))
     squared_norms = np.asarray(start_factor.multiply(start_factor).sum(axis=1)).ravel()
     ws = np.flatnonzero(
-        problem.pair_penalty.complete_groups(
-            (squared_norms > WORKING_SET.warm_start_rtol * squared_norms.max()) | (problem.c == 0.0)
-        )
+        problem.pair_penalty.complete_groups((squared_norms > 1e-4 * squared_norms.max()) | (problem.c == 0.0))
     )
     if not problem.c[ws].any():
         return initial_working_set(problem)
@@ -165,12 +171,12 @@ def bound_without_l1(problem: DirectionProblem) -> float:
     """Return a lower bound in O(n^2 D): the problem with only the diagonal of the l1 term, |V|_1 >= tr V, as ridge."""
     ridge = without_l1(problem)
     lower, r = max(bound_at_equal_weights(ridge), 0.0), ridge.X.shape[1]
-    start = np.random.default_rng(0).standard_normal((r, min(r, WORKING_SET.spare_rank))) / max(r, 1)
-    iterates = augmented_lagrangian.one_block_iterates(ridge, WORKING_SET.rough_points * 100, start)
-    for iterate in islice((found for found in iterates if isinstance(found, Iterate)), WORKING_SET.rough_points):
+    start = np.random.default_rng(0).standard_normal((r, min(r, SPARE_RANK))) / max(r, 1)
+    iterates = augmented_lagrangian.one_block_iterates(ridge, ROUGH_POINTS * 100, start)
+    for iterate in islice((found for found in iterates if isinstance(found, Iterate)), ROUGH_POINTS):
         found = bracket(ridge, iterate.point or ridge.rescale(iterate.U))
         lower = max(lower, found.lower)
-        if found.gap <= WORKING_SET.rough_gap * found.upper:
+        if found.gap <= 0.1 * found.upper:
             break
     return lower
 
@@ -184,17 +190,15 @@ def solve_working_set(
     start = dense(small.rescale(state.U).U)
     at, done = lagrangian.point(start if start.any() else state.U), 0
     while True:
-        at, n_steps = run_multiplier_method(
-            lagrangian, at, min(max(WORKING_SET.first_steps, done // 2), max_iter - done), memory
-        )
+        at, n_steps = run_multiplier_method(lagrangian, at, min(max(FIRST_STEPS, done // 2), max_iter - done), memory)
         done += max(n_steps, 1)
         C = next(iter(lagrangian.multiplier(at.U)), np.zeros((len(small.c), len(small.c))))  # none without an l1 weight
         found = certify_solution(problem, small, at.U, C, done)
-        if found.gap <= target or done >= min(max_iter, WORKING_SET.max_steps):
+        if found.gap <= target or done >= min(max_iter, 800):
             return found
         yield 0.0
         at = lagrangian.update(at)
-        Q = rank_reducing_rotation(at.U, WORKING_SET.column_rtol)
+        Q = rank_reducing_rotation(at.U, COLUMN_RTOL)
         if Q is not None:
             memory.rotate(Q)
             at = lagrangian.point(at.U @ Q)
@@ -210,7 +214,7 @@ def certify_solution(
     def candidates(M: Array) -> Iterator[Array]:
         yield alternate_projection(small, M, C)
         if not problem.pair_penalty.splits_into_blocks:  # the multipliers of blocks settle slowly
-            yield refine_dual(small, M, times(dense(point.U), dense(point.U).T), C, WORKING_SET.fitting_steps)
+            yield refine_dual(small, M, times(dense(point.U), dense(point.U).T), C, 30)
 
     dual = best_dual(problem, small, point, candidates)
     best = thresholded if thresholded.value < point.value else point
@@ -235,7 +239,7 @@ def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Ar
     excess = problem.pair_penalty.group_norms(gradient).max(axis=1, initial=0.0) / np.maximum(problem.c, 1e-300)
     excess[ws] = 0.0
     order = np.argsort(-excess, kind="stable")
-    return order[: int(np.sum(excess > WORKING_SET.violation_ratio))]
+    return order[: int(np.sum(excess > 1.001))]
 
 
 def tighten_bound(
@@ -248,24 +252,24 @@ def tighten_bound(
     """
     check, lower = empty_check(core.problem), bounds.lower
     while True:
-        goal = min(goal, max(tol, (bounds.upper - lower) / WORKING_SET.gap_reduction))
-        tried = max(goal, found.gap / WORKING_SET.target)
-        worth = WORKING_SET.max_attempted_fraction * (bounds.upper - lower)
+        goal = min(goal, max(tol, (bounds.upper - lower) / GAP_REDUCTION))
+        tried = max(goal, found.gap / TARGET)
+        worth = 0.6 * (bounds.upper - lower)
         if tried > worth and tried > goal:
             return check._replace(lower=lower), goal
-        check = check_kkt(core, *found.dual.at_bound(bounds.upper - WORKING_SET.attempted_fraction * tried))
+        check = check_kkt(core, *found.dual.at_bound(bounds.upper - 0.99 * tried))
         if check.lower is None:
             return check._replace(lower=lower), goal
         lower = max(lower, check.lower)
         if tried <= tol:
             return check, goal
-        goal = max(tol, tried / WORKING_SET.gap_reduction)
+        goal = max(tol, tried / GAP_REDUCTION)
 
 
 def drop_inactive_features(problem: DirectionProblem, state: WorkingSet) -> WorkingSet:
     """Return the state without inactive features; called only early, because their multipliers matter later."""
     squared_norms = problem.pair_penalty.restrict(state.ws).group_sums(np.sum(state.U**2, axis=1))
-    keep = (squared_norms > WORKING_SET.inactive_rtol * squared_norms.max(initial=0.0)) | (problem.c[state.ws] == 0.0)
+    keep = (squared_norms > 1e-7 * squared_norms.max(initial=0.0)) | (problem.c[state.ws] == 0.0)
     return WorkingSet(state.ws[keep], state.U[keep], state.C[np.ix_(keep, keep)])
 
 
@@ -275,12 +279,12 @@ def grow_working_set(
     """Return the state with new features, at small entries of V."""
     ws, C, order = expand_working_set(problem, state.ws, state.C, new, u, check)
     w, n_old = len(ws), len(state.ws)
-    U = principal_columns(state.U, rtol=WORKING_SET.column_rtol)
+    U = principal_columns(state.U, rtol=COLUMN_RTOL)
     size = float(np.linalg.norm(U))
     directions = check.directions[np.append(state.ws, new)]
-    directions *= WORKING_SET.direction_scale * size / np.maximum(np.linalg.norm(directions, axis=0), 1e-300)
-    r = U.shape[1] + directions.shape[1] + WORKING_SET.spare_rank
-    wide = np.random.default_rng(0).standard_normal((w, r)) * (WORKING_SET.random_entry_scale * size / (w * r) ** 0.5)
+    directions *= 0.02 * size / np.maximum(np.linalg.norm(directions, axis=0), 1e-300)
+    r = U.shape[1] + directions.shape[1] + SPARE_RANK
+    wide = np.random.default_rng(0).standard_normal((w, r)) * (3e-3 * size / (w * r) ** 0.5)
     wide[:n_old, : U.shape[1]] += U
     wide[:, U.shape[1] : U.shape[1] + directions.shape[1]] += directions
     return WorkingSet(ws, wide[order], C)

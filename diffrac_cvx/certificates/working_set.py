@@ -17,6 +17,8 @@ import scipy.sparse
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
 from diffrac_cvx.certificates.direction_bounds import lower_bound
 from diffrac_cvx.certificates.proof import (
+    EIGENVALUE_ERROR,
+    MAX_DENSE_SIZE,
     NO_PAIRS,
     Pairs,
     Remainder,
@@ -36,7 +38,7 @@ from diffrac_cvx.certificates.search import (
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.linear_algebra import eigh, symmetric, times
+from diffrac_cvx.points.linear_algebra import eigh, lanczos, symmetric, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
 
 INFLATION_PER_GAP, MAX_INFLATION_GAP = (
@@ -60,7 +62,6 @@ MIN_DIRECTION_WEIGHT = 0.02  # of a coordinate in violated directions, relative 
 MAX_CORRECTIONS, N_DIRECTIONS = 9, 24  # of the multiplier, and directions in each
 LIFT, OVERSHOOT = 0.08, 1.5  # eigenvalue to which a correction raises negative directions, and factor of what they lack
 MIN_PROGRESS = 0.9  # fraction of the smallest eigenvalue that has to be left after a correction for another one
-MIN_NEGATIVE_PART = 0.25  # of the Gram matrix of the rows, relative to the box, to be corrected
 
 
 class KktCheck(NamedTuple):
@@ -291,24 +292,19 @@ def screen_rows(remainder: Remainder, rows: IntegerArray, known: Pairs) -> Pairs
 
 
 def negative_part_of_rows(remainder: Remainder) -> Array:
-    """Return Z with ZZ' half of the negative part of the weighted Gram matrix of the rows, if it is not small.
+    """Return Z with ZZ' half of the largest negative part of the weighted Gram matrix of the rows.
 
-    It is not small compared with the box if many points have a common sign: they are one row of M and many of A.
+    It is large compared with the box if many points have a common sign: they are one row of M and many of A.
     """
     rows, weights = remainder.problem.rows.array(), remainder.gram_weights
     m = rows.shape[1]
-    if len(rows) > m:
-        return np.zeros((m, 0))
-    squares, Q = eigh(times(rows, rows.T))
-    roots = np.sqrt(np.maximum(squares, 0.0))
-    some = roots > 1e-6 * roots.max(initial=0.0)
-    root = roots[some, None] * Q[:, some].T
-    values, vectors = eigh(symmetric(times(root * weights, root.T)))
+    if m <= MAX_DENSE_SIZE:
+        values, vectors = eigh(symmetric(times(rows.T * weights, rows)))
+    else:
+        product = lambda x: rows.T @ (weights * (rows @ x))  # noqa: E731
+        values, vectors = lanczos(product, m, N_DIRECTIONS, "SA", EIGENVALUE_ERROR)
     negative = values < 0.1 * values.min(initial=0.0)
-    if np.linalg.norm(values[values < 0.0]) < MIN_NEGATIVE_PART * remainder.t * np.sum(remainder.problem.c**2):
-        return np.zeros((m, 0))
-    vectors = (Q[:, some] / roots[some]) @ (vectors[:, negative] * np.sqrt(-values[negative] / 2.0))
-    return np.asarray(rows.T @ vectors)
+    return np.asarray(vectors[:, negative] * np.sqrt(-values[negative] / 2.0))
 
 
 def empty_check(problem: DirectionProblem) -> KktCheck:

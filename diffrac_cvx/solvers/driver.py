@@ -300,7 +300,7 @@ def components_of_zeros(problem: DirectionProblem, U: Factor) -> Components | No
     penalized = np.flatnonzero(problem.c > 0.0)
     if is_sparse(U) or not problem.pair_penalty.splits_into_blocks or not 0 < 2 * np.count_nonzero(U) <= U.size:
         return None
-    rows = as_sparse(U[penalized])
+    rows = as_sparse((U[penalized] != 0.0).astype(float))
     found = np.full(len(problem.c), -1)
     found[penalized] = partition_by_zeros(rows @ rows.T).labels
     return Components(found) if found.max(initial=0) > 0 else None

@@ -18,6 +18,7 @@ PLACES = {
     "relative_error": proof.relative_error,
     "eliminated_matrix": proof.eliminated_matrix,
     "eliminate": proof.eliminate,
+    "gram_error_roots": proof.gram_error_roots,
     "Pencil.error_bound": Pencil.error_bound,
 }
 

@@ -120,7 +120,8 @@ def race(
         leader = min((one for one in runners if one.lower > 0.0), key=lambda one: one.gap, default=None)
         if leader is not None:
             limit = MAX_GAP_RATIO * leader.gap
-            racing = [one for one in racing if one.slices < MIN_SLICES or one.gap <= limit]
+            best = min(racing, key=lambda one: one.gap, default=None)  # goes on, also if the leader has ended
+            racing = [one for one in racing if one is best or one.slices < MIN_SLICES or one.gap <= limit]
         size *= 2.0
     if failure is not None:
         raise failure

@@ -50,8 +50,15 @@ def test_the_strategy_with_the_smallest_gap_comes_first_with_the_largest_slice()
 def test_a_strategy_with_three_times_the_gap_of_the_best_ends_after_two_slices():
     found = run(strategy("a", [(0.1, 0.9)] * 40), strategy("b", [(0.1, 0.2)] * 40))
     assert sum(point.U == "a" for point in found) == 4
-    ended = run(strategy("a", [(0.1, 0.2)]), strategy("b", [(0.1, 0.9)] * 90), strategy("c", [(0.1, 0.3)] * 5))
+    ended = run(strategy("a", [(0.1, 0.2)]), strategy("b", [(0.1, 0.9)] * 90), strategy("c", [(0.1, 0.3)] * 90))
     assert sum(point.U == "b" for point in ended) < 12  # also behind one that has ended
+
+
+def test_the_best_of_those_that_run_goes_on_if_the_leader_has_ended():
+    found = run(strategy("a", [(0.1, 0.2)]), strategy("b", [(0.1, 0.9)] * 60), strategy("c", [(0.1, 0.95)] * 60))
+    order = "".join(point.U for point in found)
+    assert order.count("b") == 60
+    assert order.count("c") < 60
 
 
 def test_a_strategy_waits_until_it_may_use_the_operations_of_its_first_iterate():

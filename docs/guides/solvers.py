@@ -70,7 +70,7 @@ bound on all features fails. That bound needs :math:`S = t (A + C + \mathrm{Diag
 No d × d matrix is formed. A multiplier that is slightly infeasible costs little: at an optimum of value v the ridge and the l1
 penalty together are at most v (1 - v), for at the best scale g = T = 1 - v, and the part of T that is the mean of q, which is at
 least :math:`g^2`, is no penalty. So :math:`v \ge v_e - e\, v (1 - v)` with the value :math:`v_e` for penalties times 1 + e, and
-:math:`v_e` is easier to bound. Gaps of .3, .03, .003 of the value are certified in turn, so that an interrupted solve has a bound.
+:math:`v_e` is easier to bound. Gaps of .3, .1, .03 of the value are certified in turn, so that an interrupted solve has a bound.
 
 **V on a pattern**, with an l1 penalty and at most as many features as points. V often has full rank but few nonzero pairs. The
 unknowns are then its diagonal and the pairs, with the sign that each has at the optimum; a column without an l1 weight, as that of

@@ -9,7 +9,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, Partition, block_problem
-from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket, bracket_streamed
+from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket, bracket_streamed
 from diffrac_cvx.certificates.proof import NO_PAIRS, Pairs, Remainder, ViolatedComponent, bound_at, eliminate, prove
 from diffrac_cvx.certificates.screening import (
     NEAR_BOUND,
@@ -259,7 +259,7 @@ def choose_multipliers(blocks: Blocks, point: PrimalPoint, u: Array) -> list[Arr
     return multipliers
 
 
-def bracket_any(problem: DirectionProblem, point: PrimalPoint, dual: DualVariables | None = None) -> Bracket:
+def bracket_any(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint | None = None) -> Bracket:
     """Return certified bounds on (15): by blocks if the factor is sparse, else dense; streamed rows in one pass."""
     if not problem.pair_penalty.splits_into_blocks:
         use_working_set = is_sparse(point.U) and problem.X.in_memory and len(problem.c) > MAX_SINGLE_BLOCK_SIZE

@@ -9,7 +9,7 @@ import scipy.sparse
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
 from diffrac_cvx.certificates.consistency import require_consistent
-from diffrac_cvx.certificates.direction_bounds import DualVariables, bound_by_dual
+from diffrac_cvx.certificates.direction_bounds import DualPoint, bound_by_dual
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.certificates.values import (
@@ -127,13 +127,13 @@ def certify_v(
 
 def read_matrix(
     problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result, points: Sample
-) -> tuple[Factor, DualVariables | None]:
+) -> tuple[Factor, DualPoint | None]:
     """Return the factor of V in the problem's coordinates, sparse if V is block diagonal, and the dual of a result."""
     if isinstance(V, Result):
         U, C = problem.coordinates.transform_result(V), problem.transform_multiplier(V)
         fits = V.u is not None and V.u.shape == (points.n_all,)
         u = problem.X.values_of_rows(points.with_weight(V.u)) if V.u is not None and fits else None
-        return U, None if C is None else DualVariables(u if u is not None and np.all(u > 0.0) else None, C)
+        return U, None if C is None else DualPoint(u if u is not None and np.all(u > 0.0) else None, C)
     matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
     blocks = factor_by_blocks(problem, problem.coordinates.scale_matrix(matrix)) if problem.has_l1 else None
     return (problem.coordinates.transform_matrix(dense(matrix)) if blocks is None else blocks), None

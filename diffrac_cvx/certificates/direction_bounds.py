@@ -40,14 +40,14 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
 from diffrac_cvx.problem.result import Bracket
 
 
-class DualVariables(NamedTuple):
+class DualPoint(NamedTuple):
     """A solver's dual variables for the lower bound: u, or None for 1/sqrt(q), and the off-diagonal C, or None."""
 
     u: Array | None = None
     C: Factor | None = None
 
 
-def bracket(problem: DirectionProblem, point: PrimalPoint, dual: DualVariables | None = None) -> Bracket:
+def bracket(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint | None = None) -> Bracket:
     r"""Return certified bounds on the optimum of (15) from an optimally scaled factor of V and a solver's dual, if any.
 
     For u > 0 and symmetric C in the box with A + C > 0, let M = X' Diag(u) X / n and t the largest generalised
@@ -95,12 +95,12 @@ def best_bound(problem: DirectionProblem, candidates: Iterable[DualCandidates]) 
     return float(lower)
 
 
-def multiplier_of(problem: DirectionProblem, dual: DualVariables | None) -> Array | None:
+def multiplier_of(problem: DirectionProblem, dual: DualPoint | None) -> Array | None:
     """Return a solver's multiplier, projected onto the dual set, if there is one."""
     return None if dual is None or dual.C is None else project_dual(problem, dense(dual.C))
 
 
-def bound_by_dual(problem: DirectionProblem, dual: DualVariables) -> float:
+def bound_by_dual(problem: DirectionProblem, dual: DualPoint) -> float:
     """Return the lower bound of a solver's weights and multiplier, after one alternating projection; 0 without them."""
     C = multiplier_of(problem, dual)
     if dual.u is None or C is None:
@@ -132,7 +132,7 @@ def min_ratio(problem: DirectionProblem, u: Array, M: Array, C: Array | None, wh
     return least_certified_t(blocked, u, M, found.weight * C, found.t, found.min_eigenvalue)
 
 
-def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualVariables | None = None) -> Bracket:
+def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint | None = None) -> Bracket:
     """Return certified bounds on the optimum of (21), min -(g(V) - sum c_i c_j |V_ij|) over tr AV = 1, from a factor.
 
     With theta such that M/2 - C <= theta A, the optimum is at least -(mean(1/u)/2 + theta).  It is never below -1, and
@@ -203,7 +203,7 @@ def certify_in_one_pass(
     return StreamedCertificate(point, C, floors[0] * multiple**2, M, bounds)
 
 
-def bracket_streamed(problem: DirectionProblem, U: Array, dual: DualVariables | None = None) -> Bracket:
+def bracket_streamed(problem: DirectionProblem, U: Array, dual: DualPoint | None = None) -> Bracket:
     """Return certified bounds on the optimum of (15) from a factor and a result's dual, by one pass over the rows."""
     C = None if dual is None or is_sparse(dual.C) else multiplier_of(problem, dual)
     found = certify_in_one_pass(problem, U, C, search=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket
+from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up
@@ -126,7 +126,7 @@ def l1_penalty(V: cp.Expression, pair_penalty: PairPenalty | None, scale: cp.Par
 
 def solver_dual(
     problem: DirectionProblem, coordinates: Coordinates, l1: Expression, u: Array | None = None
-) -> DualVariables:
+) -> DualPoint:
     """Return the solver's multipliers, and u of its rows, in the coordinates of the certificate."""
     if u is not None and not (np.all(np.isfinite(u)) and np.all(u > 0)):
         u = None
@@ -137,7 +137,7 @@ def solver_dual(
         full = problem.pair_penalty.zero()
         full[:D, :D] = C * np.outer(ratio, ratio)
         C = full
-    return DualVariables(u, C)
+    return DualPoint(u, C)
 
 
 class Posed(NamedTuple):
@@ -154,7 +154,7 @@ def pose(points: Points, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter
     return Posed(RoundingBound(points, value_of(nu), penalty), direction_problem(points, value_of(nu), penalty))
 
 
-def read_directions(posed: Posed, V: Array, dual: DualVariables) -> Solution:
+def read_directions(posed: Posed, V: Array, dual: DualPoint) -> Solution:
     """Return the certified solution of (15) for a V in the user's coordinates, optimally scaled."""
     rounding_bound, problem = posed
     point = problem.rescale(problem.coordinates.transform_matrix(V))

@@ -1,6 +1,6 @@
 """Solvers: CVXPY, FISTA on the smoothed dual, and low-rank factors of V; building blocks for solvers of (15)."""
 
-from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.driver import solve_by_iterates
 from diffrac_cvx.solvers.factored import low_rank
@@ -10,7 +10,7 @@ from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
 
 __all__ = [
     "DirectionProblem",
-    "DualVariables",
+    "DualPoint",
     "Iterate",
     "Stopping",
     "WarmStart",

@@ -11,7 +11,7 @@ from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import number_by_first, partition_by_zeros
 from diffrac_cvx.certificates.block_screening import screen_components
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.screening import gap_safe_weights
 from diffrac_cvx.errors import ClusterConnectionError, DataError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, time_limited
@@ -202,7 +202,7 @@ class Incumbent:
 
     def __init__(self, problem: DirectionProblem, best: PrimalPoint) -> None:
         self.problem, self.best, self.lower = problem, best, 0.0
-        self.dual: DualVariables | None = None
+        self.dual: DualPoint | None = None
         self.components: Components | None = None
         self.proved: Labels | None = None
         self.history: list[Progress] = []
@@ -324,7 +324,7 @@ def user_components(problem: DirectionProblem, point: PrimalPoint, gap: float, c
     return Components(number_by_first(components.found[:d]), None if proved is None else number_by_first(proved[:d]))
 
 
-def user_multiplier(problem: DirectionProblem, dual: DualVariables | None) -> Factor | None:
+def user_multiplier(problem: DirectionProblem, dual: DualPoint | None) -> Factor | None:
     """Return the multiplier C of the l1 penalty in the user's coordinates, or None."""
     if dual is None or dual.C is None or not problem.has_l1:
         return None
@@ -334,7 +334,7 @@ def user_multiplier(problem: DirectionProblem, dual: DualVariables | None) -> Fa
 def with_start(start: WarmStart, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
     """Yield the warm start as iterate 0, then the iterates; the solver itself certifies a block-sparse start."""
     if start.U is not None and not is_sparse(start.U):
-        yield Iterate(start.U, 0, DualVariables(C=start.C), start.point)
+        yield Iterate(start.U, 0, DualPoint(C=start.C), start.point)
     yield from iterates
 
 

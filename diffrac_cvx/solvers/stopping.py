@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 
-from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer
 from diffrac_cvx.points.checks import Array, in_unit_interval, positive, positive_int
 from diffrac_cvx.points.factors import Factor, dense
@@ -25,7 +25,7 @@ class Iterate(NamedTuple):
         Factor of V = UU', in the coordinates of the problem, at any scale.
     n_iter : int
         Iterations so far.
-    dual : DualVariables, optional
+    dual : DualPoint, optional
         Multipliers of the solver, if it has any; they tighten the bounds.
     point : PrimalPoint, optional
         ``problem.rescale(U)``, if the solver has computed it.
@@ -37,7 +37,7 @@ class Iterate(NamedTuple):
 
     U: Factor
     n_iter: int
-    dual: DualVariables | None = None
+    dual: DualPoint | None = None
     point: PrimalPoint | None = None
     bounds: Bracket | None = None
     components: Components | None = None

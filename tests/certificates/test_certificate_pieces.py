@@ -13,7 +13,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds, label_proof
 from diffrac_cvx.certificates.block_problem import Partition, block_problem, join_labels, number_by_first
 from diffrac_cvx.certificates.block_screening import screen_components, screen_groups
-from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket_normalized
+from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket_normalized
 from diffrac_cvx.certificates.proof import eliminate, is_sum_positive, project_dual, skip_zero_rows
 from diffrac_cvx.certificates.screening import SafeRadius, factored_radius, gap_safe_weights
 from diffrac_cvx.certificates.search import (
@@ -150,7 +150,7 @@ def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, 
         found = bracket_normalized(problem, factor)
         assert -1.0 <= found.lower <= best + 1e-6
         assert found.upper >= best - 1e-6
-        assert bracket_normalized(problem, factor, DualVariables(C=np.zeros((d, d)))).lower >= found.lower
+        assert bracket_normalized(problem, factor, DualPoint(C=np.zeros((d, d)))).lower >= found.lower
     assert bracket_normalized(problem, U).gap < 0.02
     assert bracket_normalized(problem, np.zeros((d, 1))) == Bracket(-1.0, np.inf if problem.has_l1 else 0.0)
 

@@ -14,7 +14,7 @@ from rationals import badly_centered_column, centered, fractions, gram, is_semid
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds, proof
 from diffrac_cvx.certificates import pencils as certified_pencils
-from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket_normalized
+from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket_normalized
 from diffrac_cvx.certificates.pencils import Pencil, certified_multiple, grouped_bounds
 from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, BallMatrix, bound_at, cholesky_or_none, is_positive
 from diffrac_cvx.certificates.search import normalized_theta
@@ -392,11 +392,10 @@ def test_the_bound_of_many_rows_counts_the_terms_of_the_mean(monkeypatch):
 
 def test_poor_weights_of_a_solver_take_nothing_from_the_bound_of_many_rows():
     problem = direction_problem(as_rows(np.random.default_rng(0).standard_normal((60, 1))), 1.0, dc.Penalty(c=0.05))
-    plain = direction_bounds.bracket_streamed(problem, ONE, DualVariables(C=0.0 * ONE)).lower
+    plain = direction_bounds.bracket_streamed(problem, ONE, DualPoint(C=0.0 * ONE)).lower
     assert plain > 0.0
     assert (
-        direction_bounds.bracket_streamed(problem, ONE, DualVariables(np.linspace(1.0, 9.0, 60), 0.0 * ONE)).lower
-        >= plain
+        direction_bounds.bracket_streamed(problem, ONE, DualPoint(np.linspace(1.0, 9.0, 60), 0.0 * ONE)).lower >= plain
     )
 
 

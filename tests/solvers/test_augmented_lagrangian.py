@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from posed import direction_problem
 
-from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket
+from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket
 from diffrac_cvx.certificates.search import alternate_projection
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import weighted_gram
@@ -165,7 +165,7 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     at, _ = lagrangian.minimize(lagrangian.point(np.eye(len(problem.c)) / len(problem.c)), 15, Memory())
     point, (C,) = problem.rescale(at.U), lagrangian.multiplier(at.U)
     refined, bounds = refine_point(problem, point, C)
-    plain = bracket(problem, point, DualVariables(C=C))
+    plain = bracket(problem, point, DualPoint(C=C))
     assert bounds.lower <= upper + 1e-12
     assert bounds.upper >= lower - 1e-12
     assert bounds.upper <= plain.upper

@@ -6,7 +6,7 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.solvers import DualVariables, Iterate, Stopping, solve_by_iterates
+from diffrac_cvx.solvers import DualPoint, Iterate, Stopping, solve_by_iterates
 
 L1 = dc.Penalty(c=0.2)
 
@@ -50,7 +50,7 @@ def test_a_bad_dual_gives_a_wide_bracket_and_never_a_wrong_one():
     X, optimum = gaussian(), dc.low_rank(gaussian(), 1.0, L1)
 
     def iterates(problem, start):
-        yield Iterate(np.eye(4), 1, DualVariables(u=np.full(30, 7.0), C=np.full((4, 4), 100.0)))
+        yield Iterate(np.eye(4), 1, DualPoint(u=np.full(30, 7.0), C=np.full((4, 4), 100.0)))
 
     found = solve_by_iterates(X, 1.0, L1, iterates, Stopping(1e-9, 10), "one point")
     assert found.status is dc.Status.STALLED

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import DualCandidates, DualVariables, best_bound
+from diffrac_cvx.certificates.direction_bounds import DualCandidates, DualPoint, best_bound
 from diffrac_cvx.certificates.proof import project_dual
 from diffrac_cvx.certificates.search import alternate_projection, candidate_weights, refine_dual
 from diffrac_cvx.machine import deadlines
@@ -201,7 +201,7 @@ def one_block_iterates(
         except EarlyExitError:
             with deadlines.time_limited(None):
                 last = problem.rescale(parametrization.factor(lagrangian.latest))
-            yield Iterate(last.U, done, DualVariables(), last)  # no time left for its certificate
+            yield Iterate(last.U, done, DualPoint(), last)  # no time left for its certificate
             raise
         yield 0.0
         done += max(n_steps, 1)
@@ -267,12 +267,12 @@ def propose_iterate(
 ) -> Iterate:
     """Return the iterate at U; with an l1 penalty, refined and with tighter bounds than those of U alone."""
     if problem.X.is_streamed:  # the caller certifies it, in one pass
-        return Iterate(U, done, DualVariables(C=C))
+        return Iterate(U, done, DualPoint(C=C))
     point = problem.rescale(U)
     if C is None:
-        return Iterate(U, done, DualVariables(), point)
+        return Iterate(U, done, DualPoint(), point)
     refined, bounds = refine_point(problem, point, C, fitted=fitted)
-    return Iterate(U, done, DualVariables(u=problem.inverse_sqrt(point.q), C=C), refined, bounds)
+    return Iterate(U, done, DualPoint(u=problem.inverse_sqrt(point.q), C=C), refined, bounds)
 
 
 def refine_point(

@@ -16,7 +16,7 @@ from diffrac_cvx.certificates.block_bounds import (
     try_certificate,
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
-from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.proof import Pairs, eliminate
 from diffrac_cvx.certificates.screening import recompute_pairs
 from diffrac_cvx.points.checks import Array
@@ -276,7 +276,7 @@ def make_iterate(
     return Iterate(
         U=U,
         n_iter=done,
-        dual=DualVariables(C=problem.multiplier(partition, state.C)),
+        dual=DualPoint(C=problem.multiplier(partition, state.C)),
         point=PrimalPoint(U, certificate.value, certificate.q),
         bounds=Bracket(lower, certificate.value),
         components=Components(

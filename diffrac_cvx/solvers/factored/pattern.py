@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
-from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.work import count_work
@@ -150,7 +150,7 @@ def pattern_iterates(
             better, bounds = refine_point(problem, dual_point, C)
             better = point if better is dual_point else better
             upper, lower = min(upper, bounds.upper), max(lower, bounds.lower)
-            yield Iterate(better.U, steps, DualVariables(u=problem.inverse_sqrt(dual_point.q), C=C), better, bounds)
+            yield Iterate(better.U, steps, DualPoint(u=problem.inverse_sqrt(dual_point.q), C=C), better, bounds)
             if upper - lower <= stopping.tol:
                 return
             gap, mu = GAP_REDUCTION * gap, GAP_REDUCTION * mu

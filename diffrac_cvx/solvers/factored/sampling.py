@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.certificates.direction_bounds import DualVariables, StreamedCertificate, certify_in_one_pass
+from diffrac_cvx.certificates.direction_bounds import DualPoint, StreamedCertificate, certify_in_one_pass
 from diffrac_cvx.certificates.proof import project_dual
 from diffrac_cvx.certificates.search import Q_FLOORS, best_combination, top_eigenvalue
 from diffrac_cvx.points.checks import Array
@@ -184,7 +184,7 @@ def sampling_iterates(
 
 
 def iterate_from_pass(found: StreamedCertificate, n_iter: int) -> Iterate:
-    return Iterate(found.point.U, n_iter, DualVariables(C=found.C), found.point, found.bounds)
+    return Iterate(found.point.U, n_iter, DualPoint(C=found.C), found.point, found.bounds)
 
 
 def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
-from diffrac_cvx.certificates.direction_bounds import DualVariables, bracket
+from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket
 from diffrac_cvx.certificates.search import alternate_projection, refine_dual
 from diffrac_cvx.certificates.working_set import (
     KktCheck,
@@ -107,7 +107,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         if done == 0:
             start, goal = best_single_feature(problem), max(stopping.tol, 0.3 * found.point.value)
             bounds = Bracket(bound_without_l1(problem), start.value)
-            yield Iterate(start.U, 0, DualVariables(), start, bounds)
+            yield Iterate(start.U, 0, DualPoint(), start, bounds)
         done += found.steps
         state = WorkingSet(state.ws, found.U, found.C)
         point, dual = expand_point(problem, state.ws, found.point), expand_dual(state.ws, found.dual, size)
@@ -299,8 +299,8 @@ def expand_point(problem: DirectionProblem, ws: IntegerArray, point: PrimalPoint
     return PrimalPoint(scipy.sparse.csc_array(triples, shape=(len(problem.c), r)), point.value, point.q)
 
 
-def expand_dual(ws: IntegerArray, dual: WorkingSetDual, size: int) -> DualVariables:
+def expand_dual(ws: IntegerArray, dual: WorkingSetDual, size: int) -> DualPoint:
     """Return the multiplier of a working set as a sparse one on all coordinates, 0 outside."""
     w = len(ws)
     place = (np.repeat(ws, w), np.tile(ws, w))
-    return DualVariables(u=dual.u, C=scipy.sparse.csr_array((dual.C.ravel(), place), shape=(size, size)))
+    return DualPoint(u=dual.u, C=scipy.sparse.csr_array((dual.C.ravel(), place), shape=(size, size)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
-from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import momentum, psd_factor
@@ -69,7 +69,7 @@ def accelerated_iterates(
             primal = mean_sqrt - scale * dual.l1(here.U) + eps * entropy
             is_finished = bool(dual.separable_part(u) + value - primal < EPS_FACTOR * eps)
             if is_finished or done >= max_iter or done % STEPS == 0:
-                yield Iterate(here.U, done, DualVariables(u, C))
+                yield Iterate(here.U, done, DualPoint(u, C))
             # 4. Extrapolation, restarted where the momentum would increase the objective.
             if inner(ahead[0] - u, ahead[1] - C, u - last[0], C - last[1]) > 0:
                 t = 1.0
@@ -93,5 +93,5 @@ def extrapolate(ends: Sequence[tuple[float, Array, Array, Array]], done: int, pa
         u += weight * end_u
         C += weight * end_C
         V += weight * (end_U @ end_U.T)
-    dual = DualVariables(np.maximum(u, 0.2 * ends[-1][1]), pair_penalty.project_inexact(C))
+    dual = DualPoint(np.maximum(u, 0.2 * ends[-1][1]), pair_penalty.project_inexact(C))
     return Iterate(psd_factor(V), done, dual)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE_SIZE, momentum, range_whitener, whitener_of_gram
@@ -81,7 +81,7 @@ def published_iterates(
         u, C = new_u, new_C
         if done % CHECK_EVERY and done < max_iter:
             continue
-        yield Iterate(point.U, done, DualVariables(u, C / scale))
+        yield Iterate(point.U, done, DualPoint(u, C / scale))
         if relaxed_gap(problem, dual, u, dual.matrix(u, C), point, scale) <= target:
             new_scale = theta(problem, dual, point.U, scale) if problem.has_l1 else scale
             if stop_by_paper_rule and abs(new_scale - scale) <= SCALE_RTOL * scale:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_bounds import DualVariables
+from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import one_of, positive
@@ -105,7 +105,7 @@ def fista(
         require_memory(FISTA_MATRICES * 8.0 * size**2, f"fista with {size} features", "use low_rank")
         U, C = start.as_dense
         if U is not None and is_sparse(start.U):
-            yield Iterate(U, 0, DualVariables(C=C))
+            yield Iterate(U, 0, DualPoint(C=C))
         if variant == "accelerated":
             yield from accelerated.accelerated_iterates(problem, U, C, stopping.max_iter, tol)
             return

@@ -32,7 +32,7 @@ from diffrac_cvx.certificates.search import (
 )
 from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, dense, is_sparse
+from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF
 from diffrac_cvx.points.linear_algebra import symmetric, times
 from diffrac_cvx.points.ranges import are_finite, is_out_of_range
@@ -205,7 +205,7 @@ def certify_in_one_pass(
 
 def bracket_streamed(problem: DirectionProblem, U: Array, dual: DualPoint | None = None) -> Bracket:
     """Return certified bounds on the optimum of (15) from a factor and a result's dual, by one pass over the rows."""
-    C = None if dual is None or is_sparse(dual.C) else multiplier_of(problem, dual)
+    C = multiplier_of(problem, dual)
     found = certify_in_one_pass(problem, U, C, search=True)
     lower = found.bounds.lower
     if dual is not None and dual.u is not None:

@@ -210,10 +210,11 @@ def scaled_columns(remainder: Remainder, *, exact: bool = False) -> ScaledProduc
     In single precision columns with K = 0 come first: their products with the others need X alone.
     """
     X, c, K = remainder.problem.rows, remainder.problem.c, remainder.K
-    rounding = single_precision_error(remainder) if X.in_memory and not exact else float("inf")
-    if not rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t:
+    rounding = float("inf") if exact else single_precision_error(remainder)
+    scaled = X.in_single_precision(1.0 / c) if rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t else None
+    if scaled is None:
         return ScaledProducts(lambda first, rest: remainder.gram(first, rest) / np.outer(c[first], c[rest]), 0.0)
-    right = np.vstack([X.array() / c, K / c]).astype(np.float32)
+    right = np.vstack([scaled, (K / c).astype(np.float32)])
     weights = np.append(remainder.gram_weights, np.ones(len(K))).astype(np.float32)[:, None]
     in_K, order = K.any(axis=0), None
     simple = len(c) - int(in_K.sum())

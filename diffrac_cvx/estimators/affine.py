@@ -25,13 +25,12 @@ from diffrac_cvx.points.checks import (
     positive,
     positive_int,
     require_file,
-    rows_with_weight,
     warn_constant,
 )
 from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
-from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, mean_of
+from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import table_times, weighted_sample
 from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
@@ -118,7 +117,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         require_flag(self.standardize, "standardize")
         by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
         points = weighted_sample(X, weights, constraints, by_rows=isinstance(X, np.memmap), by_columns=by_columns).X
-        hidden = is_rounding_noise(points)
+        hidden, mean = is_rounding_noise(points), points.means
         warn_constant(~points.used_columns() | hidden, warn, depth + 1, getattr(self, "feature_names_in_", None))
         inverse_scale = np.ones(X.shape[1])
         if self.standardize:  # columns of rounding errors cannot have unit variance
@@ -126,7 +125,6 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 points, make_excluded(X.shape[1], np.flatnonzero(hidden)) if hidden.any() else None
             )
             inverse_scale = inverse_or_one(np.sqrt(points.mean_squares()))
-        mean = mean_of(rows_with_weight(X, weights), points.weights) if points.in_memory else points.means
         scaled = points.scaled(inverse_scale)
         return ScaledTable(
             scaled if points.excluded is None else scaled.with_excluded(points.excluded), mean, inverse_scale
@@ -173,12 +171,11 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             write_line(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
         if X.chunklets.max_size and SOLVERS[name].function is None:
             raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank'")
-        if SOLVERS[name].function is None and not X.in_memory:
-            raise ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
         if SOLVERS[name].function is None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DegenerateDataWarning)  # `_scale` warns of constant columns
-                relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.weights)
+                table = X.stored_array(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
+                relaxation = v_space(table, self.nu, penalty, sample_weight=X.weights)
             result = solve(relaxation, name, **limits)
         else:
             callback = ProgressPrinter() if is_verbose else self.verbose or None

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array, PointWeights, rows_with_weight
@@ -49,6 +50,9 @@ class DensePoints(ColumnPoints):
     # Transformations
 
     def array(self) -> Array:
+        return self.table
+
+    def stored_array(self, refusal: str) -> Array:  # noqa: ARG002
         return self.table
 
     def in_columns(self) -> Self:
@@ -127,6 +131,18 @@ class DensePoints(ColumnPoints):
     def mean_squares(self) -> Array:
         return self.mean_of(self.table**2)
 
+    def in_single_precision(self, factors: Array) -> npt.NDArray[np.float32]:
+        return (self.table * factors).astype(np.float32)
+
+    def binary_columns(self, rtol: float) -> tuple[Indices, Mask]:
+        low, high = self.table.min(axis=0), self.table.max(axis=0)
+        slack, columns = rtol * (high - low), np.flatnonzero(high > low)
+        for rows in (self.table[:64], self.table):  # the first rows exclude most columns
+            part = rows[:, columns]
+            ends = (part <= (low + slack)[columns]) | (part >= (high - slack)[columns])
+            columns = columns[ends.all(axis=0)]
+        return columns, self.table[:, columns] >= (high - slack)[columns]
+
     def mean_abs(self) -> Array:
         return np.asarray(np.mean(np.abs(self.table), axis=0))
 
@@ -159,10 +175,6 @@ class DensePoints(ColumnPoints):
         return chunklet_sum_bounds(
             products_with_features, row_norms(self.table, factor.units), factor, counts, self.chunklets
         )
-
-    def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:  # noqa: ARG002
-        """Return the sums themselves: no term is negative."""
-        return squares
 
 
 class SummedRows(DensePoints):

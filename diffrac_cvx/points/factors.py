@@ -52,9 +52,19 @@ def squared_norm(U: Factor) -> float:
     return float(np.sum(np.square(entries)))
 
 
+def n_nonzero(U: Factor) -> int:
+    """Return the number of nonzero entries."""
+    return int(np.count_nonzero(U.data if is_sparse(U) else U))
+
+
 def diagonal(U: Factor) -> Array:
     """Return the diagonal of UU' without forming UU'."""
     return np.asarray(U.multiply(U).sum(axis=1) if is_sparse(U) else np.sum(np.square(U), axis=1)).ravel()
+
+
+def row_sums(E: Factor) -> Array:
+    """Return the sums of the absolute values of the rows."""
+    return np.asarray((abs(E) if is_sparse(E) else np.abs(E)) @ np.ones(E.shape[1]))
 
 
 def products(X: Array, U: Factor) -> Array:

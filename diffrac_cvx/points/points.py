@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
 from diffrac_cvx.points.factors import Factor, order_columns, products
+from diffrac_cvx.points.floating_point import WhiteningErrorBounds, whitening_error_bounds
 from diffrac_cvx.points.linear_algebra import (
     BLOCK_ROWS,
     inverse_or_one,
@@ -102,6 +104,10 @@ class Points(ABC):
     @abstractmethod
     def array(self) -> Array:
         """Return the matrix as an array, not copied if it is stored as one; otherwise it has to fit in memory."""
+
+    def stored_array(self, refusal: str) -> Array:
+        """Return the matrix if it is stored as an array, else raise DataError with this message."""
+        raise DataError(refusal)
 
     def by_rows(self) -> "Points":
         """Return the points in the format with fast products with dense matrices."""
@@ -216,6 +222,10 @@ class Points(ABC):
         q = self.quadratic_forms(U)
         return float(np.mean(np.sqrt(q))), float(np.mean(q)), q
 
+    def zero_forms(self) -> Array:
+        """Return q at V = 0, zeros of shape (n,); streamed points return (0,): q is not stored."""
+        return np.zeros(len(self))
+
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
         total, gradient = add_blocks(self.row_blocks(), partial(sqrt_sum_and_gradient, U))
@@ -234,6 +244,18 @@ class Points(ABC):
         """Return X'X/n, shape (D, D)."""
         return self.weighted_gram(np.ones(len(self)))
 
+    def second_moment_times(self, v: Array) -> Array:
+        """Return X'X v / n, shape (D,), without forming X'X if it is not known."""
+        return self.rmatvec(self @ v)
+
+    def products_root(self, G: Factor) -> Array:
+        """Return a matrix P with P'P proportional to (X G)'(X G): X G itself, or one of fewer rows."""
+        return self @ G
+
+    @abstractmethod
+    def columns(self, indexer: Indexer) -> "Points":
+        """Return a subset of the columns."""
+
     def mean_squares(self) -> Array:
         """Return the (weighted) means of the squared entries of the columns, shape (D,)."""
         (total,) = add_blocks(self.row_blocks(), lambda block: (np.sum(block**2, axis=0),))
@@ -251,6 +273,13 @@ class Points(ABC):
         """Return the mask of columns with a nonzero entry, shape (D,)."""
         return np.asarray(np.any([block.any(axis=0) for block in self.row_blocks()], axis=0))
 
+    def binary_columns(self, rtol: float) -> tuple[Indices, Mask]:  # noqa: ARG002  # stored arrays are searched
+        """Return the m binary columns, and where they have the larger value, (n, m); none unless stored as an array.
+
+        Values are equal if they differ by at most rtol times the range of the column.
+        """
+        return np.zeros(0, dtype=np.intp), np.zeros((len(self), 0), dtype=bool)
+
     def any(self) -> bool:
         """Return whether any entry is nonzero."""
         return bool(self.used_columns().any())
@@ -263,6 +292,19 @@ class Points(ABC):
     def accumulation_length(self) -> int:
         """Number of successive additions in a sum over all rows, which is computed in blocks."""
         return min(len(self), BLOCK_ROWS) + len(self) // BLOCK_ROWS
+
+    @property
+    def n_gram_terms(self) -> int:
+        """Number of terms in an entry of a weighted Gram matrix, or of their roundings if it is summed and rotated."""
+        return len(self)
+
+    def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:  # noqa: ARG002
+        """Return bounds on the sums of the absolute values of the terms added in sum_i weights_i x_ij^2.
+
+        `squares` are these sums for the indexed columns, and `weight` is the sum of the weights.  By default they are
+        these sums themselves: no term is negative.
+        """
+        return squares
 
     def mean_of(self, values: Array) -> Array:
         """Return the (weighted) mean of the points' values over the first axis."""
@@ -297,6 +339,15 @@ class Points(ABC):
         """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
         norms = stack_blocks(self.row_blocks(), len(self), partial(row_norms, units=direction.units))
         return float(self.mean_of(residual_bounds(self @ direction.v, norms, target, direction)))
+
+    def whitening_error_bounds(
+        self, W: Array, whitened: "Points", diagonal: Array, outside: float = 0.0
+    ) -> WhiteningErrorBounds:
+        """Return bounds on the errors of the whitened points X W, and of W'(X'X/n + Diag(diagonal))W as the identity.
+
+        `outside` is the norm of the part of the points outside the span of W.
+        """
+        return whitening_error_bounds(self.array(), W, whitened.array(), diagonal, outside)
 
     def column_scales(self) -> Array:
         """Return powers of two, shape (D,), that scale the columns to norm about one."""
@@ -353,16 +404,13 @@ class ColumnPoints(Points):
     def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
         """Return sum_i weights_i x_ij x_ik for pairs of columns."""
 
+    def in_single_precision(self, factors: Array) -> npt.NDArray[np.float32] | None:  # noqa: ARG002
+        """Return the columns times factors for fast products in single precision; None if sparse ones are faster."""
+        return None
+
     @abstractmethod
     def mean_abs(self) -> Array:
         """Return the column means of the absolute values of the entries, shape (D,)."""
-
-    @abstractmethod
-    def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:
-        """Return bounds on the sums of the absolute values of the terms added in sum_i weights_i x_ij^2.
-
-        `squares` are these sums for the indexed columns, and `weight` is the sum of the weights.
-        """
 
 
 # Functions of blocks of rows, which the workers of a cluster can import

@@ -28,7 +28,6 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.chunks import Chunks, as_chunks, checksum_chunk, is_chunked
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
-from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
 from diffrac_cvx.points.linear_algebra import EPS, LARGE_SIZE, inverse_or_one, row_blocks, times, whitener_of_gram
 from diffrac_cvx.points.points import Points, squares_and_sum
@@ -130,14 +129,6 @@ def as_points(
     threads = allowed_threads()
     with one_thread():
         return as_rows(X, threads=threads, warn=warn, depth=depth + 1)
-
-
-def gram_of_products(X: Points, G: Factor) -> Array:
-    """Return (X G)'(X G)/n, shape (r, r), without forming X G if X is streamed."""
-    if X.is_streamed:
-        return np.asarray(G.T @ X.second_moment() @ G)
-    XG = X @ G
-    return times(XG.T, XG) / len(X)
 
 
 def rank_of(X: Points) -> int:

@@ -19,11 +19,13 @@ from diffrac_cvx.points.checks import Array, require_file
 from diffrac_cvx.points.chunks import Chunks, add_tuples, changed_rows_error, concatenate_rows
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error
 from diffrac_cvx.points.label_factors import LabelsFactor
-from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, row_products
+from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, psd_factor, row_products
 from diffrac_cvx.points.points import (
     ColumnPoints,
     Excluded,
+    Indexer,
     Indices,
     Mask,
     Points,
@@ -236,13 +238,26 @@ class StreamedRows(Points):
         return min(len(self), self.block) + len(self) // self.block + len(self.bounds()) + 1
 
     @property
+    def n_gram_terms(self) -> int:
+        return self.accumulation_length + 100 * self.shape[1]
+
+    @property
     def transform(self) -> Array:
         """Map from the centred columns to the matrix, shape (d or d + 1, D)."""
-        factors = np.append(self.units, self.offset) if self.offset > 0.0 else self.units
-        return np.diag(factors) if self.basis is None else factors[:, None] * self.basis
+        return np.diag(self.factors) if self.basis is None else self.factors[:, None] * self.basis
+
+    @property
+    def factors(self) -> Array:
+        """Factors of the centred columns and of the column of ones, if there is an offset, shape (d or d + 1,)."""
+        return np.append(self.units, self.offset) if self.offset > 0.0 else self.units
+
+    def transform_gram(self, gram: Array) -> Array:
+        """Return a Gram matrix of the columns, (D, D), from that of the centred columns."""
+        scaled = gram * np.outer(self.factors, self.factors)
+        return scaled if self.basis is None else np.asarray(self.basis.T @ scaled @ self.basis)
 
     def row_blocks(self) -> Iterator[Array]:
-        factors = np.append(self.units, self.offset) if self.offset > 0.0 else self.units
+        factors = self.factors
         for block in self.centered_blocks():
             scaled = block * factors
             yield scaled if self.basis is None else scaled @ self.basis
@@ -310,12 +325,14 @@ class StreamedRows(Points):
         return float(sqrt_sum) / len(self), float(square_sum) / len(self)
 
     def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
-        return *self.mean_sqrt_and_mean(U), np.zeros(0)
+        return *self.mean_sqrt_and_mean(U), self.zero_forms()
+
+    def zero_forms(self) -> Array:
+        return np.zeros(0)
 
     def weighted_gram(self, u: Array) -> Array:
-        T = self.transform
         (total,) = self.add_centered(block_weighted_gram, u)
-        return np.asarray(T.T @ total @ T) / len(self)
+        return self.transform_gram(total) / len(self)
 
     def second_moment(self) -> Array:
         gram = self.gram
@@ -325,8 +342,18 @@ class StreamedRows(Points):
         if self.offset > 0.0:
             gram = np.pad(gram, (0, 1))
             gram[-1, -1] = 1.0
-        T = self.transform
-        return np.asarray(T.T @ gram @ T)
+        return self.transform_gram(gram)
+
+    def second_moment_times(self, v: Array) -> Array:
+        return self.second_moment() @ v
+
+    def products_root(self, G: Factor) -> Array:
+        """Return a square root of (X G)'(X G)/n, by one pass over the rows at most."""
+        return psd_factor(np.asarray(G.T @ self.second_moment() @ G)).T
+
+    def columns(self, indexer: Indexer) -> Self:
+        """Return a subset of the columns, as new coordinates: the table is not copied."""
+        return self.in_basis(np.eye(self.shape[1])[:, indexer]).with_excluded(None)
 
     def rmatvec(self, Y: Array) -> Array:
         (total,) = self.add_centered(products_of_rows, Y)
@@ -349,7 +376,7 @@ class StreamedRows(Points):
         sums = WeightedSums(
             *self.in_centered_coordinates.sum_parts(partial(part_weighted_sums, TU=T @ U, floors=floors))
         )
-        return sums._replace(grams=np.stack([T.T @ M @ T for M in sums.grams]))
+        return sums._replace(grams=np.stack([self.transform_gram(gram) for gram in sums.grams]))
 
     def mean_squares(self) -> Array:
         return np.maximum(np.diag(self.second_moment()), 0.0)
@@ -364,6 +391,20 @@ class StreamedRows(Points):
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
         (total,) = self.add(StreamedRows.row_blocks, partial(block_residual_bound, direction), target)
         return float(total) / len(self)
+
+    def whitening_error_bounds(
+        self,
+        W: Array,
+        whitened: Points,  # noqa: ARG002  # only sums over the rows are whitened
+        diagonal: Array,
+        outside: float = 0.0,
+    ) -> WhiteningErrorBounds:
+        """Return error bounds if A and the weighted Gram matrices are summed over the rows before they are whitened."""
+        B = self.second_moment() + np.diag(diagonal)
+        size, residual = float(np.trace(B) * np.sum(W**2)), float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
+        right_error = residual + sum_error(self.accumulation_length + 100 * len(W)) * size
+        data_error = sum_error(self.accumulation_length + len(W) + 16) * size**0.5 + outside
+        return WhiteningErrorBounds(round_up(data_error), round_up(right_error), round_up(size))
 
     def zero_rows(self) -> Mask:
         """Return the mask of rows that are zero in all columns that are not constant, shape (n,)."""

@@ -21,7 +21,7 @@ from diffrac_cvx.points.linear_algebra import (
     with_ridge_rows,
 )
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.reading import as_points, gram_of_products
+from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.socp_directions import socp_direction
@@ -70,10 +70,7 @@ def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Ar
     """
     if points.excluded is not None:  # columns that are excluded have no coefficient, not even of rounding
         v, included = np.zeros(points.shape[1]), np.setdiff1d(np.arange(points.shape[1]), points.excluded.columns)
-        if points.is_streamed:
-            v[included] = best_direction(points.with_excluded(None), target, weights)[included]
-        else:
-            v[included] = best_direction(points.in_columns().columns(included), target, weights.restrict(included))
+        v[included] = best_direction(points.columns(included), target, weights.restrict(included))
         return v
     a, c = weights.a, weights.c
     if not weights.pair_penalty.splits_into_blocks:
@@ -113,16 +110,16 @@ def direction_from_gram(X: Points, target: Array, a: Array, c: Array) -> Array:
     scale = inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2))
     Xty, ridge, weights = X.rmatvec(target) * scale, a * scale, c * scale
     d, v = len(Xty), np.zeros(len(Xty))
-    if X.is_streamed or not weights.all():  # otherwise a working set is used
+    if not weights.all():  # otherwise a working set is used
         require_memory(8.0 * 6 * d**2, f"the direction of labels in {d} features", FEWER_FEATURES)
         return solve_gram(X.scaled(scale).second_moment(), Xty, ridge, weights) * scale
-    size, slopes, chosen, whole = INITIAL_FEATURES, np.abs(Xty), np.zeros(d, dtype=bool), X.in_columns()
+    size, slopes, chosen = INITIAL_FEATURES, np.abs(Xty), np.zeros(d, dtype=bool)
     while size:
         chosen[np.argsort(-np.where(chosen, -np.inf, slopes))[:size]] = True
         active = np.flatnonzero(chosen)
-        some = whole.columns(active).scaled(scale[active])
+        some = X.columns(active).scaled(scale[active])
         v[active] = solve_gram(some.second_moment(), Xty[active], ridge[active], weights[active])
-        slopes = np.abs(Xty - X.rmatvec(X @ (scale * v)) * scale - ridge**2 * v) - weights * (weights @ np.abs(v))
+        slopes = np.abs(Xty - X.second_moment_times(scale * v) * scale - ridge**2 * v) - weights * (weights @ np.abs(v))
         size = min(int(np.sum(slopes[~chosen] > 8 * len(X) * EPS)), int(chosen.sum()))
     return v * scale
 
@@ -336,11 +333,7 @@ class UnitColumns:
     def leading_direction(self, G: Factor) -> Array:
         """Return the leading direction of V = GG' in the units of X, G (d, r) for columns at unit variance."""
         points = self.X.scaled(self.units)
-        if points.in_memory:
-            weights = right_vectors(points @ G, 1)[0]
-        else:
-            weights = np.linalg.eigh(gram_of_products(points, G))[1][:, -1]
-        v = np.asarray(G @ weights)
+        v = np.asarray(G @ right_vectors(points.products_root(G), 1)[0])
         return np.asarray(self.units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))  # the largest entry is positive
 
     def factor_of(self, V: npt.ArrayLike | Result) -> Factor:
@@ -362,9 +355,8 @@ class UnitColumns:
         """Return G of the optimal V in (11) for a result without V."""
         if len(F) != len(self.X):
             raise DataError(f"the result has {len(F)} points, X has {len(self.X)}; pass the X that was solved")
-        if not self.X.in_memory:
-            raise DataError("the result has no V, which streamed data need; pass a result of low_rank or fista")
-        return np.asarray(np.linalg.lstsq(self.X.array() * self.units, F - F.mean(axis=0))[0])
+        table = self.X.stored_array("the result has no V, which streamed data need; pass a result of low_rank or fista")
+        return np.asarray(np.linalg.lstsq(table * self.units, F - F.mean(axis=0))[0])
 
 
 def align_signs(directions: Array, units: Array) -> Array:

@@ -20,7 +20,7 @@ from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval
 from diffrac_cvx.points.chunks import known_shape
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns
-from diffrac_cvx.points.factors import Factor, as_sparse, is_sparse, squared_norm
+from diffrac_cvx.points.factors import Factor, as_sparse, is_sparse, n_nonzero, squared_norm
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
@@ -143,7 +143,7 @@ def with_all_points(
     constraints: Constraints | None = None,
 ) -> Result:
     """Return the result with a row of F, and u = 1, also for the points of weight 0."""
-    if weights is None or not weights.has_zeros or points.is_streamed:
+    if weights is None or not weights.has_zeros:
         return found
     u = np.ones(len(points))
     u[weights.mask] = 1.0 if found.u is None else found.u
@@ -255,8 +255,7 @@ def certify_until_stopped(
     exhausted: Status,
 ) -> Result:
     """Certify iterates until the stopping rule is met; return the best point, the start included, and the bounds."""
-    n, D = problem.X.shape
-    zero = PrimalPoint(np.zeros((D, 1)), 1.0, np.zeros(0 if problem.X.is_streamed else n))
+    zero = PrimalPoint(np.zeros((problem.X.shape[1], 1)), 1.0, problem.X.zero_forms())
     incumbent, status = Incumbent(problem, zero if initial is None else initial), None
     stopping.count_rows = lambda: problem.X.rows_read
     try:
@@ -296,11 +295,11 @@ def is_large(n: int, D: int) -> bool:
 
 
 def components_of_zeros(problem: DirectionProblem, U: Factor) -> Components | None:
-    """Return the components between which a dense factor is zero; None if the factor is sparse or they are one."""
+    """Return the components between which a factor is zero; None if they are one."""
     penalized = np.flatnonzero(problem.c > 0.0)
-    if is_sparse(U) or not problem.pair_penalty.splits_into_blocks or not 0 < 2 * np.count_nonzero(U) <= U.size:
+    if not problem.pair_penalty.splits_into_blocks or not 0 < 2 * n_nonzero(U) <= U.shape[0] * U.shape[1]:
         return None
-    rows = as_sparse((U[penalized] != 0.0).astype(float))
+    rows = as_sparse(U[penalized]).astype(bool).astype(float)
     found = np.full(len(problem.c), -1)
     found[penalized] = partition_by_zeros(rows @ rows.T).labels
     return Components(found) if found.max(initial=0) > 0 else None

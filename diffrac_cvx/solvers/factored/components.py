@@ -64,7 +64,7 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
     split = block_problem(problem)
     state = diagonal_start(split) if warm_start.U is None else block_start(split, warm_start)
     done, steps = 0, STEPS if len(split.c) > CHEAP_SIZE else 20  # most features may be in one component
-    steps = 0 if is_sparse(warm_start.U) else steps
+    steps = steps if warm_start.U is None else 0
     best, since = np.inf, 0  # smallest gap of the block diagonal problem, and rounds since then
     while done < max_iter:
         if steps:

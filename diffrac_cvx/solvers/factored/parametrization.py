@@ -256,7 +256,7 @@ def choose_parametrization(problem: DirectionProblem) -> FactorParametrization:
     The size relative to that suggested by the variances is estimated by the least-squares directions of random labels,
     B^-1 X'X B^-1 / n.
     """
-    if not problem.has_l1 or problem.X.is_streamed:
+    if not problem.has_l1:
         return FactorParametrization(problem)
     units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
     usual = units.max() < min(30.0, 3.0 * units.min())
@@ -292,7 +292,7 @@ def approximate_top_eigenvalue(G: Array) -> float:
 
 def has_few_rows(problem: DirectionProblem) -> bool:
     """Return whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X are cheaper than with A."""
-    from_rows = problem.Y.in_memory and problem.root is None and problem.basis is None
+    from_rows = problem.root is None and problem.basis is None
     return from_rows and 4 * len(problem.Y) <= len(problem.c)
 
 

@@ -14,7 +14,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.proved_sums import RoundedFactor
-from diffrac_cvx.points.reading import as_points, as_rows, gram_of_products, rank_of
+from diffrac_cvx.points.reading import as_points, as_rows, rank_of
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns
 from diffrac_cvx.points.streamed import StreamedRows
 from experiments.stress.exact import direction_value
@@ -70,7 +70,7 @@ def test_a_sparse_matrix_and_a_row_do_what_their_array_does(size):
         (X.hstack(F[:, :0]).array(), M),
         (X.with_offset().array(), np.column_stack([M, np.ones(n)])),
         (X.second_moment(), M.T @ M / n),
-        (gram_of_products(X, U), (M @ U).T @ (M @ U) / n),
+        (X.products_root(U).T @ X.products_root(U), (M @ U).T @ (M @ U)),
     ]
     assert X.shape == M.shape
     for found, expected in pairs:

@@ -179,26 +179,25 @@ def certify_in_one_pass(
     floors = np.array(Q_FLOORS) * max(
         float(np.sum(U * (problem.A @ U))), 1e-300
     )  # relative to the mean of q, or slightly more
-    sums = problem.X.weighted_sums(U, floors)
-    mean_sqrt, convex_term = sums.sqrt_sum / n, problem.convex_term(U, float(sums.square_sum / n))
+    sums, inverse_sums, sqrt_sum, square_sum = problem.X.weighted_sums(U, floors)
+    mean_sqrt, convex_term = sqrt_sum / n, problem.convex_term(U, float(square_sum / n))
     point = problem.rescale_with(U, mean_sqrt, convex_term)
     multiple = mean_sqrt / convex_term if point.value < 1.0 else 1.0
-    grams = [symmetric(gram) / (n * multiple) for gram in sums.grams]
+    grams = [symmetric(gram) / (n * multiple) for gram in sums]
     M, lower = grams[0], -np.inf
     solver_multipliers = [C] if C is None else [C, alternate_projection(problem, M, C)]
-    for i in range(len(floors)) if np.ptp(sums.inverse_sums) > 0.0 else range(1):
+    for i in range(len(floors)) if np.ptp(inverse_sums) > 0.0 else range(1):
         multipliers = (
             candidate_multipliers(problem, dense(point.U), partial(grams.__getitem__, i), C)
             if search
             else solver_multipliers
         )
         # Only the largest weight is known of u; it is that of the largest floor if no q is below that.
-        largest = np.array([floors[i if np.ptp(sums.inverse_sums) > 0.0 else -1] ** -0.5])
+        largest = np.array([floors[i if np.ptp(inverse_sums) > 0.0 else -1] ** -0.5])
         t = min(
-            min_ratio(problem, largest, sums.grams[i] / n, candidate if problem.has_l1 else None)
-            for candidate in multipliers
+            min_ratio(problem, largest, sums[i] / n, candidate if problem.has_l1 else None) for candidate in multipliers
         )
-        lower = max(lower, bound_at(t, sums.inverse_sums[i] / n, MEAN_ROUNDINGS + problem.X.accumulation_length))
+        lower = max(lower, bound_at(t, inverse_sums[i] / n, MEAN_ROUNDINGS + problem.X.accumulation_length))
     bounds = Bracket(float(max(lower, 0.0)), float(point.value))
     return StreamedCertificate(point, C, floors[0] * multiple**2, M, bounds)
 

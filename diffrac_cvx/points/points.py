@@ -17,8 +17,8 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
-from diffrac_cvx.points.factors import Factor, order_columns, products
-from diffrac_cvx.points.floating_point import WhiteningErrorBounds, whitening_error_bounds
+from diffrac_cvx.points.factors import Factor, dense, order_columns, products
+from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, whitening_error_bounds
 from diffrac_cvx.points.linear_algebra import (
     BLOCK_ROWS,
     inverse_or_one,
@@ -35,6 +35,8 @@ Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.signedinteger[Any]]
 Indexer = Indices | Mask | slice
 LazyFactor = Array | Callable[[], Array]  # factor of the labels' matrix, or a function that computes it
+WeightedSums = tuple[Array, Array, float, float]  # see `Points.weighted_sums`
+Of = TypeVar("Of")
 Values = TypeVar("Values", bound=npt.NDArray[Any])
 
 
@@ -59,6 +61,8 @@ class Points(ABC):
     is_local = True  # whether this process can hold the rows; False for the chunks of a dask array
     weights: Array | None = None  # (n,), normalised weights p_i in all means, with sum 1; None if all are equal
     chunklets: Chunklets = UNCONSTRAINED  # of constrained points, which `problem_rows` sums
+    row_counts: Array | float = 1.0  # (n,), counts of the rows of `problem_rows`; the number 1 for points
+    summed: Chunklets = UNCONSTRAINED  # chunklets whose points are summed in the rows of `problem_rows`
     rows_read: int = 0  # rows read so far, if each sum reads the table again
 
     excluded: Excluded | None = None  # columns set to zero by `exclude`
@@ -101,9 +105,9 @@ class Points(ABC):
 
     # Transformations
 
-    @abstractmethod
     def array(self) -> Array:
         """Return the matrix as an array, not copied if it is stored as one; otherwise it has to fit in memory."""
+        return self.stack(np.asarray)
 
     def stored_array(self, refusal: str) -> Array:
         """Return the matrix if it is stored as an array, else raise DataError with this message."""
@@ -160,52 +164,63 @@ class Points(ABC):
     def problem_rows(self) -> "Points":
         """Return the rows for means of norms, with equal weights: points times counts, signed sums over chunklets.
 
-        The following methods relate these rows to the points.  They are identities if the rows are the points.
+        The following methods relate these rows to the points.
         """
         return self
 
     @property
     def max_summed(self) -> int:
         """Largest number of points that are summed in a row; 0 if the rows are not sums."""
-        return 0
+        return self.summed.max_size
 
     def values_of_points(self, u: Array) -> Array:
         """Return weights u of the points from those of the rows."""
-        return u
+        return self.summed.repeat(u * self.row_counts)
 
     def values_of_rows(self, u: Array) -> Array:
         """Return weights u of the rows from those of the points."""
-        return u
+        return self.summed.firsts(u) / self.row_counts
 
     def squares_per_count(self, q: Array) -> Array:
         """Return squared values of the rows, (n,), divided by the squares of their counts."""
-        return q
+        return np.asarray(q / self.row_counts**2)
 
     def squares_times_counts(self, q: float) -> Array | float:
         """Return a squared value times the squares of the counts of the rows."""
-        return q
+        return q * self.row_counts**2
 
     def largest_weight(self, u: Array) -> float:
         """Return the largest weight u of a row, times the count that scales the error of a point to its row."""
-        return float(u.max(initial=0.0))
+        top = float((u * self.row_counts).max(initial=0.0))
+        return round_up(top, self.max_summed + 8) if self.max_summed else top
 
-    # Sums over rows, with equal weights
+    # Sums over rows, with equal weights; the workers of a cluster must be able to import the functions
 
-    def stack_products(self, function: Callable[..., Array], U: Factor, *aligned: Array) -> Array:
+    def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
+        """Return ``function(block, *aligned)`` of the row blocks, stacked."""
+        return stack_blocks(self.row_blocks(), len(self), function, *aligned)
+
+    def add(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
+        """Return the sums of the tuples ``function(block, *aligned)`` over the row blocks."""
+        return add_blocks(self.row_blocks(), function, *aligned)
+
+    def stack_products(self, function: Callable[..., Values], U: Factor, *aligned: Array) -> Values:
         """Return ``function(block, *aligned)`` of the row blocks of X U, stacked."""
-        return stack_blocks((products(block, U) for block in self.row_blocks()), len(self), function, *aligned)
+        return self.stack(partial(of_products, function, U), *aligned)
 
     def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
         """Return the sums of the tuples ``function(block, *aligned)`` over the row blocks of X U."""
-        return add_blocks((products(block, U) for block in self.row_blocks()), function, *aligned)
+        return self.add(partial(of_products, function, U), *aligned)
 
     def __matmul__(self, U: Factor) -> Array:
         """Return X U, shape (n,) or (n, r)."""
-        return stack_blocks(self.row_blocks(), len(self), lambda block: np.asarray(block @ U))
+        if U.ndim == 1:
+            return self.stack_products(np.asarray, dense(U)[:, None])[:, 0]
+        return self.stack_products(np.asarray, U)
 
     def rmatvec(self, Y: Array) -> Array:
         """Return X'Y/n for Y of shape (n,) or (n, k), shape (D,) or (D, k)."""
-        (total,) = add_blocks(self.row_blocks(), products_of_rows, Y)
+        (total,) = self.add(products_of_rows, Y)
         return np.asarray(total / len(self))
 
     def quadratic_forms(self, U: Factor) -> Array:
@@ -228,12 +243,12 @@ class Points(ABC):
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
-        total, gradient = add_blocks(self.row_blocks(), partial(sqrt_sum_and_gradient, U))
+        total, gradient = self.add(partial(sqrt_sum_and_gradient, U))
         return total, gradient
 
     def weighted_gram(self, u: Array) -> Array:
         """Return M(u) = X' Diag(u) X / n, shape (D, D)."""
-        (total,) = add_blocks(self.row_blocks(), block_weighted_gram, u)
+        (total,) = self.add(block_weighted_gram, u)
         return np.asarray(total / len(self))
 
     def squared_products(self, scale: Array) -> Callable[[Array], Array]:
@@ -258,16 +273,16 @@ class Points(ABC):
 
     def mean_squares(self) -> Array:
         """Return the (weighted) means of the squared entries of the columns, shape (D,)."""
-        (total,) = add_blocks(self.row_blocks(), lambda block: (np.sum(block**2, axis=0),))
+        (total,) = self.add(lambda block: (np.sum(block**2, axis=0),))
         return np.asarray(total / len(self))
 
     def zero_rows(self) -> Mask:
         """Return the mask of zero rows, shape (n,): they contribute only to the number of rows in means."""
-        return stack_blocks(self.row_blocks(), len(self), lambda block: ~block.any(axis=1))
+        return self.stack(lambda block: ~block.any(axis=1))
 
     def certain_zero_rows(self) -> Mask:
         """Return the mask of zero rows, without those of sums, which may be zero up to rounding only."""
-        return self.zero_rows()
+        return np.zeros(len(self), dtype=bool) if self.max_summed else self.zero_rows()
 
     def used_columns(self) -> Mask:
         """Return the mask of columns with a nonzero entry, shape (D,)."""
@@ -286,7 +301,7 @@ class Points(ABC):
 
     def labels_factor(self, U: Factor) -> LazyFactor:
         """Return F, or a function that computes it: the unit rows of X U; Y = FF' is optimal for V = UU' (App. C.2)."""
-        return unit_rows(self @ order_columns(U, rtol=1e-16))
+        return self.summed.expand(unit_rows(self @ order_columns(U, rtol=1e-16)))
 
     @property
     def accumulation_length(self) -> int:
@@ -310,8 +325,12 @@ class Points(ABC):
         """Return the (weighted) mean of the points' values over the first axis."""
         return mean_of(values, self.weights)
 
-    def weighted_sums(self, U: Array, floors: Array) -> "WeightedSums":
-        """Return the sums of one pass over all rows for a factor, with u = 1/sqrt(max(q, floor)) for several floors."""
+    def weighted_sums(self, U: Array, floors: Array) -> WeightedSums:
+        """Return the sums of one pass over all rows for a factor, with u = 1/sqrt(max(q, floor)) for several floors.
+
+        These are X'Diag(u)X and the sum of 1/u for each floor, and the sums of sqrt(q) and of q.  Zero rows count as
+        1/u = 0, because X'Diag(u)X does not depend on their u.
+        """
         q, zero = self.quadratic_forms(U), self.zero_rows()
         grams, inverse_sums = [], []
         for floor in floors:
@@ -319,7 +338,7 @@ class Points(ABC):
             roots = np.sqrt(np.maximum(q, floor))
             grams.append(self.weighted_gram(1.0 / roots) * len(self))
             inverse_sums.append(float(np.sum(roots[~zero])))
-        return WeightedSums(np.stack(grams), np.array(inverse_sums), float(np.sum(np.sqrt(q))), float(np.sum(q)))
+        return np.stack(grams), np.array(inverse_sums), float(np.sum(np.sqrt(q))), float(np.sum(q))
 
     def take(self, indices: Indices) -> Array:
         """Return the rows at increasing indices as an array."""
@@ -332,12 +351,12 @@ class Points(ABC):
 
         The rounding errors of `accumulation_length` additions are not included.
         """
-        sqrt_sum, total = add_blocks(self.row_blocks(), partial(block_sum_bounds, factor))
+        sqrt_sum, total = self.add(partial(block_sum_bounds, factor))
         return sqrt_sum, total
 
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
         """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
-        norms = stack_blocks(self.row_blocks(), len(self), partial(row_norms, units=direction.units))
+        norms = self.stack(partial(row_norms, units=direction.units))
         return float(self.mean_of(residual_bounds(self @ direction.v, norms, target, direction)))
 
     def whitening_error_bounds(
@@ -352,18 +371,6 @@ class Points(ABC):
     def column_scales(self) -> Array:
         """Return powers of two, shape (D,), that scale the columns to norm about one."""
         return power_of_two(inverse_or_one(np.sqrt(self.mean_squares())))
-
-
-class WeightedSums(NamedTuple):
-    """Sums over rows: X'Diag(u)X and 1/u for u = 1/sqrt(max(q, floor)) and several floors, sqrt(q), and q.
-
-    Zero rows count as 1/u = 0, because X'Diag(u)X does not depend on their u.
-    """
-
-    grams: Array
-    inverse_sums: Array
-    sqrt_sum: float
-    square_sum: float
 
 
 class ColumnPoints(Points):
@@ -445,6 +452,11 @@ def add_blocks(blocks: Iterable[Array], function: Callable[..., Any], *aligned: 
         for i, value in enumerate(found):
             sums[i] += value
     return tuple(sums)
+
+
+def of_products(function: Callable[..., Of], U: Factor, block: Array, *aligned: Array) -> Of:
+    """Return a function of the product of a block with a factor."""
+    return function(products(block, U), *aligned)
 
 
 def squared_norms(block: Array) -> Array:

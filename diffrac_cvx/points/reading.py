@@ -211,7 +211,7 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
         rows = replace(
             rows, checksums={start: known for part in checksums for start, known in part.items()}, mean=total / n
         )
-    gram, residual_mean = (found / n for found in rows.add(StreamedRows.centered_blocks, squares_and_sum))
+    gram, residual_mean = (found / n for found in rows.add(squares_and_sum))
     gram = gram - np.outer(residual_mean, residual_mean)
     # The residual mean is mostly the rounding error of the mean; it is not subtracted if it is negligible.
     residual_mean = np.where(np.abs(residual_mean) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, residual_mean)

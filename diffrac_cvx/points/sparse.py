@@ -26,8 +26,6 @@ from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, LazyFactor
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, residual_bounds, row_bounds
 from diffrac_cvx.points.streamed import StreamedRows
 
-PAIRS_PER_BLOCK = 4000  # pairs of columns that are multiplied at a time
-
 
 class SparseColumns(ColumnPoints):
     """Matrix S + 1 r', (n, d): a sparse matrix S, and a row r that is added to each of its rows.
@@ -176,8 +174,8 @@ class SparseColumns(ColumnPoints):
 
     def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
         sums, parts = weights @ self.S, [np.zeros(0)]
-        for at in range(0, len(j), PAIRS_PER_BLOCK):
-            first, second = j[at : at + PAIRS_PER_BLOCK], k[at : at + PAIRS_PER_BLOCK]
+        for at in range(0, len(j), BLOCK_ROWS):
+            first, second = j[at : at + BLOCK_ROWS], k[at : at + BLOCK_ROWS]
             weighted = scipy.sparse.csc_array(scipy.sparse.diags_array(weights) @ self.S[:, first])
             found = np.asarray(weighted.multiply(self.S[:, second]).sum(axis=0)).ravel()
             found += self.r[first] * sums[second]

@@ -16,7 +16,7 @@ import scipy.sparse
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, require_file
-from diffrac_cvx.points.chunks import Chunks, add_tuples, changed_rows_error, concatenate_rows
+from diffrac_cvx.points.chunks import POLL_SECONDS, Chunks, add_tuples, changed_rows_error, concatenate_rows
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error
@@ -35,17 +35,16 @@ from diffrac_cvx.points.points import (
     are_zero,
     block_weighted_gram,
     norms_and_squares,
+    of_products,
     products_of_rows,
     sqrt_sum_and_gradient,
     squares_and_sum,
     stack_blocks,
 )
 from diffrac_cvx.points.points import LazyFactor as LazyFactor
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, block_residual_bound, block_sum_bounds
+from diffrac_cvx.points.proved_sums import RoundedDirection, block_residual_bound
 
-CLOCK_POLL_SECONDS = 0.2  # seconds between checks of the deadline while other threads read
 CHECKSUM_WORDS, CHECKSUM_PRIME = 512, 509  # words of eight bytes: summed in runs, and by residue classes
-ROWS_PER_PICK = 1000  # rows of a memory map that are selected at a time: each loads several pages
 MAX_BLOCK_ENTRIES = 2_000_000  # entries of a block, if the table has many columns
 
 
@@ -61,9 +60,6 @@ class RowCounter:
 
     def __reduce__(self) -> tuple[type["RowCounter"], tuple[()]]:
         return RowCounter, ()  # each copy counts its own rows
-
-
-BlockReader = Callable[["StreamedRows"], Iterator[Array]]  # yields rows of a part, in blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +135,7 @@ class StreamedRows(Points):
             tasks = [  # each with the caller's deadline
                 pool.submit(copy_context().run, function, part, *own) for part, own in zip(parts, slices, strict=True)
             ]
-            while wait(tasks, timeout=CLOCK_POLL_SECONDS).not_done:
+            while wait(tasks, timeout=POLL_SECONDS).not_done:
                 check_deadline()
             return [task.result() for task in tasks]
 
@@ -151,13 +147,11 @@ class StreamedRows(Points):
             return found
         return reduce(add_tuples, self.map_parts(function, *aligned))
 
-    def stack(self, rows: BlockReader, function: Callable[..., Values], *aligned: Array) -> Values:
-        """Return ``function(block, *aligned)`` of the blocks of all parts, stacked."""
-        return cast(Values, concatenate_rows(self.map_parts(partial(stack_part, rows, function), *aligned)))
+    def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
+        return cast(Values, concatenate_rows(self.map_parts(partial(stack_part, function), *aligned)))
 
-    def add(self, rows: BlockReader, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-        """Return the sums of the tuples ``function(block, *aligned)`` over the blocks of all parts."""
-        return tuple(self.sum_parts(partial(add_part, rows, function), *aligned))
+    def add(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
+        return tuple(self.sum_parts(partial(add_part, function), *aligned))
 
     @property
     def without_table(self) -> "StreamedRows":
@@ -210,11 +204,10 @@ class StreamedRows(Points):
             yield start, block
             release_pages(self.table, start, start + len(block))
 
-    def centered_blocks(self) -> Iterator[Array]:
-        """Yield the centred columns, and ones if there is an offset, in blocks; the next block overwrites the last.
-
-        The matrix is the product of these columns with ``transform``.
-        """
+    def row_blocks(self) -> Iterator[Array]:
+        """Yield the rows in blocks; the next block may overwrite the last."""
+        factors, basis = self.factors, self.basis
+        has_units = bool(np.all(factors == 1.0))
         n, d = self.table.shape
         buffer = np.ones((min(self.block, n), d + int(self.offset > 0.0)))
         again = bool(self.residual_mean.any())
@@ -225,7 +218,8 @@ class StreamedRows(Points):
             features -= self.mean
             if again:
                 features -= self.residual_mean
-            yield block
+            scaled = block if has_units else block * factors
+            yield scaled if basis is None else scaled @ basis
 
     @property
     def block(self) -> int:
@@ -255,12 +249,6 @@ class StreamedRows(Points):
         """Return a Gram matrix of the columns, (D, D), from that of the centred columns."""
         scaled = gram * np.outer(self.factors, self.factors)
         return scaled if self.basis is None else np.asarray(self.basis.T @ scaled @ self.basis)
-
-    def row_blocks(self) -> Iterator[Array]:
-        factors = self.factors
-        for block in self.centered_blocks():
-            scaled = block * factors
-            yield scaled if self.basis is None else scaled @ self.basis
 
     # Results over all rows
 
@@ -297,27 +285,19 @@ class StreamedRows(Points):
         return replace(self, basis=basis if self.basis is None else self.basis @ basis)
 
     @property
-    def in_centered_coordinates(self) -> "StreamedRows":
-        """Rows in the coordinates of the centred columns, and the column of ones."""
-        return replace(self, basis=None, units=np.ones_like(self.units), gram=None)
+    def centered(self) -> "StreamedRows":
+        """Centred columns and the column of ones: the matrix is their product with ``transform``.
 
-    def stack_products(self, function: Callable[..., Array], U: Factor, *aligned: Array) -> Array:
-        return self.in_centered_coordinates.stack(
-            partial(centered_products, self.transform @ dense(U)), function, *aligned
-        )
+        Factors and sums are transformed instead of the rows, which is cheaper.
+        """
+        offset = 1.0 if self.offset > 0.0 else 0.0
+        return replace(self, basis=None, units=np.ones_like(self.units), offset=offset, gram=None)
+
+    def stack_products(self, function: Callable[..., Values], U: Factor, *aligned: Array) -> Values:
+        return self.centered.stack(partial(of_products, function, self.transform @ dense(U)), *aligned)
 
     def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
-        return self.in_centered_coordinates.add(
-            partial(centered_products, self.transform @ dense(U)), function, *aligned
-        )
-
-    def add_centered(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-        """Return the sums of the tuples ``function(block, *aligned)`` over the blocks of centred rows."""
-        return self.in_centered_coordinates.add(StreamedRows.centered_blocks, function, *aligned)
-
-    def __matmul__(self, U: Factor) -> Array:
-        found = self.stack_products(np.asarray, dense(U)[:, None] if U.ndim == 1 else U)
-        return found[:, 0] if U.ndim == 1 else found
+        return self.centered.add(partial(of_products, function, self.transform @ dense(U)), *aligned)
 
     def mean_sqrt_and_mean(self, U: Factor) -> tuple[float, float]:
         """Return the means of sqrt(q_i) and of q_i, q_i = x_i'UU'x_i, with communication independent of n."""
@@ -331,13 +311,13 @@ class StreamedRows(Points):
         return np.zeros(0)
 
     def weighted_gram(self, u: Array) -> Array:
-        (total,) = self.add_centered(block_weighted_gram, u)
+        (total,) = self.centered.add(block_weighted_gram, u)
         return self.transform_gram(total) / len(self)
 
     def second_moment(self) -> Array:
         gram = self.gram
         if gram is None:
-            total, _ = replace(self, offset=0.0).add_centered(squares_and_sum)
+            total, _ = replace(self, offset=0.0).centered.add(squares_and_sum)
             gram = total / len(self)
         if self.offset > 0.0:
             gram = np.pad(gram, (0, 1))
@@ -356,13 +336,12 @@ class StreamedRows(Points):
         return self.in_basis(np.eye(self.shape[1])[:, indexer]).with_excluded(None)
 
     def rmatvec(self, Y: Array) -> Array:
-        (total,) = self.add_centered(products_of_rows, Y)
+        (total,) = self.centered.add(products_of_rows, Y)
         return np.asarray(self.transform.T @ total) / len(self)
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
-        """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U; U is transformed instead of X, which is cheaper."""
         T = self.transform
-        total, gradient = self.add_centered(partial(sqrt_sum_and_gradient, T @ U))
+        total, gradient = self.centered.add(partial(sqrt_sum_and_gradient, T @ U))
         return total, np.asarray(T.T @ gradient)
 
     def weighted_sums(self, U: Array, floors: Array) -> WeightedSums:
@@ -372,11 +351,9 @@ class StreamedRows(Points):
         number of threads.  Multi-threaded products gain little on blocks that fit in the cache, and lose much if other
         processes occupy a core.
         """
-        T = self.transform
-        sums = WeightedSums(
-            *self.in_centered_coordinates.sum_parts(partial(part_weighted_sums, TU=T @ U, floors=floors))
-        )
-        return sums._replace(grams=np.stack([self.transform_gram(gram) for gram in sums.grams]))
+        of_part = partial(part_weighted_sums, TU=self.transform @ U, floors=floors)
+        grams, inverse_sums, sqrt_sum, square_sum = self.centered.sum_parts(of_part)
+        return np.stack([self.transform_gram(gram) for gram in grams]), inverse_sums, sqrt_sum, square_sum
 
     def mean_squares(self) -> Array:
         return np.maximum(np.diag(self.second_moment()), 0.0)
@@ -384,12 +361,8 @@ class StreamedRows(Points):
     def labels_factor(self, U: Factor) -> LazyFactor:
         return LabelsFactor(self, U)
 
-    def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
-        sqrt_sum, total = self.add(StreamedRows.row_blocks, partial(block_sum_bounds, factor))
-        return sqrt_sum, total
-
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
-        (total,) = self.add(StreamedRows.row_blocks, partial(block_residual_bound, direction), target)
+        (total,) = self.add(partial(block_residual_bound, direction), target)
         return float(total) / len(self)
 
     def whitening_error_bounds(
@@ -410,13 +383,10 @@ class StreamedRows(Points):
         """Return the mask of rows that are zero in all columns that are not constant, shape (n,)."""
         if self.offset > 0.0:
             return np.zeros(len(self), dtype=bool)
-        return self.in_centered_coordinates.stack(StreamedRows.centered_blocks, partial(are_zero, self.units > 0.0))
+        return self.centered.stack(partial(are_zero, self.units > 0.0))
 
     def used_columns(self) -> Mask:
         return np.asarray(self.units > 0.0)
-
-    def array(self) -> Array:
-        return self.stack(StreamedRows.row_blocks, np.asarray)
 
 
 def uncentered(table: Any, threads: int = 1) -> StreamedRows:
@@ -435,24 +405,19 @@ def run_part(table: Any, task: tuple[Callable[..., Any], StreamedRows], aligned:
         return function(replace(frame, table=table), *aligned)
 
 
-def centered_products(T: Array, part: StreamedRows) -> Iterator[Array]:
-    """Yield the centred rows times T, in blocks."""
-    return (block @ T for block in part.centered_blocks())
+def stack_part(function: Callable[..., Values], part: StreamedRows, *aligned: Array) -> Values:
+    return stack_blocks(part.row_blocks(), len(part), function, *aligned)
 
 
-def stack_part(rows: BlockReader, function: Callable[..., Values], part: StreamedRows, *aligned: Array) -> Values:
-    return stack_blocks(rows(part), len(part), function, *aligned)
-
-
-def add_part(rows: BlockReader, function: Callable[..., Any], part: StreamedRows, *aligned: Array) -> Any:
-    return add_blocks(rows(part), function, *aligned)
+def add_part(function: Callable[..., Any], part: StreamedRows, *aligned: Array) -> Any:
+    return add_blocks(part.row_blocks(), function, *aligned)
 
 
 def part_weighted_sums(part: StreamedRows, TU: Array, floors: Array) -> WeightedSums:
     """Return the sums over the centred rows of a part; the few rows with small q_i are added for each floor."""
     size, small_at = len(TU), floors[-1]
     grams, inverse_sums, sqrt_sum, square_sum = np.zeros((len(floors), size, size)), np.zeros(len(floors)), 0.0, 0.0
-    for block in part.centered_blocks():
+    for block in part.row_blocks():
         XU = block @ TU
         q = row_products(XU, XU)
         small = q < small_at
@@ -470,7 +435,7 @@ def part_weighted_sums(part: StreamedRows, TU: Array, floors: Array) -> Weighted
             roots = np.sqrt(np.maximum(low, floor))
             grams[i] += few.T @ (few / roots[:, None])
             inverse_sums[i] += np.sum(roots[nonzero])
-    return WeightedSums(grams, inverse_sums, sqrt_sum, square_sum)
+    return grams, inverse_sums, sqrt_sum, square_sum
 
 
 def checksum_block(block: np.ndarray) -> int:
@@ -497,8 +462,8 @@ def pick_rows(table: Any, indices: Indices) -> Any:
     if not isinstance(table, np.memmap):
         return table[indices]
     pieces = []
-    for start in range(0, len(indices), ROWS_PER_PICK):
-        piece = indices[start : start + ROWS_PER_PICK]
+    for start in range(0, len(indices), BLOCK_ROWS):
+        piece = indices[start : start + BLOCK_ROWS]
         require_file(table)
         pieces.append(np.array(table[piece]))
         release_pages(table, int(piece[0]), int(piece[-1]) + 1)

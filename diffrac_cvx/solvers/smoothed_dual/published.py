@@ -7,7 +7,7 @@ import numpy as np
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import LARGE_SIZE, momentum, range_whitener, whitener_of_gram
+from diffrac_cvx.points.linear_algebra import LARGE_SIZE, momentum, whitener, whitener_of_gram
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse
 from diffrac_cvx.solvers.stopping import Iterate
@@ -21,7 +21,7 @@ def published_dual(problem: DirectionProblem) -> SmoothedDual:
     W = whitener_of_gram(problem.A) if problem.is_large else None
     if W is None and problem.is_large and len(problem.X) < len(problem.c) and not problem.a.all():
         return SmoothedDual(problem.X, problem.W, problem.pair_penalty)  # A is singular
-    W = range_whitener(problem.R) if W is None else W
+    W = whitener(problem.R, full_rank=False) if W is None else W
     if problem.has_l1 and W.shape[1] < len(W):
         return SmoothedDual(problem.X, problem.W, problem.pair_penalty)
     return SmoothedDual(problem.X, W, problem.pair_penalty.with_diagonal())

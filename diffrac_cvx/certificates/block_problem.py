@@ -132,7 +132,7 @@ class BlockProblem:
     @cached_property
     def given(self) -> Array:
         """Columns of E, with the rows of `rows`."""
-        X, Y = (points.in_columns().dense_columns(self.free) for points in (self.problem.X, self.problem.Y))
+        X, Y = (points.in_columns().columns(self.free).array() for points in (self.problem.X, self.problem.Y))
         return X if self.problem.Y is self.problem.X else np.vstack([X, Y])
 
     @cached_property

@@ -32,7 +32,7 @@ from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import table_times, weighted_sample
+from diffrac_cvx.points.reading import read_points, table_times
 from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
 from diffrac_cvx.problem.html_card import html_card
 from diffrac_cvx.problem.named_columns import penalty_on_columns
@@ -116,7 +116,8 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         require_flag(self.standardize, "standardize")
         by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
-        points = weighted_sample(X, weights, constraints, by_rows=isinstance(X, np.memmap), by_columns=by_columns).X
+        options: dict[str, Any] = {"are_many": lambda _n, _d: isinstance(X, np.memmap), "by_columns": by_columns}
+        points = read_points(X, weights, constraints=constraints, **options).X
         hidden, mean = is_rounding_noise(points), points.means
         warn_constant(~points.used_columns() | hidden, warn, depth + 1, getattr(self, "feature_names_in_", None))
         inverse_scale = np.ones(X.shape[1])

@@ -265,7 +265,7 @@ def wait_for(client: Any, futures: list[Any]) -> list[Any]:
     """Return the results of the futures; check the deadline and the cluster while waiting."""
     try:
         silent = 0.0
-        while not finished(futures):
+        while translate_errors(lambda: is_waiting(futures)):
             check_deadline()
             # The client updates its information on the workers in the background.
             workers = client.status == "running" and client.scheduler_info(n_workers=-1)["workers"]
@@ -279,17 +279,15 @@ def wait_for(client: Any, futures: list[Any]) -> list[Any]:
             future.release()
 
 
-def finished(futures: list[Any]) -> bool:
-    """Wait briefly, and return whether all futures have finished or failed; translate errors of the cluster."""
+def is_waiting(futures: list[Any]) -> bool:
+    """Wait briefly, and return whether some futures have neither finished nor failed."""
     from distributed import wait
 
     try:
         wait(futures, timeout=POLL_SECONDS)
     except TimeoutError:
-        return False
-    except Exception as error:
-        raise translated_error(error) from error
-    return True
+        return True
+    return False
 
 
 def translate_errors(function: Callable[[], Any]) -> Any:

@@ -72,9 +72,9 @@ class Chunklets(NamedTuple):
         sign = self.sign if values.ndim == 1 else self.sign[:, None]
         return np.asarray(values[self.membership] * sign)
 
-    def common_unit_rows(self, F: Array) -> Array:
+    def common_unit_rows(self, values: Array) -> Array:
         """Return unit rows that agree, up to sign, in each chunklet: those of the signed sums."""
-        return self.expand(unit_rows(self.signed_sums(F)))
+        return self.expand(unit_rows(self.signed_sums(values)))
 
     def subset(self, mask: npt.NDArray[np.bool_]) -> "Chunklets":
         """Return the chunklets of a subset of the points, renumbered."""
@@ -112,10 +112,10 @@ class Chunklets(NamedTuple):
             signs[self.labeled] = 1.0
         return self.labels_from_signs(signs)
 
-    def labels_from_signs(self, signs: Array) -> Array:
+    def labels_from_signs(self, values: Array) -> Array:
         """Return the labels, shape (n,), from one sign per chunklet, oriented so that known labels are unchanged."""
-        flip = signs[self.labeled] if self.labeled >= 0 else 1.0
-        return np.asarray(self.sign * signs[self.membership] * flip)
+        flip = values[self.labeled] if self.labeled >= 0 else 1.0
+        return np.asarray(self.sign * values[self.membership] * flip)
 
 
 class Unconstrained(Chunklets):
@@ -137,25 +137,12 @@ class Unconstrained(Chunklets):
     def means(self, values: Array, weights: Array | None = None) -> tuple[Array, Array | None]:
         return values, weights
 
-    def common_unit_rows(self, F: Array) -> Array:
-        return F
-
     def signed_sums(self, values: Array) -> Array:
         return values
 
-    def sums(self, values: Array) -> Array:
-        return values
+    sums = firsts = with_signs = expand = common_unit_rows = labels_from_signs = signed_sums
 
     def repeat(self, values: ValuesT) -> ValuesT:
-        return values
-
-    def firsts(self, values: Array) -> Array:
-        return values
-
-    def with_signs(self, values: Array) -> Array:
-        return values
-
-    def expand(self, values: Array) -> Array:
         return values
 
     def subset(self, mask: npt.NDArray[np.bool_]) -> "Chunklets":  # noqa: ARG002
@@ -169,9 +156,6 @@ class Unconstrained(Chunklets):
 
     def assign_labels(self, values: Array, weights: Array | None = None) -> Array:  # noqa: ARG002
         return np.where(values > 0.0, 1.0, -1.0)
-
-    def labels_from_signs(self, signs: Array) -> Array:
-        return signs
 
 
 UNCONSTRAINED: Chunklets = Unconstrained(np.zeros(0, dtype=np.intp), np.zeros(0), -1)

@@ -33,7 +33,7 @@ def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
         return exclude_columns(points, make_excluded(points.shape[1], found)) if len(found) else points
     deviations = np.sqrt(points.mean_squares()[free])
     units = 1.0 / np.maximum(deviations, np.abs(points.means[free]) / len(points) ** 0.5)
-    F = points.weighted_rows().in_columns().dense_columns(free) * (units / len(points) ** 0.5)
+    F = points.weighted_rows().in_columns().columns(free).array() * (units / len(points) ** 0.5)
     if whitener_by_cholesky(F) is not None:  # clearly independent
         return points
     R, order = scipy.linalg.qr(np.linalg.qr(F, mode="r"), mode="r", pivoting=True, check_finite=False)

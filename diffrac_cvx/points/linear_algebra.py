@@ -410,11 +410,6 @@ def mean_of(values: Array, weights: Array | None) -> Array:
     return np.asarray(values.mean(axis=0) if weights is None else weights @ values)
 
 
-def weighted_count(mask: npt.NDArray[np.bool_], weights: Array | None) -> float:
-    """Return m times the total weight of the points where a mask is true: their number if all weights are equal."""
-    return float(mask.sum() if weights is None else len(mask) * (weights @ mask))
-
-
 def scale_by_sqrt_weights(X: Array, weights: Array | None) -> Array:
     """Return the rows times sqrt(m p_i), so that means of their squares are weighted; X if the weights are None."""
     if weights is None:

@@ -113,12 +113,8 @@ class Points(ABC):
         """Return the matrix if it is stored as an array, else raise DataError with this message."""
         raise DataError(refusal)
 
-    def by_rows(self) -> "Points":
-        """Return the points in the format with fast products with dense matrices."""
-        return self
-
-    def rows_for(self, U: Factor) -> "Points":  # noqa: ARG002  # used by sparse columns
-        """Return the points in the format with fast products with this factor."""
+    def by_rows(self, U: Factor | None = None) -> "Points":  # noqa: ARG002  # used by sparse columns
+        """Return the points in the format with fast products with dense matrices, or with this factor."""
         return self
 
     @abstractmethod
@@ -379,9 +375,6 @@ class ColumnPoints(Points):
     @abstractmethod
     def columns(self, indexer: Indexer) -> Self:
         """Return a subset of the columns."""
-
-    def dense_columns(self, indexer: Indexer) -> Array:
-        return self.columns(indexer).array()
 
     @abstractmethod
     def as_dense(self) -> "ColumnPoints":

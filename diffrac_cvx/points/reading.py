@@ -61,8 +61,8 @@ class Sample(NamedTuple):
 
 
 def read_points(
-    X: npt.ArrayLike,
-    sample_weight: npt.ArrayLike | None = None,
+    X: Any,
+    sample_weight: npt.ArrayLike | PointWeights | None = None,
     *,
     constraints: Constraints | None = None,
     are_many: Callable[[int, int], bool] | None = None,
@@ -70,30 +70,16 @@ def read_points(
     warn: bool = False,
     depth: int = 4,
 ) -> Sample:
-    """Return the points of positive weight of a table, validated and centred.
+    """Return the points of positive weight of a table, validated and centred; weights may be checked before.
 
     With weights or constraints they are stored as an array, to which sparse matrices and dask arrays with constraints
     are converted.  Any other table is read by `as_points`: by rows if ``are_many(n, d)``, else by columns on request.
     """
-    weights, shape = weights_for(X, sample_weight), getattr(X, "shape", ())
-    many = are_many is not None and len(shape) == 2 and are_many(*shape)
-    by_columns = by_columns and not many
-    return weighted_sample(X, weights, constraints, by_rows=many, by_columns=by_columns, warn=warn, depth=depth + 1)
-
-
-def weighted_sample(
-    X: Any,
-    weights: PointWeights | None,
-    constraints: Constraints | None = None,
-    *,
-    by_rows: bool = False,
-    by_columns: bool = False,
-    warn: bool = False,
-    depth: int = 4,
-) -> Sample:
-    """Return the points of `read_points` for checked weights."""
+    weights = sample_weight if isinstance(sample_weight, PointWeights) else weights_for(X, sample_weight)
     if weights is None and constraints is None:
-        points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=warn, depth=depth + 1)
+        shape = getattr(X, "shape", ())
+        many = are_many is not None and len(shape) == 2 and are_many(*shape)
+        points = as_points(X, by_rows=many, by_columns=by_columns and not many, warn=warn, depth=depth + 1)
         return Sample(points, points, None)
     if constraints is not None and (is_chunked(X) or hasattr(X, "toarray")):
         X = table_array(X)

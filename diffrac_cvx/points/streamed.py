@@ -1,7 +1,6 @@
 """Streamed tables with many rows: each block is centred and scaled when it is read, without a copy of the table."""
 
 import mmap
-import threading
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -48,20 +47,6 @@ CHECKSUM_WORDS, CHECKSUM_PRIME = 512, 509  # words of eight bytes: summed in run
 MAX_BLOCK_ENTRIES = 2_000_000  # entries of a block, if the table has many columns
 
 
-class RowCounter:
-    """Thread-safe counter of the rows that were read."""
-
-    def __init__(self) -> None:
-        self.rows, self.lock = 0, threading.Lock()
-
-    def add(self, rows: int) -> None:
-        with self.lock:
-            self.rows += rows
-
-    def __reduce__(self) -> tuple[type["RowCounter"], tuple[()]]:
-        return RowCounter, ()  # each copy counts its own rows
-
-
 @dataclass(frozen=True, eq=False)
 class StreamedRows(Points):
     """Matrix [(table - mean - residual_mean) * units, offset] @ basis, (n, D), stored as table and transformation.
@@ -79,7 +64,7 @@ class StreamedRows(Points):
     basis: Array | None = None  # (d or d + 1, D), basis of new coordinates; None for the identity
     gram: Array | None = None  # (d, d), second moments of the centred columns, if known
     threads: int = 1  # number of threads that read the rows concurrently
-    row_counter: RowCounter = field(default_factory=RowCounter)
+    reads: list[int] = field(default_factory=list)  # numbers of rows that were read, by all threads
     # Checksums of blocks in the first pass, by their first rows; empty before it, and for `Chunks` (with their own).
     checksums: dict[int, int] = field(default_factory=dict)
     first: int = 0  # index of the first row in the complete table, of which this may be a part
@@ -103,7 +88,7 @@ class StreamedRows(Points):
 
     @property
     def rows_read(self) -> int:  # type: ignore[override]
-        return self.row_counter.rows
+        return sum(self.reads)
 
     @property
     def unread_bytes(self) -> float:
@@ -126,7 +111,7 @@ class StreamedRows(Points):
         slices = self.split_aligned(aligned)
         if isinstance(self.table, Chunks):
             found = self.table.map_parts(run_part, (function, self.without_table), slices)
-            self.row_counter.add(len(self))
+            self.reads.append(len(self))
             return found
         parts = self.parts()
         if len(parts) == 1:
@@ -143,7 +128,7 @@ class StreamedRows(Points):
         """Return the sum of the tuples of numbers or arrays that `map_parts` returns, computed where the rows are."""
         if isinstance(self.table, Chunks):
             found = self.table.sum_parts(run_part, (function, self.without_table), self.split_aligned(aligned))
-            self.row_counter.add(len(self))
+            self.reads.append(len(self))
             return found
         return reduce(add_tuples, self.map_parts(function, *aligned))
 
@@ -156,7 +141,7 @@ class StreamedRows(Points):
     @property
     def without_table(self) -> "StreamedRows":
         """Transformation that a worker needs in addition to its rows."""
-        return replace(self, table=None, gram=None, threads=1, row_counter=RowCounter())  # the caller counts the rows
+        return replace(self, table=None, gram=None, threads=1, reads=[])  # the caller counts the rows
 
     def bounds(self) -> list[tuple[int, int]]:
         """Return the row ranges of the parts: the chunks, or about one part of complete blocks per thread.
@@ -199,7 +184,7 @@ class StreamedRows(Points):
             expected = self.checksums.get(self.first + start)
             if expected is not None and checksum_block(block) != expected:
                 raise changed_rows_error(self.first + start, self.first + start + len(block))
-            self.row_counter.add(len(block))
+            self.reads.append(len(block))
             check_deadline()
             yield start, block
             release_pages(self.table, start, start + len(block))
@@ -255,10 +240,10 @@ class StreamedRows(Points):
     def take(self, indices: Indices) -> Array:
         if isinstance(self.table, Chunks):
             picked = self.table.take(indices)
-            self.row_counter.add(len(self))
+            self.reads.append(len(self))
         else:
             picked = pick_rows(self.table, indices)
-        return replace(self, table=picked, row_counter=RowCounter(), checksums={}, threads=1).array()
+        return replace(self, table=picked, reads=[], checksums={}, threads=1).array()
 
     def in_columns(self) -> ColumnPoints:
         table = self.array()

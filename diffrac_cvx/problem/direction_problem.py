@@ -394,7 +394,7 @@ def psd_root(A: Array) -> Array:
 
 def problem_by_rows(problem: DirectionProblem, U: Factor | None = None) -> DirectionProblem:
     """Return the problem for a dense V, or for this factor: sparse columns become rows, with A, unless U is sparse."""
-    rows = problem.X.by_rows() if U is None else problem.X.rows_for(U)
+    rows = problem.X.by_rows(U)
     if rows is problem.X:
         return problem
     return replace(problem, X=rows, Y=rows, root=psd_root(rows.second_moment() + np.diag(problem.a**2)))

@@ -55,7 +55,7 @@ def test_a_sparse_matrix_and_a_row_do_what_their_array_does(size):
         (X.rmatvec(u), M.T @ u / n),
         (X.scaled(factors).array(), M * factors),
         (X.columns(np.array([4, 0])).array(), M[:, [4, 0]]),
-        (X.dense_columns(np.array([4, 0])), M[:, [4, 0]]),
+        (X.columns([4, 0]).array(), M[:, [4, 0]]),
         (X.rows(rows).array(), M[rows]),
         (X.rows(slice(5, 9)).array(), M[5:9]),
         (X.squares().array(), M**2),

@@ -175,8 +175,8 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if SOLVERS[name].function is None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DegenerateDataWarning)  # `_scale` warns of constant columns
-                table = X.stored_array(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
-                relaxation = v_space(table, self.nu, penalty, sample_weight=X.weights)
+                refusal = f"solver = {name!r} needs an array in memory; use 'auto', or pass an array"
+                relaxation = v_space(X.stored_array(ParameterError(refusal)), self.nu, penalty, sample_weight=X.weights)
             result = solve(relaxation, name, **limits)
         else:
             callback = ProgressPrinter() if is_verbose else self.verbose or None

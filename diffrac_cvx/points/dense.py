@@ -51,7 +51,7 @@ class DensePoints(ColumnPoints):
     def array(self) -> Array:
         return self.table
 
-    def stored_array(self, refusal: str) -> Array:  # noqa: ARG002
+    def stored_array(self, refusal: Exception) -> Array:  # noqa: ARG002
         return self.table
 
     def in_columns(self) -> Self:

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
@@ -109,9 +108,9 @@ class Points(ABC):
         """Return the matrix as an array, not copied if it is stored as one; otherwise it has to fit in memory."""
         return self.stack(np.asarray)
 
-    def stored_array(self, refusal: str) -> Array:
-        """Return the matrix if it is stored as an array, else raise DataError with this message."""
-        raise DataError(refusal)
+    def stored_array(self, refusal: Exception) -> Array:
+        """Return the matrix if it is stored as an array, else raise this exception."""
+        raise refusal
 
     def by_rows(self, U: Factor | None = None) -> "Points":  # noqa: ARG002  # used by sparse columns
         """Return the points in the format with fast products with dense matrices, or with this factor."""

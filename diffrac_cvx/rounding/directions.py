@@ -355,7 +355,8 @@ class UnitColumns:
         """Return G of the optimal V in (11) for a result without V."""
         if len(F) != len(self.X):
             raise DataError(f"the result has {len(F)} points, X has {len(self.X)}; pass the X that was solved")
-        table = self.X.stored_array("the result has no V, which streamed data need; pass a result of low_rank or fista")
+        refusal = "the result has no V, which streamed data need; pass a result of low_rank or fista"
+        table = self.X.stored_array(DataError(refusal))
         return np.asarray(np.linalg.lstsq(table * self.units, F - F.mean(axis=0))[0])
 
 

@@ -108,6 +108,22 @@ class Chunks:
         i, j = self.bounds[number]
         return i, (j - i, self.shape[1]), self.checksums[number] if self.checksums else None
 
+    def results(
+        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], *, summed: bool = False
+    ) -> Iterator[Any]:
+        """Yield ``function(chunk, common, own)`` for all chunks, in order, or sums of these tuples of a cluster."""
+        client = current_client()
+        if client is None:
+            yield from self.read_locally(function, common, own)
+            return
+        from dask.delayed import delayed
+
+        tasks, join = self.tasks(function, common, own), delayed(add_tuples, pure=False)
+        while summed and len(tasks) > 1:
+            odd = tasks[-1:] if len(tasks) % 2 else []
+            tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
+        yield from wait_for(client, client.compute(tasks))
+
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks.
 
@@ -130,24 +146,12 @@ class Chunks:
 
     def map_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return ``function(chunk, common, own)`` for all chunks, in order."""
-        client = current_client()
-        if client is not None:
-            return wait_for(client, client.compute(self.tasks(function, common, own)))
-        return list(self.read_locally(function, common, own))
+        return list(self.results(function, common, own))
 
     def sum_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> tuple[Any, ...]:
         """Return the sum of the tuples that `map_parts` returns; the workers of a cluster sum them pairwise."""
-        client = current_client()
-        if client is not None:
-            from dask.delayed import delayed
-
-            tasks, join = self.tasks(function, common, own), delayed(add_tuples, pure=False)
-            while len(tasks) > 1:
-                odd = tasks[-1:] if len(tasks) % 2 else []
-                tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
-            (found,) = wait_for(client, client.compute(tasks))
-            return tuple(found)
-        return reduce(add_tuples, self.read_locally(function, common, own))
+        found: tuple[Any, ...] = reduce(add_tuples, self.results(function, common, own, summed=True))
+        return found
 
     def take(self, indices: Indices) -> Any:
         """Return the rows at increasing indices as an array."""

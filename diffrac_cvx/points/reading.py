@@ -1,7 +1,9 @@
 """Conversion of user input to points: validated, centred and weighted."""
 
+from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -138,8 +140,8 @@ def rank_of(X: Points) -> int:
 Summary = tuple[Array, Array, Array, Any, list[tuple[int, int, float, int]]]  # see `part_summary`
 
 
-def part_summary(part: StreamedRows) -> Summary:
-    """Return column minima, maxima and sums, checksums of the blocks, and the entries that are not finite.
+def part_summary(part: StreamedRows, is_chunk: bool) -> Summary:
+    """Return column minima, maxima and sums, checksums of the blocks or the chunk, and the entries that are not finite.
 
     Of these, each block has the row, column and value of the first, and their number.
     """
@@ -150,19 +152,14 @@ def part_summary(part: StreamedRows) -> Summary:
         np.minimum(smallest, block.min(axis=0), out=smallest)
         np.maximum(largest, block.max(axis=0), out=largest)
         np.add(total, block.sum(axis=0, dtype=np.float64), out=total)
-        checksums[part.first + start] = checksum_block(block)
+        if not is_chunk:
+            checksums[part.first + start] = checksum_block(block)
         if not (np.isfinite(smallest).all() and np.isfinite(largest).all()):
             nonfinite = np.argwhere(~np.isfinite(block))
             if len(nonfinite):
                 row, column = nonfinite[0].tolist()
                 infinite.append((start + row, column, float(block[row, column]), len(nonfinite)))
-    return smallest, largest, total, checksums, infinite
-
-
-def chunk_summary(part: StreamedRows) -> Summary:
-    """Return the summary of a part with the checksum of its chunk."""
-    smallest, largest, total, _, infinite = part_summary(part)
-    return smallest, largest, total, checksum_chunk(part.table), infinite
+    return smallest, largest, total, checksum_chunk(part.table) if is_chunk else checksums, infinite
 
 
 def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4) -> StreamedRows:
@@ -182,8 +179,8 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     n = table.shape[0]
     require_two_points(n)
     rows = uncentered(table, threads)
-    parts = zip(*rows.map_parts(part_summary if rows.is_local else chunk_summary), strict=True)
-    low, high, sums, checksums, infinite = parts
+    parts = rows.map_parts(partial(part_summary, is_chunk=isinstance(table, Chunks)))
+    low, high, sums, checksums, infinite = zip(*parts, strict=True)
     smallest, largest, total = np.min(low, axis=0), np.max(high, axis=0), np.sum(sums, axis=0)
     nonfinite = [(first, *entry) for (first, _), found in zip(rows.bounds(), infinite, strict=True) for entry in found]
     if nonfinite:
@@ -194,9 +191,7 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     if isinstance(table, Chunks):
         rows = replace(rows, table=replace(table, checksums=checksums), mean=total / n)
     else:
-        rows = replace(
-            rows, checksums={start: known for part in checksums for start, known in part.items()}, mean=total / n
-        )
+        rows = replace(rows, checksums=dict(ChainMap(*checksums)), mean=total / n)
     gram, residual_mean = (found / n for found in rows.add(squares_and_sum))
     gram = gram - np.outer(residual_mean, residual_mean)
     # The residual mean is mostly the rounding error of the mean; it is not subtracted if it is negligible.

@@ -11,7 +11,7 @@ from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array, PointWeights, rows_with_weight
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.factors import Factor, products
-from diffrac_cvx.points.linear_algebra import row_blocks, row_products, scale_by_sqrt_weights, times
+from diffrac_cvx.points.linear_algebra import row_blocks, row_products, times
 from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, Mask, Points
 from diffrac_cvx.points.proved_sums import RoundedFactor, block_sum_bounds, chunklet_sum_bounds, row_norms
 
@@ -90,19 +90,6 @@ class DensePoints(ColumnPoints):
         made = type(self)(table, self.weights, self.chunklets)
         made.row_counts, made.summed = self.row_counts, self.summed
         return made
-
-    @property
-    def normalized_weights(self) -> Array:
-        return super().normalized_weights if self.weights is None else self.weights
-
-    def times_counts(self, values: Array) -> Array:
-        if self.weights is None:
-            return values
-        counts = len(self) * self.weights
-        return np.asarray(values * (counts if values.ndim == 1 else counts[:, None]))
-
-    def times_root_counts(self, values: Array) -> Array:
-        return scale_by_sqrt_weights(values, self.weights)
 
     def weighted_rows(self) -> Points:
         if self.weights is None and not self.chunklets.max_size:

@@ -25,6 +25,7 @@ from diffrac_cvx.points.linear_algebra import (
     power_of_two,
     psd_factor,
     row_products,
+    scale_by_sqrt_weights,
     times,
     unit_rows,
 )
@@ -142,15 +143,18 @@ class Points(ABC):
     @property
     def normalized_weights(self) -> Array:
         """Normalised weights p_i, shape (n,)."""
-        return np.full(len(self), 1.0 / len(self))
+        return np.full(len(self), 1.0 / len(self)) if self.weights is None else self.weights
 
     def times_counts(self, values: Array) -> Array:
         """Return the values of the points, (n,) or (n, k), times their counts; not copied if all are 1."""
-        return values
+        if self.weights is None:
+            return values
+        counts = len(self) * self.weights
+        return np.asarray(values * (counts if values.ndim == 1 else counts[:, None]))
 
     def times_root_counts(self, values: Array) -> Array:
         """Return the values of the points, (n,) or (n, k), times the roots of their counts; not copied if all are 1."""
-        return values
+        return scale_by_sqrt_weights(values, self.weights)
 
     def weighted_rows(self) -> "Points":
         """Return the points times roots of their counts, with equal weights: means of squares are weighted means."""

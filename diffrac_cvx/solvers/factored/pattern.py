@@ -30,7 +30,7 @@ def is_pattern_applicable(problem: DirectionProblem, warm_start: WarmStart) -> b
     """Return whether V on a pattern applies: an elementwise l1 penalty, rows in memory, d <= n, and a cold start."""
     n, d = problem.X.shape
     free = int(np.sum(problem.c == 0.0))
-    is_l1 = problem.has_l1 and problem.pair_penalty.splits_into_blocks
+    is_l1 = problem.X.in_memory and problem.has_l1 and problem.pair_penalty.splits_into_blocks
     most = (MAX_PAIRS + 1) * d  # unknowns
     is_small = d <= min(n, LARGE_SIZE) and 8.0 * most * (2 * n + 3 * most) <= available_memory()
     return bool(is_l1 and is_small and free <= MAX_FREE and warm_start.U is None and np.all(unit_costs(problem) > 0.0))

@@ -256,7 +256,7 @@ def choose_parametrization(problem: DirectionProblem) -> FactorParametrization:
     The size relative to that suggested by the variances is estimated by the least-squares directions of random labels,
     B^-1 X'X B^-1 / n.
     """
-    if not problem.has_l1:
+    if not problem.has_l1 or problem.X.is_streamed:
         return FactorParametrization(problem)
     units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
     usual = units.max() < min(30.0, 3.0 * units.min())

@@ -10,7 +10,7 @@ import scipy.sparse
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, as_matrix
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, scale_rows
+from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, scale_both, scale_rows
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Excluded, LazyFactor
 from diffrac_cvx.problem.result import Result
@@ -50,7 +50,7 @@ class Coordinates:
 
     def inverse_transform_multiplier(self, C: Factor) -> Factor:
         """Return a multiplier of the l1 penalty in the user's coordinates."""
-        return scale_rows(scale_rows(C, 1.0 / self.scale).T, 1.0 / self.scale)
+        return scale_both(C, 1.0 / self.scale)
 
     def labels_factor(self, U: Factor, points: Array) -> LazyFactor:
         """Return the factor of labels for centred points in the user's units, possibly new points."""

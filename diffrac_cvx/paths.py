@@ -22,7 +22,7 @@ from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding import apply_constraints, kmeans_centered
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
-from diffrac_cvx.rounding.directions import UnitColumns, align_signs, leading_direction
+from diffrac_cvx.rounding.directions import align_signs, leading_direction, units_of
 from diffrac_cvx.solvers import low_rank
 
 __all__ = ["RegularizationPath", "lambda_path", "leading_direction", "nu_path"]
@@ -112,7 +112,7 @@ class PathRecorder:
         self.X: Any = read_points(X, constraints=constraints, by_columns=True, warn=True, depth=5).X
         self.y = None if y is None else as_labels(y, len(self.X))
         self.rounding: Rounding = lambda F: apply_constraints(rounding(F), constraints)
-        self.columns = UnitColumns(self.X)
+        self.units = units_of(self.X)
 
     def row(self, result: Result, diagnose: Diagnose | None = None) -> dict[str, Any]:
         """Return the path entry of a result; ``diagnose`` returns warnings from the data, labels and result."""
@@ -124,7 +124,7 @@ class PathRecorder:
             "upper": result.upper,
             "eigenvalue_ratio": eigenvalue_ratio(result.factor),
             "imbalance": factor_imbalance(result.factor),
-            "directions": self.columns.leading_direction(self.columns.factor_of(result)),
+            "directions": leading_direction(self.X, result),
             "error": np.nan if self.y is None or labels is None else clustering_error(self.y, labels),
             "seconds": result.seconds,
             "diagnostics": () if diagnose is None or labels is None else diagnose(self.X, labels, result),
@@ -137,9 +137,9 @@ class PathRecorder:
         lists = {key: [row[key] for row in rows] for key in rows[0]}
         diagnostics = tuple(lists.pop("diagnostics"))
         columns: dict[str, Any] = {key: np.array(column) for key, column in lists.items()}
-        columns["directions"] = align_signs(columns["directions"], self.columns.units)
+        columns["directions"] = align_signs(columns["directions"], self.units)
         orientation = penalty.pair_penalty(self.X.shape[1]).orientation
-        signs = [orientation(v / self.columns.units) for v in columns["directions"]]
+        signs = [orientation(v / self.units) for v in columns["directions"]]
         columns["directions"] *= np.array(signs)[:, None]
         columns["error"] = None if self.y is None else columns["error"]
         columns |= {"diagnostics": diagnostics, "deviations": np.sqrt(self.X.mean_squares())}

@@ -10,7 +10,7 @@ from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.rounding import directions, socp_directions
+from diffrac_cvx.rounding import directions
 from diffrac_cvx.rounding.directions import affine_functions, leading_direction
 
 X = as_data(np.random.default_rng(12).standard_normal((15, 4)) * [1.0, 10.0, 0.1, 3.0])
@@ -163,8 +163,8 @@ def test_a_group_larger_than_the_number_of_columns_taken_at_first_is_taken_whole
     y = np.sign(X[:, 1])
     expected = directions.best_direction(array_points(X), y, weights)
     assert np.all(expected[:3] != 0.0)
-    monkeypatch.setattr(socp_directions, "INITIAL_COLUMNS", 2)
-    monkeypatch.setattr(socp_directions, "is_late", after(20))
+    monkeypatch.setattr(directions, "INITIAL_FEATURES", 2)
+    monkeypatch.setattr(directions, "is_late", after(20))
     np.testing.assert_allclose(directions.best_direction(array_points(X), y, weights), expected, rtol=1e-5)
 
 

@@ -114,9 +114,9 @@ class PathRecorder:
         self.rounding: Rounding = lambda F: apply_constraints(rounding(F), constraints)
         self.units = units_of(self.X)
 
-    def row(self, result: Result, diagnose: Diagnose | None = None) -> dict[str, Any]:
+    def row(self, result: Result, diagnose: Diagnose = lambda *_: ()) -> dict[str, Any]:
         """Return the path entry of a result; ``diagnose`` returns warnings from the data, labels and result."""
-        labels = None if self.y is None and diagnose is None else self.rounding(result.factor)
+        labels = self.rounding(result.factor)
         return {
             "value": result.value,
             "lower": result.lower,
@@ -125,9 +125,9 @@ class PathRecorder:
             "eigenvalue_ratio": eigenvalue_ratio(result.factor),
             "imbalance": factor_imbalance(result.factor),
             "directions": leading_direction(self.X, result),
-            "error": np.nan if self.y is None or labels is None else clustering_error(self.y, labels),
+            "error": np.nan if self.y is None else clustering_error(self.y, labels),
             "seconds": result.seconds,
-            "diagnostics": () if diagnose is None or labels is None else diagnose(self.X, labels, result),
+            "diagnostics": diagnose(self.X, labels, result),
         }
 
     def path(

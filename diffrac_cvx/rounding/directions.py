@@ -81,10 +81,11 @@ def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Ar
     a, pairs = weights
     scale = inverse_or_one(pairs.group_max(np.sqrt(X.mean_squares() + a**2 + pairs.c**2)))
     ridge, pairs = a * scale, pairs.with_weights(pairs.c * scale)
-    v = None
     if X.in_memory and pairs.splits_into_blocks:
-        v = direction_of_rows(X.array() * (scale / len(X) ** 0.5), target / len(X) ** 0.5, ridge, pairs.c)
-    return scale * (direction_of_working_set(X, target, scale, ridge, pairs) if v is None else v)
+        found = direction_of_rows(X.array() * (scale / len(X) ** 0.5), target / len(X) ** 0.5, ridge, pairs.c)
+        if found is not None:
+            return found * scale
+    return direction_of_working_set(X, target, scale, ridge, pairs) * scale
 
 
 def direction_of_rows(Z: Array, b: Array, ridge: Array, weights: Array) -> Array | None:
@@ -316,14 +317,15 @@ def units_of(X: Points) -> Array:
 def factor_in_units(X: Points, V: npt.ArrayLike | Result, units: Array) -> Factor:
     """Return G with V = GG' for columns at unit variance, without the offset; without V, V = X^+ Y X^+'."""
     d = X.shape[1]
-    if isinstance(V, Result) and V.G is None:  # the optimal V in (11)
-        if len(V.F) != len(X):
-            raise DataError(f"the result has {len(V.F)} points, X has {len(X)}; pass the X that was solved")
-        return np.asarray(np.linalg.lstsq(X.array() * units, V.F - V.F.mean(axis=0))[0])
     if isinstance(V, Result):
-        if V.G.shape[0] not in (d, d + 1):
-            raise DataError(f"V has {V.G.shape[0]} rows; for these data it must have {d} or {d + 1}")
-        return scale_rows(V.G[:d], 1.0 / units)
+        G, F = V.G, V.F
+        if G is None and len(F) != len(X):
+            raise DataError(f"the result has {len(F)} points, X has {len(X)}; pass the X that was solved")
+        if G is None:  # the optimal V in (11)
+            return np.asarray(np.linalg.lstsq(X.array() * units, F - F.mean(axis=0))[0])
+        if G.shape[0] not in (d, d + 1):
+            raise DataError(f"V has {G.shape[0]} rows; for these data it must have {d} or {d + 1}")
+        return scale_rows(G[:d], 1.0 / units)
     matrix = as_matrix(V, "V")
     if matrix.shape not in ((d, d), (d + 1, d + 1)):
         raise DataError(f"V has shape {matrix.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")

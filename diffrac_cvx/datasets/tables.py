@@ -94,7 +94,7 @@ class Table:
     @property
     def y(self) -> Array | None:
         """Labels in {-1, +1}, with the second class as +1; None unless there are exactly two classes."""
-        if self.labels is None or len(self.classes) != 2:
+        if len(self.classes) != 2:
             return None
         return np.where(self.labels == self.classes[1], 1.0, -1.0)
 

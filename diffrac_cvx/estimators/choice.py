@@ -183,7 +183,7 @@ def evaluate_partition(X: Any, partition: AffinePartition) -> PathEntry:
         optimality_gap(X, labels, partition.result, max(count, 2), **options),
         eigenvalue_ratio(scale_by_sqrt_weights(partition.result.F, X.weights)),
         max_column_r2(X.array(), labels, X.weights),
-        find_diagnostics(X, labels, partition.result, **options, n_clusters=count, sample_weight=X.weights),
+        find_diagnostics(X, labels, partition.result, **options, n_clusters=count),
     )
 
 

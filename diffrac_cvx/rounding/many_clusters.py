@@ -126,11 +126,9 @@ def draw_centers(
     Weights multiply these probabilities.  Integer weights give the same draws as repeated points, since NumPy draws an
     integer below n as the integer part of n r / 2^32, with r of 32 bits.
     """
-    if sample_weight is None:
-        chosen = [int(random.integers(len(points)))]
-    else:  # inversion of the cumulative weights
-        first = np.searchsorted(np.cumsum(sample_weight), random.integers(2**32) / 2.0**32, side="right")
-        chosen = [min(int(first), len(points) - 1)]
+    total = np.cumsum(scale_by_weights(np.ones(len(points)), sample_weight))
+    first = np.searchsorted(total, total[-1] * (random.integers(2**32) / 2.0**32), side="right")
+    chosen = [min(int(first), len(points) - 1)]
     far = np.sum((points - points[chosen[0]]) ** 2, axis=1)
     smallest = 1e-24 * float(np.max(far, initial=0.0))
     while len(chosen) < n_clusters and far.max() > smallest:

@@ -8,6 +8,7 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run_command_line
 from diffrac_cvx.comparison.structure import MAX_ENTRIES, NULL_MODELS, find_not_rejected, select_informative
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.rounding.diagnostics import MAX_RANDOM_AS_GOOD, N_RANDOM_LABELS, random_labels, unstable, weak_bound
 
 
@@ -83,7 +84,7 @@ def test_values_that_cannot_be_used_are_refused():
     with pytest.raises(dc.DataError):
         dc.structure_test(np.zeros(5))
     with pytest.raises(dc.ParameterError, match="sample_weight"):
-        dc.DiffracClustering(test_structure=True).fit(noise(20, 2), sample_weight=np.ones(20))
+        dc.DiffracClustering(test_structure=True).fit(noise(20, 2), sample_weight=np.arange(1.0, 21.0))
 
 
 # Warnings
@@ -98,9 +99,9 @@ def test_coin_flips_cost_what_the_certificate_says():
     costs = [dc.certify_labels(X, labels, 0.0, nu=1.0, penalty=penalty).objective for labels in (y, *flips)]
     lucky = sum(cost <= costs[0] for cost in costs[1:])
     assert lucky > MAX_RANDOM_AS_GOOD
-    assert f"{lucky} of {N_RANDOM_LABELS} random labellings" in random_labels(X, y, penalty).message
-    assert random_labels(X[:, :3], y, penalty) is None
-    assert random_labels(X, y, dc.Penalty(lam=0.1, ridge=0.3)) is None
+    assert f"{lucky} of {N_RANDOM_LABELS} random labellings" in random_labels(array_points(X), y, penalty).message
+    assert random_labels(array_points(X[:, :3]), y, penalty) is None
+    assert random_labels(array_points(X), y, dc.Penalty(lam=0.1, ridge=0.3)) is None
 
 
 def test_labels_that_are_hardly_proved_or_change_are_said_to_be():

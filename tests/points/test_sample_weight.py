@@ -26,6 +26,7 @@ from diffrac_cvx.estimators.choice import (
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import as_data, as_weights
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.reading import as_points, read_points
 from diffrac_cvx.points.streamed import BLOCK_ROWS
 from diffrac_cvx.problem.penalties.base import PenaltyWeights
@@ -463,10 +464,8 @@ def test_diagnostics_look_at_the_weight_of_a_cluster_and_not_at_its_points():
     def kinds(weights):
         result = dc.low_rank(X, sample_weight=weights)
         point_weights = None if weights is None else weights / weights.sum()
-        return {
-            found.code: found.message
-            for found in find_diagnostics(X, labels, result, **known, sample_weight=point_weights)
-        }
+        points = array_points(X, point_weights)
+        return {found.code: found.message for found in find_diagnostics(points, labels, result, **known)}
 
     assert "one point;" in kinds(None)["few points"]
     assert "few points" not in kinds(heavy)

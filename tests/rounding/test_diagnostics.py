@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding.diagnostics import find_diagnostics, one_column
 
 NOISE = np.random.default_rng(0).standard_normal((60, 30))

@@ -401,7 +401,7 @@ def row_of(
     if result is not None and y_true is not None:
         for rule in roundings:
             rounding = ROUNDINGS.get(rule, partial(goemans_williamson, rng=task.seed))
-            row[f"error_{rule}"] = error_of(y_true, rounding(result.F, constraints=task.constraints))
+            row[f"error_{rule}"] = error_of(y_true, rounding(result.F, **task.given))
     return row
 
 

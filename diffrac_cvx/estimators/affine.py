@@ -146,6 +146,12 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         options: dict[str, Any] = {"group_weights": self.group_weights, "d": self.n_features_in_, "names": names}
         return penalty_on_columns(weights, self.groups, signs, **options)
 
+    def _store_functions(self, coef: Array, intercept: Any, data: ScaledTable) -> None:
+        """Store the functions X @ coef' + intercept of the scaled points in the units of X, and per deviation."""
+        self.coef_ = coef * data.inverse_scale
+        self.intercept_ = intercept - self.coef_ @ data.mean
+        self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.inverse_scale
+
     def _name_groups(self, penalty: Penalty) -> None:
         """Store the names of the groups with a nonzero coefficient in order, if there are groups."""
         if penalty.groups is not None:
@@ -206,7 +212,12 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return int(np.atleast_2d(self.coef_).shape[0])
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return ``X @ coef_ + intercept_``, shape (n,) or (n, n_labels), positive if the label is 1."""
+        """Return ``X @ coef_ + intercept_``.
+
+        Shape (n,), positive for label 1 or the second class, or (n, K), largest at the cluster or class; with several
+        labels (n, n_labels), positive if the label is 1.  For more than two clusters with the strategy "splits" it is
+        the minimum of the signed values of the splits on the path to each cluster.
+        """
         check_is_fitted(self)
         return self._decide(self._read_table(X, reset=False))
 
@@ -237,6 +248,11 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
         """Return the labels for these values."""
         return np.asarray(values > 0).astype(np.int64)
+
+
+def cluster_indices(values: Array) -> npt.NDArray[np.int64]:
+    """Return clusters from the values of the decision functions: signs of (n,), or the largest of (n, K)."""
+    return np.asarray(values > 0.0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
 
 
 def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clusters") -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.estimators.affine import optimality_gap
+from diffrac_cvx.estimators.affine import cluster_indices, optimality_gap
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.metrics import eigenvalue_ratio
 from diffrac_cvx.points.checks import Array, all_positive_weights, centered_data
@@ -78,8 +78,7 @@ class AffinePartition:
     def label(self, X: Array | Points) -> PartitionLabels:
         """Return clusters 0, 1, ... of points, (n,)."""
         values = X @ self.functions.coef.T + self.functions.intercept
-        found = np.argmax(values, axis=1) if self.n_clusters > 2 else values[:, 0] > 0.0
-        return np.asarray(found).astype(np.int64)
+        return cluster_indices(values if self.n_clusters > 2 else values[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,28 +252,13 @@ def evaluate_half(
         found.append(
             HeldOutResult(
                 float(pairwise_adjusted_rand(np.stack([predicted, entry.labels[half[1]]]), held_out_weights)[0, 1]),
-                separation_of(held_out, partition, predicted, held_out_weights),
+                explained_variance(held_out @ partition.functions.coef.T, predicted, held_out_weights),
                 np.any(partition.functions.coef, axis=0),
                 partition.label(points),
                 predicted,
             )
         )
     return found
-
-
-def separation_of(X: Array, partition: AffinePartition, labels: PartitionLabels, weights: Array | None = None) -> float:
-    """Return the fraction of the variance of labels that projections explain; for two, the squared correlation."""
-    projected = X @ np.transpose(partition.v)
-    if partition.n_clusters > 2:
-        return explained_variance(projected, labels, weights)
-    return weighted_squared_correlation(projected, labels.astype(float), weights)
-
-
-def weighted_squared_correlation(values: Array, labels: Array, weights: Array | None = None) -> float:
-    """Return the squared correlation of numbers and labels, 0 if one of them is constant."""
-    values, labels = (scale_by_sqrt_weights(part - mean_of(part, weights), weights) for part in (values, labels))
-    scale = float(values @ values) * float(labels @ labels)
-    return min(float(values @ labels) ** 2 / scale, 1.0) if scale > 0.0 else 0.0
 
 
 def pairwise_adjusted_rand(labels: Array | PartitionLabels, weights: Array | None = None) -> Array:

@@ -18,6 +18,7 @@ from diffrac_cvx.estimators.affine import (
     ScaledTable,
     as_seconds,
     choose_seed,
+    cluster_indices,
     optimality_gap,
     require_flag,
     require_one_direction,
@@ -416,14 +417,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         coef = v * data.inverse_scale
         return coef, -float(np.dot(coef, data.mean)) - least
 
-    def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return ``X @ coef_ + intercept_``: (n,), positive if the label is 1, or (n, K), largest at the label.
-
-        For more than two clusters with "splits" it is the minimum of the signed values of the splits on the path to
-        each cluster.
-        """
-        return super().decision_function(X)
-
     def score(self, X: npt.ArrayLike, y: object = None) -> float:
         """Return the fraction of the variance of the cluster indicators that the projections explain, in [0, 1].
 
@@ -443,7 +436,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return super()._decide(table)
 
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
-        return np.asarray(values > 0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
+        return cluster_indices(values)
 
     def _round(self, F: Array, weights: Array | None) -> Array:
         """Return labels in {-1, +1}."""

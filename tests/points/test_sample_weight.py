@@ -21,7 +21,6 @@ from diffrac_cvx.estimators.choice import (
     evaluate_half,
     follow_path,
     pairwise_adjusted_rand,
-    weighted_squared_correlation,
 )
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.metrics import separation
@@ -33,7 +32,7 @@ from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
-from diffrac_cvx.rounding.many_clusters import Bisection, fit_scores, split_repeatedly
+from diffrac_cvx.rounding.many_clusters import Bisection, explained_variance, fit_scores, split_repeatedly
 from diffrac_cvx.solvers.factored.augmented_lagrangian import append_violated_direction, one_block
 from diffrac_cvx.solvers.factored.components import lagrangian_of
 from diffrac_cvx.solvers.factored.parametrization import (
@@ -352,7 +351,7 @@ def pieces(P, clusters):
     yield from (("clusters", scores.coef), ("levels", scores.intercept))
     yield from (("split", split.v), ("threshold", split.functions.intercept))
     point_weights = np.full(len(P), 1.0 / len(P)) if P.weights is None else P.weights
-    yield "correlation", weighted_squared_correlation(X[:, 2], y, point_weights)
+    yield "correlation", explained_variance(X[:, 2:3], y, point_weights)
     yield "separation", separation(X, y, point_weights) / (len(X) if P.weights is None else 1 / np.mean(point_weights))
 
 

@@ -273,7 +273,7 @@ def errors_of(values: Array, classes: ClusterIndices) -> Array:
     """Return the squared errors of values (n,) from -1 and +1, or the 0/1 errors of values (n, K)."""
     if values.ndim == 1:
         return np.asarray((values - 2.0 * classes + 1.0) ** 2)
-    return (cluster_indices(values) != classes).astype(float)
+    return np.asarray(cluster_indices(values) != classes).astype(np.float64)
 
 
 def read_classes(y: Any, n: int, unknown: int) -> tuple[npt.NDArray[Any], ClusterIndices]:

@@ -192,7 +192,7 @@ def max_column_r2(X: Array, labels: PartitionLabels, point_weights: Array | None
     For two clusters it is the squared correlation of labels and column.
     """
     X = scale_by_sqrt_weights(X - mean_of(X, point_weights), point_weights)
-    weights = np.ones(len(X)) if point_weights is None else np.sqrt(len(X) * point_weights)
+    weights = scale_by_sqrt_weights(np.ones(len(X)), point_weights)
     inside = np.zeros(X.shape[1])
     for label in np.unique(labels):
         indicator = weights * (labels == label)

@@ -51,7 +51,6 @@ from diffrac_cvx.rounding.directions import best_direction, oriented_direction, 
 from diffrac_cvx.rounding.many_clusters import (
     Bisection,
     cluster_jointly,
-    explained_variance,
     last_directions,
     scores_of_splits,
     split_repeatedly,
@@ -416,14 +415,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         v, least = self._find_direction(data.X, labels)
         coef = v * data.inverse_scale
         return coef, -float(np.dot(coef, data.mean)) - least
-
-    def score(self, X: npt.ArrayLike, y: object = None) -> float:
-        """Return the fraction of the variance of the cluster indicators that the projections explain, in [0, 1].
-
-        It needs no true labels, so ``GridSearchCV`` can use it; 0 if all points are in one cluster.  For two clusters
-        it is the squared correlation of labels and projections.
-        """
-        return explained_variance(self.transform(X), self.predict(X))
 
     def _is_streamed(self, X: Any) -> bool:
         """Return whether a table is streamed; CVXPY needs arrays."""

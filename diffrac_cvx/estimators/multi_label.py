@@ -14,6 +14,7 @@ from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.named_columns import GroupWeights
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.rounding.directions import affine_functions
+from diffrac_cvx.rounding.many_clusters import explained_variance
 from diffrac_cvx.rounding.many_labels import fit_label_mixture
 
 
@@ -110,6 +111,10 @@ class MultiLabelDiffrac(AffineClusterer):
         self.labels_ = self._label(self._decide(table))
         self.signs_ = 2.0 * self.labels_ - 1.0
         return self
+
+    def score(self, X: npt.ArrayLike, y: object = None) -> float:
+        pairs = zip(self.transform(X).T, self.predict(X).T, strict=True)
+        return float(np.mean([explained_variance(values[:, None], labels) for values, labels in pairs]))
 
     def fit_predict(self, X: npt.ArrayLike, y: object = None) -> npt.NDArray[np.int64]:
         """Fit the labels and return ``labels_``; errors and warnings are those of `fit`."""

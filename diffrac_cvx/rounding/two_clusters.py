@@ -184,20 +184,13 @@ def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Arra
         raise DataError(f"values has shape {raw.shape}; pass a 1-d array")
     weights = normalize_weights(sample_weight, len(raw))
     x = _center(_scale_largest_to_one(as_matrix(raw.reshape(-1, 1), "values")), weights)[:, 0]
-    n, ordered = len(x), np.sort(x)
-    if n == 1:
+    if len(x) == 1:
         return np.ones(1)
-    k = np.arange(1, n)
-    explained = np.cumsum(ordered)[:-1] ** 2 / (k * (n - k)) if weights is None else _explained_by_splits(x, weights)
-    best = k[np.argmax(explained >= explained.max() * (1.0 - 64 * EPS))]
-    return _orient(np.where(x >= ordered[best], 1.0, -1.0))
-
-
-def _explained_by_splits(x: Array, sample_weight: Array) -> Array:
-    """Return the variance that each split of the sorted values explains, (n - 1,), for weighted points."""
     order = np.argsort(x, kind="stable")
-    p, x = sample_weight[order], x[order]
-    return np.asarray(np.cumsum(p * x)[:-1] ** 2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1]))
+    p, ordered = scale_by_weights(np.ones(len(x)), weights)[order], x[order]
+    explained = np.cumsum(p * ordered)[:-1] ** 2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1])
+    best = 1 + np.argmax(explained >= explained.max() * (1.0 - 64 * EPS))
+    return _orient(np.where(x >= ordered[best], 1.0, -1.0))
 
 
 def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, constraints: Constraints | None = None) -> Array:

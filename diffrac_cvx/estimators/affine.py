@@ -248,11 +248,6 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return np.asarray(values > 0).astype(np.int64)
 
 
-def cluster_indices(values: Array) -> npt.NDArray[np.int64]:
-    """Return clusters from the values of the decision functions: signs of (n,), or the largest of (n, K)."""
-    return np.asarray(values > 0.0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
-
-
 def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clusters") -> None:
     """Raise if there are sign constraints and not exactly two clusters."""
     if penalty.nonnegative is not None and n_clusters != 2:

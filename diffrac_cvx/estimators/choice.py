@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.estimators.affine import cluster_indices, optimality_gap
+from diffrac_cvx.estimators.affine import optimality_gap
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.metrics import eigenvalue_ratio
 from diffrac_cvx.points.checks import Array, all_positive_weights, centered_data
@@ -20,7 +20,7 @@ from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import oriented_direction, threshold
-from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_jointly, explained_variance
+from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_indices, cluster_jointly, explained_variance
 from diffrac_cvx.solvers import low_rank
 from diffrac_cvx.solvers.stopping import WIDE_TABLE_RTOL
 

@@ -11,13 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import (
-    AffineClusterer,
-    as_seconds,
-    cluster_indices,
-    optimality_gap,
-    require_one_direction,
-)
+from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, optimality_gap, require_one_direction
 from diffrac_cvx.machine.deadlines import deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.points.checks import (
     Array,
@@ -39,7 +33,7 @@ from diffrac_cvx.problem.named_columns import GroupWeights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_direction
-from diffrac_cvx.rounding.many_clusters import ClusterIndices, classify_jointly
+from diffrac_cvx.rounding.many_clusters import ClusterIndices, classify_jointly, cluster_indices
 from diffrac_cvx.rounding.two_clusters import labels_from_known
 
 UNLABELED = -1  # class index of unlabelled points

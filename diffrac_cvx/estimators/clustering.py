@@ -18,7 +18,6 @@ from diffrac_cvx.estimators.affine import (
     ScaledTable,
     as_seconds,
     choose_seed,
-    cluster_indices,
     optimality_gap,
     require_flag,
     require_one_direction,
@@ -50,6 +49,7 @@ from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, 
 from diffrac_cvx.rounding.directions import best_direction, oriented_direction, threshold
 from diffrac_cvx.rounding.many_clusters import (
     Bisection,
+    cluster_indices,
     cluster_jointly,
     last_directions,
     scores_of_splits,

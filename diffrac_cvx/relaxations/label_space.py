@@ -45,26 +45,11 @@ def penalized_nu(
 
     Source: Eq. (8), section 2.3; the ridge a is that of Eq. (16).
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; centred internally.
-    nu : float
-        Weight of the imbalance penalty, in [0, 1]; default 1.  Change it later with ``at(nu=...)``.  At 0 the all-ones
-        Y is optimal, and `solve` returns it, unless points are linked.
-    penalty : Penalty
-        Ridge weights a; use `lifted` or `v_space` for an l1 penalty.  No penalty by default.
-    ridge : float or (d,) array, optional
-        Weight of the ridge, short for ``penalty=Penalty(ridge=ridge)``.
-    constraints : Constraints, optional
-        Must-link and cannot-link constraints and known labels, Y_ij = 1 or -1; linked points share one row of Y.
+    At nu = 0 the all-ones Y is optimal, and `solve` returns it, unless points are linked.  Linked points share one row
+    of Y, with Y_ij = 1 or -1.
 
-    Raises
-    ------
-    DataError, ParameterError
-        If X is invalid, nu is outside [0, 1] or the penalty has an l1 term.
-    ResourceError
-        If an n x n matrix would not fit in memory.
+    Parameters, except lam and sample_weight, and errors are those of `v_space`; ParameterError is also raised if the
+    penalty has an l1 term, for which there are `lifted` and `v_space`.
     """
     import cvxpy as cp
 

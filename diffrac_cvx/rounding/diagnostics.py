@@ -246,9 +246,8 @@ def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None =
     titles = [str(j) if names is None else repr(str(names[j])) for j in columns]
     counted = " (counted from 0)" if names is None else ""
     if len(found) == 2:
-        for j in np.flatnonzero(
-            n_disagreements(high, which == 1) <= (1.0 - SAME_RAND_INDEX) * len(X)
-        ):  # necessary for equality
+        n_different = np.sum(high != (which == 1)[:, None], axis=0)  # few or nearly all are necessary for equality
+        for j in np.flatnonzero(np.minimum(n_different, len(X) - n_different) <= (1.0 - SAME_RAND_INDEX) * len(X)):
             if adjusted_rand_score(which, high[:, j].astype(np.int64)) >= SAME_RAND_INDEX:
                 return Diagnostic(
                     "one column",
@@ -288,12 +287,6 @@ def two_valued_columns(X: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.b
         ends = (part <= (low + slack)[columns]) | (part >= (high - slack)[columns])
         columns = columns[ends.all(axis=0)]
     return columns, X[:, columns] >= (high - slack)[columns]
-
-
-def n_disagreements(high: npt.NDArray[np.bool_], cluster: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    """Return in how many rows each column differs from a cluster or its complement, whichever is less."""
-    n_different = np.sum(high != cluster[:, None], axis=0)
-    return np.asarray(np.minimum(n_different, len(cluster) - n_different))
 
 
 def one_hot_groups(columns: npt.NDArray[np.intp], high: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

@@ -101,7 +101,7 @@ def kmeans_centered(
     """
     factor = _as_factor(F)
     weights = normalize_weights(sample_weight, len(factor))
-    return _kmeans_1d_with_constraints(_principal_component(factor, weights), weights, constraints)
+    return _kmeans_of_chunklets(_principal_component(factor, weights), weights, chunklets_of(constraints, len(factor)))
 
 
 def goemans_williamson(
@@ -221,7 +221,7 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, constrain
     """
     Q = column_basis(as_data(X))
     y = apply_constraints(as_labels(y, len(Q)), constraints)
-    return alternate(Q, y, positive_int(max_iter, "max_iter"), constraints)
+    return alternate(Q, y, positive_int(max_iter, "max_iter"), chunklets_of(constraints, len(Q)))
 
 
 def apply_constraints(
@@ -249,16 +249,16 @@ def apply_constraints(
     return chunklets_of(constraints, len(scores)).adjust_labels(signs, scale_by_weights(scores, weights))
 
 
-def alternate(Q: Array, y: Array, max_iter: int, constraints: Constraints | None = None) -> Array:
+def alternate(Q: Array, y: Array, max_iter: int, chunklets: Chunklets) -> Array:
     """Alternate from y while the squared correlation grows; Q has orthonormal columns that span the centred X.
 
     Given y, w = X^+ y, so that X w = Q Q'y; given w, y is the exact 2-means of X w.  The first label is kept.
     Constraints are applied to the values minus the threshold of 2-means.
     """
-    reached, has_known_labels = separation(Q, y), chunklets_of(constraints, len(Q)).labeled >= 0
+    reached = separation(Q, y)
     for _ in range(max_iter):
-        candidate = _kmeans_1d_with_constraints(Q @ (Q.T @ (y - y.mean())), None, constraints)
-        candidate = candidate * (1.0 if has_known_labels else y[0] * candidate[0])
+        candidate = _kmeans_of_chunklets(Q @ (Q.T @ (y - y.mean())), None, chunklets)
+        candidate = candidate * (1.0 if chunklets.labeled >= 0 else y[0] * candidate[0])
         attained = separation(Q, candidate)
         if attained <= reached * (1.0 + 64 * EPS):
             break
@@ -322,14 +322,13 @@ def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:
     return _orient(projected, nonzero[0]) if len(nonzero) else projected
 
 
-def _kmeans_1d_with_constraints(x: Array, sample_weight: Array | None, constraints: Constraints | None) -> Array:
+def _kmeans_of_chunklets(x: Array, sample_weight: Array | None, chunklets: Chunklets) -> Array:
     """Return the labels of 2-means; with constraints, applied to the values minus the threshold."""
     y = kmeans_1d(x, sample_weight)
     votes, top = y, y[np.argmax(x)]
     if np.ptp(y):
         votes = top * (x - 0.5 * (x[y == top].min() + x[y != top].max()))
-    weights = normalize_weights(sample_weight, len(x))
-    return chunklets_of(constraints, len(x)).adjust_labels(y, scale_by_weights(votes, weights))
+    return chunklets.adjust_labels(y, scale_by_weights(votes, normalize_weights(sample_weight, len(x))))
 
 
 def _orient(x: Array, i: int = 0) -> Array:

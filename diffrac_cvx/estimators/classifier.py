@@ -260,7 +260,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the classes of points, (n,)."""
-        return np.asarray(self.classes_[cluster_indices(self.decision_function(X))])
+        indices = cluster_indices(self.decision_function(X))  # raises an error before `fit`, when there are no classes
+        return np.asarray(self.classes_[indices])
 
 
 def errors_of(values: Array, classes: ClusterIndices) -> Array:

@@ -118,7 +118,7 @@ def direction_of_working_set(X: Points, target: Array, scale: Array, ridge: Arra
         chosen |= X.is_streamed  # the Gram matrix of all features costs no more than that of a few
         active = np.flatnonzero(chosen)
         require_memory(8.0 * 6 * len(active) ** 2, f"the direction of labels in {d} features", FEWER_FEATURES)
-        part = whole.scaled(scale) if chosen.all() else whole.in_columns().columns(active).scaled(scale[active])
+        part = whole.scaled(scale) if X.is_streamed else whole.in_columns().columns(active).scaled(scale[active])
         gram = part.second_moment() + np.diag(ridge[active] ** 2)
         v[active] = solve_gram(gram, Xty[active], pairs.restrict(active))
         if not chosen.all():

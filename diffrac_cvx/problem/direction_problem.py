@@ -37,7 +37,6 @@ from diffrac_cvx.points.linear_algebra import (
 from diffrac_cvx.points.points import LazyFactor, Mask, Points
 from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
-from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
@@ -345,7 +344,7 @@ def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
     X, zeros = problem.X.in_basis(W), np.zeros(W.shape[1])
     Y = X if problem.Y is problem.X else problem.Y.in_basis(W)
     coordinates = replace(problem.coordinates, basis=problem.coordinates.factors[:, None] * W)
-    return DirectionProblem(X, Y, PenaltyWeights(zeros, L1(zeros)), coordinates)
+    return DirectionProblem(X, Y, PenaltyWeights(zeros, PairPenalty(zeros)), coordinates)
 
 
 def whitening_error_of_rows(

@@ -17,7 +17,6 @@ from diffrac_cvx.problem.feature_groups import (
 )
 from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
 from diffrac_cvx.problem.penalties.group import GroupNorms
-from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 
 Weight = float | npt.ArrayLike | None
@@ -139,7 +138,7 @@ class Penalty:
     def pair_penalty(self, d: int) -> PairPenalty:
         """Return the penalty on pairs of d features, with all groups as given: the registry of the penalties."""
         c = self.weights(d)[1]
-        return self.constrain_signs(L1(c) if self.groups is None else GroupNorms(c, self.groups.labels))
+        return self.constrain_signs(PairPenalty(c) if self.groups is None else GroupNorms(c, self.groups.labels))
 
     def constrain_signs(self, pair_penalty: PairPenalty) -> PairPenalty:
         """Return a penalty on pairs of features with the sign constraints, if there are any."""
@@ -192,7 +191,7 @@ def weights_of(penalty: Penalty, d: int) -> PenaltyWeights:
     if penalty.groups is not None and d and not labels.any():
         a, c = np.sqrt(a**2 + c**2), np.zeros(d)
     if not c.any() or len(np.unique(labels)) == d:
-        return PenaltyWeights(a, penalty.constrain_signs(L1(c)))
+        return PenaltyWeights(a, penalty.constrain_signs(PairPenalty(c)))
     return PenaltyWeights(a, penalty.pair_penalty(d))
 
 

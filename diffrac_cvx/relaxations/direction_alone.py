@@ -64,14 +64,14 @@ def v_space(
     space.require_direction_memory(points, "v_space")
     coordinates = space.scaled_coordinates(points, penalty)
     terms = space.direction_terms(coordinates, nu)
-    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1.value
+    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1
 
     def instance() -> Instance:
         return make_instance(X, value_of(terms.nu), penalty.times(value_of(terms.scale)), sample_weight, constraints)
 
     def read() -> Solution:
         posed = space.pose(points, terms.nu, penalty, terms.scale)
-        dual = space.solver_dual(posed.problem, coordinates, terms.l1, terms.weights())
+        dual = space.solver_dual(posed.problem, coordinates, terms.l1_constraints, terms.weights())
         solution, problem = space.read_directions(posed, space.user_matrix(terms, coordinates.L), dual), posed.problem
         solution = solution._replace(instance=instance())
         if weights is None or solution.G is None:

@@ -71,7 +71,7 @@ def v_space_normalized(
         U = problem.coordinates.transform_matrix(space.user_matrix(terms, coordinates.L))
         U = dense(problem.pair_penalty.make_feasible(U)) if problem.has_l1 else U
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
-        bounds = bracket_normalized(problem, U, space.solver_dual(problem, coordinates, terms.l1))
+        bounds = bracket_normalized(problem, U, space.solver_dual(problem, coordinates, terms.l1_constraints))
         bounds = Bracket(*bounds, problem.n_excluded)
         F, G = np.asarray(problem.labels_factor(U)), problem.coordinates.inverse_transform(U)
         return Solution(F=F, value=bounds.upper, bracket=bounds, G=G)
@@ -83,7 +83,7 @@ def v_space_normalized(
         size = (1.0 - value_of(terms.nu)) ** 0.5
         return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(-size, -size))
 
-    problem = cp.Problem(cp.Minimize(terms.l1.value - terms.mean_sqrt), [*terms.constraints, terms.quadratic == 1])
+    problem = cp.Problem(cp.Minimize(terms.l1 - terms.mean_sqrt), [*terms.constraints, terms.quadratic == 1])
     size, parameters = space.direction_size(coordinates), {"nu": terms.nu, "penalty_scale": terms.scale}
     trivial = Bracket(-1.0, 0.0 if coordinates.pair_penalty is None else np.inf)
     return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, parameters, trivial, shortcut)

@@ -20,7 +20,7 @@ from diffrac_cvx.problem.direction_problem import (
     offset_solution,
     without_collinear,
 )
-from diffrac_cvx.problem.penalties.base import Expression, PairPenalty
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Size, Solution, matrix_of, parameter, value_of
@@ -52,7 +52,8 @@ class Terms(NamedTuple):
     V: cp.Variable
     mean_sqrt: cp.Expression
     quadratic: cp.Expression
-    l1: Expression
+    l1: cp.Expression
+    l1_constraints: list[cp.Constraint]
     roots: cp.PowCone3D
     nu: cp.Parameter
     scale: cp.Parameter
@@ -60,7 +61,7 @@ class Terms(NamedTuple):
     @property
     def constraints(self) -> list[cp.Constraint]:
         """Constraints that define the terms."""
-        return [self.roots, *self.l1.constraints]
+        return [self.roots, *self.l1_constraints]
 
     def weights(self) -> Array | None:
         """Return the solver's u of the rows: N times the multipliers of q_i in roots_i <= sqrt(q_i)."""
@@ -105,7 +106,7 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     square = cp.sum(cp.multiply(coordinates.square, W))
     quadratic = square + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
     l1 = l1_penalty(W, coordinates.pair_penalty, scale)
-    return Terms(V=V, mean_sqrt=mean_sqrt, quadratic=quadratic, l1=l1, roots=roots, nu=weight, scale=scale)
+    return Terms(V, mean_sqrt, quadratic, *l1, roots=roots, nu=weight, scale=scale)
 
 
 def sqrt_one_minus_nu(nu: cp.Parameter) -> float:
@@ -113,24 +114,22 @@ def sqrt_one_minus_nu(nu: cp.Parameter) -> float:
     return float((1.0 - value_of(nu)) ** 0.5)
 
 
-def l1_penalty(V: cp.Expression, pair_penalty: PairPenalty | None, scale: cp.Parameter) -> Expression:
-    """Return scale times the pair penalty, such as sum_ij c_i c_j |V_ij|; 0 if there is none."""
+def l1_penalty(
+    V: cp.Expression, pair_penalty: PairPenalty | None, scale: cp.Parameter
+) -> tuple[cp.Expression, list[cp.Constraint]]:
+    """Return scale times the pair penalty, such as sum_ij c_i c_j |V_ij|, with its constraints; 0 if there is none."""
     import cvxpy as cp
 
-    return (
-        Expression(cp.Constant(0.0), [], lambda: None)
-        if pair_penalty is None
-        else pair_penalty.expression(cp, V, scale)
-    )
+    return (cp.Constant(0.0), []) if pair_penalty is None else pair_penalty.expression(cp, V, scale)
 
 
 def solver_dual(
-    problem: DirectionProblem, coordinates: Coordinates, l1: Expression, u: Array | None = None
+    problem: DirectionProblem, coordinates: Coordinates, l1: list[cp.Constraint], u: Array | None = None
 ) -> DualPoint:
     """Return the solver's multipliers, and u of its rows, in the coordinates of the certificate."""
     if u is not None and not (np.all(np.isfinite(u)) and np.all(u > 0)):
         u = None
-    C = l1.multiplier()
+    C = None if coordinates.pair_penalty is None else coordinates.pair_penalty.multiplier(l1)
     if C is not None:
         C, D = (C + C.T - np.diag(np.diag(C + C.T))) / 2, len(C)
         ratio = problem.coordinates.scale[:D] / np.diag(coordinates.L)

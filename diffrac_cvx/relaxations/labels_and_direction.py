@@ -71,8 +71,8 @@ def lifted(
     fit = sizes @ cp.diag(Y) / n - imbalance - 2 * cp.sum(cp.multiply(coordinates.rows, P)) / N
     quadratic = cp.sum(cp.multiply(coordinates.square, V))
     ridge = scale * cp.sum(cp.multiply(coordinates.ridge, V))
-    l1 = space.l1_penalty(V, coordinates.pair_penalty, scale)
-    objective = fit + quadratic + weight * imbalance + ridge + l1.value
+    l1, l1_constraints = space.l1_penalty(V, coordinates.pair_penalty, scale)
+    objective = fit + quadratic + weight * imbalance + ridge + l1
     unit = cp.diag(Y) == 1
 
     def instance() -> Instance:
@@ -82,7 +82,7 @@ def lifted(
         posed, mu = space.pose(points, weight, penalty, scale), diagonal_multiplier(unit)
         # Eliminating Y from the dual gives the V-space certificate with these weights u of the rows.
         u = None if mu is None else inverse_or_one(N * sizes / n - N * mu)
-        dual = space.solver_dual(posed.problem, coordinates, l1, u)
+        dual = space.solver_dual(posed.problem, coordinates, l1_constraints, u)
         augmented = augmented_directions(matrix_of(block), coordinates.L, ones / N, value_of(weight))
         return space.read_directions(posed, augmented, dual)._replace(instance=instance())
 
@@ -90,7 +90,7 @@ def lifted(
         answer = space.read_offset_only(points, value_of(weight))
         return None if answer is None else answer._replace(instance=instance())
 
-    problem = cp.Problem(cp.Minimize(objective), [unit, *l1.constraints])
+    problem = cp.Problem(cp.Minimize(objective), [unit, *l1_constraints])
     size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=LABEL_SPACE_ALTERNATIVE)
     parameters = {"nu": weight, "penalty_scale": scale}
     return Relaxation("lifted", "Eq. (11)", problem, read, size, parameters, shortcut=shortcut)

@@ -15,9 +15,9 @@ from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval
 from diffrac_cvx.points.checks import nonnegative as at_least_zero
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
+from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike, read_feature_groups
 from diffrac_cvx.problem.formatting import width_of
-from diffrac_cvx.problem.named_columns import GroupWeights, column_names, find_groups, penalty_on_columns
+from diffrac_cvx.problem.named_columns import GroupWeights, column_names, penalty_on_columns
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding import apply_constraints, kmeans_centered
@@ -267,7 +267,7 @@ def lambda_path(
     grid = np.sort(as_grid(lams, "lams", at_least_zero))
     recorder = PathRecorder(X, y, rounding, constraints=constraints)
     d, names = recorder.X.shape[1], column_names(X)
-    feature_groups = None if groups is None else find_groups(groups, d, names)
+    feature_groups = None if groups is None else read_feature_groups(groups, d, names)
 
     def problem_at(lam: float) -> tuple[float, Penalty]:
         weights = Penalty(a, lam=lam, ridge=ridge)

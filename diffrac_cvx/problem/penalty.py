@@ -105,8 +105,7 @@ class Penalty:
             object.__setattr__(self, name, weight)
             object.__setattr__(self, root, size)
         object.__setattr__(self, "groups", None if groups is None else read_feature_groups(groups))
-        has_signs = nonnegative is not None and nonnegative is not False
-        object.__setattr__(self, "nonnegative", read_nonnegative(nonnegative) if has_signs else None)
+        object.__setattr__(self, "nonnegative", read_nonnegative(nonnegative))
         if self.groups is not None and np.ndim(self.c) == 1 and len(np.atleast_1d(self.c)) != len(self.groups.names):
             raise ParameterError(
                 f"lam has {np.size(self.c)} weights for {len(self.groups.names)} groups. Give one per group."
@@ -127,9 +126,8 @@ class Penalty:
         """
         c = self.c
         if self.groups is not None:
-            if len(self.groups.labels) != d:
-                raise ParameterError(f"groups has {len(self.groups.labels)} columns for {d} features. Include all.")
-            c = c if np.ndim(c) == 0 else np.asarray(c)[self.groups.labels]
+            labels = read_feature_groups(self.groups, d).labels
+            c = c if np.ndim(c) == 0 else np.asarray(c)[labels]
         for name, weight in (("a", self.a), ("c", c)):
             if np.ndim(weight) == 1 and np.size(weight) != d:
                 raise ParameterError(f"{name} has {np.size(weight)} weights for {d} features. Give one per feature.")

@@ -28,6 +28,16 @@ class FeatureGroups:
     labels: IndexArray  # (d,)
     names: tuple[str, ...]
 
+    @classmethod
+    def singles(cls, d: int, names: Names = None) -> "FeatureGroups":
+        """Return groups of one column each: the groups of a penalty without groups."""
+        return cls(np.arange(d), tuple(map(str, range(d) if names is None else names)))
+
+    @property
+    def are_single(self) -> bool:
+        """Whether each column is a group of its own."""
+        return len(self.names) == len(self.labels)
+
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
         """Number of columns in each group."""

@@ -35,10 +35,10 @@ def penalty_on_columns(
     ParameterError
         If a column does not exist, is in no group or in several, or ``group_weights`` does not match the groups.
     """
-    found = None if groups is None else read_feature_groups(groups, d, names)
-    relative = relative_weights(group_weights, found)
+    given = None if groups is None else read_feature_groups(groups, d, names)
+    relative = relative_weights(group_weights, given or FeatureGroups.singles(d, names))
     c: Any = weights.c if relative is None else np.asarray(weights.c) * np.sqrt(relative)
-    return Penalty(weights.a, c, groups=found, nonnegative=read_nonnegative(nonnegative, d, names))
+    return Penalty(weights.a, c, groups=given, nonnegative=read_nonnegative(nonnegative, d, names))
 
 
 def column_names(X: Any) -> Names:
@@ -47,25 +47,23 @@ def column_names(X: Any) -> Names:
     return columns if columns and all(isinstance(name, str) for name in columns) else None
 
 
-def relative_weights(group_weights: GroupWeights, groups: FeatureGroups | None) -> Array | None:
+def relative_weights(group_weights: GroupWeights, groups: FeatureGroups) -> Array | None:
     """Return the factors of lam for each group; None if all are 1.
 
     Raises
     ------
     ParameterError
-        If they are neither "equal" nor "size", nor a number >= 0 for each group, or there are no groups.
+        If they are neither "equal" nor "size", nor a number >= 0 for each group.
     """
     requirement = "must be 'equal', 'size', or a finite number >= 0 for each group"
     if isinstance(group_weights, str):
         if group_weights not in ("equal", "size"):
             hint = did_you_mean(group_weights, ("equal", "size"))
             raise ParameterError(f"group_weights = {group_weights!r} {requirement}{hint}")
-        return None if group_weights == "equal" or groups is None else groups.sizes.astype(float)
+        return None if group_weights == "equal" or groups.are_single else groups.sizes.astype(float)
     values = np.asarray(group_weights)
     if values.ndim != 1 or values.dtype.kind not in "iuf":
         raise ParameterError(f"group_weights = {group_weights!r} {requirement}")
-    if groups is None:
-        raise ParameterError("group_weights is given without groups. Give groups too.")
     if len(values) != len(groups.names):
         raise ParameterError(
             f"group_weights has {len(values)} numbers for {len(groups.names)} groups. Give one per group."

@@ -181,7 +181,7 @@ WRONG = {
     "a negative weight": ({"groups": GROUPS, "lam": [0.1, 0.1, -1.0, 0.1]}, "lam = -1 must be finite"),
     "an infinite one": ({"groups": GROUPS, "group_weights": [1, 1, np.inf, 1]}, "group_weights has inf for 'three'"),
     "sizes": ({"groups": GROUPS, "group_weights": "sizes"}, "did you mean 'size'"),
-    "weights of no groups": ({"group_weights": [1.0]}, "is given without groups. Give groups too"),
+    "weights of no groups": ({"group_weights": [1.0]}, "group_weights has 1 numbers for 9 groups"),
     "weights of five": ({"groups": GROUPS, "group_weights": np.ones(5)}, "group_weights has 5 numbers for 4 groups"),
     "a sign of no column": ({"nonnegative": ["aa"]}, "nonnegative names 'aa', which is not a column; did you mean 'a'"),
     "a sign of a word": ({"nonnegative": "a"}, "nonnegative = 'a' must be a list of columns"),

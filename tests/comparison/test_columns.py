@@ -60,6 +60,7 @@ def test_a_path_of_nu_keeps_the_groups_of_its_penalty(X):
     penalty = dc.Penalty(lam=0.1, ridge=0.3, groups=GROUPS, nonnegative=[1])
     found = dc.paths.nu_path(-X, [0.5, 1.0], penalty)
     assert found.groups is penalty.groups
+    assert dc.paths.nu_path(-X, [1.0]).groups.are_single
     assert np.all(found.directions[:, 1] > 0.0)
 
 

@@ -38,7 +38,7 @@ LAYERS = [
 ]
 NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerated", "published", "dual")]
 PROOFS = {
-    *(f"problem.penalties.{name}" for name in ("l1", "group", "sign")),
+    *(f"problem.penalties.{name}" for name in ("base", "group", "sign")),
     *(f"certificates.{name}" for name in ("proof", "pencils", "label_proof")),
     "certificates.screening", "certificates.values", "certificates.block_screening",
 }  # fmt: skip

@@ -23,26 +23,14 @@ class Status(Enum):
 
     OPTIMAL = "optimal", "the certified gap is within the tolerance"
     CLOSED_FORM = "closed_form", "the optimum is known in closed form"
-    MAX_ITER = "max_iter", "max_iter was reached; the bounds are valid. Increase max_iter to tighten them"
-    TIME_LIMIT = "time_limit", "time_limit was reached; the bounds are valid. Increase time_limit to tighten them"
-    USER_LIMIT = (
-        "user_limit",
-        "an iteration or time limit was reached; the bounds are valid. Increase the limit to tighten them",
-    )
-    OUT_OF_MEMORY = (
-        "out_of_memory",
-        "a dense V would not fit in memory; the bounds are valid. Increase the l1 penalty to tighten them",
-    )
+    MAX_ITER = "max_iter", "max_iter was reached", "Increase max_iter to tighten them"
+    TIME_LIMIT = "time_limit", "time_limit was reached", "Increase time_limit to tighten them"
+    USER_LIMIT = "user_limit", "an iteration or time limit was reached", "Increase the limit to tighten them"
+    OUT_OF_MEMORY = "out_of_memory", "a dense V would not fit in memory", "Increase the l1 penalty to tighten them"
     STOPPED = "stopped", "the callback requested a stop; the bounds are valid"
-    SMOOTHED_GAP = (
-        "smoothed_gap",
-        "the gap of Eq. (21) is at most epsilon log d; the bounds are valid. Decrease epsilon to tighten them",
-    )
-    STALLED = "stalled", "no further progress in double precision; the bounds are valid. Use a larger tol"
-    INACCURATE = (
-        "inaccurate",
-        "the solver stopped with a certified gap above the tolerance; the bounds are valid. Try another solver",
-    )
+    SMOOTHED_GAP = "smoothed_gap", "the gap of Eq. (21) is at most epsilon log d", "Decrease epsilon to tighten them"
+    STALLED = "stalled", "no further progress in double precision", "Use a larger tol"
+    INACCURATE = "inaccurate", "the solver stopped with a certified gap above the tolerance", "Try another solver"
     INVALID_BOUND = (
         "invalid_bound",
         "numerical failure: an objective value is below the computed lower bound, which was discarded. "
@@ -50,15 +38,15 @@ class Status(Enum):
     )
     OVERFLOW = (
         "overflow",
-        "values left the range of double precision; the bounds are valid. "
+        "values left the range of double precision",
         "Rescale the columns of X and the penalties towards 1 to tighten them",
     )
     FAILED = "failed", "the solver returned no solution; only the trivial bounds are available. Try another solver"
 
-    def __new__(cls, key: str, message: str) -> Self:
-        """Return the member with this key as its value."""
+    def __new__(cls, key: str, message: str, remedy: str = "") -> Self:
+        """Return the member with this key as its value; with a remedy the message says that the bounds are valid."""
         status = object.__new__(cls)
-        status._value_, status.message = key, message
+        status._value_, status.message = key, f"{message}; the bounds are valid. {remedy}" if remedy else message
         return status
 
     def __str__(self) -> str:

@@ -110,3 +110,4 @@ def test_one_group_of_all_is_a_ridge_that_the_relaxation_in_the_labels_takes(X):
     assert found.disagreements == ()
     assert len(found.results) == 2
     assert registry.penalty_parts(dc.Penalty(ridge=0.3, groups=GROUPS)) == ["ridge"]
+    assert registry.penalty_parts(dc.Penalty(lam=0.2, groups=range(6))) == ["l1"]

@@ -273,3 +273,18 @@ def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_s
 def blocks_among(penalty, indices):
     """The positions of each group among some coordinates."""
     return [np.flatnonzero(np.isin(indices, group)) for group in penalty.groups if np.isin(indices, group).any()]
+
+
+def test_groups_of_one_are_the_l1_norm():
+    groups, l1 = GroupNorms(C, np.arange(D)), PairPenalty(C)
+    Z, order = draw_symmetric(0), np.array([4, 0, 5, 2])
+    for U in draw_factors(l1, 4):
+        assert groups.value(U) == pytest.approx(l1.value(U), rel=1e-13)
+        np.testing.assert_allclose(groups.sums_of_norms(U)[0], l1.sums_of_norms(U)[0], rtol=1e-13)
+    for name in ("project_safe", "dual_norms", "support_function", "group_norms", "direction_norm"):
+        np.testing.assert_allclose(getattr(groups, name)(Z), getattr(l1, name)(Z), rtol=1e-12, atol=1e-14)
+    for limit in range(5):
+        np.testing.assert_array_equal(groups.first_groups(order, limit), order[:limit])
+        np.testing.assert_array_equal(l1.first_groups(order, limit), order[:limit])
+    np.testing.assert_array_equal(l1.group_sums(C), C)
+    np.testing.assert_array_equal(l1.group_max(C), C)

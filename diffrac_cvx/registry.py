@@ -315,12 +315,12 @@ def explain_unsupported(parts: Collection[str], penalty: Penalty, given: Collect
 
 def penalty_parts(penalty: Penalty) -> list[str]:
     """Return the parts of a penalty; a single group of all features counts as a ridge."""
-    whole = penalty.groups is not None and len(penalty.groups.names) == 1
-    has_l1, nonnegative = bool(np.any(np.asarray(penalty.c) > 0)), penalty.nonnegative
+    groups, has_c = penalty.groups, bool(np.any(np.asarray(penalty.c) > 0))
+    kind = "l1" if groups is None or groups.are_single else "ridge" if len(groups.names) == 1 else "groups"
     has = {
-        "ridge": bool(np.any(np.asarray(penalty.a) > 0)) or (has_l1 and whole),
-        "l1": has_l1 and penalty.groups is None,
-        "groups": has_l1 and penalty.groups is not None and not whole,
-        "signs": nonnegative is not None,
+        "ridge": bool(np.any(np.asarray(penalty.a) > 0)) or (has_c and kind == "ridge"),
+        "l1": has_c and kind == "l1",
+        "groups": has_c and kind == "groups",
+        "signs": penalty.nonnegative is not None,
     }
     return [name for name, present in has.items() if present]

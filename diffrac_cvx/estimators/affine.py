@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
+from diffrac_cvx.estimators.html_card import html_card
 from diffrac_cvx.machine.deadlines import seconds_left
 from diffrac_cvx.points.checks import (
     Array,
@@ -34,7 +35,6 @@ from diffrac_cvx.points.linear_algebra import inverse_or_one, mean_of
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import table_times, weighted_sample
 from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
-from diffrac_cvx.problem.html_card import html_card
 from diffrac_cvx.problem.named_columns import penalty_on_columns
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status, excluded_clause

@@ -339,8 +339,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Return the structure tests, within a fraction of the time limit."""
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty, "standardize": self.standardize}
         timer = Timer(min(STRUCTURE_SECONDS, STRUCTURE_TIME_FRACTION * (seconds_left() or np.inf)))
-        groups = self._penalty.groups
-        nulls = applicable_nulls(given.shape[1] if groups is None else len(groups.names))
+        nulls = applicable_nulls(len(self._penalty.feature_groups(given.shape[1]).names))
         return tuple(
             structure_test(
                 given, null=null, n_resamples=STRUCTURE_RESAMPLES, time_limit=timer.split(len(nulls) - k), **options

@@ -26,7 +26,7 @@ from diffrac_cvx.problem.direction_problem import (
     without_collinear,
 )
 from diffrac_cvx.problem.gradient import Instance, make_instance
-from diffrac_cvx.problem.penalties.base import Expression, PairPenalty
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.label_space import LABEL_SPACE_ALTERNATIVE, diagonal_multiplier
@@ -89,7 +89,7 @@ def v_space(
     require_direction_memory(points, "v_space")
     coordinates = scaled_coordinates(points, penalty)
     terms = direction_terms(coordinates, nu)
-    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1.value
+    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1
 
     def instance() -> Instance:
         return make_instance(X, value_of(terms.nu), penalty.times(value_of(terms.scale)), sample_weight, constraints)
@@ -98,7 +98,7 @@ def v_space(
         rounding_bound, problem = pose(points, terms.nu, penalty, terms.scale)
         values = terms.roots.dual_value  # N times these multipliers of roots_i <= sqrt(q_i) is the solver's u
         u = None if values is None else np.abs(np.ravel(values[0])) * np.size(values[0])
-        dual = solver_dual(problem, coordinates, terms.l1, u)
+        dual = solver_dual(problem, coordinates, terms.l1_constraints, u)
         solution = read_directions(rounding_bound, problem, user_matrix(terms, coordinates.L), dual)
         solution = solution._replace(instance=instance())
         if weights is None or solution.G is None:
@@ -154,7 +154,7 @@ def v_space_normalized(
         U = problem.coordinates.transform_matrix(user_matrix(terms, coordinates.L))
         U = dense(problem.pair_penalty.make_feasible(U)) if problem.has_l1 else U
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
-        bounds = bracket_normalized(problem, U, solver_dual(problem, coordinates, terms.l1))
+        bounds = bracket_normalized(problem, U, solver_dual(problem, coordinates, terms.l1_constraints))
         bounds = Bracket(*bounds, problem.n_excluded)
         F, G = np.asarray(problem.labels_factor(U)), problem.coordinates.inverse_transform(U)
         return Solution(F=F, value=bounds.upper, bracket=bounds, G=G)
@@ -166,7 +166,7 @@ def v_space_normalized(
         size = (1.0 - value_of(terms.nu)) ** 0.5
         return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(-size, -size))
 
-    problem = cp.Problem(cp.Minimize(terms.l1.value - terms.mean_sqrt), [*terms.constraints, terms.quadratic == 1])
+    problem = cp.Problem(cp.Minimize(terms.l1 - terms.mean_sqrt), [*terms.constraints, terms.quadratic == 1])
     size, parameters = direction_size(coordinates), {"nu": terms.nu, "penalty_scale": terms.scale}
     trivial = Bracket(-1.0, 0.0 if coordinates.pair_penalty is None else np.inf)
     return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, parameters, trivial, shortcut)
@@ -209,8 +209,8 @@ def lifted(
     fit = sizes @ cp.diag(Y) / n - imbalance - 2 * cp.sum(cp.multiply(coordinates.rows, P)) / N
     quadratic = cp.sum(cp.multiply(coordinates.square, V))
     ridge = scale * cp.sum(cp.multiply(coordinates.ridge, V))
-    l1 = l1_penalty(V, coordinates.pair_penalty, scale)
-    objective = fit + quadratic + weight * imbalance + ridge + l1.value
+    l1, l1_constraints = l1_penalty(V, coordinates.pair_penalty, scale)
+    objective = fit + quadratic + weight * imbalance + ridge + l1
     unit = cp.diag(Y) == 1
 
     def instance() -> Instance:
@@ -220,7 +220,7 @@ def lifted(
         (rounding_bound, problem), mu = pose(points, weight, penalty, scale), diagonal_multiplier(unit)
         # Eliminating Y from the dual gives the V-space certificate with these weights u of the rows.
         u = None if mu is None else inverse_or_one(N * sizes / n - N * mu)
-        dual = solver_dual(problem, coordinates, l1, u)
+        dual = solver_dual(problem, coordinates, l1_constraints, u)
         # V of the augmented problem (14): its offset b = (1 - nu) 1'y/n, and its products with V, follow from Y and P.
         U, now = psd_factor(matrix_of(block)), value_of(weight)
         G = coordinates.L @ U[N:]
@@ -231,7 +231,7 @@ def lifted(
         answer = read_offset_only(points, value_of(weight))
         return None if answer is None else answer._replace(instance=instance())
 
-    problem = cp.Problem(cp.Minimize(objective), [unit, *l1.constraints])
+    problem = cp.Problem(cp.Minimize(objective), [unit, *l1_constraints])
     size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=LABEL_SPACE_ALTERNATIVE)
     parameters = {"nu": weight, "penalty_scale": scale}
     return Relaxation("lifted", "Eq. (11)", problem, read, size, parameters, shortcut=shortcut)
@@ -258,7 +258,8 @@ class Terms(NamedTuple):
     V: cp.Variable
     mean_sqrt: cp.Expression
     quadratic: cp.Expression
-    l1: Expression
+    l1: cp.Expression
+    l1_constraints: list[cp.Constraint]
     roots: cp.PowCone3D
     nu: cp.Parameter
     scale: cp.Parameter
@@ -266,7 +267,7 @@ class Terms(NamedTuple):
     @property
     def constraints(self) -> list[cp.Constraint]:
         """Constraints that define the terms."""
-        return [self.roots, *self.l1.constraints]
+        return [self.roots, *self.l1_constraints]
 
 
 def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
@@ -306,7 +307,7 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     square = cp.sum(cp.multiply(coordinates.square, W))
     quadratic = square + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
     l1 = l1_penalty(W, coordinates.pair_penalty, scale)
-    return Terms(V=V, mean_sqrt=mean_sqrt, quadratic=quadratic, l1=l1, roots=roots, nu=weight, scale=scale)
+    return Terms(V, mean_sqrt, quadratic, *l1, roots=roots, nu=weight, scale=scale)
 
 
 def sqrt_one_minus_nu(nu: cp.Parameter) -> float:
@@ -314,24 +315,22 @@ def sqrt_one_minus_nu(nu: cp.Parameter) -> float:
     return float((1.0 - value_of(nu)) ** 0.5)
 
 
-def l1_penalty(V: cp.Expression, pair_penalty: PairPenalty | None, scale: cp.Parameter) -> Expression:
-    """Return scale times the pair penalty, such as sum_ij c_i c_j |V_ij|; 0 if there is none."""
+def l1_penalty(
+    V: cp.Expression, pair_penalty: PairPenalty | None, scale: cp.Parameter
+) -> tuple[cp.Expression, list[cp.Constraint]]:
+    """Return scale times the pair penalty, such as sum_ij c_i c_j |V_ij|, with its constraints; 0 if there is none."""
     import cvxpy as cp
 
-    return (
-        Expression(cp.Constant(0.0), [], lambda: None)
-        if pair_penalty is None
-        else pair_penalty.expression(cp, V, scale)
-    )
+    return (cp.Constant(0.0), []) if pair_penalty is None else pair_penalty.expression(cp, V, scale)
 
 
 def solver_dual(
-    problem: DirectionProblem, coordinates: Coordinates, l1: Expression, u: Array | None = None
+    problem: DirectionProblem, coordinates: Coordinates, l1: list[cp.Constraint], u: Array | None = None
 ) -> DualPoint:
     """Return the solver's multipliers, and u of its rows, in the coordinates of the certificate."""
     if u is not None and not (np.all(np.isfinite(u)) and np.all(u > 0)):
         u = None
-    C = l1.multiplier()
+    C = None if coordinates.pair_penalty is None else coordinates.pair_penalty.multiplier(l1)
     if C is not None:
         C, D = (C + C.T - np.diag(np.diag(C + C.T))) / 2, len(C)
         ratio = problem.coordinates.scale[:D] / np.diag(coordinates.L)

@@ -9,6 +9,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run_command_line
 from diffrac_cvx.comparison.structure import MAX_ENTRIES, NULL_MODELS, find_not_rejected, select_informative
 from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.rounding.diagnostics import MAX_RANDOM_AS_GOOD, N_RANDOM_LABELS, random_labels, unstable, weak_bound
 
 
@@ -32,10 +33,10 @@ def test_permuted_columns_keep_their_values_and_rotated_points_their_covariance(
     X = noise(*shape) @ np.diag(np.linspace(0.1, 3.0, shape[1]))
     X -= X.mean(axis=0)
     rng = np.random.default_rng(1)
-    shuffled = NULL_MODELS["columns"].make_sampler(X)(rng)
+    shuffled = NULL_MODELS["columns"].make_sampler(X, FeatureGroups.singles(X.shape[1]))(rng)
     np.testing.assert_array_equal(np.sort(shuffled, axis=0), np.sort(X, axis=0))
     assert not np.array_equal(shuffled, X)
-    rotated = NULL_MODELS["covariance"].make_sampler(X)(rng)
+    rotated = NULL_MODELS["covariance"].make_sampler(X, FeatureGroups.singles(X.shape[1]))(rng)
     np.testing.assert_allclose(rotated.T @ rotated, X.T @ X, atol=1e-10)
     np.testing.assert_allclose(rotated.mean(axis=0), 0.0, atol=1e-12)
     assert np.abs(rotated - X).max() > 0.1

@@ -28,8 +28,7 @@ from diffrac_cvx.points.checks import as_data, as_weights
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.reading import as_points, read_points
 from diffrac_cvx.points.streamed import BLOCK_ROWS
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
-from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
 from diffrac_cvx.rounding.many_clusters import Bisection, explained_variance, fit_scores, split_repeatedly
@@ -107,7 +106,7 @@ def test_the_reference_reads_the_weights_of_the_rows_off_its_multipliers():
     points = read_points(X, w)
     coordinates = scaled_coordinates(points.X, dc.Penalty(lam=0.05))
     terms = direction_terms(coordinates, 1.0)
-    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1.value
+    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1
     cp.Problem(cp.Minimize(objective), terms.constraints).solve(solver="CLARABEL")
     V = terms.V.value[:3, :3]
     q = np.einsum("ij,jk,ik->i", coordinates.rows, V, coordinates.rows)
@@ -342,7 +341,7 @@ def pieces(P, clusters):
     U, units = rng.standard_normal((6, 3)), rng.uniform(1.0, 40.0, 6)
     whole, part = (direction_problem(P, nu, dc.Penalty(lam=0.05, ridge=0.1)) for nu in (1.0, 0.6))
     y, X = np.where(clusters > 1, 1.0, -1.0), P.array()
-    scores = fit_scores(X, clusters, PenaltyWeights(np.full(5, 0.1), L1(np.zeros(5))), P.weights)
+    scores = fit_scores(X, clusters, PenaltyWeights(np.full(5, 0.1), PairPenalty(np.zeros(5))), P.weights)
     split = follow_path(P, [GridSetting(0.0, 0.5, 1.0)], tol=1e-3, timer=Timer(None))[0].partition
     yield "features tried first", select_initial_features(whole, 3)
     yield from zip(("value", "slope", "added"), lagrangian_at(FactorParametrization(part), U), strict=True)

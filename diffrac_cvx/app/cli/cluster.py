@@ -267,8 +267,8 @@ def feature_group_findings(model: Any) -> dict[str, dict[str, Any]] | None:
 
     None if there are no groups.
     """
-    groups = model._penalty.groups
-    if groups is None:
+    groups = model._penalty.feature_groups(model.n_features_in_)
+    if groups.are_single:
         return None
     squares = np.sum(np.atleast_2d(model.scaled_coef_) ** 2, axis=0)
     lengths = np.sqrt(np.bincount(groups.labels, squares, len(groups.names)))

@@ -262,9 +262,10 @@ class Points(ABC):
         """Return X'X v / n, shape (D,), without forming X'X if it is not known."""
         return self.rmatvec(self @ v)
 
-    def products_root(self, G: Factor) -> Array:
-        """Return a matrix P with P'P proportional to (X G)'(X G): X G itself, or one of fewer rows."""
-        return self @ G
+    def gram_of_products(self, G: Factor) -> Array:
+        """Return (X G)'(X G)/n, shape (r, r), without forming X G if X'X is known."""
+        XG = self @ G
+        return times(XG.T, XG) / len(self)
 
     @abstractmethod
     def columns(self, indexer: Indexer) -> "Points":

@@ -20,7 +20,7 @@ from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error
 from diffrac_cvx.points.label_factors import LabelsFactor
-from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, psd_factor, row_products
+from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, row_products
 from diffrac_cvx.points.points import (
     ColumnPoints,
     Excluded,
@@ -312,9 +312,8 @@ class StreamedRows(Points):
     def second_moment_times(self, v: Array) -> Array:
         return self.second_moment() @ v
 
-    def products_root(self, G: Factor) -> Array:
-        """Return a square root of (X G)'(X G)/n, by one pass over the rows at most."""
-        return psd_factor(np.asarray(G.T @ self.second_moment() @ G)).T
+    def gram_of_products(self, G: Factor) -> Array:
+        return np.asarray(G.T @ self.second_moment() @ G)
 
     def columns(self, indexer: Indexer) -> Self:
         """Return a subset of the columns, as new coordinates: the table is not copied."""

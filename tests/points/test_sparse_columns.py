@@ -70,7 +70,7 @@ def test_a_sparse_matrix_and_a_row_do_what_their_array_does(size):
         (X.hstack(F[:, :0]).array(), M),
         (X.with_offset().array(), np.column_stack([M, np.ones(n)])),
         (X.second_moment(), M.T @ M / n),
-        (X.products_root(U).T @ X.products_root(U), (M @ U).T @ (M @ U)),
+        (X.gram_of_products(U), (M @ U).T @ (M @ U) / n),
     ]
     assert X.shape == M.shape
     for found, expected in pairs:

@@ -53,22 +53,19 @@ def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Arr
 
 
 def candidate_multipliers(
-    problem: DirectionProblem, U: Array, compute_gram: Callable[[], Array], C_given: Array | None
+    problem: DirectionProblem, U: Array, M: Array, C_given: Array | None
 ) -> Iterator[Array | None]:
-    """Yield candidates for the off-diagonal C in the dual set: the given one, otherwise from the signs of V.
-
-    X' Diag(u) X / n is computed only if it is needed.
-    """
+    """Yield candidates for the off-diagonal C in the dual set: the given one, projected; otherwise from signs of V."""
     if not problem.has_l1:
         yield None
         return
-    if C_given is not None:
-        yield C_given
     V = times(U, U.T)
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
-    if C_given is not None and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
-        return  # if V has few zeros, its signs give the solver's C
-    M = compute_gram()
+    if C_given is not None:
+        yield C_given
+        yield alternate_projection(problem, M, C_given)
+        if np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
+            return  # if V has few zeros, its signs give the solver's C
     if not are_finite(M, V):
         yield problem.pair_penalty.zero()
         return

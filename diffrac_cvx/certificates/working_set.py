@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
-from diffrac_cvx.certificates.direction_bounds import lower_bound
+from diffrac_cvx.certificates.one_block import lower_bound
 from diffrac_cvx.certificates.proof import (
     EIGENVALUE_ERROR,
     MAX_DENSE_SIZE,

@@ -210,7 +210,7 @@ class DirectionProblem:
 
     def mean_inverse(self, u: Array) -> float:
         """Return the mean of 1/u, with 1/u = 0 for zero rows."""
-        return float(np.mean(np.where(self.zero_rows, 0.0, 1.0 / u)))
+        return float(np.mean(np.divide(1.0, u, out=np.zeros(len(u)), where=~self.zero_rows)))
 
     def convex_term(self, U: Factor, mean_q: float | None = None) -> float:
         """Return T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms.

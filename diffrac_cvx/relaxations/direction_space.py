@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket
+from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up
@@ -159,7 +159,7 @@ def read_directions(posed: Posed, V: Array, dual: DualPoint) -> Solution:
     rounding_bound, problem = posed
     point = problem.rescale(problem.coordinates.transform_matrix(V))
     G, upper = rounding_bound.or_trivial(problem.coordinates.inverse_transform(point.U))
-    lower = bracket(problem, point, dual).lower
+    lower = certify(problem, point, dual).lower
     bounds = Bracket(lower, upper, problem.n_excluded)
     return Solution(np.asarray(problem.labels_factor(point.U)), upper, bounds, G, rounding_bound)
 

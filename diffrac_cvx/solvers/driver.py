@@ -7,11 +7,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_bounds import bracket_any
-from diffrac_cvx.certificates.block_problem import number_by_first, partition_by_zeros
+from diffrac_cvx.certificates.block_problem import labels_by_zeros, number_by_first
 from diffrac_cvx.certificates.block_screening import screen_components
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.direction_bounds import DualPoint
+from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
 from diffrac_cvx.certificates.screening import gap_safe_weights
 from diffrac_cvx.errors import ClusterConnectionError, DataError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, time_limited
@@ -215,7 +214,7 @@ class Incumbent:
             self.best, self.components, self.dual = point, iterate.components, iterate.dual
         if iterate.bounds is None:
             stopping.check_deadline()
-        bounds = iterate.bounds or bracket_any(self.problem, point, iterate.dual)
+        bounds = iterate.bounds or certify(self.problem, point, iterate.dual)
         if iterate.components is not None and iterate.components.certified is not None:
             self.proved = iterate.components.certified
         self.lower = max(self.lower, bounds.lower)
@@ -302,7 +301,7 @@ def components_of_zeros(problem: DirectionProblem, U: Factor) -> Components | No
         return None
     rows = as_sparse((U[penalized] != 0.0).astype(float))
     found = np.full(len(problem.c), -1)
-    found[penalized] = partition_by_zeros(rows @ rows.T).labels
+    found[penalized] = labels_by_zeros(rows @ rows.T)
     return Components(found) if found.max(initial=0) > 0 else None
 
 

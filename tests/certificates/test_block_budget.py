@@ -14,8 +14,8 @@ from rationals import badly_centered_column, centered, fractions, lossy_columns
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import block_bounds, proof, screening
-from diffrac_cvx.certificates.block_bounds import BlockCertificate, BlockRatios, Blocks, try_certificate
-from diffrac_cvx.certificates.block_problem import Partition, block_problem, join_labels
+from diffrac_cvx.certificates.block_bounds import Blocks
+from diffrac_cvx.certificates.block_problem import block_problem, join_labels
 from diffrac_cvx.certificates.proof import Pairs, eliminate
 from diffrac_cvx.certificates.screening import (
     cheap_safe_radius,
@@ -385,41 +385,45 @@ def test_single_precision_is_not_used_where_its_rounding_is_not_small_beside_a_b
 
 
 def of_coordinates_apart(m=2, labels=None):
-    """Coordinates apart at equal weights: the blocks, an elimination at t = 1, and a claim."""
+    """Coordinates apart at equal weights: an elimination at t = 1, and the blocks."""
     split, u = split_of(normal(20, m), c=0.2), np.full(20, 0.5)
-    blocks = Blocks(split, Partition(np.arange(m) if labels is None else np.array(labels)))
-    C = [np.zeros((len(block), len(block))) for block in blocks.partition.blocks]
-    claim = BlockCertificate(BlockRatios(u, 1.0, np.zeros(0), [], C), np.ones(20), 1.0)
-    return blocks, claim, eliminate(split, u, 1.0)
+    return eliminate(split, u, 1.0), Blocks(split, np.arange(m) if labels is None else np.array(labels))
+
+
+def prove(at, pairs, blocks):
+    """Whether S is proved positive, with multipliers of 0 in the blocks."""
+    return not proof.prove(at, pairs, list(zip(blocks.members, blocks.restrict_multiplier(None), strict=True)))
 
 
 def test_a_component_too_large_to_be_looked_at_proves_nothing(monkeypatch):
-    given, chosen = of_coordinates_apart(3), Pairs(BOTH, BOTH + 1, np.full(2, 0.2), np.zeros(2))  # no row is dominant
+    (at, blocks), chosen = (
+        of_coordinates_apart(3),
+        Pairs(BOTH, BOTH + 1, np.full(2, 0.2), np.zeros(2)),
+    )  # no row is dominant
     for most, proves in ((3, True), (2, False)):
         monkeypatch.setattr(proof, "MAX_FACTORIZED_SIZE", most)
-        assert (try_certificate(*given, chosen, None).lower is not None) == proves
+        assert prove(at, chosen, blocks) == proves
 
 
 def test_the_gap_that_keeps_pairs_apart_is_that_of_the_bound_which_is_proved(monkeypatch):
-    blocks, claim, _ = of_coordinates_apart()
-    claim, gaps = claim._replace(ratios=claim.ratios._replace(single=np.full(2, 1.0))), []
+    (at, blocks), gaps = of_coordinates_apart(), []
     monkeypatch.setattr(block_bounds, "cheap_safe_radius", lambda problem, q, gap, *_: gaps.append(gap))
-    found = block_bounds.certify_blocks(blocks, claim, 0)
-    assert gaps == [claim.value - found.lower]
-    assert gaps[0] > claim.gap
+    found = block_bounds.certify_blocks(blocks, np.ones(20), 1.0, (1.0, at.u, []), 0)
+    assert gaps == [1.0 - found.lower]
+    assert gaps[0] > 1.0 - proof.bound_at(1.0, 2.0)
 
 
 def test_whoever_waits_is_asked_at_each_block():
     beyond, asked = Pairs(np.array([0, 2]), np.array([1, 3]), np.full(2, 0.6), np.full(2, 0.5)), []
-    given = of_coordinates_apart(4, [0, 0, 1, 1])
+    at, blocks = of_coordinates_apart(4, [0, 0, 1, 1])
     with deadlines.time_limited(deadlines.Deadline(lambda: np.inf, lambda: asked.append(1))):
-        try_certificate(*given, beyond, None)
+        prove(at, beyond, blocks)
     assert len(asked) >= 2
 
 
 def test_multipliers_beyond_their_box_are_clipped_block_by_block():
     split = split_of(normal(20, 3), nu=0.5)
-    (C,) = split.restrict_multiplier(Partition(np.array([0, 0, 1])), scipy.sparse.csr_array(9.0 * np.ones((4, 4))))
+    (C,) = Blocks(split, np.array([0, 0, 1])).restrict_multiplier(scipy.sparse.csr_array(9.0 * np.ones((4, 4))))
     np.testing.assert_array_equal(C, split.pair_penalty_of(BOTH).half_width)
 
 

@@ -9,10 +9,10 @@ import pytest
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
-from diffrac_cvx.certificates.block_problem import Partition, block_problem
+from diffrac_cvx.certificates.block_bounds import Blocks
+from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.block_screening import screen_components, screen_groups
-from diffrac_cvx.certificates.proof import Remainder
+from diffrac_cvx.certificates.proof import Remainder, bound_at
 from diffrac_cvx.certificates.screening import SafeRadius, cheap_safe_radius, gap_safe_weights
 from diffrac_cvx.machine import memory
 from diffrac_cvx.problem.penalties.group import GroupNorms
@@ -152,14 +152,13 @@ def test_the_solver_allows_at_least_the_distance_to_the_optimum_that_the_gap_lea
     X[0] *= size  # with a small energy, below the floor of u = 1/sqrt(q)
     problem = direction_problem(X - X.mean(axis=0), 1.0, penalty)
     split, point, (n, d) = block_problem(problem), problem.rescale(np.eye(X.shape[1])), X.shape
-    blocks = Blocks(split, Partition(np.arange(d)))
-    claim = BlockCertificate(blocks.ratios(point.q, []), point.q, point.value)
-    u, w, gap = gap_safe_weights(point.q, claim.gap)
-    Z, t = problem.X.array(), claim.ratios.largest
+    Z, (t, used, _) = problem.X.array(), Blocks(split, np.arange(d)).best_dual(point.q, [])
+    left = point.value - bound_at(t, problem.mean_inverse(used))
+    u, w, gap = gap_safe_weights(point.q, left)
     least = np.sqrt(gap * (Z.T**2 @ (w[:, None] * Z**2)) / n)
-    least = np.maximum(least, np.abs(Z.T @ ((u - claim.ratios.u)[:, None] * Z)) / n)
+    least = np.maximum(least, np.abs(Z.T @ ((u - used)[:, None] * Z)) / n)
     of_t = abs(t - 1.0) * np.sqrt(np.outer(split.diagonal, split.diagonal))
-    radius = cheap_safe_radius(split, claim.q, claim.value - claim.bound(t), claim.ratios.u, t)
+    radius = cheap_safe_radius(split, point.q, left, used, t)
     spread = radius.between(slice(0, d), slice(0, d)) * np.outer(split.c, split.c)
     assert np.all(spread - of_t >= least * (1 - 1e-12))
 

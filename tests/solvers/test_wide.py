@@ -13,7 +13,7 @@ import scipy.sparse
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import block_bounds
+from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.search import candidate_weights
@@ -144,7 +144,7 @@ def small_cores(monkeypatch):
     """Enable the working-set solver also for few columns, and count the bounds certified from a working set."""
     for name, number in (("MIN_FEATURES", 10), ("INITIAL_SIZE", 5), ("MIN_NEW", 3)):
         monkeypatch.setattr(working_set, name, number)
-    monkeypatch.setattr(block_bounds, "WORKING_SET_MIN_SIZE", 10)
+    monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", 10)
     monkeypatch.setattr(solver, "STRATEGIES", (solver.STRATEGIES[-1], solver.ONE_BLOCK))  # the working set first
     monkeypatch.setattr(race, "MIN_SLICE", 1e12)
     monkeypatch.setattr(race, "MAX_SLICE", 1e12)

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from diffrac_cvx.certificates.block_bounds import bracket_any
-from diffrac_cvx.certificates.direction_bounds import DualPoint
+from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import momentum, psd_factor
@@ -30,7 +29,7 @@ def accelerated_iterates(
     """
     dual = SmoothedDual(problem.X, problem.W, problem.pair_penalty)
     u, scale = first_point(problem, dual, U)
-    gap = tol if U is None else bracket_any(problem, problem.rescale(U)).gap
+    gap = tol if U is None else certify(problem, problem.rescale(U)).gap
     eps = float(np.clip(gap, 1e-3 if U is None else 1e-5, MAX_FIRST_EPS))
     C = dual.pair_penalty.zero() if C is None else C
     factor, done, ends = 0.1 / eps, 0, list[tuple[float, Array, Array, Array]]()

@@ -10,7 +10,6 @@ from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, g
 from diffrac_cvx.certificates.proof import NO_PAIRS, Pairs, ViolatedComponent, bound_at, eliminate, prove
 from diffrac_cvx.certificates.screening import (
     NEAR_BOUND,
-    cheap_safe_radius,
     largest_safe_t,
     recompute_pairs,
     screen_pairs,
@@ -149,16 +148,13 @@ class Verdict(NamedTuple):
     lower: float | None = None  # the bound, if it is proved
     pairs: Pairs = NO_PAIRS  # in different blocks, near the bound of their box or violating it, at the least t
     violated: IntegerArray = NO_PAIRS.j  # coordinates of the components where S is not proved positive at that t
-    certified: Labels | None = None  # (m,), the components that the gap certifies, if the bound holds at that t
 
 
-def certify_blocks(
-    blocks: Blocks, q: Array, value: float, dual: tuple[float, Array, list[Array]], n_tries: int
-) -> Verdict:
+def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tries: int) -> Verdict:
     """Prove a lower bound from one screening of all pairs in different blocks, at the least t that succeeds.
 
-    The dual is that of `Blocks.best_dual`, at a point with this value and q.  Pairs near their bound,
-    |G_jk| > NEAR_BOUND t c_j c_k, are stored, so that up to `n_tries` larger t need no further screening.
+    The dual is that of `Blocks.best_dual`.  Pairs near their bound, |G_jk| > NEAR_BOUND t c_j c_k, are stored, so that
+    up to `n_tries` larger t need no further screening.
     """
     problem, (t, u, C) = blocks.problem, dual
     inverse_mean = problem.problem.mean_inverse(u)
@@ -166,11 +162,9 @@ def certify_blocks(
     remainder = eliminate(problem, u, t)
     if remainder is None:
         return Verdict()
-    radius = cheap_safe_radius(problem, q, value - bound_at(t, inverse_mean), u, t)
-    found = screen_pairs(remainder, blocks.labels, NEAR_BOUND, radius)
-    violated = prove(remainder, found.pairs, inside)
-    first = Verdict(None, found.pairs, members_of(violated), None if violated else found.certified)
-    safe = largest_safe_t(problem, t)
+    pairs = screen_pairs(remainder, blocks.labels, NEAR_BOUND)
+    violated = prove(remainder, pairs, inside)
+    first, safe = Verdict(None, pairs, members_of(violated)), largest_safe_t(problem, t)
     for i in range(n_tries):
         if not violated:
             break
@@ -178,9 +172,8 @@ def certify_blocks(
         remainder = eliminate(problem, u, t)
         if remainder is None:
             break
-        near = t <= safe
-        pairs = recompute_pairs(remainder, found.pairs) if near else screen_pairs(remainder, blocks.labels, 1.0).pairs
-        violated = prove(remainder, pairs, inside)
+        again = recompute_pairs(remainder, pairs) if t <= safe else screen_pairs(remainder, blocks.labels, 1.0)
+        violated = prove(remainder, again, inside)
     return first if violated else first._replace(lower=bound_at(t, inverse_mean))
 
 

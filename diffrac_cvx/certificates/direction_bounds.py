@@ -87,7 +87,7 @@ def bound_of_blocks(problem: DirectionProblem, point: PrimalPoint, dual: DualPoi
             ratios = [(blocks.block_ratio(i, u, C)[0], C) for C in candidates if C is not None]
             multipliers.append(min(ratios, key=lambda pair: pair[0])[1])
         found = blocks.best_dual(point.q, multipliers)
-    return max(certify_blocks(blocks, point.q, float(point.value), found, 3).lower or 0.0, 0.0)
+    return max(certify_blocks(blocks, found, 3).lower or 0.0, 0.0)
 
 
 def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO_DUAL) -> Bracket:

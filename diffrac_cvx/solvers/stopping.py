@@ -9,7 +9,7 @@ from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer
 from diffrac_cvx.points.checks import Array, in_unit_interval, positive, positive_int
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.problem.direction_problem import PrimalPoint
-from diffrac_cvx.problem.result import Bracket, Components, Progress, Status
+from diffrac_cvx.problem.result import Bracket, Progress, Status
 
 Callback = Callable[[Progress], object]
 CALLBACK_INTERVAL = 0.2  # seconds between calls of the user's callback while an iterate of large data is computed
@@ -31,8 +31,6 @@ class Iterate(NamedTuple):
         ``problem.rescale(U)``, if the solver has computed it.
     bounds : Bracket, optional
         Certified bounds, if the solver has computed them; otherwise ``certify(problem, point, dual)``.
-    components : Components, optional
-        Blocks of coordinates between which UU' is zero, and those between which every optimal V is certified to be.
     """
 
     U: Factor
@@ -40,7 +38,6 @@ class Iterate(NamedTuple):
     dual: DualPoint = NO_DUAL
     point: PrimalPoint | None = None
     bounds: Bracket | None = None
-    components: Components | None = None
 
 
 Steps = Generator[Iterate | float, Iterate | None, None]  # iterates, and pauses: see `race.Strategy`

@@ -4,14 +4,14 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
-from diffrac_cvx.certificates.block_problem import UNPENALIZED, BlockProblem, block_problem, join_labels
+from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem, join_labels
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.proof import bound_at
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import LARGE_SIZE, cholesky, inverse_or_one, principal_columns, psd_factor, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
-from diffrac_cvx.problem.result import Bracket, Components, Labels
+from diffrac_cvx.problem.result import Bracket, Labels
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, Multiplier, run_multiplier_method
 from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
@@ -56,19 +56,14 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
             dual=DualPoint(C=blocks.multiplier(C)),
             point=PrimalPoint(U, value, q),
             bounds=Bracket(0.0, value),
-            components=Components(expand_labels(split, labels)),
         )
         close = gap <= (max(0.02, tol) if steps else tol)
         if not close or m > 500:  # the value is reported before a slow screening of pairs
             yield iterate
         if close:
             # 3. Screen all pairs, and prove the bound; otherwise the pairs that violate it most join their blocks.
-            verdict = certify_blocks(blocks, q, value, found, 3)
-            certified = None if verdict.certified is None else expand_labels(split, verdict.certified)
-            yield iterate._replace(
-                bounds=Bracket(max(verdict.lower or 0.0, 0.0), value),
-                components=Components(expand_labels(split, labels), certified),
-            )
+            verdict = certify_blocks(blocks, found, 3)
+            yield iterate._replace(bounds=Bracket(max(verdict.lower or 0.0, 0.0), value))
             proved = verdict.lower is not None and value - verdict.lower <= tol
             if len(verdict.violated) and not proved:
                 inside = verdict.pairs.violated()
@@ -184,10 +179,3 @@ def merge_blocks(
         multipliers[i] = np.where(before_labels[:, None] == before_labels, multipliers[i], guess)
     factors = [perturb_to_full_rank(U, len(block)) for U, block in zip(merged.factors, blocks.members, strict=True)]
     return blocks, merged._replace(factors=factors), multipliers
-
-
-def expand_labels(problem: BlockProblem, labels: Labels) -> Labels:
-    """Return component labels of the penalised coordinates as labels of all coordinates."""
-    full = np.full(len(problem.problem.c), UNPENALIZED)
-    full[problem.penalized] = labels
-    return full

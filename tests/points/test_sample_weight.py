@@ -13,8 +13,8 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.certify import read_matrix
+from diffrac_cvx.certificates.components import gap_safe_weights
 from diffrac_cvx.certificates.direction_bounds import certify
-from diffrac_cvx.certificates.screening import gap_safe_weights
 from diffrac_cvx.certificates.search import candidate_weights
 from diffrac_cvx.estimators.choice import (
     GridSetting,
@@ -308,14 +308,15 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed, we
     point = problem.rescale(np.random.default_rng(seed).standard_normal((problem.X.shape[1], 3)))
     r, gap = np.sqrt(point.q), point.value - problem.rescale(problem.coordinates.transform_matrix(V)).value
     assert gap >= np.mean((r - best) ** 2 / best) - 1e-6
-    u, weights, proved = gap_safe_weights(point.q, point.value - certify(problem, point).lower)
+    proved = point.value - certify(problem, point).lower
+    u, weights = gap_safe_weights(point.q, proved)
     np.testing.assert_allclose(u, 1 / r)
-    least = 1 / (weights * r**2)  # lower bound on the optimal roots
+    least = proved / (weights * r**2)  # lower bound on the optimal roots
     assert np.all(least <= best * (1 + 1e-3))
     np.testing.assert_allclose((r - least) ** 2 / least, proved * len(X), rtol=1e-6)
     off = np.abs(problem.X.array().T @ ((u - 1 / best)[:, None] * problem.X.array())) / len(X)
     squares = problem.X.array() ** 2
-    assert np.all(off <= np.sqrt(proved * (squares.T @ (weights[:, None] * squares)) / len(X)) + 1e-6)
+    assert np.all(off <= np.sqrt((squares.T @ (weights[:, None] * squares)) / len(X)) + 1e-6)
 
 
 # Parts of the solvers, roundings and metrics

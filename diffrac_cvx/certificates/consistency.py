@@ -11,7 +11,7 @@ import numpy as np
 
 from diffrac_cvx.certificates.values import certified_labels_value, certified_value
 from diffrac_cvx.errors import InvalidBoundError, ResourceError
-from diffrac_cvx.machine.deadlines import Deadline, time_limited
+from diffrac_cvx.machine.deadlines import deadline_after, time_limited
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.points import Points
@@ -92,6 +92,7 @@ class RoundingBound:
     def objective(self, y: Array) -> float:
         """Return an upper bound on the objective of labels, at a nearly optimal direction."""
         weights = weights_of(self.penalty, self.X.shape[1])
-        with time_limited(Deadline(lambda: 0.0)):  # the direction need not be optimal
+        seconds = 0.0 if weights.pair_penalty.splits_into_blocks else 0.2  # for a cone program with groups or signs
+        with time_limited(deadline_after(seconds)):  # the direction need not be optimal
             y, v = oriented_direction(self.X, y, weights)
         return certified_labels_value(self.X, y, v, self.nu, weights)

@@ -8,12 +8,7 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, groups_of, scatter
 from diffrac_cvx.certificates.proof import NO_PAIRS, Pairs, ViolatedComponent, bound_at, eliminate, prove
-from diffrac_cvx.certificates.screening import (
-    NEAR_BOUND,
-    largest_safe_t,
-    recompute_pairs,
-    screen_pairs,
-)
+from diffrac_cvx.certificates.screening import screen_pairs
 from diffrac_cvx.certificates.search import best_combination, candidate_weights
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
@@ -143,48 +138,38 @@ def whiten(right: Array) -> Array:
 
 
 class Verdict(NamedTuple):
-    """Result of an attempt to prove a bound at a block diagonal V."""
+    """Result of an attempt to prove a bound at a block diagonal V; pairs and coordinates are those at the least t."""
 
     lower: float | None = None  # the bound, if it is proved
-    pairs: Pairs = NO_PAIRS  # in different blocks, near the bound of their box or violating it, at the least t
-    violated: IntegerArray = NO_PAIRS.j  # coordinates of the components where S is not proved positive at that t
+    pairs: Pairs = NO_PAIRS  # in different blocks, that may violate their box
+    violated: IntegerArray = NO_PAIRS.j  # coordinates of the components where S is not proved positive
 
 
 def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tries: int) -> Verdict:
-    """Prove a lower bound from one screening of all pairs in different blocks, at the least t that succeeds.
+    """Prove a lower bound by screening all pairs in different blocks, at the least t that succeeds, or one larger.
 
-    The dual is that of `Blocks.best_dual`.  Pairs near their bound, |G_jk| > NEAR_BOUND t c_j c_k, are stored, so that
-    up to `n_tries` larger t need no further screening.
+    The dual is that of `Blocks.best_dual`.
     """
-    problem, (t, u, C) = blocks.problem, dual
-    inverse_mean = problem.problem.mean_inverse(u)
-    t, inside = beyond_rounding(t), list(zip(blocks.members, C, strict=True))
-    remainder = eliminate(problem, u, t)
-    if remainder is None:
-        return Verdict()
-    pairs = screen_pairs(remainder, blocks.labels, NEAR_BOUND)
-    violated = prove(remainder, pairs, inside)
-    first, safe = Verdict(None, pairs, members_of(violated)), largest_safe_t(problem, t)
-    for i in range(n_tries):
-        if not violated:
-            break
-        t = larger_t(problem, u, t, violated, 1.4**i)
+    problem, (t, u, C), verdict = blocks.problem, dual, Verdict()
+    inside, t = list(zip(blocks.members, C, strict=True)), beyond_rounding(t)
+    for attempt in range(1 + n_tries):
         remainder = eliminate(problem, u, t)
         if remainder is None:
             break
-        again = recompute_pairs(remainder, pairs) if t <= safe else screen_pairs(remainder, blocks.labels, 1.0)
-        violated = prove(remainder, again, inside)
-    return first if violated else first._replace(lower=bound_at(t, inverse_mean))
+        pairs = screen_pairs(remainder, blocks.labels)
+        violated = prove(remainder, pairs, inside)
+        if attempt == 0:
+            members = np.concatenate([NO_PAIRS.j, *(component.members for component in violated)])
+            verdict = Verdict(None, pairs, members)
+        if not violated:
+            return verdict._replace(lower=bound_at(t, problem.problem.mean_inverse(u)))
+        t = larger_t(problem, u, t, violated, 1.4**attempt)
+    return verdict
 
 
 def beyond_rounding(t: float) -> float:
     """Return a slightly larger t, so that S is positive definite beyond rounding."""
     return t * (1.0 + 1e-10)
-
-
-def members_of(violated: list[ViolatedComponent]) -> IntegerArray:
-    """Return the coordinates of the components where S is not proved positive."""
-    return np.concatenate([NO_PAIRS.j, *(component.members for component in violated)])
 
 
 def larger_t(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray
+from diffrac_cvx.certificates.block_problem import IntegerArray
 from diffrac_cvx.certificates.proof import INSIDE, NO_PAIRS, Pairs, Remainder
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.work import count_work
@@ -18,7 +18,6 @@ from diffrac_cvx.problem.result import Labels
 
 COLUMN_BLOCK = 512  # of X multiplied with the others at a time, fewer if there are many others
 MAX_PRODUCTS = 5_000_000  # at a time
-NEAR_BOUND = 0.7  # fraction of its bound: pairs with a larger |G_jk| are stored, to be checked again alone
 SINGLE_PRECISION_SIZE = 500  # penalised coordinates from which on single precision is used first
 MAX_SINGLE_PRECISION_ERROR = 0.1  # largest error of single precision, as a fraction of the bound
 PAIR_BATCH = 20_000  # pairs between deadline checks
@@ -30,11 +29,11 @@ class TooManyPairsError(Exception):
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
-def screen_pairs(remainder: Remainder, labels: Labels, fraction: float, *, max_pairs: float = np.inf) -> Pairs:
-    """Return the pairs in different blocks with |G_jk| > fraction t c_j c_k, G = M - t A + K'K; O(n m^2).
+def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.inf) -> Pairs:
+    """Return the pairs in different blocks that may violate |G_jk| <= t c_j c_k, G = M - t A + K'K; O(n m^2).
 
     The columns are divided by c_j first, so that all bounds are equal.  Single precision is used if its rounding is
-    small compared with the bound: pairs within that rounding of the fraction are selected too, and their G is
+    small compared with the bound: pairs within that rounding of the bound are selected too, and their G is
     recomputed.  TooManyPairsError is raised at more than `max_pairs`.  With such a limit G stays in single precision,
     and its rounding is subtracted from the bounds: the excess is that of a multiplier too.
     """
@@ -48,7 +47,7 @@ def screen_pairs(remainder: Remainder, labels: Labels, fraction: float, *, max_p
         count_work(6.0 * (len(remainder.gram_weights) + len(remainder.K)) * G.size)
         np.fill_diagonal(G, 0.0)
         size = np.abs(G) if known is None else np.where(np.outer(known[first], known[second]), G, np.abs(G))
-        least = fraction * (remainder.t * INSIDE - sizes[block].max() * sizes[remaining]) - rounding
+        least = remainder.t * INSIDE - sizes[block].max() * sizes[remaining] - rounding
         # If c_j c_k is too small to divide by, G_jk / (c_j c_k) may be NaN: such a pair counts as violated.
         if float(size.max(initial=0.0)) <= least.min():
             continue
@@ -65,7 +64,7 @@ def screen_pairs(remainder: Remainder, labels: Labels, fraction: float, *, max_p
     size = np.abs(selected.G)
     if known is not None:  # C has no lower side
         size = np.where(known[selected.j] & known[selected.k], selected.G, size)
-    return selected.take(np.flatnonzero(~(size <= fraction * selected.bound)))
+    return selected.take(np.flatnonzero(~(size <= selected.bound)))
 
 
 def column_blocks(m: int) -> Iterator[tuple[slice, slice]]:
@@ -104,9 +103,14 @@ def select_pairs(
     pairs = Pairs(np.minimum(j, k), np.maximum(j, k), scaled * (c[j] * c[k]), remainder.bounds(j, k))
     if are_finite(scaled) and not (recomputed and rounding):
         return pairs._replace(bound=pairs.bound - rounding * (c[j] * c[k]))
-    if len(j) * GATHER_COST <= len(first) * len(second):
-        return recompute_pairs(remainder, pairs)
-    return pairs._replace(G=remainder.gram(*sets)[positions])
+    if len(j) * GATHER_COST > len(first) * len(second):
+        return pairs._replace(G=remainder.gram(*sets)[positions])
+    for start in range(0, len(j), PAIR_BATCH):
+        check_deadline()
+        some = slice(start, start + PAIR_BATCH)
+        products = np.sum(remainder.K[:, j[some]] * remainder.K[:, k[some]], axis=0)
+        pairs.G[some] = remainder.problem.rows.pair_sums(remainder.gram_weights, j[some], k[some]) + products
+    return pairs
 
 
 def scaled_columns(
@@ -132,28 +136,3 @@ def scaled_columns(
         return np.asarray((right[rows, first] * weights[rows]).T @ right[rows, others])
 
     return products, rounding, order
-
-
-def recompute_pairs(remainder: Remainder, pairs: Pairs) -> Pairs:
-    """Return the same pairs at other weights."""
-    problem, G = remainder.problem, np.empty(len(pairs.j))
-    for start in range(0, len(G), PAIR_BATCH):
-        check_deadline()
-        some = slice(start, start + PAIR_BATCH)
-        j, k = pairs.j[some], pairs.k[some]
-        G[some] = problem.rows.pair_sums(remainder.gram_weights, j, k) + np.sum(
-            remainder.K[:, j] * remainder.K[:, k], axis=0
-        )
-    return Pairs(pairs.j, pairs.k, G, remainder.bounds(pairs.j, pairs.k))
-
-
-def largest_safe_t(problem: BlockProblem, t: float) -> float:
-    """Return the largest t at which all violated pairs are among those stored at a smaller t.
-
-    |G_jk| changes by at most the change of t, times A_jk.  With unpenalised coordinates it may change by more.
-    """
-    if problem.F.shape[1]:
-        return t
-    return t * (
-        1.0 + (1.0 - NEAR_BOUND) * float(np.min(problem.c**2 / np.maximum(problem.diagonal, 1e-300), initial=np.inf))
-    )

@@ -285,7 +285,7 @@ def check_kkt(
 def screen_rows(remainder: Remainder, rows: IntegerArray, known: Pairs) -> Pairs:
     """Return the pairs that may violate their box: those of some coordinates are screened, the others known."""
     limit = MAX_PAIRS_PER_COORDINATE * max(len(remainder.problem.c), 1)
-    found = screen_pairs(remainder.restrict(rows), np.arange(len(rows)), 1.0, max_pairs=limit)
+    found = screen_pairs(remainder.restrict(rows), np.arange(len(rows)), max_pairs=limit)
     found = found._replace(j=rows[found.j], k=rows[found.k])
     others = known.take(np.flatnonzero(~(np.isin(known.j, rows) & np.isin(known.k, rows))))
     return Pairs(*(np.concatenate(parts) for parts in zip(others, found, strict=True)))

@@ -258,7 +258,7 @@ def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> 
     if found.max(initial=0) == 0:
         return None
     d, certified = len(problem.coordinates.scale) - int(problem.coordinates.has_offset), None
-    if problem.X.is_local and len(problem.X) * len(penalized) ** 2 <= 2e9:
+    if problem.X.is_local and len(problem.X) * len(penalized) ** 2 <= 1e9:
         if len(point.q) != len(problem.X):  # q is not stored for streamed rows
             problem = problem.in_columns()
             point = problem.rescale(point.U)

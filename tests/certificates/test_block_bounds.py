@@ -25,7 +25,7 @@ from diffrac_cvx.certificates.block_bounds import Blocks, beyond_rounding, certi
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
 from diffrac_cvx.certificates.direction_bounds import DualPoint, bound_of_blocks, certify
 from diffrac_cvx.certificates.proof import ViolatedComponent, eliminate
-from diffrac_cvx.certificates.screening import largest_safe_t, screen_pairs
+from diffrac_cvx.certificates.screening import screen_pairs
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
@@ -208,31 +208,19 @@ def test_how_the_pairs_are_computed_does_not_change_what_is_proved(monkeypatch, 
 
 @each_seed
 @pytest.mark.parametrize("single", [10**9, 1], ids=["double", "single"])
-def test_the_pairs_found_are_exactly_those_beyond_the_fraction_of_their_box(monkeypatch, seed, single):
+def test_the_pairs_found_are_exactly_those_beyond_their_box(monkeypatch, seed, single):
     monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", single)
     for one in claims(seed):
         at, labels = one.eliminate(), one.blocks.labels
-        for fraction in (0.5, 1.0) if at is not None else ():
-            found, (G, box) = screen_pairs(at, labels, fraction), full_pairs(one.split, at)
+        if at is not None:
+            found, (G, box) = screen_pairs(at, labels), full_pairs(one.split, at)
             mask = np.zeros(G.shape, dtype=bool)
             mask[found.j, found.k] = True
-            np.testing.assert_array_equal(mask, np.triu((np.abs(G) > fraction * box) & (labels[:, None] != labels), 1))
+            np.testing.assert_array_equal(mask, np.triu((np.abs(G) > box) & (labels[:, None] != labels), 1))
             size = np.abs(one.u).max()
             np.testing.assert_allclose(found.G, G[found.j, found.k], rtol=1e-9, atol=1e-12 * size)
             np.testing.assert_allclose(found.bound, box[found.j, found.k], rtol=1e-9)
-            np.testing.assert_array_equal(found.excess != 0.0, np.abs(found.G) > found.bound)
-
-
-@each_seed
-def test_up_to_a_safe_t_no_pair_beyond_its_box_is_missing(seed):
-    for one in claims(seed):
-        t, at, labels = one.least_t, one.eliminate(), one.blocks.labels
-        safe = largest_safe_t(one.split, t)
-        assert safe >= t
-        pairs = None if at is None else screen_pairs(at, labels, screening.NEAR_BOUND)
-        for larger in np.linspace(t, safe, 4) if pairs is not None else ():
-            later = screen_pairs(one.eliminate(larger), labels, 1.0)
-            assert set(zip(later.j, later.k, strict=True)) <= set(zip(pairs.j, pairs.k, strict=True))
+            assert np.all(found.excess != 0.0)
 
 
 def test_where_the_bound_fails_it_holds_at_a_t_a_few_steps_larger():
@@ -334,24 +322,3 @@ def test_a_matrix_that_is_not_positive_semidefinite_is_projected_block_by_block(
 def test_a_point_that_explains_nothing_proves_nothing():
     problem = instance(0).problem
     assert certify(problem, problem.rescale(scipy.sparse.csc_array((5, 1)))) == (0.0, 1.0)
-
-
-def test_beyond_the_safe_t_all_pairs_are_looked_at_again_and_below_it_those_that_were_kept(monkeypatch):
-    split, looks = instance(0).split, []
-    blocks, q = Blocks(split, np.arange(len(split.c))), np.mean(split.squares.array(), axis=1) + 0.1
-    dual = blocks.best_dual(q, [])
-    first = beyond_rounding(dual[0])
-    ts = iter([1.5 * first, 2.5 * first, 3.5 * first])
-    for name, real in (("screen_pairs", screen_pairs), ("recompute_pairs", screening.recompute_pairs)):
-
-        def recorded(at, *arguments, name=name, real=real):
-            looks.append((name, round(at.t / first, 6)))
-            return real(at, *arguments)
-
-        monkeypatch.setattr(block_bounds, name, recorded)
-    failure = ViolatedComponent(np.arange(2), np.array([-1.0]), np.ones((2, 1)))
-    monkeypatch.setattr(block_bounds, "prove", lambda *arguments: [failure])
-    monkeypatch.setattr(block_bounds, "larger_t", lambda *arguments: next(ts))
-    monkeypatch.setattr(block_bounds, "largest_safe_t", lambda problem, t: 2.0 * first)
-    block_bounds.certify_blocks(blocks, dual, 3)
-    assert looks == [("screen_pairs", 1.0), ("recompute_pairs", 1.5), ("screen_pairs", 2.5), ("screen_pairs", 3.5)]

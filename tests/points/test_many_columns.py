@@ -52,9 +52,9 @@ def test_pairs_are_found_beyond_the_first_block_of_columns(monkeypatch, nu, sing
     at = eliminate(split, np.full(60, 2.0), 1.0)
     if at is None:  # with an offset t has to be above the weights
         at = eliminate(split, np.where(np.arange(60) < 30, 0.1, 0.3), 2.2)
-    found = screen_pairs(at, np.arange(MANY_COLUMNS), 0.8 if nu == 1.0 else 1.0)
+    found = screen_pairs(at, np.arange(MANY_COLUMNS))
     G = at.gram(slice(0, MANY_COLUMNS), slice(0, MANY_COLUMNS)) / np.outer(split.c, split.c)
-    expected = np.argwhere(np.triu(np.abs(G) > (0.8 if nu == 1.0 else 1.0) * at.t, 1))
+    expected = np.argwhere(np.triu(np.abs(G) > at.t, 1))
     assert [list(pair) for pair in sorted(zip(found.j, found.k, strict=True))] == expected.tolist()
     assert {j for j, _ in expected} >= {530, 550}
     np.testing.assert_allclose(found.G, [G[j, k] * split.c[j] * split.c[k] for j, k in zip(*found[:2], strict=True)])

@@ -66,8 +66,7 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
             yield iterate._replace(bounds=Bracket(max(verdict.lower or 0.0, 0.0), value))
             proved = verdict.lower is not None and value - verdict.lower <= tol
             if len(verdict.violated) and not proved:
-                inside = verdict.pairs.violated()
-                inside = inside.take(np.flatnonzero(np.isin(inside.j, verdict.violated)))
+                inside = verdict.pairs.take(np.flatnonzero(np.isin(verdict.pairs.j, verdict.violated)))
                 most = np.argsort(-np.abs(inside.excess), kind="stable")[: max(20, len(verdict.violated) // 10)]
                 joins = inside.take(most)
                 labels = join_labels(labels, joins.j, joins.k)

@@ -209,12 +209,14 @@ def count_excluded(lower: Result | float, X: Points) -> int:
     return max(X.n_excluded, lower.n_excluded if isinstance(lower, Result) else 0)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
-    """Objective of labels or clusters, with a certified lower bound on the optimal objective."""
+    """Objective of labels or clusters with directions, and a certified lower bound on the optimal objective."""
 
     objective: float
     lower: float
-    n_excluded: int
+    directions: Array
+    n_excluded: int = 0
 
     @property
     def gap(self) -> float:
@@ -232,7 +234,6 @@ class Certificate:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class LabelCertificate(Certificate):
     """Result of `certify_labels`: the objective of labels and a certified lower bound on that of all labels.
 
@@ -248,10 +249,29 @@ class LabelCertificate(Certificate):
         Number of excluded columns, see `Result`: the lower bound is that of X without them.
     """
 
-    objective: float
-    lower: float
-    v: Array
-    n_excluded: int = 0
+    @property
+    def v(self) -> Array:
+        return self.directions
+
+
+class ClustersCertificate(Certificate):
+    """Result of `certify_clusters`: the objective of K clusters and a certified lower bound on that of all partitions.
+
+    Attributes
+    ----------
+    objective : float
+        Upper bound on the objective of the partition, penalty included, with the directions W.
+    lower : float
+        Certified lower bound on the objective of every partition into at most K clusters.
+    W : (K, d) array
+        Fitted direction of each cluster against the others.
+    n_excluded : int
+        Number of excluded columns, see `Result`: the lower bound is that of X without them.
+    """
+
+    @property
+    def W(self) -> Array:
+        return self.directions
 
 
 @in_range()
@@ -313,29 +333,7 @@ def certify_labels(
     labels, v = oriented_direction(X_reduced, labels, weights)
     objective, v = or_zero_direction(certified_labels_value(X_reduced, labels, v, nu, weights), v)
     require_consistent(bound, objective, "these labels")
-    return LabelCertificate(objective=objective, lower=bound, v=v, n_excluded=count_excluded(lower, X_reduced))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ClustersCertificate(Certificate):
-    """Result of `certify_clusters`: the objective of K clusters and a certified lower bound on that of all partitions.
-
-    Attributes
-    ----------
-    objective : float
-        Upper bound on the objective of the partition, penalty included, with the directions W.
-    lower : float
-        Certified lower bound on the objective of every partition into at most K clusters.
-    W : (K, d) array
-        Fitted direction of each cluster against the others.
-    n_excluded : int
-        Number of excluded columns, see `Result`: the lower bound is that of X without them.
-    """
-
-    objective: float
-    lower: float
-    W: Array
-    n_excluded: int = 0
+    return LabelCertificate(objective, bound, v, count_excluded(lower, X_reduced))
 
 
 @in_range()
@@ -404,4 +402,4 @@ def certify_clusters(
     W = best_directions(X_reduced, Z - X_reduced.mean_of(Z), weights)
     objective, W = or_zero_direction(certified_clusters_value(X_reduced, Z, W, nu, weights), W)
     require_consistent(bound, objective, "these clusters")
-    return ClustersCertificate(objective=objective, lower=bound, W=W, n_excluded=count_excluded(lower, X_reduced))
+    return ClustersCertificate(objective, bound, W, count_excluded(lower, X_reduced))

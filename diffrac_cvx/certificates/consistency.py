@@ -11,13 +11,15 @@ import numpy as np
 
 from diffrac_cvx.certificates.values import certified_labels_value, certified_value
 from diffrac_cvx.errors import InvalidBoundError, ResourceError
-from diffrac_cvx.machine.deadlines import deadline_after, time_limited
+from diffrac_cvx.machine.deadlines import Deadline, time_limited
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
+from diffrac_cvx.problem.penalties.base import PenaltyWeights
+from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.penalty import Penalty, weights_of
-from diffrac_cvx.rounding.directions import oriented_direction
+from diffrac_cvx.rounding.directions import best_direction
 
 
 def require_consistent(lower: float, objective: float, what: str) -> None:
@@ -92,7 +94,10 @@ class RoundingBound:
     def objective(self, y: Array) -> float:
         """Return an upper bound on the objective of labels, at a nearly optimal direction."""
         weights = weights_of(self.penalty, self.X.shape[1])
-        seconds = 0.0 if weights.pair_penalty.splits_into_blocks else 0.2  # for a cone program with groups or signs
-        with time_limited(deadline_after(seconds)):  # the direction need not be optimal
-            y, v = oriented_direction(self.X, y, weights)
-        return certified_labels_value(self.X, y, v, self.nu, weights)
+        with time_limited(Deadline(lambda: 0.0)):  # the direction need not be optimal, nor the penalty that of groups
+            v = best_direction(self.X, y - self.X.mean_of(y), PenaltyWeights(weights.a, L1(weights.c)))
+        nearest = weights.pair_penalty.nearest_direction
+        return min(
+            certified_labels_value(self.X, sign * y, nearest(sign * v), self.nu, weights)
+            for sign in ((1.0,) if weights.pair_penalty.is_even else (1.0, -1.0))
+        )

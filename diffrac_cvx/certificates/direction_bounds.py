@@ -15,11 +15,11 @@ from diffrac_cvx.certificates.one_block import best_bound, min_ratio
 from diffrac_cvx.certificates.pencils import bound_normalized, value_normalized
 from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, project_dual, skip_zero_rows
 from diffrac_cvx.certificates.search import (
+    NEGLIGIBLE_ENTRY,
     Q_FLOORS,
     candidate_multipliers,
     candidate_weights,
     normalized_theta,
-    subgradient_candidates,
 )
 from diffrac_cvx.certificates.working_set import bound_from_working_set
 from diffrac_cvx.points.checks import Array
@@ -109,7 +109,7 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO
         theta = problem.mean_sqrt(U) / 2 - l1
         slack = project_dual(problem, half_gram - theta * problem.A)
         M_error = problem.gram_error(problem.Z.weighted_gram(u), problem.largest_weight(u)) / 2
-        for C in [*given, *subgradient_candidates(problem, U @ U.T, slack)]:
+        for C in [*given, problem.pair_penalty.subgradient(U @ U.T, NEGLIGIBLE_ENTRY, slack), slack]:
             found = normalized_theta(problem, half_gram, project_dual(problem, C), M_error)
             lower = max(lower, bound_normalized(inverse_mean, found))
     return Bracket(float(max(lower, -1.0)), float(upper))

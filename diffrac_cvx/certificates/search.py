@@ -35,7 +35,7 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 WELL_CONDITIONED_EIGENVALUE = 0.05
 Q_FLOORS = (1e-12, 1e-4, 1e-2)  # relative to the mean of q, below which u = 1/sqrt(q) does not grow
 FITTING_STEPS = 300
-THRESHOLDS = (1e-6, 1e-4, 1e-2)  # of |V_ij| relative to its diagonal, below which the entry may be 0
+NEGLIGIBLE_ENTRY = 1e-2  # relative to the diagonal of V, below which an entry may be 0
 MAX_NEGATIVE_EIGENVECTORS = 40  # of a large matrix that is projected onto the cone
 EIGENVALUE_ERROR = 1e-8  # relative, of a large matrix, where no proof relies on it
 TRIVIAL_WEIGHTS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
@@ -70,19 +70,12 @@ def candidate_multipliers(
         yield problem.pair_penalty.zero()
         return
     slack = project_dual(problem, M - problem.A)
-    yield from subgradient_candidates(problem, V, slack)
-    if C_given is None and len(V) <= LARGE_SIZE:
-        for threshold in THRESHOLDS if problem.pair_penalty.is_box else THRESHOLDS[:1]:
-            free = np.abs(V) <= threshold * size if problem.pair_penalty.is_box else True
-            start = problem.pair_penalty.subgradient(V, threshold, slack)
-            yield refine_dual(problem, M, V, start, FITTING_STEPS, free)
-
-
-def subgradient_candidates(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
-    """Yield subgradients of the penalty where V is above a threshold, with slack elsewhere; last, slack everywhere."""
-    for threshold in THRESHOLDS:
-        yield problem.pair_penalty.subgradient(V, threshold, slack)
+    start = problem.pair_penalty.subgradient(V, NEGLIGIBLE_ENTRY, slack)
+    yield start
     yield slack
+    if C_given is None and len(V) <= LARGE_SIZE:
+        free = np.abs(V) <= NEGLIGIBLE_ENTRY * size if problem.pair_penalty.is_box else True
+        yield refine_dual(problem, M, V, start, FITTING_STEPS, free)
 
 
 def refine_dual(

@@ -9,7 +9,7 @@ import scipy.sparse
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, groups_of, scatter
 from diffrac_cvx.certificates.proof import NO_PAIRS, Pairs, ViolatedComponent, bound_at, eliminate, prove
 from diffrac_cvx.certificates.screening import screen_pairs
-from diffrac_cvx.certificates.search import best_combination, candidate_weights
+from diffrac_cvx.certificates.search import best_combination, row_weights
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, Sparse, dense
@@ -37,18 +37,15 @@ class Blocks:
     # The dual
 
     def best_dual(self, q: Array, C: list[Array]) -> tuple[float, Array, list[Array]]:
-        """Return the t, the weights u = 1/sqrt(q), with a floor on q, and the multipliers of the largest bound.
+        """Return the least t with the weights u = 1/sqrt(q), u, and the multipliers.
 
         M <= t (A + C + Diag(c)^2) on single coordinates and blocks, each with E.  The multipliers are those given,
         shrunk if A + C is nearly singular.  t allows for rounding, so that the proof succeeds; it is not certified.
         """
-        found = []
-        for u, inverse_mean in candidate_weights(self.problem.problem, q):
-            single = single_ratios(self.problem, u, self.singles)
-            ratios = [self.block_ratio(i, u, inside) for i, inside in enumerate(C)]
-            t = float(max([*(ratio for ratio, _ in ratios), single.max(initial=0.0)]))
-            found.append((bound_at(t, inverse_mean), (t, u, [shrunk for _, shrunk in ratios])))
-        return max(found, key=lambda one: one[0])[1]
+        u, _ = row_weights(self.problem.problem, q)
+        ratios = [self.block_ratio(i, u, inside) for i, inside in enumerate(C)]
+        single = float(single_ratios(self.problem, u, self.singles).max(initial=0.0))
+        return float(max([single, *(t for t, _ in ratios)])), u, [shrunk for _, shrunk in ratios]
 
     def block_ratio(self, i: int, u: Array, C: Array) -> tuple[float, Array]:
         """Return the least t with M <= t (A + C + Diag(c)^2) on a block and E, and C, shrunk if that decreases t."""

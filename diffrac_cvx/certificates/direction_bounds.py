@@ -3,7 +3,6 @@
 For streamed rows one pass computes sums whose size does not depend on n, which certify both bounds.
 """
 
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +15,9 @@ from diffrac_cvx.certificates.pencils import bound_normalized, value_normalized
 from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, project_dual, skip_zero_rows
 from diffrac_cvx.certificates.search import (
     NEGLIGIBLE_ENTRY,
-    Q_FLOORS,
     candidate_multipliers,
-    candidate_weights,
     normalized_theta,
+    row_weights,
 )
 from diffrac_cvx.certificates.working_set import bound_from_working_set
 from diffrac_cvx.points.checks import Array
@@ -68,9 +66,9 @@ def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_
     C = None if dual.C is None or not problem.has_l1 else project_dual(problem, dense(dual.C))
     given = [] if dual.u is None else [skip_zero_rows(problem, dual.u)]
     if problem.X.is_streamed:
-        lower, weights = certify_in_one_pass(problem, U, C).bounds.lower, iter(given)
+        lower, weights = certify_in_one_pass(problem, U, C).bounds.lower, given
     else:
-        lower, weights = 0.0, chain(given, candidate_weights(problem, point.q))
+        lower, weights = 0.0, [*given, row_weights(problem, point.q)]
     return Bracket(max(lower, best_bound(problem, weights, lambda M: candidate_multipliers(problem, U, M, C))), value)
 
 
@@ -104,14 +102,13 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO
     value_error = problem.pair_penalty.value_error_bound(U) if problem.has_l1 else 0.0  # infinite if V is infeasible
     upper, lower = value_normalized(problem, U, l1) + 2.0 * value_error, -1.0 - 4 * UNIT_ROUNDOFF
     given = [] if dual.C is None else [project_dual(problem, dense(dual.C))]
-    for u, inverse_mean in candidate_weights(problem, problem.X.quadratic_forms(U)):
-        half_gram = problem.X.weighted_gram(u) / 2
-        theta = problem.mean_sqrt(U) / 2 - l1
-        slack = project_dual(problem, half_gram - theta * problem.A)
-        M_error = problem.gram_error(problem.Z.weighted_gram(u), problem.largest_weight(u)) / 2
-        for C in [*given, problem.pair_penalty.subgradient(U @ U.T, NEGLIGIBLE_ENTRY, slack), slack]:
-            found = normalized_theta(problem, half_gram, project_dual(problem, C), M_error)
-            lower = max(lower, bound_normalized(inverse_mean, found))
+    u, inverse_mean = row_weights(problem, problem.X.quadratic_forms(U))
+    half_gram, theta = problem.X.weighted_gram(u) / 2, problem.mean_sqrt(U) / 2 - l1
+    slack = project_dual(problem, half_gram - theta * problem.A)
+    M_error = problem.gram_error(problem.Z.weighted_gram(u), problem.largest_weight(u)) / 2
+    for C in [*given, problem.pair_penalty.subgradient(U @ U.T, NEGLIGIBLE_ENTRY, slack), slack]:
+        found = normalized_theta(problem, half_gram, project_dual(problem, C), M_error)
+        lower = max(lower, bound_normalized(inverse_mean, found))
     return Bracket(float(max(lower, -1.0)), float(upper))
 
 
@@ -127,19 +124,16 @@ class StreamedCertificate(NamedTuple):
 
 def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None) -> StreamedCertificate:
     """Return certified bounds and the weighted Gram matrix of a factor from one pass over all rows."""
-    n = len(problem.X)
-    floors = np.array(Q_FLOORS) * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # of the mean of q, or slightly more
+    n, n_roundings = len(problem.X), MEAN_ROUNDINGS + problem.X.accumulation_length
+    floors = np.array([1e-12, 1e-2]) * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # of the mean of q, or more
     sums = problem.X.weighted_sums(U, floors)
     mean_sqrt, convex_term = sums.sqrt_sum / n, problem.convex_term(U, float(sums.square_sum / n))
     point = problem.rescale_with(U, mean_sqrt, convex_term)
     multiple = mean_sqrt / convex_term if point.value < 1.0 else 1.0
-    # Only the largest weight is known of u; it is that of the largest floor if no q is below that.
-    used = [0, 1, 2] if np.ptp(sums.inverse_sums) > 0.0 else [2]
-    n_roundings, lower = MEAN_ROUNDINGS + problem.X.accumulation_length, 0.0
-    for i in used:
-        u, M = np.array([floors[i] ** -0.5]), sums.grams[i] / n
-        candidates = candidate_multipliers(problem, dense(point.U), symmetric(M) / multiple, C)
-        t = min(min_ratio(problem, u, M, candidate) for candidate in candidates)
-        lower = max(lower, bound_at(t, sums.inverse_sums[i] / n, n_roundings))
-    M, bounds = symmetric(sums.grams[0]) / (n * multiple), Bracket(float(lower), float(point.value))
-    return StreamedCertificate(point, C, floors[0] * multiple**2, M, bounds)
+    # Of u only the largest weight is known: that of the larger floor if no q is below it.
+    M, largest = sums.grams[0] / n, floors[int(np.ptp(sums.inverse_sums) == 0.0)] ** -0.5
+    candidates = candidate_multipliers(problem, dense(point.U), symmetric(M) / multiple, C)
+    t = min(min_ratio(problem, np.array([largest]), M, candidate) for candidate in candidates)
+    lower = max(bound_at(t, sums.inverse_sums[0] / n, n_roundings), 0.0)
+    bounds = Bracket(float(lower), float(point.value))
+    return StreamedCertificate(point, C, floors[0] * multiple**2, symmetric(M) / multiple, bounds)

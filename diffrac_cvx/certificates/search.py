@@ -33,7 +33,6 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which shrinking C makes the bound worse.
 WELL_CONDITIONED_EIGENVALUE = 0.05
-Q_FLOORS = (1e-12, 1e-4, 1e-2)  # relative to the mean of q, below which u = 1/sqrt(q) does not grow
 FITTING_STEPS = 300
 NEGLIGIBLE_ENTRY = 1e-2  # relative to the diagonal of V, below which an entry may be 0
 MAX_NEGATIVE_EIGENVECTORS = 40  # of a large matrix that is projected onto the cone
@@ -44,12 +43,9 @@ GOLDEN_SECTIONS, GOLDEN_FRACTION = 5, 0.381966
 MIN_SHIFTED_EIGENVALUE = 1e-9  # of I + C, below which no ratio is computed
 
 
-def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Array, float]]:
-    """Yield u = 1/sqrt(q) and mean(1/u), with increasing floors on q if some q are close to 0."""
-    for floor in Q_FLOORS:
-        yield skip_zero_rows(problem, problem.inverse_sqrt(q, floor))
-        if not problem.has_small_q(q):
-            return
+def row_weights(problem: DirectionProblem, q: Array) -> tuple[Array, float]:
+    """Return u = 1/sqrt(q), 0 for zero rows, and mean(1/u)."""
+    return skip_zero_rows(problem, problem.inverse_sqrt(q))
 
 
 def candidate_multipliers(

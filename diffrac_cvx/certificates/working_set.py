@@ -32,8 +32,8 @@ from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
 from diffrac_cvx.certificates.search import (
     alternate_projection,
     best_combination_by_rows,
-    candidate_weights,
     refine_dual,
+    row_weights,
 )
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
@@ -110,7 +110,7 @@ def best_dual(
     """
     found = [
         combine_with_trivial(restricted, u, inverse_mean, C)
-        for u, inverse_mean in candidate_weights(problem, point.q)
+        for u, inverse_mean in [row_weights(problem, point.q)]
         for C in candidates(restricted.X.weighted_gram(u))
     ]
     best = max(found, key=lambda dual: dual.lower)

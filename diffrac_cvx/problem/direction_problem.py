@@ -259,11 +259,6 @@ class DirectionProblem:
         smallest = floor * max(float(np.mean(self.X.squares_per_count(q))), 1e-300)
         return np.asarray(1.0 / np.sqrt(np.maximum(q, self.X.squares_times_counts(smallest))))
 
-    def has_small_q(self, q: Array) -> bool:
-        """Whether a nonzero row has a q below a hundredth of the mean."""
-        q = self.X.squares_per_count(q)
-        return not float(q[~self.zero_rows].min(initial=np.inf)) >= 1e-2 * float(q.mean())
-
     def transform_multiplier(self, result: Result) -> Factor | None:
         """Return a result's multiplier C in these coordinates; None if it has none that fits this problem."""
         size = len(self.c)

@@ -8,7 +8,7 @@ import numpy as np
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.one_block import best_bound
 from diffrac_cvx.certificates.proof import project_dual
-from diffrac_cvx.certificates.search import alternate_projection, candidate_weights, refine_dual
+from diffrac_cvx.certificates.search import alternate_projection, refine_dual, row_weights
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import EarlyExitError, is_late
 from diffrac_cvx.points.checks import Array
@@ -295,7 +295,7 @@ def refine_point(
         if fitted:
             yield refine_dual(problem, M, times(U, U.T), C, 10)
 
-    lower = best_bound(problem, candidate_weights(problem, point.q), multipliers)
+    lower = best_bound(problem, [row_weights(problem, point.q)], multipliers)
     return better, Bracket(lower, float(better.value))
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.optimize
 
 from diffrac_cvx.certificates.pencils import certified_shift
 from diffrac_cvx.certificates.proof import project_dual, skip_zero_rows
@@ -37,9 +38,6 @@ FITTING_STEPS = 300
 NEGLIGIBLE_ENTRY = 1e-2  # relative to the diagonal of V, below which an entry may be 0
 MAX_NEGATIVE_EIGENVECTORS = 40  # of a large matrix that is projected onto the cone
 EIGENVALUE_ERROR = 1e-8  # relative, of a large matrix, where no proof relies on it
-TRIVIAL_WEIGHTS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
-MIN_REFINED_WEIGHT = 1e-4  # trivial weight from which on refinement between these pays
-GOLDEN_SECTIONS, GOLDEN_FRACTION = 5, 0.381966
 MIN_SHIFTED_EIGENVALUE = 1e-9  # of I + C, below which no ratio is computed
 
 
@@ -139,35 +137,30 @@ def best_combination(M: Array, C: Array, M_error: float = 0.0, right_error: floa
 
 
 def minimize_over_combinations(evaluate: Callable[[float], ConvexCombination]) -> ConvexCombination:
-    """Return the combination that minimises a quasiconvex function: by factors of ten, then by golden sections.
+    """Return the combination that minimises a quasiconvex function of 1 - weight: by factors of ten, then by Brent.
 
     With s = t (1 - weight), M <= t (I + C) - s C is linear in t and s: the weights that reach a t form an interval.
     """
-    best, best_index, last = ConvexCombination(np.inf, 1.0, 0.0, np.inf), 0, len(TRIVIAL_WEIGHTS) - 1
-    for i, trivial_weight in enumerate(TRIVIAL_WEIGHTS):
-        found = evaluate(trivial_weight)
+    best, at, last = evaluate(0.0), 0.0, 1.0
+    for tried in 10.0 ** np.arange(-8, 1):
+        if best.min_eigenvalue > WELL_CONDITIONED_EIGENVALUE:
+            break
+        found = evaluate(float(tried))
         if found.t_with_error > best.t_with_error:
-            last = i
+            last = float(tried)
             break
         if found.t_with_error < best.t_with_error:
-            best, best_index = found, i
-        if found.min_eigenvalue > WELL_CONDITIONED_EIGENVALUE:
-            break
-    if TRIVIAL_WEIGHTS[best_index] < MIN_REFINED_WEIGHT or not np.isfinite(best.t_with_error):
-        return best
-    low, high, middle = np.log(
-        [TRIVIAL_WEIGHTS[best_index - 1], TRIVIAL_WEIGHTS[min(best_index + 1, last)], TRIVIAL_WEIGHTS[best_index]]
-    )
-    for _ in range(GOLDEN_SECTIONS):
-        # Cut the longer interval beside the middle.
-        left = middle - low > high - middle
-        tried = middle + GOLDEN_FRACTION * ((low if left else high) - middle)
-        found = evaluate(float(np.exp(tried)))
-        if found.t_with_error < best.t_with_error:
-            best = found
-            low, high, middle = (low, middle, tried) if left else (middle, high, tried)
-        else:
-            low, high = (tried, high) if left else (low, tried)
+            best, at = found, float(tried)
+
+    def refine(log_weight: float) -> float:
+        nonlocal best
+        found = evaluate(float(np.exp(log_weight)))
+        best = found if found.t_with_error < best.t_with_error else best
+        return found.t_with_error
+
+    if at >= 1e-4 and np.isfinite(best.t_with_error):  # less has no part in t worth a search
+        bounds = float(np.log(at / 10.0)), float(np.log(min(10.0 * at, last)))
+        scipy.optimize.minimize_scalar(refine, bounds=bounds, method="bounded", options={"maxiter": 5})
     return best
 
 
@@ -240,7 +233,7 @@ def normalized_theta(problem: DirectionProblem, half_gram: Array, C: Array, M_er
     null, basis = values < 1e-9, problem.W @ Q
     basis[:, ~null] /= np.sqrt(values[~null])
     best = np.inf
-    for trivial_weight in TRIVIAL_WEIGHTS:
+    for trivial_weight in (0.0, *10.0 ** np.arange(-8, 1)):
         shrunk = (1 - trivial_weight) * C + np.diag(problem.c**2)
         N = basis.T @ (shrunk - half_gram) @ basis
         reduced = N[np.ix_(~null, ~null)]

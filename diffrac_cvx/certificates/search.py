@@ -156,7 +156,7 @@ def minimize_over_combinations(evaluate: Callable[[float], ConvexCombination]) -
         nonlocal best
         found = evaluate(float(np.exp(log_weight)))
         best = found if found.t_with_error < best.t_with_error else best
-        return found.t_with_error
+        return min(found.t_with_error, 1e100)  # Brent's parabolas need finite numbers
 
     if at >= 1e-4 and np.isfinite(best.t_with_error):  # less has no part in t worth a search
         bounds = float(np.log(at / 10.0)), float(np.log(min(10.0 * at, last)))

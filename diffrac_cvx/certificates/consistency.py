@@ -8,18 +8,23 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+import scipy.sparse.linalg
 
 from diffrac_cvx.certificates.values import certified_labels_value, certified_value
-from diffrac_cvx.errors import InvalidBoundError, ResourceError
-from diffrac_cvx.machine.deadlines import Deadline, time_limited
+from diffrac_cvx.errors import InvalidBoundError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.linear_algebra import inverse_or_one, with_ridge_rows
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.problem.penalties.base import PenaltyWeights
-from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.penalty import Penalty, weights_of
-from diffrac_cvx.rounding.directions import best_direction
+
+POWER_ITERATIONS = 20  # for the leading eigenvector of Y
+DENSE_LSTSQ_SIZE = 1e6  # (n + d) d^2 up to which a direct solver computes the least squares
+LSMR_STEPS = 30  # at most, and at least three, of LSMR for larger problems
+MAX_ENTRIES_READ = 1.2e8  # of X that LSMR reads: about a second in total
+REWEIGHTING_STEPS = 4  # of iteratively reweighted least squares for the l1 term
 
 
 def require_consistent(lower: float, objective: float, what: str) -> None:
@@ -64,8 +69,6 @@ class RoundingBound:
         try:
             y = self.round_labels(F, G)
             return np.inf if y is None else self.objective(y)
-        except ResourceError:
-            return np.inf
         except (ArithmeticError, ValueError) as error:
             if not is_out_of_range(error):
                 raise
@@ -74,7 +77,7 @@ class RoundingBound:
     def round_labels(self, F: Array | None, G: Factor | None) -> Array | None:
         """Return the signs of the centred leading eigenvector of Y or XVX'; None if there is no such vector."""
         y = np.random.default_rng(0).standard_normal(len(self.X))
-        for _ in range(20):  # power steps
+        for _ in range(POWER_ITERATIONS):
             image = F @ (F.T @ y) if F is not None else self.apply(cast(Factor, G), y)
             size = float(np.linalg.norm(image))
             if not 0.0 < size < np.inf:
@@ -94,10 +97,45 @@ class RoundingBound:
     def objective(self, y: Array) -> float:
         """Return an upper bound on the objective of labels, at a nearly optimal direction."""
         weights = weights_of(self.penalty, self.X.shape[1])
-        with time_limited(Deadline(lambda: 0.0)):  # the direction need not be optimal, nor the penalty that of groups
-            v = best_direction(self.X, y - self.X.mean_of(y), PenaltyWeights(weights.a, L1(weights.c)))
+        v = self.fit_direction(y - self.X.mean_of(y), weights)
         nearest = weights.pair_penalty.nearest_direction
         return min(
             certified_labels_value(self.X, sign * y, nearest(sign * v), self.nu, weights)
             for sign in ((1.0,) if weights.pair_penalty.is_even else (1.0, -1.0))
         )
+
+    def fit_direction(self, target: Array, weights: PenaltyWeights) -> Array:
+        """Return nearly the minimiser v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups.
+
+        The l1 term is the minimum of sum c_i^2 v_i^2 / e_i over e >= 0 with sum 1, at e_i proportional to c_i |v_i|.
+        """
+        a, c = weights.a, weights.c
+        scale = inverse_or_one(np.sqrt(self.X.mean_squares() + a**2 + c**2))
+        if not c.any():
+            return self.solve_least_squares(target, scale, a)
+        start = np.abs(self.X.rmatvec(target)) * scale**2
+        v = start if start.any() else np.ones(len(start))
+        for _ in range(REWEIGHTING_STEPS):
+            e = c * weights.pair_penalty.group_norms(v)
+            e = np.maximum(e / max(float(e.sum()), 1e-300), 1e-12)
+            v = self.solve_least_squares(target, scale, np.sqrt(a**2 + c**2 / e))
+        return v
+
+    def solve_least_squares(self, target: Array, scale: Array, ridge: Array) -> Array:
+        """Return nearly the minimiser v of |target - X v|^2/n + sum ridge_i^2 v_i^2, computed in unit columns."""
+        n, d = self.X.shape
+        units = inverse_or_one(np.sqrt(1.0 / scale**2 + ridge**2))
+        X, target = self.X.weighted_rows(), self.X.times_root_counts(target) * n**-0.5
+        if (n + d) * d**2 <= DENSE_LSTSQ_SIZE:
+            stacked = with_ridge_rows(X.array() * (units * n**-0.5), ridge * units)
+            found = np.linalg.lstsq(stacked, np.append(target, np.zeros(len(stacked) - n)))[0]
+            return np.asarray(found * units)
+        system = scipy.sparse.linalg.LinearOperator(
+            (n + d, d),
+            matvec=lambda v: np.append((X @ (units * v.ravel())) * n**-0.5, ridge * units * v.ravel()),
+            rmatvec=lambda y: units * (X.rmatvec(y.ravel()[:n]) * n**0.5 + ridge * y.ravel()[n:]),
+            dtype=np.float64,
+        )
+        steps = max(3, min(LSMR_STEPS, int(MAX_ENTRIES_READ / (n * d))))
+        found = scipy.sparse.linalg.lsmr(system, np.append(target, np.zeros(d)), maxiter=steps)[0]
+        return np.asarray(found * units)

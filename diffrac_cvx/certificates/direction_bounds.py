@@ -53,7 +53,7 @@ def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_
     if is_sparse(U) and value > 1.0 - 1e-12:  # V is zero up to rounding
         return Bracket(0.0, value)
     few = 2 * int(np.count_nonzero(diagonal(U))) <= len(problem.c) >= MIN_WIDE_SIZE
-    if is_sparse(U) and few and problem.X.in_memory and penalty.has_off_diagonal:
+    if is_sparse(U) and few and problem.X.in_memory and penalty.is_even:
         return Bracket(bound_from_working_set(problem, point, None if dual.C is None else as_sparse(dual.C)), value)
     U = U if penalty.splits_into_blocks else dense(U)
     problem = problem_by_rows(problem, U)

@@ -10,9 +10,9 @@ from posed import direction_problem, linked_points
 from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import components, label_bounds, label_proof
+from diffrac_cvx.certificates import block_screening, label_bounds, label_proof
 from diffrac_cvx.certificates.block_problem import block_problem, groups_of, join_labels, number_by_first
-from diffrac_cvx.certificates.components import gap_safe_weights, screen_components, screen_groups
+from diffrac_cvx.certificates.block_screening import gap_safe_weights, screen_components, screen_groups
 from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket_normalized
 from diffrac_cvx.certificates.proof import eliminate, is_sum_positive, project_dual, skip_zero_rows
 from diffrac_cvx.certificates.search import (
@@ -28,7 +28,6 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.result import Bracket
 
 RNG = np.random.default_rng(77)
@@ -224,14 +223,14 @@ def test_no_pair_that_a_point_itself_joins_is_separated_by_what_its_gap_adds():
 def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu, monkeypatch):
     """The box ends where rounding may have moved the sum to."""
     problem, q = problem_of(50, 2, nu, dc.Penalty(c=0.3), 5), np.full(50, 0.4)
-    monkeypatch.setattr(components, "gap_safe_weights", lambda q, gap: (1.0 / np.sqrt(q), 0.0 * q))  # no gap
+    monkeypatch.setattr(block_screening, "gap_safe_weights", lambda q, gap: (1.0 / np.sqrt(q), 0.0 * q))  # no gap
     G = problem.X.weighted_gram(1.0 / np.sqrt(q)) - problem.A
     if nu < 1.0:
         G = G - np.outer(G[:, 2], G[:, 2]) / G[2, 2]
     ratio, found = 1.0 - np.logspace(-17, -6, 60), []
     for size in np.sqrt(np.abs(G[0, 1]) / ratio / (problem.c[0] * problem.c[1])):  # of the box, so that it is the share
         c = problem.c * np.append([size, size], np.ones(len(problem.c) - 2))
-        wider = replace(problem, penalty=PenaltyWeights(problem.a, problem.pair_penalty.with_weights(c)))
+        wider = replace(problem, pair_penalty=problem.pair_penalty.with_weights(c))
         labels = screen_components(wider, q, 0.0)
         found.append(labels[0] == labels[1])
     assert np.all(np.asarray(found)[ratio >= 1.0 - 1e-15])

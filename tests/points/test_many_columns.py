@@ -7,7 +7,7 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.components import gap_safe_weights, screen_components
+from diffrac_cvx.certificates.block_screening import gap_safe_weights, screen_components
 from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.screening import screen_pairs
 from diffrac_cvx.points.checks import as_data

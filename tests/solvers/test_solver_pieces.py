@@ -30,7 +30,7 @@ from diffrac_cvx.solvers.factored.parametrization import (
     sizes_of_directions,
 )
 from diffrac_cvx.solvers.factored.quasi_newton import MEMORY_PAIRS, Memory, Point, inner, take_step
-from diffrac_cvx.solvers.smoothed_dual import accelerated, published
+from diffrac_cvx.solvers.smoothed_dual import solver as fista
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual
 from diffrac_cvx.solvers.stopping import Stopping, WarmStart
 
@@ -339,27 +339,25 @@ def test_the_iterations_said_are_the_steps_taken_on_samples_and_on_all_rows(pena
 # The smoothed dual
 
 
-def test_the_first_point_is_that_of_any_multiple_of_the_start_however_many_coordinates(monkeypatch):
+def test_the_first_point_is_that_of_any_multiple_of_the_start():
     problem = problem_of()
     U = np.random.default_rng(8).standard_normal((5, 2))
-    duals = [published.published_dual(problem), SmoothedDual(problem.X, problem.W, problem.pair_penalty)]
+    duals = [fista.published_dual(problem), SmoothedDual(problem.X, problem.W, problem.pair_penalty)]
     for dual in duals:
         inverse = np.linalg.inv(dual.W @ dual.W.T)
         scaled = U / np.trace(U.T @ inverse @ U) ** 0.5  # tr NV = 1
         expected = problem.inverse_sqrt(problem.X.quadratic_forms(scaled), 1e-4)
-        for large in (1000, 0):
-            monkeypatch.setattr(published, "LARGE_SIZE", large)
-            for multiple in (1.0, 3.0):
-                u, scale = published.first_point(problem, dual, multiple * U)
-                np.testing.assert_allclose(u, expected, rtol=1e-9)
-                assert scale == pytest.approx(max(problem.mean_sqrt(scaled) / 2, 0.05), rel=1e-9)
+        for multiple in (1.0, 3.0):
+            u, scale = fista.first_point(problem, dual, multiple * U)
+            np.testing.assert_allclose(u, expected, rtol=1e-9)
+            assert scale == pytest.approx(max(problem.mean_sqrt(scaled) / 2, 0.05), rel=1e-9)
 
 
 def test_in_one_dimension_the_first_step_of_fista_reaches_the_optimum():
     """The dual is then separable, and u = 1/|x| its optimum."""
     X = as_data(np.random.default_rng(9).standard_normal((30, 1)))
     problem = direction_problem(X, 1.0, dc.Penalty(a=0.1))
-    first = next(accelerated.accelerated_iterates(problem, np.ones((1, 1)), None, 1, 1e-3))
+    first = next(fista.accelerated_iterates(problem, np.ones((1, 1)), None, 1, 1e-3))
     assert bracket(problem, problem.rescale(first.U), first.dual).gap <= 1e-10
 
 
@@ -369,10 +367,10 @@ def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon(mo
     def points(own_rule: bool) -> list[int]:
         return [
             point.n_iter
-            for point in published.published_iterates(problem, 0.5, None, None, 150, stop_by_paper_rule=own_rule)
+            for point in fista.published_iterates(problem, 0.5, None, None, 150, stop_by_paper_rule=own_rule)
         ]
 
-    monkeypatch.setattr(published, "check_deadline", lambda: asked.append(None))
+    monkeypatch.setattr(fista, "check_deadline", lambda: asked.append(None))
 
     assert points(own_rule=False) == [25, 50, 75, 100, 125, 150]
     assert len(asked) == 150
@@ -385,10 +383,10 @@ def test_stages_whose_points_are_polynomials_in_eps_are_extrapolated_to_zero():
     def end(eps):
         return eps, np.array([1.0, 2.0]) * (1 + eps), np.full((2, 2), 0.2 + eps), U0 * (1 + eps) ** 0.5
 
-    found = accelerated.extrapolate([end(0.09), end(0.03), end(0.01)], 7, box)
+    found = fista.extrapolate([end(0.09), end(0.03), end(0.01)], 7, box)
     np.testing.assert_allclose(found.dual.u, [1.0, 2.0], rtol=1e-10)
     np.testing.assert_allclose(found.dual.C, 0.2, rtol=1e-10)
     np.testing.assert_allclose(found.U @ found.U.T, U0 @ U0.T, rtol=1e-9)
     assert found.n_iter == 7
-    single = accelerated.extrapolate([end(0.5)], 7, box)
+    single = fista.extrapolate([end(0.5)], 7, box)
     np.testing.assert_allclose(single.dual.C, 0.5)  # projected on the dual box

@@ -17,7 +17,6 @@ from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows, part_weighted_sums
 from diffrac_cvx.problem.penalties.l1 import L1
-from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling, working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     append_violated_direction,
@@ -246,13 +245,6 @@ def test_a_larger_sample_contains_the_smaller_ones():
     small, large = (sampling.draw_sample(problem, m).array() for m in (10, 25))
     assert len(small) == 10
     assert {tuple(row) for row in small} < {tuple(row) for row in large} < {tuple(row) for row in problem.X.array()}
-
-
-def test_a_surrogate_is_solved_no_more_accurately_than_the_next_pass_can_show():
-    last = SimpleNamespace(bounds=Bracket(0.1, 0.3))
-    assert sampling.surrogate_tol(None, 1e-6) == 1e-3
-    assert sampling.surrogate_tol(last, 1e-6) == pytest.approx(0.02)
-    assert sampling.surrogate_tol(last, 1.0) == 0.25
 
 
 def test_a_point_is_split_where_no_component_has_half_of_the_penalized_coordinates():

@@ -138,8 +138,7 @@ def sampling_iterates(
     """Yield an iterate with its multiplier and certified bounds after every pass over all rows.
 
     End when larger samples do not help or exceed half of the rows; if ``until_converged``, continue with steps on all
-    rows, one pass each.  Surrogates are solved only as accurately as
-    the tolerance requires.
+    rows, one pass each.  Surrogates are solved only as accurately as the tolerance requires.
     """
     (n, D), tol, max_iter = problem.X.shape, stopping.tol, stopping.max_iter
     done, best = 0, None
@@ -153,8 +152,8 @@ def sampling_iterates(
             small = surrogate(problem, sample, best)
             if small is None:
                 break
-            start = surrogate_start(problem, best)
-            point, C, steps, reached = solve_surrogate(small, *start, surrogate_tol(best, tol))
+            target = 1e-3 if best is None else max(0.1 * best.bounds.gap, tol / 4)  # what the next pass can resolve
+            point, C, steps, reached = solve_surrogate(small, *surrogate_start(problem, best), target)
             done += steps
             found = certify_in_one_pass(problem, dense(point.U), C)
             yield iterate_from_pass(found, done)
@@ -186,11 +185,6 @@ def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
     U = dense(U)[penalized]
     _, labels = connected_components(scipy.sparse.csr_array(U @ U.T))
     return bool(penalized.any() and 2 * np.bincount(labels).max() < len(labels))
-
-
-def surrogate_tol(last: StreamedCertificate | None, tol: float) -> float:
-    """Return the gap to which a surrogate is solved, no smaller than the next pass can resolve."""
-    return 1e-3 if last is None else max(0.1 * last.bounds.gap, tol / 4)
 
 
 def surrogate_start(problem: DirectionProblem, last: StreamedCertificate | None) -> tuple[Array, Array | None]:

@@ -149,7 +149,7 @@ def proves_working_set(problem, u, E, C, between, t):
     slack = round_up(error + residual**2 / margin)
     diagonal = t * at.diagonal - u @ at.X**2 / len(u) - eliminated
     G = at.rows.T @ (w[:, None] * at.rows) + K.T @ K
-    if pair_penalty.labels is not None:
+    if not pair_penalty.is_box:
         return groups_outside(pair_penalty.restrict(at.N), at.c, G, diagonal, t, slack)
     side = t * np.outer(at.c, at.c)
     excess = np.where(np.eye(m, dtype=bool), 0.0, np.sign(G) * np.maximum(np.abs(G) - side, 0.0))

@@ -263,7 +263,7 @@ def bracket_any(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint |
     """Return certified bounds on (15): by blocks if the factor is sparse, else dense; streamed rows in one pass."""
     if not problem.pair_penalty.splits_into_blocks:
         use_working_set = is_sparse(point.U) and problem.X.in_memory and len(problem.c) > MAX_SINGLE_BLOCK_SIZE
-        if use_working_set and problem.pair_penalty.has_off_diagonal:
+        if use_working_set and problem.pair_penalty.is_even:
             C = None if dual is None or dual.C is None else as_sparse(dual.C)
             return Bracket(bound_from_working_set(problem, point, C), float(point.value))
         point = point._replace(U=dense(point.U))

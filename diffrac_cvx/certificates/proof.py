@@ -395,17 +395,14 @@ def clip_groups(
     G, no_index = remainder.gram(slice(None), slice(None)), np.zeros(0, dtype=np.intp)
     errors = np.sqrt(np.bincount(labels, remainder.errors, minlength=len(penalty.groups)))
     norms, rows, columns, values = block_norms(G, penalty.groups), [no_index], [no_index], [np.zeros(0)]
-    for pair in penalty.pairs:
-        side = remainder.t * INSIDE * pair.bound
-        error = errors[pair.g] * errors[pair.h] * (1.0 + 1e-12)
-        mask = ~(norms[pair.g, pair.h] * round_up(1.0, m + 8) + error <= side)
-        pair, side, error = pair.take(mask), side[mask], error[mask]
-        blocks = pair.blocks_of(G)
-        mask = ~(largest_singular_values(blocks) + error <= side) if len(blocks) else mask[:0]
-        pair, blocks = pair.take(mask), blocks[mask]
+    sides, errors = remainder.t * INSIDE * penalty.bounds, np.outer(errors, errors) * (1.0 + 1e-12)
+    beyond = ~(norms * round_up(1.0, m + 8) + errors <= sides)
+    for g, h, indices in penalty.blocks(np.triu(beyond, 1)):
+        blocks, side = G[indices], sides[g, h]
+        mask = ~(largest_singular_values(blocks) + errors[g, h] <= side)
+        blocks = blocks[mask]
         excess = project_spectral_ball(blocks, side[mask]) - blocks
-        j = np.broadcast_to(pair.rows[:, :, None], blocks.shape).ravel()
-        k = np.broadcast_to(pair.columns[:, None, :], blocks.shape).ravel()
+        j, k = (np.broadcast_to(index[mask], blocks.shape).ravel() for index in indices)
         rows += [j, k]
         columns += [k, j]
         values += [excess.ravel(), excess.ravel()]

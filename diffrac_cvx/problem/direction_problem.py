@@ -1,5 +1,6 @@
 """Problem (15) in the space of directions, in coordinates that condition its solvers and certificates well."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -11,11 +12,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, format_indices, warn_degenerate
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.exclusion import PointsKind, exclude, is_rounding_noise
-from diffrac_cvx.points.factors import (
-    Factor,
-    scale_rows,
-    squared_norm,
-)
+from diffrac_cvx.points.factors import Factor, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
     WhiteningErrorBounds,
@@ -36,12 +33,10 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.points.points import LazyFactor, Mask, Points
 from diffrac_cvx.problem.coordinates import Coordinates
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
-from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
-MAX_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which it is accurate enough
 SOLVER_COPIES = 6  # of the data that a solver holds
 
 
@@ -67,25 +62,16 @@ class DirectionProblem:
 
     X: Points  # R: the rows whose norms are averaged
     Y: Points  # (k, D), A = its Gram matrix / k + Diag(a)^2; X itself without weights and constraints
-    penalty: PenaltyWeights  # in these coordinates; A_jj + c_j^2 is in [1/2, 2], except for zero columns
+    a: Array  # (D,), root of the ridge in these coordinates; 0 if whitened: then part of the identity
+    pair_penalty: PairPenalty  # in these coordinates; A_jj + c_j^2 is in [1/2, 2], except for zero columns
     coordinates: Coordinates
     root: Array | None = None  # any root of A, (k, D), if known
     whitened: WhiteningErrorBounds | None = None  # error bounds of the coordinates, if whitened
 
     @property
-    def a(self) -> Array:
-        """Root of the ridge in these coordinates, (D,); 0 if whitened: then part of the identity."""
-        return self.penalty.a
-
-    @property
     def c(self) -> Array:
         """Roots of the l1 weights, (D,)."""
-        return self.penalty.c
-
-    @property
-    def pair_penalty(self) -> PairPenalty:
-        """Penalty on pairs of coordinates: its value and its dual set."""
-        return self.penalty.pair_penalty
+        return self.pair_penalty.c
 
     @cached_property
     def whitening_error(self) -> WhiteningErrorBounds:
@@ -173,36 +159,37 @@ class DirectionProblem:
         """Whether the penalty couples coordinates, so that they cannot be whitened."""
         return not self.pair_penalty.is_zero
 
+    def map_rows(self, change: Callable[[Points], Points]) -> tuple[Points, Points]:
+        """Return X and Y after a change of their form or of their columns."""
+        X = change(self.X)
+        return X, X if self.Y is self.X else change(self.Y)
+
     def restrict(self, indices: npt.NDArray[np.intp]) -> "DirectionProblem":
         """Return the problem with V zero outside these coordinates; requires an l1 term."""
-        has_root = "R" in self.__dict__ and not self.is_large
-        X = self.X.in_columns().columns(indices).as_dense()
-        return replace(
-            self,
-            X=X,
-            Y=X if self.Y is self.X else self.Y.in_columns().columns(indices).as_dense(),
-            penalty=self.penalty.restrict(indices),
-            coordinates=Coordinates(
-                self.coordinates.scale[indices], self.coordinates.has_offset and len(self.c) - 1 in indices
-            ),
-            root=self.R[:, indices] if has_root else None,
+        has_offset = self.coordinates.has_offset and len(self.c) - 1 in indices
+        return DirectionProblem(
+            *self.map_rows(lambda rows: rows.in_columns().columns(indices).as_dense()),
+            a=self.a[indices],
+            pair_penalty=self.pair_penalty.restrict(indices),
+            coordinates=Coordinates(self.coordinates.scale[indices], has_offset),
+            root=self.R[:, indices] if "R" in self.__dict__ and not self.is_large else None,
         )
 
     def in_columns(self) -> "DirectionProblem":
         """Return the problem with rows in memory that support column selection."""
-        X = self.X.in_columns()
-        return replace(self, X=X, Y=X if self.Y is self.X else self.Y.in_columns())
+        X, Y = self.map_rows(lambda rows: rows.in_columns())
+        return replace(self, X=X, Y=Y)
 
     def as_dense(self) -> "DirectionProblem":
         """Return the problem with rows stored as arrays, itself if they are."""
-        X = self.X.in_columns().as_dense()
-        return self if X is self.X else replace(self, X=X, Y=X if self.Y is self.X else self.Y.in_columns().as_dense())
+        X, Y = self.map_rows(lambda rows: rows.in_columns().as_dense())
+        return self if X is self.X else replace(self, X=X, Y=Y)
 
     def with_inflated_penalty(self, inflation: float) -> "DirectionProblem":
         """Return the problem with the ridge and the l1 term times 1 + inflation; requires an l1 term."""
-        root = (1.0 + inflation) ** 0.5
-        penalty = PenaltyWeights(self.a * root, self.pair_penalty.with_weights(self.c * root))
-        return replace(self, penalty=penalty, root=None, whitened=None) if inflation else self
+        a, c = self.a * (1.0 + inflation) ** 0.5, self.c * (1.0 + inflation) ** 0.5
+        pair_penalty = self.pair_penalty.with_weights(c)
+        return replace(self, a=a, pair_penalty=pair_penalty, root=None, whitened=None) if inflation else self
 
     def mean_sqrt(self, U: Factor) -> float:
         """Return g(UU') = mean_i sqrt(x_i'UU'x_i)."""
@@ -304,25 +291,18 @@ def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
     return exclude(X, (weights.a > 0.0) | (weights.c > 0.0))
 
 
-def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, PenaltyWeights]:
-    """Return the points and the penalty weights, with the column and weights of the offset if nu < 1."""
-    weights = weights_of(penalty, X.shape[1])
-    if nu == 1.0:
-        return X, weights
-    return X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)  # the paper has nu / (1 - nu)
-
-
 def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) in unit columns, without computing d x d matrices, for any penalty."""
     n, d = X.shape
     require_memory(SOLVER_COPIES * X.stored_bytes, f"the problem of {n} points and {d} features", "use fewer of either")
-    excluded = X.excluded
-    X, (a, pair_penalty) = augmented(X, nu, penalty)
-    c = pair_penalty.c
-    scale = power_of_two(inverse_or_one(pair_penalty.group_max(np.sqrt(X.mean_squares() + a**2 + c**2))))
-    X = X.scaled(scale)
-    weights = PenaltyWeights(a * scale, pair_penalty.with_weights(c * scale))
-    return DirectionProblem(X.problem_rows(), X.weighted_rows(), weights, Coordinates(scale, nu < 1.0, excluded))
+    weights, excluded = weights_of(penalty, d), X.excluded
+    if nu < 1.0:
+        X, weights = X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)  # the paper has nu / (1 - nu)
+    a, pairs = weights
+    scale = power_of_two(inverse_or_one(pairs.group_max(np.sqrt(X.mean_squares() + a**2 + pairs.c**2))))
+    X, pairs = X.scaled(scale), pairs.with_weights(pairs.c * scale)
+    coordinates = Coordinates(scale, nu < 1.0, excluded)
+    return DirectionProblem(X.problem_rows(), X.weighted_rows(), a * scale, pairs, coordinates)
 
 
 def without_l1(problem: DirectionProblem) -> DirectionProblem:
@@ -342,10 +322,9 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
 
 def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
     """Return the problem in unit columns, without an l1 term, in the coordinates that W whitens."""
-    X, zeros = problem.X.in_basis(W), np.zeros(W.shape[1])
-    Y = X if problem.Y is problem.X else problem.Y.in_basis(W)
+    zeros = np.zeros(W.shape[1])
     coordinates = replace(problem.coordinates, basis=problem.coordinates.factors[:, None] * W)
-    return DirectionProblem(X, Y, PenaltyWeights(zeros, L1(zeros)), coordinates)
+    return DirectionProblem(*problem.map_rows(lambda rows: rows.in_basis(W)), zeros, PairPenalty(zeros), coordinates)
 
 
 def whitening_error_of_rows(
@@ -410,7 +389,7 @@ def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
     B = A + np.diag(problem.c**2)
     nonzero = np.diag(B) > 0.0
     values, Q = np.linalg.eigh(B[np.ix_(nonzero, nonzero)])
-    if nonzero.any() and values[0] * MAX_CONDITION < values[-1]:
+    if nonzero.any() and values[0] * 1e6 < values[-1]:  # in unit columns this condition number is accurate enough
         return None
     if problem.has_l1:
         return replace(problem, root=psd_root(A))

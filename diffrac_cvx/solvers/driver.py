@@ -160,7 +160,7 @@ def with_certified_value(found: Result, data: Points, instance: Instance, stoppi
     and against the objective of the rounded labels.
     """
     assert found.G is not None  # solvers of (15) have a V
-    rounding_bound = RoundingBound(data, instance.nu, instance.penalty)
+    rounding_bound = RoundingBound(data, instance.keywords["nu"], instance.keywords["penalty"])
     G, value = rounding_bound.or_trivial(found.G)
     status = found.status
     if status is Status.OPTIMAL and not stopping.is_met(found.lower, value):
@@ -188,7 +188,7 @@ def trivial_result(
         lower=bounds[0],
         upper=bounds[1],
         F=np.ones((n, 1)),
-        G=np.zeros((d + int(instance.nu < 1.0), 1)) if G is None else G,
+        G=np.zeros((d + int(instance.keywords["nu"] < 1.0), 1)) if G is None else G,
         status=status,
         n_iter=0,
         seconds=stopping.timer.elapsed,

@@ -29,7 +29,6 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.result import Bracket
 
 RNG = np.random.default_rng(77)
@@ -230,7 +229,7 @@ def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu)
     ratio, found = 1.0 - np.logspace(-17, -6, 60), []
     for size in np.sqrt(np.abs(G[0, 1]) / ratio / (problem.c[0] * problem.c[1])):  # of the box, so that it is the share
         c = problem.c * np.append([size, size], np.ones(len(problem.c) - 2))
-        wider = replace(problem, penalty=PenaltyWeights(problem.a, problem.pair_penalty.with_weights(c)))
+        wider = replace(problem, pair_penalty=problem.pair_penalty.with_weights(c))
         labels = screen_components(wider, weights._replace(gap=0.0), None)
         found.append(labels[0] == labels[1])
     assert np.all(np.asarray(found)[ratio >= 1.0 - 1e-15])

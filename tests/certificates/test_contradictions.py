@@ -44,7 +44,7 @@ def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
     result = dc.solve(dc.v_space(HUGE, ridge=1.0), solver) if by_cvxpy else getattr(dc, solver)(HUGE, ridge=1.0)
     assert result.status is Status.INVALID_BOUND
     assert result.lower == 0.0
-    assert result.invalid_bound.lower > 0.3 > 0.16 > result.invalid_bound.objective
+    assert result.invalid_bound.lower > 0.3 > 0.16 > result.invalid_bound.upper
     assert "invalid_bound=(0.33" in repr(result)
 
 
@@ -52,7 +52,7 @@ def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
 def test_a_false_bound_at_unequal_weights_and_an_offset_is_withdrawn(wrong_coordinates):
     result = dc.low_rank(HUGE[:, :3], nu=0.3, ridge=1.0, sample_weight=[1, 2, 3])
     assert result.status is Status.INVALID_BOUND
-    assert result.invalid_bound.lower > 0.3 > 0.05 > result.invalid_bound.objective
+    assert result.invalid_bound.lower > 0.3 > 0.05 > result.invalid_bound.upper
 
 
 def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):

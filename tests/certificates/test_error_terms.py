@@ -33,8 +33,8 @@ TERMS = {
         BUDGETS,
     ),
     "the rounding of the box": (
-        "problem.penalties.l1",
-        "place.L1.half_width = property("
+        "problem.penalties.base",
+        "place.PairPenalty.half_width = property("
         "lambda self: np.outer(self.c, self.c) * (1.0 + 1e-15) * (1.0 - np.eye(len(self.c))))",
         BUDGETS,
     ),

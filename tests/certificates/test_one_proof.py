@@ -450,7 +450,7 @@ TERMS = {  # what is left out: of which function, which text, what instead, and 
     "the right side": (
         "eliminated_matrix", "t * (right_error + ", "t * (", lambda patch: whitened_claim(patch, right_error=1e-2)
     ),
-    "groups": ("clip_groups", ") + error <= side", ") <= side", claim_groups),
+    "groups": ("clip_groups", ") + errors[g, h] <= side", ") <= side", claim_groups),
 }  # fmt: skip
 
 

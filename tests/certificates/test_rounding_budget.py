@@ -35,8 +35,7 @@ from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import BLOCK_ROWS
 from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
-from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.base import PairPenalty
 
 ONE = np.eye(1)
 
@@ -62,7 +61,7 @@ def white_problem(Z, data_error=0.0, right_error=0.0):
     zeros, ones = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
     X, coordinates = DensePoints(Z), Coordinates(ones, has_offset=False, basis=np.diag(ones))
     error = WhiteningErrorBounds(data_error, right_error)
-    return DirectionProblem(X, X, PenaltyWeights(zeros, L1(zeros)), coordinates, whitened=error)
+    return DirectionProblem(X, X, zeros, PairPenalty(zeros), coordinates, whitened=error)
 
 
 # The model

@@ -4,7 +4,7 @@ from posed import direction_problem
 
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.solver import published_dual
@@ -116,6 +116,6 @@ def test_the_curvature_bounds_hold_in_every_direction_and_are_sharp(penalty, acc
 
 def test_zero_rows_are_no_part_of_the_separable_part():
     X = np.vstack([gaussian(), np.zeros((5, 4))])
-    dual = SmoothedDual(array_points(X), np.eye(4), L1(np.zeros(4)))
+    dual = SmoothedDual(array_points(X), np.eye(4), PairPenalty(np.zeros(4)))
     u = np.random.default_rng(6).uniform(0.2, 3.0, 25)
     assert dual.separable_part(u) == pytest.approx(np.sum(1 / u[:20]) / 50)

@@ -29,7 +29,6 @@ from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, psd_root
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     STEPS_PER_MULTIPLIER,
@@ -78,8 +77,7 @@ def surrogate(
         return None
     root, zero = psd_root(symmetric(A)), np.zeros(len(A))
     rows = array_points(root * len(root) ** 0.5)
-    penalty = PenaltyWeights(zero, problem.pair_penalty)
-    return DirectionProblem(sample, rows, penalty, Coordinates(zero + 1.0, False), root)
+    return DirectionProblem(sample, rows, zero, problem.pair_penalty, Coordinates(zero + 1.0, False), root)
 
 
 def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) -> float:

@@ -34,11 +34,7 @@ from diffrac_cvx.rounding.diagnostics import find_diagnostics
 from diffrac_cvx.rounding.many_clusters import Bisection, explained_variance, fit_scores, split_repeatedly
 from diffrac_cvx.solvers.factored.augmented_lagrangian import append_violated_direction, one_block
 from diffrac_cvx.solvers.factored.components import lagrangian_of
-from diffrac_cvx.solvers.factored.parametrization import (
-    BlockParametrization,
-    FactorParametrization,
-    PreconditionedParametrization,
-)
+from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, FactorParametrization
 from diffrac_cvx.solvers.factored.parametrization import BlockPoint as BlockPoint
 from diffrac_cvx.solvers.factored.working_set import select_initial_features
 
@@ -324,11 +320,9 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed, we
 
 def lagrangian_at(unknowns, U):
     """Return the value, slope and added direction in the coordinates of the factor."""
-    Y, lagrangian = unknowns.params_of(U), one_block(unknowns)
-    _, value, slope = lagrangian.point(Y)
-    if isinstance(unknowns, PreconditionedParametrization):  # its coordinates have either sign
-        slope = np.abs(np.linalg.lstsq(unknowns.T.T, slope, rcond=None)[0])
-    grown = unknowns.factor(append_violated_direction(unknowns, Y, lagrangian.multiplier(Y)[0]))
+    lagrangian = one_block(unknowns)
+    _, value, slope = lagrangian.point(U)
+    grown = append_violated_direction(unknowns.problem, U, lagrangian.multiplier(U)[0])
     return value, slope, grown @ grown.T
 
 
@@ -342,9 +336,7 @@ def pieces(P, clusters):
     split = follow_path(P, [GridSetting(0.0, 0.5, 1.0)], tol=1e-3, timer=Timer(None))[0].partition
     yield "features tried first", select_initial_features(whole, 3)
     yield from zip(("value", "slope", "added"), lagrangian_at(FactorParametrization(part), U), strict=True)
-    yield from zip(
-        ("value", "slope", "added"), lagrangian_at(PreconditionedParametrization(part, units), U), strict=True
-    )
+    yield from zip(("value", "slope", "added"), lagrangian_at(FactorParametrization(part, units), U), strict=True)
     yield from (("clusters", scores.coef), ("levels", scores.intercept))
     yield from (("split", split.v), ("threshold", split.functions.intercept))
     point_weights = np.full(len(P), 1.0 / len(P)) if P.weights is None else P.weights

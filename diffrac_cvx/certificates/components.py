@@ -3,14 +3,12 @@
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import UNPENALIZED
 from diffrac_cvx.certificates.block_screening import screen_components
-from diffrac_cvx.certificates.certify import read_matrix
-from diffrac_cvx.certificates.screening import gap_safe_weights
+from diffrac_cvx.certificates.direction_bounds import certify
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import in_unit_interval
-from diffrac_cvx.points.factors import Sparse
+from diffrac_cvx.points.factors import Sparse, dense, is_sparse
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import SOLVER_COPIES, direction_problem
@@ -78,21 +76,21 @@ def find_components(
     ResourceError
         If X is a dask array that does not fit in memory.
     """
-    nu, sample = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True)
-    data, (n, d) = sample.X, sample.X.shape
+    nu, data = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True).X
+    n, d = data.shape
     require_memory(
         SOLVER_COPIES * data.unread_bytes, f"the components of {n} points and {d} features", "use fewer of either"
     )
     data = data.in_columns()  # all rows are needed at once
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(data, nu, penalty)
-    U = read_matrix(problem, V, sample)[0]
+    U = problem.coordinates.transform_result(dense(V) if is_sparse(V) else V)
     labels = np.full(d, UNPENALIZED)
     if not problem.has_l1:
         return labels
     point = problem.rescale(U)
     gap = 0.0  # not used if rtol is given
     if rtol is None:
-        gap = point.value - (V.lower if isinstance(V, Result) else bracket_any(problem, point).lower)
-    labels[np.flatnonzero(problem.c)] = screen_components(problem, gap_safe_weights(point.q, gap), rtol)
+        gap = point.value - (V.lower if isinstance(V, Result) else certify(problem, point).lower)
+    labels[np.flatnonzero(problem.c)] = screen_components(problem, point.q, gap, rtol)
     return labels

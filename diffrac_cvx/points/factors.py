@@ -51,11 +51,6 @@ def squared_norm(U: Factor) -> float:
     return float(np.sum(np.square(entries)))
 
 
-def n_nonzero(U: Factor) -> int:
-    """Return the number of nonzero entries."""
-    return int(np.count_nonzero(U.data if is_sparse(U) else U))
-
-
 def diagonal(U: Factor) -> Array:
     """Return the diagonal of UU' without forming UU'."""
     return np.asarray(U.multiply(U).sum(axis=1) if is_sparse(U) else np.sum(np.square(U), axis=1)).ravel()

@@ -236,10 +236,6 @@ class Points(ABC):
         q = self.quadratic_forms(U)
         return float(np.mean(np.sqrt(q))), float(np.mean(q)), q
 
-    def zero_forms(self) -> Array:
-        """Return q at V = 0, zeros of shape (n,); streamed points return (0,): q is not stored."""
-        return np.zeros(len(self))
-
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
         total, gradient = self.add(partial(sqrt_sum_and_gradient, U))

@@ -290,10 +290,7 @@ class StreamedRows(Points):
         return float(sqrt_sum) / len(self), float(square_sum) / len(self)
 
     def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
-        return *self.mean_sqrt_and_mean(U), self.zero_forms()
-
-    def zero_forms(self) -> Array:
-        return np.zeros(0)
+        return *self.mean_sqrt_and_mean(U), np.zeros(0)
 
     def weighted_gram(self, u: Array) -> Array:
         (total,) = self.centered.add(block_weighted_gram, u)

@@ -121,7 +121,7 @@ def search_optimal(
     """
     from diffrac_cvx.rounding.diagnostics import NO_STRUCTURE, find_diagnostics
     from diffrac_cvx.rounding.directions import best_direction, oriented_direction
-    from diffrac_cvx.solvers.branching import optimal_labels
+    from diffrac_cvx.solvers.exact import optimal_labels
 
     data, penalty = model._scale(table.X, warn=False), model._penalty
     report_bounds = progress.solver_callback("searching")

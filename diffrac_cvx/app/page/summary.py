@@ -29,7 +29,7 @@ from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
 from diffrac_cvx.rounding import ROUNDINGS
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import oriented_direction
-from diffrac_cvx.solvers.branching import OptimalLabels
+from diffrac_cvx.solvers.exact import OptimalLabels
 
 MAX_NAMED_FEATURES = 6
 SPLIT_PHRASE = "split of these points"

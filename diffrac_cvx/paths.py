@@ -1,7 +1,7 @@
 """Regularisation paths over nu or lambda with certified bounds."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -17,12 +17,12 @@ from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
-from diffrac_cvx.problem.named_columns import GroupWeights, column_names, find_groups, penalty_on_columns
+from diffrac_cvx.problem.named_columns import GroupWeights, column_names, penalty_on_columns
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding import apply_constraints, kmeans_centered
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
-from diffrac_cvx.rounding.directions import UnitColumns, align_signs, leading_direction
+from diffrac_cvx.rounding.directions import align_signs, leading_direction, units_of
 from diffrac_cvx.solvers import low_rank
 
 __all__ = ["RegularizationPath", "lambda_path", "leading_direction", "nu_path"]
@@ -59,8 +59,8 @@ class RegularizationPath:
         Warnings about each rounded solution; empty if there are none.
     deviations : (d,) array or None
         Standard deviations of the features: directions times these are per standard deviation.
-    groups : FeatureGroups or None
-        Feature groups of the penalty, with ``names`` and ``sizes``.
+    groups : FeatureGroups
+        Feature groups of the penalty, with ``names`` and ``sizes``; each feature is a group of its own if it has none.
     n_excluded : (m,) array of int
         Number of excluded columns, see `Result`: the bounds hold for X without them.
     """
@@ -77,17 +77,14 @@ class RegularizationPath:
     seconds: Array
     diagnostics: tuple[tuple[Diagnostic, ...], ...] = ()
     deviations: Array | None = None
-    groups: FeatureGroups | None = None
+    groups: FeatureGroups = field(default_factory=lambda: FeatureGroups.singles(0))
     n_excluded: Array | None = None
 
     @property
     def group_norms(self) -> Array:
-        """Euclidean norms of the groups of coefficients, per standard deviation if known, (m, number of groups).
-
-        Without groups, each feature is its own group.
-        """
+        """Euclidean norms of the groups of coefficients, per standard deviation if known, (m, number of groups)."""
         scaled = np.abs(self.directions * (1.0 if self.deviations is None else self.deviations))
-        if self.groups is None:
+        if self.groups.are_single:
             return scaled
         members = self.groups.labels[:, None] == np.arange(len(self.groups.names))
         return np.asarray(np.sqrt(np.square(scaled) @ members))
@@ -112,11 +109,11 @@ class PathRecorder:
         self.X: Any = read_points(X, constraints=constraints, by_columns=True, warn=True, depth=5).X
         self.y = None if y is None else as_labels(y, len(self.X))
         self.rounding: Rounding = lambda F: apply_constraints(rounding(F), constraints)
-        self.columns = UnitColumns(self.X)
+        self.units = units_of(self.X)
 
-    def row(self, result: Result, diagnose: Diagnose | None = None) -> dict[str, Any]:
+    def row(self, result: Result, diagnose: Diagnose = lambda *_: ()) -> dict[str, Any]:
         """Return the path entry of a result; ``diagnose`` returns warnings from the data, labels and result."""
-        labels = None if self.y is None and diagnose is None else self.rounding(result.factor)
+        labels = self.rounding(result.factor)
         return {
             "value": result.value,
             "lower": result.lower,
@@ -124,10 +121,10 @@ class PathRecorder:
             "upper": result.upper,
             "eigenvalue_ratio": eigenvalue_ratio(result.factor),
             "imbalance": factor_imbalance(result.factor),
-            "directions": self.columns.leading_direction(self.columns.factor_of(result)),
-            "error": np.nan if self.y is None or labels is None else clustering_error(self.y, labels),
+            "directions": leading_direction(self.X, result),
+            "error": np.nan if self.y is None else clustering_error(self.y, labels),
             "seconds": result.seconds,
-            "diagnostics": () if diagnose is None or labels is None else diagnose(self.X, labels, result),
+            "diagnostics": diagnose(self.X, labels, result),
         }
 
     def path(
@@ -137,13 +134,13 @@ class PathRecorder:
         lists = {key: [row[key] for row in rows] for key in rows[0]}
         diagnostics = tuple(lists.pop("diagnostics"))
         columns: dict[str, Any] = {key: np.array(column) for key, column in lists.items()}
-        columns["directions"] = align_signs(columns["directions"], self.columns.units)
+        columns["directions"] = align_signs(columns["directions"], self.units)
         orientation = penalty.pair_penalty(self.X.shape[1]).orientation
-        signs = [orientation(v / self.columns.units) for v in columns["directions"]]
+        signs = [orientation(v / self.units) for v in columns["directions"]]
         columns["directions"] *= np.array(signs)[:, None]
         columns["error"] = None if self.y is None else columns["error"]
         columns |= {"diagnostics": diagnostics, "deviations": np.sqrt(self.X.mean_squares())}
-        return RegularizationPath(name, grid, **columns, groups=penalty.groups)
+        return RegularizationPath(name, grid, **columns, groups=penalty.feature_groups(self.X.shape[1]))
 
     def low_rank_path(
         self,
@@ -267,12 +264,11 @@ def lambda_path(
     grid = np.sort(as_grid(lams, "lams", at_least_zero))
     recorder = PathRecorder(X, y, rounding, constraints=constraints)
     d, names = recorder.X.shape[1], column_names(X)
-    feature_groups = None if groups is None else find_groups(groups, d, names)
 
     def problem_at(lam: float) -> tuple[float, Penalty]:
         weights = Penalty(a, lam=lam, ridge=ridge)
         arguments: dict[str, Any] = {"group_weights": group_weights, "d": d, "names": names}
-        return nu, penalty_on_columns(weights, feature_groups, nonnegative, **arguments)
+        return nu, penalty_on_columns(weights, groups, nonnegative, **arguments)
 
     return recorder.low_rank_path("lambda", grid, problem_at, on_parameter, time_limit, options)
 

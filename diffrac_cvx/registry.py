@@ -8,7 +8,7 @@ record is available in all of them.
 ['low_rank', 'fista', 'fista published', 'SCS', 'CLARABEL']
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,13 +23,14 @@ from diffrac_cvx.problem.result import Bracket, Result
 from diffrac_cvx.solvers import fista, low_rank
 from diffrac_cvx.solvers.reference import SMALL_NONZEROS, SMALL_SIDE
 
-PENALTY_PARTS = {  # parts of a penalty, and their words in a message on missing support
+PROBLEM_PARTS = {  # parts of a penalty, and constraints, with their words in a message on missing support
     "ridge": "no ridge",
     "l1": "no l1 penalty",
     "groups": "no feature groups",
     "signs": "no sign constraints",
+    "constraints": "no constraints",
 }
-ALL_PARTS = tuple(PENALTY_PARTS)
+ALL_PARTS = ("ridge", "l1", "groups", "signs")  # of a penalty
 MAX_SIZE_ON_PAGE = 150  # points, or rows of V, of a relaxation on the interactive page, for a run time of seconds
 
 
@@ -57,6 +58,11 @@ class Parameters:
     alpha_slack: float = np.inf
     k: int = 3
     constraints: Constraints | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The constraints as a keyword argument, if there are any."""
+        return {} if self.constraints is None else {"constraints": self.constraints}
 
 
 # Implied bounds on the optimum of (15).  Functions in a record must be defined at module level, because they are sent
@@ -301,20 +307,20 @@ def cvxpy_solvers() -> dict[str, SolverRecord]:
     return {name: solver for name, solver in SOLVERS.items() if solver.function is None}
 
 
-def explain_unsupported(parts: tuple[str, ...], penalty: Penalty) -> str:
-    """Return why a method with these parts does not support a penalty, "" if it does."""
-    unsupported = [PENALTY_PARTS[name] for name in penalty_parts(penalty) if name not in parts]
+def explain_unsupported(parts: Collection[str], penalty: Penalty, given: Collection[str] = ()) -> str:
+    """Return why a method with these parts does not support a penalty and other given parts, "" if it does."""
+    unsupported = [PROBLEM_PARTS[name] for name in (*penalty_parts(penalty), *given) if name not in parts]
     return f"it takes {' and '.join(unsupported)}" if unsupported else ""
 
 
 def penalty_parts(penalty: Penalty) -> list[str]:
     """Return the parts of a penalty; a single group of all features counts as a ridge."""
-    whole = penalty.groups is not None and len(penalty.groups.names) == 1
-    has_l1, nonnegative = bool(np.any(np.asarray(penalty.c) > 0)), penalty.nonnegative
+    groups, has_c = penalty.groups, bool(np.any(np.asarray(penalty.c) > 0))
+    kind = "l1" if groups is None or groups.are_single else "ridge" if len(groups.names) == 1 else "groups"
     has = {
-        "ridge": bool(np.any(np.asarray(penalty.a) > 0)) or (has_l1 and whole),
-        "l1": has_l1 and penalty.groups is None,
-        "groups": has_l1 and penalty.groups is not None and not whole,
-        "signs": nonnegative is not None,
+        "ridge": bool(np.any(np.asarray(penalty.a) > 0)) or (has_c and kind == "ridge"),
+        "l1": has_c and kind == "l1",
+        "groups": has_c and kind == "groups",
+        "signs": penalty.nonnegative is not None,
     }
     return [name for name, present in has.items() if present]

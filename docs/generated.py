@@ -197,8 +197,8 @@ def table_of_methods() -> str:
     for name, method in list_methods().items():
         relaxation = dc.registry.RELAXATIONS.get(name.partition("/")[0])
         side = "none" if relaxation is None else relaxation.rows
-        rows.append((f"``{name}``", method.problem, ", ".join(method.penalty) or "no penalty", side))
-    return list_table(("method", "problem", "penalties", "side of its cone"), rows)
+        rows.append((f"``{name}``", method.problem, ", ".join(method.parts) or "none", side))
+    return list_table(("method", "problem", "penalties, constraints", "side of its cone"), rows)
 
 
 def table_of_sizes() -> str:

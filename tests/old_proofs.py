@@ -8,6 +8,7 @@ import scipy.linalg
 
 from diffrac_cvx.certificates.block_problem import join_labels
 from diffrac_cvx.certificates.proof import cholesky_or_none, project_dual
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
     accumulation_length,
@@ -58,7 +59,7 @@ class Columns:
             root = np.vstack([Y[:, E] / len(Y) ** 0.5, np.diag(problem.a[E])])
             W = whitener(root) if len(E) else np.zeros((0, 0))
             found = whitening_error_bounds(Y[:, E], W, Y[:, E] @ W, problem.a[E] ** 2)
-            self.off = with_chunklet_error(found, problem.max_chunklet_size, Y[:, E], W)
+            self.off = with_chunklet_error(found, problem.max_chunklet_size, array_points(Y[:, E]), W)
             self.F, self.FY = X[:, E] @ W, Y[:, E] @ W
             self.F_rows = self.F if self.same else np.vstack([self.F, self.FY])
         self.diagonal = np.mean(self.Y**2, axis=0) + self.a**2 + self.c**2
@@ -149,7 +150,7 @@ def proves_working_set(problem, u, E, C, between, t):
     slack = round_up(error + residual**2 / margin)
     diagonal = t * at.diagonal - u @ at.X**2 / len(u) - eliminated
     G = at.rows.T @ (w[:, None] * at.rows) + K.T @ K
-    if pair_penalty.labels is not None:
+    if not pair_penalty.is_box:
         return groups_outside(pair_penalty.restrict(at.N), at.c, G, diagonal, t, slack)
     side = t * np.outer(at.c, at.c)
     excess = np.where(np.eye(m, dtype=bool), 0.0, np.sign(G) * np.maximum(np.abs(G) - side, 0.0))

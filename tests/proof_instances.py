@@ -49,7 +49,7 @@ class Instance:
         labels = np.arange(len(self.problem.penalized))
         for place, _ in self.blocks:
             labels[place] = labels[place[0]]
-        pairs = None if self.kind == "groups" else screen_pairs(found, labels, 1.0).pairs
+        pairs = None if self.kind == "groups" else screen_pairs(found, labels)
         return None if prove(found, pairs, self.blocks) else found
 
     def least_t(self, start=1.0, width=1e-12, proves=None):
@@ -188,7 +188,7 @@ def exact_S(it, t, found, number=Fraction):
     def add(j, k, value):
         nonlocal fine
         S[j, k] += value
-        if pair_penalty.labels is None:
+        if pair_penalty.is_box:
             fine &= value <= tt * c[j] * c[k] and (bool(known[j] and known[k]) or value >= -tt * c[j] * c[k])
 
     if it.C is not None:
@@ -207,7 +207,7 @@ def exact_S(it, t, found, number=Fraction):
             for h, k in enumerate(place):
                 if j != k:
                     add(N[j], N[k], tt * number(float(C[i, h])))
-    if pair_penalty.labels is not None:
+    if not pair_penalty.is_box:
         fine &= balls_hold(it, found, E, t, number)
     left = schur(S, list(E), list(N), number)
     if left is None:
@@ -216,14 +216,14 @@ def exact_S(it, t, found, number=Fraction):
     added = [[sum((x * y for x, y in zip(one, other, strict=True)), number(0.0)) for other in Z] for one in Z]
     for i in range(len(N)):
         for h in range(i):
-            if own[i] != own[h] and pair_penalty.labels is None:
+            if own[i] != own[h] and pair_penalty.is_box:
                 G = added[i][h] - left[i, h]
                 side = tt * c[N[i]] * c[N[h]]
                 value = side if G > side else G
                 value = value if value >= -side or (known[N[i]] and known[N[h]]) else -side
                 S[N[i], N[h]] += value
                 S[N[h], N[i]] += value
-    if pair_penalty.labels is not None:
+    if not pair_penalty.is_box:
         own_groups = pair_penalty.restrict(N).groups
         for g, p in enumerate(own_groups):
             for q in own_groups[:g]:

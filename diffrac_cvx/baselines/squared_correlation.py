@@ -11,7 +11,7 @@ from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive, positive_int
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import column_basis
-from diffrac_cvx.rounding.two_clusters import alternate, apply_constraints, kmeans_1d
+from diffrac_cvx.rounding.two_clusters import alternate, kmeans_1d
 
 
 def alternating_optimization(
@@ -129,10 +129,11 @@ def _run_alternations(
     Q: Array, n_init: int, rng: np.random.Generator | int, max_iter: int, constraints: Constraints | None = None
 ) -> Iterator[Array]:
     n_init, max_iter = positive_int(n_init, "n_init"), positive_int(max_iter, "max_iter")
-    random = as_generator(rng)
+    random, chunklets = as_generator(rng), chunklets_of(constraints, len(Q))
     for _ in range(n_init):
-        y = alternate(Q, apply_constraints(random.choice([-1.0, 1.0], size=len(Q)), constraints), max_iter, constraints)
-        yield y if chunklets_of(constraints, len(Q)).labeled >= 0 else y * y[0]
+        start = random.choice([-1.0, 1.0], size=len(Q))
+        y = alternate(Q, chunklets.adjust_labels(start, start), max_iter, chunklets)
+        yield y if chunklets.labeled >= 0 else y * y[0]
 
 
 def _best_until_deadline(Q: Array, runs: Iterable[Array], time_limit: float | None, started: float) -> Array:

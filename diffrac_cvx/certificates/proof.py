@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse
+from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse, row_sums
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, eigh, lanczos, solve_lower, symmetric, times
 from diffrac_cvx.points.points import Indexer, Mask
@@ -395,17 +395,14 @@ def clip_groups(
     G, no_index = remainder.gram(slice(None), slice(None)), np.zeros(0, dtype=np.intp)
     errors = np.sqrt(np.bincount(labels, remainder.errors, minlength=len(penalty.groups)))
     norms, rows, columns, values = block_norms(G, penalty.groups), [no_index], [no_index], [np.zeros(0)]
-    for pair in penalty.pairs:
-        side = remainder.t * INSIDE * pair.bound
-        error = errors[pair.g] * errors[pair.h] * (1.0 + 1e-12)
-        mask = ~(norms[pair.g, pair.h] * round_up(1.0, m + 8) + error <= side)
-        pair, side, error = pair.take(mask), side[mask], error[mask]
-        blocks = pair.blocks_of(G)
-        mask = ~(largest_singular_values(blocks) + error <= side) if len(blocks) else mask[:0]
-        pair, blocks = pair.take(mask), blocks[mask]
+    sides, errors = remainder.t * INSIDE * penalty.bounds, np.outer(errors, errors) * (1.0 + 1e-12)
+    beyond = ~(norms * round_up(1.0, m + 8) + errors <= sides)
+    for g, h, indices in penalty.blocks(np.triu(beyond, 1)):
+        blocks, side = G[indices], sides[g, h]
+        mask = ~(largest_singular_values(blocks) + errors[g, h] <= side)
+        blocks = blocks[mask]
         excess = project_spectral_ball(blocks, side[mask]) - blocks
-        j = np.broadcast_to(pair.rows[:, :, None], blocks.shape).ravel()
-        k = np.broadcast_to(pair.columns[:, None, :], blocks.shape).ravel()
+        j, k = (np.broadcast_to(index[mask], blocks.shape).ravel() for index in indices)
         rows += [j, k]
         columns += [k, j]
         values += [excess.ravel(), excess.ravel()]
@@ -422,14 +419,15 @@ def check_component(diagonal: Array, E: Factor, Z: Array, max_directions: int) -
     found = None
     if not are_finite(diagonal, sums, Z):
         return np.array([-np.inf]), np.eye(size, 1)
-    if size > MAX_DENSE_SIZE and is_sparse(E):
+    estimated_first = size > MAX_DENSE_SIZE and is_sparse(E)
+    if estimated_first:
         found = least_eigenpairs(diagonal, E, Z, max_directions)
         if found[0][0] < 0.0:
             return found
     weak, all_rows = ~(diagonal > 2.0 * sums), np.ones(size, dtype=bool)
     if int(weak.sum()) > MAX_FACTORIZED_SIZE:
         weak = ~(diagonal > sums)
-    for mask in (weak, all_rows) if size > MAX_DENSE_SIZE and is_sparse(E) else (all_rows,):
+    for mask in (weak, all_rows) if estimated_first else (all_rows,):
         if int(mask.sum()) <= MAX_FACTORIZED_SIZE and is_sum_positive(diagonal, E, Z, mask):
             return None
     return least_eigenpairs(diagonal, E, Z, max_directions) if found is None else found
@@ -446,11 +444,6 @@ def least_eigenpairs(diagonal: Array, E: Factor, Z: Array, k: int) -> tuple[Arra
         )
         values += shift
     return values[:k], vectors[:, :k]
-
-
-def row_sums(E: Factor) -> Array:
-    """Return the sums of the absolute values of the rows."""
-    return np.asarray((abs(E) if is_sparse(E) else np.abs(dense(E))) @ np.ones(E.shape[1]))
 
 
 def is_sum_positive(diagonal: Array, E: Factor, Z: Array, weak: Mask) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
-from diffrac_cvx.certificates.direction_bounds import lower_bound
+from diffrac_cvx.certificates.one_block import lower_bound
 from diffrac_cvx.certificates.proof import (
     EIGENVALUE_ERROR,
     MAX_DENSE_SIZE,
@@ -30,8 +30,8 @@ from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
 from diffrac_cvx.certificates.search import (
     alternate_projection,
     best_combination_by_rows,
-    candidate_weights,
     refine_dual,
+    row_weights,
 )
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
@@ -77,10 +77,8 @@ def best_dual(
         lower = 1.0 - found.t * problem.mean_inverse(u) - inflation_cost(inflation, point.value)
         return lower, u, found.weight * C, inflation
 
-    weights = (u for u, _ in candidate_weights(problem, point.q))
-    best = max(
-        (bound(u, C) for u in weights for C in candidates(restricted.X.weighted_gram(u))), key=lambda one: one[0]
-    )
+    u, _ = row_weights(problem, point.q)
+    best = max((bound(u, C) for C in candidates(restricted.X.weighted_gram(u))), key=lambda one: one[0])
     lower, u, C, _ = best
     inflation = (point.value - lower) / max(point.value * (1.0 - point.value), 1e-300)
     return max(best, bound(u, C, inflation), key=lambda one: one[0]) if 0.0 < inflation < 1.0 else best
@@ -146,8 +144,8 @@ def expand_working_set(
     """
     both, n_old = np.concatenate([ws, new]), len(ws)
     order = np.argsort(both, kind="stable")
-    data = array_points(problem.X.in_columns().dense_columns(both))
-    A = array_points(problem.Y.in_columns().dense_columns(both)).second_moment()
+    data = array_points(problem.X.in_columns().columns(both).array())
+    A = array_points(problem.Y.in_columns().columns(both).array()).second_moment()
     C = problem.pair_penalty.restrict(both).project_safe(data.weighted_gram(u) - A)
     C[:n_old, :n_old] = C_ws
     places = {j: i for i, j in enumerate(verdict.entering)}
@@ -200,7 +198,7 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float, slack_cos
     while True:
         if splits:
             try:
-                pairs = screen_pairs(corrected, np.arange(m), 1.0, max_pairs=MAX_PAIRS_PER_COORDINATE * m).pairs
+                pairs = screen_pairs(corrected, np.arange(m), max_pairs=MAX_PAIRS_PER_COORDINATE * m)
             except TooManyPairsError:
                 if len(values):
                     break

@@ -99,7 +99,7 @@ class Comparison:
     @property
     def labels(self) -> dict[str, Array]:
         """Labels in {-1, +1}, by method."""
-        return {name: one.labels for name, one in self.method_results.items() if one.labels is not None}
+        return {name: one.labels for name, one in self.method_results.items() if one.labels.size}
 
     @property
     def agreement(self) -> Array:
@@ -272,7 +272,7 @@ def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[d
     if unknown:
         suggestion = did_you_mean(unknown[0], available)
         raise ParameterError(f"methods: unknown name {unknown[0]!r}; choose from {', '.join(available)}{suggestion}")
-    reasons = {name: available[name].explain_refusal(task.penalty, task.constraints) for name in wanted}
+    reasons = {name: available[name].explain_refusal(task.penalty, task.given) for name in wanted}
     if names is None:
         reasons = {name: reason or available[name].too_large(*task.X.shape) for name, reason in reasons.items()}
     selected = {name: available[name] for name in wanted if not reasons[name]}
@@ -349,7 +349,7 @@ def collect_notes(found: Mapping[str, MethodResult], task: ComparisonTask) -> It
     if "(21)" in solved and np.any(task.penalty.c):
         yield "(21) differs from (15) if c > 0, and gives only an upper bound on it"
     if penalty_parts(task.penalty):
-        unaware = [name for name, one in found.items() if one.result is None and one.labels is not None]
+        unaware = [name for name, one in found.items() if one.result is None and one.labels.size]
         if unaware:
             yield f"methods that ignore the penalty: {', '.join(unaware)}; the reported objective includes it"
     yield from label_differences(found, task.tol)
@@ -367,10 +367,10 @@ def as_classes(y: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
     return classes
 
 
-def error_of(y_true: npt.NDArray[Any], labels: Array | None) -> float:
-    """Return the clustering error of labels; NaN without labels, or with more than two classes."""
+def error_of(y_true: npt.NDArray[Any], labels: Array) -> float:
+    """Return the clustering error of labels; NaN with more than two classes."""
     classes = np.unique(y_true)
-    if labels is None or len(classes) > 2:
+    if len(classes) > 2:
         return np.nan
     return metrics.clustering_error(np.where(y_true == classes[-1], 1.0, -1.0), labels)
 
@@ -379,30 +379,29 @@ def row_of(
     name: str, found: MethodResult, task: ComparisonTask, y_true: npt.NDArray[Any] | None, lower: float
 ) -> dict[str, Any]:
     """Return the row of a method in the table."""
-    result = found.result
+    result, roundings = found.result, [*ROUNDINGS, "goemans_williamson"]
     row: dict[str, Any] = {"method": name, "problem": found.problem}
     row |= dict.fromkeys(("value", "lower", "upper", "gap", "rank", "eigenvalue_ratio"), np.nan)
-    if result is not None:
-        row |= certified_cells(result)
-        row |= {"rank": metrics.numerical_rank(result.F), "eigenvalue_ratio": metrics.eigenvalue_ratio(result.F)}
     label_gap = max(width_of(lower, found.objective), 0.0) if lower > -np.inf else np.nan
     row["label_gap"] = formatted_upper(label_gap)
     if y_true is not None:
-        roundings: dict[str, Callable[..., Array]] = {
-            **ROUNDINGS,
-            "goemans_williamson": partial(goemans_williamson, rng=task.seed),
-        }
-        for rule, rounding in roundings.items():
-            options = {} if task.constraints is None else {"constraints": task.constraints}
-            labels = rounding(result.F, **options) if result is not None else None
-            row[f"error_{rule}"] = error_of(y_true, labels)
+        row |= dict.fromkeys([*(f"error_{rule}" for rule in roundings), "error", "adjusted_rand"], np.nan)
+    row |= {"warning": "", "seconds": found.seconds, "memory_MB": found.memory, "iterations": np.nan, "excluded": None}
+    row["status"] = found.reason
+    if found.labels.size:
+        row["warning"] = ", ".join(reason.code for reason in diagnostics_of(found, task))
+    if found.labels.size and y_true is not None:
         row["error"] = error_of(y_true, found.labels)
-        row["adjusted_rand"] = np.nan if found.labels is None else metrics.adjusted_rand_score(y_true, found.labels)
-    row["warning"] = ", ".join(reason.code for reason in diagnostics_of(found, task))
-    row["seconds"], row["memory_MB"] = found.seconds, found.memory
-    row["iterations"] = result.n_iter if result is not None else np.nan
-    row["excluded"] = result.n_excluded or None if result is not None else None
-    row["status"] = found.reason or (str(result.status) if result is not None else "")
+        row["adjusted_rand"] = metrics.adjusted_rand_score(y_true, found.labels)
+    if result is not None:
+        row |= certified_cells(result)
+        row |= {"rank": metrics.numerical_rank(result.F), "eigenvalue_ratio": metrics.eigenvalue_ratio(result.F)}
+        row |= {"iterations": result.n_iter, "excluded": result.n_excluded or None}
+        row["status"] = found.reason or str(result.status)
+    if result is not None and y_true is not None:
+        for rule in roundings:
+            rounding = ROUNDINGS.get(rule, partial(goemans_williamson, rng=task.seed))
+            row[f"error_{rule}"] = error_of(y_true, rounding(result.F, **task.given))
     return row
 
 
@@ -418,8 +417,6 @@ def certified_cells(result: Result) -> dict[str, FormattedBound]:
 
 def diagnostics_of(found: MethodResult, task: ComparisonTask) -> tuple[Diagnostic, ...]:
     """Return the warnings about the labels of a method."""
-    if found.labels is None:
-        return ()
     if found.result is None or found.problem != "(15)":
         return find_label_diagnostics(found.labels, task.penalty)
     return find_diagnostics(task.X, found.labels, found.result, nu=task.nu, penalty=task.penalty)

@@ -1,6 +1,7 @@
 """Contradictions between the results of several methods, and notes on their labels."""
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from itertools import combinations, permutations
 from typing import NamedTuple
 
@@ -167,7 +168,8 @@ def label_differences(found: Mapping[str, MethodResult], tol: float) -> Iterator
     groups: list[list[str]] = []
     for name, one in found.items():
         if is_tight(one, tol):
-            agreeing = next((group for group in groups if same_labels(found[group[0]], one)), [])
+            error = partial(clustering_error, one.labels)
+            agreeing = next((group for group in groups if error(found[group[0]].labels) == 0.0), [])
             if not agreeing:
                 groups.append(agreeing)
             agreeing.append(name)
@@ -180,11 +182,6 @@ def is_tight(found: MethodResult, tol: float) -> bool:
     if found.result is None or found.bounds is None or not found.bounds.gap <= 2 * tol:
         return False
     return eigenvalue_ratio(found.result.F) < RANK_ONE_RATIO
-
-
-def same_labels(first: MethodResult, second: MethodResult) -> bool:
-    """Return whether two methods found the same clusters."""
-    return first.labels is not None and second.labels is not None and clustering_error(first.labels, second.labels) == 0
 
 
 def describe_best_labels(found: Mapping[str, MethodResult]) -> Iterator[str]:

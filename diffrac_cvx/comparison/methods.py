@@ -1,8 +1,8 @@
 """Methods of `compare`: list them by name, and run one on a task, in this process or in another."""
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -13,7 +13,6 @@ from diffrac_cvx import registry
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.machine.processes import Call, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import Array, as_labels
-from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding import kmeans_centered
@@ -49,20 +48,18 @@ class Method:
 
     problem: str  # the paper's equation
     run: Callable[[ComparisonTask], Result | Array]  # labels for a baseline
-    penalty: tuple[str, ...] = registry.ALL_PARTS  # supported parts of a penalty
+    parts: tuple[str, ...] = tuple(registry.PROBLEM_PARTS)  # that it supports, of a penalty and of a problem
     bounds_15: Callable[[Bracket, ComparisonTask], Bracket | None] = registry.same_value  # implied bounds on (15)
     needs_alpha: bool = False
-    takes_constraints: bool = True
     too_large: Callable[[int, int], str] = (
         always_small_enough  # from n and d to the reason to skip it by default, or ""
     )
     priority: int = 0  # default order: fast methods first
     through_cvxpy: bool = False
 
-    def explain_refusal(self, penalty: Penalty, constraints: Constraints | None = None) -> str:
-        """Return why the method does not support a penalty or constraints, "" if it does."""
-        refusal = "it takes no constraints" if constraints is not None and not self.takes_constraints else ""
-        return registry.explain_unsupported(self.penalty, penalty) or refusal
+    def explain_refusal(self, penalty: Penalty, given: Collection[str] = ()) -> str:
+        """Return why the method does not support a penalty and other given parts of a problem, "" if it does."""
+        return registry.explain_unsupported(self.parts, penalty, given)
 
 
 def list_methods() -> dict[str, Method]:
@@ -80,34 +77,32 @@ def solver_method(name: str, **options: Any) -> Method:
     record = registry.SOLVERS[name]
     priority = list(registry.fast_solvers()).index(name)
     run = partial(run_fast_solver, record, options)
-    return Method("(15)", run, record.penalty, too_large=record.reason_to_skip, priority=priority)
+    parts = (*record.penalty, "constraints")
+    return Method("(15)", run, parts, too_large=record.reason_to_skip, priority=priority)
 
 
 def relaxation_method(name: str, solver: str, **options: Any) -> Method:
     """Return the method of a relaxation solved through CVXPY; options override those of the task."""
     record = registry.RELAXATIONS[name]
     run, too_large = partial(run_relaxation, record, solver, options), partial(reason_to_skip, record, solver)
-    needs_alpha, takes_constraints = "alpha" in record.takes, "constraints" in record.takes
+    parts = (*record.penalty, *({"constraints"} & set(record.takes)))
     priority = len(registry.fast_solvers()) + ("d + 1", "n", "n + d").index(record.rows)
-    problem, bounds_15 = record.equation, record.bounds_15
-    return Method(problem, run, record.penalty, bounds_15, needs_alpha, takes_constraints, too_large, priority, True)
+    return Method(
+        record.equation, run, parts, record.bounds_15, "alpha" in record.takes, too_large, priority, through_cvxpy=True
+    )
 
 
 def baseline_method(name: str) -> Method:
     """Return the method of a baseline."""
-    record, no_bound = registry.BASELINES[name], registry.no_bound
-    return Method(
-        record.problem, partial(run_baseline, record), bounds_15=no_bound, takes_constraints=record.takes_constraints
-    )
+    record = registry.BASELINES[name]
+    parts = (*registry.ALL_PARTS, *(["constraints"] if record.takes_constraints else []))
+    return Method(record.problem, partial(run_baseline, record), parts, registry.no_bound)
 
 
 # Named functions, unlike lambdas, can be sent to another process.
 def run_fast_solver(record: registry.SolverRecord, options: dict[str, Any], task: ComparisonTask) -> Result:
     """Run a solver of (15)."""
-    arguments: dict[str, Any] = {"callback": task.callback}
-    if task.constraints is not None:
-        arguments["constraints"] = task.constraints
-    return record.run(task.X, task.nu, task.penalty, **arguments, **{**task.limits, **options})
+    return record.run(task.X, task.nu, task.penalty, callback=task.callback, **task.given, **{**task.limits, **options})
 
 
 def run_relaxation(
@@ -120,9 +115,7 @@ def run_relaxation(
 def run_baseline(record: registry.BaselineRecord, task: ComparisonTask) -> Array:
     """Run a baseline."""
     options: dict[str, Any] = {"time_limit": task.time_limit} if record.takes_time_limit else {}
-    if record.takes_constraints:
-        options["constraints"] = task.constraints
-    return record.function(task.X, rng=task.seed, **options)
+    return record.function(task.X, rng=task.seed, **task.given, **options)
 
 
 def reason_to_skip(record: registry.RelaxationRecord, solver: str, n: int, d: int) -> str:
@@ -140,7 +133,7 @@ class MethodResult:
 
     problem: str  # the paper's equation
     result: Result | None = None  # None for a baseline, or if the method failed
-    labels: Array | None = None  # (n,), in {-1, +1}, by the paper's rounding
+    labels: Array = field(default_factory=lambda: np.zeros(0))  # (n,), in {-1, +1}; empty if the method failed
     bounds: Bracket | None = None
     value: Bracket | None = None
     objective: float = np.nan  # Eq. (9) at its labels, with the best direction

@@ -33,9 +33,9 @@ MAX_CERTIFICATE_SECONDS = 0.3  # a certificate may take this long, or three time
 NullSampler = Callable[[np.random.Generator], Array]
 
 
-def permute_columns(X: Array, groups: FeatureGroups | None = None) -> NullSampler:
+def permute_columns(X: Array, groups: FeatureGroups) -> NullSampler:
     """Return a sampler of tables whose columns, or feature groups, are permuted independently."""
-    if groups is None:
+    if groups.are_single:
         return lambda rng: rng.permuted(X, axis=0)
     parts = [np.flatnonzero(groups.labels == g) for g in range(len(groups.names))]
 
@@ -48,7 +48,7 @@ def permute_columns(X: Array, groups: FeatureGroups | None = None) -> NullSample
     return draw
 
 
-def rotate_points(X: Array, _groups: FeatureGroups | None = None) -> NullSampler:
+def rotate_points(X: Array, _groups: FeatureGroups) -> NullSampler:
     """Return a sampler of QX, with Q a random rotation of the points that preserves their mean, so X'X is unchanged."""
     _, s, Vt = np.linalg.svd(X, full_matrices=False)
     mask = is_above_rounding(s, X.shape)
@@ -66,7 +66,7 @@ def rotate_points(X: Array, _groups: FeatureGroups | None = None) -> NullSampler
 class NullModel:
     """Null model: the sampler of null tables, its description, and the conclusion if it is not rejected."""
 
-    make_sampler: Callable[[Array, FeatureGroups | None], NullSampler]
+    make_sampler: Callable[[Array, FeatureGroups], NullSampler]
     description: str
     conclusion: str
 
@@ -220,7 +220,7 @@ def structure_test(
     with time_limited(timer.deadline):
         statistic = split_objective(data, nu, penalty, timer)
         null_distribution: list[float] = []
-        sampler = null_model.make_sampler(data, penalty.groups)
+        sampler = null_model.make_sampler(data, penalty.feature_groups(data.shape[1]))
         while statistic is not None and len(null_distribution) < count:
             objective = split_objective(sampler(generator), nu, penalty, timer)
             if objective is None:

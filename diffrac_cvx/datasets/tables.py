@@ -92,9 +92,14 @@ class Table:
     points: np.ndarray | None = None
 
     @property
+    def references(self) -> tuple[np.ndarray, ...]:
+        """The labels, if there are any: one reference partition or none."""
+        return () if self.labels is None else (self.labels,)
+
+    @property
     def y(self) -> Array | None:
         """Labels in {-1, +1}, with the second class as +1; None unless there are exactly two classes."""
-        if self.labels is None or len(self.classes) != 2:
+        if len(self.classes) != 2:
             return None
         return np.where(self.labels == self.classes[1], 1.0, -1.0)
 
@@ -188,8 +193,10 @@ def read_table(
     names = tuple(map(str, frame.columns))
     X = frame.to_numpy(dtype=float)
     require_no_infinity(X, names)
-    unlabeled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
-    empty = np.isnan(X).all(axis=1) & (unlabeled | (labels is None)) & (X.shape[1] > 1)
+    unlabeled, removable = np.zeros(len(X), dtype=bool), np.ones(len(X), dtype=bool)
+    if labels is not None:
+        unlabeled = removable = labels.isna().to_numpy()
+    empty = np.isnan(X).all(axis=1) & removable & (X.shape[1] > 1)
     X, mask, changes = clean_missing(X, names, unlabeled, empty, missing)
     if len(X) < 2:
         left = "no row is" if len(X) == 0 else "one row is"

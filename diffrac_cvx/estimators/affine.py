@@ -16,8 +16,8 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
+from diffrac_cvx.estimators.html_card import html_card
 from diffrac_cvx.machine.deadlines import seconds_left
-from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
@@ -25,23 +25,22 @@ from diffrac_cvx.points.checks import (
     positive,
     positive_int,
     require_file,
-    rows_with_weight,
     warn_constant,
 )
 from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
-from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, mean_of
+from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import table_times, weighted_sample
+from diffrac_cvx.points.reading import read_points, table_times
 from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
-from diffrac_cvx.problem.html_card import html_card
 from diffrac_cvx.problem.named_columns import penalty_on_columns
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status, excluded_clause
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.rounding.directions import best_direction
+from diffrac_cvx.rounding.many_clusters import explained_variance
 from diffrac_cvx.solvers import solve
 from diffrac_cvx.solvers.factored.sampling import many_rows
 from diffrac_cvx.solvers.stopping import WIDE_TABLE_RTOL
@@ -117,8 +116,9 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         require_flag(self.standardize, "standardize")
         by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
-        points = weighted_sample(X, weights, constraints, by_rows=isinstance(X, np.memmap), by_columns=by_columns).X
-        hidden = is_rounding_noise(points)
+        options: dict[str, Any] = {"are_many": lambda _n, _d: isinstance(X, np.memmap), "by_columns": by_columns}
+        points = read_points(X, weights, constraints=constraints, **options).X
+        hidden, mean = is_rounding_noise(points), points.means
         warn_constant(~points.used_columns() | hidden, warn, depth + 1, getattr(self, "feature_names_in_", None))
         inverse_scale = np.ones(X.shape[1])
         if self.standardize:  # columns of rounding errors cannot have unit variance
@@ -126,7 +126,6 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 points, make_excluded(X.shape[1], np.flatnonzero(hidden)) if hidden.any() else None
             )
             inverse_scale = inverse_or_one(np.sqrt(points.mean_squares()))
-        mean = mean_of(rows_with_weight(X, weights), points.weights) if points.in_memory else points.means
         scaled = points.scaled(inverse_scale)
         return ScaledTable(
             scaled if points.excluded is None else scaled.with_excluded(points.excluded), mean, inverse_scale
@@ -145,6 +144,12 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         names, signs = getattr(self, "feature_names_in_", None), getattr(self, "nonnegative", None)
         options: dict[str, Any] = {"group_weights": self.group_weights, "d": self.n_features_in_, "names": names}
         return penalty_on_columns(weights, self.groups, signs, **options)
+
+    def _store_functions(self, coef: Array, intercept: Any, data: ScaledTable) -> None:
+        """Store the functions X @ coef' + intercept of the scaled points in the units of X, and per deviation."""
+        self.coef_ = coef * data.inverse_scale
+        self.intercept_ = intercept - self.coef_ @ data.mean
+        self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.inverse_scale
 
     def _name_groups(self, penalty: Penalty) -> None:
         """Store the names of the groups with a nonzero coefficient in order, if there are groups."""
@@ -171,14 +176,13 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         is_verbose = bool(self.verbose) and not callable(self.verbose)
         if is_verbose:
             write_line(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
-        if X.chunklets.max_size and SOLVERS[name].function is None:
-            raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank'")
-        if SOLVERS[name].function is None and not X.in_memory:
-            raise ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
         if SOLVERS[name].function is None:
+            if X.chunklets.max_size:
+                raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank'")
+            refusal = ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DegenerateDataWarning)  # `_scale` warns of constant columns
-                relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.weights)
+                relaxation = v_space(X.stored_array(refusal), self.nu, penalty, sample_weight=X.weights)
             result = solve(relaxation, name, **limits)
         else:
             callback = ProgressPrinter() if is_verbose else self.verbose or None
@@ -206,7 +210,12 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return int(np.atleast_2d(self.coef_).shape[0])
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return ``X @ coef_ + intercept_``, shape (n,) or (n, n_labels), positive if the label is 1."""
+        """Return ``X @ coef_ + intercept_``.
+
+        Shape (n,), positive for label 1 or the second class, or (n, K), largest at the cluster or class; with several
+        labels (n, n_labels), positive if the label is 1.  For more than two clusters with the strategy "splits" it is
+        the minimum of the signed values of the splits on the path to each cluster.
+        """
         check_is_fitted(self)
         return self._decide(self._read_table(X, reset=False))
 
@@ -221,14 +230,12 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return projected[:, None] if projected.ndim == 1 else projected
 
     def score(self, X: npt.ArrayLike, y: object = None) -> float:
-        """Return the squared correlation of labels and projections, in [0, 1], a measure of cluster separation.
+        """Return the fraction of the variance of the cluster indicators that the projections explain, in [0, 1].
 
-        It needs no true labels, so ``GridSearchCV`` can use it; 0 if all points are in one cluster.  With several
-        labels it is their mean.
+        It needs no true labels, so ``GridSearchCV`` can use it; 0 if all points are in one cluster.  For two clusters
+        it is the squared correlation of labels and projections; with several labels it is the mean over the labels.
         """
-        projected, labels = self.transform(X), 2.0 * self.predict(X) - 1.0
-        pairs = zip((projected - projected.mean(axis=0)).T, labels.reshape(projected.shape).T, strict=True)
-        return float(np.mean([min(separation(column_basis(values[:, None]), y), 1.0) for values, y in pairs]))
+        return explained_variance(self.transform(X), self.predict(X))
 
     def _decide(self, table: Any) -> Array:
         """Return the values of the affine functions at the rows of a checked table."""

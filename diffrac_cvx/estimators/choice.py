@@ -20,7 +20,7 @@ from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import oriented_direction, threshold
-from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_jointly, explained_variance
+from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_indices, cluster_jointly, explained_variance
 from diffrac_cvx.solvers import low_rank
 from diffrac_cvx.solvers.stopping import WIDE_TABLE_RTOL
 
@@ -78,8 +78,7 @@ class AffinePartition:
     def label(self, X: Array | Points) -> PartitionLabels:
         """Return clusters 0, 1, ... of points, (n,)."""
         values = X @ self.functions.coef.T + self.functions.intercept
-        found = np.argmax(values, axis=1) if self.n_clusters > 2 else values[:, 0] > 0.0
-        return np.asarray(found).astype(np.int64)
+        return cluster_indices(values if self.n_clusters > 2 else values[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +182,7 @@ def evaluate_partition(X: Any, partition: AffinePartition) -> PathEntry:
         optimality_gap(X, labels, partition.result, max(count, 2), **options),
         eigenvalue_ratio(scale_by_sqrt_weights(partition.result.F, X.weights)),
         max_column_r2(X.array(), labels, X.weights),
-        find_diagnostics(X, labels, partition.result, **options, n_clusters=count, sample_weight=X.weights),
+        find_diagnostics(X, labels, partition.result, **options, n_clusters=count),
     )
 
 
@@ -193,7 +192,7 @@ def max_column_r2(X: Array, labels: PartitionLabels, point_weights: Array | None
     For two clusters it is the squared correlation of labels and column.
     """
     X = scale_by_sqrt_weights(X - mean_of(X, point_weights), point_weights)
-    weights = np.ones(len(X)) if point_weights is None else np.sqrt(len(X) * point_weights)
+    weights = scale_by_sqrt_weights(np.ones(len(X)), point_weights)
     inside = np.zeros(X.shape[1])
     for label in np.unique(labels):
         indicator = weights * (labels == label)
@@ -253,28 +252,13 @@ def evaluate_half(
         found.append(
             HeldOutResult(
                 float(pairwise_adjusted_rand(np.stack([predicted, entry.labels[half[1]]]), held_out_weights)[0, 1]),
-                separation_of(held_out, partition, predicted, held_out_weights),
+                explained_variance(held_out @ partition.functions.coef.T, predicted, held_out_weights),
                 np.any(partition.functions.coef, axis=0),
                 partition.label(points),
                 predicted,
             )
         )
     return found
-
-
-def separation_of(X: Array, partition: AffinePartition, labels: PartitionLabels, weights: Array | None = None) -> float:
-    """Return the fraction of the variance of labels that projections explain; for two, the squared correlation."""
-    projected = X @ np.transpose(partition.v)
-    if partition.n_clusters > 2:
-        return explained_variance(projected, labels, weights)
-    return weighted_squared_correlation(projected, labels.astype(float), weights)
-
-
-def weighted_squared_correlation(values: Array, labels: Array, weights: Array | None = None) -> float:
-    """Return the squared correlation of numbers and labels, 0 if one of them is constant."""
-    values, labels = (scale_by_sqrt_weights(part - mean_of(part, weights), weights) for part in (values, labels))
-    scale = float(values @ values) * float(labels @ labels)
-    return min(float(values @ labels) ** 2 / scale, 1.0) if scale > 0.0 else 0.0
 
 
 def pairwise_adjusted_rand(labels: Array | PartitionLabels, weights: Array | None = None) -> Array:

@@ -33,7 +33,7 @@ from diffrac_cvx.problem.named_columns import GroupWeights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_direction
-from diffrac_cvx.rounding.many_clusters import ClusterIndices, classify_jointly
+from diffrac_cvx.rounding.many_clusters import ClusterIndices, classify_jointly, cluster_indices
 from diffrac_cvx.rounding.two_clusters import labels_from_known
 
 UNLABELED = -1  # class index of unlabelled points
@@ -90,14 +90,10 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     unknown : int
         Value in y of unlabelled points, as in scikit-learn; for labels -1 and +1 it may be 0.  In an array of names
         unlabelled points are None or NaN.
-    tol : float
-        Absolute tolerance on the duality gap; objective values lie in [0, 1].
-    max_iter : int, optional
-        Maximum number of iterations of the solver; by default its own.
+    tol, max_iter, standardize
+        As for `DiffracClustering`.
     time_limit : float, optional
         Time limit in seconds for everything.  If half of it is too short for the cross-validation, nothing is chosen.
-    standardize : bool
-        If True, features are scaled to unit variance first.
 
     Attributes
     ----------
@@ -111,25 +107,17 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         Coefficients of `decision_function`.
     scaled_coef_ : (d,) array or (K, d) array
         Coefficients per standard deviation of each feature, which are comparable between features.
-    support_ : array of int
-        Selected features: indices with a nonzero coefficient.
-    groups_used_ : tuple of str
-        With ``groups``: names of the groups with a nonzero coefficient.
     ridge_, labeled_weight_ : float
         Ridge and weight of the labelled points in the fit.
     lower_bound_, upper_bound_ : float
         Certified bounds on the optimal objective of the relaxation with the weights given by ``labeled_weight_``.
-    n_excluded_ : int
-        Number of columns excluded as collinear or constant up to rounding; the bounds refer to X without them.
     label_gap_ : float
         Certified optimality gap of ``labels_`` in Eq. (9) with these weights, among labels that agree with the known
         ones; for more than two classes in the objective of `certify_clusters`.
     result_ : Result
         Solution of the relaxation, for the points of positive weight.
-    n_iter_, n_features_in_ : int
-        Iterations of the solver; number of features d.
-    feature_names_in_ : (d,) array of str
-        Names of the features, if X has names.
+    support_, groups_used_, n_excluded_, n_iter_, n_features_in_, feature_names_in_
+        As for `DiffracClustering`.
 
     Examples
     --------
@@ -182,15 +170,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
             only receives a label.
 
-        Raises
-        ------
-        DataError, ParameterError
-            Subclasses of ValueError; the message names the value and the remedy.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the solver stopped with a duality gap above tol.
+        Errors and warnings are those of `DiffracClustering.fit`, without diagnostics.
         """
         with time_limited(deadline_after(as_seconds(self.time_limit))):
             return self._fit(X, y, sample_weight)
@@ -213,11 +193,9 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
                 self.ridge_, self.labeled_weight_ = settings[self._choose(data.X, seen, settings)]
         found = self._find(data.X, seen)
         self._store_bounds((found.result,))
-        self.coef_ = found.coef * data.inverse_scale
-        self.intercept_ = found.intercept - self.coef_ @ data.mean
-        self.scaled_coef_ = found.coef * np.sqrt(data.X.mean_squares())
+        self._store_functions(found.coef, found.intercept, data)
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
-        self.labels_ = np.where(classes == UNLABELED, class_indices(self._decide(given)), classes)
+        self.labels_ = np.where(classes == UNLABELED, cluster_indices(self._decide(given)), classes)
         self.transduction_ = self.classes_[self.labels_]
         labels: Any = rows_with_weight(self.labels_, weights)
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
@@ -280,24 +258,17 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
                 errors[i] += np.sum(errors_of(values, classes[hidden]))
         return int(np.argmin(errors))
 
-    def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return ``X @ coef_ + intercept_``: (n,), positive for the second class, or (n, K), largest at the class."""
-        return super().decision_function(X)
-
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the classes of points, (n,)."""
-        indices = class_indices(self.decision_function(X))
+        indices = cluster_indices(self.decision_function(X))  # raises an error before `fit`, when there are no classes
         return np.asarray(self.classes_[indices])
-
-
-def class_indices(values: Array) -> ClusterIndices:
-    """Return class indices from the values of the decision functions, (n,) or (n, K)."""
-    return np.asarray(values > 0.0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
 
 
 def errors_of(values: Array, classes: ClusterIndices) -> Array:
     """Return the squared errors of values (n,) from -1 and +1, or the 0/1 errors of values (n, K)."""
-    return (values - 2.0 * classes + 1.0) ** 2 if values.ndim == 1 else (class_indices(values) != classes).astype(float)
+    if values.ndim == 1:
+        return np.asarray((values - 2.0 * classes + 1.0) ** 2)
+    return np.asarray(cluster_indices(values) != classes).astype(np.float64)
 
 
 def read_classes(y: Any, n: int, unknown: int) -> tuple[npt.NDArray[Any], ClusterIndices]:

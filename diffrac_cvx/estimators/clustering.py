@@ -49,8 +49,8 @@ from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, 
 from diffrac_cvx.rounding.directions import best_direction, oriented_direction, threshold
 from diffrac_cvx.rounding.many_clusters import (
     Bisection,
+    cluster_indices,
     cluster_jointly,
-    explained_variance,
     last_directions,
     scores_of_splits,
     split_repeatedly,
@@ -272,17 +272,21 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         one_of(self.strategy, "strategy", CLUSTERING_STRATEGIES)
         require_flag(self.refine, "refine")
         require_flag(self.test_structure, "test_structure")
-        if self.test_structure and sample_weight is not None:
-            raise ParameterError("test_structure = True does not support sample_weight; omit one of them")
         K = positive_int(self.n_clusters, "n_clusters")
-        require_applicable(constraints, K, self.strategy)
+        if not isinstance(constraints, Constraints | None):
+            kind = type(constraints).__name__
+            raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
         table = self._read_table(X, ensure_min_samples=2)
+        chunklets = chunklets_of(constraints, table.shape[0])
+        require_applicable(chunklets, K, self.strategy)
         if table.shape[0] < K:
             n = table.shape[0]
             raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
         require_one_direction(self._penalty, K)
         weights = as_weights(sample_weight, table.shape[0], min_positive=max(K, 2))
-        plain = K == 2 and weights is None and constraints is None
+        if self.test_structure and weights is not None:
+            raise ParameterError("test_structure = True does not support sample_weight; omit one of them")
+        plain = K == 2 and weights is None and not chunklets.max_size
         given = table if plain and self._is_streamed(table) else table_array(table)
         return self._fit_points(table, given, self._scale(given, weights, constraints), weights, constraints)
 
@@ -318,7 +322,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         labels: Any = rows_with_weight(self.labels_, weights)
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
         self.label_gap_ = optimality_gap(data.X, labels, self.result_, max(K, 2), **options)
-        options |= {"n_clusters": K, "sample_weight": data.X.weights, "objective": self.label_gap_ + self.result_.lower}
+        options |= {"n_clusters": K, "objective": self.label_gap_ + self.result_.lower}
         options["names"] = getattr(self, "feature_names_in_", None)
         self.diagnostics_ = find_diagnostics(data.X, labels, self.result_, **options) if K > 1 else ()
         if self.test_structure and K > 1:
@@ -335,8 +339,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Return the structure tests, within a fraction of the time limit."""
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty, "standardize": self.standardize}
         timer = Timer(min(STRUCTURE_SECONDS, STRUCTURE_TIME_FRACTION * (seconds_left() or np.inf)))
-        groups = self._penalty.groups
-        nulls = applicable_nulls(given.shape[1] if groups is None else len(groups.names))
+        nulls = applicable_nulls(len(self._penalty.feature_groups(given.shape[1]).names))
         return tuple(
             structure_test(
                 given, null=null, n_resamples=STRUCTURE_RESAMPLES, time_limit=timer.split(len(nulls) - k), **options
@@ -349,9 +352,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     ) -> tuple[Diagnostic, ...]:
         """Return the warnings of the structure test and of the test for stability."""
         unstructured = find_not_rejected(self.structure_)
-        found = [] if unstructured is None or constraints is not None else [no_structure(str(unstructured))]
+        found = [] if unstructured is None or data.X.chunklets.max_size else [no_structure(str(unstructured))]
         ended = self.result_.status not in (Status.TIME_LIMIT, Status.STOPPED)
-        if not ended or is_late() or not data.X.in_memory:
+        if not ended or is_late() or data.X.unread_bytes:
             return tuple(found)
         changed: dict[str, Any] = (
             {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters == 2 else {"random_state": KMEANS_N_INIT}
@@ -412,22 +415,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         coef = v * data.inverse_scale
         return coef, -float(np.dot(coef, data.mean)) - least
 
-    def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return ``X @ coef_ + intercept_``: (n,), positive if the label is 1, or (n, K), largest at the label.
-
-        For more than two clusters with "splits" it is the minimum of the signed values of the splits on the path to
-        each cluster.
-        """
-        return super().decision_function(X)
-
-    def score(self, X: npt.ArrayLike, y: object = None) -> float:
-        """Return the fraction of the variance of the cluster indicators that the projections explain, in [0, 1].
-
-        It needs no true labels, so ``GridSearchCV`` can use it; 0 if all points are in one cluster.  For two clusters
-        it is the squared correlation of labels and projections.
-        """
-        return explained_variance(self.transform(X), self.predict(X))
-
     def _is_streamed(self, X: Any) -> bool:
         """Return whether a table is streamed; CVXPY needs arrays."""
         large = isinstance(X, np.memmap) and many_rows(*X.shape)
@@ -439,7 +426,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return super()._decide(table)
 
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
-        return np.asarray(values > 0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
+        return cluster_indices(values)
 
     def _round(self, F: Array, weights: Array | None) -> Array:
         """Return labels in {-1, +1}."""
@@ -492,22 +479,16 @@ def find_threshold(X: Points, v: Array, labels: Array) -> float:
     return threshold(X @ v, X.weights)
 
 
-def require_applicable(constraints: Constraints | None, n_clusters: int, strategy: str) -> None:
+def require_applicable(chunklets: Chunklets, n_clusters: int, strategy: str) -> None:
     """Raise if the constraints are not available for this number of clusters or strategy."""
-    if constraints is None:
-        return
-    if not isinstance(constraints, Constraints):
-        raise ParameterError(
-            f"constraints is a {type(constraints).__name__}; pass dc.Constraints(must_link=..., labels=...)"
-        )
     if n_clusters == 2:
         return
-    if len(constraints.cannot_link) or (constraints.labels is not None and np.any(constraints.labels)):
+    if chunklets.labeled >= 0 or np.any(chunklets.sign < 0.0):
         raise ParameterError(
             f"n_clusters = {n_clusters}: cannot_link and labels of constraints are about two clusters; use must_link "
             "and groups"
         )
-    if strategy == "splits":
+    if strategy == "splits" and chunklets.max_size:
         raise ParameterError("strategy = 'splits' takes no constraints for more than two clusters; use 'together'")
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import ClusterMixin
-from sklearn.utils.validation import check_is_fitted
 
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import (
@@ -336,11 +335,6 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             setattr(self, name, getattr(best, name))
         for diagnostic in self.diagnostics_ if self.n_clusters_ > 1 else (ONE_CLUSTER_REQUESTED,):
             warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)
-
-    def score(self, X: npt.ArrayLike, y: object = None) -> float:
-        """Return the cluster separation, as `DiffracClustering.score`."""
-        check_is_fitted(self)
-        return self.best_estimator_.score(X)
 
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
         return self.best_estimator_._label(values)

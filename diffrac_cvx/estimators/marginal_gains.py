@@ -50,7 +50,8 @@ def marginal_gains(
     Z, factor = (Z[:, 1:] * 2.0, 1.0) if n_clusters == 2 else (Z, n_clusters / (n_clusters - 1.0))
     Z = Z - X.mean_of(Z)
     W = best_directions(X, Z, weights)
-    if penalty.groups is None and pair_penalty.is_zero and pair_penalty.is_even:
+    groups = penalty.feature_groups(len(a))
+    if groups.are_single and pair_penalty.is_zero and pair_penalty.is_even:
         return np.asarray(factor * np.sum(W**2, axis=0) / inverse_diagonal(X, a))
     timer, rows = Timer(time_limit), X.array()
     point_weights = X.normalized_weights
@@ -60,8 +61,7 @@ def marginal_gains(
         l1 = float(np.sum(pair_penalty.restrict(mask).direction_norm(W.T) ** 2))
         return float(np.sum(residuals) + np.sum((a[mask] * W) ** 2) + l1)
 
-    blocks = np.arange(len(a)) if penalty.groups is None else penalty.groups.labels
-    size = np.zeros(blocks.max(initial=-1) + 1)
+    blocks, size = groups.labels, np.zeros(len(groups.names))
     np.maximum.at(size, blocks, np.abs(W).max(axis=0))
     baseline, gains = objective(W, np.ones(len(a), dtype=bool)), np.where(size > 0.0, np.nan, 0.0)
     for g in np.argsort(-size, kind="stable")[: np.count_nonzero(size)]:

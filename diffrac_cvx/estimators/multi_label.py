@@ -14,6 +14,7 @@ from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.named_columns import GroupWeights
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.rounding.directions import affine_functions
+from diffrac_cvx.rounding.many_clusters import explained_variance
 from diffrac_cvx.rounding.many_labels import fit_label_mixture
 
 
@@ -91,23 +92,9 @@ class MultiLabelDiffrac(AffineClusterer):
     def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
         """Fit the labels and their directions.
 
-        Parameters
-        ----------
-        X : (n, d) array, data frame or sparse matrix
-            At least two points; sparse matrices are converted to dense.
-        y : ignored
-
-        Raises
-        ------
-        DataError, ParameterError
-            Subclasses of ValueError; the message names the value and the remedy.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the solver stopped with a duality gap above tol.
-        DegenerateDataWarning
-            If the solution has fewer than n_labels labels.
+        X is an (n, d) array, data frame or sparse matrix, which is converted to dense, with at least two points; y is
+        ignored.  Errors and warnings are those of `DiffracClustering.fit`, and DegenerateDataWarning if the solution
+        has fewer than n_labels labels.
         """
         with time_limited(deadline_after(as_seconds(self.time_limit))):
             return self._fit(X)
@@ -120,13 +107,14 @@ class MultiLabelDiffrac(AffineClusterer):
         result = self._solve(data.X, "fista")
         found = fit_label_mixture(result.F, k, n_init=self.n_init, rng=choose_seed(self.random_state))
         self.weights_, self.objective_ = found.weights, found.objective
-        V, offsets = affine_functions(data.X.array(), result, found.scores)
-        self.coef_ = V * data.inverse_scale
-        self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.inverse_scale
-        self.intercept_ = offsets - self.coef_ @ data.mean
+        self._store_functions(*affine_functions(data.X.array(), result, found.scores), data)
         self.labels_ = self._label(self._decide(table))
         self.signs_ = 2.0 * self.labels_ - 1.0
         return self
+
+    def score(self, X: npt.ArrayLike, y: object = None) -> float:
+        pairs = zip(self.transform(X).T, self.predict(X).T, strict=True)
+        return float(np.mean([explained_variance(values[:, None], labels) for values, labels in pairs]))
 
     def fit_predict(self, X: npt.ArrayLike, y: object = None) -> npt.NDArray[np.int64]:
         """Fit the labels and return ``labels_``; errors and warnings are those of `fit`."""

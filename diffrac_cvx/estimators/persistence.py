@@ -17,7 +17,7 @@ from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.points.checks import Array, as_table, require_finite
 from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.reading import table_array, table_times
-from diffrac_cvx.rounding.many_clusters import BinarySplit, scores_of_splits
+from diffrac_cvx.rounding.many_clusters import BinarySplit, cluster_indices, scores_of_splits
 
 FILE_KIND = "diffrac-cvx score"
 FORMAT_VERSION = 1  # of the file: increased if older versions cannot read new files
@@ -108,8 +108,7 @@ class SavedModel:
         Parameters and errors are those of `decision_function`.
         """
         values = self.decision_function(X)
-        is_binary = self.is_multilabel or values.ndim == 1
-        indices = np.asarray(values > 0.0 if is_binary else np.argmax(values, axis=1)).astype(np.int64)
+        indices = (values > 0.0).astype(np.int64) if self.is_multilabel else cluster_indices(values)
         return indices if self.classes is None else self.classes[indices]
 
     def _read(self, X: Any) -> Any:
@@ -209,15 +208,10 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         "how": {} if schema is None else schema.options,
     }
     lines = (
-        f"{json.dumps(key)}: {json.dumps(value, default=to_jsonable, allow_nan=False)}"
+        f"{json.dumps(key)}: {json.dumps(value, default=lambda array: array.tolist(), allow_nan=False)}"
         for key, value in content.items()
     )
     write_text(Path(path), "{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def to_jsonable(value: Any) -> Any:
-    """Convert a NumPy array or scalar to JSON types."""
-    return value.tolist()
 
 
 def load_model(path: str | Path) -> SavedModel:

@@ -136,11 +136,11 @@ class PathDisplay(canvas.Display):
         ParameterError
             If a panel is unknown, or if it is "error" or "groups" and the path has none.
         """
-        defaults = {} if self.path.groups is None else {"groups": "", "value": ""}
+        defaults = {} if self.path.groups.are_single else {"groups": "", "value": ""}
         asked = canvas.panels_for(ax, panels, defaults | PANEL_LABELS)
         if "error" in asked and self.path.error is None:
             raise ParameterError("the path has no error. Pass y to nu_path or lambda_path")
-        if "groups" in asked and self.path.groups is None:
+        if "groups" in asked and self.path.groups.are_single:
             raise ParameterError(
                 "the path has no groups. Pass groups to lambda_path, or a penalty with groups to nu_path"
             )
@@ -159,7 +159,7 @@ class PathDisplay(canvas.Display):
 
     def _coefficients(self, ax: canvas.Axes, name: str, labeled: int, kwargs: dict[str, Any]) -> None:
         V, at, titles = self.path.directions * self.deviations, self.path.parameter, self.feature_names
-        if name == "groups" and self.path.groups is not None:
+        if name == "groups":
             V, titles = replace(self.path, deviations=self.deviations).group_norms, group_titles(self.path.groups)
         size = np.abs(V).max(axis=0)
         largest = np.argsort(-size, kind="stable")[: min(labeled, len(canvas.STYLES))]

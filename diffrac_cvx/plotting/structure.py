@@ -4,12 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from diffrac_cvx.comparison.structure import StructureTest
+from diffrac_cvx.comparison.structure import NULL_MODELS, StructureTest
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.plotting.canvas import ACCENT, Axes, Display, line_style, short_legend
 
 JITTER = 0.16  # half the height over which the marks of one null model are spread
-NULL_LABELS = {"columns": "independent columns", "covariance": "single Gaussian cloud"}
 
 
 class StructureDisplay(Display):
@@ -56,9 +55,8 @@ class StructureDisplay(Display):
             self.null_lines_ += ax.plot(test.null_distribution, heights, **style)
         statistic = self.tests[0].statistic
         self.value_line_ = ax.axvline(statistic, color=ACCENT, lw=1.5, label="this table")
-        ax.set_yticks(
-            range(len(self.tests)), [f"{NULL_LABELS[test.null]}\np = {test.pvalue:.2g}" for test in self.tests]
-        )
+        titles = [f"{NULL_MODELS[test.null].description}\np = {test.pvalue:.2g}" for test in self.tests]
+        ax.set_yticks(range(len(self.tests)), titles)
         ax.set_ylim(len(self.tests) - 0.5, -0.5)
         ax.set_xlabel("cost of the two-way split (lower is better)")
         self.legend_ = short_legend(ax, [self.value_line_], fontsize="small")

@@ -1,7 +1,6 @@
 """Coordinates of problem (15), and the maps between them and the user's."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +23,6 @@ class Coordinates:
     has_offset: bool  # whether the last column is the offset's: nu < 1
     excluded: Excluded | None = None  # the user's excluded columns, zero here, see `exclude`
     basis: Array | None = None  # L, (d or d + 1, D), if the coordinates are whitened; None if L = Diag(scale)
-
-    @cached_property
-    def L(self) -> Array:
-        """Map from these coordinates to the user's, shape (d or d + 1, D)."""
-        return np.diag(self.scale) if self.basis is None else self.basis
 
     @property
     def n_excluded(self) -> int:

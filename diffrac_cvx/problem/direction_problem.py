@@ -1,5 +1,6 @@
 """Problem (15) in the space of directions, in coordinates that condition its solvers and certificates well."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -11,11 +12,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, format_indices, warn_degenerate
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.exclusion import PointsKind, exclude, is_rounding_noise
-from diffrac_cvx.points.factors import (
-    Factor,
-    scale_rows,
-    squared_norm,
-)
+from diffrac_cvx.points.factors import Factor, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
     WhiteningErrorBounds,
@@ -23,7 +20,6 @@ from diffrac_cvx.points.floating_point import (
     outside_norm_bound,
     round_up,
     sum_error,
-    whitening_error_bounds,
 )
 from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
@@ -36,12 +32,10 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.points.points import LazyFactor, Mask, Points
 from diffrac_cvx.problem.coordinates import Coordinates
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
-from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
-MAX_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which it is accurate enough
 SOLVER_COPIES = 6  # of the data that a solver holds
 
 
@@ -67,33 +61,22 @@ class DirectionProblem:
 
     X: Points  # R: the rows whose norms are averaged
     Y: Points  # (k, D), A = its Gram matrix / k + Diag(a)^2; X itself without weights and constraints
-    penalty: PenaltyWeights  # in these coordinates; A_jj + c_j^2 is in [1/2, 2], except for zero columns
+    a: Array  # (D,), root of the ridge in these coordinates; 0 if whitened: then part of the identity
+    pair_penalty: PairPenalty  # in these coordinates; A_jj + c_j^2 is in [1/2, 2], except for zero columns
     coordinates: Coordinates
     root: Array | None = None  # any root of A, (k, D), if known
     whitened: WhiteningErrorBounds | None = None  # error bounds of the coordinates, if whitened
 
     @property
-    def a(self) -> Array:
-        """Root of the ridge in these coordinates, (D,); 0 if whitened: then part of the identity."""
-        return self.penalty.a
-
-    @property
     def c(self) -> Array:
         """Roots of the l1 weights, (D,)."""
-        return self.penalty.c
-
-    @property
-    def pair_penalty(self) -> PairPenalty:
-        """Penalty on pairs of coordinates: its value and its dual set."""
-        return self.penalty.pair_penalty
+        return self.pair_penalty.c
 
     @cached_property
     def whitening_error(self) -> WhiteningErrorBounds:
         """Error bounds of the whitened coordinates."""
         if self.whitened is not None:
             return self.whitened
-        if self.Y.is_streamed:  # A and the weighted Gram matrices are sums over the rows
-            return whitening_error_of_sums(self.X, self.A + np.diag(self.c**2), self.W)
         return whitening_error_of_rows(self, self.Z, self.W, self.a**2 + self.c**2)
 
     def gram_error(self, Mz: Array, top: float) -> float:
@@ -122,9 +105,9 @@ class DirectionProblem:
     @cached_property
     def summed_A(self) -> Array:
         """A as a sum over the rows: its entries have small errors relative to their terms, as proofs require."""
-        if self.basis is not None or self.Y.is_streamed:
-            return self.R.T @ self.R
-        return self.Y.weighted_gram(np.ones(len(self.Y))) + np.diag(self.a**2)
+        if self.basis is not None:
+            return np.eye(len(self.c))
+        return self.Y.second_moment() + np.diag(self.a**2)
 
     @cached_property
     def W(self) -> Array:
@@ -173,36 +156,37 @@ class DirectionProblem:
         """Whether the penalty couples coordinates, so that they cannot be whitened."""
         return not self.pair_penalty.is_zero
 
+    def map_rows(self, change: Callable[[Points], Points]) -> tuple[Points, Points]:
+        """Return X and Y after a change of their form or of their columns."""
+        X = change(self.X)
+        return X, X if self.Y is self.X else change(self.Y)
+
     def restrict(self, indices: npt.NDArray[np.intp]) -> "DirectionProblem":
         """Return the problem with V zero outside these coordinates; requires an l1 term."""
-        has_root = "R" in self.__dict__ and not self.is_large
-        X = self.X.in_columns().columns(indices).as_dense()
-        return replace(
-            self,
-            X=X,
-            Y=X if self.Y is self.X else self.Y.in_columns().columns(indices).as_dense(),
-            penalty=self.penalty.restrict(indices),
-            coordinates=Coordinates(
-                self.coordinates.scale[indices], self.coordinates.has_offset and len(self.c) - 1 in indices
-            ),
-            root=self.R[:, indices] if has_root else None,
+        has_offset = self.coordinates.has_offset and len(self.c) - 1 in indices
+        return DirectionProblem(
+            *self.map_rows(lambda rows: rows.in_columns().columns(indices).as_dense()),
+            a=self.a[indices],
+            pair_penalty=self.pair_penalty.restrict(indices),
+            coordinates=Coordinates(self.coordinates.scale[indices], has_offset),
+            root=self.R[:, indices] if "R" in self.__dict__ and not self.is_large else None,
         )
 
     def in_columns(self) -> "DirectionProblem":
         """Return the problem with rows in memory that support column selection."""
-        X = self.X.in_columns()
-        return replace(self, X=X, Y=X if self.Y is self.X else self.Y.in_columns())
+        X, Y = self.map_rows(lambda rows: rows.in_columns())
+        return replace(self, X=X, Y=Y)
 
     def as_dense(self) -> "DirectionProblem":
         """Return the problem with rows stored as arrays, itself if they are."""
-        X = self.X.in_columns().as_dense()
-        return self if X is self.X else replace(self, X=X, Y=X if self.Y is self.X else self.Y.in_columns().as_dense())
+        X, Y = self.map_rows(lambda rows: rows.in_columns().as_dense())
+        return self if X is self.X else replace(self, X=X, Y=Y)
 
     def with_inflated_penalty(self, inflation: float) -> "DirectionProblem":
         """Return the problem with the ridge and the l1 term times 1 + inflation; requires an l1 term."""
-        root = (1.0 + inflation) ** 0.5
-        penalty = PenaltyWeights(self.a * root, self.pair_penalty.with_weights(self.c * root))
-        return replace(self, penalty=penalty, root=None, whitened=None) if inflation else self
+        a, c = self.a * (1.0 + inflation) ** 0.5, self.c * (1.0 + inflation) ** 0.5
+        pair_penalty = self.pair_penalty.with_weights(c)
+        return replace(self, a=a, pair_penalty=pair_penalty, root=None, whitened=None) if inflation else self
 
     def mean_sqrt(self, U: Factor) -> float:
         """Return g(UU') = mean_i sqrt(x_i'UU'x_i)."""
@@ -210,7 +194,7 @@ class DirectionProblem:
 
     def mean_inverse(self, u: Array) -> float:
         """Return the mean of 1/u, with 1/u = 0 for zero rows."""
-        return float(np.mean(np.where(self.zero_rows, 0.0, 1.0 / np.where(self.zero_rows, 1.0, u))))
+        return float(np.mean(np.divide(1.0, u, out=np.zeros(len(u)), where=~self.zero_rows)))
 
     def convex_term(self, U: Factor, mean_q: float | None = None) -> float:
         """Return T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms.
@@ -259,11 +243,6 @@ class DirectionProblem:
         smallest = floor * max(float(np.mean(self.X.squares_per_count(q))), 1e-300)
         return np.asarray(1.0 / np.sqrt(np.maximum(q, self.X.squares_times_counts(smallest))))
 
-    def has_small_q(self, q: Array) -> bool:
-        """Whether a nonzero row has a q below a hundredth of the mean."""
-        q = self.X.squares_per_count(q)
-        return not float(q[~self.zero_rows].min(initial=np.inf)) >= 1e-2 * float(q.mean())
-
     def transform_multiplier(self, result: Result) -> Factor | None:
         """Return a result's multiplier C in these coordinates; None if it has none that fits this problem."""
         size = len(self.c)
@@ -304,25 +283,18 @@ def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
     return exclude(X, (weights.a > 0.0) | (weights.c > 0.0))
 
 
-def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, PenaltyWeights]:
-    """Return the points and the penalty weights, with the column and weights of the offset if nu < 1."""
-    weights = weights_of(penalty, X.shape[1])
-    if nu == 1.0:
-        return X, weights
-    return X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)  # the paper has nu / (1 - nu)
-
-
 def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) in unit columns, without computing d x d matrices, for any penalty."""
     n, d = X.shape
     require_memory(SOLVER_COPIES * X.stored_bytes, f"the problem of {n} points and {d} features", "use fewer of either")
-    excluded = X.excluded
-    X, (a, pair_penalty) = augmented(X, nu, penalty)
-    c = pair_penalty.c
-    scale = power_of_two(inverse_or_one(pair_penalty.group_max(np.sqrt(X.mean_squares() + a**2 + c**2))))
-    X = X.scaled(scale)
-    weights = PenaltyWeights(a * scale, pair_penalty.with_weights(c * scale))
-    return DirectionProblem(X.problem_rows(), X.weighted_rows(), weights, Coordinates(scale, nu < 1.0, excluded))
+    weights, excluded = weights_of(penalty, d), X.excluded
+    if nu < 1.0:
+        X, weights = X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)  # the paper has nu / (1 - nu)
+    a, pairs = weights
+    scale = power_of_two(inverse_or_one(pairs.group_max(np.sqrt(X.mean_squares() + a**2 + pairs.c**2))))
+    X, pairs = X.scaled(scale), pairs.with_weights(pairs.c * scale)
+    coordinates = Coordinates(scale, nu < 1.0, excluded)
+    return DirectionProblem(X.problem_rows(), X.weighted_rows(), a * scale, pairs, coordinates)
 
 
 def without_l1(problem: DirectionProblem) -> DirectionProblem:
@@ -342,10 +314,9 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
 
 def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
     """Return the problem in unit columns, without an l1 term, in the coordinates that W whitens."""
-    X, zeros = problem.X.in_basis(W), np.zeros(W.shape[1])
-    Y = X if problem.Y is problem.X else problem.Y.in_basis(W)
+    zeros = np.zeros(W.shape[1])
     coordinates = replace(problem.coordinates, basis=problem.coordinates.factors[:, None] * W)
-    return DirectionProblem(X, Y, PenaltyWeights(zeros, L1(zeros)), coordinates)
+    return DirectionProblem(*problem.map_rows(lambda rows: rows.in_basis(W)), zeros, PairPenalty(zeros), coordinates)
 
 
 def whitening_error_of_rows(
@@ -356,11 +327,13 @@ def whitening_error_of_rows(
     The rows of X have the errors of the rows of A times the roots of the counts, which `largest_weight` includes.
     """
     rows, whitened = problem.Y, Z if problem.Y is problem.X else problem.Y.in_basis(W)
-    found = whitening_error_bounds(rows.array(), W, whitened.array(), diagonal, outside)
-    return with_chunklet_error(found, problem.max_chunklet_size, rows.array(), W)
+    found = rows.whitening_error_bounds(W, whitened, diagonal, outside)
+    return with_chunklet_error(found, problem.max_chunklet_size, rows, W)
 
 
-def with_chunklet_error(found: WhiteningErrorBounds, chunklet_size: int, rows: Array, W: Array) -> WhiteningErrorBounds:
+def with_chunklet_error(
+    found: WhiteningErrorBounds, chunklet_size: int, rows: Points, W: Array
+) -> WhiteningErrorBounds:
     """Return error bounds of whitened data whose rows are signed sums of up to `chunklet_size` of the rows of A.
 
     By Cauchy-Schwarz the rounding of the sums in column j is at most sum_error(chunklet_size) times the root of A_jj
@@ -368,7 +341,7 @@ def with_chunklet_error(found: WhiteningErrorBounds, chunklet_size: int, rows: A
     """
     if not chunklet_size:
         return found
-    squares = float(np.mean(rows**2, axis=0) @ np.sum(W**2, axis=1))
+    squares = float(rows.mean_squares() @ np.sum(W**2, axis=1))
     return found._replace(data_error=round_up(found.data_error + sum_error(chunklet_size + 8) * squares**0.5, 8))
 
 
@@ -395,7 +368,7 @@ def psd_root(A: Array) -> Array:
 
 def problem_by_rows(problem: DirectionProblem, U: Factor | None = None) -> DirectionProblem:
     """Return the problem for a dense V, or for this factor: sparse columns become rows, with A, unless U is sparse."""
-    rows = problem.X.by_rows() if U is None else problem.X.rows_for(U)
+    rows = problem.X.by_rows(U)
     if rows is problem.X:
         return problem
     return replace(problem, X=rows, Y=rows, root=psd_root(rows.second_moment() + np.diag(problem.a**2)))
@@ -410,27 +383,20 @@ def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
     B = A + np.diag(problem.c**2)
     nonzero = np.diag(B) > 0.0
     values, Q = np.linalg.eigh(B[np.ix_(nonzero, nonzero)])
-    if nonzero.any() and values[0] * MAX_CONDITION < values[-1]:
+    if nonzero.any() and values[0] * 1e6 < values[-1]:  # in unit columns this condition number is accurate enough
         return None
     if problem.has_l1:
         return replace(problem, root=psd_root(A))
     W = np.zeros((len(nonzero), len(values)))
     W[nonzero] = Q / np.sqrt(values)
-    return replace(in_basis(problem, W), whitened=whitening_error_of_sums(problem.X, B, W))
-
-
-def whitening_error_of_sums(X: Points, B: Array, W: Array) -> WhiteningErrorBounds:
-    """Return error bounds of coordinates W that whiten B = A + Diag(c)^2, if A and M are sums over all rows."""
-    size, residual = float(np.trace(B) * np.sum(W**2)), float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
-    right_error = residual + sum_error(X.accumulation_length + 100 * len(W)) * size
-    data_error = sum_error(X.accumulation_length + len(W) + 16) * size**0.5
-    return WhiteningErrorBounds(round_up(data_error), round_up(right_error), round_up(size))
+    made = in_basis(problem, W)
+    return replace(made, whitened=whitening_error_of_rows(problem, made.X, W, problem.a**2 + problem.c**2))
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
     """Warn if an affine-invariant relaxation cannot distinguish labellings, otherwise if columns are excluded."""
     n, rank = len(X), problem.X.shape[1] - int(problem.coordinates.has_offset)
-    if not X.is_streamed and not np.any(penalty.a) and not penalty.has_l1 and 0 < rank and rank >= n - 1:
+    if not np.any(penalty.a) and not penalty.has_l1 and 0 < rank and rank >= n - 1:
         warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly. Add a penalty.", depth=5)
     elif problem.coordinates.excluded is not None:
         mask = np.zeros(X.shape[1], dtype=bool)

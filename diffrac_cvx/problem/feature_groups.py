@@ -1,6 +1,6 @@
-"""Validation of feature groups and of nonnegative columns given by users."""
+"""Feature groups and nonnegative columns given by users, by column number or by column name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -8,16 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.points.checks import did_you_mean
 from diffrac_cvx.points.points import Mask
 from diffrac_cvx.problem.penalties.base import IndexArray
 
 GROUP_FORMS_HINT = (
     "Give a label for each column, ['a', 'a', 'b'], or the columns of each group, {'a': [0, 1], 'b': [2]}."
 )
-COLUMN_HINT = "Columns are numbered from 0, without the offset."
 
 AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])
 GroupsLike = npt.ArrayLike | Mapping[Any, Sequence[int]] | Sequence[Sequence[int]]
+Names = Sequence[str] | None  # of the d columns, if they have names
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,16 @@ class FeatureGroups:
 
     labels: IndexArray  # (d,)
     names: tuple[str, ...]
+
+    @classmethod
+    def singles(cls, d: int, names: Names = None) -> "FeatureGroups":
+        """Return groups of one column each: the groups of a penalty without groups."""
+        return cls(np.arange(d), tuple(map(str, range(d) if names is None else names)))
+
+    @property
+    def are_single(self) -> bool:
+        """Whether each column is a group of its own."""
+        return len(self.names) == len(self.labels)
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -44,109 +55,132 @@ class FeatureGroups:
         return f"<{len(self.names)} groups of {len(self.labels)} columns>"
 
 
-def read_feature_groups(groups: GroupsLike | FeatureGroups) -> FeatureGroups:
+def read_feature_groups(groups: GroupsLike | FeatureGroups, d: int | None = None, names: Names = None) -> FeatureGroups:
     """Return feature groups from a label for each column, or from the columns of each group, named or not.
 
     Raises
     ------
     ParameterError
-        If groups overlap, are empty, miss a column or contain an invalid one.
+        If groups overlap, are empty, miss a column or contain an invalid one, or do not have d columns.
     """
     if isinstance(groups, FeatureGroups):
-        return groups
-    if isinstance(groups, Mapping):
-        return groups_from_lists(list(groups.values()), [str(name) for name in groups])
-    if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
+        found = groups
+    elif isinstance(groups, Mapping):
+        found = groups_from_lists({str(name): some for name, some in groups.items()}, d, names)
+    elif isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
         raise ParameterError(f"groups = {groups!r} is not a list. {GROUP_FORMS_HINT}")
-    items: list[Any] = list(groups)  # type: ignore[arg-type]
-    if items and all(np.ndim(item) == 1 and not isinstance(item, str) for item in items):
-        return groups_from_lists(items, [f"group {g}" for g in range(len(items))])
-    if not items or any(np.ndim(item) > 0 or item is None or item != item for item in items):
-        raise ParameterError(
-            f"groups has {'no columns' if not items else 'an entry that is not a label'}. {GROUP_FORMS_HINT}"
-        )
-    names: dict[Any, int] = {}
-    labels = np.array([names.setdefault(item, len(names)) for item in items], dtype=np.intp)
-    return FeatureGroups(
-        make_readonly(labels), tuple(str(name) if isinstance(name, str) else f"group {name}" for name in names)
-    )
+    else:
+        items: list[Any] = list(groups)  # type: ignore[arg-type]
+        if items and all(map(is_list, items)):
+            return groups_from_lists(dict(enumerate(items)), d, names)
+        if not items or any(np.ndim(item) > 0 or item is None or item != item for item in items):
+            what = "an entry that is not a label" if items else "no columns"
+            raise ParameterError(f"groups has {what}. {GROUP_FORMS_HINT}")
+        numbers: dict[Any, int] = {}
+        labels = np.array([numbers.setdefault(item, len(numbers)) for item in items], dtype=np.intp)
+        found = FeatureGroups(make_readonly(labels), group_names(numbers))
+    if d is not None and len(found.labels) != d:
+        raise ParameterError(f"groups has {len(found.labels)} columns for {d} features. Include every feature.")
+    return found
 
 
-def groups_from_lists(lists: Sequence[Sequence[int]], names: Sequence[str]) -> FeatureGroups:
-    """Return feature groups from the columns of each group."""
-    columns = [read_column_numbers(some, f"group {name!r}") for some, name in zip(lists, names, strict=True)]
-    for some, name in zip(columns, names, strict=True):
+def group_names(keys: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of groups: their keys, with numbers as "group 0"."""
+    return tuple(str(key) if isinstance(key, str) else f"group {key}" for key in keys)
+
+
+def groups_from_lists(lists: Mapping[Any, Any], d: int | None, names: Names) -> FeatureGroups:
+    """Return feature groups from the columns of each group, which must contain each column once."""
+    columns = [column_numbers(some, f"group {key!r}", d, names) for key, some in lists.items()]
+    for some, key in zip(columns, lists, strict=True):
         if not len(some):
-            raise ParameterError(f"group {name!r} has no columns. Omit it.")
+            raise ParameterError(f"group {key!r} has no columns. Omit it.")
     if not columns:
         raise ParameterError(f"groups is empty. {GROUP_FORMS_HINT}")
-    all_columns = np.concatenate(columns)
-    found, counts = np.unique(all_columns, return_counts=True)
-    last, expected = (
-        int(found[-1]),
-        np.arange(min(int(found[-1]), len(all_columns) + 5) + 1),
-    )  # the first missing columns
-    for wrong, where in ((found[counts > 1], "more than one group"), (np.setdiff1d(expected, found), "no group")):
+    found, counts = np.unique(np.concatenate(columns), return_counts=True)
+    last = int(found[-1]) if d is None else d - 1
+    missing = np.setdiff1d(np.arange(min(last + 1, 2 * len(found) + 6)), found)  # the first few
+    for wrong, message in (
+        (found[counts > 1], "in more than one group. List every column once."),
+        (missing, f"in no group. List every column, up to {last}; a group may have one column."),
+    ):
         if len(wrong):
-            listed = ", ".join(str(j) for j in wrong[:5]) + (", ..." if len(wrong) > 5 else "")
-            hint = f"List every column, up to {last}; a group may have one column"
-            remedy = "List it in one of them" if "more" in where else hint
-            raise ParameterError(f"column {listed} is in {where}. {remedy}.")
-    labels = np.empty(len(all_columns), dtype=np.intp)
+            what = "columns {} are" if len(wrong) > 1 else "column {} is"
+            raise ParameterError(f"{what.format(list_columns(wrong, names))} {message}")
+    labels = np.empty(last + 1, dtype=np.intp)
     for g, some in enumerate(columns):
         labels[some] = g
-    return FeatureGroups(make_readonly(labels), tuple(names))
+    return FeatureGroups(make_readonly(labels), group_names(lists))
 
 
-def read_column_numbers(values: Any, what: str) -> IndexArray:
-    """Return column numbers >= 0; raise ParameterError, with the value, for anything else."""
-    array = np.asarray(values)
-    if array.ndim != 1 or (array.size and (array.dtype.kind not in "iuf" or np.any(array != np.floor(array)))):
-        raise ParameterError(f"{what} = {values!r} must be a list of column numbers. {COLUMN_HINT}")
-    wrong = (array < 0) | (array >= 2.0**63)
-    if wrong.any():
-        raise ParameterError(f"{what} has the column {array[wrong][0]!s}. {COLUMN_HINT}")
-    return array.astype(np.intp)
-
-
-def read_nonnegative(nonnegative: Any) -> IndexArray | Mask | bool:
-    """Return the nonnegative columns as a mask, as column numbers, or as True for all columns.
+def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None) -> IndexArray | Mask | bool | None:
+    """Return the nonnegative columns as a mask, as column numbers, or as True for all columns; None if there are none.
 
     Raises
     ------
     ParameterError
-        If the argument is none of these.
+        If the argument is none of these, a column is named twice, or there are not d columns.
     """
-    if isinstance(nonnegative, bool | np.bool_):
-        return bool(nonnegative)
-    array = np.asarray(nonnegative)
-    if array.dtype.kind == "b" and array.ndim == 1:
-        return make_readonly(array.copy())
-    found = read_column_numbers(nonnegative, "nonnegative")
-    if len(np.unique(found)) < len(found):
-        raise ParameterError(f"nonnegative = {nonnegative!r} names a column twice. List it once.")
-    return make_readonly(found)
-
-
-def mask_of(nonnegative: IndexArray | Mask | bool, d: int) -> Mask:
-    """Return the mask of the nonnegative columns among d.
-
-    Raises
-    ------
-    ParameterError
-        If the length of a mask is not d, or a column number is not below d.
-    """
-    if isinstance(nonnegative, bool):
-        return np.full(d, nonnegative)
-    if nonnegative.dtype.kind == "b":
-        if len(nonnegative) != d:
+    if nonnegative is None or isinstance(nonnegative, bool | np.bool_):
+        return True if nonnegative else None
+    if is_list(nonnegative) and np.asarray(nonnegative).dtype.kind == "b":
+        if d not in (None, len(nonnegative)):
             raise ParameterError(f"nonnegative has {len(nonnegative)} entries for {d} features. Give one per feature.")
-        return np.asarray(nonnegative, dtype=bool)
-    if np.any(nonnegative >= d):
-        raise ParameterError(f"nonnegative names the column {nonnegative.max()} of {d} features. {COLUMN_HINT}")
-    mask = np.zeros(d, dtype=bool)
-    mask[nonnegative] = True
+        return make_readonly(np.array(nonnegative))
+    found = column_numbers(nonnegative, "nonnegative", d, names)
+    distinct, counts = np.unique(found, return_counts=True)
+    if len(distinct) < len(found):
+        twice = list_columns(distinct[counts > 1], names)
+        raise ParameterError(f"nonnegative names column {twice} twice. List it once.")
+    return make_readonly(found) if len(found) else None
+
+
+def mask_of(nonnegative: Any, d: int) -> Mask:
+    """Return the mask of the nonnegative columns among d; raise ParameterError if there are fewer columns."""
+    mask, found = np.zeros(d, dtype=bool), read_nonnegative(nonnegative, d)
+    if found is not None:
+        mask[found] = True
     return mask
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value has the form of a list of columns."""
+    return isinstance(value, list | tuple | range) or (hasattr(value, "tolist") and np.ndim(value) == 1)
+
+
+def column_numbers(columns: Any, what: str, d: int | None = None, names: Names = None) -> IndexArray:
+    """Return the numbers of columns given by number or by name.
+
+    Raises
+    ------
+    ParameterError
+        If a column does not exist.
+    """
+    if not is_list(columns):
+        raise ParameterError(f"{what} = {columns!r} must be a list of columns, such as [0, 3] or ['age', 'dose'].")
+    places = {} if names is None else {str(name): j for j, name in enumerate(names)}
+    found = []
+    for column in columns.tolist() if hasattr(columns, "tolist") else columns:
+        if isinstance(column, str):
+            if names is None:
+                raise ParameterError(f"{what} names the column {column!r}, but X has no names. Pass a data frame.")
+            if column not in places:
+                raise ParameterError(f"{what} names {column!r}, which is not a column{did_you_mean(column, places)}")
+            found.append(places[column])
+            continue
+        if isinstance(column, bool) or not (isinstance(column, int | float | np.number) and float(column).is_integer()):
+            raise ParameterError(f"{what} has {column!r}, which is neither a column number nor a column name.")
+        if not 0 <= column < (2**63 if d is None else d):
+            among = f"{column}" if d is None else f"{column} of {d} features"
+            raise ParameterError(f"{what} has the column {among}. Columns are numbered from 0, without the offset.")
+        found.append(int(column))
+    return np.array(found, dtype=np.intp)
+
+
+def list_columns(numbers: Iterable[int], names: Names) -> str:
+    """Return the first few columns for a message, by name if they have names."""
+    shown = [str(j) if names is None else repr(str(names[j])) for j in numbers]
+    return ", ".join([*shown[:5], *(["..."] if len(shown) > 5 else [])])
 
 
 def make_readonly(array: AnyArray) -> AnyArray:

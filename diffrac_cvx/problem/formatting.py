@@ -10,11 +10,6 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Self
 
-DECIMALS = 4
-MIN_DIGITS, MAX_DIGITS = 2, 6  # digits of a single number
-MAX_DIGITS_IN_BRACKET = 12  # maximum number of digits, for arbitrarily close bounds
-FIXED_NOTATION_EXPONENTS = range(-3, 6)  # decimal exponents of numbers printed without an exponent
-
 
 def width_of(lower: float, upper: float) -> float:
     """Return upper - lower, rounded up if it is not a double."""
@@ -95,17 +90,13 @@ def format_rounded(number: float, width: float, rounding: str) -> str:
         return str(float(number))
     exact = Decimal(float(number) + 0.0)  # -0 becomes 0
     first = exact.adjusted()
-    last = max(min(-DECIMALS, first - MIN_DIGITS + 1), first - MAX_DIGITS + 1) if exact else -DECIMALS
+    last = max(min(-4, first - 1), first - 5) if exact else -4  # four decimals, with two to six digits
     if math.isfinite(width):
-        narrow = first - MAX_DIGITS_IN_BRACKET + 1
-        last = min(last, max(Decimal(abs(width)).adjusted() - MIN_DIGITS + 1, narrow) if width else narrow)
-    quantized = exact.quantize(Decimal((0, (1,), last)), rounding)
-    return decimal_string(quantized.normalize() if quantized == exact else quantized)
-
-
-def decimal_string(number: Decimal) -> str:
-    """Format a decimal number with all of its digits, with an exponent if it is small or large."""
-    if not number or number.adjusted() in FIXED_NOTATION_EXPONENTS:
-        return f"{number:f}"
-    digits, _, exponent = f"{number:.{len(number.as_tuple().digits) - 1}e}".partition("e")
+        narrow = first - 11  # twelve digits, for arbitrarily close bounds
+        last = min(last, max(Decimal(abs(width)).adjusted() - 1, narrow) if width else narrow)
+    rounded = exact.quantize(Decimal((0, (1,), last)), rounding)
+    rounded = rounded.normalize() if rounded == exact else rounded
+    if not rounded or -3 <= rounded.adjusted() <= 5:
+        return f"{rounded:f}"
+    digits, _, exponent = f"{rounded:.{len(rounded.as_tuple().digits) - 1}e}".partition("e")
     return f"{digits}e{int(exponent):+03d}"  # in the notation of floats

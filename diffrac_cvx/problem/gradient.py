@@ -1,6 +1,7 @@
 """Derivative of the optimal value of problem (15) in its parameters and data, at a computed V."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,33 +16,6 @@ from diffrac_cvx.points.points import Mask, Points
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.formatting import format_bracket, width_of
 from diffrac_cvx.problem.penalty import Penalty, weights_of
-
-ROUGH_RELATIVE_GAP = 1e-3  # certified gap over the upper bound, above which a warning calls the derivative rough
-NEGLIGIBLE_GAP = 1e-10  # certified gap below which it never does
-KINK_TOLERANCE = 1e-9  # relative to a typical sqrt(x_i'Vx_i): smaller rows are at the kink of the root
-VALUE_TOLERANCE = 1e-6  # how far outside the bounds the value of V may be on the table that was solved
-
-
-@dataclass(frozen=True, eq=False)
-class Instance:
-    """Instance of problem (15): the table as given, not copied, and the parameters."""
-
-    X: Any  # None if it is not stored
-    nu: float
-    penalty: Penalty
-    sample_weight: npt.ArrayLike | None = None
-    constraints: Constraints | None = None
-
-
-def make_instance(
-    X: Any,
-    nu: float,
-    penalty: Penalty,
-    sample_weight: npt.ArrayLike | None = None,
-    constraints: Constraints | None = None,
-) -> Instance:
-    """Return the instance, without the table if it has the package's own form, so that it can be freed."""
-    return Instance(None if isinstance(X, Points) else X, nu, penalty, sample_weight, constraints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,16 +69,17 @@ def _format_range(values: float | Array) -> str:
     return f"<{np.size(values)} entries from {np.min(values):.4g} to {np.max(values):.4g}>"
 
 
-def penalty_derivatives(penalty: Penalty, G: Factor) -> tuple[float | Array, float | Array]:
-    """Return the derivatives of Gamma(GG') in lam and in the ridge, each a number if the weight is a number."""
-    diagonal_entries, pair_penalty = diagonal(G), penalty.pair_penalty(G.shape[0])
-    ridge = diagonal_entries if np.ndim(penalty.ridge) else float(diagonal_entries.sum())
-    if np.ndim(penalty.c) == 0:
-        return pair_penalty.with_weights(np.ones(len(diagonal_entries))).value(G), ridge
-    return pair_penalty.gradient_in_squares(G), ridge
-
-
-def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], n_excluded: int = 0) -> Gradient:
+def value_gradient(
+    G: Factor,
+    bracket: tuple[float, float],
+    n_excluded: int = 0,
+    *,
+    X: Any,
+    nu: float,
+    penalty: Penalty,
+    sample_weight: npt.ArrayLike | None = None,
+    constraints: Constraints | None = None,
+) -> Gradient:
     r"""Return the derivative of the value of problem (15) at V = GG', which has its optimal scale.
 
     With normalised weights p of the points, and signs s in the chunklets g of must-link points, the value at V is
@@ -121,10 +96,8 @@ def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], 
     ResourceError
         If a matrix of the size of X would not fit in memory.
     """
-    sample = read_points(
-        instance.X, instance.sample_weight, constraints=instance.constraints, are_many=lambda _n, _d: True
-    )
-    points, d = sample.X, G.shape[0] - int(instance.nu < 1.0)
+    sample = read_points(X, sample_weight, constraints=constraints, are_many=lambda _n, _d: True)
+    points, d = sample.X, G.shape[0] - int(nu < 1.0)
     if points.shape[1] != d:
         raise DataError(f"X has {points.shape[1]} columns, but the result has {d}. Pass the table that was solved.")
     require_memory(8.0 * sample.n_all * 3 * (d + G.shape[1]), "the derivative in the entries of X", "use fewer rows")
@@ -132,26 +105,42 @@ def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], 
     XG, chunklets, p = np.asarray(points @ G[:d]) + offset, points.chunklets, points.normalized_weights
     rows, sizes, signed = chunklets.signed_sums(p[:, None] * XG), chunklets.sums(p), np.abs(chunklets.signed_sums(p))
     norms = np.linalg.norm(rows, axis=1)
-    require_same_table(1.0 - float(norms.sum()), bracket)
-    # Where x_i'Vx_i is 0, the vector F_i of the label is free: those that agree have the largest imbalance.
-    free = norms <= KINK_TOLERANCE * sizes * float(p @ np.sum(XG**2, axis=1)) ** 0.5
-    F = chunklets.expand(np.where(free, 0.0, 1.0 / np.where(free, 1.0, norms))[:, None] * rows)
-    imbalance = min((float(np.linalg.norm(p @ F)) + float(signed[free].sum())) ** 2, 1.0)
-    lam, ridge = penalty_derivatives(instance.penalty, G[:d])
-    scaled_residuals = 2.0 * p[:, None] * (XG - F)
-    scaled_residuals -= np.multiply.outer(p, scaled_residuals.sum(axis=0))
-    X, kinks = sample.expand(np.asarray((G[:d] @ scaled_residuals.T).T)), sample.expand(chunklets.repeat(free))
-    return Gradient(lam, ridge, imbalance, X, find_warnings(points, instance.penalty, kinks, bracket, n_excluded))
-
-
-def require_same_table(value: float, bracket: tuple[float, float]) -> None:
-    """Raise DataError if the value of V on a table is outside the bounds of the result."""
-    lower, upper = bracket
-    if not lower - VALUE_TOLERANCE <= value <= upper + VALUE_TOLERANCE:
+    value, (lower, upper), rounding = 1.0 - float(norms.sum()), bracket, 1e-6
+    if not lower - rounding <= value <= upper + rounding:
         raise DataError(
             f"the value of V on this table is {value:.6g}, outside the bounds {format_bracket(lower, upper)} of the "
             "result. Pass the table that was solved, unchanged."
         )
+    # Where x_i'Vx_i is 0, up to rounding, the vector F_i of the label is free: those that agree have the largest
+    # imbalance.
+    free = norms <= 1e-9 * sizes * float(p @ np.sum(XG**2, axis=1)) ** 0.5
+    F = chunklets.expand(np.where(free, 0.0, 1.0 / np.where(free, 1.0, norms))[:, None] * rows)
+    imbalance = min((float(np.linalg.norm(p @ F)) + float(signed[free].sum())) ** 2, 1.0)
+    diagonal_entries, pair_penalty = diagonal(G[:d]), penalty.pair_penalty(d)
+    ridge = diagonal_entries if np.ndim(penalty.ridge) else float(diagonal_entries.sum())
+    one_weight = np.ndim(penalty.c) == 0
+    lam = pair_penalty.with_weights(np.ones(d)).value(G[:d]) if one_weight else pair_penalty.gradient_in_squares(G[:d])
+    scaled_residuals = 2.0 * p[:, None] * (XG - F)
+    scaled_residuals -= np.multiply.outer(p, scaled_residuals.sum(axis=0))
+    derivative, kinks = sample.expand((G[:d] @ scaled_residuals.T).T), sample.expand(chunklets.repeat(free))
+    return Gradient(lam, ridge, imbalance, derivative, find_warnings(points, penalty, kinks, bracket, n_excluded))
+
+
+Instance = partial[
+    Gradient
+]  # problem (15) that was solved: `value_gradient` with its table, not copied, and parameters
+
+
+def make_instance(
+    X: Any,
+    nu: float,
+    penalty: Penalty,
+    sample_weight: npt.ArrayLike | None = None,
+    constraints: Constraints | None = None,
+) -> Instance:
+    """Return the instance, without the table if it has the package's own form, so that it can be freed."""
+    X = None if isinstance(X, Points) else X
+    return partial(value_gradient, X=X, nu=nu, penalty=penalty, sample_weight=sample_weight, constraints=constraints)
 
 
 def find_warnings(
@@ -160,7 +149,7 @@ def find_warnings(
     """Return the reasons why the derivative may not exist or may be rough, one sentence each."""
     weights = weights_of(penalty, points.shape[1])
     constant = ~points.used_columns() & (weights.a == 0.0) & (weights.c == 0.0)
-    rough = width_of(*bracket) > max(ROUGH_RELATIVE_GAP * bracket[1], NEGLIGIBLE_GAP)
+    rough = width_of(*bracket) > max(1e-3 * bracket[1], 1e-10)  # a gap of rounding is never rough
     jumps = "are constant and not penalised: the value is discontinuous there."
     checks = (
         (rough, f"Only {format_bracket(*bracket)} is certified, so the derivative is rough. Use a smaller tol."),

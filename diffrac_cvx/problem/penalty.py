@@ -11,13 +11,13 @@ from diffrac_cvx.points.checks import Array, format_exact, nonnegative
 from diffrac_cvx.problem.feature_groups import (
     FeatureGroups,
     GroupsLike,
+    Names,
     mask_of,
     read_feature_groups,
     read_nonnegative,
 )
 from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
 from diffrac_cvx.problem.penalties.group import GroupNorms
-from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 
 Weight = float | npt.ArrayLike | None
@@ -106,8 +106,7 @@ class Penalty:
             object.__setattr__(self, name, weight)
             object.__setattr__(self, root, size)
         object.__setattr__(self, "groups", None if groups is None else read_feature_groups(groups))
-        has_signs = nonnegative is not None and nonnegative is not False
-        object.__setattr__(self, "nonnegative", read_nonnegative(nonnegative) if has_signs else None)
+        object.__setattr__(self, "nonnegative", read_nonnegative(nonnegative))
         if self.groups is not None and np.ndim(self.c) == 1 and len(np.atleast_1d(self.c)) != len(self.groups.names):
             raise ParameterError(
                 f"lam has {np.size(self.c)} weights for {len(self.groups.names)} groups. Give one per group."
@@ -126,25 +125,23 @@ class Penalty:
         ParameterError
             If the length of an array is not d, or groups or signs refer to other columns.
         """
-        c = self.c
-        if self.groups is not None:
-            if len(self.groups.labels) != d:
-                raise ParameterError(f"groups has {len(self.groups.labels)} columns for {d} features. Include all.")
-            c = c if np.ndim(c) == 0 else np.asarray(c)[self.groups.labels]
-        for name, weight in (("a", self.a), ("c", c)):
-            if np.ndim(weight) == 1 and np.size(weight) != d:
-                raise ParameterError(f"{name} has {np.size(weight)} weights for {d} features. Give one per feature.")
-        return np.full(d, self.a, dtype=float), np.full(d, c, dtype=float)
+        groups = self.feature_groups(d)
+        for name, weight, size in (("a", self.a, d), ("c", self.c, len(groups.names))):
+            if np.ndim(weight) == 1 and np.size(weight) != size:
+                raise ParameterError(f"{name} has {np.size(weight)} weights for {size} features. Give one per feature.")
+        return np.full(d, self.a, dtype=float), np.array(np.broadcast_to(self.c, len(groups.names))[groups.labels])
+
+    def feature_groups(self, d: int, names: Names = None) -> FeatureGroups:
+        """Return the groups of d features, of which each is a group of its own in a penalty without groups."""
+        return FeatureGroups.singles(d, names) if self.groups is None else read_feature_groups(self.groups, d)
 
     def pair_penalty(self, d: int) -> PairPenalty:
-        """Return the penalty on pairs of d features, with all groups as given: the registry of the penalties."""
-        c = self.weights(d)[1]
-        return self.constrain_signs(L1(c) if self.groups is None else GroupNorms(c, self.groups.labels))
+        """Return the penalty on pairs of d features: the registry of the penalties."""
+        c, groups = self.weights(d)[1], self.feature_groups(d)
+        return self.constrain_signs(PairPenalty(c) if groups.are_single else GroupNorms(c, groups.labels))
 
     def constrain_signs(self, pair_penalty: PairPenalty) -> PairPenalty:
         """Return a penalty on pairs of features with the sign constraints, if there are any."""
-        if self.nonnegative is None:
-            return pair_penalty
         nonnegative = mask_of(self.nonnegative, len(pair_penalty.c))
         return SignConstraints(pair_penalty, nonnegative) if nonnegative.any() else pair_penalty
 
@@ -188,12 +185,9 @@ def weights_of(penalty: Penalty, d: int) -> PenaltyWeights:
         If it is not a Penalty, or the length of its arrays is not d.
     """
     a, c = require_penalty(penalty).weights(d)
-    labels = np.arange(d) if penalty.groups is None else penalty.groups.labels
-    if penalty.groups is not None and d and not labels.any():
+    if len(penalty.feature_groups(d).names) == 1 < d:
         a, c = np.sqrt(a**2 + c**2), np.zeros(d)
-    if not c.any() or len(np.unique(labels)) == d:
-        return PenaltyWeights(a, penalty.constrain_signs(L1(c)))
-    return PenaltyWeights(a, penalty.pair_penalty(d))
+    return PenaltyWeights(a, penalty.pair_penalty(d) if c.any() else penalty.constrain_signs(PairPenalty(c)))
 
 
 def require_penalty(penalty: Penalty) -> Penalty:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,8 +13,7 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, diagonal, outer_product
 from diffrac_cvx.problem.formatting import format_bracket, format_gap, format_upper, width_of
-from diffrac_cvx.problem.gradient import Gradient, Instance, value_gradient
-from diffrac_cvx.problem.html_card import html_card
+from diffrac_cvx.problem.gradient import Gradient, Instance
 
 
 class Status(Enum):
@@ -24,26 +23,14 @@ class Status(Enum):
 
     OPTIMAL = "optimal", "the certified gap is within the tolerance"
     CLOSED_FORM = "closed_form", "the optimum is known in closed form"
-    MAX_ITER = "max_iter", "max_iter was reached; the bounds are valid. Increase max_iter to tighten them"
-    TIME_LIMIT = "time_limit", "time_limit was reached; the bounds are valid. Increase time_limit to tighten them"
-    USER_LIMIT = (
-        "user_limit",
-        "an iteration or time limit was reached; the bounds are valid. Increase the limit to tighten them",
-    )
-    OUT_OF_MEMORY = (
-        "out_of_memory",
-        "a dense V would not fit in memory; the bounds are valid. Increase the l1 penalty to tighten them",
-    )
+    MAX_ITER = "max_iter", "max_iter was reached", "Increase max_iter to tighten them"
+    TIME_LIMIT = "time_limit", "time_limit was reached", "Increase time_limit to tighten them"
+    USER_LIMIT = "user_limit", "an iteration or time limit was reached", "Increase the limit to tighten them"
+    OUT_OF_MEMORY = "out_of_memory", "a dense V would not fit in memory", "Increase the l1 penalty to tighten them"
     STOPPED = "stopped", "the callback requested a stop; the bounds are valid"
-    SMOOTHED_GAP = (
-        "smoothed_gap",
-        "the gap of Eq. (21) is at most epsilon log d; the bounds are valid. Decrease epsilon to tighten them",
-    )
-    STALLED = "stalled", "no further progress in double precision; the bounds are valid. Use a larger tol"
-    INACCURATE = (
-        "inaccurate",
-        "the solver stopped with a certified gap above the tolerance; the bounds are valid. Try another solver",
-    )
+    SMOOTHED_GAP = "smoothed_gap", "the gap of Eq. (21) is at most epsilon log d", "Decrease epsilon to tighten them"
+    STALLED = "stalled", "no further progress in double precision", "Use a larger tol"
+    INACCURATE = "inaccurate", "the solver stopped with a certified gap above the tolerance", "Try another solver"
     INVALID_BOUND = (
         "invalid_bound",
         "numerical failure: an objective value is below the computed lower bound, which was discarded. "
@@ -51,15 +38,15 @@ class Status(Enum):
     )
     OVERFLOW = (
         "overflow",
-        "values left the range of double precision; the bounds are valid. "
+        "values left the range of double precision",
         "Rescale the columns of X and the penalties towards 1 to tighten them",
     )
     FAILED = "failed", "the solver returned no solution; only the trivial bounds are available. Try another solver"
 
-    def __new__(cls, key: str, message: str) -> Self:
-        """Return the member with this key as its value."""
+    def __new__(cls, key: str, message: str, remedy: str = "") -> Self:
+        """Return the member with this key as its value; with a remedy the message says that the bounds are valid."""
         status = object.__new__(cls)
-        status._value_, status.message = key, message
+        status._value_, status.message = key, f"{message}; the bounds are valid. {remedy}" if remedy else message
         return status
 
     def __str__(self) -> str:
@@ -99,13 +86,6 @@ class Bracket(NamedTuple("Bounds", [("lower", float), ("upper", float)])):
         return format_bracket(self.lower, self.upper) + excluded_clause(self.n_excluded)
 
 
-class InvalidBound(NamedTuple):
-    """Invalid lower bound, and the objective of the labels or the value of the V that contradicts it."""
-
-    lower: float
-    objective: float
-
-
 class Progress(NamedTuple("Line", [("iteration", int), ("seconds", float), ("lower", float), ("upper", float)])):
     """Entry of a solver's history: (iteration, seconds, lower, upper).
 
@@ -132,7 +112,6 @@ class Progress(NamedTuple("Line", [("iteration", int), ("seconds", float), ("low
 
 
 Labels = npt.NDArray[np.int64]
-SELECTED_RTOL = 1e-3  # relative to the largest V_jj: selected features have a larger V_jj
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,9 +230,10 @@ class Result:
         Number of excluded columns of X: those without a penalty that are constant, or collinear with the others, up to
         rounding (about 1e-13).  The bounds are those of X without these columns, whose rows of V are zero.  Exactly
         constant columns have no effect and are not counted.
-    invalid_bound : InvalidBound or None
-        Both numbers, if the value, or the objective of labels rounded from F with a direction fitted in the user's
-        units, is below the lower bound.  That bound is invalid: ``lower`` is the trivial one, and ``status`` says so.
+    invalid_bound : Bracket or None
+        The lower bound and, as ``upper``, an objective below it: the value, or the objective of labels rounded from F
+        with a direction fitted in the user's units.  That bound is invalid: ``lower`` is the trivial one, and
+        ``status`` says so.
     """
 
     value: float
@@ -270,7 +250,7 @@ class Result:
     G: Factor | None = field(default=None, repr=False)
     components: Components | None = field(default=None, repr=False)
     n_excluded: int = 0
-    invalid_bound: InvalidBound | None = None
+    invalid_bound: Bracket | None = None
     _instance: Instance | None = field(default=None, repr=False)  # the instance, if it is one of problem (15)
 
     @cached_property
@@ -302,7 +282,7 @@ class Result:
         """Certified bounds; ``str`` rounds the lower one down and the upper one up."""
         return Bracket(self.lower, self.upper, self.n_excluded)
 
-    def features(self, d: int | None = None, *, rtol: float = SELECTED_RTOL) -> SelectedFeatures:
+    def features(self, d: int | None = None, *, rtol: float = 1e-3) -> SelectedFeatures:
         """Return the selected features: those j with V_jj above rtol times the largest one.
 
         V_jj depends on the units of X: scale the columns to unit variance first.
@@ -312,7 +292,7 @@ class Result:
         d : int, optional
             Number of features; required if nu < 1, to exclude the last row of V, which is that of the offset.
         rtol : float
-            Threshold relative to the largest V_jj, in [0, 1).
+            Threshold relative to the largest V_jj, in [0, 1); default 0.001.
 
         Raises
         ------
@@ -359,54 +339,31 @@ class Result:
                 f"the result of {self.solver} has no gradient: its problem is not (15). Use low_rank, fista, v_space "
                 "or lifted; without an l1 penalty their value is that of penalized_nu."
             )
-        instance = self._instance if X is None else replace(self._instance, X=X)
-        if instance.X is None:
+        instance = self._instance if X is None else partial(self._instance, X=X)
+        if instance.keywords["X"] is None:
             raise ParameterError("the result has no table. Pass the table that was solved: result.gradient(X).")
-        return value_gradient(instance, self.G, self.bracket, self.n_excluded)
+        return instance(self.G, self.bracket, self.n_excluded)
 
     def checked_against(self, objective: float, trivial: float = 0.0) -> "Result":
         """Return the result, with the trivial lower bound if its value or the objective of labels is below its own."""
-        least = min(self.upper, objective)
-        if not self.lower > least:
+        invalid = Bracket(self.lower, min(self.upper, objective), self.n_excluded)
+        if not invalid.lower > invalid.upper:
             return self
-        invalid_bound = InvalidBound(self.lower, least)
-        return replace(self, F=self.factor, lower=trivial, invalid_bound=invalid_bound, status=Status.INVALID_BOUND)
+        return replace(self, F=self.factor, lower=trivial, invalid_bound=invalid, status=Status.INVALID_BOUND)
 
     def __getstate__(self) -> dict[str, object]:
-        instance = self._instance and replace(self._instance, X=None)
+        instance = self._instance and partial(self._instance, X=None)
         return {**self.__dict__, "F": self.F, "_instance": instance}
 
-    @property
-    def rank_bound(self) -> int:
-        """Number of columns of F, without computing F."""
-        stored = self.__dict__["F"]
-        return int(stored.shape[1] if self.G is None or not callable(stored) else self.G.shape[1])
-
-    def _repr_html_(self) -> str:
-        """Return an HTML table for notebooks."""
-        rows: dict[str, object] = {
-            "optimal value of the relaxation": f"certified to lie in {self.bracket}",
-            "duality gap": format_gap(self.lower, self.upper),
-            "objective at the returned point": format_upper(self.value, self.gap),
-            "termination status": self.status,
-            "solver": f"{self.solver}, {self.n_iter} iterations, {self.seconds:.3g} s",
-            "rank of Y": f"at most {self.rank_bound}",
-        }
-        rows |= {} if self.components is None else {"components of V": self.components}
-        rows |= {"excluded columns (collinear or constant)": self.n_excluded} if self.n_excluded else {}
-        if self.invalid_bound is not None:
-            rows["invalid bound"] = (
-                f"an objective of {format_upper(self.invalid_bound.objective)} is below the lower bound"
-            )
-        return html_card("Result: objective from 0 (best) to 1 (worst)", rows)
-
     def __repr__(self) -> str:
+        stored = self.__dict__["F"]
+        rank = int(stored.shape[1] if self.G is None or not callable(stored) else self.G.shape[1])
         structure = "" if self.components is None else f", components={str(self.components)!r}"
         structure += f", n_excluded={self.n_excluded}" if self.n_excluded else ""
         structure += f", invalid_bound={tuple(self.invalid_bound)!r}" if self.invalid_bound else ""
         return (
             f"Result(value={format_upper(self.value, self.gap)}, bracket={self.bracket}, "
             f"gap={format_gap(self.lower, self.upper)}, "
-            f"rank<={self.rank_bound}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
+            f"rank<={rank}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
             f"status={str(self.status)!r}{structure})"
         )

@@ -1,4 +1,4 @@
-"""Common terms of the relaxations in the matrix of directions V: g(V), tr VA, l1 term, and scaled coordinates."""
+"""Relaxations in the matrix of directions V, alone or with the labels Y: (11), (12), (14), (15), (20), (21)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket
+from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket_normalized, certify
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.checks import Array, centered_data, in_unit_interval, weights_for
+from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.dense import weighted_points
+from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
 from diffrac_cvx.points.points import Points
@@ -20,15 +25,216 @@ from diffrac_cvx.problem.direction_problem import (
     offset_solution,
     without_collinear,
 )
-from diffrac_cvx.problem.penalties.base import Expression, PairPenalty
-from diffrac_cvx.problem.penalty import Penalty, weights_of
+from diffrac_cvx.problem.gradient import Instance, make_instance
+from diffrac_cvx.problem.penalties.base import PairPenalty
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.relaxations.relaxation import Size, Solution, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations.label_space import LABEL_SPACE_ALTERNATIVE, diagonal_multiplier
+from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution, matrix_of, parameter, value_of
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 V_SPACE_ALTERNATIVE = "use the fast solvers low_rank and fista, whose memory is O(nd + d^2)"
+
+
+def v_space(
+    X: npt.ArrayLike,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    lam: Weight = None,
+    ridge: Weight = None,
+    sample_weight: npt.ArrayLike | None = None,
+    constraints: Constraints | None = None,
+) -> Relaxation:
+    r"""Return the relaxation in the matrix of directions V, in which l1 penalties are convex.
+
+    .. math::
+        \min_{V \succeq 0}\ 1 - \tfrac2n \sum_i \sqrt{x_i^\top V x_i} + \tfrac1n \mathrm{tr}\, X^\top X V + \Gamma(V)
+
+    The d x d variable does not grow with n.  For nu < 1 a column of ones with ridge weight sqrt(nu / (1 - nu)) is added
+    to the data.
+
+    Source: Eq. (12), (14), (15), (20), sections 2.4 and 3.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred internally.
+    nu : float
+        Weight of the imbalance penalty, in [0, 1]; default 1.  Change it later with ``at(nu=...)``.
+    penalty : Penalty
+        Ridge weights a and l1 weights c; none by default.  Scale Gamma later with ``at(penalty_scale=...)``.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, short for ``penalty=Penalty(lam=lam, ridge=ridge)``.
+    sample_weight : (n,) array, optional
+        Non-negative weights of the points, on any scale: weight 2 duplicates a point, weight 0 ignores it.
+    constraints : Constraints, optional
+        Must-link and cannot-link constraints and known labels; linked points form one row, their signed sum.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is invalid; the message names the value and the remedy.
+    ResourceError
+        If the problem data would not fit in memory.
+    """
+    import cvxpy as cp
+
+    penalty = resolve_penalty(penalty, lam, ridge)
+    weights = weights_for(X, sample_weight)
+    centered, nu = centered_data(X, weights), in_unit_interval(nu, "nu")
+    X_all, points = centered[0], without_collinear(weighted_points(centered, weights, constraints), penalty)
+    require_direction_memory(points, "v_space")
+    coordinates = scaled_coordinates(points, penalty)
+    terms = direction_terms(coordinates, nu)
+    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1
+
+    def instance() -> Instance:
+        return make_instance(X, value_of(terms.nu), penalty.times(value_of(terms.scale)), sample_weight, constraints)
+
+    def read() -> Solution:
+        rounding_bound, problem = pose(points, terms.nu, penalty, terms.scale)
+        values = terms.roots.dual_value  # N times these multipliers of roots_i <= sqrt(q_i) is the solver's u
+        u = None if values is None else np.abs(np.ravel(values[0])) * np.size(values[0])
+        dual = solver_dual(problem, coordinates, terms.l1_constraints, u)
+        solution = read_directions(rounding_bound, problem, user_matrix(terms, coordinates.L), dual)
+        solution = solution._replace(instance=instance())
+        if weights is None or solution.G is None:
+            return solution
+        U = problem.coordinates.transform_factor(solution.G)
+        return solution._replace(F=problem.labels_factor_of_all(U, X_all, weights.mask, constraints))
+
+    def shortcut() -> Solution | None:
+        answer = read_offset_only(points, value_of(terms.nu))
+        return None if answer is None else answer._replace(F=np.ones((len(X_all), 1)), instance=instance())
+
+    problem = cp.Problem(cp.Minimize(objective), terms.constraints)
+    size = direction_size(coordinates)._replace(points=len(X_all))
+    parameters = {"nu": terms.nu, "penalty_scale": terms.scale}
+    return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, parameters, shortcut=shortcut)
+
+
+def v_space_normalized(
+    X: npt.ArrayLike,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    lam: Weight = None,
+    ridge: Weight = None,
+    constraints: Constraints | None = None,
+) -> Relaxation:
+    r"""Return the relaxation in the matrix of directions V with tr AV = 1, the form smoothed by the paper's algorithm.
+
+    .. math::
+        \min_{V \succeq 0,\ \mathrm{tr}\, A V = 1}\ - \tfrac1n \sum_i \sqrt{x_i^\top V x_i} + \sum_{ij} c_i c_j |V_{ij}|
+
+    with A = X'X/n + Diag(a)^2.  It is equivalent to `v_space` only if c = 0; its value is then -sqrt(1 - w), with w the
+    value of `v_space`.
+
+    Source: Eq. (21), section 6.1.
+
+    Parameters, except sample_weight, and errors are those of `v_space`, but nu is in (0, 1].  ParameterError is also
+    raised if nu is 1 and all columns are constant, so that tr AV = 1 is infeasible.
+    """
+    import cvxpy as cp
+
+    penalty = resolve_penalty(penalty, lam, ridge)
+    points, nu = weighted_points(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
+    points = without_collinear(points, penalty)
+    require_direction_memory(points, "v_space_normalized")
+    if nu == 1.0 and not points.any():
+        raise ParameterError("nu = 1 requires a varying column, but every column of X is constant; choose nu < 1")
+    coordinates = scaled_coordinates(points, penalty)
+    terms = direction_terms(coordinates, nu)
+
+    def read() -> Solution:
+        _, problem = pose(points, terms.nu, penalty, terms.scale)
+        U = problem.coordinates.transform_matrix(user_matrix(terms, coordinates.L))
+        U = dense(problem.pair_penalty.make_feasible(U)) if problem.has_l1 else U
+        U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
+        bounds = bracket_normalized(problem, U, solver_dual(problem, coordinates, terms.l1_constraints))
+        bounds = Bracket(*bounds, problem.n_excluded)
+        F, G = np.asarray(problem.labels_factor(U)), problem.coordinates.inverse_transform(U)
+        return Solution(F=F, value=bounds.upper, bracket=bounds, G=G)
+
+    def shortcut() -> Solution | None:
+        answer = read_offset_only(points, value_of(terms.nu))
+        if answer is None or answer.G is None:
+            return None
+        size = (1.0 - value_of(terms.nu)) ** 0.5
+        return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(-size, -size))
+
+    problem = cp.Problem(cp.Minimize(terms.l1 - terms.mean_sqrt), [*terms.constraints, terms.quadratic == 1])
+    size, parameters = direction_size(coordinates), {"nu": terms.nu, "penalty_scale": terms.scale}
+    trivial = Bracket(-1.0, 0.0 if coordinates.pair_penalty is None else np.inf)
+    return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, parameters, trivial, shortcut)
+
+
+def lifted(
+    X: npt.ArrayLike,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    lam: Weight = None,
+    ridge: Weight = None,
+    constraints: Constraints | None = None,
+) -> Relaxation:
+    r"""Return the joint relaxation in labels Y and directions V; eliminating either gives the other formulations.
+
+    .. math::
+        \min\ \tfrac1n \mathrm{tr}\, \Pi_n Y - \tfrac2n \mathrm{tr}\, P^\top X + \tfrac1n \mathrm{tr}\, X^\top X V
+        + \tfrac{\nu}{n^2} 1^\top Y 1 + \Gamma(V)
+        \quad\text{such that}\quad \begin{pmatrix} Y & P \\ P^\top & V \end{pmatrix} \succeq 0,\ \mathrm{diag}(Y) = 1
+
+    Source: Eq. (11), section 2.4, with the penalty of section 3.
+
+    Parameters, except sample_weight, and errors are those of `v_space`; linked points share one row of Y and of P.
+    """
+    import cvxpy as cp
+
+    penalty = resolve_penalty(penalty, lam, ridge)
+    points, nu = weighted_points(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
+    points = without_collinear(points, penalty)
+    n, d = points.shape
+    require_memory(10 * 8.0 * (n + d) ** 2, f"lifted with n = {n}, d = {d}", LABEL_SPACE_ALTERNATIVE)
+    coordinates = scaled_coordinates(points, penalty)
+    (N, D), ones = coordinates.rows.shape, coordinates.ones
+    weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
+    block = cp.Variable((N + D, N + D), PSD=True, name="YPV")
+    Y, P, V = block[:N, :N], block[:N, N:], block[N:, N:]
+    sizes = points.chunklets.sums(np.ones(n))
+    imbalance = cp.sum(cp.multiply(np.outer(ones, ones), Y)) / N**2
+    fit = sizes @ cp.diag(Y) / n - imbalance - 2 * cp.sum(cp.multiply(coordinates.rows, P)) / N
+    quadratic = cp.sum(cp.multiply(coordinates.square, V))
+    ridge = scale * cp.sum(cp.multiply(coordinates.ridge, V))
+    l1, l1_constraints = l1_penalty(V, coordinates.pair_penalty, scale)
+    objective = fit + quadratic + weight * imbalance + ridge + l1
+    unit = cp.diag(Y) == 1
+
+    def instance() -> Instance:
+        return make_instance(X, value_of(weight), penalty.times(value_of(scale)), constraints=constraints)
+
+    def read() -> Solution:
+        (rounding_bound, problem), mu = pose(points, weight, penalty, scale), diagonal_multiplier(unit)
+        # Eliminating Y from the dual gives the V-space certificate with these weights u of the rows.
+        u = None if mu is None else inverse_or_one(N * sizes / n - N * mu)
+        dual = solver_dual(problem, coordinates, l1_constraints, u)
+        # V of the augmented problem (14): its offset b = (1 - nu) 1'y/n, and its products with V, follow from Y and P.
+        U, now = psd_factor(matrix_of(block)), value_of(weight)
+        G = coordinates.L @ U[N:]
+        G = G if now == 1.0 else np.vstack([G, (1.0 - now) * (ones / N) @ U[:N]])
+        return read_directions(rounding_bound, problem, np.asarray(G @ G.T), dual)._replace(instance=instance())
+
+    def shortcut() -> Solution | None:
+        answer = read_offset_only(points, value_of(weight))
+        return None if answer is None else answer._replace(instance=instance())
+
+    problem = cp.Problem(cp.Minimize(objective), [unit, *l1_constraints])
+    size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=LABEL_SPACE_ALTERNATIVE)
+    parameters = {"nu": weight, "penalty_scale": scale}
+    return Relaxation("lifted", "Eq. (11)", problem, read, size, parameters, shortcut=shortcut)
 
 
 class Coordinates(NamedTuple):
@@ -52,7 +258,8 @@ class Terms(NamedTuple):
     V: cp.Variable
     mean_sqrt: cp.Expression
     quadratic: cp.Expression
-    l1: Expression
+    l1: cp.Expression
+    l1_constraints: list[cp.Constraint]
     roots: cp.PowCone3D
     nu: cp.Parameter
     scale: cp.Parameter
@@ -60,12 +267,7 @@ class Terms(NamedTuple):
     @property
     def constraints(self) -> list[cp.Constraint]:
         """Constraints that define the terms."""
-        return [self.roots, *self.l1.constraints]
-
-    def weights(self) -> Array | None:
-        """Return the solver's u of the rows: N times the multipliers of q_i in roots_i <= sqrt(q_i)."""
-        values = self.roots.dual_value
-        return None if values is None else np.abs(np.ravel(values[0])) * np.size(values[0])
+        return [self.roots, *self.l1_constraints]
 
 
 def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
@@ -105,7 +307,7 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     square = cp.sum(cp.multiply(coordinates.square, W))
     quadratic = square + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
     l1 = l1_penalty(W, coordinates.pair_penalty, scale)
-    return Terms(V=V, mean_sqrt=mean_sqrt, quadratic=quadratic, l1=l1, roots=roots, nu=weight, scale=scale)
+    return Terms(V, mean_sqrt, quadratic, *l1, roots=roots, nu=weight, scale=scale)
 
 
 def sqrt_one_minus_nu(nu: cp.Parameter) -> float:
@@ -113,24 +315,22 @@ def sqrt_one_minus_nu(nu: cp.Parameter) -> float:
     return float((1.0 - value_of(nu)) ** 0.5)
 
 
-def l1_penalty(V: cp.Expression, pair_penalty: PairPenalty | None, scale: cp.Parameter) -> Expression:
-    """Return scale times the pair penalty, such as sum_ij c_i c_j |V_ij|; 0 if there is none."""
+def l1_penalty(
+    V: cp.Expression, pair_penalty: PairPenalty | None, scale: cp.Parameter
+) -> tuple[cp.Expression, list[cp.Constraint]]:
+    """Return scale times the pair penalty, such as sum_ij c_i c_j |V_ij|, with its constraints; 0 if there is none."""
     import cvxpy as cp
 
-    return (
-        Expression(cp.Constant(0.0), [], lambda: None)
-        if pair_penalty is None
-        else pair_penalty.expression(cp, V, scale)
-    )
+    return (cp.Constant(0.0), []) if pair_penalty is None else pair_penalty.expression(cp, V, scale)
 
 
 def solver_dual(
-    problem: DirectionProblem, coordinates: Coordinates, l1: Expression, u: Array | None = None
+    problem: DirectionProblem, coordinates: Coordinates, l1: list[cp.Constraint], u: Array | None = None
 ) -> DualPoint:
     """Return the solver's multipliers, and u of its rows, in the coordinates of the certificate."""
     if u is not None and not (np.all(np.isfinite(u)) and np.all(u > 0)):
         u = None
-    C = l1.multiplier()
+    C = None if coordinates.pair_penalty is None else coordinates.pair_penalty.multiplier(l1)
     if C is not None:
         C, D = (C + C.T - np.diag(np.diag(C + C.T))) / 2, len(C)
         ratio = problem.coordinates.scale[:D] / np.diag(coordinates.L)
@@ -140,26 +340,20 @@ def solver_dual(
     return DualPoint(u, C)
 
 
-class Posed(NamedTuple):
-    """Problem (15) at the current parameter values, for the certificate."""
-
-    rounding_bound: RoundingBound  # centred points of positive weight, and parameter values
-    problem: DirectionProblem
-
-
-def pose(points: Points, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter) -> Posed:
-    """Return problem (15) at the current parameter values."""
+def pose(
+    points: Points, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter
+) -> tuple[RoundingBound, DirectionProblem]:
+    """Return problem (15) at the current parameter values, and the label problem that its lower bound also bounds."""
     penalty = penalty.times(value_of(scale))
     points = without_collinear(points, penalty)  # at a scale of 0 nothing is penalised
-    return Posed(RoundingBound(points, value_of(nu), penalty), direction_problem(points, value_of(nu), penalty))
+    return RoundingBound(points, value_of(nu), penalty), direction_problem(points, value_of(nu), penalty)
 
 
-def read_directions(posed: Posed, V: Array, dual: DualPoint) -> Solution:
+def read_directions(rounding_bound: RoundingBound, problem: DirectionProblem, V: Array, dual: DualPoint) -> Solution:
     """Return the certified solution of (15) for a V in the user's coordinates, optimally scaled."""
-    rounding_bound, problem = posed
     point = problem.rescale(problem.coordinates.transform_matrix(V))
     G, upper = rounding_bound.or_trivial(problem.coordinates.inverse_transform(point.U))
-    lower = bracket(problem, point, dual).lower
+    lower = certify(problem, point, dual).lower
     bounds = Bracket(lower, upper, problem.n_excluded)
     return Solution(np.asarray(problem.labels_factor(point.U)), upper, bounds, G, rounding_bound)
 

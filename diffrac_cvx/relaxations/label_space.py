@@ -1,21 +1,261 @@
-"""Common terms of the relaxations in the matrix of labels Y: tr Y (Pi - X X^+)/n and the multiplier of diag Y = 1."""
+"""Relaxations in the matrix of labels Y: (7), (8), (16), (23), (24), and that for k classes; n x n variable."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
+import scipy
 
-from diffrac_cvx.certificates.label_proof import Projection
+from diffrac_cvx.certificates.consistency import RoundingBound
+from diffrac_cvx.certificates.label_bounds import NEAR_BALANCE, bracket_alpha, bracket_nu, with_imbalance
+from diffrac_cvx.certificates.label_proof import Projection, projection_of
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.checks import Array, as_data, centered_data, in_unit_interval, positive_int
+from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.dense import weighted_points
+from diffrac_cvx.points.linear_algebra import column_basis, psd_factor, unit_rows
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.relaxations.relaxation import Size, Solution
+from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution, matrix_of, parameter, value_of
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 LABEL_SPACE_ALTERNATIVE = "use v_space, whose variable is d x d, or the fast solvers low_rank and fista"
+CORRELATION_ALTERNATIVE = "use another relaxation, because this one is trivial for all data"
+
+
+def penalized_nu(
+    X: npt.ArrayLike,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    ridge: Weight = None,
+    constraints: Constraints | None = None,
+) -> Relaxation:
+    r"""Return the relaxation in the matrix of labels Y with the imbalance of the clusters penalised.
+
+    .. math::
+        \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}
+        \tfrac1n \mathrm{tr}\, Y (\Pi_n - X (X^\top X + n\,\mathrm{Diag}(a)^2)^{+} X^\top)
+        + \tfrac{\nu}{n^2} 1^\top Y 1
+
+    Source: Eq. (8), section 2.3; the ridge a is that of Eq. (16).
+
+    At nu = 0 the all-ones Y is optimal, and `solve` returns it, unless points are linked.  Linked points share one row
+    of Y, with Y_ij = 1 or -1.
+
+    Parameters, except lam and sample_weight, and errors are those of `v_space`; ParameterError is also raised if the
+    penalty has an l1 term, for which there are `lifted` and `v_space`.
+    """
+    import cvxpy as cp
+
+    penalty = resolve_penalty(penalty, None, ridge)
+    points, nu = weighted_points(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
+    n = len(points)
+    require_label_memory(n, "penalized_nu")
+    H = projection_of(points, ridge_of(penalty, points.shape[1]))
+    N = len(H.sums[0])
+    weight = parameter("nu", nu)
+    Y = cp.Variable((N, N), PSD=True, name="Y")
+    unit = cp.diag(Y) == 1
+    objective = label_residual(Y, H) + weight * imbalance_expression(Y, H)
+
+    def read() -> Solution:
+        F = H.points.chunklets.expand(unit_rows(psd_factor(matrix_of(Y), rtol=1e-14)))
+        bounds = Bracket(*bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit)), H.n_excluded)
+        rounding_bound = RoundingBound(H.points, value_of(weight), penalty)
+        return Solution(F=F, value=bounds.upper, bracket=bounds, rounding_bound=rounding_bound)
+
+    def shortcut() -> Solution | None:
+        return read_all_ones(n) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
+
+    size = label_size(N)._replace(points=n)
+    problem = cp.Problem(cp.Minimize(objective), [unit])
+    return Relaxation("penalized_nu", "Eq. (8)", problem, read, size, {"nu": weight}, shortcut=shortcut)
+
+
+def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
+    r"""Return the relaxation in the matrix of labels Y with the imbalance of the clusters fixed.
+
+    .. math::
+        \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}\ \tfrac1n \mathrm{tr}\, Y (\Pi_n - X (X^\top X)^{+} X^\top)
+        \quad\text{such that}\quad \tfrac{1}{n^2} 1^\top Y 1 = \alpha
+
+    Source: Eq. (7), section 2.2.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred internally.
+    alpha : float
+        Imbalance (1'y/n)^2 of the clusters, in [0, 1].  Change it later with ``at(alpha=...)``.  At 0 the problem has
+        no interior point, and `solve` restricts it to the complement of 1; at 1 the solution is Y = 11'.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If X is invalid or alpha is outside [0, 1].
+    ResourceError
+        If an n x n matrix would not fit in memory.
+    """
+    import cvxpy as cp
+
+    points, alpha = weighted_points(centered_data(X)), in_unit_interval(alpha, "alpha")
+    n = len(points)
+    require_label_memory(n, "constrained_alpha")
+    H = projection_of(points)
+    weight = parameter("alpha", alpha)
+    Y = cp.Variable((n, n), PSD=True, name="Y")
+    unit = cp.diag(Y) == 1
+
+    def read() -> Solution:
+        F = psd_factor(matrix_of(Y), rtol=1e-14)
+        return read_at_imbalance(H, F, value_of(weight), diagonal_multiplier(unit))
+
+    def shortcut() -> Solution | Relaxation | None:
+        if value_of(weight) == 1.0:
+            return read_all_ones(n)
+        return constrained_balanced(H, value_of(weight)) if value_of(weight) <= NEAR_BALANCE else None
+
+    problem = cp.Problem(cp.Minimize(label_residual(Y, H)), [unit, cp.sum(Y) / n**2 == weight])
+    size = label_size(n)
+    return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, {"alpha": weight}, shortcut=shortcut)
+
+
+def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
+    """Return (7) at alpha = 0, where Y1 = 0, on the face Y = N W N'; the columns of N span the complement of 1.
+
+    Its solution is read as a point of (7) at alpha, which is 0 or nearly 0, with bounds.
+    """
+    import cvxpy as cp
+
+    n = len(H.Q)
+    N = scipy.linalg.helmert(n).T
+    W = cp.Variable((n - 1, n - 1), PSD=True, name="W")
+    B = N.T @ H.Q
+    residual = cp.trace(W) / n - cp.sum(cp.multiply(B @ B.T, W)) / n
+    unit = cp.sum(cp.multiply(N @ W, N), axis=1) == 1
+
+    def read() -> Solution:
+        return read_at_imbalance(H, N @ psd_factor(matrix_of(W), rtol=1e-14), alpha, diagonal_multiplier(unit))
+
+    size = label_size(n)._replace(side=n - 1, nonzeros=n * n * n // 2)
+    return Relaxation("constrained_alpha", "Eq. (7)", cp.Problem(cp.Minimize(residual), [unit]), read, size)
+
+
+def read_at_imbalance(H: Projection, F: Array, alpha: float, mu: Array | None) -> Solution:
+    """Return the certified solution of (7) at the feasible point nearest to a factor."""
+    F = with_imbalance(F, alpha)
+    bounds = Bracket(*bracket_alpha(H, F, alpha, mu), H.n_excluded)
+    return Solution(F=F, value=bounds.upper, bracket=bounds)
+
+
+def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
+    r"""Return the relaxation for k classes, Y = yy' with n x k indicators y, with the imbalance penalised.
+
+    .. math::
+        \min_{\mathrm{diag}(Y) = 1,\ Y \succeq 11^\top / k}
+        \tfrac1n \mathrm{tr}\, Y (\Pi_n - X (X^\top X)^{+} X^\top) + \tfrac{\nu}{n^2} 1^\top Y 1
+
+    With Y = 11'/k + (1 - 1/k) S this is Eq. (8) in S: its value is nu/k + (1 - 1/k) times that of `penalized_nu`, and
+    the solutions correspond for every k.  The number of classes thus matters only for the rounding, by k-means on the
+    rows of F.
+
+    Source: section 4, the set C_K, whose last inequality is printed in the wrong direction.  Without the imbalance
+    penalty, Y = 11' is optimal.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred internally.
+    k : int
+        Number of classes, at least 2.
+    nu : float
+        Weight of the imbalance penalty, in [0, 1]; default 1.  Change it later with ``at(nu=...)``.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If X is invalid, k is not an integer >= 2 or nu is outside [0, 1].
+    ResourceError
+        If an n x n matrix would not fit in memory.
+    """
+    import cvxpy as cp
+
+    points, k, nu = weighted_points(centered_data(X)), positive_int(k, "k"), in_unit_interval(nu, "nu")
+    if k < 2:
+        raise ParameterError(f"k = {k} must be at least 2")
+    n = len(points)
+    require_label_memory(n, "multiclass")
+    H = projection_of(points)
+    weight = parameter("nu", nu)
+    Y = cp.Variable((n, n), symmetric=True, name="Y")
+    objective = label_residual(Y, H) + weight * cp.sum(Y) / n**2
+
+    def solution_of(S: Array, nu: float) -> Solution:
+        lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bracket_nu(H, S, nu))
+        F = np.column_stack([np.full(n, k**-0.5), (1 - 1 / k) ** 0.5 * S])
+        upper = min(upper, 1.0)  # the value of a single class
+        return Solution(F=F, value=upper, bracket=Bracket(lower, upper, H.n_excluded))
+
+    def read() -> Solution:
+        return solution_of(unit_rows(psd_factor(matrix_of(Y) - 1.0 / k, rtol=1e-14)), value_of(weight))
+
+    def shortcut() -> Solution | None:
+        return solution_of(np.ones((n, 1)), 0.0) if value_of(weight) == 0.0 else None
+
+    problem = cp.Problem(cp.Minimize(objective), [cp.diag(Y) == 1, Y - np.ones((n, n)) / k >> 0])
+    size = label_size(n)._replace(nonzeros=2 * n * n)
+    return Relaxation("multiclass", "section 4", problem, read, size, {"nu": weight}, shortcut=shortcut)
+
+
+def correlation(X: npt.ArrayLike) -> Relaxation:
+    r"""Return the direct relaxation of the correlation, without an imbalance parameter; it is trivial for all data.
+
+    .. math::
+        \min_{M \succeq 0}\ - \mathrm{tr}\, M X (X^\top X)^{+} X^\top
+        \quad\text{such that}\quad \mathrm{diag}(M) = 1 + \tfrac{1}{n^2} 1^\top M 1
+
+    Its infimum is -n for any X with a nonzero column, and 0 otherwise: tr MH <= tr M Pi = n, with H the projection on
+    the columns of X.  It may be approached only as M grows without bound; Y = M / (1 + 1'M1/n^2) then tends to 11'.
+
+    Source: Eq. (23) and (24), section 2.3 and appendix B.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred internally.
+
+    Raises
+    ------
+    DataError
+        If X is invalid.
+    ResourceError
+        If an n x n matrix would not fit in memory.
+    """
+    import cvxpy as cp
+
+    data = as_data(X)
+    n = len(data)
+    require_label_memory(n, "correlation")
+    Q = column_basis(data)
+    M = cp.Variable((n, n), PSD=True, name="M")
+
+    def read() -> Solution:
+        F = unit_rows(psd_factor(matrix_of(M), rtol=1e-14))  # of Y = M / (1 + 1'M1/n^2), a feasible point
+        centered_fraction = 1.0 - float(np.sum(F.mean(axis=0) ** 2))
+        value = -float(np.sum((Q.T @ F) ** 2)) / centered_fraction if centered_fraction > 0 else 0.0
+        lower = -float(n) if Q.shape[1] else 0.0
+        value = max(value, lower)
+        return Solution(F=F, value=value, bracket=Bracket(lower, value))
+
+    problem = cp.Problem(cp.Minimize(-cp.sum(cp.multiply(Q @ Q.T, M))), [cp.diag(M) == 1 + cp.sum(M) / n**2])
+    size = label_size(n)._replace(instead=CORRELATION_ALTERNATIVE)
+    return Relaxation("correlation", "Eq. (23)-(24)", problem, read, size, trivial=Bracket(-float(n), 0.0))
 
 
 def label_residual(Y: cp.Expression, H: Projection) -> cp.Expression:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
@@ -62,21 +63,20 @@ def find_diagnostics(
     nu: float,
     penalty: Penalty,
     n_clusters: int = 2,
-    sample_weight: Array | None = None,
     objective: float | None = None,
     names: Sequence[object] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Return the warnings about labels, most serious first; empty if there are none.
 
-    X (n, d) is centred and in the units of the relaxation, labels (n,) are numbers or names, n_clusters is the number
-    requested, sample_weight (n,) has sum 1 (None: equal weights) and names (d,) are the columns' names, if known.
-    Binary columns are not searched for if X is streamed.  If the objective of the labels is given, it is compared with
-    the lower bound and with the objectives of random labels.
+    X (n, d) is centred and in the units of the relaxation, with its weights if it is `Points`, labels (n,) are numbers
+    or names, n_clusters is the number requested, and names (d,) are the columns' names, if known.  Binary columns are
+    not searched for if X is streamed.  If the objective of the labels is given, it is compared with the lower bound and
+    with the objectives of random labels.
     """
+    X = X if isinstance(X, Points) else array_points(X)
     if not X.any():
         return (CONSTANT_DATA,)
-    count = len(np.unique(labels))
-    table = X if not isinstance(X, Points) else X.array() if X.in_memory else None
+    count, counts = len(np.unique(labels)), X.times_counts(np.ones(len(labels)))
     gains_nothing = count > 1 and nu != 0.0 and not result.lower < nu * (1.0 - MIN_RELATIVE_GAIN)
     found = [
         None if nu > 0.0 else NO_PREFERENCE,
@@ -84,12 +84,12 @@ def find_diagnostics(
         fewer_clusters(count, n_clusters),
         NO_DIRECTION if gains_nothing else None,
         too_few_points(X, result, nu),
-        one_column(table, labels, names) if table is not None else None,
-        outlier_cluster(labels, sample_weight),
+        one_column(X, labels, names),
+        outlier_cluster(labels, counts),
     ]
     if objective is not None and count == n_clusters and not any(found):
         found += [
-            random_labels(X, labels, penalty) if count == 2 and sample_weight is None else None,
+            random_labels(X, labels, penalty) if count == 2 and not np.ptp(counts) else None,
             weak_bound(result, objective),
         ]
     return tuple(reason for reason in found if reason is not None)
@@ -97,7 +97,7 @@ def find_diagnostics(
 
 def find_label_diagnostics(labels: Array, penalty: Penalty) -> tuple[Diagnostic, ...]:
     """Return the warnings that follow from the labels (n,) alone, numbers or names of any method."""
-    found = one_cluster(len(np.unique(labels)), penalty), outlier_cluster(labels)
+    found = one_cluster(len(np.unique(labels)), penalty), outlier_cluster(labels, np.ones(len(labels)))
     return tuple(reason for reason in found if reason is not None)
 
 
@@ -123,16 +123,15 @@ def fewer_clusters(count: int, n_clusters: int) -> Diagnostic | None:
     )
 
 
-def outlier_cluster(labels: Array, sample_weight: Array | None = None) -> Diagnostic | None:
-    """Return a warning if a cluster has very few points, or as little weight as very few points of equal weight."""
+def outlier_cluster(labels: Array, counts: Array) -> Diagnostic | None:
+    """Return a warning if a cluster has very few points; a point of n times the mean weight counts as n points."""
     _, which, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    weights = None if sample_weight is None else np.bincount(which, sample_weight)
-    counts = sizes if weights is None else weights * sizes.sum()
-    least = int(np.argmin(counts))
-    if len(sizes) == 1 or counts[least] > max(1.0, OUTLIER_FRACTION * sizes.sum()):
+    n, weighted = len(counts), np.bincount(which, counts)
+    least = int(np.argmin(weighted))
+    if len(sizes) == 1 or weighted[least] > max(1.0, OUTLIER_FRACTION * n):
         return None
-    points = "one point" if sizes[least] == 1 else f"{sizes[least]} of {sizes.sum()} points"
-    points += "" if weights is None else f", with {weights[least]:.2g} of the weight"
+    points = "one point" if sizes[least] == 1 else f"{sizes[least]} of {n} points"
+    points += f", with {weighted[least] / n:.2g} of the weight" if np.ptp(counts) else ""
     return Diagnostic(
         "few points",
         f"One cluster has only {points}; it may consist of outliers.",
@@ -145,14 +144,14 @@ def points_needed(rank: int) -> float:
     return rank + rank * (rank - 1) / 4
 
 
-def too_few_points(X: Array | Points, result: Result, nu: float) -> Diagnostic | None:
+def too_few_points(X: Points, result: Result, nu: float) -> Diagnostic | None:
     """Return a warning if the fit is perfect and the points are too few for this to be evidence of clusters.
 
     Without a penalty pure noise is fitted perfectly below about d + d(d-1)/4 points, d the rank.
     """
     if result.upper > PERFECT_FIT_COST * nu:
         return None
-    n, rank = len(X), rank_of(X if isinstance(X, Points) else array_points(X))
+    n, rank = len(X), rank_of(X)
     needed = points_needed(rank)
     if n - 1 > needed:
         return None
@@ -164,16 +163,17 @@ def too_few_points(X: Array | Points, result: Result, nu: float) -> Diagnostic |
     )
 
 
-def random_labels(X: Array | Points, labels: Array, penalty: Penalty) -> Diagnostic | None:
+def random_labels(points: Points, labels: Array, penalty: Penalty) -> Diagnostic | None:
     """Return a warning if random labels of the same sizes have as low a cost.
 
     The cost is y'(I - X(X'X + nA)^-1 X')y / n, A the ridge.  Random labels are only tried with a ridge, without an l1
     penalty and if d >= n / 2, since they cannot compete with fewer features.
     """
-    points = X if isinstance(X, Points) else array_points(X)
     n, d = points.shape
     a, c = penalty.weights(d)
-    if 2 * d < n or n > MAX_RANDOM_LABEL_POINTS or c.any() or not np.all(a > 0.0) or not points.in_memory:
+    if 2 * d < n or n > MAX_RANDOM_LABEL_POINTS or c.any() or not np.all(a > 0.0):
+        return None
+    if not points.fits(1.0, available_memory()):
         return None
     rng, y = np.random.default_rng(0), np.where(labels == np.max(labels), 1.0, -1.0)
     Y = np.stack([y, *(rng.permutation(y) for _ in range(N_RANDOM_LABELS))], axis=1)
@@ -219,7 +219,7 @@ def unstable(changed: str, index: float) -> Diagnostic | None:
     )
 
 
-def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None = None) -> Diagnostic | None:
+def one_column(X: Array | Points, labels: npt.ArrayLike, names: Sequence[object] | None = None) -> Diagnostic | None:
     """Return a warning if the clusters are the two values of a binary column, or categories of one-hot columns.
 
     A split along such a column has a cost near 0 whatever the other columns contain, so the low cost is no evidence of
@@ -244,13 +244,12 @@ def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None =
     found, which = np.unique(np.asarray(labels), return_inverse=True)
     if X.shape[1] < 2 or len(found) < 2:
         return None
-    columns, high = two_valued_columns(X)
+    columns, high = (X if isinstance(X, Points) else array_points(X)).binary_columns(VALUE_RTOL)
     titles = [str(j) if names is None else repr(str(names[j])) for j in columns]
     counted = " (counted from 0)" if names is None else ""
     if len(found) == 2:
-        for j in np.flatnonzero(
-            n_disagreements(high, which == 1) <= (1.0 - SAME_RAND_INDEX) * len(X)
-        ):  # necessary for equality
+        n_different = np.sum(high != (which == 1)[:, None], axis=0)  # few or nearly all are necessary for equality
+        for j in np.flatnonzero(np.minimum(n_different, len(X) - n_different) <= (1.0 - SAME_RAND_INDEX) * len(X)):
             if adjusted_rand_score(which, high[:, j].astype(np.int64)) >= SAME_RAND_INDEX:
                 return Diagnostic(
                     "one column",
@@ -278,24 +277,6 @@ def with_names(
 ) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of labels of X with names of columns instead of their numbers."""
     return tuple((one.code == "one column" and one_column(X, labels, names)) or one for one in diagnostics)
-
-
-def two_valued_columns(X: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return the m binary columns, and where they have the larger value, (n, m)."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    slack = VALUE_RTOL * (high - low)
-    columns = np.flatnonzero(high > low)
-    for rows in (X[:64], X):  # the first rows exclude most columns
-        part = rows[:, columns]
-        ends = (part <= (low + slack)[columns]) | (part >= (high - slack)[columns])
-        columns = columns[ends.all(axis=0)]
-    return columns, X[:, columns] >= (high - slack)[columns]
-
-
-def n_disagreements(high: npt.NDArray[np.bool_], cluster: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    """Return in how many rows each column differs from a cluster or its complement, whichever is less."""
-    n_different = np.sum(high != cluster[:, None], axis=0)
-    return np.asarray(np.minimum(n_different, len(cluster) - n_different))
 
 
 def one_hot_groups(columns: npt.NDArray[np.intp], high: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

@@ -21,19 +21,21 @@ from diffrac_cvx.points.linear_algebra import (
     with_ridge_rows,
 )
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.reading import as_points, gram_of_products
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
+from diffrac_cvx.points.reading import as_points
+from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding.socp_directions import socp_direction
-from diffrac_cvx.rounding.two_clusters import kmeans_1d, right_vectors
+from diffrac_cvx.rounding.two_clusters import kmeans_1d
 
 DIRECT_SOLVE_SIZE = 400  # rows and columns of X G above which least squares are solved iteratively
-INITIAL_FEATURES = 300  # of the initial working set of a sparse direction
+INITIAL_FEATURES = 300  # of the initial working set of a sparse direction, in whole groups
 MAX_SIGN_PATTERNS = 20  # tried before the general solver
 TRIANGULAR_RCOND = 1e-8  # reciprocal condition number above which a triangular system is solved by substitution
 GRAM_RCOND = 1e-5  # the same for the Cholesky factor of a Gram matrix
 MIN_CG_STEPS = 20  # of conjugate gradients, made even after the deadline
-MAX_SWEEPS, SWEEP_RTOL = 2000, 1e-12  # of coordinate descent; relative change at which it stops
+ENTERING_RTOL = 1e-6  # relative violation of its bound at which the gradient of a group enters the working set
+ZERO_GROUP_RTOL = 1e-4  # of the largest group, in unit columns: smaller ones are set to 0 (Clarabel leaves about 1e-6)
+ZERO_COEFFICIENT_RTOL = 1e-7  # of the largest coefficient: smaller nonnegative ones are set to 0
+CLARABEL_TOL = 1e-11
 FEWER_FEATURES = "use fewer features"
 ORIGIN_RTOL = 1e-20  # x'Vx over its mean below which a point is the centre up to rounding
 
@@ -60,149 +62,83 @@ def oriented_direction(X: Points, labels: Array, weights: PenaltyWeights) -> tup
 
 
 def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Array:
-    """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups and signs.
+    """Return argmin over feasible v of |target - X v|^2/n + sum a_i^2 v_i^2 plus the penalty on pairs, at vv'.
 
-    Without l1 penalty this is least squares.  Otherwise Newton's method on sign patterns is tried first (if the
-    solution is unique), then a working set that grows by the features whose gradient violates the optimality
-    conditions.  No d x d matrix is formed if n < d and all features have a ridge or none has.  The mean of squares uses
-    the sample weights.  After the deadline the direction may be suboptimal.  Raises if a factorisation would not fit in
-    memory.
+    Without a penalty on pairs this is least squares on the rows.  With an l1 penalty, (sum c_i |v_i|)^2, Newton's
+    method on sign patterns is tried on the rows, if all features have a ridge or n >= d.  Otherwise a working set grows
+    by the groups of features whose gradient violates the optimality conditions.  The mean of squares uses the sample
+    weights.  After the deadline the direction may be suboptimal.  Raises if a factorisation would not fit in memory.
     """
     if points.excluded is not None:  # columns that are excluded have no coefficient, not even of rounding
         v, included = np.zeros(points.shape[1]), np.setdiff1d(np.arange(points.shape[1]), points.excluded.columns)
-        if points.is_streamed:
-            v[included] = best_direction(points.with_excluded(None), target, weights)[included]
-        else:
-            v[included] = best_direction(points.in_columns().columns(included), target, weights.restrict(included))
+        v[included] = best_direction(points.columns(included), target, weights.restrict(included))
         return v
-    a, c = weights.a, weights.c
-    if not weights.pair_penalty.splits_into_blocks:
-        return socp_direction(points, target, weights)
-    target = points.times_root_counts(target)
-    if not points.in_memory:
-        return direction_from_gram(points, target, a, c)
-    X = points.weighted_rows().array()
-    n, d = X.shape
-    scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
-    Z, b, ridge, l1_weights = X * (scale / n**0.5), target / n**0.5, a * scale, c * scale
-    if not l1_weights.any():
-        return ridge_direction(Z, b, ridge) * scale
-    quick = min(n, d) <= LARGE_SIZE // 2 or not is_late()
-    if n >= d and quick:
-        Z, b = triangular_system(Z, b, ridge)
-        ridge = np.zeros(d)
-    if (n >= d or ridge.all()) and quick:
-        found = direction_by_signs(Z, b, ridge, l1_weights)
+    target, X = points.times_root_counts(target), points.weighted_rows()
+    a, pairs = weights
+    scale = inverse_or_one(pairs.group_max(np.sqrt(X.mean_squares() + a**2 + pairs.c**2)))
+    ridge, pairs = a * scale, pairs.with_weights(pairs.c * scale)
+    if X.in_memory and pairs.splits_into_blocks:
+        found = direction_of_rows(X.array() * (scale / len(X) ** 0.5), target / len(X) ** 0.5, ridge, pairs.c)
         if found is not None:
             return found * scale
-    v = np.zeros(d)
-    size, slopes = INITIAL_FEATURES, np.abs(Z.T @ b)
-    chosen = np.zeros(d, dtype=bool)
-    while size:
-        chosen[np.argsort(-np.where(chosen, -np.inf, slopes))[:size]] = True
-        v[chosen] = sparse_direction(Z[:, chosen], b, ridge[chosen], l1_weights[chosen])
-        slopes = np.abs(Z.T @ (b - Z @ v)) - l1_weights * (l1_weights @ np.abs(v))
-        size = min(int(np.sum(slopes[~chosen] > 8 * n * EPS * np.linalg.norm(b))), int(chosen.sum()))
-        if is_late():
-            break
-    return v * scale
+    return direction_of_working_set(X, target, scale, ridge, pairs) * scale
 
 
-def direction_from_gram(X: Points, target: Array, a: Array, c: Array) -> Array:
-    """Return the result of `best_direction` from Gram matrices of all features, or of a working set."""
-    scale = inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2))
-    Xty, ridge, weights = X.rmatvec(target) * scale, a * scale, c * scale
-    d, v = len(Xty), np.zeros(len(Xty))
-    if X.is_streamed or not weights.all():  # otherwise a working set is used
-        require_memory(8.0 * 6 * d**2, f"the direction of labels in {d} features", FEWER_FEATURES)
-        return solve_gram(X.scaled(scale).second_moment(), Xty, ridge, weights) * scale
-    size, slopes, chosen, whole = INITIAL_FEATURES, np.abs(Xty), np.zeros(d, dtype=bool), X.in_columns()
-    while size:
-        chosen[np.argsort(-np.where(chosen, -np.inf, slopes))[:size]] = True
+def direction_of_rows(Z: Array, b: Array, ridge: Array, weights: Array) -> Array | None:
+    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2 + (sum weights_i |v_i|)^2, or None if not found."""
+    n, d = Z.shape
+    if not weights.any():
+        return ridge_direction(Z, b, ridge)
+    if (min(n, d) > LARGE_SIZE // 2 and is_late()) or (n < d and not ridge.all()):
+        return None
+    if n >= d:
+        Z, b = triangular_system(Z, b, ridge)
+        ridge = np.zeros(d)
+    return direction_by_signs(Z, b, ridge, weights, ridge_direction(Z, b, ridge))
+
+
+def direction_of_working_set(X: Points, target: Array, scale: Array, ridge: Array, pairs: PairPenalty) -> Array:
+    """Return the direction of `best_direction` in scaled columns, from Gram matrices of a growing set of features."""
+    Xty, d = X.rmatvec(target) * scale, len(scale)
+    v, slopes, chosen = np.zeros(d), Xty, np.zeros(d, dtype=bool)
+    while True:
+        sizes, bounds = pairs.group_norms(pairs.nearest_direction(slopes)), pairs.c * float(pairs.direction_norm(v))
+        excess = sizes - bounds
+        slack = 8 * len(X) * EPS if pairs.splits_into_blocks else ENTERING_RTOL * bounds
+        violated = ((excess > slack) | (pairs.c == 0.0)) & ~chosen
+        if not violated.any() or (chosen.any() and is_late()):
+            return v
+        order = np.argsort(-np.where(violated, excess, -np.inf), kind="stable")[: int(violated.sum())]
+        chosen[pairs.first_groups(order, max(INITIAL_FEATURES, int(chosen.sum())))] = True
         active = np.flatnonzero(chosen)
-        some = whole.columns(active).scaled(scale[active])
-        v[active] = solve_gram(some.second_moment(), Xty[active], ridge[active], weights[active])
-        slopes = np.abs(Xty - X.rmatvec(X @ (scale * v)) * scale - ridge**2 * v) - weights * (weights @ np.abs(v))
-        size = min(int(np.sum(slopes[~chosen] > 8 * len(X) * EPS)), int(chosen.sum()))
-    return v * scale
+        require_memory(8.0 * 6 * len(active) ** 2, f"the direction of labels in {d} features", FEWER_FEATURES)
+        gram = X.columns(active).scaled(scale[active]).second_moment() + np.diag(ridge[active] ** 2)
+        v[active] = solve_gram(gram, Xty[active], pairs.restrict(active))
+        if not chosen.all():
+            slopes = Xty - X.second_moment_times(scale * v) * scale - ridge**2 * v
 
 
-def solve_gram(gram: Array, Xty: Array, ridge: Array, weights: Array) -> Array:
-    """Return argmin over v of v'(gram + Diag(ridge)^2)v - 2 Xty'v + (sum weights_i |v_i|)^2."""
-    values, Q = np.linalg.eigh(gram + np.diag(ridge**2))
+def solve_gram(gram: Array, Xty: Array, pairs: PairPenalty) -> Array:
+    """Return argmin over feasible v of v' gram v - 2 Xty'v plus the penalty on pairs; without it, of least norm."""
+    if not pairs.splits_into_blocks:
+        return cone_direction(gram, Xty, pairs)
+    values, Q = np.linalg.eigh(gram)
     mask = values > 8 * len(values) * EPS * max(values[-1], 0.0)
     values, Q = values[mask], Q[:, mask]
-    roots = np.sqrt(values)
-    if not weights.any():
-        return np.asarray(Q @ (Q.T @ Xty / values))  # of least norm
-    Z, b, zeros = roots[:, None] * Q.T, Q.T @ Xty / roots, np.zeros(len(Xty))
-    found = direction_by_signs(Z, b, zeros, weights) if mask.all() else None
-    return sparse_direction(Z, b, zeros, weights) if found is None else found
+    if not pairs.c.any():
+        return np.asarray(Q @ (Q.T @ Xty / values))
+    roots, zeros = np.sqrt(values), np.zeros(len(Xty))
+    Z, b = roots[:, None] * Q.T, Q.T @ Xty / roots
+    found = direction_by_signs(Z, b, zeros, pairs.c, ridge_direction(Z, b, zeros)) if mask.all() else None
+    if found is None:
+        start = cone_direction(gram, Xty, pairs)
+        found = direction_by_signs(Z, b, zeros, pairs.c, start)
+    return start if found is None else found
 
 
-def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
-    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm if there are several."""
-    n, d = Z.shape
-    if min(n, d) > LARGE_SIZE // 2:
-        v = None if is_late() else ridge_direction_of_gram(Z, b, ridge)
-        if v is not None:
-            return v
-        if is_late() or is_late(20.0 * max(n, d) * float(min(n, d)) ** 2):
-            return least_squares(Z, b, ridge)
-    if n < d and np.all(ridge > 0.0):  # with w = ridge v: the w and residual r of least norm with Z w / ridge + r = b
-        Q, R = scipy.linalg.qr(np.vstack([(Z / ridge).T, np.eye(n)]), mode="economic", check_finite=False)
-        return np.asarray(Q[:d] @ scipy.linalg.solve_triangular(R, b, trans="T") / ridge)
-    R, b = triangular_system(Z, b, ridge)
-    rcond = 8 * max(n, d) * EPS
-    if len(R) == d and scipy.linalg.lapack.dtrcon(R)[0] > TRIANGULAR_RCOND:
-        return np.asarray(scipy.linalg.solve_triangular(R, b))
-    return np.asarray(np.linalg.lstsq(R, b, rcond=rcond)[0])
-
-
-def ridge_direction_of_gram(Z: Array, b: Array, ridge: Array) -> Array | None:
-    """Return the result of `ridge_direction` from the smaller Gram matrix, or None if that is inaccurate."""
-    n, d = Z.shape
-    if n < d and np.all(ridge > 0.0):
-        rows = Z / ridge
-        factor = well_conditioned_factor(times(rows, rows.T) + np.eye(n))
-        return None if factor is None else np.asarray(rows.T @ scipy.linalg.cho_solve((factor, True), b) / ridge)
-    factor = well_conditioned_factor(times(Z.T, Z) + np.diag(ridge**2)) if n + np.count_nonzero(ridge) >= d else None
-    if factor is None:
-        return None
-    v = scipy.linalg.cho_solve((factor, True), Z.T @ b)
-    return np.asarray(v + scipy.linalg.cho_solve((factor, True), Z.T @ (b - Z @ v) - ridge**2 * v))
-
-
-def well_conditioned_factor(B: Array) -> Array | None:
-    """Return the lower Cholesky factor of a positive definite matrix, or None if it is ill-conditioned."""
-    try:
-        L = cholesky(B)
-    except np.linalg.LinAlgError:
-        return None
-    return L if scipy.linalg.lapack.dtrcon(L, uplo="L")[0] > GRAM_RCOND else None
-
-
-def least_squares(Z: Array, b: Array, ridge: Array | None = None) -> Array:
-    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm, by conjugate gradients."""
-    weights = np.zeros(Z.shape[1]) if ridge is None else ridge**2
-    v, slope = np.zeros(Z.shape[1]), Z.T @ b
-    step, size = slope, float(slope @ slope)
-    enough = EPS**2 * size
-    for done in range(2 * Z.shape[1]):
-        if size <= enough or (done >= MIN_CG_STEPS and is_late()):
-            break
-        image = Z.T @ (Z @ step) + weights * step
-        length = size / float(step @ image)
-        v, slope = v + length * step, slope - length * image
-        size, before = float(slope @ slope), size
-        step = slope + (size / before) * step
-    return v
-
-
-def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array) -> Array | None:
-    """Return the result of `sparse_direction` by Newton's method on the optimality conditions, or None if it fails."""
-    v = ridge_direction(Z, b, ridge)
-    signs = np.sign(v)
+def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array, start: Array) -> Array | None:
+    """Return the result of `direction_of_rows` by Newton's method on the optimality conditions, or None if it fails."""
+    signs = np.sign(start)
     for _ in range(MAX_SIGN_PATTERNS):
         if is_late():
             return None
@@ -220,41 +156,61 @@ def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array) -> Arra
     return None
 
 
-def sparse_direction(Z: Array, b: Array, ridge: Array, weights: Array) -> Array:
-    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2 + (sum weights_i |v_i|)^2."""
-    if Z.shape[1] > LARGE_SIZE // 2:
-        return direction_by_descent(Z, b, ridge, weights)
+def cone_direction(gram: Array, Xty: Array, pair_penalty: PairPenalty) -> Array:
+    """Return argmin over feasible v of v' gram v - 2 Xty'v plus any penalty on pairs, by a cone program."""
+    import clarabel
+
+    d = len(Xty)
+    A, cones = pair_penalty.direction_cones(clarabel)
+    others = A.shape[1] - d - 1  # unknowns between v and its norm
+    P = scipy.sparse.block_diag([np.triu(2.0 * gram), scipy.sparse.csc_array((others, others)), [[2.0]]], format="csc")
+    q = np.concatenate([-2.0 * Xty, np.zeros(others + 1)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = CLARABEL_TOL
+    found = np.asarray(clarabel.DefaultSolver(P, q, A, np.zeros(A.shape[0]), cones, settings).solve().x[:d])
+    if not np.all(np.isfinite(found)):
+        return np.zeros(d)
+    small = ZERO_COEFFICIENT_RTOL * np.abs(found).max(initial=0.0)
+    found[pair_penalty.nearest_direction(found - small) == 0.0] = 0.0
+    sizes = pair_penalty.group_norms(found)
+    found[(sizes <= ZERO_GROUP_RTOL * sizes.max(initial=0.0)) & (pair_penalty.c > 0.0)] = 0.0
+    cost = float(found @ gram @ found) + pair_penalty.direction_value(found)
+    return found * max(float(Xty @ found), 0.0) / cost if cost > 0.0 else found
+
+
+def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
+    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm if there are several."""
+    n, d = Z.shape
+    dual = n < d and np.all(ridge > 0.0)  # find w = ridge v and the residual r of least norm with Z w / ridge + r = b
+    M, damping = ((Z / ridge).T, np.ones(n)) if dual else (Z, ridge)
+    factor = gram_factor(M, damping)
+    if factor is None and min(n, d) > LARGE_SIZE // 2 and is_late(20.0 * max(n, d) * float(min(n, d)) ** 2):
+        return least_squares(Z, b, ridge)
+    if dual and factor is not None:
+        return np.asarray(M @ scipy.linalg.cho_solve((factor, True), b) / ridge)
+    if dual:
+        Q, R = scipy.linalg.qr(np.vstack([M, np.eye(n)]), mode="economic", check_finite=False)
+        return np.asarray(Q[:d] @ scipy.linalg.solve_triangular(R, b, trans="T") / ridge)
+    if factor is not None:
+        v = scipy.linalg.cho_solve((factor, True), Z.T @ b)
+        return np.asarray(v + scipy.linalg.cho_solve((factor, True), Z.T @ (b - Z @ v) - ridge**2 * v))
     R, b = triangular_system(Z, b, ridge)
-    d = R.shape[1]
-    row = weights[None, :]  # with v = p - m, p and m >= 0, the last term is (weights'(p + m))^2
-    split, _ = scipy.optimize.nnls(np.vstack([np.hstack([R, -R]), np.hstack([row, row])]), np.append(b, 0.0))
-    return np.asarray(split[:d] - split[d:])
+    rcond = 8 * max(n, d) * EPS
+    if len(R) == d and scipy.linalg.lapack.dtrcon(R)[0] > TRIANGULAR_RCOND:
+        return np.asarray(scipy.linalg.solve_triangular(R, b))
+    return np.asarray(np.linalg.lstsq(R, b, rcond=rcond)[0])
 
 
-def direction_by_descent(Z: Array, b: Array, ridge: Array, weights: Array) -> Array:
-    """Return the result of `sparse_direction` for many features, by cyclic coordinate descent.
-
-    The l1 penalty is the square of a separable function, so its subgradients are separable: if no coordinate improves
-    the objective, no direction does.
-    """
-    columns = np.ascontiguousarray(Z.T)
-    curvature = row_products(columns, columns) + ridge**2 + weights**2
-    v, residual, total = np.zeros(len(weights)), b.copy(), 0.0
-    for _ in range(MAX_SWEEPS):
-        largest = 0.0
-        for j in np.flatnonzero(curvature > 0.0):
-            old = v[j]
-            other_l1 = total - weights[j] * abs(old)
-            partial_product = columns[j] @ residual + (curvature[j] - ridge[j] ** 2 - weights[j] ** 2) * old
-            v[j] = np.sign(partial_product) * max(abs(partial_product) - other_l1 * weights[j], 0.0) / curvature[j]
-            if v[j] != old:
-                residual -= (v[j] - old) * columns[j]
-                total = other_l1 + weights[j] * abs(v[j])
-                largest = max(largest, abs(v[j] - old))
-        total = float(weights @ np.abs(v))
-        if largest <= SWEEP_RTOL * np.abs(v).max() or is_late():
-            break
-    return v
+def gram_factor(Z: Array, ridge: Array) -> Array | None:
+    """Return the lower Cholesky factor of Z'Z + Diag(ridge)^2; None if it is small, ill-conditioned, or late."""
+    if min(Z.shape) <= LARGE_SIZE // 2 or len(Z) + np.count_nonzero(ridge) < Z.shape[1] or is_late():
+        return None
+    try:
+        L = cholesky(times(Z.T, Z) + np.diag(ridge**2))
+    except np.linalg.LinAlgError:
+        return None
+    return L if scipy.linalg.lapack.dtrcon(L, uplo="L")[0] > GRAM_RCOND else None
 
 
 def triangular_system(Z: Array, b: Array, ridge: Array) -> tuple[Array, Array]:
@@ -264,13 +220,29 @@ def triangular_system(Z: Array, b: Array, ridge: Array) -> tuple[Array, Array]:
     require_memory(
         8.0 * (3 * rows * d + 4 * min(rows, d) * d), f"the direction of labels in {d} features", FEWER_FEATURES
     )
-    factor = well_conditioned_factor(times(Z.T, Z) + np.diag(ridge**2)) if rows > d > LARGE_SIZE // 2 else None
+    factor = gram_factor(Z, ridge)
     if factor is not None:
         return factor.T, scipy.linalg.solve_triangular(factor, Z.T @ b, lower=True)
     stacked = with_ridge_rows(np.column_stack([Z, b]), np.append(ridge, 0.0))
     if rows >= d:
         stacked = triangular_root(stacked)[:d]
     return stacked[:, :d], stacked[:, d]
+
+
+def least_squares(Z: Array, b: Array, ridge: Array) -> Array:
+    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm, by conjugate gradients."""
+    v, slope = np.zeros(Z.shape[1]), Z.T @ b
+    step, size = slope, float(slope @ slope)
+    enough = EPS**2 * size
+    for done in range(2 * Z.shape[1]):
+        if size <= enough or (done >= MIN_CG_STEPS and is_late()):
+            break
+        image = Z.T @ (Z @ step) + ridge**2 * step
+        length = size / float(step @ image)
+        v, slope = v + length * step, slope - length * image
+        size, before = float(slope @ slope), size
+        step = slope + (size / before) * step
+    return v
 
 
 def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Array]:
@@ -287,7 +259,7 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     nonzero = q > ORIGIN_RTOL * q.mean()
     rows, wanted = projected[nonzero] / np.sqrt(q[nonzero, None]), scores[nonzero]
     if min(rows.shape) > DIRECT_SOLVE_SIZE:  # the scores lie in a few leading directions: few iterations suffice
-        coefficients = np.column_stack([least_squares(rows, score) for score in wanted.T])
+        coefficients = np.column_stack([least_squares(rows, score, np.zeros(rows.shape[1])) for score in wanted.T])
     else:
         coefficients = np.linalg.lstsq(rows, wanted)[0]
     W = np.asarray(G @ coefficients).T
@@ -323,48 +295,35 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
     DataError
         If X is invalid, or the shape of V does not fit X.
     """
-    columns = UnitColumns(as_points(X, by_columns=True, warn=False))  # the solvers warn
-    return columns.leading_direction(columns.factor_of(V))
+    points = as_points(X, by_columns=True, warn=False)  # the solvers warn
+    units = units_of(points)
+    G = factor_in_units(points, V, units)
+    v = np.asarray(G @ np.linalg.eigh(points.scaled(units).gram_of_products(G))[1][:, -1])
+    return np.asarray(units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))  # the largest entry is positive
 
 
-class UnitColumns:
-    """Centred data X (n, d) and the units in which its columns have mean square one."""
+def units_of(X: Points) -> Array:
+    """Return the factors that give centred columns mean square one."""
+    return inverse_or_one(np.sqrt(X.mean_squares()))
 
-    def __init__(self, X: Points) -> None:
-        self.X, self.units = X, inverse_or_one(np.sqrt(X.mean_squares()))
 
-    def leading_direction(self, G: Factor) -> Array:
-        """Return the leading direction of V = GG' in the units of X, G (d, r) for columns at unit variance."""
-        points = self.X.scaled(self.units)
-        if points.in_memory:
-            weights = right_vectors(points @ G, 1)[0]
-        else:
-            weights = np.linalg.eigh(gram_of_products(points, G))[1][:, -1]
-        v = np.asarray(G @ weights)
-        return np.asarray(self.units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))  # the largest entry is positive
-
-    def factor_of(self, V: npt.ArrayLike | Result) -> Factor:
-        """Return G with V = GG' for columns at unit variance, without the offset; without V, V = X^+ Y X^+'."""
-        d = self.X.shape[1]
-        if isinstance(V, Result):
-            if V.G is None:
-                return self.factor_of_labels(V.F)
-            if V.G.shape[0] not in (d, d + 1):
-                raise DataError(f"V has {V.G.shape[0]} rows; for these data it must have {d} or {d + 1}")
-            return scale_rows(V.G[:d], 1.0 / self.units)
-        matrix = as_matrix(V, "V")
-        if matrix.shape not in ((d, d), (d + 1, d + 1)):
-            raise DataError(f"V has shape {matrix.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
-        # Unit columns first: factorising a badly scaled V would lose its small entries.
-        return psd_factor(matrix[:d, :d] / np.outer(self.units, self.units))
-
-    def factor_of_labels(self, F: Array) -> Array:
-        """Return G of the optimal V in (11) for a result without V."""
-        if len(F) != len(self.X):
-            raise DataError(f"the result has {len(F)} points, X has {len(self.X)}; pass the X that was solved")
-        if not self.X.in_memory:
-            raise DataError("the result has no V, which streamed data need; pass a result of low_rank or fista")
-        return np.asarray(np.linalg.lstsq(self.X.array() * self.units, F - F.mean(axis=0))[0])
+def factor_in_units(X: Points, V: npt.ArrayLike | Result, units: Array) -> Factor:
+    """Return G with V = GG' for columns at unit variance, without the offset; without V, V = X^+ Y X^+'."""
+    d = X.shape[1]
+    if isinstance(V, Result):
+        G, F = V.G, V.F
+        if G is None and len(F) != len(X):
+            raise DataError(f"the result has {len(F)} points, X has {len(X)}; pass the X that was solved")
+        if G is None:  # the optimal V in (11)
+            return np.asarray(np.linalg.lstsq(X.array() * units, F - F.mean(axis=0))[0])
+        if G.shape[0] not in (d, d + 1):
+            raise DataError(f"V has {G.shape[0]} rows; for these data it must have {d} or {d + 1}")
+        return scale_rows(G[:d], 1.0 / units)
+    matrix = as_matrix(V, "V")
+    if matrix.shape not in ((d, d), (d + 1, d + 1)):
+        raise DataError(f"V has shape {matrix.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
+    # Unit columns first: factorising a badly scaled V would lose its small entries.
+    return psd_factor(matrix[:d, :d] / np.outer(units, units))
 
 
 def align_signs(directions: Array, units: Array) -> Array:

@@ -19,7 +19,6 @@ from diffrac_cvx.points.linear_algebra import (
     row_products,
     scale_by_sqrt_weights,
     scale_by_weights,
-    weighted_count,
 )
 from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.result import Result
@@ -84,14 +83,20 @@ def kmeans_rows(
 
 def lloyd(points: Array, centers: Array, sample_weight: Array | None = None) -> ClusterIndices:
     """Alternate between assigning points to centres and moving centres to means; centres without points are dropped."""
-    found = nearest(points, centers)
-    for _ in range(MAX_LLOYD_ROUNDS):
-        centers = means_of(points, found, sample_weight)
-        again = nearest(points, centers)
-        if np.array_equal(found, again) or is_late():
-            break
-        found = again
+    found = fixed_point(
+        lambda clusters: nearest(points, means_of(points, clusters, sample_weight)), nearest(points, centers)
+    )
     return np.unique(found, return_inverse=True)[1].astype(np.int64)
+
+
+def fixed_point(assign: Callable[[ClusterIndices], ClusterIndices], clusters: ClusterIndices) -> ClusterIndices:
+    """Return the clusters that a new assignment does not change, or those after the last round or the deadline."""
+    for _ in range(MAX_LLOYD_ROUNDS):
+        again = assign(clusters)
+        if np.array_equal(clusters, again) or is_late():
+            break
+        clusters = again
+    return clusters
 
 
 def nearest(points: Array, centers: Array) -> ClusterIndices:
@@ -126,11 +131,9 @@ def draw_centers(
     Weights multiply these probabilities.  Integer weights give the same draws as repeated points, since NumPy draws an
     integer below n as the integer part of n r / 2^32, with r of 32 bits.
     """
-    if sample_weight is None:
-        chosen = [int(random.integers(len(points)))]
-    else:  # inversion of the cumulative weights
-        first = np.searchsorted(np.cumsum(sample_weight), random.integers(2**32) / 2.0**32, side="right")
-        chosen = [min(int(first), len(points) - 1)]
+    total = np.cumsum(scale_by_weights(np.ones(len(points)), sample_weight))
+    first = np.searchsorted(total, total[-1] * (random.integers(2**32) / 2.0**32), side="right")
+    chosen = [min(int(first), len(points) - 1)]
     far = np.sum((points - points[chosen[0]]) ** 2, axis=1)
     smallest = 1e-24 * float(np.max(far, initial=0.0))
     while len(chosen) < n_clusters and far.max() > smallest:
@@ -138,6 +141,11 @@ def draw_centers(
         chosen.append(int(random.choice(len(points), p=weighted / weighted.sum())))
         far = np.minimum(far, np.sum((points - points[chosen[-1]]) ** 2, axis=1))
     return points[chosen]
+
+
+def cluster_indices(values: Array) -> npt.NDArray[np.int64]:
+    """Return clusters from the values of the decision functions: signs of (n,), or the largest of (n, K)."""
+    return np.asarray(values > 0.0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
 
 
 class AffineScores(NamedTuple):
@@ -215,12 +223,10 @@ def classify_jointly(
     known = classes >= 0
     points = solution_embedding(X, result)
     start = means_of(points[known], classes[known], renormalize_weights(sample_weight, known))
-    found = np.where(known, classes, nearest(points, start))
-    for _ in range(MAX_LLOYD_ROUNDS):
-        again = np.where(known, classes, nearest(points, means_of(points, found, sample_weight)))
-        if np.array_equal(found, again) or is_late():
-            break
-        found = again
+    found = fixed_point(
+        lambda found: np.where(known, classes, nearest(points, means_of(points, found, sample_weight))),
+        np.where(known, classes, nearest(points, start)),
+    )
     data = array_points(X, sample_weight)
     for _ in range(MAX_SCORE_ROUNDS):
         Z = (found[:, None] == np.unique(found)).astype(np.float64)
@@ -304,7 +310,7 @@ def split_repeatedly(
     splits: list[BinarySplit] = []
     while len(splits) < n_clusters - 1:
         gains = {
-            j: (nu - found.cost) * weighted_count(clusters == j, sample_weight)
+            j: (nu - found.cost) * len(clusters) * float(mean_of(clusters == j, sample_weight))
             for j, found in waiting.items()
             if found is not None
         }

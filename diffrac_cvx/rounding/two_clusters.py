@@ -101,7 +101,7 @@ def kmeans_centered(
     """
     factor = _as_factor(F)
     weights = normalize_weights(sample_weight, len(factor))
-    return _kmeans_1d_with_constraints(_principal_component(factor, weights), weights, constraints)
+    return _kmeans_of_chunklets(_principal_component(factor, weights), weights, chunklets_of(constraints, len(factor)))
 
 
 def goemans_williamson(
@@ -184,20 +184,13 @@ def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Arra
         raise DataError(f"values has shape {raw.shape}; pass a 1-d array")
     weights = normalize_weights(sample_weight, len(raw))
     x = _center(_scale_largest_to_one(as_matrix(raw.reshape(-1, 1), "values")), weights)[:, 0]
-    n, ordered = len(x), np.sort(x)
-    if n == 1:
+    if len(x) == 1:
         return np.ones(1)
-    k = np.arange(1, n)
-    explained = np.cumsum(ordered)[:-1] ** 2 / (k * (n - k)) if weights is None else _explained_by_splits(x, weights)
-    best = k[np.argmax(explained >= explained.max() * (1.0 - 64 * EPS))]
-    return _orient(np.where(x >= ordered[best], 1.0, -1.0))
-
-
-def _explained_by_splits(x: Array, sample_weight: Array) -> Array:
-    """Return the variance that each split of the sorted values explains, (n - 1,), for weighted points."""
     order = np.argsort(x, kind="stable")
-    p, x = sample_weight[order], x[order]
-    return np.asarray(np.cumsum(p * x)[:-1] ** 2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1]))
+    p, ordered = scale_by_weights(np.ones(len(x)), weights)[order], x[order]
+    explained = np.cumsum(p * ordered)[:-1] ** 2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1])
+    best = 1 + np.argmax(explained >= explained.max() * (1.0 - 64 * EPS))
+    return _orient(np.where(x >= ordered[best], 1.0, -1.0))
 
 
 def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, constraints: Constraints | None = None) -> Array:
@@ -228,7 +221,7 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, constrain
     """
     Q = column_basis(as_data(X))
     y = apply_constraints(as_labels(y, len(Q)), constraints)
-    return alternate(Q, y, positive_int(max_iter, "max_iter"), constraints)
+    return alternate(Q, y, positive_int(max_iter, "max_iter"), chunklets_of(constraints, len(Q)))
 
 
 def apply_constraints(
@@ -256,16 +249,16 @@ def apply_constraints(
     return chunklets_of(constraints, len(scores)).adjust_labels(signs, scale_by_weights(scores, weights))
 
 
-def alternate(Q: Array, y: Array, max_iter: int, constraints: Constraints | None = None) -> Array:
+def alternate(Q: Array, y: Array, max_iter: int, chunklets: Chunklets) -> Array:
     """Alternate from y while the squared correlation grows; Q has orthonormal columns that span the centred X.
 
     Given y, w = X^+ y, so that X w = Q Q'y; given w, y is the exact 2-means of X w.  The first label is kept.
     Constraints are applied to the values minus the threshold of 2-means.
     """
-    reached, has_known_labels = separation(Q, y), chunklets_of(constraints, len(Q)).labeled >= 0
+    reached = separation(Q, y)
     for _ in range(max_iter):
-        candidate = _kmeans_1d_with_constraints(Q @ (Q.T @ (y - y.mean())), None, constraints)
-        candidate = candidate * (1.0 if has_known_labels else y[0] * candidate[0])
+        candidate = _kmeans_of_chunklets(Q @ (Q.T @ (y - y.mean())), None, chunklets)
+        candidate = candidate * (1.0 if chunklets.labeled >= 0 else y[0] * candidate[0])
         attained = separation(Q, candidate)
         if attained <= reached * (1.0 + 64 * EPS):
             break
@@ -329,14 +322,13 @@ def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:
     return _orient(projected, nonzero[0]) if len(nonzero) else projected
 
 
-def _kmeans_1d_with_constraints(x: Array, sample_weight: Array | None, constraints: Constraints | None) -> Array:
+def _kmeans_of_chunklets(x: Array, sample_weight: Array | None, chunklets: Chunklets) -> Array:
     """Return the labels of 2-means; with constraints, applied to the values minus the threshold."""
     y = kmeans_1d(x, sample_weight)
     votes, top = y, y[np.argmax(x)]
     if np.ptp(y):
         votes = top * (x - 0.5 * (x[y == top].min() + x[y != top].max()))
-    weights = normalize_weights(sample_weight, len(x))
-    return chunklets_of(constraints, len(x)).adjust_labels(y, scale_by_weights(votes, weights))
+    return chunklets.adjust_labels(y, scale_by_weights(votes, normalize_weights(sample_weight, len(x))))
 
 
 def _orient(x: Array, i: int = 0) -> Array:

@@ -14,8 +14,6 @@ from diffrac_cvx.problem.result import Status
 from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
 
 MIN_SLICE, MAX_SLICE = 3e8, 8e9  # operations of the first slice
-TRAILING_SHARE = 1 / 8  # of a slice, for the strategies that do not lead
-MAX_GAP_RATIO, MIN_SLICES = 3.0, 2  # a strategy ends after so many slices if its gap is so many times the smallest
 
 
 @dataclass(frozen=True)
@@ -36,19 +34,15 @@ class Strategy:
     applies: Callable[[DirectionProblem, WarmStart], bool] = lambda _problem, _start: True
 
 
-@dataclass(eq=False)
 class Runner:
     """A strategy in a race: its iterates, the operations that it may use and has used, and what it has certified."""
 
-    points: Steps
-    last: Iterate | None = None
-    allowed: float = 0.0
-    used: float = 0.0
-    next_operations: float = 0.0  # of the next step, if they are many
-    slices: int = 0
-    n_iter: int = 0
-    lower: float = 0.0
-    upper: float = 1.0
+    def __init__(self, points: Steps) -> None:
+        self.points = points
+        self.last: Iterate | None = None
+        self.allowed, self.used, self.next_operations = 0.0, 0.0, 0.0  # the last: of the next step, if they are many
+        self.slices, self.n_iter = 0, 0
+        self.lower, self.upper = 0.0, 1.0
 
     @property
     def gap(self) -> float:
@@ -100,7 +94,7 @@ def race(
     while racing:
         for one in sorted(racing, key=lambda other: other is not leader):
             succeeds = leader not in racing and one.used == 0.0  # the leader has ended: one that waits may follow it
-            one.allowed += size if leader is None or one is leader or succeeds else TRAILING_SHARE * size
+            one.allowed += size if leader is None or one is leader or succeeds else size / 8
             one.slices += one.may_continue
             while one.may_continue or racing == [one]:
                 try:
@@ -119,9 +113,9 @@ def race(
                     yield found._replace(n_iter=min(sum(other.n_iter for other in runners), stopping.max_iter))
         leader = min((one for one in runners if one.lower > 0.0), key=lambda one: one.gap, default=None)
         if leader is not None:
-            limit = MAX_GAP_RATIO * leader.gap
+            limit = 3.0 * leader.gap
             best = min(racing, key=lambda one: one.gap, default=None)  # goes on, also if the leader has ended
-            racing = [one for one in racing if one is best or one.slices < MIN_SLICES or one.gap <= limit]
+            racing = [one for one in racing if one is best or one.slices < 2 or one.gap <= limit]
         size *= 2.0
     if failure is not None:
         raise failure

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,20 +23,12 @@ if TYPE_CHECKING:
 SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side
 SMALL_NONZEROS = 100_000  # nonzeros up to which CLARABEL is as fast as SCS
 QUICK_ROWS = 200_000  # nonzeros up to which CVXPY compiles in half a second
-TRANSFER_SECONDS = 0.3  # time reserved for the transfer of a solution from the subprocess
 QUICK_SIDES = {"CLARABEL": 60, "SCS": 250}  # sides of the cone up to which a step takes a fraction of a second
 
-COMMON_OPTIONS: Mapping[str, Callable[[float | None, int | None, float | None], dict[str, Any]]] = {
-    "CLARABEL": lambda tol, max_iter, seconds: {
-        **({"tol_gap_abs": 1e-4 * tol, "tol_gap_rel": 1e-4 * tol, "tol_feas": 1e-4 * tol} if tol else {}),
-        **({"max_iter": max_iter} if max_iter else {}),
-        **({"time_limit": seconds} if seconds else {}),
-    },
-    "SCS": lambda tol, max_iter, seconds: {
-        **({"eps_abs": 1e-2 * tol, "eps_rel": 1e-2 * tol} if tol else {}),
-        **({"max_iters": max_iter} if max_iter else {}),
-        **({"time_limit_secs": seconds} if seconds else {}),
-    },
+# Tolerance relative to tol, and the names of the solver's options for tolerances, iterations and seconds.
+COMMON_OPTIONS = {
+    "CLARABEL": (1e-4, ("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"),
+    "SCS": (1e-2, ("eps_abs", "eps_rel"), "max_iters", "time_limit_secs"),
 }
 SCS_OPTIONS = (
     "acceleration_interval", "acceleration_lookback", "adaptive_scale", "alpha", "eps_abs", "eps_infeas", "eps_rel",
@@ -106,28 +98,27 @@ def solve(
     name = choose_solver(relaxation.size) if solver is None else find_solver(solver)
     answer = relaxation.shortcut()
     if isinstance(answer, Solution):
-        return make_result(answer, Status.CLOSED_FORM, 0, timer.elapsed, "closed form")
+        return make_result(answer, Status.CLOSED_FORM, 0, timer.elapsed, "closed form", 0.0)
     relaxation = relaxation if answer is None else answer
     if name not in COMMON_OPTIONS and not (max_iter is None and time_limit is None):
         raise ParameterError(f"max_iter and time_limit are not supported with {name}; pass its own options by name")
     require_options(name, solver_options)
     needed = memory_needed(relaxation.size, name)
     require_memory(needed, f"{relaxation.name} with {name}", relaxation.size.instead, memory_limit)
-    for variable in relaxation.problem.variables():
+    variables, trivial = relaxation.problem.variables(), relaxation.trivial
+    for variable in variables:
         variable.save_value(None)  # a value from an earlier call must not be read as the solution of this one
+    run = run_in_subprocess if time_limit is not None and takes_long(relaxation.size, name) else run_solver
     request = SolveRequest(name, tol, max_iter, timer, verbose, solver_options)
-    in_subprocess = time_limit is not None and takes_long(relaxation.size, name)
-    solver_run = (
-        run_in_subprocess(relaxation.problem, request) if in_subprocess else run_solver(relaxation.problem, request)
-    )
-    solution = read_point(relaxation)
-    seconds, trivial = timer.elapsed, relaxation.trivial
-    if solution is None:
-        empty = Solution(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
-        status = Status.USER_LIMIT if solver_run.limited else Status.FAILED
-        return make_result(empty, status, solver_run.n_iter, seconds, name, trivial.lower)
-    status = status_of(solution, tol, solver_run.limited)
-    return make_result(solution, status, solver_run.n_iter, seconds, name, trivial.lower)
+    n_iter, limited = run(relaxation.problem, request)
+    if all(variable.value is not None and np.all(np.isfinite(variable.value)) for variable in variables):
+        solution = relaxation.read()
+        status = Status.USER_LIMIT if limited else Status.INACCURATE
+        status = Status.OPTIMAL if solution.bracket.gap <= tol else status
+    else:
+        solution = Solution(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
+        status = Status.USER_LIMIT if limited else Status.FAILED
+    return make_result(solution, status, n_iter, timer.elapsed, name, trivial.lower)
 
 
 def choose_solver(size: Size) -> str:
@@ -182,79 +173,68 @@ class SolveRequest:
     options: Mapping[str, Any]
 
 
-class SolverRun(NamedTuple):
-    """Number of iterations (0 without a solution), and whether a limit ended the solver."""
-
-    n_iter: int
-    limited: bool
-
-
-def run_solver(problem: cp.Problem, request: SolveRequest) -> SolverRun:
-    """Solve in place and return how the run ended."""
+def run_solver(problem: cp.Problem, request: SolveRequest) -> tuple[int, bool]:
+    """Solve in place; return the number of iterations (0 without a solution) and whether a limit ended the solver."""
     import cvxpy as cp
 
-    solver = request.solver
+    solver, timer, options = request.solver, request.timer, dict(request.options)
     try:
         problem.get_problem_data(solver)
     except cp.error.SolverError as error:
         raise ParameterError(f"{solver} does not support this problem; use CLARABEL or SCS: {error}") from error
-    if request.timer.is_over:
-        return SolverRun(0, True)
-    remaining = request.timer.remaining
-    common = (
-        COMMON_OPTIONS[solver](request.tol, request.max_iter, request.timer.time_left)
-        if solver in COMMON_OPTIONS
-        else {}
-    )
-    options = {**common, **request.options}
+    if timer.is_over:
+        return 0, True
+    remaining = timer.remaining
+    if solver in COMMON_OPTIONS:
+        accuracy, tolerances, iterations, seconds = COMMON_OPTIONS[solver]
+        limits = {iterations: request.max_iter, seconds: timer.time_left}
+        given = {name: limit for name, limit in limits.items() if limit is not None}
+        options = {**dict.fromkeys(tolerances, accuracy * request.tol), **given, **options}
     try:
         with warnings.catch_warnings():
             # CVXPY warns about inaccurate solutions; the certified bounds quantify the inaccuracy.
             warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
             problem.solve(solver=solver, warm_start=False, verbose=request.verbose, **options)
+        is_solved, is_limited = True, problem.status == "user_limit"
     except cp.error.SolverError:
-        return SolverRun(0, solver_seconds(problem) >= remaining)
+        is_solved = is_limited = False
     except MemoryError as error:
         raise ResourceError(f"{solver} ran out of memory: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
         if not options:
             raise
         raise ParameterError(f"{solver} rejected the options {options}: {error}") from error
-    stats = problem.solver_stats
-    n_iter = int(stats.num_iters or 0) if stats is not None else 0
-    limited = (
-        problem.status == "user_limit"
-        or (request.max_iter is not None and n_iter >= request.max_iter)
-        or solver_seconds(problem) >= remaining
-    )
-    return SolverRun(n_iter, limited)
+    stats = problem.solver_stats  # SCS does not report that its time limit ended it
+    solve_time = 0.0 if stats is None else float(stats.solve_time or 0.0)
+    n_iter = int(stats.num_iters or 0) if is_solved and stats is not None else 0
+    is_limited |= request.max_iter is not None and n_iter >= request.max_iter
+    return n_iter, is_limited or solve_time >= remaining
 
 
-def run_in_subprocess(problem: cp.Problem, request: SolveRequest) -> SolverRun:
+def run_in_subprocess(problem: cp.Problem, request: SolveRequest) -> tuple[int, bool]:
     """Solve in a subprocess that is ended at the limit: compilation and solver steps cannot be interrupted here."""
-    worker, timer = Worker(), Timer(request.timer.remaining - TRANSFER_SECONDS)
-    call = Call(find_values, (problem, replace(request, timer=timer)))
+    transfer_seconds = 0.3  # reserved for the transfer of the solution
+    worker, timer = Worker(), Timer(request.timer.remaining - transfer_seconds)
     try:
+        call = Call(find_values, (problem, replace(request, timer=timer)))
         answer = worker.call(call, stopped=lambda: timer.is_over)
     except StoppedError:
-        return SolverRun(0, True)
+        return 0, True
     except WorkerDiedError as error:
         raise ResourceError(f"{request.solver} crashed, possibly out of memory: {error}") from error
     finally:
         worker.close()
     if answer.error is not None:
         raise answer.error
-    solver_run: SolverRun
-    solver_run, values = answer.value
+    n_iter, limited, values = answer.value
     for variable, value in zip(all_variables(problem), values, strict=True):
         variable.save_value(value)
-    return solver_run
+    return n_iter, limited
 
 
-def find_values(problem: cp.Problem, request: SolveRequest) -> tuple[SolverRun, list[Any]]:
+def find_values(problem: cp.Problem, request: SolveRequest) -> tuple[int, bool, list[Any]]:
     """Solve and return the values of all variables: CVXPY's changes to the problem stay in the subprocess."""
-    solver_run = run_solver(problem, request)
-    return solver_run, [variable.value for variable in all_variables(problem)]
+    return *run_solver(problem, request), [variable.value for variable in all_variables(problem)]
 
 
 def all_variables(problem: cp.Problem) -> list[cp.Variable]:
@@ -263,30 +243,7 @@ def all_variables(problem: cp.Problem) -> list[cp.Variable]:
     return [*problem.variables(), *multipliers]
 
 
-def read_point(relaxation: Relaxation) -> Solution | None:
-    """Return the certified solution, or None if there is none or it is not finite."""
-    values = [variable.value for variable in relaxation.problem.variables()]
-    if any(value is None or not np.all(np.isfinite(value)) for value in values):
-        return None
-    return relaxation.read()
-
-
-def solver_seconds(problem: cp.Problem) -> float:
-    """Return the run time reported by the solver in seconds; SCS does not report that its time limit ended it."""
-    stats = problem.solver_stats
-    return 0.0 if stats is None else float(stats.solve_time or 0.0)
-
-
-def status_of(solution: Solution, tol: float, limited: bool) -> Status:
-    """Return OPTIMAL if the certified gap is at most tol, else USER_LIMIT if a limit was reached, else INACCURATE."""
-    if solution.bracket.gap <= tol:
-        return Status.OPTIMAL
-    return Status.USER_LIMIT if limited else Status.INACCURATE
-
-
-def make_result(
-    solution: Solution, status: Status, n_iter: int, seconds: float, solver: str, trivial: float = 0.0
-) -> Result:
+def make_result(solution: Solution, status: Status, n_iter: int, seconds: float, solver: str, trivial: float) -> Result:
     """Return a solution as a `Result`; the trivial lower bound replaces one that a point or labels contradict."""
     result = Result(
         value=solution.value,
@@ -301,7 +258,6 @@ def make_result(
         seconds=seconds,
         solver=solver,
     )
-    objective = (
-        np.inf if solution.rounding_bound is None else solution.rounding_bound.upper_bound(solution.F, solution.G)
-    )
+    labels = solution.rounding_bound
+    objective = np.inf if labels is None else labels.upper_bound(solution.F, solution.G)
     return result.checked_against(objective, trivial)

@@ -27,7 +27,7 @@ PARTS = {
     "penalties": ["diffrac_cvx/problem/penalty.py", "diffrac_cvx/problem/penalties/*.py"],
     "result": ["diffrac_cvx/problem/result.py", "diffrac_cvx/problem/gradient.py"],
     "certificates": ["diffrac_cvx/certificates/*.py", "diffrac_cvx/problem/direction_problem.py"],
-    "optimal labels": ["diffrac_cvx/points/constraints.py", "diffrac_cvx/solvers/branching/*.py"],
+    "optimal labels": ["diffrac_cvx/points/constraints.py", "diffrac_cvx/solvers/exact/*.py"],
     "low_rank": ["diffrac_cvx/solvers/factored/*.py"],
     "fista": ["diffrac_cvx/solvers/smoothed_dual/*.py"],
 }

@@ -14,7 +14,6 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
 from diffrac_cvx.problem.penalties.group import GroupNorms
-from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.typing import Array
@@ -396,7 +395,7 @@ def costs_of_labels(instance: Instance, labelings: Iterable[Array]) -> list[Deci
     points = array_points(root @ columns.astype(float))
     groups = None if groups is None else groups[with_pair_penalty]
     c_pairs = c[with_pair_penalty]
-    pair_penalty: PairPenalty = L1(c_pairs) if groups is None else GroupNorms(c_pairs, groups)
+    pair_penalty: PairPenalty = PairPenalty(c_pairs) if groups is None else GroupNorms(c_pairs, groups)
     if nonnegative is not None:
         pair_penalty = SignConstraints(pair_penalty, signed[with_pair_penalty])
     weights, costs = PenaltyWeights(a[with_pair_penalty], pair_penalty), []

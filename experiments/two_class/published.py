@@ -16,7 +16,7 @@ import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import momentum
-from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root
 from diffrac_cvx.typing import Array
 
@@ -59,7 +59,7 @@ class Normalized:
 
     def step(self, epsilon: float) -> float:
         """Return 1/L, with the contribution of C to L even if c = 0, as printed."""
-        return 1.0 / SmoothedDual(array_points(self.X), self.W, L1(self.c)).lipschitz(epsilon)
+        return 1.0 / SmoothedDual(array_points(self.X), self.W, PairPenalty(self.c)).lipschitz(epsilon)
 
 
 class Point(NamedTuple):

@@ -8,7 +8,7 @@ import scipy.sparse
 from posed import best_direction, drop_beside_the_largest
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import direction_bounds, label_proof
+from diffrac_cvx.certificates import label_proof, one_block
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.constraints import Chunklets
@@ -44,7 +44,7 @@ def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
     result = dc.solve(dc.v_space(HUGE, ridge=1.0), solver) if by_cvxpy else getattr(dc, solver)(HUGE, ridge=1.0)
     assert result.status is Status.INVALID_BOUND
     assert result.lower == 0.0
-    assert result.invalid_bound.lower > 0.3 > 0.16 > result.invalid_bound.objective
+    assert result.invalid_bound.lower > 0.3 > 0.16 > result.invalid_bound.upper
     assert "invalid_bound=(0.33" in repr(result)
 
 
@@ -52,7 +52,7 @@ def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
 def test_a_false_bound_at_unequal_weights_and_an_offset_is_withdrawn(wrong_coordinates):
     result = dc.low_rank(HUGE[:, :3], nu=0.3, ridge=1.0, sample_weight=[1, 2, 3])
     assert result.status is Status.INVALID_BOUND
-    assert result.invalid_bound.lower > 0.3 > 0.05 > result.invalid_bound.objective
+    assert result.invalid_bound.lower > 0.3 > 0.05 > result.invalid_bound.upper
 
 
 def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
@@ -69,7 +69,7 @@ def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
 def test_a_bound_above_the_value_of_its_own_point_is_not_cut_down_to_it(monkeypatch):
     X = np.random.default_rng(0).standard_normal((30, 3))
     result = dc.low_rank(X, tol=1e-4)
-    monkeypatch.setattr(direction_bounds, "bound_at", lambda t, mean, roundings=0: 1 - 0.5 * t * mean)
+    monkeypatch.setattr(one_block, "bound_at", lambda t, mean, roundings=0: 1 - 0.5 * t * mean)
     with pytest.raises(dc.InvalidBoundError):
         dc.certify_v(X, result)
     assert dc.low_rank(X, tol=1e-4).status is Status.INVALID_BOUND

@@ -19,7 +19,7 @@ sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *{
 """
 BUDGETS, BLOCKS = ("certificates/test_rounding_budget.py",), ("certificates/test_block_budget.py",)
 VALUES, PROOF = ("certificates/test_value_budget.py",), ("certificates/test_one_proof.py",)
-LINKED, BRANCHING = ("solvers/test_chunklets.py",), ("solvers/test_branching.py",)
+LINKED, EXACT = ("solvers/test_chunklets.py",), ("solvers/test_exact.py",)
 COLUMNS = ("points/test_many_columns.py",)
 
 # What is forgotten: in which module, by which statement, and where that has to be noticed.
@@ -33,8 +33,8 @@ TERMS = {
         BUDGETS,
     ),
     "the rounding of the box": (
-        "problem.penalties.l1",
-        "place.L1.half_width = property("
+        "problem.penalties.base",
+        "place.PairPenalty.half_width = property("
         "lambda self: np.outer(self.c, self.c) * (1.0 + 1e-15) * (1.0 - np.eye(len(self.c))))",
         BUDGETS,
     ),
@@ -51,10 +51,10 @@ TERMS = {
     ),
     "the rounding of the value of linked points": ("points.proved_sums", "place.sum_error = lambda k: 0.0", LINKED),
     "what labels that are proved optimal rest on": (
-        "solvers.branching.tree",
+        "solvers.exact.tree",
         "place.grouped_bounds = lambda problem, M, sums, top: 1.0 - "
         "np.linalg.eigvalsh(M)[:, -1] * sums * (1.0 - 1e-10)",
-        BRANCHING,
+        EXACT,
     ),
     "what products with rows may be off": ("points.proved_sums", "place.sum_error = lambda k: 0.0", VALUES),
     "the rounding of a value": ("certificates.values", "place.sum_error = lambda k: 0.0", VALUES),

@@ -60,6 +60,7 @@ def test_a_path_of_nu_keeps_the_groups_of_its_penalty(X):
     penalty = dc.Penalty(lam=0.1, ridge=0.3, groups=GROUPS, nonnegative=[1])
     found = dc.paths.nu_path(-X, [0.5, 1.0], penalty)
     assert found.groups is penalty.groups
+    assert dc.paths.nu_path(-X, [1.0]).groups.are_single
     assert np.all(found.directions[:, 1] > 0.0)
 
 
@@ -109,3 +110,4 @@ def test_one_group_of_all_is_a_ridge_that_the_relaxation_in_the_labels_takes(X):
     assert found.disagreements == ()
     assert len(found.results) == 2
     assert registry.penalty_parts(dc.Penalty(ridge=0.3, groups=GROUPS)) == ["ridge"]
+    assert registry.penalty_parts(dc.Penalty(lam=0.2, groups=range(6))) == ["l1"]

@@ -53,7 +53,7 @@ def add_wrong(monkeypatch, of="low_rank", **changes):
         result = right.run(task) if of != "low_rank" else dc.low_rank(task.X, task.nu, task.penalty, tol=1e-6)
         return replace(result, **{name: change(getattr(result, name)) for name, change in changes.items()})
 
-    add_method(monkeypatch, "wrong", replace(right, run=run, penalty=("ridge", "l1")))
+    add_method(monkeypatch, "wrong", replace(right, run=run, parts=("ridge", "l1")))
 
 
 def up(value):

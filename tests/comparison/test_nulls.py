@@ -8,6 +8,8 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run_command_line
 from diffrac_cvx.comparison.structure import MAX_ENTRIES, NULL_MODELS, find_not_rejected, select_informative
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.rounding.diagnostics import MAX_RANDOM_AS_GOOD, N_RANDOM_LABELS, random_labels, unstable, weak_bound
 
 
@@ -31,10 +33,10 @@ def test_permuted_columns_keep_their_values_and_rotated_points_their_covariance(
     X = noise(*shape) @ np.diag(np.linspace(0.1, 3.0, shape[1]))
     X -= X.mean(axis=0)
     rng = np.random.default_rng(1)
-    shuffled = NULL_MODELS["columns"].make_sampler(X)(rng)
+    shuffled = NULL_MODELS["columns"].make_sampler(X, FeatureGroups.singles(X.shape[1]))(rng)
     np.testing.assert_array_equal(np.sort(shuffled, axis=0), np.sort(X, axis=0))
     assert not np.array_equal(shuffled, X)
-    rotated = NULL_MODELS["covariance"].make_sampler(X)(rng)
+    rotated = NULL_MODELS["covariance"].make_sampler(X, FeatureGroups.singles(X.shape[1]))(rng)
     np.testing.assert_allclose(rotated.T @ rotated, X.T @ X, atol=1e-10)
     np.testing.assert_allclose(rotated.mean(axis=0), 0.0, atol=1e-12)
     assert np.abs(rotated - X).max() > 0.1
@@ -83,7 +85,7 @@ def test_values_that_cannot_be_used_are_refused():
     with pytest.raises(dc.DataError):
         dc.structure_test(np.zeros(5))
     with pytest.raises(dc.ParameterError, match="sample_weight"):
-        dc.DiffracClustering(test_structure=True).fit(noise(20, 2), sample_weight=np.ones(20))
+        dc.DiffracClustering(test_structure=True).fit(noise(20, 2), sample_weight=np.arange(1.0, 21.0))
 
 
 # Warnings
@@ -98,9 +100,9 @@ def test_coin_flips_cost_what_the_certificate_says():
     costs = [dc.certify_labels(X, labels, 0.0, nu=1.0, penalty=penalty).objective for labels in (y, *flips)]
     lucky = sum(cost <= costs[0] for cost in costs[1:])
     assert lucky > MAX_RANDOM_AS_GOOD
-    assert f"{lucky} of {N_RANDOM_LABELS} random labellings" in random_labels(X, y, penalty).message
-    assert random_labels(X[:, :3], y, penalty) is None
-    assert random_labels(X, y, dc.Penalty(lam=0.1, ridge=0.3)) is None
+    assert f"{lucky} of {N_RANDOM_LABELS} random labellings" in random_labels(array_points(X), y, penalty).message
+    assert random_labels(array_points(X[:, :3]), y, penalty) is None
+    assert random_labels(array_points(X), y, dc.Penalty(lam=0.1, ridge=0.3)) is None
 
 
 def test_labels_that_are_hardly_proved_or_change_are_said_to_be():

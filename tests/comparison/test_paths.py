@@ -153,8 +153,7 @@ def test_signs_follow_through_a_turn_of_the_direction():
     X = np.eye(4) - 0.25
     recorder, angles = paths.PathRecorder(X), np.linspace(0.0, 1.5 * np.pi, 7)
     spun = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles, 0 * angles])
-    columns = recorder.columns
-    rows = [columns.leading_direction(columns.factor_of(np.outer(v, v))) for v in spun]
+    rows = [paths.leading_direction(X, np.outer(v, v)) for v in spun]
     assert any(row @ v < 0.0 for row, v in zip(rows, spun, strict=True))
     spun, rows = spun * np.arange(1, 8)[:, None], [row * k for k, row in enumerate(rows, start=1)]
     entry = dict.fromkeys(("value", "lower", "upper", "eigenvalue_ratio", "imbalance", "error", "seconds"), 0.0)

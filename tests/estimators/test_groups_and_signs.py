@@ -14,7 +14,7 @@ from diffrac_cvx.comparison.structure import NULL_MODELS, applicable_nulls, stru
 from diffrac_cvx.estimators.marginal_gains import marginal_gains
 from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.points.reading import as_points
-from diffrac_cvx.problem.named_columns import find_groups
+from diffrac_cvx.problem.feature_groups import read_feature_groups
 
 slow = pytest.mark.slow
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -93,7 +93,7 @@ def test_where_labels_are_known_signs_against_them_make_coefficients_zero(table)
 )
 def test_groups_go_with_more_clusters_and_with_the_tests_of_structure(table, options):
     model = dc.DiffracClustering(lam=0.1, groups=GROUPS, tol=1e-2, **{"n_clusters": 3, **options}).fit(table[0])
-    used = np.isin(find_groups(GROUPS, 9, NAMES).names, model.groups_used_)
+    used = np.isin(read_feature_groups(GROUPS, 9, NAMES).names, model.groups_used_)
     assert used[0]
     zero = ~np.any(np.atleast_2d(model.coef_), axis=0)
     assert all(zero[columns].all() for name, columns in NUMBERS.items() if name not in model.groups_used_)
@@ -153,7 +153,7 @@ def test_the_gain_of_a_group_is_the_cost_without_it_less_the_cost(table, lam, si
 
 def test_tables_without_structure_keep_the_columns_of_a_group_together(table):
     X = table[0].to_numpy()
-    groups = find_groups(NUMBERS, 9)
+    groups = read_feature_groups(NUMBERS, 9)
     drawn = NULL_MODELS["columns"].make_sampler(X, groups)(np.random.default_rng(0))
     for columns in NUMBERS.values():
         rows = {tuple(row) for row in X[:, columns].tolist()}
@@ -181,7 +181,7 @@ WRONG = {
     "a negative weight": ({"groups": GROUPS, "lam": [0.1, 0.1, -1.0, 0.1]}, "lam = -1 must be finite"),
     "an infinite one": ({"groups": GROUPS, "group_weights": [1, 1, np.inf, 1]}, "group_weights has inf for 'three'"),
     "sizes": ({"groups": GROUPS, "group_weights": "sizes"}, "did you mean 'size'"),
-    "weights of no groups": ({"group_weights": [1.0]}, "is given without groups. Give groups too"),
+    "weights of no groups": ({"group_weights": [1.0]}, "group_weights has 1 numbers for 9 groups"),
     "weights of five": ({"groups": GROUPS, "group_weights": np.ones(5)}, "group_weights has 5 numbers for 4 groups"),
     "a sign of no column": ({"nonnegative": ["aa"]}, "nonnegative names 'aa', which is not a column; did you mean 'a'"),
     "a sign of a word": ({"nonnegative": "a"}, "nonnegative = 'a' must be a list of columns"),

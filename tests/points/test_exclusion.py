@@ -197,7 +197,7 @@ def test_nothing_else_decides_on_rank():
     places = {
         path.name
         for path in Path(dc.__file__).parent.rglob("*.py")
-        if path.parent.name in ("points", "problem", "certificates", "relaxations", "solvers", "branching", "factored")
+        if path.parent.name in ("points", "problem", "certificates", "relaxations", "solvers", "exact", "factored")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Name | ast.Attribute) and getattr(node, "id", getattr(node, "attr", "")) in names
     }

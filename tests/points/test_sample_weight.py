@@ -7,39 +7,34 @@ import numpy as np
 import pytest
 from oracles import augmented, best_fit, gamma, labelings
 from posed import direction_problem, proved_labels_value, proved_value
-from sparse_instances import instance, random_multipliers, random_partition, random_point
+from sparse_instances import instance, random_blocks, random_multipliers, random_point
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
-from diffrac_cvx.certificates.block_problem import Partition, block_problem
+from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.block_screening import gap_safe_weights
 from diffrac_cvx.certificates.certify import read_matrix
-from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.screening import gap_safe_weights
-from diffrac_cvx.certificates.search import candidate_weights
+from diffrac_cvx.certificates.direction_bounds import certify
+from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.estimators.choice import (
     GridSetting,
     evaluate_half,
     follow_path,
     pairwise_adjusted_rand,
-    weighted_squared_correlation,
 )
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import as_data, as_weights
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.reading import as_points, read_points
 from diffrac_cvx.points.streamed import BLOCK_ROWS
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
-from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
-from diffrac_cvx.rounding.many_clusters import Bisection, fit_scores, split_repeatedly
+from diffrac_cvx.rounding.many_clusters import Bisection, explained_variance, fit_scores, split_repeatedly
 from diffrac_cvx.solvers.factored.augmented_lagrangian import append_violated_direction, one_block
 from diffrac_cvx.solvers.factored.components import lagrangian_of
-from diffrac_cvx.solvers.factored.parametrization import (
-    BlockParametrization,
-    FactorParametrization,
-    PreconditionedParametrization,
-)
+from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, FactorParametrization
 from diffrac_cvx.solvers.factored.parametrization import BlockPoint as BlockPoint
 from diffrac_cvx.solvers.factored.working_set import select_initial_features
 
@@ -107,11 +102,12 @@ def test_the_reference_reads_the_weights_of_the_rows_off_its_multipliers():
     points = read_points(X, w)
     coordinates = scaled_coordinates(points.X, dc.Penalty(lam=0.05))
     terms = direction_terms(coordinates, 1.0)
-    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1.value
+    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1
     cp.Problem(cp.Minimize(objective), terms.constraints).solve(solver="CLARABEL")
     V = terms.V.value[:3, :3]
     q = np.einsum("ij,jk,ik->i", coordinates.rows, V, coordinates.rows)
-    np.testing.assert_allclose(terms.weights(), 1 / np.sqrt(q), rtol=1e-4)
+    multipliers = np.abs(np.ravel(terms.roots.dual_value[0]))
+    np.testing.assert_allclose(len(q) * multipliers, 1 / np.sqrt(q), rtol=1e-4)
     assert dc.v_space(X, sample_weight=w).size.points == len(X)  # if the solver fails, all points have a row in F
 
 
@@ -221,14 +217,10 @@ def test_a_small_weight_is_no_small_quadratic_form(monkeypatch):
     problem = direction_problem(points.X, 0.5, dc.Penalty(lam=0.1))
     q = problem.rescale(np.eye(4)).q
     assert q.min() < 1e-16 * q.mean()
-    ((u, mean),) = candidate_weights(problem, q)
+    u, mean = row_weights(problem, q)
     assert points.X.weights @ (1 / problem.X.values_of_points(u)) == pytest.approx(mean)
     split = block_problem(problem)
-    tried, ratios_at = [], Blocks.ratios_at
-    monkeypatch.setattr(Blocks, "ratios_at", lambda self, *at: tried.append(at[0]) or ratios_at(self, *at))
-    Blocks(split, Partition(np.arange(3))).ratios(q, [])
-    assert len(tried) == 1  # no floor under q
-    np.testing.assert_allclose(tried[0], u)
+    np.testing.assert_allclose(Blocks(split, np.arange(3)).best_dual(q, [])[1], u)  # no floor under q
 
 
 def test_a_result_with_a_dual_is_certified_with_its_weights():
@@ -312,14 +304,15 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed, we
     point = problem.rescale(np.random.default_rng(seed).standard_normal((problem.X.shape[1], 3)))
     r, gap = np.sqrt(point.q), point.value - problem.rescale(problem.coordinates.transform_matrix(V)).value
     assert gap >= np.mean((r - best) ** 2 / best) - 1e-6
-    u, weights, proved = gap_safe_weights(point.q, point.value - bracket(problem, point).lower)
+    proved = point.value - certify(problem, point).lower
+    u, weights = gap_safe_weights(point.q, proved)
     np.testing.assert_allclose(u, 1 / r)
-    least = 1 / (weights * r**2)  # lower bound on the optimal roots
+    least = proved / (weights * r**2)  # lower bound on the optimal roots
     assert np.all(least <= best * (1 + 1e-3))
     np.testing.assert_allclose((r - least) ** 2 / least, proved * len(X), rtol=1e-6)
     off = np.abs(problem.X.array().T @ ((u - 1 / best)[:, None] * problem.X.array())) / len(X)
     squares = problem.X.array() ** 2
-    assert np.all(off <= np.sqrt(proved * (squares.T @ (weights[:, None] * squares)) / len(X)) + 1e-6)
+    assert np.all(off <= np.sqrt((squares.T @ (weights[:, None] * squares)) / len(X)) + 1e-6)
 
 
 # Parts of the solvers, roundings and metrics
@@ -327,11 +320,9 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed, we
 
 def lagrangian_at(unknowns, U):
     """Return the value, slope and added direction in the coordinates of the factor."""
-    Y, lagrangian = unknowns.params_of(U), one_block(unknowns)
-    _, value, slope = lagrangian.point(Y)
-    if isinstance(unknowns, PreconditionedParametrization):  # its coordinates have either sign
-        slope = np.abs(np.linalg.lstsq(unknowns.T.T, slope, rcond=None)[0])
-    grown = unknowns.factor(append_violated_direction(unknowns, Y, lagrangian.multiplier(Y)[0]))
+    lagrangian = one_block(unknowns)
+    _, value, slope = lagrangian.point(U)
+    grown = append_violated_direction(unknowns.problem, U, lagrangian.multiplier(U)[0])
     return value, slope, grown @ grown.T
 
 
@@ -341,17 +332,15 @@ def pieces(P, clusters):
     U, units = rng.standard_normal((6, 3)), rng.uniform(1.0, 40.0, 6)
     whole, part = (direction_problem(P, nu, dc.Penalty(lam=0.05, ridge=0.1)) for nu in (1.0, 0.6))
     y, X = np.where(clusters > 1, 1.0, -1.0), P.array()
-    scores = fit_scores(X, clusters, PenaltyWeights(np.full(5, 0.1), L1(np.zeros(5))), P.weights)
+    scores = fit_scores(X, clusters, PenaltyWeights(np.full(5, 0.1), PairPenalty(np.zeros(5))), P.weights)
     split = follow_path(P, [GridSetting(0.0, 0.5, 1.0)], tol=1e-3, timer=Timer(None))[0].partition
     yield "features tried first", select_initial_features(whole, 3)
     yield from zip(("value", "slope", "added"), lagrangian_at(FactorParametrization(part), U), strict=True)
-    yield from zip(
-        ("value", "slope", "added"), lagrangian_at(PreconditionedParametrization(part, units), U), strict=True
-    )
+    yield from zip(("value", "slope", "added"), lagrangian_at(FactorParametrization(part, units), U), strict=True)
     yield from (("clusters", scores.coef), ("levels", scores.intercept))
     yield from (("split", split.v), ("threshold", split.functions.intercept))
     point_weights = np.full(len(P), 1.0 / len(P)) if P.weights is None else P.weights
-    yield "correlation", weighted_squared_correlation(X[:, 2], y, point_weights)
+    yield "correlation", explained_variance(X[:, 2:3], y, point_weights)
     yield "separation", separation(X, y, point_weights) / (len(X) if P.weights is None else 1 / np.mean(point_weights))
 
 
@@ -371,10 +360,8 @@ def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
     X, w = drawn(18, 5, seed)
     both = read_points(X, w).X, as_data(repeated(X, w))
     problems = [direction_problem(points, 0.6, dc.Penalty(c=np.array([0.3, 0.1, 0.3, 0.2, 0.0]))) for points in both]
-    partition = random_partition(rng, 4)
-    basis = block_problem(problems[1]).basis
-    point = random_point(rng, block_problem(problems[1]), partition)
-    multipliers = random_multipliers(rng, block_problem(problems[1]), partition)
+    other = random_blocks(rng, block_problem(problems[1]))
+    basis, point, multipliers = other.problem.basis, random_point(rng, other), random_multipliers(rng, other)
     for problem in problems:
         split = block_problem(problem)
         turn = np.linalg.solve(split.basis, basis)  # coordinates on the free columns are determined up to a rotation
@@ -382,10 +369,11 @@ def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
         s = [len(U) - len(turn) for U in factors]
         factors = [np.vstack([U[:k], turn @ U[k:]]) for U, k in zip(factors, s, strict=True)]
         at = BlockPoint(weights, intercepts @ turn.T, turn @ rest, factors)
-        blocks = Blocks(split, partition)
+        blocks = Blocks(split, other.labels)
         _, value, slope = lagrangian_of(blocks, at, multipliers).point(at.flat())
-        _, claim = BlockParametrization(blocks, at).certificate(at, multipliers)
-        found.append([value, slope[: len(weights)], claim.value, claim.ratios.inverse_mean, claim.ratios.bound])
+        _, scaled, q = BlockParametrization(blocks, at).rescale(at)
+        t, u, _ = blocks.best_dual(q, multipliers)
+        found.append([value, slope[: len(weights)], scaled, problem.mean_inverse(u), t])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
 
@@ -463,10 +451,8 @@ def test_diagnostics_look_at_the_weight_of_a_cluster_and_not_at_its_points():
     def kinds(weights):
         result = dc.low_rank(X, sample_weight=weights)
         point_weights = None if weights is None else weights / weights.sum()
-        return {
-            found.code: found.message
-            for found in find_diagnostics(X, labels, result, **known, sample_weight=point_weights)
-        }
+        points = array_points(X, point_weights)
+        return {found.code: found.message for found in find_diagnostics(points, labels, result, **known)}
 
     assert "one point;" in kinds(None)["few points"]
     assert "few points" not in kinds(heavy)
@@ -617,9 +603,9 @@ def test_weights_that_cannot_be_used_are_refused_in_words(kind):
             call(X, sample_weight=change(w))
     with pytest.raises(dc.DataError, match=message):
         dc.certify_v(X, np.eye(4), sample_weight=change(w))
-    for certify in (dc.certify_labels, dc.certify_clusters):
+    for certify_gap in (dc.certify_labels, dc.certify_clusters):
         with pytest.raises(dc.DataError, match=message):
-            certify(X, np.ones(len(X), dtype=int), 0.0, sample_weight=change(w))
+            certify_gap(X, np.ones(len(X), dtype=int), 0.0, sample_weight=change(w))
 
 
 def test_more_clusters_need_more_points_of_positive_weight():

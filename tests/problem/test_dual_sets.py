@@ -10,8 +10,8 @@ import pytest
 from rationals import fractions, is_semidefinite
 
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms, largest_singular_values
-from diffrac_cvx.problem.penalties.l1 import L1
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 from experiments.stress.exact import DIGITS, exact, group_penalty
 
@@ -140,7 +140,7 @@ def test_a_projected_multiplier_of_known_signs_is_a_sum_of_one_in_the_set_and_on
         if known.sum() < 2:
             continue
         in_groups = len(np.unique(labels)) < len(labels) and rng.integers(2)
-        penalty = Splits(GroupNorms(c, labels) if in_groups else L1(c), known)
+        penalty = Splits(GroupNorms(c, labels) if in_groups else PairPenalty(c), known)
         C = penalty.project_safe(draw_multiplier(rng, c, labels))
         pairs = np.outer(known, known) & ~np.eye(len(c), dtype=bool)
         assert is_in_dual_set(penalty.inner, c, labels if in_groups else np.arange(len(c)))
@@ -161,7 +161,7 @@ def test_a_factor_said_or_made_to_be_allowed_has_no_negative_entry_for_known_pai
     known = rng.random(int(rng.integers(2, 7))) < 0.8
     if known.sum() < 2:
         known[:2] = True
-    penalty, U = SignConstraints(L1(np.zeros(len(known))), known), draw_factor(rng, known)
+    penalty, U = SignConstraints(PairPenalty(np.zeros(len(known))), known), draw_factor(rng, known)
     found = penalty.make_feasible(U)
     V, W = U @ U.T, found @ found.T
     assert penalty.is_feasible(U) <= has_no_negative_pair(U, known)
@@ -200,7 +200,7 @@ def test_the_value_of_the_l1_penalty_is_off_by_no_more_than_is_said_however_badl
     c, U = list(badly_rounded_factors())[number]
     rows = fractions(U) * fractions(c)[:, None]
     exactly = sum(np.abs(rows[:, 0])) ** 2 if U.shape[1] == 1 else np.abs(rows @ rows.T).sum()
-    penalty = L1(c)
+    penalty = PairPenalty(c)
     assert abs(Fraction(penalty.value(U)) - exactly) <= Fraction(penalty.value_error_bound(U))
 
 
@@ -225,7 +225,7 @@ def test_the_error_said_of_group_norms_counts_what_no_sum_of_doubles_loses():
 
 
 def test_orthogonal_rows_whose_product_is_negative_and_computed_as_zero_are_not_allowed():
-    penalty, found = SignConstraints(L1(np.zeros(2)), np.ones(2, dtype=bool)), 0
+    penalty, found = SignConstraints(PairPenalty(np.zeros(2)), np.ones(2, dtype=bool)), 0
     for seed in range(200):
         a, b, c = np.random.default_rng(seed).uniform(0.5, 1.0, 3)
         U = np.array([[a, b], [c, -a * c / b]])
@@ -239,7 +239,7 @@ def test_orthogonal_rows_whose_product_is_negative_and_computed_as_zero_are_not_
 def test_the_error_said_of_the_l1_penalty_counts_the_rounding_of_itself():
     c, U = next(badly_rounded_factors())
     k = Fraction(sum(U.shape) + 8) * Fraction(UNIT_ROUNDOFF)
-    assert Fraction(L1(c).value_error_bound(U)) >= k / (1 - k) * sum(fractions(U)[:, 0]) ** 2
+    assert Fraction(PairPenalty(c).value_error_bound(U)) >= k / (1 - k) * sum(fractions(U)[:, 0]) ** 2
 
 
 @pytest.mark.parametrize("labels", [None, [0, 1, 0, 2, 0, 1, 2, 3]])
@@ -247,7 +247,7 @@ def test_v_is_left_only_where_its_multiplier_reaches_the_edge_of_the_dual_set(la
     rng = np.random.default_rng(4)
     labels = np.arange(8) if labels is None else np.array(labels)
     c = rng.uniform(0.5, 1.5, 8)[labels]
-    penalty = L1(c) if len(np.unique(labels)) == 8 else GroupNorms(c, labels)
+    penalty = PairPenalty(c) if len(np.unique(labels)) == 8 else GroupNorms(c, labels)
     V, C = np.ones((8, 8)), np.zeros((8, 8))
     places = blocks_of(labels)
     for i, g in enumerate(places):
@@ -264,7 +264,7 @@ def test_v_is_left_only_where_its_multiplier_reaches_the_edge_of_the_dual_set(la
 
 def test_of_known_pairs_v_is_left_only_where_it_is_positive_and_its_multiplier_takes_nothing_off():
     known = np.array([True, True, True, False])
-    penalty = SignConstraints(L1(np.ones(4)), known)
+    penalty = SignConstraints(PairPenalty(np.ones(4)), known)
     V = np.array([[1.0, 0.5, -0.5, 0.5], [0.5, 1.0, 0.5, 0.5], [-0.5, 0.5, 1.0, -0.5], [0.5, 0.5, -0.5, 1.0]])
     C = np.sign(V) * ~np.eye(4, dtype=bool)
     C[0, 2] = C[2, 0] = -1.0  # as in the set without signs
@@ -276,7 +276,7 @@ def test_of_known_pairs_v_is_left_only_where_it_is_positive_and_its_multiplier_t
 
 
 def test_nonnegative_rows_are_allowed_and_so_is_a_row_of_zeros_beside_any_other():
-    penalty = SignConstraints(L1(np.ones(2)), np.array([True, True]))
+    penalty = SignConstraints(PairPenalty(np.ones(2)), np.array([True, True]))
     for U in (np.eye(2), np.array([[1e-3, 0.0], [0.0, 0.5]]), np.array([[0.0, 0.0], [1.0, -1.0]])):
         assert penalty.is_feasible(U)
         assert penalty.make_feasible(U) is U
@@ -288,10 +288,11 @@ def test_the_multiplier_that_cvxpy_finds_for_group_norms_is_in_the_dual_set_and_
     labels, c = np.array([0, 0, 1, 1, 2, 3]), np.array([1.0, 1.0, 0.7, 0.7, 0.4, 0.9])
     B = np.random.default_rng(5).standard_normal((6, 3))
     V = cp.Variable((6, 6), PSD=True)
-    part = GroupNorms(c, labels).expression(cp, V, 1.0)
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(V - B @ B.T) / 2 + part.value), part.constraints)
+    penalty = GroupNorms(c, labels)
+    value, constraints = penalty.expression(cp, V, 1.0)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(V - B @ B.T) / 2 + value), constraints)
     problem.solve(solver=cp.CLARABEL)
-    C = part.multiplier()
+    C = penalty.multiplier(constraints)
     C = C + C.T  # each pair of groups has its multiplier at one of its two places
     places = blocks_of(labels)
     for i, g in enumerate(places):
@@ -345,7 +346,7 @@ def test_what_is_clipped_between_groups_is_in_the_dual_set_to_the_last_bit():
     for _ in range(40):
         c, t = rng.uniform(0.5, 1.5, 4)[labels], rng.uniform(0.5, 2.0)
         part, plain = (
-            penalty.off_diagonal(np.arange(3), np.arange(3, 7)) for penalty in (GroupNorms(c, labels), L1(c))
+            penalty.off_diagonal(np.arange(3), np.arange(3, 7)) for penalty in (GroupNorms(c, labels), PairPenalty(c))
         )
         beyond = rng.choice([1.0, 1.0 + 1e-15, 1.0 + 5e-10, 1.1])
         T = np.outer(c[:3], c[3:]) * t * beyond

@@ -218,7 +218,7 @@ def test_columns_of_constants_have_no_derivative_where_they_are_penalized_and_a_
 def test_a_result_refers_to_the_table_and_is_sent_without_it():
     X = table()
     result = dc.low_rank(X, 0.7, ridge=0.1)
-    assert result._instance.X is X
+    assert result._instance.keywords["X"] is X
     for sent in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
         with pytest.raises(ParameterError, match=re.escape("result.gradient(X)")):
             sent.gradient()

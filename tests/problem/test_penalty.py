@@ -162,13 +162,13 @@ def test_the_estimators_take_either():
         ("ab", "is not a list"),
         ([], "no columns"),
         ([1, None], "not a label"),
-        ({"a": [0, 1], "b": [1, 2]}, "column 1 is in more than one group. List it in one"),
+        ({"a": [0, 1], "b": [1, 2]}, "column 1 is in more than one group. List every column once"),
         ([[0, 2]], "column 1 is in no group. List every column"),
-        ([[0, 10**15], [1, 2]], "column 3, 4, 5, 6, 7, ... is in no group. .* 1000000000000000"),
-        ([[0, 2**63]], "has the column 9.223372036854776e.18"),
+        ([[0, 10**15], [1, 2]], "columns 3, 4, 5, 6, 7, ... are in no group. .* 1000000000000000"),
+        ([[0, 2**63]], "has the column 9223372036854775808"),
         ({"a": [0], "b": []}, "group 'b' has no columns. Omit it"),
         ({}, "groups is empty"),
-        ([[0.5, 1.0]], "must be a list of column numbers"),
+        ([[0.5, 1.0]], "neither a column number nor a column name"),
         ([[0, -1]], "has the column -1"),
     ],
 )
@@ -180,12 +180,13 @@ def test_groups_that_are_none_are_refused_in_words(groups, words):
 @pytest.mark.parametrize(
     ("nonnegative", "words"),
     [
-        ([1, 1], "names a column twice"),
-        ([0, 3], "names the column 3 of 3"),
-        ([0, 10**15], "names the column 1000000000000000 of 3"),
-        ([0, 2**63], "has the column 9.223372036854776e.18"),
+        ([1, 1], "names column 1 twice"),
+        ([0, 3], "has the column 3 of 3"),
+        ([0, 10**15], "has the column 1000000000000000 of 3"),
+        ([0, 2**63], "has the column 9223372036854775808"),
         ([True, False], "has 2 entries for 3 features"),
-        (["x"], "must be a list of column numbers"),
+        (["x"], "X has no names"),
+        ("x", "must be a list of columns"),
     ],
 )
 def test_known_signs_of_no_column_are_refused_in_words(nonnegative, words):
@@ -198,6 +199,16 @@ def test_equal_groups_are_one_key_and_say_how_many_there_are():
     assert len({one, dc.Penalty(lam=0.2, groups=[5, 5, 6]).groups, other}) == 3
     assert one == dc.Penalty(lam=0.3, groups=[0, 0, 1]).groups
     assert repr(one) == "<2 groups of 3 columns>"
+
+
+def test_each_feature_of_a_penalty_without_groups_is_a_group_of_its_own():
+    groups = dc.Penalty(lam=0.1).feature_groups(3, ["x", "y", "z"])
+    assert groups.are_single
+    assert groups.names == ("x", "y", "z")
+    assert groups.labels.tolist() == [0, 1, 2]
+    assert not dc.Penalty(lam=0.1, groups=[0, 0, 1]).feature_groups(3).are_single
+    with pytest.raises(dc.ParameterError, match="groups has 3 columns for 4 features"):
+        dc.Penalty(lam=0.1, groups=[0, 0, 1]).feature_groups(4)
 
 
 def test_the_offset_is_in_a_group_of_its_own():

@@ -143,14 +143,5 @@ def test_the_weight_to_begin_with_is_that_of_the_law():
     assert suggested_lam(60, 5000, 0.0) == 0.0
 
 
-def test_a_notebook_shows_a_result_without_scripts_or_other_files_and_escaped():
-    html = result_of(lower=1.0 / 3.0, solver="<b>")._repr_html_()
-    assert "certified to lie in [0.3333, 0.5]" in html
-    assert "<td" in html.partition("0.1667")[2]  # the width, rounded up
-    assert str(Status.OPTIMAL) in html
-    assert "&lt;b&gt;" in html
-    assert not re.search(r"<script|<b>|src=|href=|url\(", html)
-
-
 def test_the_rank_in_the_words_is_that_of_a_factor_which_is_there_however_wide_that_of_v_is():
     assert "rank<=1," in repr(result_of(F=np.ones((4, 1)), G=np.ones((4, 3))))

@@ -16,8 +16,8 @@ import scipy.optimize
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.solvers.smoothed_dual.dual import softmax_value
-from diffrac_cvx.solvers.smoothed_dual.published import published_dual
+from diffrac_cvx.solvers.smoothed_dual.dual import softmax_root, softmax_value
+from diffrac_cvx.solvers.smoothed_dual.solver import published_dual
 from experiments.harness.statements import BY_NAME, STATEMENTS
 
 TESTS, EXPERIMENTS = Path(__file__).parents[1], Path(__file__).parents[2] / "experiments"
@@ -552,8 +552,8 @@ def test_the_smoothed_dual_at_its_minimum_gives_a_v_of_the_same_smoothed_value()
 
     def value(log_u):
         u = np.exp(log_u)
-        part = dual.smooth_part(dual.matrix(u, C), eps)
-        return np.mean(0.5 / u) + part.value, u * (part.grad_u - 0.5 / (len(u) * u**2))
+        smooth, root = softmax_root(dual.matrix(u, C), eps)
+        return np.mean(0.5 / u) + smooth, u * (dual.gradients(root)[1] - 0.5 / (len(u) * u**2))
 
     found = scipy.optimize.minimize(value, np.zeros(10), jac=True, method="BFGS", options={"gtol": 1e-10})
     u = np.exp(found.x)

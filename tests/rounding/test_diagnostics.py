@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding.diagnostics import find_diagnostics, one_column
 
@@ -153,10 +154,8 @@ def test_labels_that_cost_no_less_than_coin_flips_are_said_to_unless_points_are_
     penalty, bracket = dc.Penalty(ridge=0.1), solved(0.05, 0.06, 30)
     found = find_diagnostics(X, labels, bracket, nu=1.0, penalty=penalty, objective=0.06)
     assert [one.code for one in found] == ["coin flips"]
-    weighted = find_diagnostics(
-        X, labels, bracket, nu=1.0, penalty=penalty, objective=0.06, sample_weight=np.full(30, 1 / 30)
-    )
-    assert weighted == ()
+    weighted = array_points(X, np.linspace(1, 2, 30) / 45)
+    assert find_diagnostics(weighted, labels, bracket, nu=1.0, penalty=penalty, objective=0.06) == ()
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
-from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
 from diffrac_cvx.rounding.many_clusters import (
     Bisection,
     fit_scores,
@@ -145,7 +144,7 @@ def test_a_cluster_between_two_others_keeps_its_points():
     """Least squares alone assigns the middle of three collinear groups to the outer ones."""
     x = np.concatenate([np.linspace(-0.2, 0.2, 9) + center for center in (-2.0, 0.0, 2.0)])[:, None]
     classes = np.repeat(np.arange(3), 9)
-    scores = fit_scores(x - x.mean(), classes, PenaltyWeights(np.zeros(1), L1(np.zeros(1))))
+    scores = fit_scores(x - x.mean(), classes, PenaltyWeights(np.zeros(1), PairPenalty(np.zeros(1))))
     np.testing.assert_array_equal(np.argmax(scores.of(x), axis=1), classes)
 
 

@@ -13,10 +13,10 @@ import scipy.sparse
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import block_bounds
+from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import eliminate
-from diffrac_cvx.certificates.search import candidate_weights
+from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.certificates.working_set import (
     best_dual,
     check_bound,
@@ -144,7 +144,7 @@ def small_cores(monkeypatch):
     """Enable the working-set solver also for few columns, and count the bounds certified from a working set."""
     for name, number in (("MIN_FEATURES", 10), ("INITIAL_SIZE", 5)):
         monkeypatch.setattr(working_set, name, number)
-    monkeypatch.setattr(block_bounds, "WORKING_SET_MIN_SIZE", 10)
+    monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", 10)
     monkeypatch.setattr(solver, "STRATEGIES", (solver.STRATEGIES[-1], solver.ONE_BLOCK))  # the working set first
     monkeypatch.setattr(race, "MIN_SLICE", 1e12)
     monkeypatch.setattr(race, "MAX_SLICE", 1e12)
@@ -273,13 +273,13 @@ def hold_larger_penalties(seed):
     point = problem.rescale(U.toarray() if scipy.sparse.issparse(U) else U)
     C = problem.transform_multiplier(result)
     C = np.zeros((size, size)) if C is None else C.toarray() if scipy.sparse.issparse(C) else C
-    for u, _ in candidate_weights(problem, point.q):
-        for excess in (1e-3, 0.01, 0.1, 1.0, 5.0):
-            for ws in (chosen, np.sort(rng.permutation(size)[: size // 2])):
-                ws = np.union1d(ws, np.flatnonzero(problem.c == 0.0))
-                for tried in (value - 0.1, value - 0.01, value - 1e-3, above + 1e-4, above + 1e-2):
-                    lower = check_bound(problem, ws, u, C[np.ix_(ws, ws)], excess, tried, point.value).lower
-                    assert lower is None or lower <= min(above, tried) + ROUNDING, (seed, excess, tried)
+    u, _ = row_weights(problem, point.q)
+    for excess in (1e-3, 0.01, 0.1, 1.0, 5.0):
+        for ws in (chosen, np.sort(rng.permutation(size)[: size // 2])):
+            ws = np.union1d(ws, np.flatnonzero(problem.c == 0.0))
+            for tried in (value - 0.1, value - 0.01, value - 1e-3, above + 1e-4, above + 1e-2):
+                lower = check_bound(problem, ws, u, C[np.ix_(ws, ws)], excess, tried, point.value).lower
+                assert lower is None or lower <= min(above, tried) + ROUNDING, (seed, excess, tried)
     noise = rng.standard_normal(C.shape) * np.outer(problem.c, problem.c)
     rough = problem.pair_penalty.project_safe(C + 0.03 * (noise + noise.T))
     lower, _, _, inflation = best_dual(problem, problem, point, lambda _: [rough])

@@ -98,7 +98,7 @@ def cluster(
     )
     with ProgressReporter(console, time_limit) as progress:
         table = source.load()
-        constraints = constraint_options.read(table)
+        given = constraint_options.read(table)
         known = columns.read(table, has_l1=lam == automatic.AUTO or bool(np.any(penalty.c)))
         progress.update(f"preparing {len(table.X)} points")
         parameters = automatic.choose_parameters(
@@ -110,16 +110,16 @@ def cluster(
         if parameters.message:  # printed now, since a later step may fail
             console.echo(f"{parameters.message}.")
         model, messages = fit_model(
-            table, n_labels, n_clusters, progress, constraints, strategy=strategy, refine=refine, nu=parameters.nu,
+            table, n_labels, n_clusters, progress, given, strategy=strategy, refine=refine, nu=parameters.nu,
             lam=parameters.lam, ridge=parameters.ridge, solver=solver, tol=tol, time_limit=progress.time_left,
             standardize=not no_standardize, random_state=seed, structure=structure, **known,
         )  # fmt: skip
-        search = points.search_optimal(table, model, constraints, progress) if prove and not progress.stopped else None
+        search = points.search_optimal(table, model, progress, **given) if prove and not progress.stopped else None
         progress.update("evaluating the clusters")
         if n_labels == 1 and n_clusters == 2 and lam is None and c is None:
             messages += automatic.suggest_lambda(len(table.X), table.X.shape[1], parameters.ridge)
         messages += columns.notes(parameters.lam == 0.0)
-        findings = summarize(table, model, messages) | points.constraint_findings(constraints)
+        findings = summarize(table, model, messages) | constraint_options.findings(given)
         findings |= {
             "parameters": {"lambda": parameters.lam, "ridge": parameters.ridge, "nu": parameters.nu},
             "choice": parameters.message,
@@ -140,7 +140,7 @@ def cluster(
             feature_table.write(features)
         if report is not None:
             progress.update("writing the report")
-            used_options = constraint_options if constraints is not None else None
+            used_options = constraint_options if given else None
             write_cluster_report(report, source, table, model, findings, columns, used_options, feature_table)
         if out is not None:
             titles, scores = ("label", "decision", "true"), model.decision_function(table.X)
@@ -162,7 +162,7 @@ def fit_model(
     n_labels: int,
     n_clusters: int,
     progress: ProgressReporter,
-    constraints: Constraints | None,
+    given: dict[str, Constraints],
     *,
     strategy: str,
     refine: bool,
@@ -181,7 +181,7 @@ def fit_model(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         warnings.filterwarnings("ignore", CONSTANT_WARNING, DegenerateDataWarning)
-        model.fit(table.X, **({} if constraints is None else {"constraints": constraints}))
+        model.fit(table.X, **given)
     model.set_params(verbose=False)
     diagnosed = {str(reason) for reason in getattr(model, "diagnostics_", ())}
     if n_labels == 1:
@@ -192,17 +192,16 @@ def fit_model(
 
 def score_labels(table: Table, labels: Array) -> dict[str, Any]:
     """Return the agreement of the clusters with the reference labels; empty if there are none."""
-    if table.labels is None or labels.ndim > 1:
-        return {}
     from sklearn.metrics import normalized_mutual_info_score
 
-    counts = metrics.contingency_matrix(table.labels, labels)
-    scores = {
-        "adjusted_rand_score": metrics.adjusted_rand_score(table.labels, labels),
-        "normalized_mutual_information": float(normalized_mutual_info_score(table.labels, labels)),
-        "contingency_matrix": counts._asdict(),
-    }
-    if table.y is not None and labels.max() <= 1:
+    scores: dict[str, Any] = {}
+    for reference in table.references if labels.ndim == 1 else ():
+        scores |= {
+            "adjusted_rand_score": metrics.adjusted_rand_score(reference, labels),
+            "normalized_mutual_information": float(normalized_mutual_info_score(reference, labels)),
+            "contingency_matrix": metrics.contingency_matrix(reference, labels)._asdict(),
+        }
+    if scores and table.y is not None and labels.max() <= 1:
         scores["clustering_error"] = metrics.clustering_error(table.y, 2.0 * labels - 1.0)
         scores["error_of_one_cluster"] = 1.0 - metrics.imbalance(table.y)
     return scores
@@ -268,8 +267,8 @@ def feature_group_findings(model: Any) -> dict[str, dict[str, Any]] | None:
 
     None if there are no groups.
     """
-    groups = model._penalty.groups
-    if groups is None:
+    groups = model._penalty.feature_groups(model.n_features_in_)
+    if groups.are_single:
         return None
     squares = np.sum(np.atleast_2d(model.scaled_coef_) ** 2, axis=0)
     lengths = np.sqrt(np.bincount(groups.labels, squares, len(groups.names)))

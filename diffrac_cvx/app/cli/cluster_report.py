@@ -137,8 +137,8 @@ def label_pictures(table: Data, model: Any, clusters: bool) -> Iterator[html.Enc
         which = "" if rows == 1 else f" of {'cluster' if clusters else 'label'} {k}"
         values = ProjectionDisplay.from_estimator(model, table.X, output=k)
         yield html.encode_picture(values, f"Decision function{which} by cluster.")
-        if table.labels is not None:
-            true = ProjectionDisplay.from_estimator(model, table.X, table.labels, output=k)
+        for reference in table.references:
+            true = ProjectionDisplay.from_estimator(model, table.X, reference, output=k)
             yield html.encode_picture(true, "The same points by reference label.")
         direction = DirectionDisplay.from_estimator(model, feature_names=list(table.names), output=k)
         yield html.encode_picture(direction, f"Coefficients{which} per standard deviation.")

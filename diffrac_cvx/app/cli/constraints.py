@@ -11,7 +11,7 @@ from diffrac_cvx.app.cli.console import ProgressReporter
 from diffrac_cvx.app.cli.messages import FINISHED_STATUSES, STATUS_MESSAGES
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.problem.result import Bracket, Progress
 
@@ -59,23 +59,31 @@ class ConstraintOptions:
         """Columns that hold constraints instead of features."""
         return tuple(name for name in (self.labels_column, self.must_link_column) if name is not None)
 
-    def read(self, table: Table) -> Constraints | None:
-        """Return the constraints on the points of a table, None if there are none."""
+    def read(self, table: Table) -> dict[str, Constraints]:
+        """Return the constraints on the points of a table as a keyword argument, if there are any."""
         if not self.is_given:
-            return None
-        groups = None
+            return {}
+        columns: dict[str, np.ndarray] = {}
         if self.must_link_column is not None:
             entries = table.excluded[self.must_link_column]
             names = {name: number for number, name in enumerate(dict.fromkeys(filter(None, entries)))}
-            groups = np.array([-1 if name is None else names[name] for name in entries])
-        labels = None if self.labels_column is None else table.excluded[self.labels_column]
-        if labels is not None and not any(labels):
-            raise DataError(f"column {self.labels_column!r} of --known is empty. Label some rows, or remove --known.")
+            columns["groups"] = np.array([-1 if name is None else names[name] for name in entries])
+        if self.labels_column is not None:
+            columns["labels"] = table.excluded[self.labels_column]
+            if not any(columns["labels"]):
+                raise DataError(
+                    f"column {self.labels_column!r} of --known is empty. Label some rows, or remove --known."
+                )
         must_link = [parse_pair(text, table.rows, "--must-link") for text in self.must_link]
         cannot_link = [parse_pair(text, table.rows, "--cannot-link") for text in self.cannot_link]
-        constraints = Constraints(must_link, cannot_link, labels, groups)
+        constraints = Constraints(must_link, cannot_link, **columns)
         constraints.chunklets_of(len(table.X))
-        return constraints
+        return {"constraints": constraints}
+
+    def findings(self, given: dict[str, Constraints]) -> dict[str, Any]:
+        """Return whether there are constraints, and the class names of the clusters 0 and 1, None if unknown."""
+        names = None if self.labels_column is None else given["constraints"].classes
+        return {"constraints": self.is_given, "class_names": names}
 
     def code(self) -> str:
         """Return the line of Python that defines the constraints."""
@@ -105,7 +113,7 @@ def parse_pair(text: str, rows: np.ndarray, option: str) -> tuple[int, int]:
 
 
 def search_optimal(
-    table: Table, model: Any, constraints: Constraints | None, progress: ProgressReporter
+    table: Table, model: Any, progress: ProgressReporter, constraints: Constraints | None = None
 ) -> dict[str, Any]:
     """Search for the optimal two clusters, and store them in the model with their direction and certified bounds.
 
@@ -113,7 +121,7 @@ def search_optimal(
     """
     from diffrac_cvx.rounding.diagnostics import NO_STRUCTURE, find_diagnostics
     from diffrac_cvx.rounding.directions import best_direction, oriented_direction
-    from diffrac_cvx.solvers.branching import optimal_labels
+    from diffrac_cvx.solvers.exact import optimal_labels
 
     data, penalty = model._scale(table.X, warn=False), model._penalty
     report_bounds = progress.solver_callback("searching")
@@ -124,10 +132,7 @@ def search_optimal(
     limits: dict[str, Any] = {"tol": model.tol, "time_limit": progress.time_left, "callback": callback}
     found = optimal_labels(data.X.array(), model.nu, penalty, constraints=constraints, **limits)
     y = found.labels
-    weights, is_free = (
-        weights_of(penalty, len(data.inverse_scale)),
-        constraints is None or constraints.chunklets_of(len(y)).labeled < 0,
-    )
+    weights, is_free = weights_of(penalty, len(data.inverse_scale)), chunklets_of(constraints, len(y)).labeled < 0
     if is_free and weights.pair_penalty.is_even:
         y = y * (1.0 if y @ (2.0 * model.labels_ - 1.0) >= 0.0 else -1.0)
     elif is_free:
@@ -154,9 +159,3 @@ def search_findings(found: dict[str, Any], search: dict[str, Any]) -> dict[str, 
         "upper_bound": found["cost"],  # the bound of the relaxation may be below the new lower bound
         "seconds": found["seconds"] + search["seconds"],
     }
-
-
-def constraint_findings(constraints: Constraints | None) -> dict[str, Any]:
-    """Return whether there are constraints, and the class names of the clusters 0 and 1, None if unknown."""
-    names = constraints.classes if constraints is not None and constraints.labels is not None else None
-    return {"constraints": constraints is not None, "class_names": names}

@@ -28,7 +28,7 @@ class FeatureTable(NamedTuple):
     weights: Array  # (d, K): per standard deviation, a column per decision function
     gains: Array  # (d,): increase of the cost if the feature, or its group, is removed and the labels stay
     frequencies: Array | None  # (d,): fraction of half-samples that select it; None without an l1 penalty
-    groups: tuple[str, ...] | None = None  # (d,): names of the feature groups
+    groups: tuple[str, ...] = ()  # (d,): names of the feature groups, if they have several features
 
     @property
     def order(self) -> list[int]:
@@ -44,9 +44,9 @@ class FeatureTable(NamedTuple):
         for j in self.order:
             often = [] if self.frequencies is None else [self.frequencies[j]]
             known = [*self.weights[j], *often, self.gains[j]]
-            group = [] if self.groups is None else [self.groups[j]]
+            group = [self.groups[j]] if self.groups else []
             rows.append([self.names[j], *group, *("" if np.isnan(value) else float(value) for value in known)])
-        named, gain = ([], "marginal_gain") if self.groups is None else (["group"], "marginal_gain_of_group")
+        named, gain = (["group"], "marginal_gain_of_group") if self.groups else ([], "marginal_gain")
         write_csv(path, ["feature", *named, *heads, *seldom, gain], rows)
 
 
@@ -74,10 +74,10 @@ def feature_table(
         MAX_SECONDS if with_frequencies else MAX_SECONDS_FOR_REPORT,
     )
     limit = max_seconds if seconds is None else min(GAINS_TIME_FRACTION * seconds, max_seconds)
-    groups = model._penalty.groups
-    callback(f"removing one {'feature' if groups is None else 'feature group'} at a time")
+    groups = model._penalty.feature_groups(points.shape[1])
+    callback(f"removing one {'feature' if groups.are_single else 'feature group'} at a time")
     gains = marginal_gains(points, model.labels_, model._penalty, model.n_clusters, time_limit=limit)
-    gains = gains if groups is None else gains[groups.labels]
+    gains = gains[groups.labels]
     frequencies = None
     if with_frequencies and model._penalty.has_l1:
         grid: dict[str, Any] = {name: (getattr(model, name[:-1]),) for name in ("lams", "ridges", "nus")}
@@ -87,5 +87,5 @@ def feature_table(
             groups=model.groups, group_weights=model.group_weights, nonnegative=model.nonnegative,
         )  # fmt: skip
         frequencies = search.fit(table.X).selection_frequencies_
-    group_names = None if groups is None else tuple(groups.names[g] for g in groups.labels)
+    group_names = () if groups.are_single else tuple(groups.names[g] for g in groups.labels)
     return FeatureTable(tuple(table.names), np.atleast_2d(model.scaled_coef_).T, gains, frequencies, group_names)

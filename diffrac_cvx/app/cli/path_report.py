@@ -73,7 +73,7 @@ def pictures_of(solutions: RegularizationPath, names: Sequence[str]) -> Iterator
     from diffrac_cvx.plotting import PathDisplay
 
     drawn = PathDisplay(solutions, names)
-    what = "coefficient of each feature" if solutions.groups is None else "norm of each feature group"
+    what = "coefficient of each feature" if solutions.groups.are_single else "norm of each feature group"
     words = f"The {what}, per standard deviation, and the cost against {solutions.name}"
     direction = ", which decreases to the right" if solutions.name == "lambda" else ""
     yield html.encode_picture(drawn, f"{words}{direction}.  The largest are labelled.")
@@ -104,7 +104,7 @@ def summary_table(solutions: RegularizationPath) -> ReportTable:
         "ratio": solutions.eigenvalue_ratio, "imbalance": solutions.imbalance,
         "features": features_used(solutions),
     }  # fmt: skip
-    columns |= {} if solutions.groups is None else {"groups": count_large(solutions.group_norms)}
+    columns |= {} if solutions.groups.are_single else {"groups": count_large(solutions.group_norms)}
     return table_of(columns, solutions)
 
 
@@ -117,7 +117,7 @@ def whole_table(solutions: RegularizationPath, names: Sequence[str]) -> ReportTa
     }  # fmt: skip
     table = table_of(columns, solutions)
     numbers, heads = scaled_directions(solutions), [f"w_{name}" for name in names]
-    if solutions.groups is not None:
+    if not solutions.groups.are_single:
         numbers = np.hstack([numbers, solutions.group_norms])
         heads += [f"group_{name}" for name in solutions.groups.names]
     rows = zip(table.rows, numbers.tolist(), strict=True)

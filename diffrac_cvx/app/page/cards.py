@@ -143,8 +143,8 @@ def row_table(source: PageSource, found: ClusterSummary, point: int) -> ReportTa
     assert found.data is not None
     cluster = int(number_clusters(found.labels)[point])
     values = {"cluster": str(cluster)}
-    if found.data.labels is not None:
-        values["reference label"] = str(found.data.labels[point])
+    for reference in found.data.references:
+        values["reference label"] = str(reference[point])
     if found.scores.ndim == 1:
         values["decision function"] = f"{found.scores[point]:+.2f}"
     shown = [*values.items(), *values_of(source, found.data, point).items()]

@@ -17,7 +17,7 @@ from diffrac_cvx.machine.processes import Call, CallResult, StoppedError, Worker
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.formatting import format_ends
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
-from diffrac_cvx.solvers.branching import OptimalLabels, optimal_labels
+from diffrac_cvx.solvers.exact import OptimalLabels, optimal_labels
 
 USER_ERRORS = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors with a message for the user
 FIRST_RESULT_SECONDS = 0.5  # time limit of the first result, shown with its bounds

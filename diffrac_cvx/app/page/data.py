@@ -27,8 +27,7 @@ class Data(Table):
     @property
     def summary(self) -> str:
         """Size, classes and preprocessing of the data, as sentences."""
-        groups = [] if self.labels is None else zip(*np.unique(self.labels, return_counts=True), strict=True)
-        sizes = [f"{name} ({count})" for name, count in groups]
+        sizes = [f"{name} ({np.sum(self.labels == name)})" for name in self.classes]
         known = f"{len(sizes) or 'no'} reference classes"
         if 0 < len(sizes) <= MAX_LISTED_GROUPS:
             known += f": {', '.join(sizes)}"
@@ -98,7 +97,7 @@ class UploadedSource:
         options: dict[str, Any] = {"drop": self.drop, "one_hot": self.one_hot, "missing": self.missing}
         table = datasets.read_table(self.content, self.label, **options, scaling=self.scaling, name=self.file)
         notes = table.notes
-        if table.labels is not None and table.y is None:
+        if table.classes and table.y is None:
             notes += (f"there are {len(table.classes)} reference classes: compare them with as many clusters",)
         return Data(**{**vars(table), "notes": notes}, title=self.file)
 

@@ -37,13 +37,11 @@ def match_names(clusters: Numbers, count: int, data: Data) -> Numbers | None:
     another number of clusters; None if there is neither.
     """
     shown = LAST_CLUSTERS.get(data, {})
-    before = shown.get(count)
-    if before is None and data.labels is not None:
-        before = np.unique(data.labels, return_inverse=True)[1].astype(np.int64)
-    if before is None and shown:
-        before = [*shown.values()][-1]
-    if before is None:
+    references = [np.unique(labels, return_inverse=True)[1].astype(np.int64) for labels in data.references]
+    candidates = [*([shown[count]] if count in shown else []), *references, *list(shown.values())[-1:]]
+    if not candidates:
         return None
+    before = candidates[0]
     common, mask = np.zeros((count, count)), before < count
     np.add.at(common, (clusters[mask], before[mask]), 1.0)
     return np.asarray(linear_sum_assignment(common, maximize=True)[1], dtype=np.int64)

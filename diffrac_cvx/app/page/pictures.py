@@ -74,7 +74,7 @@ def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str 
     """Return a view, not drawn yet, of all runs or one run, by default the first with a result."""
     view, run = BY_NAME[name], outcome.run_named(run_name)
     extra = outcome.extras.get(view.of)
-    if view.needs_groups and outcome.data.labels is None:
+    if view.needs_groups and not outcome.data.classes:
         return ViewPicture(view, "These points have no reference labels.")
     if view.of in COMPUTATIONS and (extra is None or isinstance(extra, str)):
         return ViewPicture(view, extra or "Not computed yet, or not requested.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from diffrac_cvx.comparison import ComparisonTask, relaxation_method
 from diffrac_cvx.datasets.groups import column_groups
 from diffrac_cvx.machine.processes import Call
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.problem.named_columns import find_nonnegative, penalty_on_columns
+from diffrac_cvx.problem.feature_groups import read_nonnegative
+from diffrac_cvx.problem.named_columns import penalty_on_columns
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.registry import MAX_SIZE_ON_PAGE, RelaxationRecord
 
@@ -45,7 +47,7 @@ class PageSetting:
         groups = column_groups(data, self.grouped) if self.grouped != "none" else {}
         groups = groups if len(groups) < len(data.names) else {}
         texts = [name.strip() for name in self.nonnegative.split(",") if name.strip()]
-        signs = find_nonnegative(texts, len(data.names), data.names) if texts else ()
+        signs: Any = read_nonnegative(texts, len(data.names), data.names) if texts else ()
         known = tuple((name, tuple(some)) for name, some in groups.items())
         return replace(self, groups=known, signs=tuple(map(int, signs)), n_columns=len(data.names))
 

@@ -29,7 +29,7 @@ from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
 from diffrac_cvx.rounding import ROUNDINGS
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import oriented_direction
-from diffrac_cvx.solvers.branching import OptimalLabels
+from diffrac_cvx.solvers.exact import OptimalLabels
 
 MAX_NAMED_FEATURES = 6
 SPLIT_PHRASE = "split of these points"
@@ -58,10 +58,9 @@ class ClusterSummary:
     ) -> Self:  # fmt: skip
         """Return the summary of clusters, with their agreement with the reference labels."""
         sentences, groups = (*messages, *describe_agreement(data, labels)), None
-        if data.labels is not None:
-            groups = contingency_table(
-                contingency_matrix(data.labels, number_clusters(labels)), "reference class", "cluster"
-            )
+        for reference in data.references:
+            counts = contingency_matrix(reference, number_clusters(labels))
+            groups = contingency_table(counts, "reference class", "cluster")
         return cls(tuple(diagnostics), sentences, groups, data, labels, scores, proof.lower, proof.objective)
 
     @property
@@ -271,17 +270,17 @@ def describe_groups(coefficients: Array, setting: PageSetting) -> list[str]:
 
 def describe_agreement(data: Data, labels: Array) -> list[str]:
     """Return the agreement of the clusters with the reference labels, if there are any."""
-    if data.labels is None:
-        return []
-    index, two = adjusted_rand_score(data.labels, labels), data.y is not None and set(labels.tolist()) <= {-1.0, 1.0}
-    message = (
-        f"Agreement with the reference labels: adjusted Rand index {index:.2f} (1: identical, about 0: chance level"
-    )
-    if not two:
-        return [f"{message})."]
-    n, n_agreeing = len(labels), int(np.sum(labels == data.y))
-    n_agreeing, largest = max(n_agreeing, n - n_agreeing), np.unique(data.labels, return_counts=True)[1].max()
-    return [f"{message}); {n_agreeing} of {n} points agree ({largest} if all were in one cluster)."]
+    sentences, two = [], data.y is not None and set(labels.tolist()) <= {-1.0, 1.0}
+    for reference in data.references:
+        index = adjusted_rand_score(reference, labels)
+        message = (
+            f"Agreement with the reference labels: adjusted Rand index {index:.2f} (1: identical, about 0: chance level"
+        )
+        n, n_agreeing = len(labels), int(np.sum(labels == data.y))
+        n_agreeing, largest = max(n_agreeing, n - n_agreeing), np.unique(reference, return_counts=True)[1].max()
+        more = f"; {n_agreeing} of {n} points agree ({largest} if all were in one cluster)" if two else ""
+        sentences.append(f"{message}){more}.")
+    return sentences
 
 
 def write_clusters(data: Data, labels: Array, scores: Array) -> bytes:

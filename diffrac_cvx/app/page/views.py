@@ -118,7 +118,7 @@ VIEWS = (
         "first eigenvalue (0 for one split), Eq. (15).",
         (
             PATH_CODE,
-            'first = "coefficients" if path.groups is None else "groups"',
+            'first = "coefficients" if path.groups.are_single else "groups"',
             'figure = display.plot(panels=[first, "value", "eigenvalue_ratio"]).figure_',
         ),
         of="lambda path",

@@ -1,4 +1,4 @@
-r"""Interface of the penalties on pairs of coordinates: all that solvers, certificates and roundings ask of a penalty.
+r"""Penalty on pairs of coordinates: all that solvers, certificates and roundings ask of a penalty.
 
 .. math::
     \sum_{gh} w_g w_h |V_{gh}| = \sum_j c_j^2 V_{jj} + \max_{C \in K} \mathrm{tr}\, C V,
@@ -8,10 +8,11 @@ The coordinates are in groups g of weight w_g, with Euclidean norms of the parts
 whose dual norms are at most the Frobenius norm.  The dual set K is convex and contains 0, and its matrices are
 symmetric.  K is bounded if the penalty is finite on all V >= 0; if some V are infeasible, K is unbounded, and
 `make_feasible` returns a feasible V.
+
+`PairPenalty` is the penalty with groups of one, the relaxed squared l1 norm sum_jk c_j c_k |V_jk|, whose dual set is
+the box |C_jk| <= c_j c_k.  Other penalties replace what differs.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -20,65 +21,71 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF
+from diffrac_cvx.points.factors import Factor, abs_gram_matvec, abs_gram_sum, diagonal, scale_rows
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.points import Indexer, Mask
+from diffrac_cvx.problem.penalties.lassos import lasso_residuals
 
 INSIDE_BOX = 1.0 - 4.0 * UNIT_ROUNDOFF  # shrinks a box t c_j c_k, so that C is inside it after three roundings
 
 IndexArray = npt.NDArray[np.intp]
 
 
-class Expression(NamedTuple):
-    """Penalty of a CVXPY matrix, its constraints, and a function that computes C from their multipliers."""
-
-    value: Any
-    constraints: list[Any]
-    multiplier: Callable[[], Array | None]
-
-
-class OffDiagonalDual(ABC):
+class OffDiagonalDual:
     """Dual set between row coordinates and column coordinates that have no group in common, times t."""
 
-    @abstractmethod
+    def __init__(self, rows: "PairPenalty", columns: "PairPenalty") -> None:
+        self.rows, self.columns = rows, columns
+
+    def bound(self, t: float) -> Array:
+        """Return t c_j c_k, slightly decreased."""
+        return np.asarray(t * INSIDE_BOX * np.outer(self.rows.c, self.columns.c))
+
+    def restrict(self, columns: IndexArray) -> Self:
+        """Return the dual set for some of the columns, in complete groups."""
+        return type(self)(self.rows, self.columns.restrict(columns))
+
     def project_safe(self, tC: Array, t: float) -> Array:
         """Return nearly the projection onto t times the dual set, inside it after rounding."""
+        bound = self.bound(t)
+        return np.asarray(np.clip(tC, -bound, bound))
 
-    @abstractmethod
     def violated_columns(self, T: Array, t: float) -> IndexArray:
         """Return the columns with an entry, or of groups with a block, that violates the dual set."""
+        return np.flatnonzero((np.abs(T) > self.bound(t)).any(axis=0))
 
-    @abstractmethod
     def prox(self, Z: Array, t: float) -> Array:
         """Return the proximal point of t sum_gh w_g w_h |Z_gh|."""
+        return np.asarray(Z - self.project_safe(Z, t))
 
-    @abstractmethod
-    def restrict(self, columns: IndexArray) -> "OffDiagonalDual":
-        """Return the dual set for some of the columns, in complete groups."""
-
-    @abstractmethod
     def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
         """Return nearly the tC in t times the dual set that minimises tr e'P^-1 e, e = tC - T.
 
         e = -P Z at the minimum of tr Z'PZ/2 - tr Z'T + t sum_gh w_g w_h |Z_gh|.
         """
+        with np.errstate(over="ignore", invalid="ignore"):  # single precision has a smaller range
+            found = lasso_residuals(P, T, self.bound(t))
+        return np.where(np.isfinite(found), found, T)
 
 
-class PairPenalty(ABC):
-    """Penalty on pairs of coordinates with weights c, (D,), constant within a group; by default, groups of one.
+class PairPenalty:
+    """Penalty on pairs of coordinates with weights c, (D,), constant within a group; here, groups of one.
 
     `diagonal` includes c_j^2 V_jj in the maximum.  Entries of C without a penalty are 0 in K: those of coordinates with
     c = 0 and, without `diagonal`, the diagonal.
     """
 
-    is_box = False  # whether K is a box: an interval for each entry
-    splits_into_blocks = False  # whether K is a product of symmetric intervals, so that V may be cut at any pairs
-    has_off_diagonal = False  # whether `off_diagonal` is available, which the working-set solver needs
-    is_even = True  # whether v and -v are feasible together
+    is_box = True  # whether K is a box: an interval for each entry
+    is_even = True  # whether v and -v are feasible together; if so, `off_diagonal` is all of K there
     nonnegative: Mask | None = None  # (D,), coordinates with v_j >= 0: C has no lower bound between two of them
 
     def __init__(self, c: Array, labels: IndexArray | None = None, *, diagonal: bool = False) -> None:
-        self.c, self.labels, self.diagonal = c, labels, diagonal
+        self.c, self.labels, self.diagonal = c, np.arange(len(c)) if labels is None else labels, diagonal
+
+    @property
+    def splits_into_blocks(self) -> bool:
+        """Whether K is a product of symmetric intervals, so that V may be cut at any pairs."""
+        return self.is_box and self.is_even
 
     # The penalty on other coordinates or with other weights
 
@@ -86,20 +93,18 @@ class PairPenalty(ABC):
         """Return the same penalty with new weights."""
         return type(self)(c, self.labels, diagonal=self.diagonal)
 
-    def with_diagonal(self) -> "PairPenalty":
+    def with_diagonal(self) -> Self:
         """Return the same penalty with the diagonal in the maximum."""
         return type(self)(self.c, self.labels, diagonal=True)
 
+    def with_offset(self) -> Self:
+        """Return the penalty with one more coordinate, of weight 0 and in a group of its own."""
+        labels = np.append(self.labels, self.labels.max(initial=-1) + 1)
+        return type(self)(np.append(self.c, 0.0), labels, diagonal=self.diagonal)
+
     def restrict(self, indices: Indexer) -> "PairPenalty":
         """Return the penalty on some coordinates."""
-        return type(self)(
-            self.c[indices], None if self.labels is None else self.labels[indices], diagonal=self.diagonal
-        )
-
-    def with_offset(self) -> "PairPenalty":
-        """Return the penalty with one more coordinate, of weight 0 and in a group of its own."""
-        labels = None if self.labels is None else np.append(self.labels, self.labels.max(initial=-1) + 1)
-        return type(self)(np.append(self.c, 0.0), labels, diagonal=self.diagonal)
+        return PairPenalty(self.c[indices], diagonal=self.diagonal)
 
     @property
     def reference_weights(self) -> Array:
@@ -107,14 +112,9 @@ class PairPenalty(ABC):
         return self.c
 
     @property
-    def relative(self) -> "PairPenalty":
+    def relative(self) -> Self:
         """The same penalty with C relative to the reference weights."""
         return self.with_weights(np.ones(len(self.c)))
-
-    @property
-    def parts(self) -> list["PairPenalty"]:
-        """Penalties with separate multipliers, whose sum is C."""
-        return [self]
 
     @property
     def is_zero(self) -> bool:
@@ -126,52 +126,47 @@ class PairPenalty(ABC):
     @cached_property
     def groups(self) -> list[IndexArray]:
         """Coordinates of each group, by label."""
-        labels = np.arange(len(self.c)) if self.labels is None else self.labels
-        order = np.argsort(labels, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(labels) else []
+        order = np.argsort(self.labels, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(self.labels[order])) + 1) if len(order) else []
 
     @cached_property
     def weights(self) -> Array:
         """Weight of each group."""
-        return self.c if self.labels is None else np.array([self.c[group[0]] for group in self.groups])
+        return self.c[np.unique(self.labels, return_index=True)[1]]
 
     def group_max(self, sizes: Array) -> Array:
         """Return the largest size in the group of each coordinate: the common unit of a group."""
-        if self.labels is None:
-            return sizes
         largest = np.zeros(int(self.labels.max(initial=0)) + 1)
         np.maximum.at(largest, self.labels, sizes)
         return np.asarray(largest[self.labels])
 
     def group_sums(self, values: Array) -> Array:
         """Return the sum of the values in the group of each coordinate."""
-        return values if self.labels is None else np.asarray(np.bincount(self.labels, values)[self.labels])
-
-    def group_norms(self, Z: Array) -> Array:
-        """Return the norm of each column of Z, (D,) or (D, k), in the group of each coordinate."""
-        return np.abs(Z) if self.labels is None else np.asarray(self.norms_by_label(Z)[self.labels])
+        return np.asarray(np.bincount(self.labels, values)[self.labels])
 
     def norms_by_label(self, Z: Array) -> Array:
         """Return the norm of each column of Z, (D,) or (D, k), in each group."""
-        if self.labels is None:
-            return np.abs(Z)
-        squares = np.zeros((int(self.labels.max(initial=-1)) + 1, *Z.shape[1:]))
-        np.add.at(squares, self.labels, Z**2)
-        return np.sqrt(squares)
+        D, G = len(self.labels), int(self.labels.max(initial=-1)) + 1
+        members = scipy.sparse.csc_array((np.ones(D), self.labels, np.arange(D + 1)), shape=(G, D))
+        return np.sqrt(members @ np.square(Z))
+
+    def group_norms(self, Z: Array) -> Array:
+        """Return the norm of each column of Z, (D,) or (D, k), in the group of each coordinate."""
+        return np.asarray(self.norms_by_label(Z)[self.labels])
 
     def complete_groups(self, mask: Mask) -> Mask:
         """Return the mask of all groups that intersect a mask."""
-        return mask if self.labels is None else np.isin(self.labels, np.unique(self.labels[mask]))
+        return self.group_sums(mask.astype(np.float64)) > 0.0
 
     def first_groups(self, order: IndexArray, limit: int) -> IndexArray:
-        """Return the first coordinates of an order, up to a limit, in complete groups and at least one group."""
-        if self.labels is None or not len(order):
-            return order[:limit]
-        names, positions = np.unique(self.labels[order], return_index=True)
-        names = names[np.argsort(positions)]
-        sizes = np.cumsum(np.bincount(self.labels)[names])
-        selected = names[: max(int(np.sum(sizes <= limit)), 1)]
-        return np.concatenate([np.flatnonzero(self.labels == name) for name in selected])
+        """Return the first coordinates of an order, up to a limit, in complete groups; at least one if it is not 0."""
+        labels, places = np.unique(self.labels[order], return_index=True)
+        counts = np.bincount(self.labels)
+        place = np.full(len(counts), len(order))
+        place[labels] = places
+        sizes = np.cumsum(counts[labels[np.argsort(places)]])
+        size = sizes[max(int(np.sum(sizes <= limit)), 1) - 1] if len(order) and limit else 0
+        return np.argsort(place[self.labels], kind="stable")[:size]
 
     # Directions v
 
@@ -203,17 +198,28 @@ class PairPenalty(ABC):
 
     # Matrices V = UU' and their multipliers C
 
-    @abstractmethod
+    @cached_property
+    def half_width(self) -> Array:
+        """Half-width of the box, (D, D): c_i c_j, not rounded up."""
+        half_width = np.outer(self.c, self.c) * INSIDE_BOX
+        if not self.diagonal:
+            np.fill_diagonal(half_width, 0.0)
+        return half_width
+
     def value(self, U: Factor) -> float:
         """Return the penalty at a feasible V = UU'."""
+        return abs_gram_sum(scale_rows(U, self.c))
 
-    @abstractmethod
     def value_error_bound(self, U: Factor) -> float:
         """Return a bound on the rounding error of `value`; infinite if V is not certified to be feasible."""
+        # The error of entry jk is at most sum_error times |U_j||U_k|'; their sum over jk is one of squared column sums.
+        scaled: Any = abs(scale_rows(U, self.c))
+        sums = np.asarray(scaled.sum(axis=0)).ravel()
+        return round_up(sum_error(U.shape[0] + U.shape[1] + 8) * float(sums @ sums), U.shape[0] + 8)
 
-    @abstractmethod
     def sums_of_norms(self, U: Factor) -> tuple[Array, Array]:
         """Return sum_h w_h |V_gh| and |V_gg| for each group at V = UU': half the derivative of the value in w_g."""
+        return abs_gram_matvec(U, self.c), diagonal(U)
 
     def gradient_in_squares(self, U: Factor) -> Array:
         """Return the derivative of the value in w_g^2 for each group.
@@ -221,51 +227,67 @@ class PairPenalty(ABC):
         At w_g = 0, where w_g has no derivative, it is infinite if V couples the group with a penalised one, and else
         |V_gg|.
         """
-        sums, diagonal = self.sums_of_norms(U)
+        sums, diagonal_norms = self.sums_of_norms(U)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return np.where((sums == 0.0) & (self.weights == 0.0), diagonal, sums / self.weights)
+            return np.where((sums == 0.0) & (self.weights == 0.0), diagonal_norms, sums / self.weights)
 
-    @abstractmethod
     def support_function(self, V: Array) -> float:
         """Return the maximum of tr CV over C in K; for an infeasible V, over a bounded part of K."""
+        return float(np.sum(self.half_width * np.abs(V)))
 
-    @abstractmethod
     def project_safe(self, C: Array) -> Array:
         """Return nearly the projection of a symmetric matrix onto K; the result is in K, rounding included."""
+        return np.asarray(np.clip(C, -self.half_width, self.half_width))
 
-    @abstractmethod
     def project_inexact(self, C: Array) -> Array:
         """Return nearly the projection of a symmetric matrix onto K, in place: for solver steps, not for proofs."""
+        if self.c.min(initial=1.0) == 1.0 == self.c.max(initial=1.0):  # relative to the weights: no box matrix needed
+            np.clip(C, -INSIDE_BOX, INSIDE_BOX, out=C)
+            if not self.diagonal:
+                np.fill_diagonal(C, 0.0)
+            return C
+        return np.asarray(np.clip(C, -self.half_width, self.half_width, out=C))
 
-    @abstractmethod
     def subgradient(self, V: Array, threshold: float, slack: Array) -> Array:
         """Return a C in K that attains the maximum on the entries of V above a threshold, and equals slack elsewhere.
 
         The threshold is relative to the square roots of the products of the diagonal entries.
         """
+        return np.where(np.abs(V) > threshold * diagonal_scale(V), self.half_width * np.sign(V), slack)
 
-    @abstractmethod
     def zero_inactive(self, V: Array, C: Array) -> Array:
         """Return V with zeros where C is strictly inside K, because an optimal V is 0 there."""
+        return np.where(np.abs(C) >= self.half_width * (1.0 - 1e-12), V, 0.0)
 
-    @abstractmethod
     def dual_norms(self, G: Array) -> Array:
         """Return upper bounds on the dual norms of the blocks of a matrix, (groups, groups), 0 on the diagonal.
 
         If they are below the products of the weights, G is strictly inside K between two groups.
         """
+        norms = np.abs(G)
+        norms[np.diag_indices(len(norms))] = 0.0
+        return norms
 
     def off_diagonal(self, rows: IndexArray, columns: IndexArray) -> OffDiagonalDual:
         """Return the dual set between row coordinates and column coordinates, which have no group in common."""
-        raise NotImplementedError(f"{type(self).__name__} has no multipliers between two sets of coordinates")
+        return OffDiagonalDual(self.restrict(rows), self.restrict(columns))
 
     def make_feasible(self, U: Factor) -> Factor:
         """Return a factor of a feasible V near UU'; U itself if UU' is certified to be feasible."""
         return U
 
-    @abstractmethod
-    def expression(self, cp: Any, V: Any, scale: Any) -> Expression:
-        """Return scale times the penalty as a CVXPY expression."""
+    def expression(self, cp: Any, V: Any, scale: Any) -> tuple[Any, list[Any]]:
+        """Return scale times the penalty as a CVXPY expression, with its constraints, of which `multiplier` makes C."""
+        bound = cp.Variable(V.shape, name="abs_V")
+        value = scale * cp.sum(cp.multiply(np.outer(self.c, self.c), bound))
+        return value, [bound >= V, bound >= -V]
+
+    def multiplier(self, constraints: list[Any]) -> Array | None:
+        """Return C, or a matrix whose symmetric part is C, of the constraints of `expression`; None if unsolved."""
+        if any(constraint.dual_value is None for constraint in constraints):
+            return None
+        above, below = constraints
+        return np.asarray(above.dual_value - below.dual_value)
 
     def zero(self) -> Array:
         """Return C = 0."""

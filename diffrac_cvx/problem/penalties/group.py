@@ -5,9 +5,9 @@ w_g^2 tr V_gg.  It is the largest function that is convex in V, equals the squar
 form sum_gh w_g w_h |V_gh| with unitarily invariant norms: the nuclear norm is the largest of these at higher rank.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,86 +17,59 @@ from diffrac_cvx.points.factors import Factor, dense, scale_rows
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import inverse_or_one, momentum, times
 from diffrac_cvx.points.points import Indexer, Mask
-from diffrac_cvx.problem.penalties.base import INSIDE_BOX, Expression, IndexArray, OffDiagonalDual, PairPenalty
-from diffrac_cvx.problem.penalties.l1 import L1
+from diffrac_cvx.problem.penalties.base import INSIDE_BOX, IndexArray, OffDiagonalDual, PairPenalty
 
-ACTIVE_TOLERANCE = 1e-9  # relative distance from its bound at which a spectral norm counts as equal to it
-GROUP_LASSO_STEPS, GROUP_LASSO_TOLERANCE = 100, 1e-4  # steps, and relative change at which they stop
-
-
-class BlockPairs(NamedTuple):
-    """Blocks of one shape with their positions: groups of one size against groups of another."""
-
-    g: IndexArray  # (k,), first groups
-    h: IndexArray  # (k,), second groups
-    rows: IndexArray  # (k, p), coordinates of the first groups
-    columns: IndexArray  # (k, q), and of the second groups
-    bound: Array  # (k,), w_g w_h
-
-    def blocks_of(self, C: Array) -> Array:
-        """Return these blocks of a matrix, (k, p, q)."""
-        return np.asarray(C[self.rows[:, :, None], self.columns[:, None, :]])
-
-    def take(self, mask: Mask) -> "BlockPairs":
-        """Return the blocks selected by a mask."""
-        return BlockPairs(self.g[mask], self.h[mask], self.rows[mask], self.columns[mask], self.bound[mask])
-
-    def put(self, C: Array, blocks: Array) -> None:
-        """Write these blocks into C."""
-        C[self.rows[:, :, None], self.columns[:, None, :]] = blocks
-
-    def put_symmetric(self, C: Array, blocks: Array) -> None:
-        """Write these blocks and their transposes into C; those on the diagonal are made symmetric."""
-        if np.array_equal(self.g, self.h):
-            blocks = (blocks + blocks.transpose(0, 2, 1)) / 2
-        self.put(C, blocks)
-        C[self.columns[:, :, None], self.rows[:, None, :]] = blocks.transpose(0, 2, 1)
+Places = tuple[IndexArray, IndexArray]  # of blocks of one shape in a matrix: it indexes them, (k, p, q)
 
 
 class GroupNorms(PairPenalty):
     """Weighted sum of the nuclear norms of the blocks of V between groups; c is constant within a group."""
 
-    has_off_diagonal = True
-    labels: IndexArray
+    is_box = False
 
     def restrict(self, indices: Indexer) -> PairPenalty:
         labels = self.labels[indices]
         if len(np.unique(labels)) == len(labels):
-            return L1(self.c[indices], diagonal=self.diagonal)
+            return super().restrict(indices)
         return GroupNorms(self.c[indices], labels, diagonal=self.diagonal)
 
     @cached_property
-    def pairs(self) -> list[BlockPairs]:
-        """Pairs of groups g < h, by the shape of their blocks."""
-        return block_pairs(self, self, np.less)
+    def bounds(self) -> Array:
+        """Bounds w_g w_h of the spectral norms of the blocks of C, (groups, groups)."""
+        return np.outer(self.weights, self.weights)
 
-    def violated(self, C: Array) -> Iterator[BlockPairs]:
-        """Return the pairs whose blocks may violate their bound."""
-        diagonal = block_pairs(self, self, np.equal) if self.diagonal else []
-        return violated_pairs([*self.pairs, *diagonal], block_norms(C, self.groups))
+    @cached_property
+    def same_group(self) -> Mask:
+        """Mask of the pairs of coordinates of one group, (D, D)."""
+        return np.asarray(self.labels[:, None] == self.labels)
+
+    def blocks(self, mask: Mask | None = None) -> Iterator[tuple[IndexArray, IndexArray, Places]]:
+        """Yield the pairs of groups g < h, or those of a mask, by the shape of their blocks, with their places."""
+        return blocks_by_shape(self.groups, self.groups, np.triu(self.bounds >= 0.0, 1) if mask is None else mask)
+
+    def violated(self, C: Array) -> Iterator[tuple[Places, Array]]:
+        """Yield the places of the blocks on and above the diagonal that may violate their bound, and the bounds."""
+        mask = block_norms(C, self.groups) > self.bounds * (1.0 - 1e-9)
+        for g, h, places in self.blocks(np.triu(mask, 0 if self.diagonal else 1)):
+            yield places, self.bounds[g, h]
 
     def zero_diagonal_blocks(self, C: Array) -> Array:
         """Set the blocks on the diagonal to 0, which they are in K, unless `diagonal` includes them."""
         if not self.diagonal:
-            C *= self.different_group
+            C[self.same_group] = 0.0
         return C
-
-    @cached_property
-    def different_group(self) -> Array:
-        """1 between coordinates of different groups, (D, D)."""
-        return np.asarray(self.labels[:, None] != self.labels, dtype=np.float64)
 
     def project_safe(self, C: Array) -> Array:
         C = self.zero_diagonal_blocks(np.array((C + C.T) / 2))
-        for pair in self.violated(C):
-            pair.put_symmetric(C, project_spectral_ball(pair.blocks_of(C), pair.bound))
-        return C
+        for places, bound in self.violated(C):
+            C[places] = C.T[places] = project_spectral_ball(C[places], bound)
+        return (C + C.T) / 2 if self.diagonal else C
 
     def project_inexact(self, C: Array) -> Array:
         self.zero_diagonal_blocks(C)
-        for pair in self.violated(C):
-            pair.put_symmetric(C, clip_singular_values(pair.blocks_of(C), pair.bound * INSIDE_BOX))
-        return C
+        for places, bound in self.violated(C):
+            C[places] = C.T[places] = clip_singular_values(C[places], bound * INSIDE_BOX)
+        return (C + C.T) / 2 if self.diagonal else C
 
     def subgradient(self, V: Array, threshold: float, slack: Array) -> Array:
         roots = np.sqrt([max(float(np.trace(V[np.ix_(group, group)])), 1e-300) for group in self.groups])
@@ -107,9 +80,9 @@ class GroupNorms(PairPenalty):
 
     def zero_inactive(self, V: Array, C: Array) -> Array:
         V = V.copy()
-        for pair in self.pairs:
-            inside = largest_singular_values(pair.blocks_of(C)) < pair.bound * (1.0 - ACTIVE_TOLERANCE)
-            pair.put_symmetric(V, np.where(inside[:, None, None], 0.0, pair.blocks_of(V)))
+        for g, h, places in self.blocks():
+            inside = largest_singular_values(C[places]) < self.bounds[g, h] * (1.0 - 1e-9)
+            V[places] = V.T[places] = np.where(inside[:, None, None], 0.0, V[places])
         return V
 
     def value(self, U: Factor) -> float:
@@ -147,13 +120,13 @@ class GroupNorms(PairPenalty):
         return round_up(sum_error(k + len(norms)) * float(norms.sum()) ** 2, len(rows) + 8)
 
     def support_function(self, V: Array) -> float:
-        total = 2.0 * sum(float(pair.bound @ nuclear_norms(pair.blocks_of(V))) for pair in self.pairs)
+        total = 2.0 * sum(float(self.bounds[g, h] @ nuclear_norms(V[places])) for g, h, places in self.blocks())
         return total + float(self.c**2 @ np.diag(V)) if self.diagonal else total
 
     def dual_norms(self, G: Array) -> Array:
         found = np.zeros((len(self.groups), len(self.groups)))
-        for pair in self.pairs:
-            found[pair.g, pair.h] = found[pair.h, pair.g] = largest_singular_values(pair.blocks_of(G))
+        for g, h, places in self.blocks():
+            found[g, h] = found[h, g] = largest_singular_values(G[places])
         return found
 
     def off_diagonal(self, rows: IndexArray, columns: IndexArray) -> OffDiagonalDual:
@@ -161,121 +134,100 @@ class GroupNorms(PairPenalty):
             raise ValueError("a group is split between rows and columns: C is 0 inside it, so no bound follows")
         return GroupOffDiagonal(self.restrict(rows), self.restrict(columns))
 
-    def expression(self, cp: Any, V: Any, scale: Any) -> Expression:
-        """Return the CVXPY expression, with copies of the off-diagonal blocks, whose multipliers give C."""
+    def copied_blocks(self) -> list[tuple[IndexArray, IndexArray]]:
+        """Return the rows and columns of the blocks that `expression` copies: all groups of one are one block."""
         singles = np.concatenate([np.zeros(0, dtype=np.intp), *(group for group in self.groups if len(group) == 1)])
         larger = [group for group in self.groups if len(group) > 1]
-        terms, constraints, places = [cp.sum(cp.multiply(self.c**2, cp.diag(V)))], [], []
-
-        def copies(first: IndexArray, second: IndexArray) -> Iterator[Any]:
-            if self.c[first].any() and self.c[second].any():
-                block = cp.Variable((len(first), len(second)))
-                constraints.append(block == V[first, :][:, second])
-                places.append(np.ix_(first, second))
-                yield block
-
+        pairs = []
         for i, group in enumerate(larger):
-            weights = float(self.c[group[0]]) * self.c
-            terms += [2 * weights[singles] @ cp.norm(block, 2, axis=1) for block in copies(singles, group)]
-            for other in larger[i + 1 :]:
-                terms += [2 * float(weights[other[0]]) * cp.normNuc(block) for block in copies(group, other)]
-        if len(singles) > 1:
-            upper = np.triu(np.outer(self.c[singles], self.c[singles]), 1)
-            terms += [2 * cp.sum(cp.multiply(upper, cp.abs(block))) for block in copies(singles, singles)]
+            pairs += [(singles, group), *((group, other) for other in larger[i + 1 :])]
+        pairs += [(singles, singles)] if len(singles) > 1 else []
+        return [(rows, columns) for rows, columns in pairs if self.c[rows].any() and self.c[columns].any()]
 
-        def multiplier() -> Array | None:
-            C = self.zero()
-            for place, constraint in zip(places, constraints, strict=True):
-                if constraint.dual_value is None:
-                    return None
-                C[place] = -np.asarray(constraint.dual_value)
-            return C
+    def expression(self, cp: Any, V: Any, scale: Any) -> tuple[Any, list[Any]]:
+        """Return the CVXPY expression, with copies of the off-diagonal blocks, whose multipliers give C."""
+        terms, constraints = [cp.sum(cp.multiply(self.c**2, cp.diag(V)))], []
+        for rows, columns in self.copied_blocks():
+            block = cp.Variable((len(rows), len(columns)))
+            constraints.append(block == V[rows, :][:, columns])
+            if len(np.unique(self.labels[rows])) == 1 < len(rows):
+                terms.append(2 * float(self.c[rows[0]] * self.c[columns[0]]) * cp.normNuc(block))
+            elif rows is columns:
+                upper = np.triu(np.outer(self.c[rows], self.c[rows]), 1)
+                terms.append(2 * cp.sum(cp.multiply(upper, cp.abs(block))))
+            else:
+                terms.append(2 * (self.c[columns[0]] * self.c[rows]) @ cp.norm(block, 2, axis=1))
+        return scale * cp.sum(cp.hstack(terms)), constraints
 
-        return Expression(scale * cp.sum(cp.hstack(terms)), constraints, multiplier)
+    def multiplier(self, constraints: list[Any]) -> Array | None:
+        C = self.zero()
+        for (rows, columns), constraint in zip(self.copied_blocks(), constraints, strict=True):
+            if constraint.dual_value is None:
+                return None
+            C[np.ix_(rows, columns)] = -np.asarray(constraint.dual_value)
+        return C
 
 
 class GroupOffDiagonal(OffDiagonalDual):
     """Spectral-norm balls |C_gh| <= w_g w_h between the groups g of row coordinates and h of column coordinates."""
 
-    def __init__(self, rows: PairPenalty, columns: PairPenalty) -> None:
-        self.rows, self.columns = rows, columns
+    def violated(self, T: Array, t: float) -> Iterator[tuple[Places, Array]]:
+        """Yield the places of the blocks that may violate the dual set, with t times their bounds."""
+        rows, columns = self.rows.groups, self.columns.groups
+        bounds = t * np.outer(self.rows.weights, self.columns.weights)
+        for g, h, places in blocks_by_shape(rows, columns, block_norms(T, rows, columns) > bounds * (1.0 - 1e-9)):
+            yield places, bounds[g, h]
 
     def project_safe(self, tC: Array, t: float) -> Array:
         tC = tC.copy()
-        for pair in self.violated(tC, t):
-            pair.put(tC, project_spectral_ball(pair.blocks_of(tC), pair.bound))
+        for places, bound in self.violated(tC, t):
+            tC[places] = project_spectral_ball(tC[places], bound)
         return tC
 
     def violated_columns(self, T: Array, t: float) -> IndexArray:
-        found = [pair.columns.ravel() for pair in self.violated(T, t)]
+        found = [places[1].ravel() for places, _ in self.violated(T, t)]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
-
-    @cached_property
-    def pairs(self) -> list[BlockPairs]:
-        """Pairs of groups, by the shape of their blocks."""
-        return block_pairs(self.rows, self.columns, lambda g, _h: g >= 0)
-
-    def violated(self, T: Array, t: float) -> Iterator[BlockPairs]:
-        """Return the pairs whose blocks may violate the dual set, with t times their bounds."""
-        return violated_pairs(self.pairs, block_norms(T, self.rows.groups, self.columns.groups), t)
 
     def prox(self, Z: Array, t: float) -> Array:
         found = np.zeros_like(Z)
-        for pair in self.violated(Z, t):
-            blocks = pair.blocks_of(Z)
-            pair.put(found, blocks - clip_singular_values(blocks, pair.bound))
+        for places, bound in self.violated(Z, t):
+            found[places] = Z[places] - clip_singular_values(Z[places], bound)
         return found
 
-    def restrict(self, columns: IndexArray) -> "GroupOffDiagonal":
-        return GroupOffDiagonal(self.rows, self.columns.restrict(columns))
-
     def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
-        # By accelerated proximal steps.
         values = np.linalg.eigvalsh(P)
         if values[0] <= 0.0:  # then no choice of the multiplier gives a certificate
             return T
         step, Z = 1.0 / float(values[-1]), np.zeros_like(T)
         extrapolated, length = Z, 1.0
-        for _ in range(GROUP_LASSO_STEPS):
+        for _ in range(100):  # accelerated proximal steps, until the relative change is small
             check_deadline()
             previous, Z = Z, self.prox(extrapolated - step * (P @ extrapolated - T), t * step)
-            if np.linalg.norm(Z - previous) <= GROUP_LASSO_TOLERANCE * np.linalg.norm(Z):
+            if np.linalg.norm(Z - previous) <= 1e-4 * np.linalg.norm(Z):
                 break
             length, weight = momentum(1.0 if np.vdot(extrapolated - Z, Z - previous) > 0.0 else length)
             extrapolated = Z + weight * (Z - previous)
         return np.asarray(T - P @ Z)
 
 
-def block_pairs(
-    rows: PairPenalty, columns: PairPenalty, selects: Callable[[IndexArray, IndexArray], Mask]
-) -> list[BlockPairs]:
-    """Return the selected pairs of a group g of rows and a group h of columns, by the shape of their blocks."""
-    found = []
-    for some in by_size(rows.groups):
-        for others in by_size(columns.groups):
-            g, h = (index.ravel() for index in np.meshgrid(some, others, indexing="ij"))
-            mask = selects(g, h)
-            if mask.any():
-                g, h = g[mask], h[mask]
-                places = np.array([rows.groups[k] for k in g]), np.array([columns.groups[k] for k in h])
-                found.append(BlockPairs(g, h, *places, rows.weights[g] * columns.weights[h]))
-    return found
+def blocks_by_shape(
+    rows: list[IndexArray], columns: list[IndexArray], mask: Mask
+) -> Iterator[tuple[IndexArray, IndexArray, Places]]:
+    """Yield the pairs (g, h) of a mask, groups of rows and groups of columns, and the places of their blocks."""
+    (first, row_sizes), (second, column_sizes) = starts_and_sizes(rows), starts_and_sizes(columns)
+    row_order, column_order = (np.concatenate([np.zeros(0, dtype=np.intp), *groups]) for groups in (rows, columns))
+    g, h = np.nonzero(mask)
+    shapes = row_sizes[g] * (column_sizes.max(initial=0) + 1) + column_sizes[h]
+    for shape in np.unique(shapes):
+        i, j = g[shapes == shape], h[shapes == shape]
+        row_places = row_order[first[i][:, None, None] + np.arange(row_sizes[i[0]])[:, None]]
+        yield i, j, (row_places, column_order[second[j][:, None, None] + np.arange(column_sizes[j[0]])])
 
 
-def by_size(groups: list[IndexArray]) -> list[IndexArray]:
-    """Return the groups of equal size, by size."""
-    sizes = np.array([len(group) for group in groups])
-    return [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
-
-
-def violated_pairs(pairs: Iterable[BlockPairs], norms: Array, t: float = 1.0) -> Iterator[BlockPairs]:
-    """Yield the pairs with a Frobenius norm beyond t times their bound, with this bound."""
-    for pair in pairs:
-        bound = t * pair.bound
-        mask = norms[pair.g, pair.h] > bound * (1.0 - 1e-9)
-        if mask.any():
-            pair = pair._replace(bound=bound)
-            yield pair if mask.all() else pair.take(mask)
+def starts_and_sizes(groups: list[IndexArray]) -> tuple[IndexArray, IndexArray]:
+    """Return the place of the first coordinate of each group in their concatenation, and the sizes of the groups."""
+    sizes = np.array([len(group) for group in groups], dtype=np.intp)
+    return np.cumsum(sizes) - sizes, sizes
 
 
 def block_norms(C: Array, rows: list[IndexArray], columns: list[IndexArray] | None = None) -> Array:
@@ -284,8 +236,7 @@ def block_norms(C: Array, rows: list[IndexArray], columns: list[IndexArray] | No
     for axis, groups in enumerate((rows, rows if columns is None else columns)):
         order = np.concatenate([np.zeros(0, dtype=np.intp), *groups])
         squares = squares if np.array_equal(order, np.arange(len(order))) else np.take(squares, order, axis=axis)
-        starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
-        squares = np.add.reduceat(squares, starts, axis=axis) if len(order) else squares
+        squares = np.add.reduceat(squares, starts_and_sizes(groups)[0], axis=axis) if len(order) else squares
     return np.asarray(np.sqrt(squares))
 
 

@@ -15,14 +15,7 @@ from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, inverse_or_one, momentum, times
 from diffrac_cvx.points.points import Indexer, Mask
-from diffrac_cvx.problem.penalties.base import Expression, IndexArray, OffDiagonalDual, PairPenalty, diagonal_scale
-from diffrac_cvx.problem.penalties.l1 import L1
-
-NEGATIVE_TOLERANCE = 1e-8  # relative to the norms of two rows: smaller negative products count as rounding
-MAX_SPLIT_STEPS, SPLIT_TOLERANCE = (
-    300,
-    1e-12,
-)  # of projections onto two sets, and the relative change at which they stop
+from diffrac_cvx.problem.penalties.base import IndexArray, OffDiagonalDual, PairPenalty, diagonal_scale
 
 
 class SignConstraints(PairPenalty):
@@ -67,13 +60,6 @@ class SignConstraints(PairPenalty):
         return self.with_weights(np.where(self.coupled & (self.c == 0.0), 0.0, 1.0))
 
     @property
-    def parts(self) -> list[PairPenalty]:
-        """Penalties with separate multipliers, whose sum is C; a single one if the dual set is a box."""
-        if self.is_box or not self.coupled.any():
-            return [self]
-        return [self.base, SignConstraints(L1(np.zeros(len(self.c))), self.nonnegative)]
-
-    @property
     def is_zero(self) -> bool:
         return self.base.is_zero and not self.coupled.any()
 
@@ -111,11 +97,11 @@ class SignConstraints(PairPenalty):
             return nonpositive
         nonpositive = nonpositive if self.warm_start is None else self.warm_start
         extrapolated, t, scale = nonpositive, 1.0, float(np.abs(C).max(initial=0.0))
-        for _ in range(MAX_SPLIT_STEPS):
+        for _ in range(300):  # projections onto the two sets, until the relative change is small
             previous = nonpositive
             nonpositive = self.negative_part(C - self.base.project_inexact(C - extrapolated))
             step = nonpositive - previous
-            if float(np.abs(nonpositive - extrapolated).max(initial=0.0)) <= SPLIT_TOLERANCE * scale:
+            if float(np.abs(nonpositive - extrapolated).max(initial=0.0)) <= 1e-12 * scale:
                 break
             t, weight = momentum(t) if np.vdot(nonpositive - extrapolated, step) >= 0.0 else (1.0, 0.0)
             extrapolated = nonpositive + weight * step
@@ -162,7 +148,7 @@ class SignConstraints(PairPenalty):
         if self.is_feasible(U):
             return U
         deficit, sizes = self.deficit(U)
-        if deficit > NEGATIVE_TOLERANCE:
+        if deficit > 1e-8:  # smaller negative products, relative to the norms of two rows, count as rounding
             U = self.without_negative(dense(U))
             deficit, sizes = self.deficit(U)
         column = np.zeros((U.shape[0], 1))
@@ -202,18 +188,18 @@ class SignConstraints(PairPenalty):
         sizes = np.sqrt(np.sum(rows**2, axis=1))
         return bool(np.all(times(rows, rows.T) >= sum_error(rows.shape[1] + 8) * np.outer(sizes, sizes)))
 
-    def expression(self, cp: Any, V: Any, scale: Any) -> Expression:
+    def expression(self, cp: Any, V: Any, scale: Any) -> tuple[Any, list[Any]]:
         if not self.coupled.any():
             return self.base.expression(cp, V, scale)
-        constraint = V[self.indices, :][:, self.indices] >= 0
-        zero = Expression(cp.Constant(0.0), [], self.zero)
-        base = self.base.expression(cp, V, scale) if self.c.any() else zero
+        value, constraints = self.base.expression(cp, V, scale) if self.c.any() else (cp.Constant(0.0), [])
+        return value, [*constraints, V[self.indices, :][:, self.indices] >= 0]
 
-        def multiplier() -> Array | None:
-            C = base.multiplier()
-            if C is None or constraint.dual_value is None:
-                return None
-            C[np.ix_(self.indices, self.indices)] -= np.asarray(constraint.dual_value)
-            return C
-
-        return Expression(base.value, [*base.constraints, constraint], multiplier)
+    def multiplier(self, constraints: list[Any]) -> Array | None:
+        if not self.coupled.any():
+            return self.base.multiplier(constraints)
+        *of_base, signs = constraints
+        C = self.base.multiplier(of_base) if self.c.any() else self.zero()
+        if C is None or signs.dual_value is None:
+            return None
+        C[np.ix_(self.indices, self.indices)] -= np.asarray(signs.dual_value)
+        return C

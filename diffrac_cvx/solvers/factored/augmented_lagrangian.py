@@ -1,13 +1,13 @@
 """Augmented Lagrangian of the l1 penalty in factors of V, minimised by L-BFGS, and the one-block solver."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import DualCandidates, DualPoint, best_bound
+from diffrac_cvx.certificates.direction_bounds import DualPoint
+from diffrac_cvx.certificates.one_block import best_bound
 from diffrac_cvx.certificates.proof import project_dual
-from diffrac_cvx.certificates.search import alternate_projection, candidate_weights, refine_dual
+from diffrac_cvx.certificates.search import alternate_projection, refine_dual, row_weights
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import EarlyExitError, is_late
 from diffrac_cvx.points.checks import Array
@@ -35,7 +35,6 @@ from diffrac_cvx.solvers.stopping import Iterate
 
 STEPS_PER_MULTIPLIER = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
 GROWTH_ROUNDS = 8  # certificates without progress before the rank may grow again
-STALL_ROUNDS = 60  # without tighter bounds: no more progress is possible in double precision
 
 
 class Multiplier:
@@ -111,6 +110,7 @@ class Lagrangian:
 
     def point(self, params: Array) -> Point:
         """Return the unknown with its value and gradient."""
+        deadlines.check_deadline()
         blocks = self.block_maximizers(params)
         value, gradient = self.parametrization.value_and_gradient(params, [one.times(C, U) for one, U, C in blocks])
         return Point(params, value - sum(one.distance(C) for one, _, C in blocks), gradient)
@@ -128,13 +128,8 @@ class Lagrangian:
     def minimize(self, at: Point, steps: int, memory: Memory) -> tuple[Point, int]:
         """Return the point after at most this many L-BFGS steps, and the number of steps."""
         metric = self.parametrization.metric(at.U)
-
-        def function(params: Array) -> Point:
-            deadlines.check_deadline()
-            return self.point(params)
-
         for n_steps in range(steps):
-            new = take_step(function, at, memory, metric)
+            new = take_step(self.point, at, memory, metric)
             if new is None:
                 memory.pairs.clear()
                 return at, n_steps
@@ -149,13 +144,12 @@ def one_block(parametrization: FactorParametrization, C0: Array | None = None, *
     return Lagrangian(parametrization, [Multiplier(problem.pair_penalty, C0, units, capped=capped)] if has_l1 else [])
 
 
-def append_violated_direction(parametrization: FactorParametrization, params: Array, C: Array | float) -> Array:
+def append_violated_direction(problem: DirectionProblem, U: Array, C: Array | float) -> Array:
     """Append the direction that violates the certificate most, so that the rank can grow."""
-    problem, U = parametrization.problem, parametrization.factor(params)
     M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - (problem.A + np.diag(problem.c**2)) - C
     _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE_SIZE else eigh(S)
-    return parametrization.params_of(np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]]))
+    return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
 
 
 def rank_reducing_rotation(U: Array, rtol: float = 1e-12) -> Array | None:
@@ -184,53 +178,56 @@ def one_block_iterates(
     problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
 ) -> Iterator[Iterate | float]:
     """Yield an iterate and its multiplier every few rounds, for at most max_iter L-BFGS steps with one memory."""
-    parametrization, memory = choose_parametrization(problem), Memory()
-    lagrangian = one_block(parametrization, C)
-    start = dense(problem.rescale(parametrization.factor(full_rank_start(problem)) if U is None else U).U)
-    at = lagrangian.point(parametrization.params_of(start) if start.any() else full_rank_start(problem))
+    lagrangian, memory, stall = one_block(choose_parametrization(problem), C), Memory(), StallDetector()
+    start = dense(problem.rescale(full_rank_start(problem) if U is None else U).U)
+    at = lagrangian.point(start if start.any() else full_rank_start(problem))
     lagrangian.latest = at.U
     done, best, since, saved = 0, np.inf, 0, 0.0
-    stall = StallDetector()
     while done < max_iter:
-        advance, steps = lagrangian.minimize, max(20, done // 4)
-        if problem.has_l1:
-            advance = partial(run_multiplier_method, lagrangian)
-            steps = (2 + done // 100) * STEPS_PER_MULTIPLIER
+        # 1. L-BFGS steps; with an l1 penalty, the multiplier is updated between them.
         try:
-            at, n_steps = advance(at, min(steps, max_iter - done), memory)
+            if problem.has_l1:
+                steps = (2 + done // 100) * STEPS_PER_MULTIPLIER
+                at, n_steps = run_multiplier_method(lagrangian, at, min(steps, max_iter - done), memory)
+            else:
+                at, n_steps = lagrangian.minimize(at, min(max(20, done // 4), max_iter - done), memory)
         except EarlyExitError:
             with deadlines.time_limited(None):
-                last = problem.rescale(parametrization.factor(lagrangian.latest))
+                last = problem.rescale(lagrangian.latest)
             yield Iterate(last.U, done, DualPoint(), last)  # no time left for its certificate
             raise
         yield 0.0
         done += max(n_steps, 1)
+        # 2. Negligible columns are dropped.
         Q = rank_reducing_rotation(at.U)
         if Q is not None:
             memory.rotate(Q)
             at = lagrangian.point(at.U @ Q)
-        # Fitting the multiplier takes a quarter of the time of the steps since then.
+        # 3. An iterate with its bounds; fitting the multiplier takes a quarter of the time of the steps since then.
+        C = lagrangian.multiplier(at.U)[0] if problem.has_l1 else None
         saved += n_steps * at.U.shape[1] / len(at.U)
         fitted = saved >= 70.0 and len(at.U) <= LARGE_SIZE
         saved = 0.0 if fitted else saved
-        found = lagrangian.multiplier(at.U)
-        iterate = propose_iterate(
-            problem, parametrization.factor(at.U), found[0] if found else None, done, fitted=fitted
-        )
+        if problem.X.is_streamed:  # the caller certifies it, in one pass
+            iterate = Iterate(at.U, done, DualPoint(C=C))
+        else:
+            point = problem.rescale(at.U)
+            iterate = Iterate(at.U, done, DualPoint(), point)
+            if C is not None:
+                refined, bounds = refine_point(problem, point, C, fitted=fitted)
+                dual = DualPoint(u=problem.inverse_sqrt(point.q), C=C)
+                iterate = Iterate(at.U, done, dual, refined, bounds)
         yield iterate
         if stall.is_stalled(iterate, n_steps):
             return
         at = lagrangian.update(at)
-        # The gap still decreases long after the value has converged.
+        # 4. The rank grows if the gap no longer decreases, which it does long after the value has converged.
         missing = iterate.bounds.gap if iterate.bounds else at.value
         since = 0 if missing < best - 1e-3 * abs(best) else since + 1
         best = min(best, missing)
         if since >= GROWTH_ROUNDS and at.U.shape[1] < len(at.U):
-            at, since = (
-                lagrangian.point(append_violated_direction(parametrization, at.U, sum(lagrangian.multiplier(at.U)))),
-                0,
-            )
-            memory = Memory()
+            violated = append_violated_direction(problem, at.U, sum(lagrangian.multiplier(at.U)))
+            at, memory, since = lagrangian.point(violated), Memory(), 0
 
 
 class StallDetector:
@@ -246,7 +243,7 @@ class StallDetector:
             self.lower, self.upper = max(self.lower, iterate.bounds.lower), min(self.upper, iterate.bounds.upper)
             narrower = self.upper - self.lower < (1.0 - 1e-3) * self.gap
             self.gap, self.since = (self.upper - self.lower, 0) if narrower else (self.gap, self.since + 1)
-        return self.since >= STALL_ROUNDS or self.idle >= 3 * GROWTH_ROUNDS
+        return self.since >= 60 or self.idle >= 3 * GROWTH_ROUNDS  # no progress in double precision
 
 
 def run_multiplier_method(
@@ -262,19 +259,6 @@ def run_multiplier_method(
         at = lagrangian.update(at)
 
 
-def propose_iterate(
-    problem: DirectionProblem, U: Array, C: Array | None, done: int, *, fitted: bool = False
-) -> Iterate:
-    """Return the iterate at U; with an l1 penalty, refined and with tighter bounds than those of U alone."""
-    if problem.X.is_streamed:  # the caller certifies it, in one pass
-        return Iterate(U, done, DualPoint(C=C))
-    point = problem.rescale(U)
-    if C is None:
-        return Iterate(U, done, DualPoint(), point)
-    refined, bounds = refine_point(problem, point, C, fitted=fitted)
-    return Iterate(U, done, DualPoint(u=problem.inverse_sqrt(point.q), C=C), refined, bounds)
-
-
 def refine_point(
     problem: DirectionProblem, point: PrimalPoint, C: Array, *, fitted: bool = False
 ) -> tuple[PrimalPoint, Bracket]:
@@ -288,15 +272,13 @@ def refine_point(
     better = thresholded if thresholded.value < point.value else point
     C = project_dual(problem, C)
 
-    def multipliers(u: Array) -> Iterator[Array]:
+    def multipliers(M: Array) -> Iterator[Array]:
         yield C
-        M = problem.X.weighted_gram(u)
         yield alternate_projection(problem, M, C)
         if fitted:
             yield refine_dual(problem, M, times(U, U.T), C, 10)
 
-    weights = candidate_weights(problem, point.q)
-    lower = best_bound(problem, (DualCandidates(u, inverse_mean, multipliers(u)) for u, inverse_mean in weights))
+    lower = best_bound(problem, [row_weights(problem, point.q)], multipliers)
     return better, Bracket(lower, float(better.value))
 
 

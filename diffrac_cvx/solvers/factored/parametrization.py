@@ -1,11 +1,11 @@
-"""Parametrisations of V: one factor, a preconditioned factor, or factors of blocks; and (15) at a fixed C."""
+"""Parametrisations of V: one factor, or factors of blocks; and (15) at a fixed C."""
 
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 
-from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
+from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
@@ -23,85 +23,65 @@ from diffrac_cvx.solvers.factored.quasi_newton import Metric, inner
 
 
 class FactorParametrization:
-    """Parametrisation V = UU' on all coordinates; the entries of V are of the size of the products of ``units``."""
+    """Parametrisation V = UU' on all coordinates, and (15) at a fixed C.
 
-    def __init__(self, problem: DirectionProblem) -> None:
-        self.problem, self.units, self.B = problem, np.ones(len(problem.c)), problem.A + np.diag(problem.c**2)
-        # With correlated columns, the curvature varies less in the metric B + 1; tr B^2 / tr B is 1 + d/n for noise.
+    With correlated columns, the curvature varies less in the metric B + 1.  ``units`` replaces the 1 by Diag(units)^-2
+    for a V of other size than the column variances suggest, whose entries are of the size of the products of the units.
+    This occurs if a few outlying rows have nearly all of the variance: V is then nearly orthogonal to them, and of the
+    size that suits the other rows.  The objective is then a sum of squares without cancellation of large terms.
+    """
+
+    def __init__(self, problem: DirectionProblem, units: Array | None = None) -> None:
+        d = len(problem.c)
+        self.problem, self.units = problem, np.ones(d) if units is None else units
         self.left: Metric | None = None
-        if np.sum(self.B**2) > 3.0 * np.trace(self.B):
-            self.left = inverse_of_B_and_one(problem, self.B)
+        self.root: Array | None = None  # of B + Diag(units)^-2; the last d rows are Diag(units)^-1
+        if units is None:
+            self.B = problem.A + np.diag(problem.c**2)
+            if np.sum(self.B**2) > 3.0 * np.trace(self.B):  # tr B^2 / tr B is 1 + d/n for noise
+                self.left = inverse_of_B_and_one(problem, self.B)
+        else:
+            deadlines.check_deadline(40.0 * float(d) ** 3 if d > LARGE_SIZE else 0.0)
+            count_work(60.0 * float(d) ** 3)
+            self.root = np.vstack([problem.R, np.diag(problem.c), np.diag(1.0 / units)])
+            _, singular, right = np.linalg.svd(self.root, full_matrices=False)
+            T = right.T / singular
+            self.left = lambda Z: times(T, times(T.T, Z))
 
-    def factor(self, params: Array) -> Array:
-        return params
+    def factors(self, U: Array) -> list[Array]:
+        return [U]
 
-    def params_of(self, U: Array) -> Array:
-        return U
-
-    def factors(self, params: Array) -> list[Array]:
-        return [self.factor(params)]
-
-    def value_and_gradient(self, params: Array, products: list[Array]) -> tuple[float, Array]:
+    def value_and_gradient(self, U: Array, products: list[Array]) -> tuple[float, Array]:
         """Return the value and the gradient in U, from the product C U."""
-        n = len(self.problem.X)
-        total, gradient = self.problem.X.sqrt_sum_and_gradient(params)
-        KU = self.times_B(params)
-        for CU in products:
-            KU = KU + CU
-        return float(1 - 2 * (total / n) + inner(params, KU)), 2 * KU - (2 / n) * gradient
-
-    def times_B(self, U: Array) -> Array:
-        """Return B U, computed from X if there are few rows."""
-        problem, rows = self.problem, self.problem.Y
-        if not has_few_rows(problem):
-            return times(self.B, U)
-        return rows.rmatvec(rows @ U) + (problem.a**2 + problem.c**2)[:, None] * U
+        problem, n = self.problem, len(self.problem.X)
+        total, gradient = problem.X.sqrt_sum_and_gradient(U)
+        CU = products[0] if products else np.zeros_like(U)
+        if self.root is not None:
+            root = self.root[: -len(U)]
+            RU = root @ U
+            cost, KU = inner(RU, RU) + inner(U, CU), root.T @ RU + CU
+        else:
+            if has_few_rows(problem):  # then products with X are cheaper than with B
+                BU = problem.Y.rmatvec(problem.Y @ U) + (problem.a**2 + problem.c**2)[:, None] * U
+            else:
+                BU = times(self.B, U)
+            KU = BU + CU
+            cost = inner(U, KU)
+        return float(1 - 2 * (total / n) + cost), 2 * KU - (2 / n) * gradient
 
     def multiplier_gradient(self, products: list[Array]) -> Array:
         """Return 2 C U."""
         return 2 * products[0]
 
-    def metric(self, params: Array) -> Metric:
-        """Return the initial inverse Hessian, the map Z -> (B + 1)^-1 Z (U'U + shrinkage)^-1."""
-        G = times(params.T, params)
-        shrinkage = 1e-2 if self.problem.has_l1 else 1e-1
-        left, right = self.left, shrunk_inverse(G, approximate_top_eigenvalue(G), shrinkage)
+    def metric(self, U: Array) -> Metric:
+        """Return the initial inverse Hessian, the map Z -> (B + 1)^-1 Z (G + shrinkage)^-1, G = U'U.
+
+        With units it is the metric of U at B + Diag(units)^-2, and G the Gram matrix there.
+        """
+        image = U if self.root is None else self.root @ U
+        G, left = times(image.T, image), self.left
+        right = shrunk_inverse(G, approximate_top_eigenvalue(G), 1e-2 if self.problem.has_l1 else 1e-1)
         return (lambda Z: times(Z, right)) if left is None else (lambda Z: left(times(Z, right)))
-
-
-class PreconditionedParametrization(FactorParametrization):
-    """Preconditioned parametrisation with unknown T^-1 U, for a V of other size than the column variances suggest.
-
-    This occurs if a few outlying rows have nearly all of the variance: V is then nearly orthogonal to them, and of the
-    size that suits the other rows.  With T'(B + Diag(units)^-2) T = I, the objective is a sum of squares without
-    cancellation of large terms, and its curvature is about one in all directions.
-    """
-
-    def __init__(self, problem: DirectionProblem, units: Array) -> None:
-        self.problem, self.units, self.left = problem, units, None
-        root = np.vstack([problem.R, np.diag(problem.c)])
-        deadlines.check_deadline(40.0 * float(len(units)) ** 3 if len(units) > LARGE_SIZE else 0.0)
-        count_work(60.0 * float(len(units)) ** 3)
-        _, singular, right = np.linalg.svd(np.vstack([root, np.diag(1.0 / units)]), full_matrices=False)
-        self.T, self.inverse_T = right.T / singular, singular[:, None] * right
-        self.Z, self.root = problem.X.in_basis(self.T), root @ self.T
-
-    def factor(self, params: Array) -> Array:
-        return np.asarray(self.T @ params)
-
-    def params_of(self, U: Array) -> Array:
-        return np.asarray(self.inverse_T @ U)
-
-    def value_and_gradient(self, params: Array, products: list[Array]) -> tuple[float, Array]:
-        """Return the value at U = TY and the gradient in Y."""
-        n, RY = len(self.Z), self.root @ params
-        total, gradient = self.Z.sqrt_sum_and_gradient(params)
-        value = 1 - 2 * total / n + inner(RY, RY) + inner(self.factor(params), products[0])
-        return float(value), 2 * (self.root.T @ RY + self.T.T @ products[0]) - (2 / n) * gradient
-
-    def multiplier_gradient(self, products: list[Array]) -> Array:
-        """Return 2 T' C U."""
-        return np.asarray(self.T.T @ super().multiplier_gradient(products))
 
 
 class BlockPoint(NamedTuple):
@@ -141,7 +121,7 @@ class BlockParametrization:
 
     def __init__(self, blocks: Blocks, shape: BlockPoint) -> None:
         self.blocks, self.problem, self.shape = blocks, blocks.problem, shape
-        self.singles, self.sizes = blocks.partition.singles, [len(block) for block in blocks.partition.blocks]
+        self.singles, self.sizes = blocks.singles, [len(block) for block in blocks.members]
         self.diagonal, self.cross = self.problem.diagonal[self.singles], self.problem.cross[self.singles]
 
     def quadratic_forms(self, point: BlockPoint, products: list[Array]) -> Array:
@@ -231,7 +211,7 @@ class BlockParametrization:
     def cost(self, point: BlockPoint) -> float:
         """Return tr VA + sum_ij c_i c_j |V_ij|."""
         total = self.single_cost(point)
-        for U, right, block in zip(point.factors, self.blocks.right, self.blocks.partition.blocks, strict=True):
+        for U, right, block in zip(point.factors, self.blocks.right, self.blocks.members, strict=True):
             V = times(U[: len(block)], U[: len(block)].T)
             total += inner(U, times(right, U)) + self.problem.pair_penalty_of(block).support_function(V)
         return total
@@ -244,14 +224,9 @@ class BlockParametrization:
             return point, 1.0, q
         return point.times(mean_sqrt / cost), max(1.0 - mean_sqrt**2 / cost, 0.0), q * (mean_sqrt / cost) ** 2
 
-    def certificate(self, point: BlockPoint, C: list[Array]) -> tuple[BlockPoint, BlockCertificate]:
-        """Return an optimally scaled point and the certificate of the block diagonal problem."""
-        point, value, q = self.rescale(point)
-        return point, BlockCertificate(self.blocks.ratios(q, C), q, value)
-
 
 def choose_parametrization(problem: DirectionProblem) -> FactorParametrization:
-    """Return the plain parametrisation, or the preconditioned one if V is large or its columns differ in size.
+    """Return the parametrisation, with units if V is large or its columns differ in size.
 
     The size relative to that suggested by the variances is estimated by the least-squares directions of random labels,
     B^-1 X'X B^-1 / n.
@@ -260,7 +235,7 @@ def choose_parametrization(problem: DirectionProblem) -> FactorParametrization:
         return FactorParametrization(problem)
     units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
     usual = units.max() < min(30.0, 3.0 * units.min())
-    return FactorParametrization(problem) if usual else PreconditionedParametrization(problem, units)
+    return FactorParametrization(problem, None if usual else units)
 
 
 def sizes_of_directions(problem: DirectionProblem) -> Array:
@@ -292,7 +267,7 @@ def approximate_top_eigenvalue(G: Array) -> float:
 
 def has_few_rows(problem: DirectionProblem) -> bool:
     """Return whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X are cheaper than with A."""
-    from_rows = problem.Y.in_memory and problem.root is None and problem.basis is None
+    from_rows = problem.root is None and problem.basis is None
     return from_rows and 4 * len(problem.Y) <= len(problem.c)
 
 

@@ -18,27 +18,22 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.factored.augmented_lagrangian import refine_point
 from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
 
-MAX_FREE = 3  # coordinates without an l1 weight, whose entries of V are all unknowns
 MAX_PAIRS = 4  # signed pairs per coordinate, above which V as one block is faster
-MAX_VIOLATED = 10  # the same, with the pairs violated once there is a pair per coordinate, not all of which enter
-FEW_PAIRS = 0.05  # pairs per coordinate that may be violated at a certified point
-GAP_REDUCTION = 0.15  # factor of the gap of the barrier problem after each certified point
 TO_BOUNDARY = 0.95  # fraction of the longest feasible step
 
 
 def is_pattern_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
-    """Return whether V on a pattern applies: an elementwise l1 penalty, rows in memory, d <= n, and a cold start."""
+    """Return whether V on a pattern applies: an elementwise l1 penalty, rows in memory, d <= n, and a cold start.
+
+    Up to three coordinates may have no l1 weight; all their entries of V are unknowns.
+    """
     n, d = problem.X.shape
-    free = int(np.sum(problem.c == 0.0))
     is_l1 = problem.X.in_memory and problem.has_l1 and problem.pair_penalty.splits_into_blocks
     most = (MAX_PAIRS + 1) * d  # unknowns
     is_small = d <= min(n, LARGE_SIZE) and 8.0 * most * (2 * n + 3 * most) <= available_memory()
-    return bool(is_l1 and is_small and free <= MAX_FREE and warm_start.U is None and np.all(unit_costs(problem) > 0.0))
-
-
-def unit_costs(problem: DirectionProblem) -> Array:
-    """Return the costs of the diagonal entries of V, A_jj + c_j^2."""
-    return np.asarray(np.diag(problem.A) + problem.c**2)
+    if not (is_l1 and is_small and np.sum(problem.c == 0.0) <= 3 and warm_start.U is None):
+        return False
+    return bool(np.all(np.diag(problem.A) + problem.c**2 > 0.0))
 
 
 def pattern_iterates(
@@ -62,7 +57,9 @@ def pattern_iterates(
     A step of Newton's method on m unknowns is O(n m^2 + m^3).
     """
     yield 0.0
-    X, A, c = problem.X.array()[~problem.zero_rows], problem.A, problem.c
+    X, A, c = problem.X.array(), problem.A, problem.c
+    nonzero = X.any(axis=1)  # zero rows count in the means and nowhere else
+    X, u_all, q_all = X[nonzero], np.zeros(len(X)), np.zeros(len(X))
     n, d = problem.X.shape
     bound, is_free = np.outer(c, c), c == 0.0
     entered = np.zeros((2, d, d), dtype=bool)  # with the sign 1, and with the sign -1
@@ -71,7 +68,8 @@ def pattern_iterates(
     # 1. Start with V diagonal, at its optimal scale; the first gap is a tenth of the value.
     J, K = (np.append(np.arange(d), free) for free in np.nonzero(np.triu(entered[0], 1)))
     entered[:, np.arange(d), np.arange(d)] = True
-    signs, w, z = np.ones(len(J)), np.append(1.0 / unit_costs(problem), np.zeros(len(J) - d)), np.zeros(len(J))
+    costs = np.diag(A) + c**2
+    signs, w, z = np.ones(len(J)), np.append(1.0 / costs, np.zeros(len(J) - d)), np.zeros(len(J))
     Phi, h, copies = pattern_terms(X, A, bound, J, K, signs)
     w *= (np.sum(np.sqrt(Phi @ w)) / n / (h @ w)) ** 2
     value = 1.0 - float(np.sum(np.sqrt(Phi @ w))) / n
@@ -133,27 +131,28 @@ def pattern_iterates(
             continue
 
         # 5. Off the pattern, C = M - A + S: which pairs exceed c_j c_k by more than the relative gap?
-        C = problem.X.weighted_gram(expand(u, problem.zero_rows)) - A + new_S
+        u_all[nonzero], q_all[nonzero] = u, 1.0 / u**2
+        C = problem.X.weighted_gram(u_all) - A + new_S
         value = 1.0 - 2.0 * float(np.sum(np.sqrt(Phi @ w))) / n + float(h @ w)
         inside = np.where(C > 0.0, *entered)
         excess = np.where(inside, 0.0, np.abs(C) / np.where(inside, 1.0, bound) - 1.0)
         j, k = np.nonzero(np.triu(excess > min(gap / value, 0.1), 1))
-        if len(signed) + len(j) > (MAX_VIOLATED if len(signed) >= d else np.inf) * d:
+        if len(signed) >= d and len(signed) + len(j) > 10 * d:  # not all of which would enter
             return
 
         # 6. If they are few, certify with these multipliers, at the q that belongs to u, and decrease the gap.
-        if len(j) <= FEW_PAIRS * d:
+        if len(j) <= d / 20:
             yield 0.0
             np.fill_diagonal(C, 0.0)
             C, point = np.clip(C, -bound, bound), problem.rescale(L)
-            dual_point = point._replace(q=expand(1.0 / u**2, problem.zero_rows))
+            dual_point = point._replace(q=q_all.copy())
             better, bounds = refine_point(problem, dual_point, C)
             better = point if better is dual_point else better
             upper, lower = min(upper, bounds.upper), max(lower, bounds.lower)
             yield Iterate(better.U, steps, DualPoint(u=problem.inverse_sqrt(dual_point.q), C=C), better, bounds)
             if upper - lower <= stopping.tol:
                 return
-            gap, mu = GAP_REDUCTION * gap, GAP_REDUCTION * mu
+            gap, mu = 0.15 * gap, 0.15 * mu
 
         # 7. The most violated pairs enter, at the minimum over each alone, but inside the cone.
         if len(j):
@@ -171,13 +170,6 @@ def pattern_iterates(
             w, mu = np.append(w, start), gap / (d + len(signed) + len(j))
             z = np.append(z, mu / start)
             Phi, h, copies = pattern_terms(X, A, bound, J, K, signs)
-
-
-def expand(values: Array, zero_rows: npt.NDArray[np.bool_]) -> Array:
-    """Return values of the nonzero rows as values of all rows, 0 for zero rows."""
-    full = np.zeros(len(zero_rows))
-    full[~zero_rows] = values
-    return full
 
 
 def pattern_matrix(d: int, J: npt.NDArray[np.intp], K: npt.NDArray[np.intp], entries: Array) -> Array:

@@ -9,11 +9,6 @@ import numpy as np
 from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 
-VALUE_NOISE = 1e-13  # relative to 1 + |value|; within it, slopes instead of values decide on a step
-MIN_DECREASE = 1e-23  # predicted decrease, relative to 1 + |value|, below which the gradient is rounding error
-
-MEMORY_PAIRS = 10
-
 Metric = Callable[[Array], Array]
 
 
@@ -29,7 +24,7 @@ class Memory:
     """L-BFGS memory: the last steps and gradient changes, as matrices of the shape of the unknown."""
 
     def __init__(self) -> None:
-        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY_PAIRS)
+        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=10)
 
     def add(self, step: Array, change: Array) -> None:
         """Store a pair if the curvature along it is positive."""
@@ -72,19 +67,20 @@ def take_step(function: Callable[[Array], Point], at: Point, memory: Memory, met
     slopes (Hager and Zhang, SIAM J. Optim. 16, 2005).
     """
     count_work(48.0 * (len(memory.pairs) + 2) * at.U.size)  # memory passes
+    size = 1.0 + abs(at.value)
     D = memory.direction(at.gradient, metric)
     slope = inner(D, at.gradient)
     if not slope < 0.0:
         memory.pairs.clear()
         D = -metric(at.gradient)
         slope = inner(D, at.gradient)
-    if not slope < -MIN_DECREASE * (1.0 + abs(at.value)):
+    if not slope < -1e-23 * size:  # the gradient is rounding error
         return None
     length = 1.0 if memory.pairs else min(1.0, 0.3 * (inner(at.U, at.U) / inner(D, D)) ** 0.5)
     for _ in range(12):
         new = function(at.U + length * D)
         change = new.value - at.value
-        hidden = change <= VALUE_NOISE * (1.0 + abs(at.value)) and inner(D, new.gradient) <= -0.8 * slope
+        hidden = change <= 1e-13 * size and inner(D, new.gradient) <= -0.8 * slope
         if change <= 1e-4 * length * slope or hidden:
             memory.add(new.U - at.U, new.gradient - at.gradient)
             return new

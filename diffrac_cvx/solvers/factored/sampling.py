@@ -14,7 +14,6 @@ Srebro, Zhang, Communication-efficient distributed optimization using an approxi
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -22,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import DualPoint, StreamedCertificate, certify_in_one_pass
 from diffrac_cvx.certificates.proof import project_dual
-from diffrac_cvx.certificates.search import Q_FLOORS, best_combination, top_eigenvalue
+from diffrac_cvx.certificates.search import best_combination, top_eigenvalue
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense
@@ -30,7 +29,6 @@ from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, psd_root
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     STEPS_PER_MULTIPLIER,
@@ -43,15 +41,14 @@ from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
 
 MIN_ROWS, MIN_SAMPLE_ROWS = 40_000, 2000  # of the table, and of the first sample
-GROWTH = 2.5  # factor from one sample size to the next
 ROWS_PER_SQUARE = 8  # rows of the first sample over D^2
-MAX_FRACTION = 0.5  # of all rows, in a sample
+GROWTH = 2.5  # factor from one sample size to the next; the largest has half of all rows
 MAX_PERMUTED_ROWS = 10_000_000  # up to which the samples come from one permutation
 
 
 def many_rows(n: int, d: int) -> bool:
     """Return whether there are enough rows for the sampling solver to be faster."""
-    return n >= MIN_ROWS and GROWTH * ROWS_PER_SQUARE * d**2 <= MAX_FRACTION * n
+    return n >= MIN_ROWS and GROWTH * ROWS_PER_SQUARE * d**2 <= n / 2
 
 
 def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
@@ -60,7 +57,7 @@ def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
     if has_l1:  # V is sparse: fewer rows suffice, unless they are cheap beside a pass over all of them
         m = min(m, max(3 * D**2, int(0.02 * n)))
     m = max(MIN_SAMPLE_ROWS, m)
-    while m <= min(MAX_FRACTION * n, 2**25 / D):  # 256 MB
+    while m <= min(n / 2, 2**25 / D):  # 256 MB
         yield m
         m = int(GROWTH * m)
 
@@ -80,13 +77,12 @@ def surrogate(
         return None
     root, zero = psd_root(symmetric(A)), np.zeros(len(A))
     rows = array_points(root * len(root) ** 0.5)
-    penalty = PenaltyWeights(zero, problem.pair_penalty)
-    return DirectionProblem(sample, rows, penalty, Coordinates(zero + 1.0, False), root)
+    return DirectionProblem(sample, rows, zero, problem.pair_penalty, Coordinates(zero + 1.0, False), root)
 
 
 def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) -> float:
     """Return the uncertified gap of a surrogate at an optimally scaled point, where g = T = 1 - value."""
-    u, W = 1.0 / np.sqrt(np.maximum(point.q, Q_FLOORS[0] * max(point.q.mean(), 1e-300))), small.W
+    u, W = 1.0 / np.sqrt(np.maximum(point.q, 1e-12 * max(point.q.mean(), 1e-300))), small.W
     if W.size == 0:
         return 0.0
     M = symmetric(W.T @ small.X.weighted_gram(u) @ W)
@@ -94,17 +90,10 @@ def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) 
     return t * float(np.mean(1.0 / u)) - float(np.mean(np.sqrt(point.q)))
 
 
-class SurrogateSolution(NamedTuple):
-    """Factor and multiplier of a surrogate, L-BFGS steps taken, and whether the target gap is reached."""
-
-    U: Array
-    C: Array | None
-    steps: int
-    reached: bool
-
-
-def solve_surrogate(small: DirectionProblem, U: Array, C: Array | None, target: float) -> SurrogateSolution:
-    """Solve a surrogate to a gap of about target."""
+def solve_surrogate(
+    small: DirectionProblem, U: Array, C: Array | None, target: float
+) -> tuple[PrimalPoint, Array | None, int, bool]:
+    """Solve a surrogate to a gap of about target; return whether it is reached, and the number of L-BFGS steps."""
     lagrangian, memory = one_block(FactorParametrization(small), C), Memory()
     at, done, reached = lagrangian.point(U), 0, False
     for _ in range(12):
@@ -115,10 +104,11 @@ def solve_surrogate(small: DirectionProblem, U: Array, C: Array | None, target: 
         if reached or (n_steps < STEPS_PER_MULTIPLIER and C is None):
             break
         at = lagrangian.update(at)
+    point = small.rescale(at.U)
     if C is None:
-        return SurrogateSolution(at.U, C, done, reached)
-    point, thresholded = small.rescale(at.U), threshold_inactive(small, at.U, C)
-    return SurrogateSolution(dense((thresholded if thresholded.value < point.value else point).U), C, done, reached)
+        return point._replace(U=at.U), C, done, reached
+    thresholded = threshold_inactive(small, at.U, C)
+    return thresholded if thresholded.value < point.value else point, C, done, reached
 
 
 def grow_factor(problem: DirectionProblem, last: StreamedCertificate) -> Array:
@@ -146,8 +136,7 @@ def sampling_iterates(
     """Yield an iterate with its multiplier and certified bounds after every pass over all rows.
 
     End when larger samples do not help or exceed half of the rows; if ``until_converged``, continue with steps on all
-    rows, one pass each.  Surrogates are solved only as accurately as
-    the tolerance requires.
+    rows, one pass each.  Surrogates are solved only as accurately as the tolerance requires.
     """
     (n, D), tol, max_iter = problem.X.shape, stopping.tol, stopping.max_iter
     done, best = 0, None
@@ -161,13 +150,14 @@ def sampling_iterates(
             small = surrogate(problem, sample, best)
             if small is None:
                 break
-            solved = solve_surrogate(small, *surrogate_start(problem, best), surrogate_tol(best, tol))
-            done += solved.steps
-            found = certify_in_one_pass(problem, solved.U, solved.C)
+            target = 1e-3 if best is None else max(0.1 * best.bounds.gap, tol / 4)  # what the next pass can resolve
+            point, C, steps, reached = solve_surrogate(small, *surrogate_start(problem, best), target)
+            done += steps
+            found = certify_in_one_pass(problem, dense(point.U), C)
             yield iterate_from_pass(found, done)
             shrinks = best is None or 3.0 * found.bounds.gap <= best.bounds.gap
             best = found if best is None or found.bounds.gap < best.bounds.gap else best
-            if not (shrinks or solved.reached or until_converged) and is_block_diagonal(problem, best.point.U):
+            if not (shrinks or reached or until_converged) and is_block_diagonal(problem, best.point.U):
                 return  # more rows would not help
     if not until_converged:
         return
@@ -193,11 +183,6 @@ def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
     U = dense(U)[penalized]
     _, labels = connected_components(scipy.sparse.csr_array(U @ U.T))
     return bool(penalized.any() and 2 * np.bincount(labels).max() < len(labels))
-
-
-def surrogate_tol(last: StreamedCertificate | None, tol: float) -> float:
-    """Return the gap to which a surrogate is solved, no smaller than the next pass can resolve."""
-    return 1e-3 if last is None else max(0.1 * last.bounds.gap, tol / 4)
 
 
 def surrogate_start(problem: DirectionProblem, last: StreamedCertificate | None) -> tuple[Array, Array | None]:

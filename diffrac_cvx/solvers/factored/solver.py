@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.machine.memory import available_memory
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.linear_algebra import psd_factor, times
 from diffrac_cvx.points.ranges import in_range
@@ -18,8 +17,6 @@ from diffrac_cvx.solvers.driver import solve_by_iterates
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, pattern, sampling, working_set
 from diffrac_cvx.solvers.race import Strategy, race
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Steps, Stopping, WarmStart
-
-LOW_RANK_MATRICES = 16  # matrices of the size of V held at once if V is one block
 
 
 def low_rank(
@@ -170,7 +167,8 @@ def one_block_iterates(problem: DirectionProblem, warm_start: WarmStart, stoppin
     n, size = problem.X.shape
     twenty_steps, certificate = 20.0 * (7.0 * n + 4.0 * size) * size**2, 60.0 * float(size) ** 3  # at full rank
     ended = yield twenty_steps + certificate
-    if LOW_RANK_MATRICES * 8.0 * size**2 > available_memory():
+    copies_of_V = 16  # held at once
+    if copies_of_V * 8.0 * size**2 > available_memory():
         raise EarlyExitError(Status.OUT_OF_MEMORY)
     if ended is not None and ended.point is not None:
         # The multiplier is M - A, projected on the dual set, as if V were diagonal.
@@ -178,17 +176,12 @@ def one_block_iterates(problem: DirectionProblem, warm_start: WarmStart, stoppin
         warm_start = WarmStart(ended.U, problem.pair_penalty.project_safe(excess))
     if problem.X.in_memory:
         U, C = warm_start.as_dense
-        U = None if U is None else with_full_rank(U)
+        if U is not None:  # with a small full-rank perturbation, so that every coordinate can enter
+            wide = np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2)) / size * np.eye(size)])
+            U = wide if wide.shape[1] <= size else psd_factor(times(wide, wide.T), rtol=1e-14)
         yield from augmented_lagrangian.one_block_iterates(problem, stopping.max_iter, U, C)
     else:
         yield from sampling.sampling_iterates(problem_by_rows(problem), warm_start, stopping, until_converged=True)
-
-
-def with_full_rank(U: Array) -> Array:
-    """Return U with a small full-rank perturbation, so that every coordinate can enter."""
-    small = 1e-2 * np.sqrt(np.sum(U**2)) / len(U)
-    wide = np.column_stack([U, small * np.eye(len(U))])
-    return wide if wide.shape[1] <= len(U) else psd_factor(times(wide, wide.T), rtol=1e-14)
 
 
 ONE_BLOCK = Strategy(one_block_iterates)

@@ -55,7 +55,7 @@ def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) 
     """Return whether the working-set strategy applies; it requires a ridge, without which V is often diagonal."""
     n, D = problem.X.shape
     has_ridge, free = bool(np.any(problem.a[problem.c > 0.0])), int(np.sum(problem.c == 0.0))
-    fits = problem.pair_penalty.has_off_diagonal and free <= 8 and D >= MIN_FEATURES and n * D <= 1e8
+    fits = problem.pair_penalty.is_even and free <= 8 and D >= MIN_FEATURES and n * D <= 1e8
     return has_ridge and fits and (warm_start.U is None or 4 * int(np.sum(diagonal(warm_start.U) > 0.0)) <= D)
 
 

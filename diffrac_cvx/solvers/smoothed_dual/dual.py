@@ -1,11 +1,6 @@
 """Smoothed dual of Eq. (21): value, gradient, proximal operator, Lipschitz constant (section 6, appendix G)."""
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
 from diffrac_cvx.certificates.search import top_eigenvalue
 from diffrac_cvx.machine.deadlines import check_deadline
@@ -15,35 +10,24 @@ from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalties.base import PairPenalty
 
 
-class Smoothed(NamedTuple):
-    """Value and gradients of phi_eps at (u, C), with the factor of V = W Q W'."""
-
-    value: float
-    grad_u: Array
-    grad_C: Array
-    U: Array
-    spectrum: Array
-
-
-@dataclass(frozen=True, eq=False)
 class SmoothedDual:
     r"""Problem  min over u > 0, C in the dual set  of  mean(1/u)/2 + phi_eps(W'(X' Diag(u) X / (2n) - C) W).
 
     The smooth term is phi_eps(D) = eps log tr exp(D / eps); the rest is separable.
+
+    Parameters
+    ----------
+    X : Points
+        Rows, (n, D).
+    W : (D, r) array
+        W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 if accelerated.
+    pair_penalty : PairPenalty
+        Defines the set of C; zero on the diagonal if N contains Diag(c)^2.
     """
 
-    X: Points  # (n, D)
-    W: Array  # (D, r), W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 if accelerated
-    pair_penalty: PairPenalty  # defines the set of C; zero on the diagonal if N contains Diag(c)^2
-
-    @cached_property
-    def Z(self) -> Points:
-        """X W, shape (n, r); streamed if X is."""
-        return self.X.in_basis(self.W)
-
-    @cached_property
-    def nonzero_rows(self) -> npt.NDArray[np.bool_]:
-        return ~self.Z.zero_rows()
+    def __init__(self, X: Points, W: Array, pair_penalty: PairPenalty) -> None:
+        self.X, self.W, self.pair_penalty, self.Z = X, W, pair_penalty, X.in_basis(W)
+        self.nonzero_rows = ~self.Z.zero_rows()
 
     def separable_part(self, u: Array) -> float:
         """Return mean(1/u)/2 over the nonzero rows; the optimal u of a zero row is infinite."""
@@ -54,17 +38,11 @@ class SmoothedDual:
         D = self.Z.weighted_gram(u) / 2
         return D - times(self.W.T, times(C, self.W)) if C.any() else D
 
-    def smooth_part(self, D: Array, eps: float) -> Smoothed:
-        """Return phi_eps at the matrix D of (u, C), its gradients in u and C, and the factor of V."""
-        value, root = softmax_root(D, eps)
+    def gradients(self, root: Array) -> tuple[Array, Array, Array]:
+        """Return the factor U of V = W Q W' and the gradients of phi_eps in u and C, from a root of Q = phi_eps'(D)."""
         U = times(self.W, root)
-        return Smoothed(
-            value=value,
-            grad_u=self.Z.quadratic_forms(root) / (2 * len(self.Z)),
-            grad_C=-times(U, U.T),  # the paper's appendix drops this minus
-            U=U,
-            spectrum=np.sum(root**2, axis=0),
-        )
+        grad_C = -times(U, U.T)  # the paper's appendix drops this minus
+        return U, self.Z.quadratic_forms(root) / (2 * len(self.Z)), grad_C
 
     def l1(self, U: Array) -> float:
         """Return the l1 term: the maximum of tr CUU' over the dual set."""
@@ -90,9 +68,7 @@ class SmoothedDual:
 
     def curvature_C(self) -> float:
         """Bound the curvature of eps phi_eps in C: lambda_max(W W')^2."""
-        if len(self.W) <= LARGE_SIZE:
-            return float(np.linalg.norm(self.W, 2)) ** 4
-        return (top_eigenvalue(times(self.W, self.W.T)) * (1.0 + 1e-3)) ** 2
+        return top_eigenvalue(times(self.W.T, self.W)) ** 2
 
     def lipschitz(self, eps: float) -> float:
         """Return the Lipschitz constant of the gradient of the smooth part, with the paper's factor 2."""

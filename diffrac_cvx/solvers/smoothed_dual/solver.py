@@ -1,25 +1,28 @@
 """FISTA on the smoothed dual of Eq. (21), to a certified gap of (15): published and accelerated variants."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_bounds import DualPoint
+from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
 from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import one_of, positive
+from diffrac_cvx.points.checks import Array, one_of, positive
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.factors import is_sparse
+from diffrac_cvx.points.linear_algebra import momentum, psd_factor, times, whitener, whitener_of_gram
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.driver import solve_by_iterates
-from diffrac_cvx.solvers.smoothed_dual import accelerated, published
+from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root, softmax_value
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, WarmStart
 
-FISTA_MATRICES = 16  # matrices of the size of V held at once
+EPS_FACTOR = 0.3  # of eps from one stage to the next; also the smoothed gap at the end of a stage, relative to eps
 
 
 def fista(
@@ -102,17 +105,16 @@ def fista(
 
     def iterates(problem: DirectionProblem, start: WarmStart) -> Iterator[Iterate]:
         size = problem.X.shape[1]
-        require_memory(FISTA_MATRICES * 8.0 * size**2, f"fista with {size} features", "use low_rank")
+        copies_of_V = 16  # held at once
+        require_memory(copies_of_V * 8.0 * size**2, f"fista with {size} features", "use low_rank")
         U, C = start.as_dense
         if U is not None and is_sparse(start.U):
             yield Iterate(U, 0, DualPoint(C=C))
         if variant == "accelerated":
-            yield from accelerated.accelerated_iterates(problem, U, C, stopping.max_iter, tol)
+            yield from accelerated_iterates(problem, U, C, stopping.max_iter, tol)
             return
         eps = tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
-        yield from published.published_iterates(
-            problem, eps, U, C, stopping.max_iter, stop_by_paper_rule=epsilon is not None
-        )
+        yield from published_iterates(problem, eps, U, C, stopping.max_iter, stop_by_paper_rule=epsilon is not None)
 
     exhausted = Status.SMOOTHED_GAP if variant == "published" else Status.STALLED
     name = f"fista ({variant})"
@@ -129,3 +131,141 @@ def fista(
             sample_weight=sample_weight,
             constraints=constraints,
         )
+
+
+def published_dual(problem: DirectionProblem) -> SmoothedDual:
+    """Return the dual of (21) as printed, with tr AV = 1; A + Diag(c)^2 replaces A if A is singular and c > 0."""
+    W = whitener_of_gram(problem.A) if problem.is_large else whitener(problem.R, full_rank=False)
+    if W is None or (problem.has_l1 and W.shape[1] < len(W)):
+        return SmoothedDual(problem.X, problem.W, problem.pair_penalty)
+    return SmoothedDual(problem.X, W, problem.pair_penalty.with_diagonal())
+
+
+def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) -> tuple[Array, float]:
+    """Return u = 1/sqrt(q) and the scale of the l1 term at a starting point, by default V = N^-1 / r."""
+    if U is None:
+        U = dual.W / max(dual.W.shape[1], 1) ** 0.5
+    else:  # at tr NV = 1
+        N = problem.A + (0.0 if dual.pair_penalty.diagonal else np.diag(problem.c**2))
+        U = U / max(float(np.sum(U * times(N, U))), 1e-300) ** 0.5
+    return problem.inverse_sqrt(problem.X.quadratic_forms(U), 1e-4), theta(problem, dual, U, 0.0)
+
+
+def theta(problem: DirectionProblem, dual: SmoothedDual, U: Array, scale: float) -> float:
+    """Return theta = g/2 - scale * l1; if theta equals scale, (21) with its l1 term scaled by it solves (15)."""
+    return max(problem.mean_sqrt(U) / 2 - scale * dual.l1(U), 0.05)
+
+
+def published_iterates(
+    problem: DirectionProblem, eps: float, U: Array | None, C: Array | None, max_iter: int, *, stop_by_paper_rule: bool
+) -> Iterator[Iterate]:
+    """Yield an iterate every 25 iterations of the paper's Algorithm 1, corrected: fixed eps and step 1/L, no restart.
+
+    Once (21) is solved to eps log d, rescale its l1 term and continue.  With stop_by_paper_rule, stop as in the paper:
+    if (21) is solved to eps log d and the scale of its l1 term changes by less than a fiftieth.
+    """
+    dual = published_dual(problem)
+    n, r = dual.Z.shape
+    step = 1.0 / dual.lipschitz(eps)
+    u, scale = first_point(problem, dual, U)
+    C = dual.pair_penalty.zero() if C is None else scale * dual.pair_penalty.project_inexact(C.copy())
+    ahead, t = (u, C), 1.0
+    for done in range(1, max_iter + 1):
+        # 1. A proximal step from the extrapolated point.
+        check_deadline()
+        U, grad_u, grad_C = dual.gradients(softmax_root(dual.matrix(*ahead), eps)[1])
+        last_u, last_C = u, C
+        u = prox_inverse(ahead[0] - step * grad_u, step, n)
+        C = scale * dual.pair_penalty.project_inexact((ahead[1] - step * grad_C) / scale)
+        t, weight = momentum(t)
+        ahead = (u + weight * (u - last_u), C + weight * (C - last_C))
+        if done % 25 and done < max_iter:
+            continue
+        yield Iterate(U, done, DualPoint(u, C / scale))
+        # 2. The duality gap of (21) with its l1 term scaled; eps log d would be 0 if d = 1.
+        upper = dual.separable_part(u) + np.linalg.eigvalsh(dual.matrix(u, C))[-1]
+        if upper - (problem.mean_sqrt(U) - scale * dual.l1(U)) <= eps * max(np.log(r), 1.0):
+            new_scale = theta(problem, dual, U, scale) if problem.has_l1 else scale
+            if stop_by_paper_rule and abs(new_scale - scale) <= 0.02 * scale:
+                return
+            if problem.has_l1:
+                C, scale = C * (new_scale / scale), new_scale
+                ahead, t = (u, C), 1.0
+
+
+def accelerated_iterates(
+    problem: DirectionProblem, U0: Array | None, C0: Array | None, max_iter: int, tol: float
+) -> Iterator[Iterate]:
+    """Yield iterates within stages, at their ends, and extrapolated from the ends to eps = 0, until a gap of tol.
+
+    A stage minimises the dual smoothed at one eps, with C in units of its scale.  The curvature in u is diagonal: steps
+    are relative to u at the start of the stage, because u is large for rows with a small quadratic form.
+    """
+    dual = SmoothedDual(problem.X, problem.W, problem.pair_penalty)
+    u, scale = first_point(problem, dual, U0)
+    gap = tol if U0 is None else certify(problem, problem.rescale(U0)).gap
+    eps = float(np.clip(gap, 1e-3 if U0 is None else 1e-5, 1e-2))
+    C, U = dual.pair_penalty.zero() if C0 is None else C0, dual.W
+    factor, done, ends = 0.1 / eps, 0, list[tuple[float, Array, Array, Array]]()
+    while eps > 1e-9 and done < max_iter:
+        # 1. Curvatures at u, and the matrix D = W'(X' Diag(u) X / (2n) - scale C) W, linear in (u, C).
+        units = u / u.mean()
+        curvature_u, curvature_C = dual.curvature_u(5, units) / units**2, dual.curvature_C() * scale**2
+
+        def inner(
+            du: Array, dC: Array, eu: Array, eC: Array, of_u: Array = curvature_u, of_C: float = curvature_C
+        ) -> float:
+            return float(np.sum(of_u * du * eu) + of_C * np.sum(dC * eC))
+
+        last = ahead = (u, C, dual.matrix(u, scale * C))
+        t, is_finished = 1.0, False
+        while not is_finished and done < max_iter:
+            check_deadline()
+            # 2. A proximal step from the extrapolated point; the curvatures double until their model is an upper bound.
+            value_ahead, root = softmax_root(ahead[2], eps)
+            U, grad_u, grad_C = dual.gradients(root)
+            grad_C *= scale
+            for _ in range(100):
+                step_u, step_C = 1 / (factor * curvature_u), 1 / (factor * curvature_C)
+                u = prox_inverse(ahead[0] - step_u * grad_u, step_u, len(u))
+                C = dual.pair_penalty.project_inexact(ahead[1] - step_C * grad_C)
+                D = dual.matrix(u, scale * C)
+                value = softmax_value(D, eps)
+                du, dC = u - ahead[0], C - ahead[1]
+                model = value_ahead + grad_u @ du + np.sum(grad_C * dC)
+                if value <= model + factor / 2 * inner(du, dC, du, dC) + 1e-13:
+                    break
+                factor *= 2
+            done += 1
+            # 3. The duality gap of the smoothed problem, entropy included; grad_u holds q / (2n).
+            spectrum = np.sum(root**2, axis=0)
+            entropy = -np.sum(spectrum * np.log(spectrum))
+            primal = np.mean(np.sqrt(2 * len(u) * grad_u)) - scale * dual.l1(U) + eps * entropy
+            is_finished = bool(dual.separable_part(u) + value - primal < EPS_FACTOR * eps)
+            if is_finished or done >= max_iter or done % 20 == 0:
+                yield Iterate(U, done, DualPoint(u, C))
+            # 4. Extrapolation, restarted where the momentum would increase the objective.
+            if inner(ahead[0] - u, ahead[1] - C, u - last[0], C - last[1]) > 0:
+                t = 1.0
+            t, weight = momentum(t)
+            ahead = (u + weight * (u - last[0]), C + weight * (C - last[1]), D + weight * (D - last[2]))
+            last, factor = (u, C, D), factor * (1.0 if is_finished or done >= max_iter else 0.85)
+        # 5. The ends of the last two and three stages give points at eps = 0; then the next, smaller eps.
+        ends.append((eps, u, C, U))
+        for order in (2, 3):
+            if is_finished and len(ends) >= order:
+                yield extrapolate(ends[-order:], done, dual.pair_penalty)
+        scale = theta(problem, dual, U, scale) if problem.has_l1 else scale
+        eps, factor = eps * EPS_FACTOR, factor / EPS_FACTOR
+
+
+def extrapolate(ends: Sequence[tuple[float, Array, Array, Array]], done: int, pair_penalty: PairPenalty) -> Iterate:
+    """Return the Richardson extrapolation to eps = 0: the polynomial in eps through (eps, u, C, U) of stage ends."""
+    u, C, V = np.zeros_like(ends[0][1]), pair_penalty.zero(), pair_penalty.zero()
+    for eps, end_u, end_C, end_U in ends:
+        weight = float(np.prod([-other / (eps - other) for other, *_ in ends if other != eps]))
+        u += weight * end_u
+        C += weight * end_C
+        V += weight * (end_U @ end_U.T)
+    dual = DualPoint(np.maximum(u, 0.2 * ends[-1][1]), pair_penalty.project_inexact(C))
+    return Iterate(psd_factor(V), done, dual)

@@ -5,16 +5,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.solvers.branching import sparse_tree
-from diffrac_cvx.solvers.branching.branch_and_bound import SearchTimer, branching_scores
-from diffrac_cvx.solvers.branching.sparse_tree import SparseTree
-from diffrac_cvx.solvers.branching.tree import Tree
+from diffrac_cvx.problem.result import Progress
+from diffrac_cvx.solvers.exact import tree
+from diffrac_cvx.solvers.exact.tree import RidgeTree, SparseTree
 
 
 def costs_of(X, nu, ridge, lam=0.0, w=None):
@@ -228,12 +226,12 @@ def test_the_limit_holds_for_points_that_are_persistent_too(n, lam):
     assert 1 <= found.persistent.sum() < n
 
 
-@pytest.mark.parametrize("kind", [Tree, SparseTree])
+@pytest.mark.parametrize("kind", [RidgeTree, SparseTree])
 def test_what_ends_the_search_for_points_that_are_persistent_leaves_those_found_until_then(monkeypatch, kind):
     X = np.repeat([-1.0, 1.0], 40)[:, None] + 0.01 * np.random.default_rng(0).standard_normal((80, 1))
     options = {"lam": 1e-3 if kind is SparseTree else 0.0, "tol": 0.1, "persistency_slack": 1e-2}
     assert dc.optimal_labels(X, **options).persistent.all()
-    calls, function = [], kind.flip_bounds
+    calls, function = [], kind.solve
 
     def third(*given):
         calls.append(given)
@@ -247,7 +245,7 @@ def test_what_ends_the_search_for_points_that_are_persistent_leaves_those_found_
         return function(*given)
 
     calls.clear()
-    monkeypatch.setattr(kind, "flip_bounds", interrupted)
+    monkeypatch.setattr(kind, "solve", interrupted)
     for found in (stopped, dc.optimal_labels(X, **options)):
         assert found.status is dc.Status.STOPPED
         assert found.gap < 0.1
@@ -268,11 +266,11 @@ def test_the_search_ends_where_rounding_hides_what_is_left(tol):
         assert found.upper >= best - 1e-12
 
 
-@pytest.mark.parametrize("name", ["branching_rows", "solve", "round", "update_incumbent"])
+@pytest.mark.parametrize("name", ["solve", "factors", "round", "try_labels"])
 def test_an_interruption_leaves_a_valid_bracket_wherever_it_comes(monkeypatch, name):
     X = dc.datasets.make_planted(60, 5, noise=0.5, rng=0).X
     best = dc.optimal_labels(X, tol=1e-6)
-    function = getattr(Tree, name)
+    function = getattr(RidgeTree, name)
     for last in range(2, 12):
         calls = []
 
@@ -282,7 +280,7 @@ def test_an_interruption_leaves_a_valid_bracket_wherever_it_comes(monkeypatch, n
                 raise KeyboardInterrupt
             return function(*given)
 
-        monkeypatch.setattr(Tree, name, interrupted)
+        monkeypatch.setattr(RidgeTree, name, interrupted)
         found = dc.optimal_labels(X, tol=1e-6)
         assert found.lower <= best.upper
         assert found.upper >= best.lower
@@ -299,22 +297,53 @@ def test_without_constraints_the_first_label_is_one_and_the_seconds_are_those_th
     assert found.labels.tolist() == [1.0, -1.0, 1.0, -1.0]
 
 
-def test_a_sign_costs_what_the_roots_of_the_two_rows_are_more_than_that_of_their_signed_sum():
-    Z, a = np.random.default_rng(0).standard_normal((6, 3)), np.array([0.5, -1.0, 2.0])
-    q, q_fixed = np.linalg.norm(Z, axis=1), float(np.linalg.norm(a))
-    sums, apart = (q + q_fixed - np.linalg.norm(a + sign * Z, axis=1) for sign in (1.0, -1.0))
-    np.testing.assert_allclose(branching_scores(q, q_fixed, 2.0 * Z @ a), sums * apart, rtol=1e-12)
+@pytest.mark.parametrize("lam", [0.0, 0.02], ids=["ridge", "l1"])
+def test_a_search_starts_from_labels_and_a_bound_found_elsewhere(lam):
+    X = dc.datasets.make_planted(30, 4, noise=0.5, rng=0).X
+    best = dc.optimal_labels(X, ridge=0.1, lam=lam, tol=1e-4)
+
+    def search(**given):
+        points, chunklets = array_points(X - X.mean(axis=0)), Chunklets(np.arange(30), np.ones(30), -1)
+        found = (SparseTree if lam else RidgeTree)(points, 1.0, dc.Penalty(ridge=0.1, lam=lam), chunklets, 30, 1e-4, 0)
+        assert found.search(**given) is dc.Status.OPTIMAL
+        return found
+
+    alone, with_labels = search(), search(incumbent=best.labels)
+    assert alone.lower == pytest.approx(best.lower, abs=1e-4)
+    assert with_labels.best <= best.upper + 1e-12
+    assert np.array_equal(with_labels.signs, best.labels)
+    assert with_labels.n_nodes <= alone.n_nodes
+    proved = search(incumbent=best.labels, lower=best.lower)
+    assert proved.n_nodes == 1
+    assert proved.lower == proved.root_bound == best.lower
 
 
-def test_the_nodes_taken_are_those_of_the_least_bounds_up_to_the_goal():
-    X = as_data(np.random.default_rng(0).standard_normal((6, 2)))
-    groups = Chunklets(np.arange(6), np.ones(6), -1)
-    for most, taken in ((10, [0.1, 0.2, 0.3]), (2, [0.1, 0.2]), (1, [0.1])):
-        tree = Tree(direction_problem(X, 1.0, dc.Penalty(ridge=0.1)), groups, 6, 1e-3)
-        bounds = [0.1, 0.2, 0.3, 0.6, 0.7]
-        tree.best, tree.open_nodes = 0.5, [(bound, number) for number, bound in enumerate(bounds, 40)]
-        assert [bound for bound, _ in tree.pop_nodes(most)] == taken
-        assert sorted(bound for bound, _ in tree.open_nodes) == bounds[len(taken) :]
+def test_no_two_nodes_have_the_same_number_so_that_equal_bounds_are_in_order():
+    X = dc.datasets.make_planted(60, 5, noise=0.5, rng=0).X
+    points, chunklets = array_points(X - X.mean(axis=0)), Chunklets(np.arange(60), np.ones(60), -1)
+    search, numbers = RidgeTree(points, 1.0, dc.Penalty(ridge=0.1), chunklets, 60, 1e-6, 0), []
+    search.callback = lambda *_: numbers.append([node.number for node in search.open_nodes])
+    search.search()
+    assert len(numbers) > 2
+    assert all(len(set(some)) == len(some) for some in numbers)
+
+
+def test_a_node_that_reaches_or_cannot_reach_the_cutoff_is_not_solved_further(monkeypatch):
+    kept = []
+    monkeypatch.setattr(
+        tree,
+        "low_rank",
+        lambda *_, **limits: kept.append(limits["callback"]) or dc.low_rank([[1.0], [2.0], [4.0]], ridge=0.1),
+    )
+    points, chunklets = (
+        array_points(np.random.default_rng(0).standard_normal((6, 2))),
+        Chunklets(np.arange(6), np.ones(6), -1),
+    )
+    SparseTree(points, 1.0, dc.Penalty(lam=0.05), chunklets, 6, 1e-3, 0).solve(np.ones((1, 6)), [None], 0.5)
+    stops = {
+        bounds: kept[0](Progress(1, 0.0, *bounds)) for bounds in ((0.5, 0.6), (0.4, 0.6), (0.3, 0.31), (0.2, 0.31))
+    }
+    assert stops == {(0.5, 0.6): True, (0.4, 0.6): False, (0.3, 0.31): True, (0.2, 0.31): False}
 
 
 def test_a_point_is_persistent_where_the_relaxation_with_its_other_label_costs_more_and_all_known_points_are():
@@ -337,16 +366,13 @@ def test_a_point_is_persistent_where_the_relaxation_with_its_other_label_costs_m
 
 
 def test_a_node_has_the_time_that_is_left_and_hardly_any_after_the_deadline(monkeypatch):
-    monkeypatch.setattr(sparse_tree, "low_rank", lambda *_, **limits: limits["time_limit"])
-
-    points = array_points(np.random.default_rng(0).standard_normal((6, 2)))
-    chunklets = Chunklets(np.arange(6), np.ones(6), -1)
-    tree = SparseTree(points, 1.0, dc.Penalty(lam=0.05), chunklets, 6, 1e-3)
-
-    def left(seconds):
-        tree.timer = SearchTimer(time.perf_counter(), seconds, None)
-        return tree.solve(np.zeros(6, dtype=np.int8), None, 0.5)
-
-    assert 4.0 < left(5.0) <= 5.0
-    assert 0.0 < left(-5.0) <= 0.01
-    assert left(None) is None
+    points, given = array_points(np.random.default_rng(0).standard_normal((6, 2))), []
+    chunklets, found = Chunklets(np.arange(6), np.ones(6), -1), dc.low_rank([[1.0], [2.0], [4.0]], ridge=0.1)
+    monkeypatch.setattr(tree, "low_rank", lambda *_, **limits: given.append(limits["time_limit"]) or found)
+    search = SparseTree(points, 1.0, dc.Penalty(lam=0.05), chunklets, 6, 1e-3, 0)
+    for seconds in (5.0, 0.0, None):
+        search.timer = Timer(seconds)
+        search.solve(np.ones((1, 6), dtype=np.int8), [None], 0.5)
+    assert 4.0 < given[0] <= 5.0
+    assert 0.0 < given[1] <= 0.01
+    assert given[2] is None

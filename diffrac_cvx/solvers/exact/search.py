@@ -1,25 +1,23 @@
 """Certified optimal labels for Eq. (9) by branch and bound."""
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
+from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.constraints import Chunklets, Constraints
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.problem.direction_problem import direction_problem, without_collinear
+from diffrac_cvx.problem.direction_problem import without_collinear
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.rounding.directions import oriented_direction
-from diffrac_cvx.solvers.branching.branch_and_bound import BranchAndBound, SearchTimer
-from diffrac_cvx.solvers.branching.sparse_tree import SparseTree
-from diffrac_cvx.solvers.branching.tree import Tree
+from diffrac_cvx.solvers.exact.tree import RidgeTree, SparseTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +150,9 @@ def optimal_labels(
     >>> found.labels.tolist()
     [1.0, 1.0, 1.0, -1.0]
     """
-    start_time = time.perf_counter()
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, tol = in_unit_interval(nu, "nu"), positive(tol, "tol")
-    if time_limit is not None:
-        nonnegative(time_limit, "time_limit")
+    timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
     constraints = constraints or Constraints()
     sample = read_points(X, sample_weight, constraints=constraints)
     all_chunklets = constraints.chunklets_of(sample.n_all)
@@ -165,17 +161,12 @@ def optimal_labels(
     )
     reduced = without_collinear(sample.X, penalty)
     points = array_points(reduced.array(), reduced.weights)
-    tree: BranchAndBound
-    if penalty.has_l1:
-        tree = SparseTree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol)
-    else:
-        problem = direction_problem(points, nu, penalty)
-        tree = Tree(problem, chunklets, all_chunklets.n_chunklets, tol, is_varied=points.any())
+    make_tree = SparseTree if penalty.has_l1 else RidgeTree
+    tree = make_tree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol, reduced.n_excluded)
+    tree.timer, tree.callback = timer, callback
     if persistency_slack is not None:
         nonnegative(persistency_slack, "persistency_slack")
-    tree.n_excluded = reduced.n_excluded
-    timer = SearchTimer(start_time, time_limit, callback)
-    status = tree.search(timer)
+    status = tree.search()
     persistent = None
     if persistency_slack is not None:
         persistent_chunklets, status = tree.persistent(persistency_slack, all_chunklets.labeled, status)
@@ -189,7 +180,15 @@ def optimal_labels(
     require_consistent(lower, upper, "these labels")
     if status is Status.OPTIMAL and upper - lower > tol:
         status = Status.STALLED
-    found = OptimalLabels(
-        labels, lower, upper, status, tree.n_nodes, tree.root_bound, tree.history, timer.seconds, persistent
+    return OptimalLabels(
+        labels=labels,
+        lower=lower,
+        upper=upper,
+        status=status,
+        n_nodes=tree.n_nodes,
+        root_bound=tree.root_bound,
+        history=tree.history,
+        seconds=timer.elapsed,
+        persistent=persistent,
+        n_excluded=tree.n_excluded,
     )
-    return replace(found, n_excluded=reduced.n_excluded)

@@ -135,9 +135,9 @@ class PathRecorder:
         diagnostics = tuple(lists.pop("diagnostics"))
         columns: dict[str, Any] = {key: np.array(column) for key, column in lists.items()}
         columns["directions"] = align_signs(columns["directions"], self.units)
-        orientation = penalty.pair_penalty(self.X.shape[1]).orientation
-        signs = [orientation(v / self.units) for v in columns["directions"]]
-        columns["directions"] *= np.array(signs)[:, None]
+        nearest = penalty.pair_penalty(self.X.shape[1]).nearest_direction
+        for v in columns["directions"]:  # the sign of which more is feasible
+            v *= -1.0 if np.abs(nearest(-v / self.units)).sum() > np.abs(nearest(v / self.units)).sum() else 1.0
         columns["error"] = None if self.y is None else columns["error"]
         columns |= {"diagnostics": diagnostics, "deviations": np.sqrt(self.X.mean_squares())}
         return RegularizationPath(name, grid, **columns, groups=penalty.feature_groups(self.X.shape[1]))

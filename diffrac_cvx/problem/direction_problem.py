@@ -295,10 +295,9 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) in unit columns, without computing d x d matrices, for any penalty."""
     n, d = X.shape
     require_memory(SOLVER_COPIES * X.stored_bytes, f"the problem of {n} points and {d} features", "use fewer of either")
-    weights, excluded = weights_of(penalty, d), X.excluded
-    if nu < 1.0:
-        X, weights = X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)  # the paper has nu / (1 - nu)
-    a, pairs = weights
+    (a, pairs), excluded = weights_of(penalty, d), X.excluded
+    if nu < 1.0:  # the paper has a = nu / (1 - nu)
+        X, a, pairs = X.with_offset(), np.append(a, (nu / (1.0 - nu)) ** 0.5), pairs.with_offset()
     scale = power_of_two(inverse_or_one(pairs.group_max(np.sqrt(X.mean_squares() + a**2 + pairs.c**2))))
     X, pairs = X.scaled(scale), pairs.with_weights(pairs.c * scale)
     coordinates = Coordinates(scale, nu < 1.0, excluded)

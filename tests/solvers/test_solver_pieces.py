@@ -16,7 +16,6 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows, part_weighted_sums
-from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling, working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     append_violated_direction,
@@ -30,7 +29,7 @@ from diffrac_cvx.solvers.factored.parametrization import (
 )
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 from diffrac_cvx.solvers.smoothed_dual import solver as fista
-from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual
+from diffrac_cvx.solvers.smoothed_dual.dual import BoxWithDiagonal, SmoothedDual
 from diffrac_cvx.solvers.stopping import Stopping, WarmStart
 
 RNG = np.random.default_rng(50)
@@ -373,7 +372,7 @@ def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon(mo
 
 
 def test_stages_whose_points_are_polynomials_in_eps_are_extrapolated_to_zero():
-    box, U0 = PairPenalty(np.full(2, 0.5**0.5), diagonal=True), np.array([[1.0], [0.5]])
+    box, U0 = BoxWithDiagonal(np.full(2, 0.5**0.5)), np.array([[1.0], [0.5]])
 
     def end(eps):
         return eps, np.array([1.0, 2.0]) * (1 + eps), np.full((2, 2), 0.2 + eps), U0 * (1 + eps) ** 0.5

@@ -17,8 +17,7 @@ from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
-from diffrac_cvx.problem.named_columns import GroupWeights, column_names, penalty_on_columns
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
+from diffrac_cvx.problem.penalty import NO_PENALTY, GroupWeights, Penalty, Weight, column_names, penalty_on_columns
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding import apply_constraints, kmeans_centered
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, format_exact, nonnegative
+from diffrac_cvx.points.checks import Array, did_you_mean, format_exact, nonnegative
 from diffrac_cvx.problem.feature_groups import (
     FeatureGroups,
     GroupsLike,
     Names,
-    mask_of,
+    make_readonly,
     read_feature_groups,
     read_nonnegative,
 )
@@ -21,6 +21,7 @@ from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 
 Weight = float | npt.ArrayLike | None
+GroupWeights = str | npt.ArrayLike
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -142,7 +143,10 @@ class Penalty:
 
     def constrain_signs(self, pair_penalty: PairPenalty) -> PairPenalty:
         """Return a penalty on pairs of features with the sign constraints, if there are any."""
-        nonnegative = mask_of(self.nonnegative, len(pair_penalty.c))
+        if self.nonnegative is None:
+            return pair_penalty
+        nonnegative = np.zeros(len(pair_penalty.c), dtype=bool)
+        nonnegative[read_nonnegative(self.nonnegative, len(nonnegative))] = True
         return SignConstraints(pair_penalty, nonnegative) if nonnegative.any() else pair_penalty
 
     def times(self, scale: float) -> "Penalty":
@@ -164,6 +168,62 @@ class Penalty:
         parts += [] if self.groups is None else [f"groups={self.groups!r}"]
         parts += [] if self.nonnegative is None else [f"nonnegative={self.nonnegative!r}"]
         return f"Penalty({', '.join(parts)})"
+
+
+def penalty_on_columns(
+    weights: Penalty,
+    groups: GroupsLike | FeatureGroups | None = None,
+    nonnegative: Any = None,
+    *,
+    d: int,
+    group_weights: GroupWeights = "equal",
+    names: Names = None,
+) -> Penalty:
+    """Return a penalty of these weights with groups and nonnegative columns, among d columns that may have names.
+
+    Raises
+    ------
+    ParameterError
+        If a column does not exist, is in no group or in several, or ``group_weights`` does not match the groups.
+    """
+    given = None if groups is None else read_feature_groups(groups, d, names)
+    relative = relative_weights(group_weights, given or FeatureGroups.singles(d, names))
+    c: Any = weights.c if relative is None else np.asarray(weights.c) * np.sqrt(relative)
+    return Penalty(weights.a, c, groups=given, nonnegative=read_nonnegative(nonnegative, d, names))
+
+
+def column_names(X: Any) -> Names:
+    """Return the column names of a data frame; None if there are none, or they are not all strings."""
+    columns = [] if getattr(X, "columns", None) is None else list(X.columns)
+    return columns if columns and all(isinstance(name, str) for name in columns) else None
+
+
+def relative_weights(group_weights: GroupWeights, groups: FeatureGroups) -> Array | None:
+    """Return the factors of lam for each group; None if all are 1.
+
+    Raises
+    ------
+    ParameterError
+        If they are neither "equal" nor "size", nor a number >= 0 for each group.
+    """
+    requirement = "must be 'equal', 'size', or a finite number >= 0 for each group"
+    if isinstance(group_weights, str):
+        if group_weights not in ("equal", "size"):
+            hint = did_you_mean(group_weights, ("equal", "size"))
+            raise ParameterError(f"group_weights = {group_weights!r} {requirement}{hint}")
+        return None if group_weights == "equal" or groups.are_single else groups.sizes.astype(float)
+    values = np.asarray(group_weights)
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        raise ParameterError(f"group_weights = {group_weights!r} {requirement}")
+    if len(values) != len(groups.names):
+        raise ParameterError(
+            f"group_weights has {len(values)} numbers for {len(groups.names)} groups. Give one per group."
+        )
+    wrong = ~(np.isfinite(values) & (values >= 0.0))
+    if wrong.any():
+        g = int(np.argmax(wrong))
+        raise ParameterError(f"group_weights has {format_exact(values[g])} for {groups.names[g]!r}. It {requirement}.")
+    return values.astype(float)
 
 
 def suggested_lam(n: int, d: int, ridge: float) -> float:
@@ -213,10 +273,7 @@ def resolve_penalty(penalty: Penalty, lam: Weight, ridge: Weight) -> Penalty:
 
 
 def _frozen(values: Array) -> float | Array:
-    if np.ndim(values) == 0:
-        return float(values)
-    values.setflags(write=False)
-    return values
+    return make_readonly(values) if np.ndim(values) else float(values)
 
 
 def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:

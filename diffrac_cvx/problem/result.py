@@ -146,35 +146,6 @@ class Components:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class SelectedFeatures:
-    """Selected features, and a bound on the improvement by any other set; ``str`` is a one-sentence summary.
-
-    Attributes
-    ----------
-    selected : (k,) array of int
-        Selected features, by decreasing V_jj.
-    d : int
-        Number of features.
-    gap : float
-        Certified bound: no V, on any set of features, has an objective that is lower by more than this.
-    n_excluded : int
-        Number of excluded columns, see `Result`: no V has them among its features.
-    """
-
-    selected: Labels
-    d: int
-    gap: float
-    n_excluded: int = 0
-
-    def __str__(self) -> str:
-        k = len(self.selected)
-        return (
-            f"{k} of {self.d} features {'is' if k == 1 else 'are'} selected; "
-            f"no other set lowers the objective by more than {format_upper(self.gap)}{excluded_clause(self.n_excluded)}"
-        )
-
-
 class LazyField:
     """Field of a record that may be given as a function, which is called at the first access."""
 
@@ -282,10 +253,11 @@ class Result:
         """Certified bounds; ``str`` rounds the lower one down and the upper one up."""
         return Bracket(self.lower, self.upper, self.n_excluded)
 
-    def features(self, d: int | None = None, *, rtol: float = 1e-3) -> SelectedFeatures:
-        """Return the selected features: those j with V_jj above rtol times the largest one.
+    def features(self, d: int | None = None, *, rtol: float = 1e-3) -> Labels:
+        """Return the selected features, (k,) array of int: those j with V_jj above rtol times the largest one, by V_jj.
 
-        V_jj depends on the units of X: scale the columns to unit variance first.
+        V_jj depends on the units of X: scale the columns to unit variance first.  No V, on any set of features, has an
+        objective that is lower by more than the gap; excluded columns are in no set.
 
         Parameters
         ----------
@@ -310,8 +282,8 @@ class Result:
             )
         diagonal_entries = diagonal(self.G)[:d]
         order = np.argsort(-diagonal_entries, kind="stable")
-        selected = order[diagonal_entries[order] > rtol * diagonal_entries.max(initial=0.0)]
-        return SelectedFeatures(selected.astype(np.int64), len(diagonal_entries), self.gap, self.n_excluded)
+        selected = diagonal_entries[order] > rtol * diagonal_entries.max(initial=0.0)
+        return np.asarray(order[selected], dtype=np.int64)
 
     def gradient(self, X: npt.ArrayLike | None = None) -> Gradient:
         """Return the derivative of the optimal value of problem (15) in lam, the ridge, nu and every entry of X.

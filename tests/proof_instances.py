@@ -49,7 +49,7 @@ class Instance:
         labels = np.arange(len(self.problem.penalized))
         for place, _ in self.blocks:
             labels[place] = labels[place[0]]
-        pairs = None if self.kind == "groups" else screen_pairs(found, labels, 1.0).pairs
+        pairs = None if self.kind == "groups" else screen_pairs(found, labels)
         return None if prove(found, pairs, self.blocks) else found
 
     def least_t(self, start=1.0, width=1e-12, proves=None):

@@ -7,7 +7,8 @@ import numpy as np
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_problem import Partition, block_problem
+from diffrac_cvx.certificates.block_bounds import Blocks
+from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.points.checks import as_data
 
 KINDS = ("equal", "unequal", "free", "ridge", "zeros", "correlated", "binary", "all")
@@ -65,32 +66,34 @@ def optimum(seed):
     return instance(seed).solve(working_set=False, tol=1e-8, max_iter=1500)
 
 
-def random_partition(rng, m):
+def random_blocks(rng, split):
     """Groups of a random number of coordinates."""
-    return Partition(np.unique(rng.integers(int(rng.integers(1, m + 1)), size=m), return_inverse=True)[1])
+    m = len(split.c)
+    return Blocks(split, np.unique(rng.integers(int(rng.integers(1, m + 1)), size=m), return_inverse=True)[1])
 
 
-def random_point(rng, split, partition):
+def random_point(rng, blocks):
     """A block diagonal V at random: the weights, intercepts, rest and factors of a `Point`."""
-    f, m1 = split.F.shape[1], len(partition.singles)
-    factors = [rng.standard_normal((len(block) + f, int(rng.integers(1, 5)))) for block in partition.blocks]
+    f, m1 = blocks.problem.F.shape[1], len(blocks.singles)
+    factors = [rng.standard_normal((len(block) + f, int(rng.integers(1, 5)))) for block in blocks.members]
     return rng.standard_normal(m1), rng.standard_normal((m1, f)), rng.standard_normal((f, f)), factors
 
 
-def random_multipliers(rng, split, partition):
+def random_multipliers(rng, blocks):
     """Symmetric matrices inside the boxes of the blocks."""
-    matrices = [rng.uniform(-1.0, 1.0, (len(block), len(block))) for block in partition.blocks]
-    boxes = [split.pair_penalty_of(block).half_width for block in partition.blocks]
+    matrices = [rng.uniform(-1.0, 1.0, (len(block), len(block))) for block in blocks.members]
+    boxes = [blocks.problem.pair_penalty_of(block).half_width for block in blocks.members]
     return [box * (C + C.T) / 2 for box, C in zip(boxes, matrices, strict=True)]
 
 
-def restricted_point(split, partition, U, noise, rng):
+def restricted_point(blocks, U, noise, rng):
     """A `Point` with the rows of a factor U of V in each group, and some noise."""
+    split = blocks.problem
     rows, f = U[split.penalized], split.F.shape[1]
-    free = np.linalg.lstsq(split.basis, U[split.free])[0] / len(partition.groups) ** 0.5
-    weights = np.linalg.norm(rows[partition.singles], axis=1)
-    intercepts = rows[partition.singles] @ free.T / np.maximum(weights, 1e-300)[:, None]
-    factors = [np.vstack([rows[block], free]) for block in partition.blocks]
+    free = np.linalg.lstsq(split.basis, U[split.free])[0] / (1 + blocks.labels.max()) ** 0.5
+    weights = np.linalg.norm(rows[blocks.singles], axis=1)
+    intercepts = rows[blocks.singles] @ free.T / np.maximum(weights, 1e-300)[:, None]
+    factors = [np.vstack([rows[block], free]) for block in blocks.members]
     size = noise * np.sqrt(np.mean(U**2))
     parts = [weights, intercepts, np.zeros((f, f)), *factors]
     weights, intercepts, rest, *factors = [part + size * rng.standard_normal(part.shape) for part in parts]

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.factors import Sparse, dense
+from diffrac_cvx.points.factors import Factor, Sparse, dense
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, whitening_error_bounds
 from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, weighted_gram, whitener
 from diffrac_cvx.points.points import ColumnPoints
@@ -23,43 +23,16 @@ IntegerArray = npt.NDArray[np.signedinteger[Any]]
 UNPENALIZED = -1  # label of a coordinate in no block
 
 
-@dataclass(frozen=True, eq=False)
-class Partition:
-    """Partition of coordinates into blocks of two or more and single coordinates."""
-
-    labels: IntegerArray
-
-    @cached_property
-    def groups(self) -> tuple[IntegerArray, ...]:
-        """Coordinates by label, each group increasing."""
-        order = np.argsort(self.labels, kind="stable")
-        ends = np.flatnonzero(np.diff(self.labels[order])) + 1
-        return tuple(np.split(order, ends))
-
-    @cached_property
-    def blocks(self) -> tuple[IntegerArray, ...]:
-        """The groups of two or more coordinates."""
-        return tuple(group for group in self.groups if len(group) > 1)
-
-    @cached_property
-    def singles(self) -> IntegerArray:
-        """The single coordinates, increasing."""
-        return np.flatnonzero(np.bincount(self.labels)[self.labels] == 1)
-
-    @property
-    def largest(self) -> int:
-        """Size of the largest group."""
-        return max((len(group) for group in self.groups), default=0)
-
-    def join(self, j: IntegerArray, k: IntegerArray) -> "Partition":
-        """Return the partition with the groups of these pairs of coordinates merged."""
-        return Partition(np.unique(join_labels(self.labels, j, k), return_inverse=True)[1])
-
-
-def partition_by_zeros(V: Sparse) -> Partition:
-    """Return the partition into sets of coordinates between which a matrix is zero."""
+def labels_by_zeros(V: Factor) -> Labels:
+    """Return the labels of the sets of coordinates between which a matrix is zero."""
     nonzeros = scipy.sparse.coo_array(V)
-    return Partition(np.arange(V.shape[0])).join(nonzeros.row, nonzeros.col)
+    return join_labels(np.arange(V.shape[0]), nonzeros.row, nonzeros.col)
+
+
+def groups_of(labels: Labels) -> list[IntegerArray]:
+    """Return the coordinates by label, each group increasing."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
 
 def join_labels(labels: Labels, j: IntegerArray, k: IntegerArray) -> Labels:
@@ -271,49 +244,10 @@ class BlockProblem:
         """Return the penalty on the pairs of a block."""
         return self.problem.pair_penalty.restrict(self.penalized[block])
 
-    def factor(
-        self, partition: Partition, weights: Array, intercepts: Array, free_factor: Array, factors: list[Array]
-    ) -> Sparse:
-        """Return the factor of V in the problem's coordinates.
-
-        weights (m1,) and intercepts (m1, f) belong to the single coordinates, one column each; free_factor (f, r) to
-        the unpenalised coordinates alone; factors (s + f, r) to the blocks.
-        """
-        D, m1, free = len(self.problem.c), len(weights), self.free
-        single_entries = np.column_stack([weights, intercepts @ self.basis.T])
-        rows = np.column_stack([self.penalized[partition.singles], np.tile(free, (m1, 1))])
-        starts = np.arange(m1 + 1) * (1 + len(free))
-        parts: list[Sparse] = [scipy.sparse.csc_array((single_entries.ravel(), rows.ravel(), starts), shape=(D, m1))]
-        positions = [free, *(np.concatenate([self.penalized[block], free]) for block in partition.blocks)]
-        for position, U in zip(positions, [free_factor, *factors], strict=True):
-            s = len(U) - len(self.basis.T)
-            parts.append(scatter(np.vstack([U[:s], self.basis @ U[s:]]), position, D))
-        return scipy.sparse.csc_array(scipy.sparse.hstack(parts))
-
-    def multiplier(self, partition: Partition, C: list[Array]) -> scipy.sparse.csr_array:
-        """Return the multipliers of the blocks as one sparse matrix in the problem's coordinates."""
-        D = len(self.problem.c)
-        rows = [np.repeat(self.penalized[block], len(block)) for block in partition.blocks]
-        columns = [np.tile(self.penalized[block], len(block)) for block in partition.blocks]
-        if not rows:
-            return scipy.sparse.csr_array((D, D))
-        entries = np.concatenate([matrix.ravel() for matrix in C])
-        return scipy.sparse.csr_array((entries, (np.concatenate(rows), np.concatenate(columns))), shape=(D, D))
-
-    def partition_of(self, U: Sparse) -> Partition:
-        """Return the partition of the penalised coordinates along which UU' is block diagonal."""
+    def labels_of(self, U: Factor) -> Labels:
+        """Return the labels of the penalised coordinates along which UU' is block diagonal."""
         rows = scipy.sparse.csr_array(U)[self.penalized]
-        return partition_by_zeros(rows @ rows.T)
-
-    def restrict_multiplier(self, partition: Partition, C: Sparse | None) -> list[Array]:
-        """Return the entries of a multiplier inside the blocks, projected onto the dual set; 0 if C is None."""
-        if C is None:
-            return [np.zeros((len(block), len(block))) for block in partition.blocks]
-        inside = scipy.sparse.csr_array(scipy.sparse.csr_array(C)[self.penalized][:, self.penalized])
-        return [
-            self.pair_penalty_of(block).project_safe(symmetric(dense(inside[block][:, block])))
-            for block in partition.blocks
-        ]
+        return labels_by_zeros(rows @ rows.T)
 
 
 def block_problem(problem: DirectionProblem, free: IntegerArray | None = None) -> BlockProblem:
@@ -332,12 +266,12 @@ def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | N
     penalized, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
     rows = scipy.sparse.csr_array(V)
     inside = rows[penalized][:, penalized]
-    partition = partition_by_zeros(inside)
-    if 2 * partition.largest > len(penalized):
+    labels = labels_by_zeros(inside)
+    if 2 * np.bincount(labels).max(initial=0) > len(penalized):
         return None
     remainder = dense(rows[free][:, free])
     columns = []
-    for group in partition.groups:
+    for group in groups_of(labels):
         U = psd_factor(dense(inside[group][:, group]), rtol=1e-16)
         cross = dense(rows[free][:, penalized[group]]) @ U / np.maximum(np.sum(U**2, axis=0), 1e-300)
         remainder -= cross @ cross.T

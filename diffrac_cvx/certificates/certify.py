@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
 from diffrac_cvx.certificates.consistency import require_consistent
-from diffrac_cvx.certificates.direction_bounds import DualPoint, bound_by_dual
+from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint, certify
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.certificates.values import (
@@ -31,7 +30,7 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.constraints import Constraints, chunklets_of, require_satisfied
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import PointsKind, exclude_columns
-from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
+from diffrac_cvx.points.factors import Factor, Sparse, dense
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
@@ -46,8 +45,6 @@ from diffrac_cvx.problem.formatting import format_gap, format_upper
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of, weights_of
 from diffrac_cvx.problem.result import Bracket, Result
 from diffrac_cvx.rounding.directions import best_directions, oriented_direction
-
-SINGLE_BLOCK_SIZE = 64  # coordinates up to which a block diagonal V is also certified as one block
 
 
 @in_range()
@@ -116,27 +113,23 @@ def certify_v(
     upper = min(1.0, certified_value(points.X, nu, penalty, G))  # 1 for NaN
     if nu == 0.0 and points.X.chunklets.allow_one_cluster:
         return Bracket(0.0, upper, problem.n_excluded)
-    lower = bracket_any(problem, point, dual).lower
-    if not is_sparse(U) or problem.X.is_streamed:
-        lower = lower if dual is None else max(lower, bound_by_dual(problem, dual))
-    elif len(problem.c) <= SINGLE_BLOCK_SIZE:
-        lower = max(lower, bracket_any(problem, point._replace(U=dense(U))).lower)
+    lower = certify(problem, point, dual).lower
     require_consistent(lower, upper, "the directions")
     return Bracket(float(lower), upper, problem.n_excluded)
 
 
 def read_matrix(
     problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result, points: Sample
-) -> tuple[Factor, DualPoint | None]:
+) -> tuple[Factor, DualPoint]:
     """Return the factor of V in the problem's coordinates, sparse if V is block diagonal, and the dual of a result."""
     if isinstance(V, Result):
         U, C = problem.coordinates.transform_result(V), problem.transform_multiplier(V)
         fits = V.u is not None and V.u.shape == (points.n_all,)
         u = problem.X.values_of_rows(points.with_weight(V.u)) if V.u is not None and fits else None
-        return U, None if C is None else DualPoint(u if u is not None and np.all(u > 0.0) else None, C)
+        return U, NO_DUAL if C is None else DualPoint(u if u is not None and np.all(u > 0.0) else None, C)
     matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
     blocks = factor_by_blocks(problem, problem.coordinates.scale_matrix(matrix)) if problem.has_l1 else None
-    return (problem.coordinates.transform_matrix(dense(matrix)) if blocks is None else blocks), None
+    return (problem.coordinates.transform_matrix(dense(matrix)) if blocks is None else blocks), NO_DUAL
 
 
 @in_range()
@@ -216,12 +209,14 @@ def count_excluded(lower: Result | float, X: Points) -> int:
     return max(X.n_excluded, lower.n_excluded if isinstance(lower, Result) else 0)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
-    """Objective of labels or clusters, with a certified lower bound on the optimal objective."""
+    """Objective of labels or clusters with directions, and a certified lower bound on the optimal objective."""
 
     objective: float
     lower: float
-    n_excluded: int
+    directions: Array
+    n_excluded: int = 0
 
     @property
     def gap(self) -> float:
@@ -239,7 +234,6 @@ class Certificate:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class LabelCertificate(Certificate):
     """Result of `certify_labels`: the objective of labels and a certified lower bound on that of all labels.
 
@@ -255,10 +249,29 @@ class LabelCertificate(Certificate):
         Number of excluded columns, see `Result`: the lower bound is that of X without them.
     """
 
-    objective: float
-    lower: float
-    v: Array
-    n_excluded: int = 0
+    @property
+    def v(self) -> Array:
+        return self.directions
+
+
+class ClustersCertificate(Certificate):
+    """Result of `certify_clusters`: the objective of K clusters and a certified lower bound on that of all partitions.
+
+    Attributes
+    ----------
+    objective : float
+        Upper bound on the objective of the partition, penalty included, with the directions W.
+    lower : float
+        Certified lower bound on the objective of every partition into at most K clusters.
+    W : (K, d) array
+        Fitted direction of each cluster against the others.
+    n_excluded : int
+        Number of excluded columns, see `Result`: the lower bound is that of X without them.
+    """
+
+    @property
+    def W(self) -> Array:
+        return self.directions
 
 
 @in_range()
@@ -320,29 +333,7 @@ def certify_labels(
     labels, v = oriented_direction(X_reduced, labels, weights)
     objective, v = or_zero_direction(certified_labels_value(X_reduced, labels, v, nu, weights), v)
     require_consistent(bound, objective, "these labels")
-    return LabelCertificate(objective=objective, lower=bound, v=v, n_excluded=count_excluded(lower, X_reduced))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ClustersCertificate(Certificate):
-    """Result of `certify_clusters`: the objective of K clusters and a certified lower bound on that of all partitions.
-
-    Attributes
-    ----------
-    objective : float
-        Upper bound on the objective of the partition, penalty included, with the directions W.
-    lower : float
-        Certified lower bound on the objective of every partition into at most K clusters.
-    W : (K, d) array
-        Fitted direction of each cluster against the others.
-    n_excluded : int
-        Number of excluded columns, see `Result`: the lower bound is that of X without them.
-    """
-
-    objective: float
-    lower: float
-    W: Array
-    n_excluded: int = 0
+    return LabelCertificate(objective, bound, v, count_excluded(lower, X_reduced))
 
 
 @in_range()
@@ -411,4 +402,4 @@ def certify_clusters(
     W = best_directions(X_reduced, Z - X_reduced.mean_of(Z), weights)
     objective, W = or_zero_direction(certified_clusters_value(X_reduced, Z, W, nu, weights), W)
     require_consistent(bound, objective, "these clusters")
-    return ClustersCertificate(objective=objective, lower=bound, W=W, n_excluded=count_excluded(lower, X_reduced))
+    return ClustersCertificate(objective, bound, W, count_excluded(lower, X_reduced))

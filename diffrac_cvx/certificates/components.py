@@ -3,10 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import UNPENALIZED
 from diffrac_cvx.certificates.block_screening import screen_components
-from diffrac_cvx.certificates.screening import gap_safe_weights
+from diffrac_cvx.certificates.direction_bounds import certify
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import in_unit_interval
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
@@ -92,6 +91,6 @@ def find_components(
     point = problem.rescale(U)
     gap = 0.0  # not used if rtol is given
     if rtol is None:
-        gap = point.value - (V.lower if isinstance(V, Result) else bracket_any(problem, point).lower)
-    labels[np.flatnonzero(problem.c)] = screen_components(problem, gap_safe_weights(point.q, gap), rtol)
+        gap = point.value - (V.lower if isinstance(V, Result) else certify(problem, point).lower)
+    labels[np.flatnonzero(problem.c)] = screen_components(problem, point.q, gap, rtol)
     return labels

@@ -3,41 +3,31 @@
 For streamed rows one pass computes sums whose size does not depend on n, which certify both bounds.
 """
 
-from collections.abc import Iterable
-from contextlib import suppress
-from functools import partial
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
+from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
 from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.one_block import best_bound, min_ratio
 from diffrac_cvx.certificates.pencils import bound_normalized, value_normalized
-from diffrac_cvx.certificates.proof import (
-    MEAN_ROUNDINGS,
-    bound_at,
-    least_certified_t,
-    project_dual,
-    skip_zero_rows,
-)
+from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, project_dual, skip_zero_rows
 from diffrac_cvx.certificates.search import (
-    Q_FLOORS,
-    alternate_projection,
-    best_combination,
+    NEGLIGIBLE_ENTRY,
     candidate_multipliers,
-    candidate_weights,
     normalized_theta,
-    subgradient_candidates,
-    top_eigenvalue,
+    row_weights,
 )
-from diffrac_cvx.machine.deadlines import EarlyExitError
+from diffrac_cvx.certificates.working_set import bound_from_working_set
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, dense, is_sparse
+from diffrac_cvx.points.factors import Factor, as_sparse, dense, diagonal, is_sparse
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF
-from diffrac_cvx.points.linear_algebra import symmetric, times
-from diffrac_cvx.points.ranges import are_finite, is_out_of_range
-from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
+from diffrac_cvx.points.linear_algebra import symmetric
+from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, problem_by_rows
 from diffrac_cvx.problem.result import Bracket
+
+MIN_WIDE_SIZE = 200  # coordinates from which on a mostly zero V is certified by a working set
 
 
 class DualPoint(NamedTuple):
@@ -47,92 +37,58 @@ class DualPoint(NamedTuple):
     C: Factor | None = None
 
 
-def bracket(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint | None = None) -> Bracket:
+NO_DUAL = DualPoint()
+
+
+def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_DUAL) -> Bracket:
     r"""Return certified bounds on the optimum of (15) from an optimally scaled factor of V and a solver's dual, if any.
 
     For u > 0 and symmetric C in the box with A + C > 0, let M = X' Diag(u) X / n and t the largest generalised
     eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u), also with sample weights,
     in M and in the mean.
+
+    If the factor is sparse, C comes from a working set, or from blocks, and is clipped outside.  Else V is one block.
     """
-    C = multiplier_of(problem, dual)
-    solver_candidates = (
-        [] if dual is None or dual.u is None else [DualCandidates(*skip_zero_rows(problem, dual.u), [C])]
-    )
-    candidates = (
-        DualCandidates(
-            u, inverse_mean, candidate_multipliers(problem, dense(point.U), partial(problem.X.weighted_gram, u), C)
-        )
-        for u, inverse_mean in candidate_weights(problem, point.q)
-    )
-    return Bracket(best_bound(problem, chain(solver_candidates, candidates)), float(point.value))
+    U, value, penalty = point.U, float(point.value), problem.pair_penalty
+    if is_sparse(U) and value > 1.0 - 1e-12:  # V is zero up to rounding
+        return Bracket(0.0, value)
+    few = 2 * int(np.count_nonzero(diagonal(U))) <= len(problem.c) >= MIN_WIDE_SIZE
+    if is_sparse(U) and few and problem.X.in_memory and penalty.is_even:
+        return Bracket(bound_from_working_set(problem, point, None if dual.C is None else as_sparse(dual.C)), value)
+    U = U if penalty.splits_into_blocks else dense(U)
+    problem = problem_by_rows(problem, U)
+    if is_sparse(U) and not problem.X.is_streamed:
+        lower = bound_of_blocks(problem, point, dual)
+        if len(problem.c) <= 64:  # V as one block costs little
+            lower = max(lower, certify(problem, point._replace(U=dense(U)), dual).lower)
+        return Bracket(lower, value)
+    U = dense(U)
+    C = None if dual.C is None or not problem.has_l1 else project_dual(problem, dense(dual.C))
+    given = [] if dual.u is None else [skip_zero_rows(problem, dual.u)]
+    if problem.X.is_streamed:
+        lower, weights = certify_in_one_pass(problem, U, C).bounds.lower, given
+    else:
+        lower, weights = 0.0, [*given, row_weights(problem, point.q)]
+    return Bracket(max(lower, best_bound(problem, weights, lambda M: candidate_multipliers(problem, U, M, C))), value)
 
 
-class DualCandidates(NamedTuple):
-    """Weights u of the rows, 0 for zero rows, mean(1/u), and candidates for the multiplier C."""
-
-    u: Array
-    inverse_mean: float
-    multipliers: Iterable[Array | None]
-
-
-def best_bound(problem: DirectionProblem, candidates: Iterable[DualCandidates]) -> float:
-    """Return the best lower bound of the candidates, at least 0; at a deadline, the best so far.
-
-    A search for multipliers stops if it leaves the range of double precision, as with nearly collinear columns.
-    """
-    lower = 0.0
-    with suppress(EarlyExitError):  # the caller stops at its next deadline check
-        for u, inverse_mean, multipliers in candidates:
-            M = problem.X.weighted_gram(u)
-            # With outlying rows, products of whitened rows are more accurate than those of M with W.
-            whitened = M if problem.basis is not None else problem.Z.weighted_gram(u)
-            try:
-                for C in multipliers:
-                    lower = max(lower, bound_at(min_ratio(problem, u, M, C, whitened), inverse_mean))
-            except (ArithmeticError, ValueError) as error:
-                if not is_out_of_range(error):
-                    raise
-    return float(lower)
+def bound_of_blocks(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint) -> float:
+    """Return a lower bound from a sparse factor, at least 0: with a solver's multipliers, or the best candidates."""
+    split = block_problem(problem)
+    blocks, rows = Blocks(split, split.labels_of(point.U)), scipy.sparse.csr_array(point.U)[split.penalized]
+    found = blocks.best_dual(point.q, blocks.restrict_multiplier(dual.C))
+    if dual.C is None:
+        u, multipliers = found[1], []
+        for i, block in enumerate(blocks.members):
+            small, U = problem.restrict(split.penalized[block]), dense(rows[block])
+            candidates = candidate_multipliers(small, U, small.X.weighted_gram(u), None)
+            ratios = [(blocks.block_ratio(i, u, C)[0], C) for C in candidates if C is not None]
+            multipliers.append(min(ratios, key=lambda pair: pair[0])[1])
+        found = blocks.best_dual(point.q, multipliers)
+    return max(certify_blocks(blocks, found, 3).lower or 0.0, 0.0)
 
 
-def multiplier_of(problem: DirectionProblem, dual: DualPoint | None) -> Array | None:
-    """Return a solver's multiplier, projected onto the dual set, if there is one."""
-    return None if dual is None or dual.C is None else project_dual(problem, dense(dual.C))
-
-
-def bound_by_dual(problem: DirectionProblem, dual: DualPoint) -> float:
-    """Return the lower bound of a solver's weights and multiplier, after one alternating projection; 0 without them."""
-    C = multiplier_of(problem, dual)
-    if dual.u is None or C is None:
-        return 0.0
-    u, inverse_mean = skip_zero_rows(problem, dual.u)
-    return lower_bound(problem, u, inverse_mean, alternate_projection(problem, problem.X.weighted_gram(u), C))
-
-
-def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Array | None) -> float:
-    """Return 1 - t mean(1/u), for weights u of the rows, 0 for zero rows, and mean(1/u)."""
-    return bound_at(min_ratio(problem, u, problem.X.weighted_gram(u), C), inverse_mean)
-
-
-def min_ratio(problem: DirectionProblem, u: Array, M: Array, C: Array | None, whitened: Array | None = None) -> float:
-    """Return a certified t with M <= t (A + C + Diag(c)^2), with C shrunk until the right side is positive definite.
-
-    M is the weighted Gram matrix at weights u of the rows, 0 for zero rows; whitened, if given, that of whitened rows.
-    """
-    if not M.size or not are_finite(M):
-        return np.inf if M.size else 0.0
-    blocked, M, W = block_problem(problem, np.arange(len(problem.c))), symmetric(M), problem.W
-    if whitened is None:
-        whitened = M if problem.basis is not None else times(W.T, times(M, W))
-    whitened = symmetric(whitened)
-    if C is None:
-        return least_certified_t(blocked, u, M, None, top_eigenvalue(whitened), 1.0)
-    C = project_dual(problem, C)
-    found = best_combination(whitened, symmetric(times(W.T, times(C, W))))
-    return least_certified_t(blocked, u, M, found.weight * C, found.t, found.min_eigenvalue)
-
-
-def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint | None = None) -> Bracket:
+def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO_DUAL) -> Bracket:
     """Return certified bounds on the optimum of (21), min -(g(V) - sum c_i c_j |V_ij|) over tr AV = 1, from a factor.
 
     With theta such that M/2 - C <= theta A, the optimum is at least -(mean(1/u)/2 + theta).  It is never below -1, and
@@ -145,16 +101,14 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint | No
     l1 = problem.convex_term(U) - 1.0
     value_error = problem.pair_penalty.value_error_bound(U) if problem.has_l1 else 0.0  # infinite if V is infeasible
     upper, lower = value_normalized(problem, U, l1) + 2.0 * value_error, -1.0 - 4 * UNIT_ROUNDOFF
-    C_given = multiplier_of(problem, dual)
-    given = [] if C_given is None else [C_given]
-    for u, inverse_mean in candidate_weights(problem, problem.X.quadratic_forms(U)):
-        half_gram = problem.X.weighted_gram(u) / 2
-        theta = problem.mean_sqrt(U) / 2 - l1
-        slack = project_dual(problem, half_gram - theta * problem.A)
-        M_error = problem.gram_error(problem.Z.weighted_gram(u), problem.largest_weight(u)) / 2
-        for C in [*given, *subgradient_candidates(problem, U @ U.T, slack)]:
-            found = normalized_theta(problem, half_gram, project_dual(problem, C), M_error)
-            lower = max(lower, bound_normalized(inverse_mean, found))
+    given = [] if dual.C is None else [project_dual(problem, dense(dual.C))]
+    u, inverse_mean = row_weights(problem, problem.X.quadratic_forms(U))
+    half_gram, theta = problem.X.weighted_gram(u) / 2, problem.mean_sqrt(U) / 2 - l1
+    slack = project_dual(problem, half_gram - theta * problem.A)
+    M_error = problem.gram_error(problem.Z.weighted_gram(u), problem.largest_weight(u)) / 2
+    for C in [*given, problem.pair_penalty.subgradient(U @ U.T, NEGLIGIBLE_ENTRY, slack), slack]:
+        found = normalized_theta(problem, half_gram, project_dual(problem, C), M_error)
+        lower = max(lower, bound_normalized(inverse_mean, found))
     return Bracket(float(max(lower, -1.0)), float(upper))
 
 
@@ -168,46 +122,18 @@ class StreamedCertificate(NamedTuple):
     bounds: Bracket  # certified, with the given multiplier
 
 
-def certify_in_one_pass(
-    problem: DirectionProblem, U: Array, C: Array | None, search: bool = False
-) -> StreamedCertificate:
-    """Return certified bounds and the weighted Gram matrix of a factor from one pass over all rows.
-
-    With `search` the multipliers tried are those of `bracket`, else the given one and its alternating projection.
-    """
-    n = len(problem.X)
-    floors = np.array(Q_FLOORS) * max(
-        float(np.sum(U * (problem.A @ U))), 1e-300
-    )  # relative to the mean of q, or slightly more
+def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None) -> StreamedCertificate:
+    """Return certified bounds and the weighted Gram matrix of a factor from one pass over all rows."""
+    n, n_roundings = len(problem.X), MEAN_ROUNDINGS + problem.X.accumulation_length
+    floors = np.array([1e-12, 1e-2]) * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # of the mean of q, or more
     sums = problem.X.weighted_sums(U, floors)
     mean_sqrt, convex_term = sums.sqrt_sum / n, problem.convex_term(U, float(sums.square_sum / n))
     point = problem.rescale_with(U, mean_sqrt, convex_term)
     multiple = mean_sqrt / convex_term if point.value < 1.0 else 1.0
-    grams = [symmetric(gram) / (n * multiple) for gram in sums.grams]
-    M, lower = grams[0], -np.inf
-    solver_multipliers = [C] if C is None else [C, alternate_projection(problem, M, C)]
-    for i in range(len(floors)) if np.ptp(sums.inverse_sums) > 0.0 else range(1):
-        multipliers = (
-            candidate_multipliers(problem, dense(point.U), partial(grams.__getitem__, i), C)
-            if search
-            else solver_multipliers
-        )
-        # Only the largest weight is known of u; it is that of the largest floor if no q is below that.
-        largest = np.array([floors[i if np.ptp(sums.inverse_sums) > 0.0 else -1] ** -0.5])
-        t = min(
-            min_ratio(problem, largest, sums.grams[i] / n, candidate if problem.has_l1 else None)
-            for candidate in multipliers
-        )
-        lower = max(lower, bound_at(t, sums.inverse_sums[i] / n, MEAN_ROUNDINGS + problem.X.accumulation_length))
-    bounds = Bracket(float(max(lower, 0.0)), float(point.value))
-    return StreamedCertificate(point, C, floors[0] * multiple**2, M, bounds)
-
-
-def bracket_streamed(problem: DirectionProblem, U: Array, dual: DualPoint | None = None) -> Bracket:
-    """Return certified bounds on the optimum of (15) from a factor and a result's dual, by one pass over the rows."""
-    C = None if dual is None or is_sparse(dual.C) else multiplier_of(problem, dual)
-    found = certify_in_one_pass(problem, U, C, search=True)
-    lower = found.bounds.lower
-    if dual is not None and dual.u is not None:
-        lower = max(lower, lower_bound(problem, *skip_zero_rows(problem, dual.u), C))
-    return Bracket(float(max(lower, 0.0)), found.bounds.upper)
+    # Of u only the largest weight is known: that of the larger floor if no q is below it.
+    M, largest = sums.grams[0] / n, floors[int(np.ptp(sums.inverse_sums) == 0.0)] ** -0.5
+    candidates = candidate_multipliers(problem, dense(point.U), symmetric(M) / multiple, C)
+    t = min(min_ratio(problem, np.array([largest]), M, candidate) for candidate in candidates)
+    lower = max(bound_at(t, sums.inverse_sums[0] / n, n_roundings), 0.0)
+    bounds = Bracket(float(lower), float(point.value))
+    return StreamedCertificate(point, C, floors[0] * multiple**2, symmetric(M) / multiple, bounds)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.optimize
 
 from diffrac_cvx.certificates.pencils import certified_shift
 from diffrac_cvx.certificates.proof import project_dual, skip_zero_rows
@@ -33,59 +34,42 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which shrinking C makes the bound worse.
 WELL_CONDITIONED_EIGENVALUE = 0.05
-Q_FLOORS = (1e-12, 1e-4, 1e-2)  # relative to the mean of q, below which u = 1/sqrt(q) does not grow
 FITTING_STEPS = 300
-THRESHOLDS = (1e-6, 1e-4, 1e-2)  # of |V_ij| relative to its diagonal, below which the entry may be 0
+NEGLIGIBLE_ENTRY = 1e-2  # relative to the diagonal of V, below which an entry may be 0
 MAX_NEGATIVE_EIGENVECTORS = 40  # of a large matrix that is projected onto the cone
 EIGENVALUE_ERROR = 1e-8  # relative, of a large matrix, where no proof relies on it
-TRIVIAL_WEIGHTS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
-MIN_REFINED_WEIGHT = 1e-4  # trivial weight from which on refinement between these pays
-GOLDEN_SECTIONS, GOLDEN_FRACTION = 5, 0.381966
 MIN_SHIFTED_EIGENVALUE = 1e-9  # of I + C, below which no ratio is computed
 
 
-def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Array, float]]:
-    """Yield u = 1/sqrt(q) and mean(1/u), with increasing floors on q if some q are close to 0."""
-    for floor in Q_FLOORS:
-        yield skip_zero_rows(problem, problem.inverse_sqrt(q, floor))
-        if not problem.has_small_q(q):
-            return
+def row_weights(problem: DirectionProblem, q: Array) -> tuple[Array, float]:
+    """Return u = 1/sqrt(q), 0 for zero rows, and mean(1/u)."""
+    return skip_zero_rows(problem, problem.inverse_sqrt(q))
 
 
 def candidate_multipliers(
-    problem: DirectionProblem, U: Array, compute_gram: Callable[[], Array], C_given: Array | None
+    problem: DirectionProblem, U: Array, M: Array, C_given: Array | None
 ) -> Iterator[Array | None]:
-    """Yield candidates for the off-diagonal C in the dual set: the given one, otherwise from the signs of V.
-
-    X' Diag(u) X / n is computed only if it is needed.
-    """
+    """Yield candidates for the off-diagonal C in the dual set: the given one, projected; otherwise from signs of V."""
     if not problem.has_l1:
         yield None
         return
-    if C_given is not None:
-        yield C_given
     V = times(U, U.T)
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
-    if C_given is not None and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
-        return  # if V has few zeros, its signs give the solver's C
-    M = compute_gram()
+    if C_given is not None:
+        yield C_given
+        yield alternate_projection(problem, M, C_given)
+        if np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
+            return  # if V has few zeros, its signs give the solver's C
     if not are_finite(M, V):
         yield problem.pair_penalty.zero()
         return
     slack = project_dual(problem, M - problem.A)
-    yield from subgradient_candidates(problem, V, slack)
-    if C_given is None and len(V) <= LARGE_SIZE:
-        for threshold in THRESHOLDS if problem.pair_penalty.is_box else THRESHOLDS[:1]:
-            free = np.abs(V) <= threshold * size if problem.pair_penalty.is_box else True
-            start = problem.pair_penalty.subgradient(V, threshold, slack)
-            yield refine_dual(problem, M, V, start, FITTING_STEPS, free)
-
-
-def subgradient_candidates(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
-    """Yield subgradients of the penalty where V is above a threshold, with slack elsewhere; last, slack everywhere."""
-    for threshold in THRESHOLDS:
-        yield problem.pair_penalty.subgradient(V, threshold, slack)
+    start = problem.pair_penalty.subgradient(V, NEGLIGIBLE_ENTRY, slack)
+    yield start
     yield slack
+    if C_given is None and len(V) <= LARGE_SIZE:
+        free = np.abs(V) <= NEGLIGIBLE_ENTRY * size if problem.pair_penalty.is_box else True
+        yield refine_dual(problem, M, V, start, FITTING_STEPS, free)
 
 
 def refine_dual(
@@ -153,35 +137,30 @@ def best_combination(M: Array, C: Array, M_error: float = 0.0, right_error: floa
 
 
 def minimize_over_combinations(evaluate: Callable[[float], ConvexCombination]) -> ConvexCombination:
-    """Return the combination that minimises a quasiconvex function: by factors of ten, then by golden sections.
+    """Return the combination that minimises a quasiconvex function of 1 - weight: by factors of ten, then by Brent.
 
     With s = t (1 - weight), M <= t (I + C) - s C is linear in t and s: the weights that reach a t form an interval.
     """
-    best, best_index, last = ConvexCombination(np.inf, 1.0, 0.0, np.inf), 0, len(TRIVIAL_WEIGHTS) - 1
-    for i, trivial_weight in enumerate(TRIVIAL_WEIGHTS):
-        found = evaluate(trivial_weight)
+    best, at, last = evaluate(0.0), 0.0, 1.0
+    for tried in 10.0 ** np.arange(-8, 1):
+        if best.min_eigenvalue > WELL_CONDITIONED_EIGENVALUE:
+            break
+        found = evaluate(float(tried))
         if found.t_with_error > best.t_with_error:
-            last = i
+            last = float(tried)
             break
         if found.t_with_error < best.t_with_error:
-            best, best_index = found, i
-        if found.min_eigenvalue > WELL_CONDITIONED_EIGENVALUE:
-            break
-    if TRIVIAL_WEIGHTS[best_index] < MIN_REFINED_WEIGHT or not np.isfinite(best.t_with_error):
-        return best
-    low, high, middle = np.log(
-        [TRIVIAL_WEIGHTS[best_index - 1], TRIVIAL_WEIGHTS[min(best_index + 1, last)], TRIVIAL_WEIGHTS[best_index]]
-    )
-    for _ in range(GOLDEN_SECTIONS):
-        # Cut the longer interval beside the middle.
-        left = middle - low > high - middle
-        tried = middle + GOLDEN_FRACTION * ((low if left else high) - middle)
-        found = evaluate(float(np.exp(tried)))
-        if found.t_with_error < best.t_with_error:
-            best = found
-            low, high, middle = (low, middle, tried) if left else (middle, high, tried)
-        else:
-            low, high = (tried, high) if left else (low, tried)
+            best, at = found, float(tried)
+
+    def refine(log_weight: float) -> float:
+        nonlocal best
+        found = evaluate(float(np.exp(log_weight)))
+        best = found if found.t_with_error < best.t_with_error else best
+        return min(found.t_with_error, 1e100)  # Brent's parabolas need finite numbers
+
+    if at >= 1e-4 and np.isfinite(best.t_with_error):  # less has no part in t worth a search
+        bounds = float(np.log(at / 10.0)), float(np.log(min(10.0 * at, last)))
+        scipy.optimize.minimize_scalar(refine, bounds=bounds, method="bounded", options={"maxiter": 5})
     return best
 
 
@@ -254,7 +233,7 @@ def normalized_theta(problem: DirectionProblem, half_gram: Array, C: Array, M_er
     null, basis = values < 1e-9, problem.W @ Q
     basis[:, ~null] /= np.sqrt(values[~null])
     best = np.inf
-    for trivial_weight in TRIVIAL_WEIGHTS:
+    for trivial_weight in (0.0, *10.0 ** np.arange(-8, 1)):
         shrunk = (1 - trivial_weight) * C + np.diag(problem.c**2)
         N = basis.T @ (shrunk - half_gram) @ basis
         reduced = N[np.ix_(~null, ~null)]

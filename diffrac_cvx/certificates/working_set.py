@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
-from diffrac_cvx.certificates.direction_bounds import lower_bound
+from diffrac_cvx.certificates.one_block import lower_bound
 from diffrac_cvx.certificates.proof import (
     EIGENVALUE_ERROR,
     MAX_DENSE_SIZE,
@@ -32,8 +32,8 @@ from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
 from diffrac_cvx.certificates.search import (
     alternate_projection,
     best_combination_by_rows,
-    candidate_weights,
     refine_dual,
+    row_weights,
 )
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
@@ -110,7 +110,7 @@ def best_dual(
     """
     found = [
         combine_with_trivial(restricted, u, inverse_mean, C)
-        for u, inverse_mean in candidate_weights(problem, point.q)
+        for u, inverse_mean in [row_weights(problem, point.q)]
         for C in candidates(restricted.X.weighted_gram(u))
     ]
     best = max(found, key=lambda dual: dual.lower)
@@ -285,7 +285,7 @@ def check_kkt(
 def screen_rows(remainder: Remainder, rows: IntegerArray, known: Pairs) -> Pairs:
     """Return the pairs that may violate their box: those of some coordinates are screened, the others known."""
     limit = MAX_PAIRS_PER_COORDINATE * max(len(remainder.problem.c), 1)
-    found = screen_pairs(remainder.restrict(rows), np.arange(len(rows)), 1.0, max_pairs=limit).pairs
+    found = screen_pairs(remainder.restrict(rows), np.arange(len(rows)), max_pairs=limit)
     found = found._replace(j=rows[found.j], k=rows[found.k])
     others = known.take(np.flatnonzero(~(np.isin(known.j, rows) & np.isin(known.k, rows))))
     return Pairs(*(np.concatenate(parts) for parts in zip(others, found, strict=True)))

@@ -197,7 +197,7 @@ class DirectionProblem:
 
     def mean_inverse(self, u: Array) -> float:
         """Return the mean of 1/u, with 1/u = 0 for zero rows."""
-        return float(np.mean(np.where(self.zero_rows, 0.0, 1.0 / u)))
+        return float(np.mean(np.divide(1.0, u, out=np.zeros(len(u)), where=~self.zero_rows)))
 
     def convex_term(self, U: Factor, mean_q: float | None = None) -> float:
         """Return T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms.
@@ -245,11 +245,6 @@ class DirectionProblem:
         """
         smallest = floor * max(float(np.mean(self.X.squares_per_count(q))), 1e-300)
         return np.asarray(1.0 / np.sqrt(np.maximum(q, self.X.squares_times_counts(smallest))))
-
-    def has_small_q(self, q: Array) -> bool:
-        """Whether a nonzero row has a q below a hundredth of the mean."""
-        q = self.X.squares_per_count(q)
-        return not float(q[~self.zero_rows].min(initial=np.inf)) >= 1e-2 * float(q.mean())
 
     def transform_multiplier(self, result: Result) -> Factor | None:
         """Return a result's multiplier C in these coordinates; None if it has none that fits this problem."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket, bracket_normalized
+from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket_normalized, certify
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, centered_data, in_unit_interval, weights_for
@@ -353,7 +353,7 @@ def read_directions(rounding_bound: RoundingBound, problem: DirectionProblem, V:
     """Return the certified solution of (15) for a V in the user's coordinates, optimally scaled."""
     point = problem.rescale(problem.coordinates.transform_matrix(V))
     G, upper = rounding_bound.or_trivial(problem.coordinates.inverse_transform(point.U))
-    lower = bracket(problem, point, dual).lower
+    lower = certify(problem, point, dual).lower
     bounds = Bracket(lower, upper, problem.n_excluded)
     return Solution(np.asarray(problem.labels_factor(point.U)), upper, bounds, G, rounding_bound)
 

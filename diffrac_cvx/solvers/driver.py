@@ -1,18 +1,17 @@
 """Common driver of the fast solvers: run the strategies, certify the iterates, and stop on the certified gap."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_bounds import bracket_any
-from diffrac_cvx.certificates.block_problem import number_by_first, partition_by_zeros
+from diffrac_cvx.certificates.block_problem import UNPENALIZED, labels_by_zeros, number_by_first
 from diffrac_cvx.certificates.block_screening import screen_components
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.direction_bounds import DualPoint
-from diffrac_cvx.certificates.screening import gap_safe_weights
+from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
 from diffrac_cvx.errors import ClusterConnectionError, DataError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, time_limited
 from diffrac_cvx.machine.threads import one_thread
@@ -20,7 +19,7 @@ from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval
 from diffrac_cvx.points.chunks import known_shape
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns
-from diffrac_cvx.points.factors import Factor, as_sparse, is_sparse, squared_norm
+from diffrac_cvx.points.factors import as_sparse, is_sparse, squared_norm
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
@@ -36,12 +35,8 @@ from diffrac_cvx.problem.direction_problem import (
 )
 from diffrac_cvx.problem.gradient import Instance, make_instance
 from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.problem.result import Bracket, Components, Labels, Progress, Result, Status
+from diffrac_cvx.problem.result import Bracket, Components, Progress, Result, Status
 from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
-
-MAX_SCREENING_COST = 2e8  # n d^2 up to which screening all pairs of features takes a tenth of a second
-
-EXPIRED_DEADLINE = Deadline(lambda: 0.0)  # ends every computation that can be cut short
 
 
 def solve_by_iterates(
@@ -61,40 +56,11 @@ def solve_by_iterates(
 ) -> Result:
     """Solve problem (15) with a generator of iterates: certify each, keep the best, stop on the certified gap.
 
-    Parameters
-    ----------
-    X : (n, d) array, sparse matrix or dask array
-        Data; centred internally.
-    nu : float
-        Weight of the imbalance penalty, in [0, 1].
-    penalty : Penalty
-        Ridge weights a and l1 weights c.
-    iterates : callable
-        Function of the ``DirectionProblem`` and the `WarmStart` that generates the `Iterate` objects.
-    stopping : Stopping
-        Tolerances on the certified gap, and limits.
-    solver : str
-        Name of the solver, for the result.
-    start : Result or (d, d) array, optional
-        Matrix of directions for a warm start; certified before the first iterate.
-    exhausted : Status
-        Status if the iterates end before the tolerance or a limit is reached.
-    sample_weight : (n,) array, optional
-        Weights of the points; X must be an array.
-    constraints : Constraints, optional
-        Must-link and cannot-link constraints and known labels of the points; X must be an array.
-    are_many : callable, optional
-        Predicate of (n, d): whether to stream the rows, if there are no weights and no constraints.
-    by_columns : bool
-        Whether to store a sparse matrix with fewer points by columns.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is invalid; the message names the value and the remedy.
+    The start is certified before the first iterate.  The status is ``exhausted`` if the iterates end.  Rows without
+    weights and constraints are streamed if ``are_many(n, d)``; a sparse matrix may be stored ``by_columns``.
     """
-    nu = in_unit_interval(nu, "nu")
-    X = known_shape(X)
+    # 1. Read the table, and return the closed form if only the offset remains.
+    nu, X = in_unit_interval(nu, "nu"), known_shape(X)
     instance = make_instance(X, nu, penalty, sample_weight, constraints)
     trivial = partial(trivial_result, instance=instance, stopping=stopping, solver=solver)
     try:
@@ -111,6 +77,7 @@ def solve_by_iterates(
         return trivial(shape, status=Status.CLOSED_FORM, G=G, bounds=(nu, upper))
     stopping.calls_periodically = is_large(*data.shape)
     with one_thread(), time_limited(stopping.deadline):
+        # 2. Pose the problem; if there is no time for its matrices, in unit columns, for the start alone.
         try:
             problem = direction_problem(data, nu, penalty)
             warm_start = starting_point(problem, start)
@@ -119,15 +86,17 @@ def solve_by_iterates(
         except EarlyExitError as leave:
             if data.is_streamed:
                 return trivial(shape, status=leave.status)
-            with time_limited(EXPIRED_DEADLINE):
+            with time_limited(Deadline(lambda: 0.0)):  # ends every computation that can be cut short
                 problem, points = unit_problem(data, nu, penalty), iter(())
                 warm_start = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # the data are below rounding error relative to the penalty
             return trivial(shape, status=Status.OVERFLOW)
-        if not problem.X.is_streamed:  # with streamed rows, the solver certifies the start itself, in one pass
-            points = with_start(warm_start, points)
+        # 3. Certify the iterates; a solver of streamed rows or blocks certifies the start itself.
+        if warm_start.U is not None and not is_sparse(warm_start.U) and not problem.X.is_streamed:
+            points = chain([Iterate(warm_start.U, 0, DualPoint(C=warm_start.C), warm_start.point)], points)
         found = certify_until_stopped(problem, points, warm_start.point, stopping, solver, exhausted)
     with one_thread(), time_limited(None):
+        # 4. Certify the value of V in the user's units, and check the bounds.
         try:
             found = with_certified_value(found, exclude_columns(data, problem.coordinates.excluded), instance, stopping)
         except (DataError, ClusterConnectionError) as error:
@@ -197,55 +166,6 @@ def trivial_result(
     )
 
 
-class Incumbent:
-    """Best iterate so far, with its dual variables, components, lower bound and history."""
-
-    def __init__(self, problem: DirectionProblem, best: PrimalPoint) -> None:
-        self.problem, self.best, self.lower = problem, best, 0.0
-        self.dual: DualPoint | None = None
-        self.components: Components | None = None
-        self.proved: Labels | None = None
-        self.history: list[Progress] = []
-
-    def update(self, iterate: Iterate, stopping: Stopping) -> Progress:
-        """Certify an iterate; it may become the incumbent even if no time is left for its lower bound."""
-        X = self.problem.X
-        point = self.problem.rescale(iterate.U) if iterate.point is None else iterate.point
-        if point.value < self.best.value or (self.dual is None and point.value == self.best.value):
-            self.best, self.components, self.dual = point, iterate.components, iterate.dual
-        if iterate.bounds is None:
-            stopping.check_deadline()
-        bounds = iterate.bounds or bracket_any(self.problem, point, iterate.dual)
-        if iterate.components is not None and iterate.components.certified is not None:
-            self.proved = iterate.components.certified
-        self.lower = max(self.lower, bounds.lower)
-        now = Progress(iterate.n_iter, stopping.timer.elapsed, min(self.lower, self.best.value), self.best.value)
-        self.history.append(now.with_counts(X.rows_read, self.problem.n_excluded))
-        return self.history[-1]
-
-    def result(self, status: Status, seconds: float, solver: str) -> Result:
-        """Return the incumbent as a result in the user's coordinates."""
-        problem, best, dual = self.problem, self.best, self.dual
-        components = self.components or components_of_zeros(problem, best.U)
-        components = components and replace(components, certified=self.proved)
-        return Result(
-            value=best.value,
-            lower=self.lower,
-            upper=best.value,
-            F=problem.labels_factor(best.U),
-            status=status,
-            n_iter=self.history[-1].iteration if self.history else 0,
-            seconds=seconds,
-            solver=solver,
-            history=tuple(self.history),
-            C=user_multiplier(problem, dual),
-            u=None if dual is None or dual.u is None else problem.X.values_of_points(dual.u),
-            G=problem.coordinates.inverse_transform(best.U),
-            components=components and user_components(problem, best, best.value - self.lower, components),
-            n_excluded=problem.n_excluded,
-        )
-
-
 def certify_until_stopped(
     problem: DirectionProblem,
     iterates: Iterable[Iterate],
@@ -255,30 +175,58 @@ def certify_until_stopped(
     exhausted: Status,
 ) -> Result:
     """Certify iterates until the stopping rule is met; return the best point, the start included, and the bounds."""
-    n, D = problem.X.shape
-    zero = PrimalPoint(np.zeros((D, 1)), 1.0, np.zeros(0 if problem.X.is_streamed else n))
-    incumbent, status = Incumbent(problem, zero if initial is None else initial), None
+    best = PrimalPoint(np.zeros((len(problem.c), 1)), 1.0, np.zeros(0)) if initial is None else initial
+    dual: DualPoint | None = None
+    lower, history, status = 0.0, list[Progress](), None
     stopping.count_rows = lambda: problem.X.rows_read
     try:
         for iterate in iterates:
-            status = stopping.stop_reason(incumbent.update(iterate, stopping))
+            # 1. The point may become the best even if no time is left for its lower bound.
+            point = problem.rescale(iterate.U) if iterate.point is None else iterate.point
+            if point.value < best.value or (dual is None and point.value == best.value):
+                best, dual = point, iterate.dual
+            if iterate.bounds is None:
+                stopping.check_deadline()
+            # 2. The bounds of all iterates hold.
+            bounds = iterate.bounds or certify(problem, point, iterate.dual)
+            lower = max(lower, bounds.lower)
+            now = Progress(iterate.n_iter, stopping.timer.elapsed, min(lower, best.value), best.value)
+            history.append(now.with_counts(problem.X.rows_read, problem.n_excluded))
+            status = stopping.stop_reason(history[-1])
             if status is not None:
                 break
     except EarlyExitError as leave:
         status = leave.status
     except (DataError, ClusterConnectionError) as error:
-        raise with_bracket(error, min(incumbent.lower, incumbent.best.value), incumbent.best.value) from error
+        raise with_bracket(error, min(lower, best.value), best.value) from error
     except (ArithmeticError, ValueError) as error:
         if not is_out_of_range(error):
             raise
         status = Status.OVERFLOW
     status = stopping.status if status is None else status
     with time_limited(None):  # the rest is required and short
-        if incumbent.best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and not problem.X.is_streamed:
-            incumbent.best = best_single_feature(problem)
+        # 3. The best point in the user's coordinates.
+        if best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and not problem.X.is_streamed:
+            best = best_single_feature(problem)
         if status is None:
-            status = Status.OPTIMAL if stopping.is_met(incumbent.lower, incumbent.best.value) else exhausted
-        return incumbent.result(status, stopping.timer.elapsed, solver)
+            status = Status.OPTIMAL if stopping.is_met(lower, best.value) else exhausted
+        C = None if dual is None or not problem.has_l1 else dual.C
+        return Result(
+            value=best.value,
+            lower=lower,
+            upper=best.value,
+            F=problem.labels_factor(best.U),
+            status=status,
+            n_iter=history[-1].iteration if history else 0,
+            seconds=stopping.timer.elapsed,
+            solver=solver,
+            history=tuple(history),
+            C=None if C is None else problem.coordinates.inverse_transform_multiplier(C),
+            u=None if dual is None or dual.u is None else problem.X.values_of_points(dual.u),
+            G=problem.coordinates.inverse_transform(best.U),
+            components=components_of(problem, best, best.value - lower),
+            n_excluded=problem.n_excluded,
+        )
 
 
 def with_bracket(
@@ -295,47 +243,29 @@ def is_large(n: int, D: int) -> bool:
     return n * D >= 2e7 or n * D**2 >= 2e8 or D >= 400
 
 
-def components_of_zeros(problem: DirectionProblem, U: Factor) -> Components | None:
-    """Return the components between which a dense factor is zero; None if the factor is sparse or they are one."""
-    penalized = np.flatnonzero(problem.c > 0.0)
-    if is_sparse(U) or not problem.pair_penalty.splits_into_blocks or not 0 < 2 * np.count_nonzero(U) <= U.size:
-        return None
-    rows = as_sparse((U[penalized] != 0.0).astype(float))
-    found = np.full(len(problem.c), -1)
-    found[penalized] = partition_by_zeros(rows @ rows.T).labels
-    return Components(found) if found.max(initial=0) > 0 else None
+def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> Components | None:
+    """Return the components of the features between which V is zero, numbered by first feature; None if they are one.
 
-
-def user_components(problem: DirectionProblem, point: PrimalPoint, gap: float, components: Components) -> Components:
-    """Return the components of the features, without the offset, numbered by first feature.
-
-    If the solver has not certified components, they are computed here if cheap.
+    Those between which every optimal V is zero are certified by the gap if that takes a fraction of a second.
     """
-    d, proved = len(problem.coordinates.scale) - int(problem.coordinates.has_offset), components.certified
-    penalized = np.flatnonzero(problem.c > 0.0)
-    if proved is None and len(problem.X) * len(penalized) ** 2 <= MAX_SCREENING_COST:
-        if not problem.X.is_local:
-            return Components(number_by_first(components.found[:d]), None)
+    penalized, splits = np.flatnonzero(problem.c > 0.0), problem.pair_penalty.splits_into_blocks
+    pattern = as_sparse(point.U).astype(bool)
+    if not splits or not 0 < 2 * pattern.count_nonzero() <= np.prod(pattern.shape):
+        return None
+    rows = pattern[penalized].astype(float)
+    found = np.full(len(problem.c), UNPENALIZED)
+    found[penalized] = labels_by_zeros(rows @ rows.T)
+    if found.max(initial=0) == 0:
+        return None
+    d, certified = len(problem.coordinates.scale) - int(problem.coordinates.has_offset), None
+    if problem.X.is_local and len(problem.X) * len(penalized) ** 2 <= 1e9:
         if len(point.q) != len(problem.X):  # q is not stored for streamed rows
             problem = problem.in_columns()
             point = problem.rescale(point.U)
-        proved = np.full(len(problem.c), -1)
-        proved[penalized] = screen_components(problem, gap_safe_weights(point.q, gap), None)
-    return Components(number_by_first(components.found[:d]), None if proved is None else number_by_first(proved[:d]))
-
-
-def user_multiplier(problem: DirectionProblem, dual: DualPoint | None) -> Factor | None:
-    """Return the multiplier C of the l1 penalty in the user's coordinates, or None."""
-    if dual is None or dual.C is None or not problem.has_l1:
-        return None
-    return problem.coordinates.inverse_transform_multiplier(dual.C)
-
-
-def with_start(start: WarmStart, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
-    """Yield the warm start as iterate 0, then the iterates; the solver itself certifies a block-sparse start."""
-    if start.U is not None and not is_sparse(start.U):
-        yield Iterate(start.U, 0, DualPoint(C=start.C), start.point)
-    yield from iterates
+        labels = np.full(len(problem.c), UNPENALIZED)
+        labels[penalized] = screen_components(problem, point.q, gap)
+        certified = number_by_first(labels[:d])
+    return Components(number_by_first(found[:d]), certified)
 
 
 def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | None) -> WarmStart:

@@ -4,12 +4,12 @@ import threading
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 
-from diffrac_cvx.certificates.direction_bounds import DualPoint
+from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer
 from diffrac_cvx.points.checks import Array, in_unit_interval, positive, positive_int
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.problem.direction_problem import PrimalPoint
-from diffrac_cvx.problem.result import Bracket, Components, Progress, Status
+from diffrac_cvx.problem.result import Bracket, Progress, Status
 
 Callback = Callable[[Progress], object]
 CALLBACK_INTERVAL = 0.2  # seconds between calls of the user's callback while an iterate of large data is computed
@@ -25,22 +25,19 @@ class Iterate(NamedTuple):
         Factor of V = UU', in the coordinates of the problem, at any scale.
     n_iter : int
         Iterations so far.
-    dual : DualPoint, optional
+    dual : DualPoint
         Multipliers of the solver, if it has any; they tighten the bounds.
     point : PrimalPoint, optional
         ``problem.rescale(U)``, if the solver has computed it.
     bounds : Bracket, optional
-        Certified bounds, if the solver has computed them; otherwise ``bracket_any(problem, point, dual)``.
-    components : Components, optional
-        Blocks of coordinates between which UU' is zero, and those between which every optimal V is certified to be.
+        Certified bounds, if the solver has computed them; otherwise ``certify(problem, point, dual)``.
     """
 
     U: Factor
     n_iter: int
-    dual: DualPoint | None = None
+    dual: DualPoint = NO_DUAL
     point: PrimalPoint | None = None
     bounds: Bracket | None = None
-    components: Components | None = None
 
 
 Steps = Generator[Iterate | float, Iterate | None, None]  # iterates, and pauses: see `race.Strategy`

@@ -135,17 +135,16 @@ splits into groups of features, which can be found from one solution, and ``low_
 #
 # All pairs are checked in one pass over the columns of X, 512 at a time with all that follow, :math:`n d^2 / 2` multiplications.
 # From 500 features on the products are computed in single precision with an a priori rounding error bound; a pair
-# within this bound of 0.7 of its box is recomputed in double precision. No d × d matrix is stored.
+# within this bound of its box is recomputed in double precision. No d × d matrix is stored.
 
 # %%
 # How low_rank uses it
 # --------------------
 # 1. V is diagonal at first, a convex problem in d weights, O(nd) a step of L-BFGS.
 # 2. When the gap of the restricted problem is below 0.02, or ``tol`` if that is larger, all pairs are checked, and the bound
-#    above is tried for three values of t. If the certified gap is at most ``tol``, the problem is solved.
+#    above is tried for at most four values of t. If the certified gap is at most ``tol``, the problem is solved.
 # 3. Otherwise the most violated pairs join groups, in the components where the bound failed. Each group gets a factor
-#    of full rank and its own multipliers, and the iteration continues from the same V. With more than 240 features only the pairs that
-#    were near their boxes are checked again, until the gap has shrunk to a quarter.
+#    of full rank and its own multipliers, and the iteration continues from the same V.
 # 4. When most features are in one group, or will be, or if the gap stalls with at most 1000 features, the
 #    solver continues with V as one block (:doc:`solvers`).
 #
@@ -155,7 +154,7 @@ splits into groups of features, which can be found from one solution, and ``low_
 # An example
 # ----------
 # Two features carry the labels together, ten are noise. `find_components` computes the graph from a solution, and
-# ``result.components`` describes the blocks of the solver.
+# ``result.components`` describes the V that the solver returns.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -189,13 +188,12 @@ figure.colorbar(image, ax=axes, label=r"$|V_{jk}|$ over its largest entry")
 # %%
 # The record of a result
 # ----------------------
-# ``result.components`` is None if V was computed as one block. Otherwise it has
+# ``result.components`` is None if V, or more than half of its factor, has no zeros between features. Otherwise it has
 #
 # - ``found``: the groups of the V returned, which is zero between them, numbered by first feature; -1 for features with c = 0;
-# - ``certified``: groups between which *every* optimal V is zero, by the gap that the solver had when it looked at all pairs. Two
-#   features that some optimal V joins are never in different ones, but two that no optimal V joins may be in the same one. It is
-#   None where the bound failed or too many pairs are left open, and, with coordinates of c = 0 such as the offset of ν < 1,
-#   where :math:`n d^2 > 2 \cdot 10^8`: there `find_components` separates what can be separated.
+# - ``certified``: groups between which *every* optimal V is zero, by the certified gap. Two features that some optimal V joins
+#   are never in different ones, but two that no optimal V joins may be in the same one. It is None if
+#   :math:`n d^2 > 10^9`: there `find_components` separates what can be separated.
 #
 # *V is diagonal, and every optimal V is proved to be* means both: V is diagonal, and the certified groups are single features.
 # The proof is in exact arithmetic from numbers in double precision, with margins for rounding in the eigenvalues

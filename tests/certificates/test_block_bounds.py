@@ -11,28 +11,21 @@ import scipy.sparse.csgraph
 from posed import direction_problem
 from sparse_instances import (
     KINDS,
-    Instance,
     instance,
     optimum,
+    random_blocks,
     random_multipliers,
-    random_partition,
     random_point,
     restricted_point,
 )
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import block_bounds, proof, screening
-from diffrac_cvx.certificates.block_bounds import (
-    BlockCertificate,
-    Blocks,
-    bracket_blocks,
-    certify_blocks,
-    larger_t,
-    whiten,
-)
-from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, factor_by_blocks
+from diffrac_cvx.certificates.block_bounds import Blocks, beyond_rounding, certify_blocks, larger_t, whiten
+from diffrac_cvx.certificates.block_problem import factor_by_blocks
+from diffrac_cvx.certificates.direction_bounds import DualPoint, bound_of_blocks, certify
 from diffrac_cvx.certificates.proof import ViolatedComponent, eliminate
-from diffrac_cvx.certificates.screening import cheap_safe_radius, largest_safe_t, screen_pairs
+from diffrac_cvx.certificates.screening import screen_pairs
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
@@ -48,27 +41,43 @@ each_seed = pytest.mark.parametrize(  # each kind at two
 
 
 class Claimed(NamedTuple):
-    """A block diagonal point of a problem at its best scale, the multipliers of its blocks, and what it claims."""
+    """A block diagonal point of a problem at its best scale, the multipliers of its blocks, and its dual there."""
 
-    split: BlockProblem
-    partition: Partition
-    C: list
     blocks: Blocks
-    claim: BlockCertificate
+    C: list
     scaled: BlockPoint
+    value: float
+    dual: tuple
+
+    @property
+    def split(self):
+        return self.blocks.problem
+
+    @property
+    def u(self):
+        return self.dual[1]
+
+    @property
+    def inverse_mean(self):
+        return self.split.problem.mean_inverse(self.u)
+
+    @property
+    def least_t(self):
+        return beyond_rounding(self.dual[0])
+
+    def certify(self, n_tries=3):
+        return certify_blocks(self.blocks, self.dual, n_tries)
 
     def eliminate(self, t=None):
-        return eliminate(self.split, self.claim.ratios.u, self.claim.min_t if t is None else t)
+        return eliminate(self.split, self.u, self.least_t if t is None else t)
 
     def moment(self, X):
-        u = self.claim.ratios.u
-        return X.T @ (u[:, None] * X) / len(u)
+        return X.T @ (self.u[:, None] * X) / len(self.u)
 
 
-def claimed(split, partition, point, C):
-    blocks = Blocks(split, partition)
-    scaled, claim = BlockParametrization(blocks, BlockPoint(*point)).certificate(BlockPoint(*point), C)
-    return Claimed(split, partition, C, blocks, claim, scaled)
+def claimed(blocks, point, C):
+    scaled, value, q = BlockParametrization(blocks, BlockPoint(*point)).rescale(BlockPoint(*point))
+    return Claimed(blocks, C, scaled, value, blocks.best_dual(q, C))
 
 
 @cache
@@ -78,10 +87,9 @@ def claims(seed):
     U, m = split.problem.coordinates.transform_factor(dense(optimum(seed).G)), len(split.c)
     for k, noise in enumerate([None, None, 1.0, 0.3, 0.1, 0.01, 0.001, 0.0]):
         rng = np.random.default_rng([seed, k])
-        partition = Partition(np.zeros(m, dtype=int)) if k == 7 else random_partition(rng, m)
-        near = (split, partition, U, noise, rng)
-        point = random_point(rng, split, partition) if noise is None else restricted_point(*near)
-        found.append(claimed(split, partition, point, random_multipliers(rng, split, partition)))
+        blocks = Blocks(split, np.zeros(m, dtype=int)) if k == 7 else random_blocks(rng, split)
+        point = random_point(rng, blocks) if noise is None else restricted_point(blocks, U, noise, rng)
+        found.append(claimed(blocks, point, random_multipliers(rng, blocks)))
     return found
 
 
@@ -103,44 +111,41 @@ def full_pairs(split, at):
 @each_seed
 def test_no_block_diagonal_point_proves_more_than_the_optimum(seed):
     for k, one in enumerate(claims(seed)):
-        problem, found = one.split.problem, certify_blocks(one.blocks, one.claim, 3).lower
-        G = problem.rescale(one.split.factor(one.partition, *one.scaled))
-        assert G.value == pytest.approx(one.claim.value, abs=1e-10)
-        read = bracket_blocks(problem, G, None if k == 3 else one.split.multiplier(one.partition, one.C)).lower
+        problem, found = one.split.problem, one.certify().lower
+        G = problem.rescale(one.blocks.factor(*one.scaled))
+        assert G.value == pytest.approx(one.value, abs=1e-10)
+        read = bound_of_blocks(problem, G, DualPoint(C=None if k == 3 else one.blocks.multiplier(one.C)))
         assert max(read, found or 0.0) <= optimum(seed).upper + 1e-12
-        assert optimum(seed).lower <= one.claim.value + 1e-12
+        assert optimum(seed).lower <= one.value + 1e-12
 
 
 @each_seed
 def test_the_bound_is_that_of_one_multiplier_inside_its_box_for_all_coordinates(seed):
     """S = t (A + C + Diag(c)^2) - M is made in full, from t and the rule for C between the groups."""
     for one in claims(seed):
-        split, ratios, lower = one.split, one.claim.ratios, certify_blocks(one.blocks, one.claim, 3).lower
+        split, lower = one.split, one.certify().lower
         if lower is None:
             continue
-        t = (1.0 - lower) / ratios.inverse_mean
+        t = (1.0 - lower) / one.inverse_mean
         G, box = full_pairs(split, one.eliminate(t))
         multiplier = np.clip(G, -box, box) / t
         np.fill_diagonal(multiplier, 0.0)
-        for block, matrix in zip(one.partition.blocks, ratios.C, strict=True):
+        for block, matrix in zip(one.blocks.members, one.dual[2], strict=True):
             multiplier[np.ix_(block, block)] = matrix
         assert np.all(np.abs(multiplier) <= np.outer(split.c, split.c) * (1 + 1e-12))
         problem = split.problem
         S = t * (problem.A + np.diag(problem.c**2)) - one.moment(problem.X.array())
         S[np.ix_(split.penalized, split.penalized)] += t * multiplier
-        assert np.linalg.eigvalsh(S)[0] >= -1e-11 * t * max(1.0, ratios.u.max())
+        assert np.linalg.eigvalsh(S)[0] >= -1e-11 * t * max(1.0, one.u.max())
 
 
 def test_a_partition_finer_than_the_true_one_proves_a_bound_with_the_pairs_left_over():
     proved = 0
     for seed in SEEDS:
         split, rng = instance(seed).split, np.random.default_rng(seed)
-        U, finest = (
-            split.problem.coordinates.transform_factor(dense(optimum(seed).G)),
-            Partition(np.arange(len(split.c))),
-        )
-        one = claimed(split, finest, restricted_point(split, finest, U, 0.0, rng), [])
-        found = certify_blocks(one.blocks, one.claim, 6)
+        U = split.problem.coordinates.transform_factor(dense(optimum(seed).G))
+        finest = Blocks(split, np.arange(len(split.c)))
+        found = claimed(finest, restricted_point(finest, U, 0.0, rng), []).certify(6)
         assert found.lower is None or found.lower <= optimum(seed).upper + 1e-12
         proved += found.lower is not None and found.lower > 0.0 and len(found.pairs.violated().j) > 0
     assert proved > 0
@@ -172,7 +177,7 @@ def proved_usually(seed):
 
 def prove_all(seed):
     """The bounds and the pairs at the points of a problem."""
-    return [certify_blocks(one.blocks, one.claim, 3) for one in claims(seed)]
+    return [one.certify() for one in claims(seed)]
 
 
 @pytest.mark.parametrize("seed", range(8), ids=lambda seed: KINDS[seed])
@@ -203,111 +208,35 @@ def test_how_the_pairs_are_computed_does_not_change_what_is_proved(monkeypatch, 
 
 @each_seed
 @pytest.mark.parametrize("single", [10**9, 1], ids=["double", "single"])
-def test_the_pairs_found_are_exactly_those_beyond_the_fraction_of_their_box(monkeypatch, seed, single):
+def test_the_pairs_found_are_exactly_those_beyond_their_box(monkeypatch, seed, single):
     monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", single)
     for one in claims(seed):
-        at, labels = one.eliminate(), one.partition.labels
-        for fraction in (0.5, 1.0) if at is not None else ():
-            found, (G, box) = screen_pairs(at, labels, fraction).pairs, full_pairs(one.split, at)
+        at, labels = one.eliminate(), one.blocks.labels
+        if at is not None:
+            found, (G, box) = screen_pairs(at, labels), full_pairs(one.split, at)
             mask = np.zeros(G.shape, dtype=bool)
             mask[found.j, found.k] = True
-            np.testing.assert_array_equal(mask, np.triu((np.abs(G) > fraction * box) & (labels[:, None] != labels), 1))
-            size = np.abs(one.claim.ratios.u).max()
+            np.testing.assert_array_equal(mask, np.triu((np.abs(G) > box) & (labels[:, None] != labels), 1))
+            size = np.abs(one.u).max()
             np.testing.assert_allclose(found.G, G[found.j, found.k], rtol=1e-9, atol=1e-12 * size)
             np.testing.assert_allclose(found.bound, box[found.j, found.k], rtol=1e-9)
-            np.testing.assert_array_equal(found.excess != 0.0, np.abs(found.G) > found.bound)
-
-
-@each_seed
-def test_up_to_a_safe_t_no_pair_beyond_its_box_is_missing(seed):
-    for one in claims(seed):
-        t, at, labels = one.claim.min_t, one.eliminate(), one.partition.labels
-        safe = largest_safe_t(one.split, t)
-        assert safe >= t
-        pairs = None if at is None else screen_pairs(at, labels, screening.NEAR_BOUND).pairs
-        for larger in np.linspace(t, safe, 4) if pairs is not None else ():
-            later = screen_pairs(one.eliminate(larger), labels, 1.0).pairs
-            assert set(zip(later.j, later.k, strict=True)) <= set(zip(pairs.j, pairs.k, strict=True))
+            assert np.all(found.excess != 0.0)
 
 
 def test_where_the_bound_fails_it_holds_at_a_t_a_few_steps_larger():
     """The least eigenvalue is a concave function of t: without a stretch Newton's steps would never reach its root."""
     failed = 0
     for one in [one for seed in range(0, 24, 2) for one in claims(seed)]:
-        t, found = one.claim.min_t, certify_blocks(one.blocks, one.claim, 0)
-        assert larger_t(one.blocks, one.claim.ratios, t, []) == t
-        if found.violated:
+        t, found, at = one.least_t, one.certify(0), one.eliminate()
+        assert larger_t(one.split, one.u, t, []) == t
+        if len(found.violated):
             failed += 1
-            once, twice = (larger_t(one.blocks, one.claim.ratios, t, found.violated, by) for by in (1.0, 2.0))
+            violated = proof.prove(at, found.pairs, list(zip(one.blocks.members, one.dual[2], strict=True)))
+            once, twice = (larger_t(one.split, one.u, t, violated, by) for by in (1.0, 2.0))
             assert once > t
             assert twice == pytest.approx(2 * once - t, rel=1e-12)
-            assert certify_blocks(one.blocks, one.claim, 3).lower is not None
+            assert one.certify().lower is not None
     assert failed > 15
-
-
-@cache
-def solved_in_part(lam, max_iter):
-    """A claim from the solver's point after a few steps, of a problem with blocks; the optimal G off the diagonal."""
-    one = Instance(dc.datasets.make_planted(60, 30, noise=0.3, rng=0).X, 1.0, dc.Penalty.l1(lam))
-    result, split = one.solve(tol=1e-12, max_iter=max_iter), one.split
-    q, q_best = (split.problem.rescale(split.problem.coordinates.transform_factor(R.G)).q for R in (result, best(one)))
-    blocks = Blocks(split, split.partition_of(result.G))
-    ratios = blocks.ratios(q, [np.zeros((len(block), len(block))) for block in blocks.partition.blocks])
-    return split, blocks, BlockCertificate(ratios, q, result.value), pairs_at(split, 1.0 / np.sqrt(q_best), 1.0)
-
-
-def best(one):
-    return one.solve(tol=1e-10)
-
-
-def pairs_at(split, u, t):
-    """G = M - t A off the diagonal."""
-    X = split.X.array()
-    G = X.T @ ((u - t)[:, None] * X) / len(X)
-    np.fill_diagonal(G, 0.0)
-    return G
-
-
-def radius_of(split, claim, t):
-    return cheap_safe_radius(split, claim.q, claim.value - claim.bound(t), claim.ratios.u, t)
-
-
-@pytest.mark.parametrize("max_iter", [1, 3, 8, 15, 20, 30])
-@pytest.mark.parametrize("lam", [0.03, 0.1])
-def test_no_optimal_pair_is_further_from_the_pairs_of_a_point_than_its_gap_says(lam, max_iter):
-    split, blocks, claim, G_best = solved_in_part(lam, max_iter)
-    t, whole = (1.0 - certify_blocks(blocks, claim, 3).lower) / claim.ratios.inverse_mean, slice(0, 30)
-    away, spread = np.abs(pairs_at(split, claim.ratios.u, t) - G_best), radius_of(split, claim, t)
-    off = spread.between(whole, whole)
-    assert np.all(away <= off * np.outer(split.c, split.c) + 1e-6)
-    assert off.max() <= spread.largest * (1 + 1e-12)
-    if max_iter == 20:
-        assert away.max() > abs(claim.min_t - 1.0)  # the distance is more than that of t alone
-
-
-@pytest.mark.parametrize("columns", [7, 512])
-@pytest.mark.parametrize("single", [1, 10**9], ids=["single", "double"])
-@pytest.mark.parametrize("max_iter", [8, 20, 30, 50, 100])
-def test_the_components_proved_are_those_of_all_pairs_that_may_reach_their_box(monkeypatch, max_iter, single, columns):
-    """Or a few pairs more, in single precision; or none, where too many pairs of some columns may."""
-    split, blocks, claim, G_best = solved_in_part(0.03, max_iter)
-    monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", single)
-    monkeypatch.setattr(screening, "COLUMN_BLOCK", columns)
-    t, whole, box = claim.min_t, slice(0, 30), np.outer(split.c, split.c)
-    spread, at = radius_of(split, claim, t), eliminate(split, claim.ratios.u, t)
-    proved = screen_pairs(at, blocks.partition.labels, 0.7, spread).certified
-    G = np.abs(full_pairs(split, at)[0]) / box
-    np.fill_diagonal(G, 0.0)
-    graph = G + spread.between(whole, whole) >= 1.0
-    expected = scipy.sparse.csgraph.connected_components(graph)[1]
-    if proved is None:
-        assert np.sum(graph) > 30
-        return
-    together = proved[:, None] == proved
-    np.testing.assert_array_equal(together, expected[:, None] == expected)
-    if claim.gap < 1e-4:
-        assert np.all(together[np.abs(G_best) >= box * (1 - 1e-6)])
-        assert proved.max() > 0
 
 
 @pytest.mark.parametrize("stretch", [1.0, 2.5])
@@ -315,17 +244,11 @@ def test_a_larger_t_is_a_stretched_step_of_newtons_from_where_a_direction_fails(
     """w'Sw = t w'(A + C + Diag(c)^2)w - w'Mw is linear in t, so that Newton's step ends at its root."""
     split, u = instance(0).split, np.linspace(0.5, 2.0, len(instance(0).X))
     members, w, t = np.array([0, 2]), np.array([0.6, -0.8]), 0.7
-    blocks, claim = Blocks(split, Partition(np.arange(len(split.c)))), block_bounds.BlockRatios(u, 1.0, [], [], [])
     M = float(np.mean(u * (split.X.array()[:, members] @ w) ** 2))
     for right in (0.8 * M, 1.2 * M):
         root = M / right
         failure = ViolatedComponent(members, np.array([t * right - M]), w[:, None])
-        assert larger_t(blocks, claim, t, [failure], stretch) == pytest.approx(t + 1.1 * stretch * (root - t))
-
-
-def test_with_unpenalized_coordinates_nothing_is_said_of_the_distance_to_the_optimum():
-    one = claims(8)[0]
-    assert radius_of(one.split, one.claim, one.claim.min_t) is None
+        assert larger_t(split, u, t, [failure], stretch) == pytest.approx(t + 1.1 * stretch * (root - t))
 
 
 # Ratios
@@ -334,20 +257,21 @@ def test_with_unpenalized_coordinates_nothing_is_said_of_the_distance_to_the_opt
 @each_seed
 def test_ratios_are_the_generalized_eigenvalues_of_each_coordinate_and_each_block(seed):
     for one in claims(seed):
-        split, ratios = one.split, one.claim.ratios
+        split, singles = one.split, one.blocks.singles
 
-        def largest(block, C, split=split, u=ratios.u):
+        def largest(block, C, split=split, u=one.u):
             data = split.data_of(block)
             right = split.right_of(block, data)
             right[: len(block), : len(block)] += C
             return scipy.linalg.eigh(data.weighted_gram(u), right, eigvals_only=True)[-1]
 
-        alone = [largest(np.array([j]), np.zeros((1, 1))) for j in one.partition.singles]
-        found = block_bounds.single_ratios(split, ratios.u, one.partition.singles)
+        alone = [largest(np.array([j]), np.zeros((1, 1))) for j in singles]
+        found = block_bounds.single_ratios(split, one.u, singles)
         np.testing.assert_allclose(found, alone, rtol=1e-8, atol=1e-12)
-        together = [largest(*pair) for pair in zip(one.partition.blocks, ratios.C, strict=True)]
-        np.testing.assert_allclose(ratios.block, together, rtol=1e-8)
-        assert ratios.largest == max([*ratios.single, *ratios.block])
+        pairs = list(zip(one.blocks.members, one.dual[2], strict=True))
+        blocks = [one.blocks.block_ratio(i, one.u, C)[0] for i, (_, C) in enumerate(pairs)]
+        np.testing.assert_allclose(blocks, [largest(*pair) for pair in pairs], rtol=1e-8)
+        assert one.dual[0] == pytest.approx(max([*found, *blocks]), rel=1e-9)
 
 
 def test_the_right_side_of_a_block_is_the_restriction_of_the_problem():
@@ -373,15 +297,15 @@ def test_whitening_makes_the_identity_and_drops_what_is_null():
 @each_seed
 def test_the_blocks_of_a_matrix_give_it_back(seed):
     split = instance(seed).split
-    partition = Partition(np.arange(len(split.c)) // 2)
-    U = split.factor(partition, *random_point(np.random.default_rng(seed), split, partition))
+    blocks = Blocks(split, np.arange(len(split.c)) // 2)
+    U = blocks.factor(*random_point(np.random.default_rng(seed), blocks))
     V = dense(U @ U.T)
     found = factor_by_blocks(split.problem, V)
-    assert (found is None) == (2 * partition.largest > len(split.c))
+    assert (found is None) == (2 * blocks.largest > len(split.c))
     if found is not None:
         assert is_sparse(found)
         np.testing.assert_allclose(dense(found @ found.T), V, atol=1e-10 * np.abs(V).max())
-        np.testing.assert_array_equal(split.partition_of(found).labels, split.partition_of(U).labels)
+        np.testing.assert_array_equal(split.labels_of(found), split.labels_of(U))
 
 
 def test_a_matrix_of_one_block_and_a_problem_without_l1_penalty_have_no_factor_by_blocks():
@@ -397,32 +321,4 @@ def test_a_matrix_that_is_not_positive_semidefinite_is_projected_block_by_block(
 
 def test_a_point_that_explains_nothing_proves_nothing():
     problem = instance(0).problem
-    assert bracket_blocks(problem, problem.rescale(np.zeros((5, 1)))) == (0.0, 1.0)
-
-
-def test_a_claim_says_what_its_bound_would_be():
-    claim = claims(3)[0].claim
-    assert claim.gap == pytest.approx(claim.value - 1.0 + claim.ratios.largest * np.mean(1.0 / claim.ratios.u))
-    assert BlockCertificate(claim.ratios, claim.q, 1.0).bound(claim.ratios.largest) == pytest.approx(claim.ratios.bound)
-
-
-def test_beyond_the_safe_t_all_pairs_are_looked_at_again_and_below_it_those_that_were_kept(monkeypatch):
-    split, looks = instance(0).split, []
-    blocks, q = Blocks(split, Partition(np.arange(len(split.c)))), np.mean(split.squares.array(), axis=1) + 0.1
-    claim = BlockCertificate(blocks.ratios(q, []), q, 1.0)
-    first = claim.min_t
-    ts = iter([1.5 * first, 2.5 * first, 3.5 * first])
-    for name, real in (("screen_pairs", screen_pairs), ("recompute_pairs", screening.recompute_pairs)):
-
-        def recorded(at, *arguments, name=name, real=real):
-            looks.append((name, round(at.t / first, 6)))
-            return real(at, *arguments)
-
-        monkeypatch.setattr(block_bounds, name, recorded)
-    monkeypatch.setattr(
-        block_bounds, "try_certificate", lambda *arguments: block_bounds.CertificateAttempt(None, arguments[3], [], [])
-    )
-    monkeypatch.setattr(block_bounds, "larger_t", lambda *arguments: next(ts))
-    monkeypatch.setattr(block_bounds, "largest_safe_t", lambda problem, t: 2.0 * first)
-    block_bounds.certify_blocks(blocks, claim, 3)
-    assert looks == [("screen_pairs", 1.0), ("recompute_pairs", 1.5), ("screen_pairs", 2.5), ("screen_pairs", 3.5)]
+    assert certify(problem, problem.rescale(scipy.sparse.csc_array((5, 1)))) == (0.0, 1.0)

@@ -13,16 +13,12 @@ from posed import direction_problem, linked_points
 from rationals import badly_centered_column, centered, fractions, lossy_columns
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import block_bounds, proof, screening
-from diffrac_cvx.certificates.block_bounds import BlockCertificate, BlockRatios, Blocks, try_certificate
-from diffrac_cvx.certificates.block_problem import Partition, block_problem, join_labels
+from diffrac_cvx.certificates import proof, screening
+from diffrac_cvx.certificates.block_bounds import Blocks
+from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.block_screening import gap_safe_distance, gap_safe_weights
 from diffrac_cvx.certificates.proof import Pairs, eliminate
 from diffrac_cvx.certificates.screening import (
-    cheap_safe_radius,
-    factored_radius,
-    gap_safe_radius,
-    gap_safe_weights,
-    largest_safe_t,
     scaled_columns,
     screen_pairs,
 )
@@ -190,12 +186,12 @@ def test_a_pair_is_beyond_its_box_where_rounding_may_have_put_it_inside():
 
 def test_a_scan_ends_where_more_pairs_are_beyond_their_box_than_are_of_use(monkeypatch):
     at, labels = eliminate(wide_split(), uniform(0.3, 3.0, 50), 3.0), np.arange(30)
-    found = len(screen_pairs(at, labels, 1.0).pairs.j)
+    found = len(screen_pairs(at, labels).j)
     monkeypatch.setattr(screening, "COLUMN_BLOCK", 7)
-    assert 10 < len(screen_pairs(at, labels, 1.0, max_pairs=found).pairs.j) == found
+    assert 10 < len(screen_pairs(at, labels, max_pairs=found).j) == found
     for most in (found - 1, 0):
         with pytest.raises(screening.TooManyPairsError):
-            screen_pairs(at, labels, 1.0, max_pairs=most)
+            screen_pairs(at, labels, max_pairs=most)
 
 
 @pytest.mark.parametrize("single", [1, 10**9], ids=["single", "double"])
@@ -206,60 +202,26 @@ def test_coordinates_that_the_elimination_leaves_alone_may_come_first(monkeypatc
     monkeypatch.setattr(screening, "COLUMN_BLOCK", columns)
     split, rng = wide_split(12), np.random.default_rng(0)
     at = eliminate(split, rng.uniform(0.5, 1.5, 50), 1.0)
-    K = np.where(rng.uniform(size=12) < 0.5, 0.0, 0.4 * rng.standard_normal((3, 12)))
+    K = np.where(rng.uniform(size=12) < 0.5, 0.0, 0.8 * rng.standard_normal((3, 12)))
     at = replace(at, K=K, F=3e-5 * np.ones((1, 12)) * split.c)
-    assert (scaled_columns(at).order is None) == (single > 1)
     G, sides = split.X.gram(at.gram_weights) + K.T @ K, np.outer(split.c, split.c)
-    expected = np.argwhere(np.triu(np.abs(G) > 0.5 * (at.t - 9e-10) * sides, 1))
-    found = screen_pairs(at, np.arange(12), 0.5, factored_radius(np.zeros((1, 12))))
-    assert [list(pair) for pair in sorted(zip(found.pairs.j, found.pairs.k, strict=True))] == expected.tolist()
-    np.testing.assert_allclose(found.pairs.G, G[found.pairs.j, found.pairs.k], rtol=1e-12)
-    joined = join_labels(np.arange(12), *np.nonzero(np.triu(np.abs(G) >= sides, 1)))
-    np.testing.assert_array_equal(found.certified[:, None] == found.certified, joined[:, None] == joined)
-    assert 5 < len(expected) < 66
+    expected = np.argwhere(np.triu(np.abs(G) > (at.t - 9e-10) * sides, 1))
+    found = screen_pairs(at, np.arange(12))
+    assert [list(pair) for pair in sorted(zip(found.j, found.k, strict=True))] == expected.tolist()
+    np.testing.assert_allclose(found.G, G[found.j, found.k], rtol=1e-12)
+    assert 4 < len(expected) < 66
 
 
 def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_in_rationals():
     """gap mean w x_j^2 x_k^2, the square of it, is not above that of the radius times c_j c_k, and is nearly that."""
     split = split_of(normal(30, 8), c=0.3)
-    weights = gap_safe_weights(uniform(0.5, 2.0, 30), 1e-3)
-    between = gap_safe_radius(eliminate(split, weights.u, 1.0), weights, np.ones(30, dtype=bool)).between
+    u, w = gap_safe_weights(uniform(0.5, 2.0, 30), 1e-3)
+    between = gap_safe_distance(eliminate(split, u, 1.0), w)
     found = fractions(between(slice(None), slice(None))) * np.outer(fractions(split.c), fractions(split.c))
-    squares, spread = fractions(split.X.array()) ** 2, fractions(weights.w) * Fraction(weights.gap) / 30
+    squares, spread = fractions(split.X.array()) ** 2, fractions(w) / 30
     exact = squares.T @ (spread[:, None] * squares)
     assert np.all(found**2 >= exact * (1 + Fraction(sum_error(30))))
     assert np.all(found**2 <= exact * (1 + Fraction(sum_error(300))))
-
-
-def test_the_quick_radius_is_that_of_its_gap_in_rationals():
-    """For two equal columns the inequality of Cauchy and Schwarz is none: |G_jk|^2 may be gap mean w x_j^4."""
-    x = normal(30, 1)
-    split, q = split_of(np.hstack([x, x]), c=0.3), uniform(0.5, 2.0, 30)
-    weights = gap_safe_weights(q, 1e-3)
-    found = fractions(cheap_safe_radius(split, q, 1e-3, weights.u, 1.0).between(ONE, ONE + 1))[0, 0]
-    exact = Fraction(weights.gap) * np.mean(fractions(weights.w) * fractions(split.X.array())[:, 0] ** 4)
-    found = (found * Fraction(split.c[0]) * Fraction(split.c[1])) ** 2
-    assert exact * (1 + Fraction(sum_error(30))) <= found <= exact * (1 + Fraction(sum_error(500)))
-
-
-@pytest.mark.parametrize("times", [0.5, 0.99, 1.5])
-def test_the_quick_radius_counts_weights_that_are_not_those_of_the_point(times):
-    """Two equal columns, at weights that are kept from being as large, or as small, as those of the energies."""
-    x = normal(30, 1)
-    split, q = split_of(np.hstack([x, x]), c=0.3), uniform(0.5, 2.0, 30)
-    u = times * q**-0.5
-    moved = np.mean(np.abs(u - q**-0.5) * split.X.array()[:, 0] ** 2)
-    found = cheap_safe_radius(split, q, 0.0, u, 1.0).between(ONE, ONE + 1)[0, 0] * split.c[0] * split.c[1]
-    assert moved * (1.0 - 1e-12) <= found <= moved + 1e-5
-
-
-def test_no_quick_radius_is_known_where_points_are_linked_or_the_powers_of_a_row_underflow():
-    X, pairs = as_data(normal(30, 2)), dc.Constraints(must_link=[(0, 1), (2, 3)])
-    linked = block_problem(direction_problem(linked_points(X, pairs), 1.0, dc.Penalty(c=0.3)))
-    free, q = split_of(X), np.ones(30)
-    assert cheap_safe_radius(free, q, 1e-3, q, 1.0) is not None
-    assert cheap_safe_radius(linked, np.ones(28), 1e-3, np.ones(28), 1.0) is None
-    assert cheap_safe_radius(free, np.append(1e-90, q[1:]), 1e-3, q, 1.0) is None
 
 
 def nearly_singular_aside():
@@ -275,8 +237,8 @@ def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_wher
     """Weights that the gap allows, along which S_FF, or S_Fj, changes by as much as it may."""
     split, u = nearly_singular_aside()
     X, F, n, r = split.X.array(), split.F[:, 0], 40, 1.0 / u
-    weights, used = gap_safe_weights(r**2, gap), np.ones(n, dtype=bool)
-    between = gap_safe_radius(eliminate(split, u, 1.0), weights, used).between(slice(None), slice(None))
+    w = gap_safe_weights(r**2, gap)[1]
+    between = gap_safe_distance(eliminate(split, u, 1.0), w)(slice(None), slice(None))
     pattern = {"both": X[:, 0] * X[:, 1], "its product with another": F * X[:, 1]}.get(aligned, F**2)
 
     def pairs(u):
@@ -285,7 +247,7 @@ def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_wher
         return X.T @ ((u - 1.0)[:, None] * X) / n - np.outer(cross, cross) / S
 
     for sign in (1.0, -1.0):
-        step = sign * 1e-3 * weights.w * pattern
+        step = sign * 1e-3 * w / gap * pattern
         for _ in range(20):  # until mean (r - r*)^2 / r* is the gap
             step *= (gap / np.mean((r - 1.0 / (u + step)) ** 2 * (u + step))) ** 0.5
         assert np.mean((r - 1.0 / (u + step)) ** 2 * (u + step)) == pytest.approx(gap, rel=1e-6)
@@ -296,22 +258,21 @@ def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_wher
 
 def test_no_radius_of_a_gap_is_known_where_what_is_eliminated_may_be_singular_at_an_optimum():
     split, u = nearly_singular_aside()
-    at, used = eliminate(split, u, 1.0), np.ones(40, dtype=bool)
-    all_weights = [gap_safe_weights(u**-2.0, gap) for gap in np.logspace(-6, -2, 41)]
-    error = np.array([np.mean(weights.gap * weights.w) ** 0.5 for weights in all_weights])  # F^2 = 1
-    known = np.array([gap_safe_radius(at, weights, used) is not None for weights in all_weights])
+    at = eliminate(split, u, 1.0)
+    all_weights = [gap_safe_weights(u**-2.0, gap)[1] for gap in np.logspace(-6, -2, 41)]
+    error = np.array([np.mean(w) ** 0.5 for w in all_weights])  # F^2 = 1
+    known = np.array([gap_safe_distance(at, w) is not None for w in all_weights])
     np.testing.assert_array_equal(known, error < 0.04)
     assert 5 < known.sum() < 36
 
 
 @pytest.mark.parametrize("entry", [np.nan, np.inf])
-def test_pairs_that_are_no_numbers_are_kept_and_joined(entry):
+def test_pairs_that_are_no_numbers_are_kept(entry):
     at = eliminate(wide_split(4), np.full(50, 0.9), 1.0)
     at.__dict__["gram_weights"] = np.full(50, entry)
     with np.errstate(invalid="ignore"):
-        found = screen_pairs(at, np.arange(4), 1.0, factored_radius(np.zeros((1, 4))))
-    assert len(found.pairs.j) == len(found.pairs.violated().j) == 6
-    assert len(np.unique(found.certified)) == 1
+        found = screen_pairs(at, np.arange(4))
+    assert len(found.j) == len(found.violated().j) == 6
 
 
 # Single precision
@@ -330,7 +291,7 @@ def in_single(monkeypatch):
 
     def pairs(split, u, t):
         at, columns = eliminate(split, u, t), slice(0, len(split.c))
-        single = np.abs(scaled_columns(at).products(columns, columns).astype(float))
+        single = np.abs(scaled_columns(at)[0](columns, columns).astype(float))
         return at, np.abs(pairs_of(at, len(split.c)) / np.outer(split.c, split.c)), single
 
     return pairs
@@ -339,27 +300,13 @@ def in_single(monkeypatch):
 def test_no_pair_is_lost_by_single_precision(in_single):
     """Each pair at a share of its box that it just exceeds, and its product in single precision does not."""
     at, G, single = in_single(wide_split(), uniform(0.3, 3.0, 50), 3.0)
-    assert np.abs(single - G).max() <= scaled_columns(at).rounding <= 1e5 * np.abs(single - G).max()
-    lost = np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.1), 1))[:40]
+    assert np.abs(single - G).max() <= scaled_columns(at)[1] <= 1e5 * np.abs(single - G).max()
+    lost, c = np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.1), 1))[:40], at.problem.c
     assert len(lost) > 10
     for j, k in lost:
-        found = screen_pairs(at, np.arange(30), G[j, k] * (1 - 1e-12) / (at.t - at.entry_error)).pairs
+        at.problem.__dict__["c"] = c * (G[j, k] * (1 - 1e-12) / (at.t - at.entry_error)) ** 0.5
+        found = screen_pairs(at, np.arange(30))
         assert (j, k) in set(zip(found.j, found.k, strict=True))
-
-
-@pytest.mark.parametrize(("m", "seeds", "low", "high"), [(8, 1, 0.8, 1.4), (2, 60, 0.9, 1.12)], ids=["pairs", "block"])
-def test_no_pair_is_separated_by_single_precision_nor_a_block_of_columns_passed_over(in_single, m, seeds, low, high):
-    """Each pair with a distance to the optimum that just joins it, where single precision would not."""
-    tried = 0
-    for seed in range(seeds):
-        at, G, single = in_single(wide_split(m, seed), uniform(low, high, 50, seed), 1.0)
-        for j, k in np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.05) & (G < 1.0), 1)):
-            near = np.zeros(m)
-            near[[j, k]] = (1.0 - G[j, k] * (1 - 1e-12)) ** 0.5
-            proved = screen_pairs(at, np.arange(m), 0.7, factored_radius(near[None])).certified
-            assert proved[j] == proved[k]
-            tried += 1
-    assert tried > 3
 
 
 def test_single_precision_counts_the_products_of_what_is_eliminated(in_single):
@@ -367,59 +314,55 @@ def test_single_precision_counts_the_products_of_what_is_eliminated(in_single):
     K = 0.3 * split.c * np.random.default_rng(0).standard_normal((20, 8))
     at = replace(at, K=K)
     at.__dict__["gram_weights"] = np.zeros(50)
-    columns = scaled_columns(at)
-    off = np.abs(columns.products(slice(0, 8), slice(0, 8)) - (K / split.c).T @ (K / split.c))
-    assert 0.0 < off.max() <= columns.rounding < 0.1
+    products, rounding, _ = scaled_columns(at)
+    off = np.abs(products(slice(0, 8), slice(0, 8)) - (K / split.c).T @ (K / split.c))
+    assert 0.0 < off.max() <= rounding < 0.1
 
 
 def test_single_precision_is_not_used_where_its_rounding_is_not_small_beside_a_box(in_single):
     at, *_ = in_single(split := wide_split(6), uniform(0.3, 3.0, 50), 3.0)
     length = float(np.max((split.squares.weighted_row_sum(np.abs(at.gram_weights))) / split.c**2))
-    roundings = scaled_columns(at).rounding / (float(np.finfo(np.float32).eps) * length)
+    roundings = scaled_columns(at)[1] / (float(np.finfo(np.float32).eps) * length)
     assert 50 <= roundings <= 70  # fifty terms, and a few roundings each
     split.__dict__["c"] = split.c * 1e-3
-    assert scaled_columns(at).rounding == 0.0
+    assert scaled_columns(at)[1] == 0.0
 
 
 # S on a component
 
 
 def of_coordinates_apart(m=2, labels=None):
-    """Coordinates apart at equal weights: the blocks, an elimination at t = 1, and a claim."""
+    """Coordinates apart at equal weights: an elimination at t = 1, and the blocks."""
     split, u = split_of(normal(20, m), c=0.2), np.full(20, 0.5)
-    blocks = Blocks(split, Partition(np.arange(m) if labels is None else np.array(labels)))
-    C = [np.zeros((len(block), len(block))) for block in blocks.partition.blocks]
-    claim = BlockCertificate(BlockRatios(u, 1.0, np.zeros(0), [], C), np.ones(20), 1.0)
-    return blocks, claim, eliminate(split, u, 1.0)
+    return eliminate(split, u, 1.0), Blocks(split, np.arange(m) if labels is None else np.array(labels))
+
+
+def prove(at, pairs, blocks):
+    """Whether S is proved positive, with multipliers of 0 in the blocks."""
+    return not proof.prove(at, pairs, list(zip(blocks.members, blocks.restrict_multiplier(None), strict=True)))
 
 
 def test_a_component_too_large_to_be_looked_at_proves_nothing(monkeypatch):
-    given, chosen = of_coordinates_apart(3), Pairs(BOTH, BOTH + 1, np.full(2, 0.2), np.zeros(2))  # no row is dominant
+    (at, blocks), chosen = (
+        of_coordinates_apart(3),
+        Pairs(BOTH, BOTH + 1, np.full(2, 0.2), np.zeros(2)),
+    )  # no row is dominant
     for most, proves in ((3, True), (2, False)):
         monkeypatch.setattr(proof, "MAX_FACTORIZED_SIZE", most)
-        assert (try_certificate(*given, chosen, None).lower is not None) == proves
-
-
-def test_the_gap_that_keeps_pairs_apart_is_that_of_the_bound_which_is_proved(monkeypatch):
-    blocks, claim, _ = of_coordinates_apart()
-    claim, gaps = claim._replace(ratios=claim.ratios._replace(single=np.full(2, 1.0))), []
-    monkeypatch.setattr(block_bounds, "cheap_safe_radius", lambda problem, q, gap, *_: gaps.append(gap))
-    found = block_bounds.certify_blocks(blocks, claim, 0)
-    assert gaps == [claim.value - found.lower]
-    assert gaps[0] > claim.gap
+        assert prove(at, chosen, blocks) == proves
 
 
 def test_whoever_waits_is_asked_at_each_block():
     beyond, asked = Pairs(np.array([0, 2]), np.array([1, 3]), np.full(2, 0.6), np.full(2, 0.5)), []
-    given = of_coordinates_apart(4, [0, 0, 1, 1])
+    at, blocks = of_coordinates_apart(4, [0, 0, 1, 1])
     with deadlines.time_limited(deadlines.Deadline(lambda: np.inf, lambda: asked.append(1))):
-        try_certificate(*given, beyond, None)
+        prove(at, beyond, blocks)
     assert len(asked) >= 2
 
 
 def test_multipliers_beyond_their_box_are_clipped_block_by_block():
     split = split_of(normal(20, 3), nu=0.5)
-    (C,) = split.restrict_multiplier(Partition(np.array([0, 0, 1])), scipy.sparse.csr_array(9.0 * np.ones((4, 4))))
+    (C,) = Blocks(split, np.array([0, 0, 1])).restrict_multiplier(scipy.sparse.csr_array(9.0 * np.ones((4, 4))))
     np.testing.assert_array_equal(C, split.pair_penalty_of(BOTH).half_width)
 
 
@@ -430,16 +373,3 @@ def test_unpenalized_columns_of_linked_points_are_off_by_their_sums_too():
         for given in (constraints, None)
     )
     assert linked.whitened.data_error >= free.whitened.data_error + 0.7 * sum_error(200)
-
-
-# Larger t
-
-
-def test_the_largest_safe_t_is_where_a_pair_just_kept_may_reach_its_box():
-    """|G_jk| grows by the change of t times A_jk, which is at most 1: with all of it, and c as large as A allows."""
-    split, t = split_of(normal(20, 2), c=np.array([0.3, 0.6])), 1.5
-    safe = largest_safe_t(split, t)
-    room = (1.0 - screening.NEAR_BOUND) * t * split.c**2
-    assert np.all((safe - t) * split.diagonal <= room * (1.0 + 1e-12))
-    assert np.max((safe - t) * split.diagonal / room) == pytest.approx(1.0)
-    assert largest_safe_t(split_of(normal(20, 2), nu=0.5), t) == t

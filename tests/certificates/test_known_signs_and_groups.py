@@ -9,7 +9,8 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.direction_bounds import bracket_normalized, lower_bound
+from diffrac_cvx.certificates.direction_bounds import bracket_normalized
+from diffrac_cvx.certificates.one_block import lower_bound
 from diffrac_cvx.certificates.values import certified_labels_value, certified_value
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points

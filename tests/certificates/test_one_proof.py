@@ -158,7 +158,7 @@ def test_a_multiplier_of_known_signs_may_be_large_and_its_rounding_counts():
     assert large - plain >= sum_error(4) * np.linalg.norm(C)
     apart = block_problem(problem, NONE)
     at, block = eliminate(apart, u, 2.0), (np.arange(3), 1e12 * np.ones((3, 3)) - 1e12 * np.eye(3))
-    (found,) = prove(at, screen_pairs(at, np.zeros(3, dtype=int), 1.0).pairs, [block])
+    (found,) = prove(at, screen_pairs(at, np.zeros(3, dtype=int)), [block])
     assert found.values[0] < -1e11
 
 
@@ -219,7 +219,7 @@ def test_one_tiny_weight_does_not_make_other_pairs_violated():
     """The error of a pair counts over its own weights, not over the smallest."""
     problem = direction_problem(data(60, 12), 1.0, dc.Penalty(0.3, np.append(1e-9, np.full(11, 0.3))))
     at = eliminate(block_problem(problem, NONE), np.full(60, 0.5), 1.0)
-    found = screen_pairs(at, np.arange(12), 1.0).pairs
+    found = screen_pairs(at, np.arange(12))
     G = np.abs(at.gram(slice(None), slice(None))) / np.outer(at.problem.c, at.problem.c)
     assert at.entry_error > 1.0  # one number for all would make all pairs violated
     expected = np.argwhere(np.triu(G > at.t, 1))

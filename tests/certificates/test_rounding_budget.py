@@ -391,11 +391,10 @@ def test_the_bound_of_many_rows_counts_the_terms_of_the_mean(monkeypatch):
 
 def test_poor_weights_of_a_solver_take_nothing_from_the_bound_of_many_rows():
     problem = direction_problem(as_rows(np.random.default_rng(0).standard_normal((60, 1))), 1.0, dc.Penalty(c=0.05))
-    plain = direction_bounds.bracket_streamed(problem, ONE, DualPoint(C=0.0 * ONE)).lower
+    plain = direction_bounds.certify(problem, problem.rescale(ONE), DualPoint(C=0.0 * ONE)).lower
     assert plain > 0.0
-    assert (
-        direction_bounds.bracket_streamed(problem, ONE, DualPoint(np.linspace(1.0, 9.0, 60), 0.0 * ONE)).lower >= plain
-    )
+    dual = DualPoint(np.linspace(1.0, 9.0, 60), 0.0 * ONE)
+    assert direction_bounds.certify(problem, problem.rescale(ONE), dual).lower >= plain
 
 
 def test_the_box_of_a_multiplier_is_inside_the_exact_one():

@@ -9,7 +9,7 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from diffrac_cvx.certificates import proof, screening
+from diffrac_cvx.certificates import block_screening, proof
 from diffrac_cvx.certificates.pencils import Pencil
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
@@ -57,7 +57,7 @@ def test_the_formulas_have_the_constants_of_the_quotations():
 
 def test_what_the_components_page_adds_for_unpenalized_coordinates_bounds_every_perturbation():
     """The inequality, tried on random matrices; the code's is the same."""
-    source = inspect.getsource(screening.gap_safe_radius)
+    source = inspect.getsource(block_screening.gap_safe_distance)
     assert "sizes * (error / (values[0] * least)) + (largest_sizes - sizes) / least" in source
     assert r"\frac{e}{\sigma (\sigma - e)}" in COMPONENTS.read_text(encoding="utf-8")
     rng = np.random.default_rng(0)

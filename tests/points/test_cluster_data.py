@@ -180,7 +180,7 @@ def test_what_travels_in_a_pass_does_not_grow_with_the_number_of_rows(four, tmp_
         given = from_file(path, n)
         problem = direction_problem(as_points(given), 0.6, dc.Penalty(lam=0.02))
         sent.clear(), received.clear()
-        certify_in_one_pass(problem, np.eye(D + 1), None, search=True)
+        certify_in_one_pass(problem, np.eye(D + 1), None)
         passes.append((sum(sent), sum(received)))
         sent.clear(), received.clear()
         result = dc.low_rank(given, 0.6, dc.Penalty(ridge=0.1), tol=1e-6)

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from oracles import augmented, best_fit, gamma, labelings
 from posed import direction_problem, proved_labels_value, proved_value
-from sparse_instances import instance, random_multipliers, random_partition, random_point
+from sparse_instances import instance, random_blocks, random_multipliers, random_point
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
-from diffrac_cvx.certificates.block_problem import Partition, block_problem
+from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.block_screening import gap_safe_weights
 from diffrac_cvx.certificates.certify import read_matrix
-from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.screening import gap_safe_weights
-from diffrac_cvx.certificates.search import candidate_weights
+from diffrac_cvx.certificates.direction_bounds import certify
+from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.estimators.choice import (
     GridSetting,
     evaluate_half,
@@ -217,14 +217,10 @@ def test_a_small_weight_is_no_small_quadratic_form(monkeypatch):
     problem = direction_problem(points.X, 0.5, dc.Penalty(lam=0.1))
     q = problem.rescale(np.eye(4)).q
     assert q.min() < 1e-16 * q.mean()
-    ((u, mean),) = candidate_weights(problem, q)
+    u, mean = row_weights(problem, q)
     assert points.X.weights @ (1 / problem.X.values_of_points(u)) == pytest.approx(mean)
     split = block_problem(problem)
-    tried, ratios_at = [], Blocks.ratios_at
-    monkeypatch.setattr(Blocks, "ratios_at", lambda self, *at: tried.append(at[0]) or ratios_at(self, *at))
-    Blocks(split, Partition(np.arange(3))).ratios(q, [])
-    assert len(tried) == 1  # no floor under q
-    np.testing.assert_allclose(tried[0], u)
+    np.testing.assert_allclose(Blocks(split, np.arange(3)).best_dual(q, [])[1], u)  # no floor under q
 
 
 def test_a_result_with_a_dual_is_certified_with_its_weights():
@@ -308,14 +304,15 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed, we
     point = problem.rescale(np.random.default_rng(seed).standard_normal((problem.X.shape[1], 3)))
     r, gap = np.sqrt(point.q), point.value - problem.rescale(problem.coordinates.transform_matrix(V)).value
     assert gap >= np.mean((r - best) ** 2 / best) - 1e-6
-    u, weights, proved = gap_safe_weights(point.q, point.value - bracket(problem, point).lower)
+    proved = point.value - certify(problem, point).lower
+    u, weights = gap_safe_weights(point.q, proved)
     np.testing.assert_allclose(u, 1 / r)
-    least = 1 / (weights * r**2)  # lower bound on the optimal roots
+    least = proved / (weights * r**2)  # lower bound on the optimal roots
     assert np.all(least <= best * (1 + 1e-3))
     np.testing.assert_allclose((r - least) ** 2 / least, proved * len(X), rtol=1e-6)
     off = np.abs(problem.X.array().T @ ((u - 1 / best)[:, None] * problem.X.array())) / len(X)
     squares = problem.X.array() ** 2
-    assert np.all(off <= np.sqrt(proved * (squares.T @ (weights[:, None] * squares)) / len(X)) + 1e-6)
+    assert np.all(off <= np.sqrt((squares.T @ (weights[:, None] * squares)) / len(X)) + 1e-6)
 
 
 # Parts of the solvers, roundings and metrics
@@ -363,10 +360,8 @@ def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
     X, w = drawn(18, 5, seed)
     both = read_points(X, w).X, as_data(repeated(X, w))
     problems = [direction_problem(points, 0.6, dc.Penalty(c=np.array([0.3, 0.1, 0.3, 0.2, 0.0]))) for points in both]
-    partition = random_partition(rng, 4)
-    basis = block_problem(problems[1]).basis
-    point = random_point(rng, block_problem(problems[1]), partition)
-    multipliers = random_multipliers(rng, block_problem(problems[1]), partition)
+    other = random_blocks(rng, block_problem(problems[1]))
+    basis, point, multipliers = other.problem.basis, random_point(rng, other), random_multipliers(rng, other)
     for problem in problems:
         split = block_problem(problem)
         turn = np.linalg.solve(split.basis, basis)  # coordinates on the free columns are determined up to a rotation
@@ -374,10 +369,11 @@ def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
         s = [len(U) - len(turn) for U in factors]
         factors = [np.vstack([U[:k], turn @ U[k:]]) for U, k in zip(factors, s, strict=True)]
         at = BlockPoint(weights, intercepts @ turn.T, turn @ rest, factors)
-        blocks = Blocks(split, partition)
+        blocks = Blocks(split, other.labels)
         _, value, slope = lagrangian_of(blocks, at, multipliers).point(at.flat())
-        _, claim = BlockParametrization(blocks, at).certificate(at, multipliers)
-        found.append([value, slope[: len(weights)], claim.value, claim.ratios.inverse_mean, claim.ratios.bound])
+        _, scaled, q = BlockParametrization(blocks, at).rescale(at)
+        t, u, _ = blocks.best_dual(q, multipliers)
+        found.append([value, slope[: len(weights)], scaled, problem.mean_inverse(u), t])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
 
@@ -607,9 +603,9 @@ def test_weights_that_cannot_be_used_are_refused_in_words(kind):
             call(X, sample_weight=change(w))
     with pytest.raises(dc.DataError, match=message):
         dc.certify_v(X, np.eye(4), sample_weight=change(w))
-    for certify in (dc.certify_labels, dc.certify_clusters):
+    for certify_gap in (dc.certify_labels, dc.certify_clusters):
         with pytest.raises(dc.DataError, match=message):
-            certify(X, np.ones(len(X), dtype=int), 0.0, sample_weight=change(w))
+            certify_gap(X, np.ones(len(X), dtype=int), 0.0, sample_weight=change(w))
 
 
 def test_more_clusters_need_more_points_of_positive_weight():

@@ -126,7 +126,8 @@ def of_warning_of_estimator(lower, upper):
 
 def certificate_of(lower, upper, k=None):
     of = {"objective": upper, "lower": lower}
-    return dc.LabelCertificate(**of, v=NOTHING) if k is None else dc.ClustersCertificate(**of, W=NOTHING)
+    kind = dc.LabelCertificate if k is None else dc.ClustersCertificate
+    return kind(**of, directions=NOTHING)
 
 
 def of_splits_on_the_page(lower, upper, k=None):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from posed import direction_problem
 
-from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket
+from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
 from diffrac_cvx.certificates.search import alternate_projection
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import weighted_gram
@@ -85,7 +85,7 @@ def test_a_rank_that_is_too_small_grows_until_the_gap_is_closed(penalty):
     ranks = [point.U.shape[1] for point in points]
     assert ranks[0] == 1
     assert max(ranks) > 2
-    assert min(bracket(problem, point.point, point.dual).gap for point in points) < 1e-5
+    assert min(certify(problem, point.point, point.dual).gap for point in points) < 1e-5
 
 
 def correlated(n, d, rho, seed=1):
@@ -114,7 +114,7 @@ def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit, monkey
     values, lower, upper, evaluate = [], 0.0, 1.0, Lagrangian.point
     monkeypatch.setattr(Lagrangian, "point", lambda *given: values.append(1) or evaluate(*given))
     for iterate in filter(None, augmented_lagrangian.one_block_iterates(problem, 5000)):
-        bounds = iterate.bounds or bracket(problem, iterate.point, iterate.dual)
+        bounds = iterate.bounds or certify(problem, iterate.point, iterate.dual)
         lower, upper = max(lower, bounds.lower), min(upper, bounds.upper)
         if upper - lower <= 1e-5:
             break
@@ -159,7 +159,7 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     at, _ = lagrangian.minimize(lagrangian.point(np.eye(len(problem.c)) / len(problem.c)), 15, Memory())
     point, (C,) = problem.rescale(at.U), lagrangian.multiplier(at.U)
     refined, bounds = refine_point(problem, point, C)
-    plain = bracket(problem, point, DualPoint(C=C))
+    plain = certify(problem, point, DualPoint(C=C))
     assert bounds.lower <= upper + 1e-12
     assert bounds.upper >= lower - 1e-12
     assert bounds.upper <= plain.upper

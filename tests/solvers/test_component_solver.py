@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from posed import direction_problem
 from scipy.optimize import approx_fprime
-from sparse_instances import KINDS, instance, optimum, random_multipliers, random_partition, random_point
+from sparse_instances import KINDS, instance, optimum, random_blocks, random_multipliers, random_point
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
-from diffrac_cvx.certificates.block_problem import Partition, block_problem
+from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.paths import lambda_path
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
@@ -48,16 +48,15 @@ def assert_overlap(one, other, slack=1e-12):
 def lagrangian_at(seed, blocks=True):
     """The augmented Lagrangian of a problem, at a random point."""
     rng, split = np.random.default_rng(seed), instance(seed).split
-    m = len(split.c)
-    partition = random_partition(rng, m) if blocks else Partition(np.arange(m))
-    multipliers, point = random_multipliers(rng, split, partition), BlockPoint(*random_point(rng, split, partition))
-    return lagrangian_of(Blocks(split, partition), point, multipliers), point
+    apart = random_blocks(rng, split) if blocks else Blocks(split, np.arange(len(split.c)))
+    multipliers, point = random_multipliers(rng, apart), BlockPoint(*random_point(rng, apart))
+    return lagrangian_of(apart, point, multipliers), point
 
 
 def boxes_of(lagrangian):
     """Return the bounds of the blocks' multipliers."""
     blocks = lagrangian.parametrization.blocks
-    return [blocks.problem.pair_penalty_of(block).half_width for block in blocks.partition.blocks]
+    return [blocks.problem.pair_penalty_of(block).half_width for block in blocks.members]
 
 
 @each_kind
@@ -90,8 +89,8 @@ def test_with_the_signs_for_multipliers_the_value_is_the_objective(seed):
     ]
     blocks = lagrangian.parametrization.blocks
     lagrangian, unknowns = lagrangian_of(blocks, point, signs), BlockParametrization(blocks, point)
-    problem, split = blocks.problem.problem, blocks.problem
-    V = dense(split.factor(blocks.partition, *point))
+    problem = blocks.problem.problem
+    V = dense(blocks.factor(*point))
     V = V @ V.T
     gain = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", problem.X.array(), V, problem.X.array()), 0.0)).mean()
     cost = np.sum(V * problem.A) + problem.c @ np.abs(V) @ problem.c
@@ -354,39 +353,21 @@ def test_a_path_of_lambda_is_its_separate_solutions():
     assert np.all(np.diff(path.upper) >= -1e-5)  # the optimum increases with lambda
 
 
-# Pairs
+# Steps
 
 
-def test_a_check_of_the_pairs_near_their_box_alone_leads_to_the_same_optimum(monkeypatch):
-    """If screening all pairs is not cheap, only the near pairs are checked between two screenings."""
-    X = planted(n=40, d=24, noise=0.6)
-    whole = dc.low_rank(X, penalty=WEAK, tol=1e-6)
-    monkeypatch.setattr(components, "CHEAP_SIZE", 0)
-    monkeypatch.setattr(components, "SCREENING_GAP", 1.0)
-    near = dc.low_rank(X, penalty=WEAK, tol=1e-6)
-    assert near.status is whole.status is dc.Status.OPTIMAL
-    assert_overlap(near, whole)
+def test_steps_end_early_where_the_gap_is_small_enough():
+    split = block_problem(direction_problem(as_data(planted(d=8)), 1.0, WEAK))
+    blocks = Blocks(split, np.arange(8))
+    for tol, steps in ((1.0, 10), (1e-12, 20)):
+        assert components.take_lbfgs_steps(blocks, components.diagonal_point(split), [], 20, tol)[2] == steps
 
 
-def test_nothing_is_said_of_pairs_where_the_free_coordinates_cannot_be_eliminated(monkeypatch):
-    X = planted(n=40, d=12)
-    problem = direction_problem(as_data(X), 1.0, WEAK)
-    split = block_problem(problem)
-    state = components.diagonal_start(split)
-    state.point, claim = BlockParametrization(state.blocks, state.point).certificate(state.point, state.C)
-    assert components.check_near_pairs(state, claim).lower is None  # there were none
-    found = components.check_pairs(state, claim, 1e-4).bound
-    assert found is not None
-    state.near_pairs = found.pairs
-    again = components.check_near_pairs(state, claim)
-    assert set(again.violated_coordinates) <= set(found.pairs.j) | set(found.pairs.k)
-    monkeypatch.setattr(components, "eliminate", lambda *arguments: None)
-    nothing = components.check_near_pairs(state, claim)
-    assert (nothing.lower, len(nothing.violated_coordinates)) == (None, 0)
-
-
-@pytest.mark.parametrize("quick", [0, 64])
-def test_steps_end_early_where_the_gap_is_small_enough_unless_a_check_of_it_takes_long(quick, monkeypatch):
-    monkeypatch.setattr(components, "QUICK_SIZE", quick)
-    state = components.diagonal_start(block_problem(direction_problem(as_data(planted(d=8)), 1.0, WEAK)))
-    assert components.take_lbfgs_steps(state, 20, 1.0) == (10 if quick else 20)
+def test_blocks_that_most_features_would_join_are_left_to_the_other_strategies(monkeypatch):
+    """Equal columns are all connected: the solver with V as one block goes on."""
+    monkeypatch.setattr(race, "MIN_SLICE", 1e12)
+    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
+    X = np.random.default_rng(0).standard_normal((40, 1)) + 0.3 * np.random.default_rng(1).standard_normal((40, 8))
+    result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-3), tol=1e-5)
+    assert result.gap <= 1e-5
+    assert result.components is None

@@ -1,22 +1,20 @@
 """Parts of the fast solvers that neither results nor step counts on small instances reveal."""
 
 from itertools import islice
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_problem import Partition
-from diffrac_cvx.certificates.direction_bounds import bracket, certify_in_one_pass
+from diffrac_cvx.certificates.direction_bounds import certify, certify_in_one_pass
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.chunks import add_tuples
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows, part_weighted_sums
-from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling, working_set
+from diffrac_cvx.solvers.factored import augmented_lagrangian, sampling, working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     append_violated_direction,
     one_block,
@@ -167,21 +165,6 @@ def test_an_escape_is_the_direction_in_which_the_certificate_is_violated_most():
 
 
 # Components
-
-
-def test_negligible_columns_of_a_block_are_dropped():
-    wide = np.column_stack([np.ones(3), 1e-7 * np.array([1.0, -1.0, 0.0]), np.array([1.0, 0.0, -1.0])])
-    point = components.reduce_rank(BlockPoint(np.ones(1), np.zeros((1, 0)), np.zeros((0, 0)), [wide]))
-    assert point.factors[0].shape == (3, 2)
-    np.testing.assert_allclose(point.factors[0] @ point.factors[0].T, wide @ wide.T, atol=1e-6)
-
-
-def test_the_blocks_are_left_where_more_than_half_of_the_coordinates_are_in_one_of_them():
-    nothing = components.PairCheck(None, None)
-    for sizes, giant in (((2, 1, 1, 1), False), ((2, 2), False), ((3, 1, 1), True), ((3, 1, 1, 1), False)):
-        partition = Partition(np.repeat(np.arange(len(sizes)), sizes))
-        state = SimpleNamespace(blocks=SimpleNamespace(partition=partition))
-        assert components.has_giant_component(state, nothing) is giant
 
 
 def test_few_features_are_tried_first_where_there_are_many_a_ridge_and_a_start_on_a_quarter_of_them_at_most():
@@ -352,7 +335,7 @@ def test_in_one_dimension_the_first_step_of_fista_reaches_the_optimum():
     X = as_data(np.random.default_rng(9).standard_normal((30, 1)))
     problem = direction_problem(X, 1.0, dc.Penalty(a=0.1))
     first = next(fista.accelerated_iterates(problem, np.ones((1, 1)), None, 1, 1e-3))
-    assert bracket(problem, problem.rescale(first.U), first.dual).gap <= 1e-10
+    assert certify(problem, problem.rescale(first.U), first.dual).gap <= 1e-10
 
 
 def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon(monkeypatch):

@@ -13,10 +13,10 @@ import scipy.sparse
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import block_bounds
+from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import eliminate
-from diffrac_cvx.certificates.search import candidate_weights
+from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.certificates.working_set import (
     best_dual,
     check_kkt,
@@ -144,7 +144,7 @@ def small_cores(monkeypatch):
     """Enable the working-set solver also for few columns, and count the bounds certified from a working set."""
     for name, number in (("MIN_FEATURES", 10), ("INITIAL_SIZE", 5), ("MIN_NEW", 3)):
         monkeypatch.setattr(working_set, name, number)
-    monkeypatch.setattr(block_bounds, "WORKING_SET_MIN_SIZE", 10)
+    monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", 10)
     monkeypatch.setattr(solver, "STRATEGIES", (solver.STRATEGIES[-1], solver.ONE_BLOCK))  # the working set first
     monkeypatch.setattr(race, "MIN_SLICE", 1e12)
     monkeypatch.setattr(race, "MAX_SLICE", 1e12)
@@ -273,20 +273,20 @@ def hold_larger_penalties(seed):
     point = problem.rescale(U.toarray() if scipy.sparse.issparse(U) else U)
     C = problem.transform_multiplier(result)
     C = np.zeros((size, size)) if C is None else C.toarray() if scipy.sparse.issparse(C) else C
-    for u, inverse_mean in candidate_weights(problem, point.q):
-        usual = combine_with_trivial(problem, u, inverse_mean, C)
-        for excess in (1e-3, 0.01, 0.1, 1.0, 5.0):
-            dual = combine_with_trivial(problem, u, inverse_mean, C, excess, point.value)
-            assert dual.slack_cost >= excess * value * (1.0 - value) * (1.0 - 1e-6), seed
-            assert dual.lower <= above + ROUNDING, (seed, excess)
-            gains.append(dual.lower - usual.lower)
-            for core in (chosen, np.sort(rng.permutation(size)[: size // 2])):
-                free = np.union1d(core, np.flatnonzero(problem.c == 0.0))
-                within = block_problem(problem.with_inflated_penalty(excess), free)
-                inner = dual._replace(C=dual.C[np.ix_(free, free)])
-                for tried in (dual.lower, above + 1e-4, above + 1e-2):
-                    lower = check_kkt(within, *inner.at_bound(tried)).lower
-                    assert lower is None or lower <= above + ROUNDING, (seed, excess, tried)
+    u, inverse_mean = row_weights(problem, point.q)
+    usual = combine_with_trivial(problem, u, inverse_mean, C)
+    for excess in (1e-3, 0.01, 0.1, 1.0, 5.0):
+        dual = combine_with_trivial(problem, u, inverse_mean, C, excess, point.value)
+        assert dual.slack_cost >= excess * value * (1.0 - value) * (1.0 - 1e-6), seed
+        assert dual.lower <= above + ROUNDING, (seed, excess)
+        gains.append(dual.lower - usual.lower)
+        for core in (chosen, np.sort(rng.permutation(size)[: size // 2])):
+            free = np.union1d(core, np.flatnonzero(problem.c == 0.0))
+            within = block_problem(problem.with_inflated_penalty(excess), free)
+            inner = dual._replace(C=dual.C[np.ix_(free, free)])
+            for tried in (dual.lower, above + 1e-4, above + 1e-2):
+                lower = check_kkt(within, *inner.at_bound(tried)).lower
+                assert lower is None or lower <= above + ROUNDING, (seed, excess, tried)
     return max(gains, default=0.0)
 
 

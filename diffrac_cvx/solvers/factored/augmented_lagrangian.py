@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import DualCandidates, DualPoint, best_bound
+from diffrac_cvx.certificates.direction_bounds import DualPoint
+from diffrac_cvx.certificates.one_block import best_bound
 from diffrac_cvx.certificates.proof import project_dual
-from diffrac_cvx.certificates.search import alternate_projection, candidate_weights, refine_dual
+from diffrac_cvx.certificates.search import alternate_projection, refine_dual, row_weights
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import EarlyExitError, is_late
 from diffrac_cvx.points.checks import Array
@@ -271,15 +272,13 @@ def refine_point(
     better = thresholded if thresholded.value < point.value else point
     C = project_dual(problem, C)
 
-    def multipliers(u: Array) -> Iterator[Array]:
+    def multipliers(M: Array) -> Iterator[Array]:
         yield C
-        M = problem.X.weighted_gram(u)
         yield alternate_projection(problem, M, C)
         if fitted:
             yield refine_dual(problem, M, times(U, U.T), C, 10)
 
-    weights = candidate_weights(problem, point.q)
-    lower = best_bound(problem, (DualCandidates(u, inverse_mean, multipliers(u)) for u, inverse_mean in weights))
+    lower = best_bound(problem, [row_weights(problem, point.q)], multipliers)
     return better, Bracket(lower, float(better.value))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
+from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
@@ -121,7 +121,7 @@ class BlockParametrization:
 
     def __init__(self, blocks: Blocks, shape: BlockPoint) -> None:
         self.blocks, self.problem, self.shape = blocks, blocks.problem, shape
-        self.singles, self.sizes = blocks.partition.singles, [len(block) for block in blocks.partition.blocks]
+        self.singles, self.sizes = blocks.singles, [len(block) for block in blocks.members]
         self.diagonal, self.cross = self.problem.diagonal[self.singles], self.problem.cross[self.singles]
 
     def quadratic_forms(self, point: BlockPoint, products: list[Array]) -> Array:
@@ -211,7 +211,7 @@ class BlockParametrization:
     def cost(self, point: BlockPoint) -> float:
         """Return tr VA + sum_ij c_i c_j |V_ij|."""
         total = self.single_cost(point)
-        for U, right, block in zip(point.factors, self.blocks.right, self.blocks.partition.blocks, strict=True):
+        for U, right, block in zip(point.factors, self.blocks.right, self.blocks.members, strict=True):
             V = times(U[: len(block)], U[: len(block)].T)
             total += inner(U, times(right, U)) + self.problem.pair_penalty_of(block).support_function(V)
         return total
@@ -223,11 +223,6 @@ class BlockParametrization:
         if mean_sqrt == 0.0 or cost == 0.0:
             return point, 1.0, q
         return point.times(mean_sqrt / cost), max(1.0 - mean_sqrt**2 / cost, 0.0), q * (mean_sqrt / cost) ** 2
-
-    def certificate(self, point: BlockPoint, C: list[Array]) -> tuple[BlockPoint, BlockCertificate]:
-        """Return an optimally scaled point and the certificate of the block diagonal problem."""
-        point, value, q = self.rescale(point)
-        return point, BlockCertificate(self.blocks.ratios(q, C), q, value)
 
 
 def choose_parametrization(problem: DirectionProblem) -> FactorParametrization:

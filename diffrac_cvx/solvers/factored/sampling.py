@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import DualPoint, StreamedCertificate, certify_in_one_pass
 from diffrac_cvx.certificates.proof import project_dual
-from diffrac_cvx.certificates.search import Q_FLOORS, best_combination, top_eigenvalue
+from diffrac_cvx.certificates.search import best_combination, top_eigenvalue
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense
@@ -82,7 +82,7 @@ def surrogate(
 
 def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) -> float:
     """Return the uncertified gap of a surrogate at an optimally scaled point, where g = T = 1 - value."""
-    u, W = 1.0 / np.sqrt(np.maximum(point.q, Q_FLOORS[0] * max(point.q.mean(), 1e-300))), small.W
+    u, W = 1.0 / np.sqrt(np.maximum(point.q, 1e-12 * max(point.q.mean(), 1e-300))), small.W
     if W.size == 0:
         return 0.0
     M = symmetric(W.T @ small.X.weighted_gram(u) @ W)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
-from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket
+from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
 from diffrac_cvx.certificates.search import alternate_projection, refine_dual
 from diffrac_cvx.certificates.working_set import (
     KktCheck,
@@ -174,7 +174,7 @@ def bound_without_l1(problem: DirectionProblem) -> float:
     start = np.random.default_rng(0).standard_normal((r, min(r, SPARE_RANK))) / max(r, 1)
     iterates = augmented_lagrangian.one_block_iterates(ridge, ROUGH_POINTS * 100, start)
     for iterate in islice((found for found in iterates if isinstance(found, Iterate)), ROUGH_POINTS):
-        found = bracket(ridge, iterate.point or ridge.rescale(iterate.U))
+        found = certify(ridge, iterate.point or ridge.rescale(iterate.U))
         lower = max(lower, found.lower)
         if found.gap <= 0.1 * found.upper:
             break

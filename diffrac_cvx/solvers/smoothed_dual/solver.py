@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_bounds import bracket_any
-from diffrac_cvx.certificates.direction_bounds import DualPoint
+from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.memory import require_memory
@@ -214,7 +213,7 @@ def accelerated_iterates(
     """
     dual = SmoothedDual(problem.X, problem.W, problem.pair_penalty)
     u, scale = first_point(problem, dual, U0)
-    gap = tol if U0 is None else bracket_any(problem, problem.rescale(U0)).gap
+    gap = tol if U0 is None else certify(problem, problem.rescale(U0)).gap
     eps = float(np.clip(gap, 1e-3 if U0 is None else 1e-5, 1e-2))
     C, U = dual.pair_penalty.zero() if C0 is None else C0, dual.W
     factor, done, ends = 0.1 / eps, 0, list[tuple[float, Array, Array, Array]]()

@@ -31,7 +31,7 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_of_gram,
     whitener_with_ridge,
 )
-from diffrac_cvx.points.points import LazyFactor, Mask, Points
+from diffrac_cvx.points.points import Mask, Points
 from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -139,11 +139,6 @@ class DirectionProblem:
         """Return the largest of the weights u of rows, times the counts that scale the error of a point to its row."""
         return self.X.largest_weight(u)
 
-    @property
-    def n_excluded(self) -> int:
-        """Number of excluded, unpenalised columns: all certified statements are about X without them."""
-        return self.coordinates.n_excluded
-
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Mask of the zero rows, shape (n,): they count in the means and nowhere else."""
@@ -227,16 +222,12 @@ class DirectionProblem:
         multiple = mean_sqrt / convex_term
         return PrimalPoint(U * multiple, max(1.0 - mean_sqrt**2 / convex_term, 0.0), q * multiple**2)
 
-    def labels_factor(self, U: Factor) -> LazyFactor:
-        """Return F, (n, r), with Y = FF' optimal for V = UU', or a function that computes it."""
-        return self.X.labels_factor(U)
-
     def labels_factor_of_all(
         self, U: Factor, X_all: Array, mask: Mask, constraints: Constraints | None = None
     ) -> Array:
         """Return the factor of labels for all centred points in the user's units, with those of the problem."""
         F = np.asarray(self.coordinates.labels_factor(U, X_all))
-        return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(self.labels_factor(U)), mask)
+        return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(self.X.labels_factor(U)), mask)
 
     def inverse_sqrt(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), for which 2 sqrt(q) <= u q + 1/u is an equality; q is at least floor times its mean.

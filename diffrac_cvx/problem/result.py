@@ -1,6 +1,5 @@
 """Result records of the solvers: termination status, certified bounds and factors of the solution."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
@@ -146,24 +145,6 @@ class Components:
         )
 
 
-class LazyField:
-    """Field of a record that may be given as a function, which is called at the first access."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, record: object, owner: type) -> Array:
-        if record is None:  # accessed on the class: the field has no default
-            raise AttributeError(self.name)
-        value = record.__dict__[self.name]
-        if callable(value):
-            value = record.__dict__[self.name] = value()
-        return np.asarray(value)
-
-    def __set__(self, record: object, value: Array | Callable[[], Array]) -> None:
-        record.__dict__[self.name] = value
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
     """Solution of a relaxation: a point, certified bounds on the optimal value, and how the solver found them.
@@ -174,6 +155,8 @@ class Result:
         Objective of the relaxation at the returned point, after optimal rescaling.
     lower, upper : float
         Bounds on the optimal value, certified by this package, not taken from the solver.
+    factor : (n, r) array, or a function that computes it
+        F in the form that the roundings accept; for large n it is a function.
     F : (n, r) array
         Factor of the label matrix, Y = F F', with unit rows.  For large n it is computed from X at the first access: X
         must not have changed by then.
@@ -210,7 +193,7 @@ class Result:
     value: float
     lower: float
     upper: float
-    F: LazyField = LazyField()  # a descriptor, not a default
+    factor: Any
     status: Status
     n_iter: int
     seconds: float
@@ -225,6 +208,11 @@ class Result:
     _instance: Instance | None = field(default=None, repr=False)  # the instance, if it is one of problem (15)
 
     @cached_property
+    def F(self) -> Array:
+        """Factor of the labels, (n, r), Y = FF'; computed at the first access, then cached."""
+        return np.asarray(self.factor() if callable(self.factor) else self.factor)
+
+    @cached_property
     def V(self) -> Array | None:
         """Matrix of directions, (d, d), or (d + 1, d + 1) with the offset last; None for relaxations in Y alone.
 
@@ -236,12 +224,6 @@ class Result:
             If V would not fit in memory; use G instead.
         """
         return None if self.G is None else outer_product(self.G)
-
-    @property
-    def factor(self) -> Any:
-        """F as an array, or for large n as a function that computes it: the form that the roundings accept."""
-        stored = self.__dict__["F"]
-        return stored if callable(stored) else self.F
 
     @property
     def gap(self) -> float:
@@ -321,15 +303,14 @@ class Result:
         invalid = Bracket(self.lower, min(self.upper, objective), self.n_excluded)
         if not invalid.lower > invalid.upper:
             return self
-        return replace(self, F=self.factor, lower=trivial, invalid_bound=invalid, status=Status.INVALID_BOUND)
+        return replace(self, lower=trivial, invalid_bound=invalid, status=Status.INVALID_BOUND)
 
     def __getstate__(self) -> dict[str, object]:
         instance = self._instance and partial(self._instance, X=None)
-        return {**self.__dict__, "F": self.F, "_instance": instance}
+        return {**self.__dict__, "factor": self.F, "_instance": instance}
 
     def __repr__(self) -> str:
-        stored = self.__dict__["F"]
-        rank = int(stored.shape[1] if self.G is None or not callable(stored) else self.G.shape[1])
+        rank = int(self.F.shape[1] if self.G is None or not callable(self.factor) else self.G.shape[1])
         structure = "" if self.components is None else f", components={str(self.components)!r}"
         structure += f", n_excluded={self.n_excluded}" if self.n_excluded else ""
         structure += f", invalid_bound={tuple(self.invalid_bound)!r}" if self.invalid_bound else ""

@@ -155,8 +155,8 @@ def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, 
 
 def test_directions_left_out_are_counted_in_data_with_zeros_too():
     X = np.array([[-1.0, 0.0], [0.0, -1.0], [1.0, 0.0], [0.0, 1.0]])
-    assert direction_problem(X, 1.0, dc.Penalty()).n_excluded == 0
-    assert direction_problem(np.column_stack([X, X[:, 0]]), 1.0, dc.Penalty()).n_excluded == 1
+    assert direction_problem(X, 1.0, dc.Penalty()).coordinates.n_excluded == 0
+    assert direction_problem(np.column_stack([X, X[:, 0]]), 1.0, dc.Penalty()).coordinates.n_excluded == 1
 
 
 # Components

@@ -95,7 +95,9 @@ def test_no_bound_is_false_on_either_side_of_the_threshold_unless_its_record_exc
     for scale in WALK[::6]:
         X = near(scale, 4, rng)
         assert not false_claims(X, SETTINGS[setting](4)), scale
-        excluded.add(direction_problem(weighted_points(centered_data(X)), 1.0, SETTINGS[setting](4)).n_excluded)
+        excluded.add(
+            direction_problem(weighted_points(centered_data(X)), 1.0, SETTINGS[setting](4)).coordinates.n_excluded
+        )
     assert excluded == {0, 1}  # the values cross the threshold
 
 

@@ -132,9 +132,9 @@ class Penalty:
                 raise ParameterError(f"{name} has {np.size(weight)} weights for {size} features. Give one per feature.")
         return np.full(d, self.a, dtype=float), np.array(np.broadcast_to(self.c, len(groups.names))[groups.labels])
 
-    def feature_groups(self, d: int, names: Names = None) -> FeatureGroups:
+    def feature_groups(self, d: int) -> FeatureGroups:
         """Return the groups of d features, of which each is a group of its own in a penalty without groups."""
-        return FeatureGroups.singles(d, names) if self.groups is None else read_feature_groups(self.groups, d)
+        return FeatureGroups.singles(d) if self.groups is None else read_feature_groups(self.groups, d)
 
     def pair_penalty(self, d: int) -> PairPenalty:
         """Return the penalty on pairs of d features: the registry of the penalties."""
@@ -181,14 +181,34 @@ def penalty_on_columns(
 ) -> Penalty:
     """Return a penalty of these weights with groups and nonnegative columns, among d columns that may have names.
 
+    ``group_weights`` are factors of lam for each group: "equal", "size" or numbers.
+
     Raises
     ------
     ParameterError
-        If a column does not exist, is in no group or in several, or ``group_weights`` does not match the groups.
+        If a column does not exist, is in no group or in several, or ``group_weights`` are neither "equal" nor "size",
+        nor a number >= 0 for each group.
     """
     given = None if groups is None else read_feature_groups(groups, d, names)
-    relative = relative_weights(group_weights, given or FeatureGroups.singles(d, names))
-    c: Any = weights.c if relative is None else np.asarray(weights.c) * np.sqrt(relative)
+    of_columns, c = given or FeatureGroups.singles(d, names), weights.c
+    requirement = "must be 'equal', 'size', or a finite number >= 0 for each group"
+    if isinstance(group_weights, str):
+        if group_weights not in ("equal", "size"):
+            hint = did_you_mean(group_weights, ("equal", "size"))
+            raise ParameterError(f"group_weights = {group_weights!r} {requirement}{hint}")
+        if group_weights == "size" and not of_columns.are_single:
+            c = np.asarray(c) * np.sqrt(of_columns.sizes)
+    else:
+        factors = np.asarray(group_weights)
+        if factors.ndim != 1 or factors.dtype.kind not in "iuf":
+            raise ParameterError(f"group_weights = {group_weights!r} {requirement}")
+        if len(factors) != len(of_columns.names):
+            counts = f"{len(factors)} numbers for {len(of_columns.names)} groups"
+            raise ParameterError(f"group_weights has {counts}. Give one per group.")
+        for factor, name in zip(factors, of_columns.names, strict=True):
+            if not (np.isfinite(factor) and factor >= 0.0):
+                raise ParameterError(f"group_weights has {format_exact(factor)} for {name!r}. It {requirement}.")
+        c = np.asarray(c) * np.sqrt(factors.astype(float))
     return Penalty(weights.a, c, groups=given, nonnegative=read_nonnegative(nonnegative, d, names))
 
 
@@ -196,34 +216,6 @@ def column_names(X: Any) -> Names:
     """Return the column names of a data frame; None if there are none, or they are not all strings."""
     columns = [] if getattr(X, "columns", None) is None else list(X.columns)
     return columns if columns and all(isinstance(name, str) for name in columns) else None
-
-
-def relative_weights(group_weights: GroupWeights, groups: FeatureGroups) -> Array | None:
-    """Return the factors of lam for each group; None if all are 1.
-
-    Raises
-    ------
-    ParameterError
-        If they are neither "equal" nor "size", nor a number >= 0 for each group.
-    """
-    requirement = "must be 'equal', 'size', or a finite number >= 0 for each group"
-    if isinstance(group_weights, str):
-        if group_weights not in ("equal", "size"):
-            hint = did_you_mean(group_weights, ("equal", "size"))
-            raise ParameterError(f"group_weights = {group_weights!r} {requirement}{hint}")
-        return None if group_weights == "equal" or groups.are_single else groups.sizes.astype(float)
-    values = np.asarray(group_weights)
-    if values.ndim != 1 or values.dtype.kind not in "iuf":
-        raise ParameterError(f"group_weights = {group_weights!r} {requirement}")
-    if len(values) != len(groups.names):
-        raise ParameterError(
-            f"group_weights has {len(values)} numbers for {len(groups.names)} groups. Give one per group."
-        )
-    wrong = ~(np.isfinite(values) & (values >= 0.0))
-    if wrong.any():
-        g = int(np.argmax(wrong))
-        raise ParameterError(f"group_weights has {format_exact(values[g])} for {groups.names[g]!r}. It {requirement}.")
-    return values.astype(float)
 
 
 def suggested_lam(n: int, d: int, ridge: float) -> float:

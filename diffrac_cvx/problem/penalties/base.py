@@ -135,15 +135,12 @@ class PairPenalty:
         """Return the sum of the values in the group of each coordinate."""
         return np.asarray(np.bincount(self.labels, values)[self.labels])
 
-    def norms_by_label(self, Z: Array) -> Array:
-        """Return the norm of each column of Z, (D,) or (D, k), in each group."""
+    def group_norms(self, Z: Array, *, by_group: bool = False) -> Array:
+        """Return the norm of each column of Z, (D,) or (D, k), in the group of each coordinate, or in each group."""
         D, G = len(self.labels), int(self.labels.max(initial=-1)) + 1
         members = scipy.sparse.csc_array((np.ones(D), self.labels, np.arange(D + 1)), shape=(G, D))
-        return np.sqrt(members @ np.square(Z))
-
-    def group_norms(self, Z: Array) -> Array:
-        """Return the norm of each column of Z, (D,) or (D, k), in the group of each coordinate."""
-        return np.asarray(self.norms_by_label(Z)[self.labels])
+        norms = np.sqrt(members @ np.square(Z))
+        return np.asarray(norms if by_group else norms[self.labels])
 
     def complete_groups(self, mask: Mask) -> Mask:
         """Return the mask of all groups that intersect a mask."""
@@ -163,7 +160,7 @@ class PairPenalty:
 
     def direction_norm(self, Z: Array) -> Array:
         """Return sum_g w_g |z_g| for each column z of Z, (D,) or (D, k)."""
-        return np.asarray(self.norms_by_label((self.c * Z.T).T).sum(axis=0))
+        return np.asarray(self.group_norms((self.c * Z.T).T, by_group=True).sum(axis=0))
 
     def direction_value(self, v: Array) -> float:
         """Return the penalty (sum_g w_g |v_g|)^2 of a direction; infinite if it is infeasible."""

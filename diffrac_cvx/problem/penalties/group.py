@@ -47,21 +47,16 @@ class GroupNorms(PairPenalty):
         """Yield the pairs of groups g < h, or those of a mask, by the shape of their blocks, with their places."""
         return blocks_by_shape(self.groups, self.groups, np.triu(self.bounds >= 0.0, 1) if mask is None else mask)
 
-    def violated(self, C: Array) -> Iterator[tuple[Places, Array]]:
-        """Yield the places of the blocks above the diagonal that may violate their bound, and the bounds."""
-        for g, h, places in self.blocks(np.triu(block_norms(C, self.groups) > self.bounds * (1.0 - 1e-9), 1)):
-            yield places, self.bounds[g, h]
-
     def project_safe(self, C: Array) -> Array:
         C = np.array((C + C.T) / 2)
         C[self.same_group] = 0.0
-        for places, bound in self.violated(C):
+        for places, bound in violated_blocks(C, self, self):
             C[places] = C.T[places] = project_spectral_ball(C[places], bound)
         return C
 
     def project_inexact(self, C: Array) -> Array:
         C[self.same_group] = 0.0
-        for places, bound in self.violated(C):
+        for places, bound in violated_blocks(C, self, self):
             C[places] = C.T[places] = clip_singular_values(C[places], bound * INSIDE_BOX)
         return C
 
@@ -164,21 +159,14 @@ class GroupNorms(PairPenalty):
 class GroupOffDiagonal(OffDiagonalDual):
     """Spectral-norm balls |C_gh| <= w_g w_h between the groups g of row coordinates and h of column coordinates."""
 
-    def violated(self, T: Array, t: float) -> Iterator[tuple[Places, Array]]:
-        """Yield the places of the blocks that may violate the dual set, with t times their bounds."""
-        rows, columns = self.rows.groups, self.columns.groups
-        bounds = t * np.outer(self.rows.weights, self.columns.weights)
-        for g, h, places in blocks_by_shape(rows, columns, block_norms(T, rows, columns) > bounds * (1.0 - 1e-9)):
-            yield places, bounds[g, h]
-
     def project_safe(self, tC: Array, t: float) -> Array:
         tC = tC.copy()
-        for places, bound in self.violated(tC, t):
+        for places, bound in violated_blocks(tC, self.rows, self.columns, t):
             tC[places] = project_spectral_ball(tC[places], bound)
         return tC
 
     def violated_columns(self, T: Array, t: float) -> IndexArray:
-        found = [places[1].ravel() for places, _ in self.violated(T, t)]
+        found = [places[1].ravel() for places, _ in violated_blocks(T, self.rows, self.columns, t)]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
 
     def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
@@ -190,13 +178,27 @@ class GroupOffDiagonal(OffDiagonalDual):
         for _ in range(100):  # accelerated proximal steps, until the relative change is small
             check_deadline()
             moved, previous, Z = extrapolated - step * (P @ extrapolated - T), Z, np.zeros_like(T)
-            for places, bound in self.violated(moved, t * step):
+            for places, bound in violated_blocks(moved, self.rows, self.columns, t * step):
                 Z[places] = moved[places] - clip_singular_values(moved[places], bound)
             if np.linalg.norm(Z - previous) <= 1e-4 * np.linalg.norm(Z):
                 break
             length, weight = momentum(1.0 if np.vdot(extrapolated - Z, Z - previous) > 0.0 else length)
             extrapolated = Z + weight * (Z - previous)
         return np.asarray(T - P @ Z)
+
+
+def violated_blocks(
+    T: Array, rows: PairPenalty, columns: PairPenalty, t: float = 1.0
+) -> Iterator[tuple[Places, Array]]:
+    """Yield the places of the blocks that may violate t times the dual set, with their bounds t w_g w_h.
+
+    If rows and columns are the same, these are the blocks above the diagonal.
+    """
+    bounds = t * np.outer(rows.weights, columns.weights)
+    mask = block_norms(T, rows.groups, columns.groups) > bounds * (1.0 - 1e-9)
+    mask = np.triu(mask, 1) if rows is columns else mask
+    for g, h, places in blocks_by_shape(rows.groups, columns.groups, mask):
+        yield places, bounds[g, h]
 
 
 def blocks_by_shape(

@@ -12,7 +12,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, one_of, positive
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.factors import is_sparse
-from diffrac_cvx.points.linear_algebra import momentum, psd_factor, range_whitener, times, whitener_of_gram
+from diffrac_cvx.points.linear_algebra import momentum, psd_factor, times, whitener, whitener_of_gram
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import PairPenalty
@@ -144,7 +144,7 @@ def published_dual(problem: DirectionProblem) -> SmoothedDual:
 
     It also does for groups and signs, which (21) does not have.
     """
-    W = whitener_of_gram(problem.A) if problem.is_large else range_whitener(problem.R)
+    W = whitener_of_gram(problem.A) if problem.is_large else whitener(problem.R, full_rank=False)
     is_printed = problem.pair_penalty.splits_into_blocks  # the l1 norm, or no penalty
     if not is_printed or W is None or (problem.has_l1 and W.shape[1] < len(W)):
         return SmoothedDual(problem.X, problem.W, problem.pair_penalty)

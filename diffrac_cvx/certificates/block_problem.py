@@ -171,7 +171,7 @@ class BlockProblem:
         rows, W = self.given[-len(self.problem.Y) :], self.basis
         diagonal = self.problem.a[self.free] ** 2 + self.problem.c[self.free] ** 2
         found = whitening_error_bounds(rows, W, rows @ W, diagonal)
-        return with_chunklet_error(found, self.problem.max_chunklet_size, array_points(rows), W)
+        return with_chunklet_error(found, self.problem.X.max_summed, array_points(rows), W)
 
     @cached_property
     def whitened_rows(self) -> Array:

@@ -127,11 +127,6 @@ class DirectionProblem:
         """Map to the user's coordinates, (d or d + 1, D), if these are whitened."""
         return self.coordinates.basis
 
-    @property
-    def max_chunklet_size(self) -> int:
-        """Largest number of points summed in a row of X; 0 without must-link constraints."""
-        return self.X.max_summed
-
     def largest_weight(self, u: Array) -> float:
         """Return the largest of the weights u of rows, times the counts that scale the error of a point to its row."""
         return self.X.largest_weight(u)
@@ -318,7 +313,7 @@ def whitening_error_of_rows(
     """
     rows, whitened = problem.Y, Z if problem.Y is problem.X else problem.Y.in_basis(W)
     found = rows.whitening_error_bounds(W, whitened, diagonal, outside)
-    return with_chunklet_error(found, problem.max_chunklet_size, rows, W)
+    return with_chunklet_error(found, problem.X.max_summed, rows, W)
 
 
 def with_chunklet_error(

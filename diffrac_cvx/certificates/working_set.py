@@ -254,15 +254,15 @@ def check_kkt(
         found = prove(corrected, pairs, max_directions=N_DIRECTIONS)
         if not found:
             return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
-        previous, least = least, min(float(component.values[0]) for component in found)
+        previous, least = least, min(float(values[0]) for _, values, _ in found)
         if least < MIN_PROGRESS * previous:
             break
         remainder = corrected
-        values = np.concatenate([component.values for component in found])
+        values = np.concatenate([values for _, values, _ in found])
         violated = np.zeros((m, len(values)))
-        ends = np.cumsum([0, *(len(component.values) for component in found)])
-        for component, start, end in zip(found, ends[:-1], ends[1:], strict=True):
-            violated[component.members, start:end] = component.directions
+        ends = np.cumsum([0, *(len(values) for _, values, _ in found)])
+        for (members, _, directions), start, end in zip(found, ends[:-1], ends[1:], strict=True):
+            violated[members, start:end] = directions
         if len(nonpositive) or not -np.inf < least < 0.0:
             break
         lift = LIFT * t * float(np.mean(working_set.a**2 + working_set.c**2))

@@ -10,12 +10,13 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.one_block import best_bound, min_ratio
 from diffrac_cvx.certificates.pencils import bound_normalized, value_normalized
 from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, project_dual, skip_zero_rows
 from diffrac_cvx.certificates.search import (
     NEGLIGIBLE_ENTRY,
+    best_bound,
     candidate_multipliers,
+    min_ratio,
     normalized_theta,
     row_weights,
 )

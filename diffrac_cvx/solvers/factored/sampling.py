@@ -86,7 +86,7 @@ def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) 
     if W.size == 0:
         return 0.0
     M = symmetric(W.T @ small.X.weighted_gram(u) @ W)
-    t = top_eigenvalue(M) if C is None else best_combination(M, symmetric(W.T @ project_dual(small, C) @ W)).t
+    t = top_eigenvalue(M) if C is None else best_combination(M, symmetric(W.T @ project_dual(small, C) @ W))[0]
     return t * float(np.mean(1.0 / u)) - float(np.mean(np.sqrt(point.q)))
 
 

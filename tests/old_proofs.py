@@ -8,6 +8,7 @@ import scipy.linalg
 
 from diffrac_cvx.certificates.block_problem import join_labels
 from diffrac_cvx.certificates.proof import cholesky_or_none, project_dual
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
     accumulation_length,
@@ -58,7 +59,7 @@ class Columns:
             root = np.vstack([Y[:, E] / len(Y) ** 0.5, np.diag(problem.a[E])])
             W = whitener(root) if len(E) else np.zeros((0, 0))
             found = whitening_error_bounds(Y[:, E], W, Y[:, E] @ W, problem.a[E] ** 2)
-            self.off = with_chunklet_error(found, problem.max_chunklet_size, Y[:, E], W)
+            self.off = with_chunklet_error(found, problem.max_chunklet_size, array_points(Y[:, E]), W)
             self.F, self.FY = X[:, E] @ W, Y[:, E] @ W
             self.F_rows = self.F if self.same else np.vstack([self.F, self.FY])
         self.diagonal = np.mean(self.Y**2, axis=0) + self.a**2 + self.c**2

@@ -97,17 +97,15 @@ class BlockProblem:
     @cached_property
     def n_terms(self) -> int:
         """Number of terms in sums over rows, or of their roundings."""
-        problem = self.problem
-        if problem.X.is_streamed:  # A and the weighted Gram matrices are sums over the rows
-            return problem.X.accumulation_length + 100 * len(problem.c)
-        return max(len(problem.X), len(problem.Y)) + problem.max_chunklet_size
+        X, Y = self.problem.X, self.problem.Y
+        return max(X.n_gram_terms, Y.n_gram_terms) + X.max_summed
 
     # E in its given coordinates
 
     @cached_property
     def given(self) -> Array:
         """Columns of E, with the rows of `rows`."""
-        X, Y = (points.in_columns().dense_columns(self.free) for points in (self.problem.X, self.problem.Y))
+        X, Y = (points.in_columns().columns(self.free).array() for points in (self.problem.X, self.problem.Y))
         return X if self.problem.Y is self.problem.X else np.vstack([X, Y])
 
     @cached_property
@@ -128,8 +126,8 @@ class BlockProblem:
         """Return h on E, (f0,), from M on E if it is known: the terms of S_jk are at most h_j h_k together."""
         squares = u @ np.square(self.given[: len(u)]) / len(u) if M is None else np.diag(M)
         squares = squares + t * (np.diag(self.A) + self.problem.c[self.free] ** 2)
-        if len(self.free) == len(self.problem.c) and self.problem.X.in_memory:
-            squares = self.problem.X.in_columns().absolute_sum_bound(squares, t + float(np.mean(u)))
+        if len(self.free) == len(self.problem.c):
+            squares = self.problem.X.absolute_sum_bound(squares, t + float(np.mean(u)))
         return np.asarray(np.sqrt(squares))
 
     @cached_property
@@ -173,7 +171,7 @@ class BlockProblem:
         rows, W = self.given[-len(self.problem.Y) :], self.basis
         diagonal = self.problem.a[self.free] ** 2 + self.problem.c[self.free] ** 2
         found = whitening_error_bounds(rows, W, rows @ W, diagonal)
-        return with_chunklet_error(found, self.problem.max_chunklet_size, rows, W)
+        return with_chunklet_error(found, self.problem.max_chunklet_size, array_points(rows), W)
 
     @cached_property
     def whitened_rows(self) -> Array:

@@ -127,14 +127,14 @@ def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None) ->
     """Return certified bounds and the weighted Gram matrix of a factor from one pass over all rows."""
     n, n_roundings = len(problem.X), MEAN_ROUNDINGS + problem.X.accumulation_length
     floors = np.array([1e-12, 1e-2]) * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # of the mean of q, or more
-    sums = problem.X.weighted_sums(U, floors)
-    mean_sqrt, convex_term = sums.sqrt_sum / n, problem.convex_term(U, float(sums.square_sum / n))
+    grams, inverse_sums, sqrt_sum, square_sum = problem.X.weighted_sums(U, floors)
+    mean_sqrt, convex_term = sqrt_sum / n, problem.convex_term(U, float(square_sum / n))
     point = problem.rescale_with(U, mean_sqrt, convex_term)
     multiple = mean_sqrt / convex_term if point.value < 1.0 else 1.0
     # Of u only the largest weight is known: that of the larger floor if no q is below it.
-    M, largest = sums.grams[0] / n, floors[int(np.ptp(sums.inverse_sums) == 0.0)] ** -0.5
+    M, largest = grams[0] / n, floors[int(np.ptp(inverse_sums) == 0.0)] ** -0.5
     candidates = candidate_multipliers(problem, dense(point.U), symmetric(M) / multiple, C)
     t = min(min_ratio(problem, np.array([largest]), M, candidate) for candidate in candidates)
-    lower = max(bound_at(t, sums.inverse_sums[0] / n, n_roundings), 0.0)
+    lower = max(bound_at(t, inverse_sums[0] / n, n_roundings), 0.0)
     bounds = Bracket(float(lower), float(point.value))
     return StreamedCertificate(point, C, floors[0] * multiple**2, symmetric(M) / multiple, bounds)

@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse
+from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse, row_sums
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, eigh, lanczos, solve_lower, symmetric, times
 from diffrac_cvx.points.points import Indexer, Mask
@@ -413,14 +413,15 @@ def check_component(diagonal: Array, E: Factor, Z: Array, max_directions: int) -
     found = None
     if not are_finite(diagonal, sums, Z):
         return np.array([-np.inf]), np.eye(size, 1)
-    if size > MAX_DENSE_SIZE and is_sparse(E):
+    estimated_first = size > MAX_DENSE_SIZE and is_sparse(E)
+    if estimated_first:
         found = least_eigenpairs(diagonal, E, Z, max_directions)
         if found[0][0] < 0.0:
             return found
     weak, all_rows = ~(diagonal > 2.0 * sums), np.ones(size, dtype=bool)
     if int(weak.sum()) > MAX_FACTORIZED_SIZE:
         weak = ~(diagonal > sums)
-    for mask in (weak, all_rows) if size > MAX_DENSE_SIZE and is_sparse(E) else (all_rows,):
+    for mask in (weak, all_rows) if estimated_first else (all_rows,):
         if int(mask.sum()) <= MAX_FACTORIZED_SIZE and is_sum_positive(diagonal, E, Z, mask):
             return None
     return least_eigenpairs(diagonal, E, Z, max_directions) if found is None else found
@@ -437,11 +438,6 @@ def least_eigenpairs(diagonal: Array, E: Factor, Z: Array, k: int) -> tuple[Arra
         )
         values += shift
     return values[:k], vectors[:, :k]
-
-
-def row_sums(E: Factor) -> Array:
-    """Return the sums of the absolute values of the rows."""
-    return np.asarray((abs(E) if is_sparse(E) else np.abs(dense(E))) @ np.ones(E.shape[1]))
 
 
 def is_sum_positive(diagonal: Array, E: Factor, Z: Array, weak: Mask) -> bool:

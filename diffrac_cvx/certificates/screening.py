@@ -122,10 +122,11 @@ def scaled_columns(
     products with the others need X alone.
     """
     X, c, K = remainder.problem.rows, remainder.problem.c, remainder.K
-    rounding, in_order = single_precision_error(remainder) if X.in_memory else float("inf"), np.arange(len(c))
-    if not rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t:
+    rounding, in_order = single_precision_error(remainder), np.arange(len(c))
+    scaled = X.in_single_precision(1.0 / c) if rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t else None
+    if scaled is None:
         return lambda first, rest: remainder.gram(first, rest) / np.outer(c[first], c[rest]), 0.0, in_order
-    right = np.vstack([X.array() / c, K / c]).astype(np.float32)
+    right = np.vstack([scaled, (K / c).astype(np.float32)])
     weights = np.append(remainder.gram_weights, np.ones(len(K))).astype(np.float32)[:, None]
     in_K = K.any(axis=0)
     order, simple = np.argsort(in_K, kind="stable"), len(c) - int(in_K.sum())

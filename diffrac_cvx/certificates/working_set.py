@@ -197,8 +197,8 @@ def expand_working_set(
     """
     both, n_old = np.concatenate([ws, new]), len(ws)
     order = np.argsort(both, kind="stable")
-    data = array_points(problem.X.in_columns().dense_columns(both))
-    A = array_points(problem.Y.in_columns().dense_columns(both)).second_moment()
+    data = array_points(problem.X.in_columns().columns(both).array())
+    A = array_points(problem.Y.in_columns().columns(both).array()).second_moment()
     larger = problem.pair_penalty.restrict(both).project_safe(data.weighted_gram(u) - A)
     larger[:n_old, :n_old] = C
     positions = n_old + np.flatnonzero(np.isin(new, check.entering))

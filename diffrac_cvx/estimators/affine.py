@@ -25,15 +25,14 @@ from diffrac_cvx.points.checks import (
     positive,
     positive_int,
     require_file,
-    rows_with_weight,
     warn_constant,
 )
 from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
-from diffrac_cvx.points.linear_algebra import inverse_or_one, mean_of
+from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import table_times, weighted_sample
+from diffrac_cvx.points.reading import read_points, table_times
 from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
 from diffrac_cvx.problem.named_columns import penalty_on_columns
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -117,8 +116,9 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         require_flag(self.standardize, "standardize")
         by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
-        points = weighted_sample(X, weights, constraints, by_rows=isinstance(X, np.memmap), by_columns=by_columns).X
-        hidden = is_rounding_noise(points)
+        options: dict[str, Any] = {"are_many": lambda _n, _d: isinstance(X, np.memmap), "by_columns": by_columns}
+        points = read_points(X, weights, constraints=constraints, **options).X
+        hidden, mean = is_rounding_noise(points), points.means
         warn_constant(~points.used_columns() | hidden, warn, depth + 1, getattr(self, "feature_names_in_", None))
         inverse_scale = np.ones(X.shape[1])
         if self.standardize:  # columns of rounding errors cannot have unit variance
@@ -126,7 +126,6 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 points, make_excluded(X.shape[1], np.flatnonzero(hidden)) if hidden.any() else None
             )
             inverse_scale = inverse_or_one(np.sqrt(points.mean_squares()))
-        mean = mean_of(rows_with_weight(X, weights), points.weights) if points.in_memory else points.means
         scaled = points.scaled(inverse_scale)
         return ScaledTable(
             scaled if points.excluded is None else scaled.with_excluded(points.excluded), mean, inverse_scale
@@ -180,11 +179,10 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if SOLVERS[name].function is None:
             if X.chunklets.max_size:
                 raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank'")
-            if not X.in_memory:
-                raise ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
+            refusal = ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DegenerateDataWarning)  # `_scale` warns of constant columns
-                relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.weights)
+                relaxation = v_space(X.stored_array(refusal), self.nu, penalty, sample_weight=X.weights)
             result = solve(relaxation, name, **limits)
         else:
             callback = ProgressPrinter() if is_verbose else self.verbose or None

@@ -354,7 +354,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         unstructured = find_not_rejected(self.structure_)
         found = [] if unstructured is None or data.X.chunklets.max_size else [no_structure(str(unstructured))]
         ended = self.result_.status not in (Status.TIME_LIMIT, Status.STOPPED)
-        if not ended or is_late() or not data.X.in_memory:
+        if not ended or is_late() or data.X.unread_bytes:
             return tuple(found)
         changed: dict[str, Any] = (
             {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters == 2 else {"random_state": KMEANS_N_INIT}

@@ -18,7 +18,6 @@ Array = npt.NDArray[np.float64]
 ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
 MIN_RELATIVE_WEIGHT = 1e-100  # of the largest weight: the squares of smaller weights leave the range of doubles
-WEIGHT_SUM_RTOL = 1e-10  # weights whose sum is 1 up to this rounding error are used unchanged
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
@@ -176,7 +175,8 @@ def normalize_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array | No
     w[w == 0.0] = MIN_RELATIVE_WEIGHT * w.max()
     shrunk = w * 2.0 ** -float(np.frexp(w.max())[1])  # exact, and its sum does not overflow
     normalized = shrunk / math.fsum(shrunk)
-    return w if np.allclose(w, normalized, rtol=WEIGHT_SUM_RTOL, atol=0.0) else np.asarray(normalized)
+    only_rounded = np.allclose(w, normalized, rtol=1e-10, atol=0.0)
+    return w if only_rounded else np.asarray(normalized)
 
 
 def weights_for(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> PointWeights | None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,10 @@ import scipy.sparse
 from diffrac_cvx.errors import ClusterConnectionError, DataError, ParameterError, ResourceError
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array, require_table
+from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, EPS
 
-DOUBLE_EPS = float(np.finfo(float).eps)
-SUM_BLOCK_ROWS = 2000  # rows of a chunk that are summed at a time
-CLUSTER_POLL_SECONDS = 0.2  # seconds between checks of the cluster
-SCHEDULER_TIMEOUT = 20.0  # seconds for which the scheduler may be unreachable
+POLL_SECONDS = 0.2  # seconds between checks of the deadline while others read
 DASK_MISSING = "X is a dask array, but dask is not installed. Run pip install 'diffrac-cvx[scale]'."
-N_READERS = 2  # chunks that are read concurrently without a cluster
 
 CONNECTION_ERRORS = {
     "KilledWorker",
@@ -40,35 +37,26 @@ def is_chunked(X: object) -> bool:
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
 
 
-class ChunkChecksum(NamedTuple):
-    """Checksum of a chunk: random weighted sums and norms of its columns.
+def checksum_chunk(table: Any) -> Array:
+    """Return the checksum of a chunk, (4, d): random weighted sums of its columns, and their rounding errors.
 
     A chunk is recomputed whenever it is read, perhaps on another machine; it is unchanged if the sums differ by no more
     than rounding in the type of its entries.  A change of a column of norm s by a vector of norm t > 32 eps s, with any
     pattern of places and signs, is missed with probability about (32 eps s/t)^3.
     """
-
-    sums: Array  # (3, d), sums over the rows with three random weights each
-    norms: Array  # (d,), the rounding errors of the sums are proportional to them
-    eps: float  # machine epsilon of the type
-
-    def matches(self, table: Any) -> bool:
-        """Return whether a chunk that was read again is unchanged."""
-        difference = np.abs(checksum_sums(table) - self.sums)
-        return bool(np.all(difference <= max(32.0 * self.eps, 256.0 * DOUBLE_EPS) * self.norms))
-
-
-def checksum_chunk(table: Any) -> ChunkChecksum:
-    """Return the checksum that detects changes of a chunk when it is read again."""
     if hasattr(table, "toarray"):
         squares = table.astype(np.float64).power(2).sum(axis=0)
     else:
-        parts = (
-            np.asarray(table[i : i + SUM_BLOCK_ROWS], dtype=np.float64) for i in range(0, len(table), SUM_BLOCK_ROWS)
-        )
+        parts = (np.asarray(table[i : i + BLOCK_ROWS], dtype=np.float64) for i in range(0, len(table), BLOCK_ROWS))
         squares = sum(np.einsum("ij,ij->j", part, part) for part in parts)
     eps = float(np.finfo(table.dtype).eps) if table.dtype.kind == "f" else 0.0
-    return ChunkChecksum(checksum_sums(table), np.sqrt(np.asarray(squares)).ravel(), eps)
+    norms = np.sqrt(np.asarray(squares)).ravel()
+    return np.vstack([checksum_sums(table), max(32.0 * eps, 256.0 * EPS) * norms])
+
+
+def is_unchanged(checksum: Array, table: Any) -> bool:
+    """Return whether a chunk that was read again has this checksum, up to rounding."""
+    return bool(np.all(np.abs(checksum_sums(table) - checksum[:3]) <= checksum[3]))
 
 
 def checksum_sums(table: Any) -> Array:
@@ -81,8 +69,8 @@ def checksum_sums(table: Any) -> Array:
     if hasattr(table, "toarray"):
         return np.asarray(weights @ table)
     total = np.zeros((3, d))
-    for i in range(0, n, SUM_BLOCK_ROWS):
-        total += weights[:, i : i + SUM_BLOCK_ROWS] @ np.asarray(table[i : i + SUM_BLOCK_ROWS], dtype=np.float64)
+    for i in range(0, n, BLOCK_ROWS):
+        total += weights[:, i : i + BLOCK_ROWS] @ np.asarray(table[i : i + BLOCK_ROWS], dtype=np.float64)
     return total
 
 
@@ -94,7 +82,7 @@ def changed_rows_error(first: int, stop: int) -> DataError:
 
 
 # First row and shape of a chunk, and its checksum from the first pass, or None before it.
-ChunkSpec = tuple[int, tuple[int, int], ChunkChecksum | None]
+ChunkSpec = tuple[int, tuple[int, int], Array | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +91,7 @@ class Chunks:
 
     array: Any  # (n, d); each evaluation must give the same entries up to rounding
     bounds: list[tuple[int, int]]  # first row of each chunk, and one past its last
-    checksums: tuple[ChunkChecksum, ...] = ()  # of the chunks in the first pass; empty before it
+    checksums: tuple[Array, ...] = ()  # of the chunks in the first pass; empty before it
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -119,6 +107,22 @@ class Chunks:
         """Return the position, shape and checksum of a chunk."""
         i, j = self.bounds[number]
         return i, (j - i, self.shape[1]), self.checksums[number] if self.checksums else None
+
+    def results(
+        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], *, summed: bool = False
+    ) -> Iterator[Any]:
+        """Yield ``function(chunk, common, own)`` for all chunks, in order, or sums of these tuples of a cluster."""
+        client = current_client()
+        if client is None:
+            yield from self.read_locally(function, common, own)
+            return
+        from dask.delayed import delayed
+
+        tasks, join = self.tasks(function, common, own), delayed(add_tuples, pure=False)
+        while summed and len(tasks) > 1:
+            odd = tasks[-1:] if len(tasks) % 2 else []
+            tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
+        yield from wait_for(client, client.compute(tasks))
 
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks.
@@ -142,24 +146,12 @@ class Chunks:
 
     def map_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return ``function(chunk, common, own)`` for all chunks, in order."""
-        client = current_client()
-        if client is not None:
-            return wait_for(client, client.compute(self.tasks(function, common, own)))
-        return list(self.read_locally(function, common, own))
+        return list(self.results(function, common, own))
 
     def sum_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> tuple[Any, ...]:
         """Return the sum of the tuples that `map_parts` returns; the workers of a cluster sum them pairwise."""
-        client = current_client()
-        if client is not None:
-            from dask.delayed import delayed
-
-            tasks, join = self.tasks(function, common, own), delayed(add_tuples, pure=False)
-            while len(tasks) > 1:
-                odd = tasks[-1:] if len(tasks) % 2 else []
-                tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
-            (found,) = wait_for(client, client.compute(tasks))
-            return tuple(found)
-        return reduce(add_tuples, self.read_locally(function, common, own))
+        found: tuple[Any, ...] = reduce(add_tuples, self.results(function, common, own, summed=True))
+        return found
 
     def take(self, indices: Indices) -> Any:
         """Return the rows at increasing indices as an array."""
@@ -178,11 +170,11 @@ class Chunks:
             chunk = translate_errors(lambda: self.blocks[number].compute(scheduler="synchronous"))
             return run_on_chunk(chunk, self.spec(number), function, common, own[number])
 
-        pool = ThreadPoolExecutor(min(N_READERS, len(own)))
+        pool = ThreadPoolExecutor(min(2, len(own)))  # one reads while the other computes
         waiting = [pool.submit(run, number) for number in range(len(own))]
         try:
             for task in waiting:
-                while not wait([task], timeout=CLUSTER_POLL_SECONDS).done:
+                while not wait([task], timeout=POLL_SECONDS).done:
                     check_deadline()
                 check_deadline()
                 yield task.result()
@@ -236,7 +228,7 @@ def run_on_chunk(chunk: Any, spec: ChunkSpec, function: Callable[..., Any], comm
         )
     if table.dtype.kind not in "biuf":
         raise DataError(f"the chunk of X from row {first} on has entries of type {table.dtype}; encode them as numbers")
-    if checksum is not None and not checksum.matches(table):
+    if checksum is not None and not is_unchanged(checksum, table):
         raise changed_rows_error(first, first + shape[0])
     return function(table, common, own)
 
@@ -277,12 +269,12 @@ def wait_for(client: Any, futures: list[Any]) -> list[Any]:
     """Return the results of the futures; check the deadline and the cluster while waiting."""
     try:
         silent = 0.0
-        while not finished(futures):
+        while translate_errors(lambda: is_waiting(futures)):
             check_deadline()
             # The client updates its information on the workers in the background.
             workers = client.status == "running" and client.scheduler_info(n_workers=-1)["workers"]
-            silent = 0.0 if workers else silent + CLUSTER_POLL_SECONDS
-            if silent > SCHEDULER_TIMEOUT or client.status == "closed":
+            silent = 0.0 if workers else silent + POLL_SECONDS
+            if silent > 20.0 or client.status == "closed":
                 address = getattr(client.scheduler, "address", "an unknown address")
                 raise ClusterConnectionError(f"connection lost to the scheduler at {address} or to all of its workers")
         return list(translate_errors(lambda: client.gather(futures)))
@@ -291,17 +283,15 @@ def wait_for(client: Any, futures: list[Any]) -> list[Any]:
             future.release()
 
 
-def finished(futures: list[Any]) -> bool:
-    """Wait briefly, and return whether all futures have finished or failed; translate errors of the cluster."""
+def is_waiting(futures: list[Any]) -> bool:
+    """Wait briefly, and return whether some futures have neither finished nor failed."""
     from distributed import wait
 
     try:
-        wait(futures, timeout=CLUSTER_POLL_SECONDS)
+        wait(futures, timeout=POLL_SECONDS)
     except TimeoutError:
-        return False
-    except Exception as error:
-        raise translated_error(error) from error
-    return True
+        return True
+    return False
 
 
 def translate_errors(function: Callable[[], Any]) -> Any:

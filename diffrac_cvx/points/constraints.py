@@ -16,7 +16,6 @@ from diffrac_cvx.points.linear_algebra import unit_rows
 IndexPair = tuple[int, int]
 Indices = npt.NDArray[np.intp]
 ValuesT = TypeVar("ValuesT", bound=npt.NDArray[Any])
-UNKNOWN_LABEL = 0.0  # label of an unlabelled point
 
 
 class Chunklets(NamedTuple):
@@ -73,9 +72,9 @@ class Chunklets(NamedTuple):
         sign = self.sign if values.ndim == 1 else self.sign[:, None]
         return np.asarray(values[self.membership] * sign)
 
-    def common_unit_rows(self, F: Array) -> Array:
+    def common_unit_rows(self, values: Array) -> Array:
         """Return unit rows that agree, up to sign, in each chunklet: those of the signed sums."""
-        return self.expand(unit_rows(self.signed_sums(F)))
+        return self.expand(unit_rows(self.signed_sums(values)))
 
     def subset(self, mask: npt.NDArray[np.bool_]) -> "Chunklets":
         """Return the chunklets of a subset of the points, renumbered."""
@@ -113,10 +112,10 @@ class Chunklets(NamedTuple):
             signs[self.labeled] = 1.0
         return self.labels_from_signs(signs)
 
-    def labels_from_signs(self, signs: Array) -> Array:
+    def labels_from_signs(self, values: Array) -> Array:
         """Return the labels, shape (n,), from one sign per chunklet, oriented so that known labels are unchanged."""
-        flip = signs[self.labeled] if self.labeled >= 0 else 1.0
-        return np.asarray(self.sign * signs[self.membership] * flip)
+        flip = values[self.labeled] if self.labeled >= 0 else 1.0
+        return np.asarray(self.sign * values[self.membership] * flip)
 
 
 class Unconstrained(Chunklets):
@@ -138,25 +137,12 @@ class Unconstrained(Chunklets):
     def means(self, values: Array, weights: Array | None = None) -> tuple[Array, Array | None]:
         return values, weights
 
-    def common_unit_rows(self, F: Array) -> Array:
-        return F
-
     def signed_sums(self, values: Array) -> Array:
         return values
 
-    def sums(self, values: Array) -> Array:
-        return values
+    sums = firsts = with_signs = expand = common_unit_rows = labels_from_signs = signed_sums
 
     def repeat(self, values: ValuesT) -> ValuesT:
-        return values
-
-    def firsts(self, values: Array) -> Array:
-        return values
-
-    def with_signs(self, values: Array) -> Array:
-        return values
-
-    def expand(self, values: Array) -> Array:
         return values
 
     def subset(self, mask: npt.NDArray[np.bool_]) -> "Chunklets":  # noqa: ARG002
@@ -170,9 +156,6 @@ class Unconstrained(Chunklets):
 
     def assign_labels(self, values: Array, weights: Array | None = None) -> Array:  # noqa: ARG002
         return np.where(values > 0.0, 1.0, -1.0)
-
-    def labels_from_signs(self, signs: Array) -> Array:
-        return signs
 
 
 UNCONSTRAINED: Chunklets = Unconstrained(np.zeros(0, dtype=np.intp), np.zeros(0), -1)
@@ -265,7 +248,7 @@ class Constraints:
         present, place = np.unique(membership[:n], return_index=True)
         rank = np.full(len(heads), -1)
         rank[present[np.argsort(place)]] = np.arange(len(present))
-        known = rank[membership[n]] if self.labels is not None and np.any(self.labels != UNKNOWN_LABEL) else -1
+        known = rank[membership[n]] if self.labels is not None and np.any(self.labels != 0.0) else -1
         return Chunklets(rank[membership[:n]], signs[:n], int(known))
 
     def edges(self, n: int) -> tuple[Indices, Indices, Array]:
@@ -275,7 +258,7 @@ class Constraints:
             (self.cannot_link[:, 0], self.cannot_link[:, 1], -1.0),
         ]
         if self.labels is not None:
-            known = np.flatnonzero(self.labels != UNKNOWN_LABEL)
+            known = np.flatnonzero(self.labels != 0.0)
             parts.append((known, np.full(len(known), n), self.labels[known]))
         if self.groups is not None:
             inside = np.flatnonzero(self.groups >= 0)
@@ -336,7 +319,7 @@ def read_labels(labels: npt.ArrayLike) -> tuple[Array, tuple[object, object]]:
     if given.dtype == bool:
         raise DataError("labels is a boolean mask. Pass -1 and +1 for known labels, and 0 for unlabelled points.")
     if np.issubdtype(given.dtype, np.number):
-        known = np.where(np.isnan(given.astype(float)), UNKNOWN_LABEL, given.astype(float))
+        known = np.where(np.isnan(given.astype(float)), 0.0, given.astype(float))
         if not set(np.unique(known)) <= {-1.0, 0.0, 1.0}:
             raise DataError(f"labels contains {np.unique(known)[:5].tolist()}. Use only -1, +1 and 0 (unlabelled).")
         return known, (-1, 1)
@@ -345,4 +328,4 @@ def read_labels(labels: npt.ArrayLike) -> tuple[Array, tuple[object, object]]:
     if len(names) > 2:
         raise DataError(f"labels contains {len(names)} classes: {', '.join(names[:5])}. Use at most two classes.")
     classes = (names[0] if len(names) == 2 else None, names[-1] if names else None)
-    return np.where(missing, UNKNOWN_LABEL, np.where(given.astype(str) == classes[1], 1.0, -1.0)), classes
+    return np.where(missing, 0.0, np.where(given.astype(str) == classes[1], 1.0, -1.0)), classes

@@ -5,14 +5,14 @@ from functools import partial
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array, PointWeights, rows_with_weight
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.factors import Factor, products
-from diffrac_cvx.points.floating_point import round_up
-from diffrac_cvx.points.linear_algebra import row_blocks, row_products, scale_by_sqrt_weights, times
-from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, LazyFactor, Mask, Points, add_blocks
+from diffrac_cvx.points.linear_algebra import row_blocks, row_products, times
+from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, Mask, Points
 from diffrac_cvx.points.proved_sums import RoundedFactor, block_sum_bounds, chunklet_sum_bounds, row_norms
 
 
@@ -51,6 +51,9 @@ class DensePoints(ColumnPoints):
     def array(self) -> Array:
         return self.table
 
+    def stored_array(self, refusal: Exception) -> Array:  # noqa: ARG002
+        return self.table
+
     def in_columns(self) -> Self:
         return self
 
@@ -84,20 +87,9 @@ class DensePoints(ColumnPoints):
 
     def with_table(self, table: Array) -> Self:
         """Return other coordinates of the same points."""
-        return type(self)(table, self.weights, self.chunklets)
-
-    @property
-    def normalized_weights(self) -> Array:
-        return super().normalized_weights if self.weights is None else self.weights
-
-    def times_counts(self, values: Array) -> Array:
-        if self.weights is None:
-            return values
-        counts = len(self) * self.weights
-        return np.asarray(values * (counts if values.ndim == 1 else counts[:, None]))
-
-    def times_root_counts(self, values: Array) -> Array:
-        return scale_by_sqrt_weights(values, self.weights)
+        made = type(self)(table, self.weights, self.chunklets)
+        made.row_counts, made.summed = self.row_counts, self.summed
+        return made
 
     def weighted_rows(self) -> Points:
         if self.weights is None and not self.chunklets.max_size:
@@ -109,7 +101,9 @@ class DensePoints(ColumnPoints):
             return self
         rows = self.chunklets.signed_sums(self.times_counts(self.table))
         counts, ratio = self.chunklets.sums(self.times_counts(np.ones(len(self)))), len(rows) / len(self)
-        return SummedRows(rows * ratio if self.chunklets.max_size else rows, counts * ratio, self.chunklets)
+        made = DensePoints(rows * ratio if self.chunklets.max_size else rows)
+        made.row_counts, made.summed = counts * ratio, self.chunklets
+        return made
 
     # Sums over rows
 
@@ -126,6 +120,18 @@ class DensePoints(ColumnPoints):
 
     def mean_squares(self) -> Array:
         return self.mean_of(self.table**2)
+
+    def in_single_precision(self, factors: Array) -> npt.NDArray[np.float32]:
+        return (self.table * factors).astype(np.float32)
+
+    def binary_columns(self, rtol: float) -> tuple[Indices, Mask]:
+        low, high = self.table.min(axis=0), self.table.max(axis=0)
+        slack, columns = rtol * (high - low), np.flatnonzero(high > low)
+        for rows in (self.table[:64], self.table):  # the first rows exclude most columns
+            part = rows[:, columns]
+            ends = (part <= (low + slack)[columns]) | (part >= (high - slack)[columns])
+            columns = columns[ends.all(axis=0)]
+        return columns, self.table[:, columns] >= (high - slack)[columns]
 
     def mean_abs(self) -> Array:
         return np.asarray(np.mean(np.abs(self.table), axis=0))
@@ -153,54 +159,12 @@ class DensePoints(ColumnPoints):
     def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
         counts = self.times_counts(np.ones(len(self)))
         if not self.chunklets.max_size:
-            sqrt_sum, total = add_blocks(self.row_blocks(), partial(block_sum_bounds, factor), counts)
+            sqrt_sum, total = self.add(partial(block_sum_bounds, factor), counts)
             return sqrt_sum, total
         products_with_features = np.asarray(self.table @ factor.features)
         return chunklet_sum_bounds(
             products_with_features, row_norms(self.table, factor.units), factor, counts, self.chunklets
         )
-
-    def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:  # noqa: ARG002
-        """Return the sums themselves: no term is negative."""
-        return squares
-
-
-class SummedRows(DensePoints):
-    """Points times their counts, and the signed sums of these over chunklets: rows of the problem, of equal weights."""
-
-    def __init__(self, table: Array, row_counts: Array, summed: Chunklets) -> None:
-        super().__init__(table)
-        self.row_counts, self.summed = row_counts, summed
-
-    def with_table(self, table: Array) -> Self:
-        return type(self)(table, self.row_counts, self.summed)
-
-    @property
-    def max_summed(self) -> int:
-        return self.summed.max_size
-
-    def values_of_points(self, u: Array) -> Array:
-        return self.summed.repeat(u * self.row_counts)
-
-    def values_of_rows(self, u: Array) -> Array:
-        return self.summed.firsts(u) / self.row_counts
-
-    def squares_per_count(self, q: Array) -> Array:
-        return np.asarray(q / self.row_counts**2)
-
-    def squares_times_counts(self, q: float) -> Array:
-        return np.asarray(q * self.row_counts**2)
-
-    def largest_weight(self, u: Array) -> float:
-        top = float((u * self.row_counts).max(initial=0.0))
-        return round_up(top, self.max_summed + 8) if self.max_summed else top
-
-    def certain_zero_rows(self) -> Mask:
-        return np.zeros(len(self), dtype=bool) if self.max_summed else self.zero_rows()
-
-    def labels_factor(self, U: Factor) -> LazyFactor:
-        """Return the factor of labels of the points."""
-        return self.summed.expand(np.asarray(super().labels_factor(U)))
 
 
 def array_points(table: Array, weights: Array | None = None, chunklets: Chunklets = UNCONSTRAINED) -> ColumnPoints:

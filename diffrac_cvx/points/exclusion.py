@@ -12,11 +12,10 @@ import scipy.linalg
 import scipy.sparse
 
 from diffrac_cvx.points.checks import Array, rounding_floor
-from diffrac_cvx.points.linear_algebra import EPS, LARGE_SIZE, times, whitener_of_gram
+from diffrac_cvx.points.linear_algebra import EPS, RANK_FACTOR, whitener_by_cholesky
 from diffrac_cvx.points.points import Excluded, Indices, Mask, Points
 
 PointsKind = TypeVar("PointsKind", bound=Points)
-COLLINEARITY_FACTOR = 8.0  # times max(n, f) and eps: below it, the residual of a column of norm one is rounding
 
 
 def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
@@ -34,11 +33,11 @@ def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
         return exclude_columns(points, make_excluded(points.shape[1], found)) if len(found) else points
     deviations = np.sqrt(points.mean_squares()[free])
     units = 1.0 / np.maximum(deviations, np.abs(points.means[free]) / len(points) ** 0.5)
-    F = points.weighted_rows().in_columns().dense_columns(free) * (units / len(points) ** 0.5)
-    if are_clearly_independent(F):
+    F = points.weighted_rows().in_columns().columns(free).array() * (units / len(points) ** 0.5)
+    if whitener_by_cholesky(F) is not None:  # clearly independent
         return points
     R, order = scipy.linalg.qr(np.linalg.qr(F, mode="r"), mode="r", pivoting=True, check_finite=False)
-    rank = int(np.sum(np.abs(np.diag(R)) > COLLINEARITY_FACTOR * max(F.shape) * EPS))
+    rank = int(np.sum(np.abs(np.diag(R)) > RANK_FACTOR * max(F.shape) * EPS))
     if rank == len(free):
         return points
     independent, dependent = order[:rank], order[rank:]
@@ -51,11 +50,6 @@ def is_rounding_noise(points: Points) -> Mask:
     """Return the mask of columns that vary, but by no more than the rounding of their entries."""
     deviations = np.sqrt(points.mean_squares())
     return np.asarray((deviations > 0.0) & (deviations <= rounding_floor(points.means, len(points))))
-
-
-def are_clearly_independent(F: Array) -> bool:
-    """Return whether the Gram matrix shows that many columns are far from collinear; faster than a QR factorisation."""
-    return LARGE_SIZE // 2 < F.shape[1] <= len(F) and whitener_of_gram(times(F.T, F)) is not None
 
 
 def make_excluded(

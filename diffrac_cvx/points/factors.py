@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import principal_columns, row_blocks, times
+from diffrac_cvx.points.linear_algebra import LARGE_SIZE, principal_columns, row_blocks, times
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 Sparse = scipy.sparse.csc_array | scipy.sparse.csr_array
 Factor = Array | Sparse
 
-MAX_ROTATED_COLUMNS = 800  # columns; orthogonalising more of them takes seconds
 GRAM_BLOCK_ROWS = 512  # rows of UU' that are formed at a time
 
 
@@ -57,6 +56,11 @@ def diagonal(U: Factor) -> Array:
     return np.asarray(U.multiply(U).sum(axis=1) if is_sparse(U) else np.sum(np.square(U), axis=1)).ravel()
 
 
+def row_sums(E: Factor) -> Array:
+    """Return the sums of the absolute values of the rows."""
+    return np.asarray((abs(E) if is_sparse(E) else np.abs(E)) @ np.ones(E.shape[1]))
+
+
 def products(X: Array, U: Factor) -> Array:
     """Return X U, shape (n, r)."""
     if not is_sparse(U):
@@ -90,7 +94,7 @@ def order_columns(U: Factor, rtol: float = 0.0) -> Factor:
 
     Columns whose squared norm is below rtol times the largest are dropped, except the first.
     """
-    if not is_sparse(U) and min(U.shape) <= MAX_ROTATED_COLUMNS:
+    if not is_sparse(U) and min(U.shape) <= LARGE_SIZE:
         return principal_columns(U, rtol)
     size = np.asarray(U.multiply(U).sum(axis=0)).ravel() if is_sparse(U) else np.sum(U**2, axis=0)
     order = np.argsort(-size, kind="stable")

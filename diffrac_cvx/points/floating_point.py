@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, RidgeWhitener, times, weighted_gram
+from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, EPS, RidgeWhitener, times, weighted_gram
 
-UNIT_ROUNDOFF = 2.0**-53
+UNIT_ROUNDOFF = EPS / 2
 
 
 class WhiteningErrorBounds(NamedTuple):

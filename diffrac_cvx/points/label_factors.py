@@ -9,10 +9,9 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, order_columns
-from diffrac_cvx.points.linear_algebra import inverse_or_one, lanczos, unit_rows
+from diffrac_cvx.points.linear_algebra import LARGE_SIZE, inverse_or_one, lanczos, unit_rows
 from diffrac_cvx.points.points import ColumnPoints, Points
 
-FULL_EIGH_SIZE = 400  # columns; above it, only the leading eigenvectors are computed
 FACTOR_REMEDY = "pass the result's `factor` to the rounding functions, which do not form F"
 
 
@@ -131,7 +130,7 @@ class SparseLabelsFactor(FactorTable):
     def leading(self, k: int, *, centered: bool = False) -> tuple[Array, Array]:
         """Return the k largest eigenvalues of F'F/n and their vectors, (k, r), by the Lanczos method if r is large."""
         r = self.shape[1]
-        if r <= FULL_EIGH_SIZE:
+        if r <= LARGE_SIZE:
             return super().leading(k, centered=centered)
         mean = self.rmatvec(np.ones(len(self))) / len(self) if centered else np.zeros(r)
 

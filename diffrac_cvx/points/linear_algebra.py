@@ -11,7 +11,7 @@ import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
 
-from diffrac_cvx.machine.deadlines import check_deadline, is_late
+from diffrac_cvx.machine.deadlines import FLOPS_PER_SECOND, check_deadline, is_late
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array, rounding_floor
@@ -19,15 +19,11 @@ from diffrac_cvx.points.checks import Array, rounding_floor
 BLOCK_ROWS = 2000  # rows of a block, so that its intermediate results stay in the cache
 RANK_FACTOR = 8.0  # times the size and eps: relative singular values below are zero
 SMALL_RIDGE = 1e-4  # a_j relative to the norm of its column and itself; below it, the ridge is small
-MAX_UNCOMPRESSED_COLUMNS = 1000  # up to this number of rows and columns with a small ridge, these stay uncompressed
 RidgeWhitener = tuple[Array, float, float]  # see `whitener_with_ridge`
 End = Literal["LA", "SA"]  # largest or smallest eigenvalues
 GESVD_SIZE = 100  # columns up to which the driver gesvd, which does not fail, computes singular vectors
 LARGE_SIZE = 1000  # rows of a square matrix; above it, a decomposition takes a second or more
-MAX_PRODUCT_FLOPS = 2e9  # of one matrix product
 ROUGH_RTOL = 1e-3  # relative error of singular values after the deadline
-N_PRINCIPAL = 60  # eigenvectors that are computed if there is no time for all
-MIN_RCOND = 1e-5  # inverse condition number above which a Cholesky factor is used for whitening
 EPS = float(np.finfo(float).eps)
 
 
@@ -56,8 +52,8 @@ def symmetric(M: Array) -> Array:
 
 
 def times(A: Array, B: Array) -> Array:
-    """Return A B, in blocks of rows if the product is large."""
-    size = max(int(MAX_PRODUCT_FLOPS / (2.0 * A.shape[1] * max(B.shape[1], 1) + 1.0)), 16)
+    """Return A B, in blocks of rows that take a second at most if the product is large."""
+    size = max(int(FLOPS_PER_SECOND / (2.0 * A.shape[1] * max(B.shape[1], 1) + 1.0)), 16)
     count_work(2.0 * len(A) * B.size)
     if len(A) <= size or scipy.sparse.issparse(B):
         check_deadline()
@@ -83,7 +79,7 @@ def psd_factor(M: Array, rtol: float = 0.0) -> Array:
         with contextlib.suppress(np.linalg.LinAlgError):
             return cholesky(symmetric(M) + len(M) * EPS * float(np.diag(M).max()) * np.eye(len(M)))
         if is_late(10.0 * float(len(M)) ** 3):
-            values, vectors = extreme_eigenpairs(symmetric(M), N_PRINCIPAL, tol=ROUGH_RTOL)
+            values, vectors = extreme_eigenpairs(symmetric(M), 60, tol=ROUGH_RTOL)  # there is no time for more
             return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1])
     values, vectors = eigh(symmetric(M))
     keep = values > max(rtol * values[-1], 0.0)
@@ -261,38 +257,24 @@ def triangular_root(M: Array) -> Array:
     return square
 
 
-def whitener(M: Array) -> Array:
-    """Return W, shape (D, r), with (M W)'(M W) = I and r the number of nonzero columns of M, all of which are used.
+def whitener(M: Array, *, full_rank: bool = True) -> Array:
+    """Return W, shape (D, r), with (M W)'(M W) = I, for M with columns of comparable norm.
 
-    M should have columns of comparable norm.  If M is large and well conditioned, W is the inverse of a Cholesky
-    factor.  If M is so ill conditioned that rounding dominates W, the error bounds of W are large too.
+    If M is large and well conditioned, W is the inverse of a Cholesky factor.  Otherwise r is the numerical rank of M
+    or, for ``full_rank``, the number of its nonzero columns, all of which are used: if M is so ill conditioned that
+    rounding dominates W, the error bounds of W are large too.
     """
     W = whitener_by_cholesky(M)
     if W is not None:
         return W
     nonzero = M.any(axis=0)
-    singular, right = right_singular(M[:, nonzero])
-    return expand_rows(
-        right.T / np.maximum(singular, EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny)), nonzero
-    )
-
-
-def range_whitener(M: Array) -> Array:
-    """Return W, shape (D, r), with (M W)'(M W) = I, for M of numerical rank r with columns of comparable norm."""
-    W = whitener_by_cholesky(M)
-    if W is not None:
-        return W
-    nonzero = M.any(axis=0)
-    singular, right = right_singular(M[:, nonzero])
-    keep = is_above_rounding(singular, M.shape)
-    return expand_rows(right[keep].T / singular[keep], nonzero)
-
-
-def expand_rows(rows: Array, mask: Any) -> Array:
-    """Return a matrix with the given rows where the mask is true, and zeros elsewhere."""
-    expanded = np.zeros((len(mask), rows.shape[1]))
-    expanded[mask] = rows
-    return expanded
+    used = M[:, nonzero]
+    left, singular = left_singular(used.T if len(used) < used.shape[1] else triangular_root(used).T)
+    keep = np.ones(len(singular), dtype=bool) if full_rank else is_above_rounding(singular, used.shape)
+    floor = EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny)
+    W = np.zeros((M.shape[1], int(keep.sum())))
+    W[nonzero] = left[:, keep] / np.maximum(singular[keep], floor)
+    return W
 
 
 def whitener_by_cholesky(M: Array) -> Array | None:
@@ -307,18 +289,12 @@ def whitener_of_gram(B: Array) -> Array | None:
     except np.linalg.LinAlgError:
         return None
     rcond, _ = scipy.linalg.lapack.dtrcon(L, uplo="L")
-    return inverse_triangular(L).T if rcond > MIN_RCOND else None
+    return inverse_triangular(L).T if rcond > 1e-5 else None  # L loses at most five digits
 
 
 def is_above_rounding(singular: Array, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     """Return the mask of singular values of a matrix of this shape that exceed rounding errors."""
     return np.asarray(singular > RANK_FACTOR * max(shape) * EPS * max(singular.max(initial=0.0), np.finfo(float).tiny))
-
-
-def right_singular(M: Array) -> tuple[Array, Array]:
-    """Return the singular values, largest first, and the right singular vectors as rows."""
-    left, singular = left_singular(M.T if len(M) < M.shape[1] else triangular_root(M).T)
-    return singular, left.T
 
 
 def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
@@ -335,7 +311,7 @@ def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
     """
     n, D = X.shape
     uncompressed = a < SMALL_RIDGE
-    if np.count_nonzero(uncompressed) + n > max(2 * n, MAX_UNCOMPRESSED_COLUMNS):
+    if np.count_nonzero(uncompressed) + n > max(2 * n, LARGE_SIZE):
         uncompressed[:] = False
     if n < D - np.count_nonzero(uncompressed) and np.all(a > 0.0):
         return compressing_whitener(X, a, uncompressed)
@@ -349,7 +325,7 @@ def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
 def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
     """Return `whitener_with_ridge` without compression; directions whose ridge is below rounding are lost."""
     M = with_ridge_rows(X, a)
-    W = range_whitener(M)
+    W = whitener(M, full_rank=False)
     return W, 0.0 if W.shape[1] == np.count_nonzero(M.any(axis=0)) else np.inf, 0.0
 
 
@@ -399,7 +375,7 @@ def column_basis(X: Array, ridge: Array | None = None) -> Array:
     ridge = np.zeros(d) if ridge is None else ridge
     scale = units_of(X, ridge)
     Z = X * (scale / n**0.5)
-    return np.asarray(Z @ range_whitener(with_ridge_rows(Z, ridge * scale)))
+    return np.asarray(Z @ whitener(with_ridge_rows(Z, ridge * scale), full_rank=False))
 
 
 def scale_to_whiten(X: Array, ridge: Array | None = None) -> tuple[Array, Array, RidgeWhitener]:
@@ -432,11 +408,6 @@ def power_of_two(x: Array) -> Array:
 def mean_of(values: Array, weights: Array | None) -> Array:
     """Return sum_i p_i values_i over the first axis; the unweighted mean if the weights are None."""
     return np.asarray(values.mean(axis=0) if weights is None else weights @ values)
-
-
-def weighted_count(mask: npt.NDArray[np.bool_], weights: Array | None) -> float:
-    """Return m times the total weight of the points where a mask is true: their number if all weights are equal."""
-    return float(mask.sum() if weights is None else len(mask) * (weights @ mask))
 
 
 def scale_by_sqrt_weights(X: Array, weights: Array | None) -> Array:

@@ -16,7 +16,8 @@ import scipy.sparse
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
-from diffrac_cvx.points.factors import Factor, order_columns, products
+from diffrac_cvx.points.factors import Factor, dense, order_columns, products
+from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, whitening_error_bounds
 from diffrac_cvx.points.linear_algebra import (
     BLOCK_ROWS,
     inverse_or_one,
@@ -24,6 +25,7 @@ from diffrac_cvx.points.linear_algebra import (
     power_of_two,
     psd_factor,
     row_products,
+    scale_by_sqrt_weights,
     times,
     unit_rows,
 )
@@ -33,6 +35,8 @@ Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.signedinteger[Any]]
 Indexer = Indices | Mask | slice
 LazyFactor = Array | Callable[[], Array]  # factor of the labels' matrix, or a function that computes it
+WeightedSums = tuple[Array, Array, float, float]  # see `Points.weighted_sums`
+Of = TypeVar("Of")
 Values = TypeVar("Values", bound=npt.NDArray[Any])
 
 
@@ -57,6 +61,8 @@ class Points(ABC):
     is_local = True  # whether this process can hold the rows; False for the chunks of a dask array
     weights: Array | None = None  # (n,), normalised weights p_i in all means, with sum 1; None if all are equal
     chunklets: Chunklets = UNCONSTRAINED  # of constrained points, which `problem_rows` sums
+    row_counts: Array | float = 1.0  # (n,), counts of the rows of `problem_rows`; the number 1 for points
+    summed: Chunklets = UNCONSTRAINED  # chunklets whose points are summed in the rows of `problem_rows`
     rows_read: int = 0  # rows read so far, if each sum reads the table again
 
     excluded: Excluded | None = None  # columns set to zero by `exclude`
@@ -99,16 +105,16 @@ class Points(ABC):
 
     # Transformations
 
-    @abstractmethod
     def array(self) -> Array:
         """Return the matrix as an array, not copied if it is stored as one; otherwise it has to fit in memory."""
+        return self.stack(np.asarray)
 
-    def by_rows(self) -> "Points":
-        """Return the points in the format with fast products with dense matrices."""
-        return self
+    def stored_array(self, refusal: Exception) -> Array:
+        """Return the matrix if it is stored as an array, else raise this exception."""
+        raise refusal
 
-    def rows_for(self, U: Factor) -> "Points":  # noqa: ARG002  # used by sparse columns
-        """Return the points in the format with fast products with this factor."""
+    def by_rows(self, U: Factor | None = None) -> "Points":  # noqa: ARG002  # used by sparse columns
+        """Return the points in the format with fast products with dense matrices, or with this factor."""
         return self
 
     @abstractmethod
@@ -137,15 +143,18 @@ class Points(ABC):
     @property
     def normalized_weights(self) -> Array:
         """Normalised weights p_i, shape (n,)."""
-        return np.full(len(self), 1.0 / len(self))
+        return np.full(len(self), 1.0 / len(self)) if self.weights is None else self.weights
 
     def times_counts(self, values: Array) -> Array:
         """Return the values of the points, (n,) or (n, k), times their counts; not copied if all are 1."""
-        return values
+        if self.weights is None:
+            return values
+        counts = len(self) * self.weights
+        return np.asarray(values * (counts if values.ndim == 1 else counts[:, None]))
 
     def times_root_counts(self, values: Array) -> Array:
         """Return the values of the points, (n,) or (n, k), times the roots of their counts; not copied if all are 1."""
-        return values
+        return scale_by_sqrt_weights(values, self.weights)
 
     def weighted_rows(self) -> "Points":
         """Return the points times roots of their counts, with equal weights: means of squares are weighted means."""
@@ -154,52 +163,63 @@ class Points(ABC):
     def problem_rows(self) -> "Points":
         """Return the rows for means of norms, with equal weights: points times counts, signed sums over chunklets.
 
-        The following methods relate these rows to the points.  They are identities if the rows are the points.
+        The following methods relate these rows to the points.
         """
         return self
 
     @property
     def max_summed(self) -> int:
         """Largest number of points that are summed in a row; 0 if the rows are not sums."""
-        return 0
+        return self.summed.max_size
 
     def values_of_points(self, u: Array) -> Array:
         """Return weights u of the points from those of the rows."""
-        return u
+        return self.summed.repeat(u * self.row_counts)
 
     def values_of_rows(self, u: Array) -> Array:
         """Return weights u of the rows from those of the points."""
-        return u
+        return self.summed.firsts(u) / self.row_counts
 
     def squares_per_count(self, q: Array) -> Array:
         """Return squared values of the rows, (n,), divided by the squares of their counts."""
-        return q
+        return np.asarray(q / self.row_counts**2)
 
     def squares_times_counts(self, q: float) -> Array | float:
         """Return a squared value times the squares of the counts of the rows."""
-        return q
+        return q * self.row_counts**2
 
     def largest_weight(self, u: Array) -> float:
         """Return the largest weight u of a row, times the count that scales the error of a point to its row."""
-        return float(u.max(initial=0.0))
+        top = float((u * self.row_counts).max(initial=0.0))
+        return round_up(top, self.max_summed + 8) if self.max_summed else top
 
-    # Sums over rows, with equal weights
+    # Sums over rows, with equal weights; the workers of a cluster must be able to import the functions
 
-    def stack_products(self, function: Callable[..., Array], U: Factor, *aligned: Array) -> Array:
+    def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
+        """Return ``function(block, *aligned)`` of the row blocks, stacked."""
+        return stack_blocks(self.row_blocks(), len(self), function, *aligned)
+
+    def add(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
+        """Return the sums of the tuples ``function(block, *aligned)`` over the row blocks."""
+        return add_blocks(self.row_blocks(), function, *aligned)
+
+    def stack_products(self, function: Callable[..., Values], U: Factor, *aligned: Array) -> Values:
         """Return ``function(block, *aligned)`` of the row blocks of X U, stacked."""
-        return stack_blocks((products(block, U) for block in self.row_blocks()), len(self), function, *aligned)
+        return self.stack(partial(of_products, function, U), *aligned)
 
     def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
         """Return the sums of the tuples ``function(block, *aligned)`` over the row blocks of X U."""
-        return add_blocks((products(block, U) for block in self.row_blocks()), function, *aligned)
+        return self.add(partial(of_products, function, U), *aligned)
 
     def __matmul__(self, U: Factor) -> Array:
         """Return X U, shape (n,) or (n, r)."""
-        return stack_blocks(self.row_blocks(), len(self), lambda block: np.asarray(block @ U))
+        if U.ndim == 1:
+            return self.stack_products(np.asarray, dense(U)[:, None])[:, 0]
+        return self.stack_products(np.asarray, U)
 
     def rmatvec(self, Y: Array) -> Array:
         """Return X'Y/n for Y of shape (n,) or (n, k), shape (D,) or (D, k)."""
-        (total,) = add_blocks(self.row_blocks(), products_of_rows, Y)
+        (total,) = self.add(products_of_rows, Y)
         return np.asarray(total / len(self))
 
     def quadratic_forms(self, U: Factor) -> Array:
@@ -218,12 +238,12 @@ class Points(ABC):
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
-        total, gradient = add_blocks(self.row_blocks(), partial(sqrt_sum_and_gradient, U))
+        total, gradient = self.add(partial(sqrt_sum_and_gradient, U))
         return total, gradient
 
     def weighted_gram(self, u: Array) -> Array:
         """Return M(u) = X' Diag(u) X / n, shape (D, D)."""
-        (total,) = add_blocks(self.row_blocks(), block_weighted_gram, u)
+        (total,) = self.add(block_weighted_gram, u)
         return np.asarray(total / len(self))
 
     def squared_products(self, scale: Array) -> Callable[[Array], Array]:
@@ -234,22 +254,42 @@ class Points(ABC):
         """Return X'X/n, shape (D, D)."""
         return self.weighted_gram(np.ones(len(self)))
 
+    def second_moment_times(self, v: Array) -> Array:
+        """Return X'X v / n, shape (D,), without forming X'X if it is not known."""
+        return self.rmatvec(self @ v)
+
+    def gram_of_products(self, G: Factor) -> Array:
+        """Return (X G)'(X G)/n, shape (r, r), without forming X G if X'X is known."""
+        XG = self @ G
+        return times(XG.T, XG) / len(self)
+
+    @abstractmethod
+    def columns(self, indexer: Indexer) -> "Points":
+        """Return a subset of the columns."""
+
     def mean_squares(self) -> Array:
         """Return the (weighted) means of the squared entries of the columns, shape (D,)."""
-        (total,) = add_blocks(self.row_blocks(), lambda block: (np.sum(block**2, axis=0),))
+        (total,) = self.add(lambda block: (np.sum(block**2, axis=0),))
         return np.asarray(total / len(self))
 
     def zero_rows(self) -> Mask:
         """Return the mask of zero rows, shape (n,): they contribute only to the number of rows in means."""
-        return stack_blocks(self.row_blocks(), len(self), lambda block: ~block.any(axis=1))
+        return self.stack(lambda block: ~block.any(axis=1))
 
     def certain_zero_rows(self) -> Mask:
         """Return the mask of zero rows, without those of sums, which may be zero up to rounding only."""
-        return self.zero_rows()
+        return np.zeros(len(self), dtype=bool) if self.max_summed else self.zero_rows()
 
     def used_columns(self) -> Mask:
         """Return the mask of columns with a nonzero entry, shape (D,)."""
         return np.asarray(np.any([block.any(axis=0) for block in self.row_blocks()], axis=0))
+
+    def binary_columns(self, rtol: float) -> tuple[Indices, Mask]:  # noqa: ARG002  # stored arrays are searched
+        """Return the m binary columns, and where they have the larger value, (n, m); none unless stored as an array.
+
+        Values are equal if they differ by at most rtol times the range of the column.
+        """
+        return np.zeros(0, dtype=np.intp), np.zeros((len(self), 0), dtype=bool)
 
     def any(self) -> bool:
         """Return whether any entry is nonzero."""
@@ -257,19 +297,36 @@ class Points(ABC):
 
     def labels_factor(self, U: Factor) -> LazyFactor:
         """Return F, or a function that computes it: the unit rows of X U; Y = FF' is optimal for V = UU' (App. C.2)."""
-        return unit_rows(self @ order_columns(U, rtol=1e-16))
+        return self.summed.expand(unit_rows(self @ order_columns(U, rtol=1e-16)))
 
     @property
     def accumulation_length(self) -> int:
         """Number of successive additions in a sum over all rows, which is computed in blocks."""
         return min(len(self), BLOCK_ROWS) + len(self) // BLOCK_ROWS
 
+    @property
+    def n_gram_terms(self) -> int:
+        """Number of terms in an entry of a weighted Gram matrix, or of their roundings if it is summed and rotated."""
+        return len(self)
+
+    def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:  # noqa: ARG002
+        """Return bounds on the sums of the absolute values of the terms added in sum_i weights_i x_ij^2.
+
+        `squares` are these sums for the indexed columns, and `weight` is the sum of the weights.  By default they are
+        these sums themselves: no term is negative.
+        """
+        return squares
+
     def mean_of(self, values: Array) -> Array:
         """Return the (weighted) mean of the points' values over the first axis."""
         return mean_of(values, self.weights)
 
-    def weighted_sums(self, U: Array, floors: Array) -> "WeightedSums":
-        """Return the sums of one pass over all rows for a factor, with u = 1/sqrt(max(q, floor)) for several floors."""
+    def weighted_sums(self, U: Array, floors: Array) -> WeightedSums:
+        """Return the sums of one pass over all rows for a factor, with u = 1/sqrt(max(q, floor)) for several floors.
+
+        These are X'Diag(u)X and the sum of 1/u for each floor, and the sums of sqrt(q) and of q.  Zero rows count as
+        1/u = 0, because X'Diag(u)X does not depend on their u.
+        """
         q, zero = self.quadratic_forms(U), self.zero_rows()
         grams, inverse_sums = [], []
         for floor in floors:
@@ -277,7 +334,7 @@ class Points(ABC):
             roots = np.sqrt(np.maximum(q, floor))
             grams.append(self.weighted_gram(1.0 / roots) * len(self))
             inverse_sums.append(float(np.sum(roots[~zero])))
-        return WeightedSums(np.stack(grams), np.array(inverse_sums), float(np.sum(np.sqrt(q))), float(np.sum(q)))
+        return np.stack(grams), np.array(inverse_sums), float(np.sum(np.sqrt(q))), float(np.sum(q))
 
     def take(self, indices: Indices) -> Array:
         """Return the rows at increasing indices as an array."""
@@ -290,29 +347,26 @@ class Points(ABC):
 
         The rounding errors of `accumulation_length` additions are not included.
         """
-        sqrt_sum, total = add_blocks(self.row_blocks(), partial(block_sum_bounds, factor))
+        sqrt_sum, total = self.add(partial(block_sum_bounds, factor))
         return sqrt_sum, total
 
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
         """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
-        norms = stack_blocks(self.row_blocks(), len(self), partial(row_norms, units=direction.units))
+        norms = self.stack(partial(row_norms, units=direction.units))
         return float(self.mean_of(residual_bounds(self @ direction.v, norms, target, direction)))
+
+    def whitening_error_bounds(
+        self, W: Array, whitened: "Points", diagonal: Array, outside: float = 0.0
+    ) -> WhiteningErrorBounds:
+        """Return bounds on the errors of the whitened points X W, and of W'(X'X/n + Diag(diagonal))W as the identity.
+
+        `outside` is the norm of the part of the points outside the span of W.
+        """
+        return whitening_error_bounds(self.array(), W, whitened.array(), diagonal, outside)
 
     def column_scales(self) -> Array:
         """Return powers of two, shape (D,), that scale the columns to norm about one."""
         return power_of_two(inverse_or_one(np.sqrt(self.mean_squares())))
-
-
-class WeightedSums(NamedTuple):
-    """Sums over rows: X'Diag(u)X and 1/u for u = 1/sqrt(max(q, floor)) and several floors, sqrt(q), and q.
-
-    Zero rows count as 1/u = 0, because X'Diag(u)X does not depend on their u.
-    """
-
-    grams: Array
-    inverse_sums: Array
-    sqrt_sum: float
-    square_sum: float
 
 
 class ColumnPoints(Points):
@@ -321,9 +375,6 @@ class ColumnPoints(Points):
     @abstractmethod
     def columns(self, indexer: Indexer) -> Self:
         """Return a subset of the columns."""
-
-    def dense_columns(self, indexer: Indexer) -> Array:
-        return self.columns(indexer).array()
 
     @abstractmethod
     def as_dense(self) -> "ColumnPoints":
@@ -353,16 +404,13 @@ class ColumnPoints(Points):
     def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
         """Return sum_i weights_i x_ij x_ik for pairs of columns."""
 
+    def in_single_precision(self, factors: Array) -> npt.NDArray[np.float32] | None:  # noqa: ARG002
+        """Return the columns times factors for fast products in single precision; None if sparse ones are faster."""
+        return None
+
     @abstractmethod
     def mean_abs(self) -> Array:
         """Return the column means of the absolute values of the entries, shape (D,)."""
-
-    @abstractmethod
-    def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:
-        """Return bounds on the sums of the absolute values of the terms added in sum_i weights_i x_ij^2.
-
-        `squares` are these sums for the indexed columns, and `weight` is the sum of the weights.
-        """
 
 
 # Functions of blocks of rows, which the workers of a cluster can import
@@ -397,6 +445,11 @@ def add_blocks(blocks: Iterable[Array], function: Callable[..., Any], *aligned: 
         for i, value in enumerate(found):
             sums[i] += value
     return tuple(sums)
+
+
+def of_products(function: Callable[..., Of], U: Factor, block: Array, *aligned: Array) -> Of:
+    """Return a function of the product of a block with a factor."""
+    return function(products(block, U), *aligned)
 
 
 def squared_norms(block: Array) -> Array:

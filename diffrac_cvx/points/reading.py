@@ -1,7 +1,9 @@
 """Conversion of user input to points: validated, centred and weighted."""
 
+from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -28,7 +30,6 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.chunks import Chunks, as_chunks, checksum_chunk, is_chunked
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
-from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
 from diffrac_cvx.points.linear_algebra import EPS, LARGE_SIZE, inverse_or_one, row_blocks, times, whitener_of_gram
 from diffrac_cvx.points.points import Points, squares_and_sum
@@ -62,8 +63,8 @@ class Sample(NamedTuple):
 
 
 def read_points(
-    X: npt.ArrayLike,
-    sample_weight: npt.ArrayLike | None = None,
+    X: Any,
+    sample_weight: npt.ArrayLike | PointWeights | None = None,
     *,
     constraints: Constraints | None = None,
     are_many: Callable[[int, int], bool] | None = None,
@@ -71,30 +72,16 @@ def read_points(
     warn: bool = False,
     depth: int = 4,
 ) -> Sample:
-    """Return the points of positive weight of a table, validated and centred.
+    """Return the points of positive weight of a table, validated and centred; weights may be checked before.
 
     With weights or constraints they are stored as an array, to which sparse matrices and dask arrays with constraints
     are converted.  Any other table is read by `as_points`: by rows if ``are_many(n, d)``, else by columns on request.
     """
-    weights, shape = weights_for(X, sample_weight), getattr(X, "shape", ())
-    many = are_many is not None and len(shape) == 2 and are_many(*shape)
-    by_columns = by_columns and not many
-    return weighted_sample(X, weights, constraints, by_rows=many, by_columns=by_columns, warn=warn, depth=depth + 1)
-
-
-def weighted_sample(
-    X: Any,
-    weights: PointWeights | None,
-    constraints: Constraints | None = None,
-    *,
-    by_rows: bool = False,
-    by_columns: bool = False,
-    warn: bool = False,
-    depth: int = 4,
-) -> Sample:
-    """Return the points of `read_points` for checked weights."""
+    weights = sample_weight if isinstance(sample_weight, PointWeights) else weights_for(X, sample_weight)
     if weights is None and constraints is None:
-        points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=warn, depth=depth + 1)
+        shape = getattr(X, "shape", ())
+        many = are_many is not None and len(shape) == 2 and are_many(*shape)
+        points = as_points(X, by_rows=many, by_columns=by_columns and not many, warn=warn, depth=depth + 1)
         return Sample(points, points, None)
     if constraints is not None and (is_chunked(X) or hasattr(X, "toarray")):
         X = table_array(X)
@@ -132,14 +119,6 @@ def as_points(
         return as_rows(X, threads=threads, warn=warn, depth=depth + 1)
 
 
-def gram_of_products(X: Points, G: Factor) -> Array:
-    """Return (X G)'(X G)/n, shape (r, r), without forming X G if X is streamed."""
-    if X.is_streamed:
-        return np.asarray(G.T @ X.second_moment() @ G)
-    XG = X @ G
-    return times(XG.T, XG) / len(X)
-
-
 def rank_of(X: Points) -> int:
     """Return the numerical rank of centred points X."""
     if X.in_memory:
@@ -161,8 +140,8 @@ def rank_of(X: Points) -> int:
 Summary = tuple[Array, Array, Array, Any, list[tuple[int, int, float, int]]]  # see `part_summary`
 
 
-def part_summary(part: StreamedRows) -> Summary:
-    """Return column minima, maxima and sums, checksums of the blocks, and the entries that are not finite.
+def part_summary(part: StreamedRows, is_chunk: bool) -> Summary:
+    """Return column minima, maxima and sums, checksums of the blocks or the chunk, and the entries that are not finite.
 
     Of these, each block has the row, column and value of the first, and their number.
     """
@@ -173,19 +152,14 @@ def part_summary(part: StreamedRows) -> Summary:
         np.minimum(smallest, block.min(axis=0), out=smallest)
         np.maximum(largest, block.max(axis=0), out=largest)
         np.add(total, block.sum(axis=0, dtype=np.float64), out=total)
-        checksums[part.first + start] = checksum_block(block)
+        if not is_chunk:
+            checksums[part.first + start] = checksum_block(block)
         if not (np.isfinite(smallest).all() and np.isfinite(largest).all()):
             nonfinite = np.argwhere(~np.isfinite(block))
             if len(nonfinite):
                 row, column = nonfinite[0].tolist()
                 infinite.append((start + row, column, float(block[row, column]), len(nonfinite)))
-    return smallest, largest, total, checksums, infinite
-
-
-def chunk_summary(part: StreamedRows) -> Summary:
-    """Return the summary of a part with the checksum of its chunk."""
-    smallest, largest, total, _, infinite = part_summary(part)
-    return smallest, largest, total, checksum_chunk(part.table), infinite
+    return smallest, largest, total, checksum_chunk(part.table) if is_chunk else checksums, infinite
 
 
 def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4) -> StreamedRows:
@@ -205,8 +179,8 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     n = table.shape[0]
     require_two_points(n)
     rows = uncentered(table, threads)
-    parts = zip(*rows.map_parts(part_summary if rows.is_local else chunk_summary), strict=True)
-    low, high, sums, checksums, infinite = parts
+    parts = rows.map_parts(partial(part_summary, is_chunk=isinstance(table, Chunks)))
+    low, high, sums, checksums, infinite = zip(*parts, strict=True)
     smallest, largest, total = np.min(low, axis=0), np.max(high, axis=0), np.sum(sums, axis=0)
     nonfinite = [(first, *entry) for (first, _), found in zip(rows.bounds(), infinite, strict=True) for entry in found]
     if nonfinite:
@@ -217,10 +191,8 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     if isinstance(table, Chunks):
         rows = replace(rows, table=replace(table, checksums=checksums), mean=total / n)
     else:
-        rows = replace(
-            rows, checksums={start: known for part in checksums for start, known in part.items()}, mean=total / n
-        )
-    gram, residual_mean = (found / n for found in rows.add(StreamedRows.centered_blocks, squares_and_sum))
+        rows = replace(rows, checksums=dict(ChainMap(*checksums)), mean=total / n)
+    gram, residual_mean = (found / n for found in rows.add(squares_and_sum))
     gram = gram - np.outer(residual_mean, residual_mean)
     # The residual mean is mostly the rounding error of the mean; it is not subtracted if it is negligible.
     residual_mean = np.where(np.abs(residual_mean) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, residual_mean)

@@ -26,8 +26,6 @@ from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, LazyFactor
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, residual_bounds, row_bounds
 from diffrac_cvx.points.streamed import StreamedRows
 
-PAIRS_PER_BLOCK = 4000  # pairs of columns that are multiplied at a time
-
 
 class SparseColumns(ColumnPoints):
     """Matrix S + 1 r', (n, d): a sparse matrix S, and a row r that is added to each of its rows.
@@ -62,11 +60,8 @@ class SparseColumns(ColumnPoints):
     def array(self) -> Array:
         return np.asarray(self.S.toarray() + self.r)
 
-    def by_rows(self) -> Points:
-        return rows_of(self, np.ones(self.shape[1]))
-
-    def rows_for(self, U: Factor) -> Points:
-        return self if is_sparse(U) else self.by_rows()
+    def by_rows(self, U: Factor | None = None) -> Points:
+        return self if is_sparse(U) else rows_of(self, np.ones(self.shape[1]))
 
     def in_columns(self) -> Self:
         return self
@@ -148,17 +143,15 @@ class SparseColumns(ColumnPoints):
         return np.asarray((sums + (len(self) - counts) * function(self.r)) / len(self))
 
     def zero_rows(self) -> Mask:
-        at, values, stored = self.row_at_entries, self.S.copy(), self.S.copy()
-        values.data = (self.S.data + at != 0.0).astype(np.float64)
-        stored.data = (at != 0.0).astype(np.float64)
-        missing = stored.sum(axis=1) < np.count_nonzero(self.r)  # entries that are not stored equal those of r
-        return np.asarray(~(missing | (values.sum(axis=1) > 0.0)))
+        at, n = self.row_at_entries, len(self)
+        stored, used = (
+            np.bincount(self.S.indices, at != 0.0, n),
+            np.bincount(self.S.indices, self.S.data + at != 0.0, n),
+        )
+        return np.asarray((stored == np.count_nonzero(self.r)) & (used == 0))  # other entries equal those of r
 
     def used_columns(self) -> Mask:
-        values = self.S.copy()
-        values.data = (self.S.data + self.row_at_entries != 0.0).astype(np.float64)
-        elsewhere = (np.diff(self.S.indptr) < len(self)) & (self.r != 0.0)
-        return np.asarray(elsewhere | (values.sum(axis=0) > 0.0))
+        return self.mean_of_entries(lambda x: (x != 0.0).astype(np.float64)) > 0.0
 
     def labels_factor(self, U: Factor) -> LazyFactor:
         return SparseLabelsFactor(self.times_sparse(order_columns(scipy.sparse.csc_array(U), rtol=1e-16)))
@@ -176,8 +169,8 @@ class SparseColumns(ColumnPoints):
 
     def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
         sums, parts = weights @ self.S, [np.zeros(0)]
-        for at in range(0, len(j), PAIRS_PER_BLOCK):
-            first, second = j[at : at + PAIRS_PER_BLOCK], k[at : at + PAIRS_PER_BLOCK]
+        for at in range(0, len(j), BLOCK_ROWS):
+            first, second = j[at : at + BLOCK_ROWS], k[at : at + BLOCK_ROWS]
             weighted = scipy.sparse.csc_array(scipy.sparse.diags_array(weights) @ self.S[:, first])
             found = np.asarray(weighted.multiply(self.S[:, second]).sum(axis=0)).ravel()
             found += self.r[first] * sums[second]
@@ -225,17 +218,6 @@ class SparseColumns(ColumnPoints):
         return float(np.mean(residual_bounds(self @ direction.v, self.row_norms(direction.units), target, direction)))
 
 
-def is_constant(table: Any) -> Mask:
-    """Return the mask of columns of a CSC matrix with a single distinct value, counting zeros that are not stored."""
-    n, d = table.shape
-    counts = np.diff(table.indptr)
-    columns, high = np.repeat(np.arange(d), counts), np.where(counts < n, 0.0, -np.inf)
-    low = -high
-    np.maximum.at(high, columns, table.data)
-    np.minimum.at(low, columns, table.data)
-    return np.asarray(low == high)
-
-
 def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseColumns:
     """Return a sparse matrix, validated and centred as by `as_data`, without making it dense."""
     table = scipy.sparse.csc_array(as_sparse_table(X), dtype=np.float64)
@@ -246,11 +228,13 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
         place = int(np.argmax(bad))
         column = int(np.searchsorted(table.indptr, place, side="right")) - 1
         raise not_finite_error("X", table.data[place], (table.indices[place], column), int(bad.sum()))
-    constant, counts = is_constant(table), np.diff(table.indptr)
-    columns = np.repeat(np.arange(d), counts)
-    largest = np.zeros(d)
-    np.maximum.at(largest, columns, np.abs(table.data))
-    require_moderate_scale(largest)
+    counts = np.diff(table.indptr)
+    columns, high = np.repeat(np.arange(d), counts), np.where(counts < n, 0.0, -np.inf)  # zeros are not stored
+    low = -high
+    np.maximum.at(high, columns, table.data)
+    np.minimum.at(low, columns, table.data)
+    require_moderate_scale(np.maximum(np.abs(low), np.abs(high)))
+    constant = low == high
     mean = np.asarray(table.sum(axis=0)).ravel() / n
     residual_mean = np.zeros(d)
     np.add.at(residual_mean, columns, table.data - mean[columns])

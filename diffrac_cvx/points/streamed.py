@@ -1,7 +1,6 @@
 """Streamed tables with many rows: each block is centred and scaled when it is read, without a copy of the table."""
 
 import mmap
-import threading
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -16,14 +15,16 @@ import scipy.sparse
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, require_file
-from diffrac_cvx.points.chunks import Chunks, add_tuples, changed_rows_error, concatenate_rows
+from diffrac_cvx.points.chunks import POLL_SECONDS, Chunks, add_tuples, changed_rows_error, concatenate_rows
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error
 from diffrac_cvx.points.label_factors import LabelsFactor
 from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, row_products
 from diffrac_cvx.points.points import (
     ColumnPoints,
     Excluded,
+    Indexer,
     Indices,
     Mask,
     Points,
@@ -33,35 +34,17 @@ from diffrac_cvx.points.points import (
     are_zero,
     block_weighted_gram,
     norms_and_squares,
+    of_products,
     products_of_rows,
     sqrt_sum_and_gradient,
     squares_and_sum,
     stack_blocks,
 )
 from diffrac_cvx.points.points import LazyFactor as LazyFactor
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, block_residual_bound, block_sum_bounds
+from diffrac_cvx.points.proved_sums import RoundedDirection, block_residual_bound
 
-CLOCK_POLL_SECONDS = 0.2  # seconds between checks of the deadline while other threads read
 CHECKSUM_WORDS, CHECKSUM_PRIME = 512, 509  # words of eight bytes: summed in runs, and by residue classes
-ROWS_PER_PICK = 1000  # rows of a memory map that are selected at a time: each loads several pages
 MAX_BLOCK_ENTRIES = 2_000_000  # entries of a block, if the table has many columns
-
-
-class RowCounter:
-    """Thread-safe counter of the rows that were read."""
-
-    def __init__(self) -> None:
-        self.rows, self.lock = 0, threading.Lock()
-
-    def add(self, rows: int) -> None:
-        with self.lock:
-            self.rows += rows
-
-    def __reduce__(self) -> tuple[type["RowCounter"], tuple[()]]:
-        return RowCounter, ()  # each copy counts its own rows
-
-
-BlockReader = Callable[["StreamedRows"], Iterator[Array]]  # yields rows of a part, in blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +64,7 @@ class StreamedRows(Points):
     basis: Array | None = None  # (d or d + 1, D), basis of new coordinates; None for the identity
     gram: Array | None = None  # (d, d), second moments of the centred columns, if known
     threads: int = 1  # number of threads that read the rows concurrently
-    row_counter: RowCounter = field(default_factory=RowCounter)
+    reads: list[int] = field(default_factory=list)  # numbers of rows that were read, by all threads
     # Checksums of blocks in the first pass, by their first rows; empty before it, and for `Chunks` (with their own).
     checksums: dict[int, int] = field(default_factory=dict)
     first: int = 0  # index of the first row in the complete table, of which this may be a part
@@ -105,7 +88,7 @@ class StreamedRows(Points):
 
     @property
     def rows_read(self) -> int:  # type: ignore[override]
-        return self.row_counter.rows
+        return sum(self.reads)
 
     @property
     def unread_bytes(self) -> float:
@@ -128,7 +111,7 @@ class StreamedRows(Points):
         slices = self.split_aligned(aligned)
         if isinstance(self.table, Chunks):
             found = self.table.map_parts(run_part, (function, self.without_table), slices)
-            self.row_counter.add(len(self))
+            self.reads.append(len(self))
             return found
         parts = self.parts()
         if len(parts) == 1:
@@ -137,7 +120,7 @@ class StreamedRows(Points):
             tasks = [  # each with the caller's deadline
                 pool.submit(copy_context().run, function, part, *own) for part, own in zip(parts, slices, strict=True)
             ]
-            while wait(tasks, timeout=CLOCK_POLL_SECONDS).not_done:
+            while wait(tasks, timeout=POLL_SECONDS).not_done:
                 check_deadline()
             return [task.result() for task in tasks]
 
@@ -145,22 +128,20 @@ class StreamedRows(Points):
         """Return the sum of the tuples of numbers or arrays that `map_parts` returns, computed where the rows are."""
         if isinstance(self.table, Chunks):
             found = self.table.sum_parts(run_part, (function, self.without_table), self.split_aligned(aligned))
-            self.row_counter.add(len(self))
+            self.reads.append(len(self))
             return found
         return reduce(add_tuples, self.map_parts(function, *aligned))
 
-    def stack(self, rows: BlockReader, function: Callable[..., Values], *aligned: Array) -> Values:
-        """Return ``function(block, *aligned)`` of the blocks of all parts, stacked."""
-        return cast(Values, concatenate_rows(self.map_parts(partial(stack_part, rows, function), *aligned)))
+    def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
+        return cast(Values, concatenate_rows(self.map_parts(partial(stack_part, function), *aligned)))
 
-    def add(self, rows: BlockReader, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-        """Return the sums of the tuples ``function(block, *aligned)`` over the blocks of all parts."""
-        return tuple(self.sum_parts(partial(add_part, rows, function), *aligned))
+    def add(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
+        return tuple(self.sum_parts(partial(add_part, function), *aligned))
 
     @property
     def without_table(self) -> "StreamedRows":
         """Transformation that a worker needs in addition to its rows."""
-        return replace(self, table=None, gram=None, threads=1, row_counter=RowCounter())  # the caller counts the rows
+        return replace(self, table=None, gram=None, threads=1, reads=[])  # the caller counts the rows
 
     def bounds(self) -> list[tuple[int, int]]:
         """Return the row ranges of the parts: the chunks, or about one part of complete blocks per thread.
@@ -203,16 +184,15 @@ class StreamedRows(Points):
             expected = self.checksums.get(self.first + start)
             if expected is not None and checksum_block(block) != expected:
                 raise changed_rows_error(self.first + start, self.first + start + len(block))
-            self.row_counter.add(len(block))
+            self.reads.append(len(block))
             check_deadline()
             yield start, block
             release_pages(self.table, start, start + len(block))
 
-    def centered_blocks(self) -> Iterator[Array]:
-        """Yield the centred columns, and ones if there is an offset, in blocks; the next block overwrites the last.
-
-        The matrix is the product of these columns with ``transform``.
-        """
+    def row_blocks(self) -> Iterator[Array]:
+        """Yield the rows in blocks; the next block may overwrite the last."""
+        factors, basis = self.factors, self.basis
+        has_units = bool(np.all(factors == 1.0))
         n, d = self.table.shape
         buffer = np.ones((min(self.block, n), d + int(self.offset > 0.0)))
         again = bool(self.residual_mean.any())
@@ -223,7 +203,8 @@ class StreamedRows(Points):
             features -= self.mean
             if again:
                 features -= self.residual_mean
-            yield block
+            scaled = block if has_units else block * factors
+            yield scaled if basis is None else scaled @ basis
 
     @property
     def block(self) -> int:
@@ -236,26 +217,33 @@ class StreamedRows(Points):
         return min(len(self), self.block) + len(self) // self.block + len(self.bounds()) + 1
 
     @property
+    def n_gram_terms(self) -> int:
+        return self.accumulation_length + 100 * self.shape[1]
+
+    @property
     def transform(self) -> Array:
         """Map from the centred columns to the matrix, shape (d or d + 1, D)."""
-        factors = np.append(self.units, self.offset) if self.offset > 0.0 else self.units
-        return np.diag(factors) if self.basis is None else factors[:, None] * self.basis
+        return np.diag(self.factors) if self.basis is None else self.factors[:, None] * self.basis
 
-    def row_blocks(self) -> Iterator[Array]:
-        factors = np.append(self.units, self.offset) if self.offset > 0.0 else self.units
-        for block in self.centered_blocks():
-            scaled = block * factors
-            yield scaled if self.basis is None else scaled @ self.basis
+    @property
+    def factors(self) -> Array:
+        """Factors of the centred columns and of the column of ones, if there is an offset, shape (d or d + 1,)."""
+        return np.append(self.units, self.offset) if self.offset > 0.0 else self.units
+
+    def transform_gram(self, gram: Array) -> Array:
+        """Return a Gram matrix of the columns, (D, D), from that of the centred columns."""
+        scaled = gram * np.outer(self.factors, self.factors)
+        return scaled if self.basis is None else np.asarray(self.basis.T @ scaled @ self.basis)
 
     # Results over all rows
 
     def take(self, indices: Indices) -> Array:
         if isinstance(self.table, Chunks):
             picked = self.table.take(indices)
-            self.row_counter.add(len(self))
+            self.reads.append(len(self))
         else:
             picked = pick_rows(self.table, indices)
-        return replace(self, table=picked, row_counter=RowCounter(), checksums={}, threads=1).array()
+        return replace(self, table=picked, reads=[], checksums={}, threads=1).array()
 
     def in_columns(self) -> ColumnPoints:
         table = self.array()
@@ -282,27 +270,19 @@ class StreamedRows(Points):
         return replace(self, basis=basis if self.basis is None else self.basis @ basis)
 
     @property
-    def in_centered_coordinates(self) -> "StreamedRows":
-        """Rows in the coordinates of the centred columns, and the column of ones."""
-        return replace(self, basis=None, units=np.ones_like(self.units), gram=None)
+    def centered(self) -> "StreamedRows":
+        """Centred columns and the column of ones: the matrix is their product with ``transform``.
 
-    def stack_products(self, function: Callable[..., Array], U: Factor, *aligned: Array) -> Array:
-        return self.in_centered_coordinates.stack(
-            partial(centered_products, self.transform @ dense(U)), function, *aligned
-        )
+        Factors and sums are transformed instead of the rows, which is cheaper.
+        """
+        offset = 1.0 if self.offset > 0.0 else 0.0
+        return replace(self, basis=None, units=np.ones_like(self.units), offset=offset, gram=None)
+
+    def stack_products(self, function: Callable[..., Values], U: Factor, *aligned: Array) -> Values:
+        return self.centered.stack(partial(of_products, function, self.transform @ dense(U)), *aligned)
 
     def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
-        return self.in_centered_coordinates.add(
-            partial(centered_products, self.transform @ dense(U)), function, *aligned
-        )
-
-    def add_centered(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-        """Return the sums of the tuples ``function(block, *aligned)`` over the blocks of centred rows."""
-        return self.in_centered_coordinates.add(StreamedRows.centered_blocks, function, *aligned)
-
-    def __matmul__(self, U: Factor) -> Array:
-        found = self.stack_products(np.asarray, dense(U)[:, None] if U.ndim == 1 else U)
-        return found[:, 0] if U.ndim == 1 else found
+        return self.centered.add(partial(of_products, function, self.transform @ dense(U)), *aligned)
 
     def mean_sqrt_and_mean(self, U: Factor) -> tuple[float, float]:
         """Return the means of sqrt(q_i) and of q_i, q_i = x_i'UU'x_i, with communication independent of n."""
@@ -313,29 +293,36 @@ class StreamedRows(Points):
         return *self.mean_sqrt_and_mean(U), np.zeros(0)
 
     def weighted_gram(self, u: Array) -> Array:
-        T = self.transform
-        (total,) = self.add_centered(block_weighted_gram, u)
-        return np.asarray(T.T @ total @ T) / len(self)
+        (total,) = self.centered.add(block_weighted_gram, u)
+        return self.transform_gram(total) / len(self)
 
     def second_moment(self) -> Array:
         gram = self.gram
         if gram is None:
-            total, _ = replace(self, offset=0.0).add_centered(squares_and_sum)
+            total, _ = replace(self, offset=0.0).centered.add(squares_and_sum)
             gram = total / len(self)
         if self.offset > 0.0:
             gram = np.pad(gram, (0, 1))
             gram[-1, -1] = 1.0
-        T = self.transform
-        return np.asarray(T.T @ gram @ T)
+        return self.transform_gram(gram)
+
+    def second_moment_times(self, v: Array) -> Array:
+        return self.second_moment() @ v
+
+    def gram_of_products(self, G: Factor) -> Array:
+        return np.asarray(G.T @ self.second_moment() @ G)
+
+    def columns(self, indexer: Indexer) -> Self:
+        """Return a subset of the columns, as new coordinates: the table is not copied."""
+        return self.in_basis(np.eye(self.shape[1])[:, indexer]).with_excluded(None)
 
     def rmatvec(self, Y: Array) -> Array:
-        (total,) = self.add_centered(products_of_rows, Y)
+        (total,) = self.centered.add(products_of_rows, Y)
         return np.asarray(self.transform.T @ total) / len(self)
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
-        """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U; U is transformed instead of X, which is cheaper."""
         T = self.transform
-        total, gradient = self.add_centered(partial(sqrt_sum_and_gradient, T @ U))
+        total, gradient = self.centered.add(partial(sqrt_sum_and_gradient, T @ U))
         return total, np.asarray(T.T @ gradient)
 
     def weighted_sums(self, U: Array, floors: Array) -> WeightedSums:
@@ -345,11 +332,9 @@ class StreamedRows(Points):
         number of threads.  Multi-threaded products gain little on blocks that fit in the cache, and lose much if other
         processes occupy a core.
         """
-        T = self.transform
-        sums = WeightedSums(
-            *self.in_centered_coordinates.sum_parts(partial(part_weighted_sums, TU=T @ U, floors=floors))
-        )
-        return sums._replace(grams=np.stack([T.T @ M @ T for M in sums.grams]))
+        of_part = partial(part_weighted_sums, TU=self.transform @ U, floors=floors)
+        grams, inverse_sums, sqrt_sum, square_sum = self.centered.sum_parts(of_part)
+        return np.stack([self.transform_gram(gram) for gram in grams]), inverse_sums, sqrt_sum, square_sum
 
     def mean_squares(self) -> Array:
         return np.maximum(np.diag(self.second_moment()), 0.0)
@@ -357,25 +342,32 @@ class StreamedRows(Points):
     def labels_factor(self, U: Factor) -> LazyFactor:
         return LabelsFactor(self, U)
 
-    def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
-        sqrt_sum, total = self.add(StreamedRows.row_blocks, partial(block_sum_bounds, factor))
-        return sqrt_sum, total
-
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
-        (total,) = self.add(StreamedRows.row_blocks, partial(block_residual_bound, direction), target)
+        (total,) = self.add(partial(block_residual_bound, direction), target)
         return float(total) / len(self)
+
+    def whitening_error_bounds(
+        self,
+        W: Array,
+        whitened: Points,  # noqa: ARG002  # only sums over the rows are whitened
+        diagonal: Array,
+        outside: float = 0.0,
+    ) -> WhiteningErrorBounds:
+        """Return error bounds if A and the weighted Gram matrices are summed over the rows before they are whitened."""
+        B = self.second_moment() + np.diag(diagonal)
+        size, residual = float(np.trace(B) * np.sum(W**2)), float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
+        right_error = residual + sum_error(self.accumulation_length + 100 * len(W)) * size
+        data_error = sum_error(self.accumulation_length + len(W) + 16) * size**0.5 + outside
+        return WhiteningErrorBounds(round_up(data_error), round_up(right_error), round_up(size))
 
     def zero_rows(self) -> Mask:
         """Return the mask of rows that are zero in all columns that are not constant, shape (n,)."""
         if self.offset > 0.0:
             return np.zeros(len(self), dtype=bool)
-        return self.in_centered_coordinates.stack(StreamedRows.centered_blocks, partial(are_zero, self.units > 0.0))
+        return self.centered.stack(partial(are_zero, self.units > 0.0))
 
     def used_columns(self) -> Mask:
         return np.asarray(self.units > 0.0)
-
-    def array(self) -> Array:
-        return self.stack(StreamedRows.row_blocks, np.asarray)
 
 
 def uncentered(table: Any, threads: int = 1) -> StreamedRows:
@@ -394,24 +386,19 @@ def run_part(table: Any, task: tuple[Callable[..., Any], StreamedRows], aligned:
         return function(replace(frame, table=table), *aligned)
 
 
-def centered_products(T: Array, part: StreamedRows) -> Iterator[Array]:
-    """Yield the centred rows times T, in blocks."""
-    return (block @ T for block in part.centered_blocks())
+def stack_part(function: Callable[..., Values], part: StreamedRows, *aligned: Array) -> Values:
+    return stack_blocks(part.row_blocks(), len(part), function, *aligned)
 
 
-def stack_part(rows: BlockReader, function: Callable[..., Values], part: StreamedRows, *aligned: Array) -> Values:
-    return stack_blocks(rows(part), len(part), function, *aligned)
-
-
-def add_part(rows: BlockReader, function: Callable[..., Any], part: StreamedRows, *aligned: Array) -> Any:
-    return add_blocks(rows(part), function, *aligned)
+def add_part(function: Callable[..., Any], part: StreamedRows, *aligned: Array) -> Any:
+    return add_blocks(part.row_blocks(), function, *aligned)
 
 
 def part_weighted_sums(part: StreamedRows, TU: Array, floors: Array) -> WeightedSums:
     """Return the sums over the centred rows of a part; the few rows with small q_i are added for each floor."""
     size, small_at = len(TU), floors[-1]
     grams, inverse_sums, sqrt_sum, square_sum = np.zeros((len(floors), size, size)), np.zeros(len(floors)), 0.0, 0.0
-    for block in part.centered_blocks():
+    for block in part.row_blocks():
         XU = block @ TU
         q = row_products(XU, XU)
         small = q < small_at
@@ -429,7 +416,7 @@ def part_weighted_sums(part: StreamedRows, TU: Array, floors: Array) -> Weighted
             roots = np.sqrt(np.maximum(low, floor))
             grams[i] += few.T @ (few / roots[:, None])
             inverse_sums[i] += np.sum(roots[nonzero])
-    return WeightedSums(grams, inverse_sums, sqrt_sum, square_sum)
+    return grams, inverse_sums, sqrt_sum, square_sum
 
 
 def checksum_block(block: np.ndarray) -> int:
@@ -456,8 +443,8 @@ def pick_rows(table: Any, indices: Indices) -> Any:
     if not isinstance(table, np.memmap):
         return table[indices]
     pieces = []
-    for start in range(0, len(indices), ROWS_PER_PICK):
-        piece = indices[start : start + ROWS_PER_PICK]
+    for start in range(0, len(indices), BLOCK_ROWS):
+        piece = indices[start : start + BLOCK_ROWS]
         require_file(table)
         pieces.append(np.array(table[piece]))
         release_pages(table, int(piece[0]), int(piece[-1]) + 1)

@@ -20,7 +20,6 @@ from diffrac_cvx.points.floating_point import (
     outside_norm_bound,
     round_up,
     sum_error,
-    whitening_error_bounds,
 )
 from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
@@ -78,8 +77,6 @@ class DirectionProblem:
         """Error bounds of the whitened coordinates."""
         if self.whitened is not None:
             return self.whitened
-        if self.Y.is_streamed:  # A and the weighted Gram matrices are sums over the rows
-            return whitening_error_of_sums(self.X, self.A + np.diag(self.c**2), self.W)
         return whitening_error_of_rows(self, self.Z, self.W, self.a**2 + self.c**2)
 
     def gram_error(self, Mz: Array, top: float) -> float:
@@ -108,9 +105,9 @@ class DirectionProblem:
     @cached_property
     def summed_A(self) -> Array:
         """A as a sum over the rows: its entries have small errors relative to their terms, as proofs require."""
-        if self.basis is not None or self.Y.is_streamed:
-            return self.R.T @ self.R
-        return self.Y.weighted_gram(np.ones(len(self.Y))) + np.diag(self.a**2)
+        if self.basis is not None:
+            return np.eye(len(self.c))
+        return self.Y.second_moment() + np.diag(self.a**2)
 
     @cached_property
     def W(self) -> Array:
@@ -330,11 +327,13 @@ def whitening_error_of_rows(
     The rows of X have the errors of the rows of A times the roots of the counts, which `largest_weight` includes.
     """
     rows, whitened = problem.Y, Z if problem.Y is problem.X else problem.Y.in_basis(W)
-    found = whitening_error_bounds(rows.array(), W, whitened.array(), diagonal, outside)
-    return with_chunklet_error(found, problem.max_chunklet_size, rows.array(), W)
+    found = rows.whitening_error_bounds(W, whitened, diagonal, outside)
+    return with_chunklet_error(found, problem.max_chunklet_size, rows, W)
 
 
-def with_chunklet_error(found: WhiteningErrorBounds, chunklet_size: int, rows: Array, W: Array) -> WhiteningErrorBounds:
+def with_chunklet_error(
+    found: WhiteningErrorBounds, chunklet_size: int, rows: Points, W: Array
+) -> WhiteningErrorBounds:
     """Return error bounds of whitened data whose rows are signed sums of up to `chunklet_size` of the rows of A.
 
     By Cauchy-Schwarz the rounding of the sums in column j is at most sum_error(chunklet_size) times the root of A_jj
@@ -342,7 +341,7 @@ def with_chunklet_error(found: WhiteningErrorBounds, chunklet_size: int, rows: A
     """
     if not chunklet_size:
         return found
-    squares = float(np.mean(rows**2, axis=0) @ np.sum(W**2, axis=1))
+    squares = float(rows.mean_squares() @ np.sum(W**2, axis=1))
     return found._replace(data_error=round_up(found.data_error + sum_error(chunklet_size + 8) * squares**0.5, 8))
 
 
@@ -369,7 +368,7 @@ def psd_root(A: Array) -> Array:
 
 def problem_by_rows(problem: DirectionProblem, U: Factor | None = None) -> DirectionProblem:
     """Return the problem for a dense V, or for this factor: sparse columns become rows, with A, unless U is sparse."""
-    rows = problem.X.by_rows() if U is None else problem.X.rows_for(U)
+    rows = problem.X.by_rows(U)
     if rows is problem.X:
         return problem
     return replace(problem, X=rows, Y=rows, root=psd_root(rows.second_moment() + np.diag(problem.a**2)))
@@ -390,21 +389,14 @@ def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
         return replace(problem, root=psd_root(A))
     W = np.zeros((len(nonzero), len(values)))
     W[nonzero] = Q / np.sqrt(values)
-    return replace(in_basis(problem, W), whitened=whitening_error_of_sums(problem.X, B, W))
-
-
-def whitening_error_of_sums(X: Points, B: Array, W: Array) -> WhiteningErrorBounds:
-    """Return error bounds of coordinates W that whiten B = A + Diag(c)^2, if A and M are sums over all rows."""
-    size, residual = float(np.trace(B) * np.sum(W**2)), float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
-    right_error = residual + sum_error(X.accumulation_length + 100 * len(W)) * size
-    data_error = sum_error(X.accumulation_length + len(W) + 16) * size**0.5
-    return WhiteningErrorBounds(round_up(data_error), round_up(right_error), round_up(size))
+    made = in_basis(problem, W)
+    return replace(made, whitened=whitening_error_of_rows(problem, made.X, W, problem.a**2 + problem.c**2))
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
     """Warn if an affine-invariant relaxation cannot distinguish labellings, otherwise if columns are excluded."""
     n, rank = len(X), problem.X.shape[1] - int(problem.coordinates.has_offset)
-    if not X.is_streamed and not np.any(penalty.a) and not penalty.has_l1 and 0 < rank and rank >= n - 1:
+    if not np.any(penalty.a) and not penalty.has_l1 and 0 < rank and rank >= n - 1:
         warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly. Add a penalty.", depth=5)
     elif problem.coordinates.excluded is not None:
         mask = np.zeros(X.shape[1], dtype=bool)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
@@ -76,7 +77,6 @@ def find_diagnostics(
     if not X.any():
         return (CONSTANT_DATA,)
     count, counts = len(np.unique(labels)), X.times_counts(np.ones(len(labels)))
-    table = X.array() if X.in_memory else None
     gains_nothing = count > 1 and nu != 0.0 and not result.lower < nu * (1.0 - MIN_RELATIVE_GAIN)
     found = [
         None if nu > 0.0 else NO_PREFERENCE,
@@ -84,7 +84,7 @@ def find_diagnostics(
         fewer_clusters(count, n_clusters),
         NO_DIRECTION if gains_nothing else None,
         too_few_points(X, result, nu),
-        one_column(table, labels, names) if table is not None else None,
+        one_column(X, labels, names),
         outlier_cluster(labels, counts),
     ]
     if objective is not None and count == n_clusters and not any(found):
@@ -171,7 +171,9 @@ def random_labels(points: Points, labels: Array, penalty: Penalty) -> Diagnostic
     """
     n, d = points.shape
     a, c = penalty.weights(d)
-    if 2 * d < n or n > MAX_RANDOM_LABEL_POINTS or c.any() or not np.all(a > 0.0) or not points.in_memory:
+    if 2 * d < n or n > MAX_RANDOM_LABEL_POINTS or c.any() or not np.all(a > 0.0):
+        return None
+    if not points.fits(1.0, available_memory()):
         return None
     rng, y = np.random.default_rng(0), np.where(labels == np.max(labels), 1.0, -1.0)
     Y = np.stack([y, *(rng.permutation(y) for _ in range(N_RANDOM_LABELS))], axis=1)
@@ -217,7 +219,7 @@ def unstable(changed: str, index: float) -> Diagnostic | None:
     )
 
 
-def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None = None) -> Diagnostic | None:
+def one_column(X: Array | Points, labels: npt.ArrayLike, names: Sequence[object] | None = None) -> Diagnostic | None:
     """Return a warning if the clusters are the two values of a binary column, or categories of one-hot columns.
 
     A split along such a column has a cost near 0 whatever the other columns contain, so the low cost is no evidence of
@@ -242,7 +244,7 @@ def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None =
     found, which = np.unique(np.asarray(labels), return_inverse=True)
     if X.shape[1] < 2 or len(found) < 2:
         return None
-    columns, high = two_valued_columns(X)
+    columns, high = (X if isinstance(X, Points) else array_points(X)).binary_columns(VALUE_RTOL)
     titles = [str(j) if names is None else repr(str(names[j])) for j in columns]
     counted = " (counted from 0)" if names is None else ""
     if len(found) == 2:
@@ -275,18 +277,6 @@ def with_names(
 ) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of labels of X with names of columns instead of their numbers."""
     return tuple((one.code == "one column" and one_column(X, labels, names)) or one for one in diagnostics)
-
-
-def two_valued_columns(X: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return the m binary columns, and where they have the larger value, (n, m)."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    slack = VALUE_RTOL * (high - low)
-    columns = np.flatnonzero(high > low)
-    for rows in (X[:64], X):  # the first rows exclude most columns
-        part = rows[:, columns]
-        ends = (part <= (low + slack)[columns]) | (part >= (high - slack)[columns])
-        columns = columns[ends.all(axis=0)]
-    return columns, X[:, columns] >= (high - slack)[columns]
 
 
 def one_hot_groups(columns: npt.NDArray[np.intp], high: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

@@ -21,7 +21,7 @@ from diffrac_cvx.points.linear_algebra import (
     with_ridge_rows,
 )
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.reading import as_points, gram_of_products
+from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.two_clusters import kmeans_1d
@@ -66,16 +66,12 @@ def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Ar
 
     Without a penalty on pairs this is least squares on the rows.  With an l1 penalty, (sum c_i |v_i|)^2, Newton's
     method on sign patterns is tried on the rows, if all features have a ridge or n >= d.  Otherwise a working set grows
-    by the groups of features whose gradient violates the optimality conditions, so that no d x d matrix is formed,
-    unless the points are streamed.  The mean of squares uses the sample weights.  After the deadline the direction may
-    be suboptimal.  Raises if a factorisation would not fit in memory.
+    by the groups of features whose gradient violates the optimality conditions.  The mean of squares uses the sample
+    weights.  After the deadline the direction may be suboptimal.  Raises if a factorisation would not fit in memory.
     """
     if points.excluded is not None:  # columns that are excluded have no coefficient, not even of rounding
         v, included = np.zeros(points.shape[1]), np.setdiff1d(np.arange(points.shape[1]), points.excluded.columns)
-        if points.is_streamed:
-            v[included] = best_direction(points.with_excluded(None), target, weights)[included]
-        else:
-            v[included] = best_direction(points.in_columns().columns(included), target, weights.restrict(included))
+        v[included] = best_direction(points.columns(included), target, weights.restrict(included))
         return v
     target, X = points.times_root_counts(target), points.weighted_rows()
     a, pairs = weights
@@ -103,7 +99,6 @@ def direction_of_rows(Z: Array, b: Array, ridge: Array, weights: Array) -> Array
 
 def direction_of_working_set(X: Points, target: Array, scale: Array, ridge: Array, pairs: PairPenalty) -> Array:
     """Return the direction of `best_direction` in scaled columns, from Gram matrices of a growing set of features."""
-    whole = X if X.is_streamed else X.in_columns()
     Xty, d = X.rmatvec(target) * scale, len(scale)
     v, slopes, chosen = np.zeros(d), Xty, np.zeros(d, dtype=bool)
     while True:
@@ -115,14 +110,12 @@ def direction_of_working_set(X: Points, target: Array, scale: Array, ridge: Arra
             return v
         order = np.argsort(-np.where(violated, excess, -np.inf), kind="stable")[: int(violated.sum())]
         chosen[pairs.first_groups(order, max(INITIAL_FEATURES, int(chosen.sum())))] = True
-        chosen |= X.is_streamed  # the Gram matrix of all features costs no more than that of a few
         active = np.flatnonzero(chosen)
         require_memory(8.0 * 6 * len(active) ** 2, f"the direction of labels in {d} features", FEWER_FEATURES)
-        part = whole.scaled(scale) if X.is_streamed else whole.in_columns().columns(active).scaled(scale[active])
-        gram = part.second_moment() + np.diag(ridge[active] ** 2)
+        gram = X.columns(active).scaled(scale[active]).second_moment() + np.diag(ridge[active] ** 2)
         v[active] = solve_gram(gram, Xty[active], pairs.restrict(active))
         if not chosen.all():
-            slopes = Xty - X.rmatvec(X @ (scale * v)) * scale - ridge**2 * v
+            slopes = Xty - X.second_moment_times(scale * v) * scale - ridge**2 * v
 
 
 def solve_gram(gram: Array, Xty: Array, pairs: PairPenalty) -> Array:
@@ -305,7 +298,7 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
     points = as_points(X, by_columns=True, warn=False)  # the solvers warn
     units = units_of(points)
     G = factor_in_units(points, V, units)
-    v = np.asarray(G @ np.linalg.eigh(gram_of_products(points.scaled(units), G))[1][:, -1])
+    v = np.asarray(G @ np.linalg.eigh(points.scaled(units).gram_of_products(G))[1][:, -1])
     return np.asarray(units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))  # the largest entry is positive
 
 

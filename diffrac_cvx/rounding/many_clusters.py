@@ -19,7 +19,6 @@ from diffrac_cvx.points.linear_algebra import (
     row_products,
     scale_by_sqrt_weights,
     scale_by_weights,
-    weighted_count,
 )
 from diffrac_cvx.problem.penalties.base import PenaltyWeights
 from diffrac_cvx.problem.result import Result
@@ -311,7 +310,7 @@ def split_repeatedly(
     splits: list[BinarySplit] = []
     while len(splits) < n_clusters - 1:
         gains = {
-            j: (nu - found.cost) * weighted_count(clusters == j, sample_weight)
+            j: (nu - found.cost) * len(clusters) * float(mean_of(clusters == j, sample_weight))
             for j, found in waiting.items()
             if found is not None
         }

@@ -112,7 +112,7 @@ def with_all_points(
     constraints: Constraints | None = None,
 ) -> Result:
     """Return the result with a row of F, and u = 1, also for the points of weight 0."""
-    if weights is None or not weights.has_zeros or points.is_streamed:
+    if weights is None or not weights.has_zeros:
         return found
     u = np.ones(len(points))
     u[weights.mask] = 1.0 if found.u is None else found.u

@@ -42,7 +42,7 @@ def test_every_function_gives_for_a_sparse_factor_what_it_gives_for_a_dense_one(
 @pytest.mark.parametrize("most", [0, 5, 800], ids=["by norm", "orthogonal, the smaller side small", "orthogonal"])
 @each_form
 def test_columns_come_by_decreasing_norm_and_v_stays(form, most, monkeypatch):
-    monkeypatch.setattr(factors, "MAX_ROTATED_COLUMNS", most)
+    monkeypatch.setattr(factors, "LARGE_SIZE", most)
     for U in (DENSE, form(DENSE).tocsc()):
         ordered = factors.dense(factors.order_columns(U))
         np.testing.assert_allclose(ordered @ ordered.T, DENSE @ DENSE.T, atol=1e-13)
@@ -56,7 +56,7 @@ def test_columns_come_by_decreasing_norm_and_v_stays(form, most, monkeypatch):
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("most", [0, 800])
 def test_negligible_columns_are_dropped_at_any_scale_and_one_is_always_kept(most, scale, monkeypatch):
-    monkeypatch.setattr(factors, "MAX_ROTATED_COLUMNS", most)
+    monkeypatch.setattr(factors, "LARGE_SIZE", most)
     U = scale * np.diag([1e-3, 1.0, 0.5])
     for given in (U, scipy.sparse.csc_array(U)):
         factor = factors.dense(factors.order_columns(given, 1e-5))

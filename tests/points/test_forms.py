@@ -536,11 +536,11 @@ def test_a_result_of_chunks_is_pickled_with_what_makes_its_factor():
 @every_kind
 def test_a_pass_counts_each_row_once(form):
     rows = as_rows(form(POINTS))
-    before = rows.row_counter.rows
+    before = rows.rows_read
     rows.mean_sqrt_and_mean(np.eye(COLUMNS))
-    assert rows.row_counter.rows == before + ROWS
+    assert rows.rows_read == before + ROWS
     rows.weighted_gram(np.ones(ROWS))
-    assert rows.row_counter.rows == before + 2 * ROWS
+    assert rows.rows_read == before + 2 * ROWS
 
 
 @each_form("array", *READ)

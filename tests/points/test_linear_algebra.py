@@ -69,15 +69,15 @@ def test_the_triangular_root_has_the_gram_matrix_and_is_square(shape):
 @pytest.mark.parametrize(("shape", "rank"), [((7, 3), 3), ((2, 4), 2), ((9, 4), 2), ((5, 3), 0)])
 def test_whitened_columns_are_orthonormal_and_as_many_as_the_rank(shape, rank, scale):
     M = scale * RNG.standard_normal((shape[0], rank)) @ RNG.standard_normal((rank, shape[1]))
-    W = linalg.range_whitener(M)
+    W = linalg.whitener(M, full_rank=False)
     assert W.shape == (shape[1], rank)
     np.testing.assert_allclose((M @ W).T @ (M @ W), np.eye(rank), atol=1e-12)
 
 
 def test_a_direction_that_varies_more_than_rounding_counts_in_the_rank():
     M = np.linalg.qr(RNG.standard_normal((40, 2)))[0]
-    assert linalg.range_whitener(M * [1.0, 1e-12]).shape == (2, 2)
-    assert linalg.range_whitener(M * [1.0, 1e-14]).shape == (2, 1)
+    assert linalg.whitener(M * [1.0, 1e-12], full_rank=False).shape == (2, 2)
+    assert linalg.whitener(M * [1.0, 1e-14], full_rank=False).shape == (2, 1)
     assert linalg.whitener(M * [1.0, 1e-14]).shape == (2, 2)  # a certificate needs all of them
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from forms import Form
-from rationals import centered, fractions
+from rationals import centered, fractions, gram, size
 
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import DensePoints
@@ -78,8 +78,14 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
         (points.second_moment(), X.T @ X / N),
         (points.mean_squares(), np.mean(X**2, axis=0)),
         (points.take(np.array([3, 8, 200])), X[[3, 8, 200]]),
-        (sums.grams[0], X.T @ (X / np.sqrt(q)[:, None])),
-        ((sums.sqrt_sum, sums.square_sum), (np.sqrt(q).sum(), q.sum())),
+        (points.columns(np.array([2, 0])).array(), X[:, [2, 0]]),
+        (points.columns(np.array([2, 0])).second_moment(), X[:, [2, 0]].T @ X[:, [2, 0]] / N),
+        (points.columns(np.array([2, 0])).mean_squares(), np.mean(X[:, [2, 0]] ** 2, axis=0)),
+        (points.gram_of_products(W), XW.T @ XW / N),
+        (points.gram_of_products(scipy.sparse.csc_array(W)), XW.T @ XW / N),
+        (points.second_moment_times(W[:, 0]), X.T @ XW[:, 0] / N),
+        (sums[0][0], X.T @ (X / np.sqrt(q)[:, None])),
+        (sums[2:], (np.sqrt(q).sum(), q.sum())),
     ]
     if hasattr(points, "raw"):
         np.testing.assert_allclose(points.raw(), TABLE, atol=1e-14)
@@ -87,6 +93,26 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
     assert len(points) == N
     for found, expected in pairs:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+@each_way
+@pytest.mark.parametrize("units", [1.0, 1e-6, np.logspace(-6, 6, D)])
+@pytest.mark.parametrize("near", [1.0, 1e-4])
+def test_the_errors_of_whitened_columns_are_bounded_in_every_form(points_of, units, near):
+    """With a nearly collinear column, too."""
+    table = TABLE.copy()
+    table[:, 1] = table[:, 0] + near * table[:, 1]
+    points = points_of(table * units)
+    scales, diagonal = points.column_scales(), np.linspace(0.0, 0.1, D)
+    points = points.scaled(scales)
+    W = np.linalg.inv(np.linalg.cholesky(points.second_moment() + np.diag(diagonal))).T
+    found = points.whitening_error_bounds(W, points.in_basis(W), diagonal)
+    X, exact_W = centered(table * units) * fractions(scales), fractions(W)
+    residual = exact_W.T @ (gram(X, fractions(np.ones(N))) + np.diag(fractions(diagonal))) @ exact_W - np.eye(
+        D, dtype=int
+    )
+    assert np.linalg.norm(residual.astype(float), 2) <= found.right_error < 1e-2
+    assert size(fractions(points.in_basis(W).array()) - X @ exact_W) / N**0.5 <= found.data_error < 1e-4
 
 
 @each_way

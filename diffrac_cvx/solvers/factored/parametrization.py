@@ -267,7 +267,7 @@ def approximate_top_eigenvalue(G: Array) -> float:
 
 def has_few_rows(problem: DirectionProblem) -> bool:
     """Return whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X are cheaper than with A."""
-    from_rows = problem.Y.in_memory and problem.root is None and problem.basis is None
+    from_rows = problem.root is None and problem.basis is None
     return from_rows and 4 * len(problem.Y) <= len(problem.c)
 
 

@@ -12,7 +12,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, one_of, positive
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.factors import is_sparse
-from diffrac_cvx.points.linear_algebra import momentum, psd_factor, range_whitener, times, whitener_of_gram
+from diffrac_cvx.points.linear_algebra import momentum, psd_factor, times, whitener, whitener_of_gram
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import PairPenalty
@@ -135,7 +135,7 @@ def fista(
 
 def published_dual(problem: DirectionProblem) -> SmoothedDual:
     """Return the dual of (21) as printed, with tr AV = 1; A + Diag(c)^2 replaces A if A is singular and c > 0."""
-    W = whitener_of_gram(problem.A) if problem.is_large else range_whitener(problem.R)
+    W = whitener_of_gram(problem.A) if problem.is_large else whitener(problem.R, full_rank=False)
     if W is None or (problem.has_l1 and W.shape[1] < len(W)):
         return SmoothedDual(problem.X, problem.W, problem.pair_penalty)
     return SmoothedDual(problem.X, W, problem.pair_penalty.with_diagonal())

@@ -5,7 +5,7 @@ A bad choice makes a bound loose, never false: `proof` certifies it or rejects i
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -206,33 +206,30 @@ def minimize_over_combinations(evaluate: Callable[[float], float], sufficient: f
 def shifted_ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
     """Return the smallest eigenvalue of C, and the map from a weight to the least t with M <= t (I + weight C).
 
-    For a large C they come from Lanczos steps and Cholesky factors, and the eigenvalue is slightly too small.
+    For a large C they come from Lanczos steps and Cholesky factors: the eigenvalue is slightly too small, t too large.
     """
     if len(C) > LARGE_SIZE:
-        return float(extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0][0]) - EIGENVALUE_ERROR, partial(
-            top_ratio, M, C
-        )
+
+        def ratio_at(weight: float) -> float:
+            try:
+                L = cholesky(np.eye(len(C)) + weight * C)
+            except np.linalg.LinAlgError:
+                return np.inf
+
+            def product(x: Array) -> Array:
+                return solve_lower(L, M @ solve_lower(L, x, transposed=True))
+
+            return float(lanczos(product, len(M), 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
+
+        return float(extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0][0]) - EIGENVALUE_ERROR, ratio_at
     shifts, Q = eigh(C)
     rotated = times(times(Q.T, M), Q)
 
-    def ratio_at(weight: float) -> float:
+    def rotated_ratio_at(weight: float) -> float:
         root = 1.0 / np.sqrt(1.0 + weight * shifts)
         return top_eigenvalue(rotated * np.outer(root, root))
 
-    return float(shifts[0]), ratio_at
-
-
-def top_ratio(M: Array, C: Array, weight: float) -> float:
-    """Return nearly the least t with M <= t (I + weight C), slightly above it up to the error of the Lanczos steps."""
-    try:
-        L = cholesky(np.eye(len(C)) + weight * C)
-    except np.linalg.LinAlgError:
-        return np.inf
-
-    def product(x: Array) -> Array:
-        return solve_lower(L, M @ solve_lower(L, x, transposed=True))
-
-    return float(lanczos(product, len(M), 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
+    return float(shifts[0]), rotated_ratio_at
 
 
 def best_combination_by_rows(rows: Array, B: Array, C: Array, scale: float) -> tuple[float, float]:

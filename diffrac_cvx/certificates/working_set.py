@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
-from diffrac_cvx.certificates.one_block import lower_bound
 from diffrac_cvx.certificates.proof import (
     EIGENVALUE_ERROR,
     MAX_DENSE_SIZE,
@@ -32,6 +31,7 @@ from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
 from diffrac_cvx.certificates.search import (
     alternate_projection,
     best_combination_by_rows,
+    min_ratio,
     refine_dual,
     row_weights,
 )
@@ -127,8 +127,8 @@ def combine_with_trivial(
     """Return the dual on a working set with the best weight of a multiplier, and its t."""
     inflated = restricted.with_inflated_penalty(inflation)
     rows = restricted.X.array() * (u / len(u))[:, None] ** 0.5
-    found = best_combination_by_rows(rows, inflated.A + np.diag(inflated.c**2), C, 1.0 + inflation)
-    return WorkingSetDual(u, inverse_mean, found.weight * C, found.t, inflation, inflation_cost(inflation, upper))
+    t, weight = best_combination_by_rows(rows, inflated.A + np.diag(inflated.c**2), C, 1.0 + inflation)
+    return WorkingSetDual(u, inverse_mean, weight * C, t, inflation, inflation_cost(inflation, upper))
 
 
 def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Sparse | None = None) -> float:
@@ -213,7 +213,7 @@ def expand_working_set(
 def bound_at_equal_weights(problem: DirectionProblem) -> float:
     """Return the lower bound of a problem without an l1 term at u = 1: above 0 with a ridge on all columns."""
     u = np.where(problem.zero_rows, 0.0, 1.0)
-    return lower_bound(problem, u, problem.mean_inverse(np.ones(len(u))), None)
+    return bound_at(min_ratio(problem, u, problem.X.weighted_gram(u), None), problem.mean_inverse(np.ones(len(u))))
 
 
 def check_kkt(
@@ -254,15 +254,15 @@ def check_kkt(
         found = prove(corrected, pairs, max_directions=N_DIRECTIONS)
         if not found:
             return nothing._replace(lower=bound_at(t, inverse_mean, slack_cost=slack_cost))
-        previous, least = least, min(float(component.values[0]) for component in found)
+        previous, least = least, min(float(values[0]) for _, values, _ in found)
         if least < MIN_PROGRESS * previous:
             break
         remainder = corrected
-        values = np.concatenate([component.values for component in found])
+        values = np.concatenate([values for _, values, _ in found])
         violated = np.zeros((m, len(values)))
-        ends = np.cumsum([0, *(len(component.values) for component in found)])
-        for component, start, end in zip(found, ends[:-1], ends[1:], strict=True):
-            violated[component.members, start:end] = component.directions
+        ends = np.cumsum([0, *(len(values) for _, values, _ in found)])
+        for (members, _, directions), start, end in zip(found, ends[:-1], ends[1:], strict=True):
+            violated[members, start:end] = directions
         if len(nonpositive) or not -np.inf < least < 0.0:
             break
         lift = LIFT * t * float(np.mean(working_set.a**2 + working_set.c**2))

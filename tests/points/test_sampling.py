@@ -61,10 +61,10 @@ def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     assert other.value == pytest.approx(one.value, abs=1e-12)
     q = rows.X.quadratic_forms(other.U)
     np.testing.assert_allclose(q, one.q, rtol=1e-10)
-    found = certify_in_one_pass(rows, other.U, None)
-    assert found.bounds.lower == pytest.approx(certify(dense, one).lower, abs=1e-9)
-    assert found.bounds.upper == pytest.approx(one.value, abs=1e-12)
-    np.testing.assert_allclose(found.M, weighted_gram(rows.X.array(), 1 / np.sqrt(q)), atol=1e-10)
+    _, bounds, M = certify_in_one_pass(rows, other.U, None)
+    assert bounds.lower == pytest.approx(certify(dense, one).lower, abs=1e-9)
+    assert bounds.upper == pytest.approx(one.value, abs=1e-12)
+    np.testing.assert_allclose(M, weighted_gram(rows.X.array(), 1 / np.sqrt(q)), atol=1e-10)
 
 
 def test_two_threads_give_the_sums_of_one():
@@ -72,10 +72,10 @@ def test_two_threads_give_the_sums_of_one():
     problem = direction_problem(rows, 0.7, dc.Penalty.l1(1e-2))
     shared = direction_problem(replace(rows, threads=2), 0.7, dc.Penalty.l1(1e-2))
     U = problem.rescale(factor(problem)).U
-    one, two = (certify_in_one_pass(problem, U, None) for problem in (problem, shared))
-    assert two.point.value == pytest.approx(one.point.value, abs=1e-14)
-    np.testing.assert_allclose(two.M, one.M, rtol=1e-12, atol=1e-14)
-    assert two.bounds.lower == pytest.approx(one.bounds.lower, abs=1e-13)
+    (one, narrow, M), (two, shared_bounds, shared_M) = (certify_in_one_pass(at, U, None) for at in (problem, shared))
+    assert two.value == pytest.approx(one.value, abs=1e-14)
+    np.testing.assert_allclose(shared_M, M, rtol=1e-12, atol=1e-14)
+    assert shared_bounds.lower == pytest.approx(narrow.lower, abs=1e-13)
     assert [len(part) for part in shared.X.parts()] == [4000, 3001]
 
 
@@ -98,11 +98,11 @@ def test_centering_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_co
 def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     rows = direction_problem(as_rows(data()), nu, penalty)
     U = rows.rescale(factor(rows)).U
-    last = certify_in_one_pass(rows, U, None)
+    last, M = sampling.iterate_from_pass(rows, U, None, 0)
     sample = DensePoints(rows.X.take(np.arange(0, 3000, 3)))
-    small = sampling.surrogate(rows, sample, last)
-    expected = one_block(FactorParametrization(rows)).point(last.point.U).gradient
-    gradient = one_block(FactorParametrization(small)).point(last.point.U).gradient
+    small = sampling.surrogate(rows, sample, (last, M))
+    expected = one_block(FactorParametrization(rows)).point(last.U).gradient
+    gradient = one_block(FactorParametrization(small)).point(last.U).gradient
     np.testing.assert_allclose(gradient, expected, atol=1e-12)
 
 

@@ -9,7 +9,7 @@ import pytest
 from posed import drop_beside_the_largest, proved_value
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import one_block, values
+from diffrac_cvx.certificates import search, values
 from diffrac_cvx.points import reading
 from diffrac_cvx.points.linear_algebra import EPS, power_of_two
 from diffrac_cvx.problem import direction_problem
@@ -123,7 +123,7 @@ def test_a_value_is_not_below_the_exact_one_and_close_to_it_in_any_units(scale):
 
 
 def test_a_lower_bound_that_forgets_rounding_is_found_out(monkeypatch):
-    monkeypatch.setattr(one_block, "least_certified_t", lambda *given: given[4] * (1.0 - 1e-12))
+    monkeypatch.setattr(search, "least_certified_t", lambda *given: given[4] * (1.0 - 1e-12))
     monkeypatch.setattr(stress_cells, "BATCH", 6)
     row = measure("planted", 0)
     assert row["violations"] > 0

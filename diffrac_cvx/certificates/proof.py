@@ -291,7 +291,7 @@ def least_certified_t(
     is_whitened, best = problem.problem.basis is not None, np.inf
     C = None if C is None else problem.project_eliminated(C)
     for whitened, factor in ((False, 4.0), (True, 2.0)):
-        if (is_whitened and not whitened) or (whitened and not is_whitened and problem.problem.X.is_streamed):
+        if (is_whitened and not whitened) or (whitened and not is_whitened and len(u) < len(problem.problem.X)):
             continue
 
         def holds(larger: float, whitened: bool = whitened) -> bool:

@@ -53,7 +53,7 @@ def least_certified(it, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(working_set, "prove", proved)
         for t in largest * np.geomspace(0.3, 1.2, 100):
-            check = check_kkt(it.problem, it.u, float(np.mean(1.0 / it.u)), it.C, t)
+            check = check_kkt(it.problem, it.u, it.C, t)
             if check.lower is not None:
                 return seen["remainder"], check.lower
     raise AssertionError("nothing is certified")
@@ -73,11 +73,11 @@ def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_f
         assert is_semidefinite(S), seed
         assert Fraction(lower) <= 1 - Fraction(remainder.t) * Fraction(float(np.mean(1.0 / it.u)))
         with monkeypatch.context() as patch:
-            patch.setattr(working_set, "MAX_CORRECTIONS", 1)
+            patch.setattr(working_set, "LIFT", -np.inf)
             nearest = least_certified(it, patch)[0].t
         assert remainder.t <= nearest
         smaller += remainder.t < nearest
-    assert smaller > len(seeds) / 5
+    assert smaller >= len(seeds) / 8
 
 
 def test_the_negative_part_of_the_rows_is_that_of_their_weighted_gram_matrix():

@@ -19,8 +19,8 @@ from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.certificates.working_set import (
     best_dual,
+    check_bound,
     check_kkt,
-    combine_with_trivial,
     off_diagonal_multipliers,
 )
 from diffrac_cvx.points.checks import as_data
@@ -142,21 +142,21 @@ def wide_table(seed, n_range=(8, 20), d_range=(20, 40)):
 @pytest.fixture
 def small_cores(monkeypatch):
     """Enable the working-set solver also for few columns, and count the bounds certified from a working set."""
-    for name, number in (("MIN_FEATURES", 10), ("INITIAL_SIZE", 5), ("MIN_NEW", 3)):
+    for name, number in (("MIN_FEATURES", 10), ("INITIAL_SIZE", 5)):
         monkeypatch.setattr(working_set, name, number)
     monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", 10)
     monkeypatch.setattr(solver, "STRATEGIES", (solver.STRATEGIES[-1], solver.ONE_BLOCK))  # the working set first
     monkeypatch.setattr(race, "MIN_SLICE", 1e12)
     monkeypatch.setattr(race, "MAX_SLICE", 1e12)
-    sizes, whole = [], working_set.check_kkt
+    sizes, whole = [], working_set.check_bound
 
-    def watched(core, *given):
-        look = whole(core, *given)
+    def watched(problem, ws, *given):
+        look = whole(problem, ws, *given)
         if look.lower is not None:
-            sizes.append(len(core.free) / len(core.problem.c))
+            sizes.append(len(ws) / len(problem.c))
         return look
 
-    monkeypatch.setattr(working_set, "check_kkt", watched)
+    monkeypatch.setattr(working_set, "check_bound", watched)
     return sizes
 
 
@@ -244,9 +244,9 @@ def hold_to_the_semidefinite_program(seed):
         for C in (best[np.ix_(chosen, chosen)], anything, 100.0 * best[np.ix_(chosen, chosen)]):
             core = block_problem(problem, chosen)
             for t in least * (1.0 - np.array([0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 2e-6])):
-                assert check_kkt(core, u, inverse_mean, C, t).lower is None, (seed, t)
+                assert check_kkt(core, u, C, t).lower is None, (seed, t)
             for t in least * (1.0 + np.array([1e-5, 1e-2, 0.3])):
-                look = check_kkt(core, u, inverse_mean, C, t)
+                look = check_kkt(core, u, C, t)
                 proved += look.lower is not None
                 assert look.lower is None or look.lower <= 1.0 - t * inverse_mean
                 assert np.isfinite(look.directions).all()
@@ -262,37 +262,34 @@ def test_no_working_set_proves_more_than_the_semidefinite_program(seeds):
 
 
 def hold_larger_penalties(seed):
-    """Check that bounds with penalties times 1 + e, minus the slack cost, are below the optimum; return the gains."""
+    """Check that bounds with penalties times 1 + e are below the optimum; return the best e."""
     table = wide_table(seed, (8, 14), (12, 20))
     problem = posed(table)
     value, above = table.optimum()
-    rng, size, gains = np.random.default_rng([2017, 35, seed]), len(problem.c), []
+    rng, size = np.random.default_rng([2017, 35, seed]), len(problem.c)
     chosen = np.arange(size)
     result = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-3, sample_weight=table.w, time_limit=10.0)
     U = problem.coordinates.transform_result(result)
     point = problem.rescale(U.toarray() if scipy.sparse.issparse(U) else U)
     C = problem.transform_multiplier(result)
     C = np.zeros((size, size)) if C is None else C.toarray() if scipy.sparse.issparse(C) else C
-    u, inverse_mean = row_weights(problem, point.q)
-    usual = combine_with_trivial(problem, u, inverse_mean, C)
+    u, _ = row_weights(problem, point.q)
     for excess in (1e-3, 0.01, 0.1, 1.0, 5.0):
-        dual = combine_with_trivial(problem, u, inverse_mean, C, excess, point.value)
-        assert dual.slack_cost >= excess * value * (1.0 - value) * (1.0 - 1e-6), seed
-        assert dual.lower <= above + ROUNDING, (seed, excess)
-        gains.append(dual.lower - usual.lower)
-        for core in (chosen, np.sort(rng.permutation(size)[: size // 2])):
-            free = np.union1d(core, np.flatnonzero(problem.c == 0.0))
-            within = block_problem(problem.with_inflated_penalty(excess), free)
-            inner = dual._replace(C=dual.C[np.ix_(free, free)])
-            for tried in (dual.lower, above + 1e-4, above + 1e-2):
-                lower = check_kkt(within, *inner.at_bound(tried)).lower
-                assert lower is None or lower <= above + ROUNDING, (seed, excess, tried)
-    return max(gains, default=0.0)
+        for ws in (chosen, np.sort(rng.permutation(size)[: size // 2])):
+            ws = np.union1d(ws, np.flatnonzero(problem.c == 0.0))
+            for tried in (value - 0.1, value - 0.01, value - 1e-3, above + 1e-4, above + 1e-2):
+                lower = check_bound(problem, ws, u, C[np.ix_(ws, ws)], excess, tried, point.value).lower
+                assert lower is None or lower <= min(above, tried) + ROUNDING, (seed, excess, tried)
+    noise = rng.standard_normal(C.shape) * np.outer(problem.c, problem.c)
+    rough = problem.pair_penalty.project_safe(C + 0.03 * (noise + noise.T))
+    lower, _, _, inflation = best_dual(problem, problem, point, lambda _: [rough])
+    assert lower <= above + ROUNDING, seed
+    return inflation
 
 
-@few_or_all(4, 100)
+@few_or_all(7, 100)
 def test_larger_penalties_prove_no_more_than_the_optimum(seeds):
-    assert max(hold_larger_penalties(seed) for seed in seeds) > 1e-4  # at least one bound is better than without
+    assert sum(hold_larger_penalties(seed) for seed in seeds) > 0.0  # at least one bound is better than without
 
 
 def test_the_penalties_of_an_optimum_are_at_most_the_value_times_one_less_it():
@@ -367,7 +364,7 @@ def unrelated_pairs(seed):
 def hold_to_fractions(seed, sizes):
     """The smallest double t at which a working set certifies its bound is feasible in exact arithmetic."""
     rng, problem, u = unrelated_pairs(seed)
-    D, inverse_mean, edges = len(problem.c), float(np.mean(1.0 / u)), 0
+    D, edges = len(problem.c), 0
     for size in (int(fraction * D) if fraction >= 0 else 1 for fraction in sizes):
         chosen = np.sort(rng.permutation(D)[:size])
         exactly = (problem.X.array()[:, chosen].T @ (u[:, None] * problem.X.array()[:, chosen])) / len(u)
@@ -376,7 +373,7 @@ def hold_to_fractions(seed, sizes):
         def proves(t, chosen=chosen, C=C, exactly=exactly):
             A = problem.X.array()[:, chosen].T @ problem.X.array()[:, chosen] / len(u)
             inside = np.where(np.abs(exactly / t - A) < np.abs(C), exactly / t - A, C)
-            return check_kkt(block_problem(problem, chosen), u, inverse_mean, inside, t).lower is not None
+            return check_kkt(block_problem(problem, chosen), u, inside, t).lower is not None
 
         high = 4.0 * float(u.max())
         low = high / 1024.0
@@ -407,7 +404,7 @@ def test_weights_whose_products_underflow_leave_no_pair_out():
     core, C = block_problem(problem, np.zeros(0, dtype=np.intp)), np.zeros((0, 0))
     A, M = problem.X.second_moment() + np.diag(problem.a**2), problem.X.weighted_gram(u)
     least = float(np.linalg.eigvals(np.linalg.solve(A, M)).real.max())
-    assert check_kkt(core, u, float(np.mean(1.0 / u)), C, 0.98 * least).lower is None
+    assert check_kkt(core, u, C, 0.98 * least).lower is None
 
 
 @pytest.mark.parametrize("size", [1e-100, 1e-165, 1e-170, 1e-310])
@@ -423,17 +420,6 @@ def test_brackets_with_tiny_weights_are_those_without(monkeypatch, size, least):
     ridge = dc.low_rank(X, penalty=dc.Penalty(0.3), tol=1e-6)
     assert found.lower <= ridge.upper + ROUNDING
     assert found.upper >= ridge.lower - ROUNDING
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_bound_without_l1_penalty_is_the_optimum_where_no_two_columns_share_a_row(seed):
-    """There V is diagonal, and the optimum is 1 - sum_j (mean |x_j|)^2 / (mean x_j^2 + a^2 + c^2)."""
-    rng = np.random.default_rng([2017, 35, seed])
-    X = np.kron(np.eye(12), rng.choice([-1.0, 1.0], (4, 1))) * rng.uniform(0.5, 2.0, 12)
-    a, c = rng.uniform(0.0, 0.3, 12), rng.uniform(0.1, 0.5, 12)
-    problem = direction_problem(X, 1.0, dc.Penalty(a, c))
-    optimum = 1.0 - np.sum(np.mean(np.abs(X), axis=0) ** 2 / (np.mean(X**2, axis=0) + a**2 + c**2))
-    assert optimum - 0.1 * optimum <= working_set.bound_without_l1(problem) <= optimum + ROUNDING
 
 
 # Bad tables
@@ -484,11 +470,10 @@ def test_a_row_that_is_zero_on_the_working_set_alone_keeps_its_weight():
     X[8:, 3] = [1.0, -1.0]
     problem = direction_problem(X, 1.0, dc.Penalty(lam=0.1, ridge=0.3))
     small, U = problem.restrict(np.arange(3)), np.eye(3, 1)
-    dual = best_dual(problem, small, small.rescale(U), lambda _: [np.zeros((3, 3))])
+    u = best_dual(problem, small, small.rescale(U), lambda _: [np.zeros((3, 3))])[1]
     assert small.zero_rows[8:].all()
     assert not problem.zero_rows.any()
-    assert np.all(dual.u > 0.0)
-    assert dual.inverse_mean == pytest.approx(np.mean(1.0 / dual.u))
+    assert np.all(u > 0.0)
 
 
 def test_many_lassos_are_solved_as_one_by_one():

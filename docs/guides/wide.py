@@ -144,8 +144,8 @@ for least in (0.3, 0.5, 0.8):
 # %%
 
 figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.8), layout="constrained")
-diagonal = np.diag(result.V)[features.selected]
-shown = is_informative[features.selected]
+diagonal = np.diag(result.V)[features]
+shown = is_informative[features]
 place = np.arange(len(shown))
 for chosen, color, name in ((shown, "C0", "informative"), (~shown, "0.7", "not")):
     axes[0].scatter(

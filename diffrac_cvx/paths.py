@@ -17,8 +17,7 @@ from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
-from diffrac_cvx.problem.named_columns import GroupWeights, column_names, penalty_on_columns
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
+from diffrac_cvx.problem.penalty import NO_PENALTY, GroupWeights, Penalty, Weight, column_names, penalty_on_columns
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding import apply_constraints, kmeans_centered
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
@@ -135,9 +134,9 @@ class PathRecorder:
         diagnostics = tuple(lists.pop("diagnostics"))
         columns: dict[str, Any] = {key: np.array(column) for key, column in lists.items()}
         columns["directions"] = align_signs(columns["directions"], self.units)
-        orientation = penalty.pair_penalty(self.X.shape[1]).orientation
-        signs = [orientation(v / self.units) for v in columns["directions"]]
-        columns["directions"] *= np.array(signs)[:, None]
+        nearest = penalty.pair_penalty(self.X.shape[1]).nearest_direction
+        for v in columns["directions"]:  # the sign of which more is feasible
+            v *= -1.0 if np.abs(nearest(-v / self.units)).sum() > np.abs(nearest(v / self.units)).sum() else 1.0
         columns["error"] = None if self.y is None else columns["error"]
         columns |= {"diagnostics": diagnostics, "deviations": np.sqrt(self.X.mean_squares())}
         return RegularizationPath(name, grid, **columns, groups=penalty.feature_groups(self.X.shape[1]))

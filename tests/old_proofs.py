@@ -52,14 +52,14 @@ class Columns:
     def __init__(self, problem, E, *, whitened):
         self.problem, self.E, self.N = problem, E, np.setdiff1d(np.arange(len(problem.c)), E)
         X, Y = problem.X.array(), problem.Y.array()
-        self.n, self.a, self.c = max(len(X), len(Y)) + problem.max_chunklet_size, problem.a[self.N], problem.c[self.N]
+        self.n, self.a, self.c = max(len(X), len(Y)) + problem.X.max_summed, problem.a[self.N], problem.c[self.N]
         self.X, self.Y, self.same = X[:, self.N], Y[:, self.N], problem.Y is problem.X
         self.rows = self.X if self.same else np.vstack([self.X, self.Y])
         if whitened:
             root = np.vstack([Y[:, E] / len(Y) ** 0.5, np.diag(problem.a[E])])
             W = whitener(root) if len(E) else np.zeros((0, 0))
             found = whitening_error_bounds(Y[:, E], W, Y[:, E] @ W, problem.a[E] ** 2)
-            self.off = with_chunklet_error(found, problem.max_chunklet_size, array_points(Y[:, E]), W)
+            self.off = with_chunklet_error(found, problem.X.max_summed, array_points(Y[:, E]), W)
             self.F, self.FY = X[:, E] @ W, Y[:, E] @ W
             self.F_rows = self.F if self.same else np.vstack([self.F, self.FY])
         self.diagonal = np.mean(self.Y**2, axis=0) + self.a**2 + self.c**2

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, groups_of, scatter
-from diffrac_cvx.certificates.proof import NO_PAIRS, Pairs, ViolatedComponent, bound_at, eliminate, prove
+from diffrac_cvx.certificates.proof import NO_PAIRS, Pairs, bound_at, eliminate, prove
 from diffrac_cvx.certificates.screening import screen_pairs
 from diffrac_cvx.certificates.search import best_combination, row_weights
 from diffrac_cvx.machine.deadlines import check_deadline
@@ -55,8 +55,9 @@ class Blocks:
         # A block and E are proved in coordinates of size one: an error there is larger in the coordinates W.
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0)) * relative_error
         Mz, inside = symmetric(times(W.T, times(M, W))), symmetric(times(W[:s].T, times(C, W[:s])))
-        found = best_combination(Mz, inside, size * float(np.trace(M)), size * float(np.trace(self.right[i])))
-        return found.t_with_error, found.weight * C
+        M_error, right_error = size * float(np.trace(M)), size * float(np.trace(self.right[i]))
+        t, weight, min_eigenvalue = best_combination(Mz, inside, M_error, right_error)
+        return t + 2.0 * (M_error + t * right_error) / min_eigenvalue if t < np.inf else t, weight * C
 
     # Factors and multipliers in the problem's coordinates
 
@@ -148,7 +149,7 @@ def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tri
     The dual is that of `Blocks.best_dual`.
     """
     problem, (t, u, C), verdict = blocks.problem, dual, Verdict()
-    inside, t = list(zip(blocks.members, C, strict=True)), beyond_rounding(t)
+    inside, t = list(zip(blocks.members, C, strict=True)), t * (1.0 + 1e-10)  # S is then positive beyond rounding
     for attempt in range(1 + n_tries):
         remainder = eliminate(problem, u, t)
         if remainder is None:
@@ -156,7 +157,7 @@ def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tri
         pairs = screen_pairs(remainder, blocks.labels)
         violated = prove(remainder, pairs, inside)
         if attempt == 0:
-            members = np.concatenate([NO_PAIRS.j, *(component.members for component in violated)])
+            members = np.concatenate([NO_PAIRS.j, *(members for members, _, _ in violated)])
             verdict = Verdict(None, pairs, members)
         if not violated:
             return verdict._replace(lower=bound_at(t, problem.problem.mean_inverse(u)))
@@ -164,13 +165,8 @@ def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tri
     return verdict
 
 
-def beyond_rounding(t: float) -> float:
-    """Return a slightly larger t, so that S is positive definite beyond rounding."""
-    return t * (1.0 + 1e-10)
-
-
 def larger_t(
-    problem: BlockProblem, u: Array, t: float, violated: list[ViolatedComponent], stretch: float = 1.0
+    problem: BlockProblem, u: Array, t: float, violated: list[tuple[IntegerArray, Array, Array]], stretch: float = 1.0
 ) -> float:
     """Return a larger t at which the bound may hold, by a Newton step, 1.1 times as long, on each violated block.
 

@@ -135,14 +135,12 @@ class BlockProblem:
         """Positions in E of the coordinates with any data or penalty: S is 0 on the others."""
         return np.flatnonzero(np.diag(self.A) + self.problem.c[self.free] > 0.0)
 
-    @cached_property
-    def dual_of_free(self) -> PairPenalty:
-        """Penalty on the pairs of E."""
-        return self.problem.pair_penalty.restrict(self.free)
-
     def project_eliminated(self, C: Array) -> Array:
         """Return a multiplier on E, projected onto the dual set; 0 where S is 0 otherwise."""
-        C, unused = self.dual_of_free.project_safe(symmetric(C)), np.ones(len(self.free), dtype=bool)
+        C, unused = (
+            self.problem.pair_penalty.restrict(self.free).project_safe(symmetric(C)),
+            np.ones(len(self.free), bool),
+        )
         unused[self.used] = False
         C[unused], C[:, unused] = 0.0, 0.0
         return C
@@ -171,7 +169,7 @@ class BlockProblem:
         rows, W = self.given[-len(self.problem.Y) :], self.basis
         diagonal = self.problem.a[self.free] ** 2 + self.problem.c[self.free] ** 2
         found = whitening_error_bounds(rows, W, rows @ W, diagonal)
-        return with_chunklet_error(found, self.problem.max_chunklet_size, array_points(rows), W)
+        return with_chunklet_error(found, self.problem.X.max_summed, array_points(rows), W)
 
     @cached_property
     def whitened_rows(self) -> Array:

@@ -37,7 +37,7 @@ def screen_components(problem: DirectionProblem, q: Array, gap: float, rtol: flo
     mask, one = ~problem.zero_rows, np.zeros(int(np.count_nonzero(problem.c)), dtype=np.int64)
     u, w = gap_safe_weights(q, gap)
     underflows = float(np.max(u[mask], initial=0.0)) > 1e40  # fourth powers of the entries of such a row
-    if rtol is None and (problem.max_chunklet_size or underflows):
+    if rtol is None and (problem.X.max_summed or underflows):
         return one
     if np.any(problem.pair_penalty.reference_weights > problem.c):  # coordinates with c = 0 have multipliers too
         return one

@@ -112,10 +112,10 @@ def certify_v(
     G = problem.coordinates.inverse_transform(point.U)
     upper = min(1.0, certified_value(points.X, nu, penalty, G))  # 1 for NaN
     if nu == 0.0 and points.X.chunklets.allow_one_cluster:
-        return Bracket(0.0, upper, problem.n_excluded)
+        return Bracket(0.0, upper, problem.coordinates.n_excluded)
     lower = certify(problem, point, dual).lower
     require_consistent(lower, upper, "the directions")
-    return Bracket(float(lower), upper, problem.n_excluded)
+    return Bracket(float(lower), upper, problem.coordinates.n_excluded)
 
 
 def read_matrix(

@@ -10,12 +10,13 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.one_block import best_bound, min_ratio
 from diffrac_cvx.certificates.pencils import bound_normalized, value_normalized
 from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, project_dual, skip_zero_rows
 from diffrac_cvx.certificates.search import (
     NEGLIGIBLE_ENTRY,
+    best_bound,
     candidate_multipliers,
+    min_ratio,
     normalized_theta,
     row_weights,
 )
@@ -66,7 +67,7 @@ def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_
     C = None if dual.C is None or not problem.has_l1 else project_dual(problem, dense(dual.C))
     given = [] if dual.u is None else [skip_zero_rows(problem, dual.u)]
     if problem.X.is_streamed:
-        lower, weights = certify_in_one_pass(problem, U, C).bounds.lower, given
+        lower, weights = certify_in_one_pass(problem, U, C)[1].lower, given
     else:
         lower, weights = 0.0, [*given, row_weights(problem, point.q)]
     return Bracket(max(lower, best_bound(problem, weights, lambda M: candidate_multipliers(problem, U, M, C))), value)
@@ -112,18 +113,11 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO
     return Bracket(float(max(lower, -1.0)), float(upper))
 
 
-class StreamedCertificate(NamedTuple):
-    """Results of one pass over all rows, at a factor at its optimal scale."""
+def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None) -> tuple[PrimalPoint, Bracket, Array]:
+    """Return an optimally scaled factor, its certified bounds with this C, and M, (D, D), from one pass over all rows.
 
-    point: PrimalPoint  # the factor, the objective and q
-    C: Array | None  # (D, D), the multiplier
-    floor: float  # the smallest q used in u = 1/sqrt(max(q, floor))
-    M: Array  # (D, D), X' Diag(u) X / n
-    bounds: Bracket  # certified, with the given multiplier
-
-
-def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None) -> StreamedCertificate:
-    """Return certified bounds and the weighted Gram matrix of a factor from one pass over all rows."""
+    M = X' Diag(u) X / n, with u = 1/sqrt(q) at q >= 1e-12 tr(AUU').
+    """
     n, n_roundings = len(problem.X), MEAN_ROUNDINGS + problem.X.accumulation_length
     floors = np.array([1e-12, 1e-2]) * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # of the mean of q, or more
     grams, inverse_sums, sqrt_sum, square_sum = problem.X.weighted_sums(U, floors)
@@ -132,8 +126,10 @@ def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None) ->
     multiple = mean_sqrt / convex_term if point.value < 1.0 else 1.0
     # Of u only the largest weight is known: that of the larger floor if no q is below it.
     M, largest = grams[0] / n, floors[int(np.ptp(inverse_sums) == 0.0)] ** -0.5
-    candidates = candidate_multipliers(problem, dense(point.U), symmetric(M) / multiple, C)
-    t = min(min_ratio(problem, np.array([largest]), M, candidate) for candidate in candidates)
+    scaled_M = symmetric(M) / multiple
+    t = min(
+        min_ratio(problem, np.array([largest]), M, candidate)
+        for candidate in candidate_multipliers(problem, dense(point.U), scaled_M, C)
+    )
     lower = max(bound_at(t, inverse_sums[0] / n, n_roundings), 0.0)
-    bounds = Bracket(float(lower), float(point.value))
-    return StreamedCertificate(point, C, floors[0] * multiple**2, symmetric(M) / multiple, bounds)
+    return point, Bracket(float(lower), float(point.value)), scaled_M

@@ -39,7 +39,7 @@ from diffrac_cvx.problem.penalties.group import (
 )
 
 MAX_T = 1e100  # a larger t proves nothing
-MAX_TRIES = 8  # of larger t, after failed factorisations
+MAX_TRIES = 12  # of larger t, after failed factorisations
 VALUE_ERROR = 1e-9  # upper bound on the rounding of a value
 MEAN_ROUNDINGS = 400  # upper bound on the roundings of a mean by NumPy's pairwise sums
 INSIDE = 1.0 - 16.0 * UNIT_ROUNDOFF  # shrinks a bound, so that C is inside it after rounding
@@ -48,13 +48,6 @@ EIGENVALUE_ERROR = 3e-3  # of larger components, relative to their diagonal
 MAX_DENSE_SIZE = 300  # rows up to which a component is factorised as a whole, and all eigenvectors are computed
 
 # Elimination
-
-
-class BallMatrix(NamedTuple):
-    """Symmetric matrix with a bound on its distance from the exact one, in the spectral norm."""
-
-    matrix: Array
-    radius: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,14 +177,14 @@ def eliminate(
     if not (np.isfinite(t) and t > 0.0):
         return None
     C = None if C is None else problem.project_eliminated(C)
-    P = eliminated_matrix(problem, u, t, C, whitened=whitened, M=M)
-    r, m = len(P.matrix), len(problem.penalized)
-    factorized = sum_error(2 * r + 8) * float(np.abs(np.diag(P.matrix)).sum())
-    lift = round_up(P.radius + factorized) * (2.0 if m else 1.0)
+    P, radius = eliminated_matrix(problem, u, t, C, whitened=whitened, M=M)
+    r, m = len(P), len(problem.penalized)
+    factorized = sum_error(2 * r + 8) * float(np.abs(np.diag(P)).sum())
+    lift = round_up(radius + factorized) * (2.0 if m else 1.0)
     # Outside the span of whitened coordinates the two sides are t times the identity and 0, up to the errors.
-    if whitened and not t >= P.radius:
+    if whitened and not t >= radius:
         return None
-    L = cholesky_or_none(P.matrix - lift * np.eye(r))
+    L = cholesky_or_none(P - lift * np.eye(r))
     if L is None:
         return None
     Z = np.zeros((m, 0))
@@ -204,7 +197,7 @@ def eliminate(
     sizes, eps, h = np.linalg.norm(K, axis=0), relative_error(problem, u, t), problem.sizes(u, t)
     # S >= [L; K'][L; K']' + [[margin, R], [R', S_NN - K'K]] with columns R_j of norm at most `rest`.
     rest = np.linalg.norm(S - L @ K, axis=0) + sum_error(r + 4) * np.linalg.norm(L) * sizes + cross
-    margin = lift - round_up(P.radius + factorized)
+    margin = lift - round_up(radius + factorized)
     F = np.stack([eps**0.5 * h, rest / max(margin, 1e-300) ** 0.5 if r else 0.0 * h]) * round_up(1.0, 16)
     return Remainder(problem, u, t, K, np.vstack([F, gram_error_roots(K)]), L, whitened, tC, Z)
 
@@ -227,8 +220,11 @@ def relative_error(problem: BlockProblem, u: Array, t: float) -> float:
 
 def eliminated_matrix(
     problem: BlockProblem, u: Array, t: float, C: Array | None, *, whitened: bool, M: Array | None = None
-) -> BallMatrix:
-    """Return S on E, in its given coordinates, without those where it is 0, or in whitened ones."""
+) -> tuple[Array, float]:
+    """Return S on E, in its given coordinates, without those where it is 0, or in whitened ones, and its error.
+
+    The error is bounded in the spectral norm.
+    """
     if not whitened:
         M, c = problem.eliminated_gram(u) if M is None else M, problem.problem.c[problem.free]
         P = t * (problem.A + np.diag(c**2)) - M
@@ -237,7 +233,7 @@ def eliminated_matrix(
         if C is not None:
             P += t * C
             radius += sum_error(4) * t * float(np.linalg.norm(C))
-        return BallMatrix(P if len(problem.used) == len(P) else P[np.ix_(problem.used, problem.used)], round_up(radius))
+        return (P if len(problem.used) == len(P) else P[np.ix_(problem.used, problem.used)]), round_up(radius)
     W, (data_error, right_error, gram_factor), top = problem.basis, problem.whitened, problem.problem.largest_weight(u)
     Mw, r = problem.whitened_gram(u) if M is None or problem.problem.basis is None else M, W.shape[1]
     P, mass, moved = t * np.eye(r) - symmetric(Mw), float(np.trace(Mw)), top**0.5 * data_error
@@ -246,7 +242,7 @@ def eliminated_matrix(
     if C is not None:
         P += t * symmetric(times(W.T, times(C, W)))
         radius += t * sum_error(2 * len(C) + 12) * float(np.sum(W**2) * np.linalg.norm(C))
-    return BallMatrix(P, round_up(radius, 8))
+    return P, round_up(radius, 8)
 
 
 def cross_matrix(
@@ -264,7 +260,7 @@ def cross_matrix(
     tC = np.zeros((e, len(problem.penalized)))
     if between is not None and e:
         P = np.eye(e)
-        P[np.ix_(used, used)] = eliminated_matrix(problem, u, t, C, whitened=False).matrix
+        P[np.ix_(used, used)] = eliminated_matrix(problem, u, t, C, whitened=False)[0]
         T = problem.products(weights, problem.given)
         tC = problem.off_diagonal.project_safe(between(P, T), t)
     if not whitened:
@@ -295,32 +291,28 @@ def least_certified_t(
     is_whitened, best = problem.problem.basis is not None, np.inf
     C = None if C is None else problem.project_eliminated(C)
     for whitened, factor in ((False, 4.0), (True, 2.0)):
-        if (is_whitened and not whitened) or (whitened and not is_whitened and problem.problem.X.is_streamed):
+        if (is_whitened and not whitened) or (whitened and not is_whitened and len(u) < len(problem.problem.X)):
             continue
-        step = eliminated_matrix(problem, u, t, C, whitened=whitened, M=M).radius
+
+        def holds(larger: float, whitened: bool = whitened) -> bool:
+            S, radius = eliminated_matrix(problem, u, larger, C, whitened=whitened, M=M)
+            return (larger >= radius or not whitened) and is_positive(S, radius)
+
         usable = min_eigenvalue - problem.whitened.right_error if whitened else 1.0
-        for attempt in range(MAX_TRIES if usable > 0.0 else 0):
-            larger = float(t + factor**attempt * step * (1.0 + 1e-6) / usable)
-            if larger >= best:
-                break
-            S = eliminated_matrix(problem, u, larger, C, whitened=whitened, M=M)
-            if is_positive(S) and (larger >= S.radius or not whitened):
-                best = larger
-                break
+        step = eliminated_matrix(problem, u, t, C, whitened=whitened, M=M)[1] * (1.0 + 1e-6)
+        best = min(best, least_that_holds(holds, t, step / usable, factor) if usable > 0.0 else np.inf)
         if best <= t * (1.0 + 1e-9):  # given columns that are nearly collinear need a larger t than whitened ones
             break
     return best
 
 
+def least_that_holds(holds: Callable[[float], bool], t: float, step: float, factor: float = 2.0) -> float:
+    """Return the first t plus a multiple of a step, by powers of a factor, for which a test holds; infinity if none."""
+    tries = (float(t + factor**i * step) for i in range(MAX_TRIES if np.isfinite(t + step) else 0))
+    return next((larger for larger in tries if holds(larger)), np.inf)
+
+
 # The remainder
-
-
-class ViolatedComponent(NamedTuple):
-    """Component where S is not certified positive: its coordinates, and unit vectors with small v'Sv less its error."""
-
-    members: IntegerArray
-    values: Array  # (v,), increasing
-    directions: Array  # (s, v)
 
 
 def prove(
@@ -329,8 +321,10 @@ def prove(
     blocks: Sequence[tuple[IntegerArray, Array]] = (),
     *,
     max_directions: int = 1,
-) -> list[ViolatedComponent]:
+) -> list[tuple[IntegerArray, Array, Array]]:
     """Certify that S is positive definite on all components; return those where it is not, none if it is.
+
+    Of each, its coordinates, the small v'Sv less its error, increasing, and the unit vectors v, in columns.
 
     `pairs` contains all pairs of different blocks that may violate their box, from `screen_pairs`; it is None for
     feature groups, which are the blocks, with C = 0.  All coordinates in no block, given with its C, are alone.
@@ -376,7 +370,7 @@ def prove(
                 S[np.ix_(position[blocks[i][0]], position[blocks[i][0]])] += inside[i]
         found = check_component(left[members], S, remainder.Z[members], max_directions)
         if found is not None:
-            violated.append(ViolatedComponent(members, *found))
+            violated.append((members, *found))
     return violated
 
 
@@ -471,11 +465,10 @@ def is_sum_positive(diagonal: Array, E: Factor, Z: Array, weak: Mask) -> bool:
     return cholesky_or_none(symmetric(S) - shift * np.eye(len(S))) is not None
 
 
-def is_positive(S: BallMatrix) -> bool:
+def is_positive(S: Array, radius: float) -> bool:
     """Whether every matrix within the radius of a symmetric one, in the spectral norm, is positive definite."""
-    size = len(S.matrix)
-    shift = round_up(S.radius + sum_error(2 * size + 8) * float(np.abs(np.diag(S.matrix)).sum()))
-    return cholesky_or_none(S.matrix - shift * np.eye(size)) is not None
+    shift = round_up(radius + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
+    return cholesky_or_none(S - shift * np.eye(len(S))) is not None
 
 
 def cholesky_or_none(S: Array) -> Array | None:

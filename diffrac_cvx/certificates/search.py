@@ -1,20 +1,20 @@
-"""Candidates for the weights and the multiplier of a lower bound, in plain floating point, without certification.
+"""Search for the weights u, the multiplier C and the t of a lower bound on (15) with V as one block.
 
 A bad choice makes a bound loose, never false: `proof` certifies it or rejects it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import partial
-from typing import NamedTuple
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 import scipy.optimize
 
+from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.pencils import certified_shift
-from diffrac_cvx.certificates.proof import project_dual, skip_zero_rows
-from diffrac_cvx.machine.deadlines import check_deadline
+from diffrac_cvx.certificates.proof import bound_at, least_certified_t, project_dual, skip_zero_rows
+from diffrac_cvx.machine.deadlines import EarlyExitError, check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.linear_algebra import (
@@ -29,12 +29,11 @@ from diffrac_cvx.points.linear_algebra import (
     symmetric,
     times,
 )
-from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.points.ranges import are_finite, is_out_of_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which shrinking C makes the bound worse.
 WELL_CONDITIONED_EIGENVALUE = 0.05
-FITTING_STEPS = 300
 NEGLIGIBLE_ENTRY = 1e-2  # relative to the diagonal of V, below which an entry may be 0
 MAX_NEGATIVE_EIGENVECTORS = 40  # of a large matrix that is projected onto the cone
 EIGENVALUE_ERROR = 1e-8  # relative, of a large matrix, where no proof relies on it
@@ -44,6 +43,49 @@ MIN_SHIFTED_EIGENVALUE = 1e-9  # of I + C, below which no ratio is computed
 def row_weights(problem: DirectionProblem, q: Array) -> tuple[Array, float]:
     """Return u = 1/sqrt(q), 0 for zero rows, and mean(1/u)."""
     return skip_zero_rows(problem, problem.inverse_sqrt(q))
+
+
+def best_bound(
+    problem: DirectionProblem,
+    weights: Iterable[tuple[Array, float]],
+    multipliers: Callable[[Array], Iterable[Array | None]],
+) -> float:
+    """Return the best lower bound at these weights u, with mean(1/u), and multipliers from M, at least 0.
+
+    A search for multipliers stops if it leaves the range of double precision, as with nearly collinear columns.  At a
+    deadline the best bound so far is returned.
+    """
+    lower = 0.0
+    with suppress(EarlyExitError):  # the caller stops at its next deadline check
+        for u, inverse_mean in weights:
+            M = problem.X.weighted_gram(u)
+            # With outlying rows, products of whitened rows are more accurate than those of M with W.
+            whitened = M if problem.basis is not None else problem.Z.weighted_gram(u)
+            try:
+                for C in multipliers(M):
+                    lower = max(lower, bound_at(min_ratio(problem, u, M, C, whitened), inverse_mean))
+            except (ArithmeticError, ValueError) as error:
+                if not is_out_of_range(error):
+                    raise
+    return float(lower)
+
+
+def min_ratio(problem: DirectionProblem, u: Array, M: Array, C: Array | None, whitened: Array | None = None) -> float:
+    """Return a certified t with M <= t (A + C + Diag(c)^2), with C shrunk until the right side is positive definite.
+
+    M is the weighted Gram matrix at weights u of the rows, 0 for zero rows; whitened, if given, that of whitened rows.
+    """
+    if not M.size or not are_finite(M):
+        return np.inf if M.size else 0.0
+    blocked, M, W = block_problem(problem, np.arange(len(problem.c))), symmetric(M), problem.W
+    if whitened is None:
+        whitened = M if problem.basis is not None else times(W.T, times(M, W))
+    whitened = symmetric(whitened)
+    if C is None:
+        return least_certified_t(blocked, u, M, None, top_eigenvalue(whitened), 1.0)
+    C = project_dual(problem, C)
+    t, weight, min_eigenvalue = best_combination(whitened, symmetric(times(W.T, times(C, W))))
+    return least_certified_t(blocked, u, M, weight * C, t, min_eigenvalue)
 
 
 def candidate_multipliers(
@@ -69,7 +111,7 @@ def candidate_multipliers(
     yield slack
     if C_given is None and len(V) <= LARGE_SIZE:
         free = np.abs(V) <= NEGLIGIBLE_ENTRY * size if problem.pair_penalty.is_box else True
-        yield refine_dual(problem, M, V, start, FITTING_STEPS, free)
+        yield refine_dual(problem, M, V, start, steps=300, free=free)
 
 
 def refine_dual(
@@ -107,107 +149,102 @@ def negative_part(S: Array) -> Array:
     return times(vectors * np.minimum(values, 0.0), vectors.T)
 
 
-class ConvexCombination(NamedTuple):
-    """Least t with M <= t (I + weight C), up to rounding, and the weight in [0, 1]."""
+def best_combination(M: Array, C: Array, M_error: float = 0.0, right_error: float = 0.0) -> tuple[float, float, float]:
+    """Return nearly the least t with M <= t (I + weight C), the weight, and the least eigenvalue of I + weight C.
 
-    t: float
-    weight: float
-    min_eigenvalue: float  # approximately, of I + weight C
-    t_with_error: float  # t plus the allowance for rounding
-
-
-def best_combination(M: Array, C: Array, M_error: float = 0.0, right_error: float = 0.0) -> ConvexCombination:
-    """Return the least t with M <= t (I + weight C), and its weight, below 1 if I + C is nearly singular.
-
-    The minimised t includes the allowance for rounding, see `certified_ratio`.
+    The weight is below 1 if I + C is nearly singular: it minimises t with an allowance for rounding.
     """
     if not are_finite(M, C):
-        return ConvexCombination(np.inf, 1.0, 0.0, np.inf)
+        return np.inf, 1.0, 0.0
     M_error, right_error = M_error + sum_error(2 * len(M)) * np.trace(M), right_error + sum_error(2 * len(M)) * len(M)
     lowest, ratio_at = shifted_ratios(M, C)
 
-    def combination_at(trivial_weight: float) -> ConvexCombination:
-        weight = 1.0 - trivial_weight
-        min_eigenvalue = 1.0 + weight * lowest
-        t = ratio_at(weight) if min_eigenvalue >= MIN_SHIFTED_EIGENVALUE else np.inf
-        min_eigenvalue = min_eigenvalue if t < np.inf else MIN_SHIFTED_EIGENVALUE
-        return ConvexCombination(t, weight, min_eigenvalue, t + 2.0 * (M_error + t * right_error) / min_eigenvalue)
+    def eigenvalue_at(trivial_weight: float) -> float:
+        return max(1.0 + (1.0 - trivial_weight) * lowest, MIN_SHIFTED_EIGENVALUE)
 
-    return minimize_over_combinations(combination_at)
+    @cache
+    def t_at(trivial_weight: float) -> float:
+        return ratio_at(1.0 - trivial_weight) if eigenvalue_at(trivial_weight) > MIN_SHIFTED_EIGENVALUE else np.inf
+
+    def t_with_error(trivial_weight: float) -> float:
+        t = t_at(trivial_weight)
+        return float(t + 2.0 * (M_error + t * right_error) / eigenvalue_at(trivial_weight))
+
+    sufficient = 1.0 + (1.0 - WELL_CONDITIONED_EIGENVALUE) / min(lowest, -1e-300)
+    _, best = minimize_over_combinations(t_with_error, sufficient)
+    return t_at(best), 1.0 - best, eigenvalue_at(best)
 
 
-def minimize_over_combinations(evaluate: Callable[[float], ConvexCombination]) -> ConvexCombination:
-    """Return the combination that minimises a quasiconvex function of 1 - weight: by factors of ten, then by Brent.
+def minimize_over_combinations(evaluate: Callable[[float], float], sufficient: float = np.inf) -> tuple[float, float]:
+    """Return the least of a quasiconvex function of a weight in [0, 1], and where: by factors of ten, then by Brent.
 
-    With s = t (1 - weight), M <= t (I + C) - s C is linear in t and s: the weights that reach a t form an interval.
+    Weights are not increased beyond the first that is sufficient.  With s = t weight, M <= t (I + C) - s C is linear in
+    t and s: the weights that reach a t form an interval.
     """
     best, at, last = evaluate(0.0), 0.0, 1.0
-    for tried in 10.0 ** np.arange(-8, 1):
-        if best.min_eigenvalue > WELL_CONDITIONED_EIGENVALUE:
+    for tried in (float(weight) for weight in 10.0 ** np.arange(-8, 1)):
+        if at > sufficient:
             break
-        found = evaluate(float(tried))
-        if found.t_with_error > best.t_with_error:
-            last = float(tried)
+        found = evaluate(tried)
+        if found > best:
+            last = tried
             break
-        if found.t_with_error < best.t_with_error:
-            best, at = found, float(tried)
-
-    def refine(log_weight: float) -> float:
-        nonlocal best
-        found = evaluate(float(np.exp(log_weight)))
-        best = found if found.t_with_error < best.t_with_error else best
-        return min(found.t_with_error, 1e100)  # Brent's parabolas need finite numbers
-
-    if at >= 1e-4 and np.isfinite(best.t_with_error):  # less has no part in t worth a search
-        bounds = float(np.log(at / 10.0)), float(np.log(min(10.0 * at, last)))
-        scipy.optimize.minimize_scalar(refine, bounds=bounds, method="bounded", options={"maxiter": 5})
-    return best
+        if found < best:
+            best, at = found, tried
+    if at >= 1e-4 and np.isfinite(best):  # less has no part in t worth a search
+        refined = scipy.optimize.minimize_scalar(
+            lambda log_weight: min(evaluate(float(np.exp(log_weight))), 1e100),  # Brent's parabolas need finite numbers
+            bounds=(float(np.log(at / 10.0)), float(np.log(min(10.0 * at, last)))),
+            method="bounded",
+            options={"maxiter": 5},
+        )
+        if refined.fun < best:
+            best, at = float(refined.fun), float(np.exp(refined.x))
+    return best, at
 
 
 def shifted_ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
     """Return the smallest eigenvalue of C, and the map from a weight to the least t with M <= t (I + weight C).
 
-    For a large C they come from Lanczos steps and Cholesky factors, and the eigenvalue is slightly too small.
+    For a large C they come from Lanczos steps and Cholesky factors: the eigenvalue is slightly too small, t too large.
     """
     if len(C) > LARGE_SIZE:
-        return float(extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0][0]) - EIGENVALUE_ERROR, partial(
-            top_ratio, M, C
-        )
+
+        def ratio_at(weight: float) -> float:
+            try:
+                L = cholesky(np.eye(len(C)) + weight * C)
+            except np.linalg.LinAlgError:
+                return np.inf
+
+            def product(x: Array) -> Array:
+                return solve_lower(L, M @ solve_lower(L, x, transposed=True))
+
+            return float(lanczos(product, len(M), 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
+
+        return float(extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0][0]) - EIGENVALUE_ERROR, ratio_at
     shifts, Q = eigh(C)
     rotated = times(times(Q.T, M), Q)
 
-    def ratio_at(weight: float) -> float:
+    def rotated_ratio_at(weight: float) -> float:
         root = 1.0 / np.sqrt(1.0 + weight * shifts)
         return top_eigenvalue(rotated * np.outer(root, root))
 
-    return float(shifts[0]), ratio_at
+    return float(shifts[0]), rotated_ratio_at
 
 
-def top_ratio(M: Array, C: Array, weight: float) -> float:
-    """Return nearly the least t with M <= t (I + weight C), slightly above it up to the error of the Lanczos steps."""
-    try:
-        L = cholesky(np.eye(len(C)) + weight * C)
-    except np.linalg.LinAlgError:
-        return np.inf
-
-    def product(x: Array) -> Array:
-        return solve_lower(L, M @ solve_lower(L, x, transposed=True))
-
-    return float(lanczos(product, len(M), 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
-
-
-def best_combination_by_rows(rows: Array, B: Array, C: Array, scale: float) -> ConvexCombination:
+def best_combination_by_rows(rows: Array, B: Array, C: Array, scale: float) -> tuple[float, float]:
     """Return the least t with rows'rows <= t (B + weight scale C), and its weight; rounding is not included."""
 
-    def evaluate(trivial_weight: float) -> ConvexCombination:
-        t, right = np.inf, B + (1.0 - trivial_weight) * scale * C
+    def evaluate(trivial_weight: float) -> float:
+        right = B + (1.0 - trivial_weight) * scale * C
         with suppress(np.linalg.LinAlgError):
             if are_finite(rows, right):
                 K = solve_lower(cholesky(right), rows.T)
-                t = top_eigenvalue(times(K.T, K) if len(rows) < len(right) else times(K, K.T))
-        return ConvexCombination(t, 1.0 - trivial_weight, 0.0, t)
+                return top_eigenvalue(times(K.T, K) if len(rows) < len(right) else times(K, K.T))
+        return np.inf
 
-    return minimize_over_combinations(evaluate)
+    t, trivial_weight = minimize_over_combinations(evaluate)
+    return t, 1.0 - trivial_weight
 
 
 def top_eigenvalue(M: Array) -> float:

@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
-from diffrac_cvx.certificates.one_block import lower_bound
 from diffrac_cvx.certificates.proof import (
     EIGENVALUE_ERROR,
     MAX_DENSE_SIZE,
@@ -30,6 +29,7 @@ from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
 from diffrac_cvx.certificates.search import (
     alternate_projection,
     best_combination_by_rows,
+    min_ratio,
     refine_dual,
     row_weights,
 )
@@ -73,9 +73,9 @@ def best_dual(
     def bound(u: Array, C: Array, inflation: float = 0.0) -> tuple[float, Array, Array, float]:
         inflated = restricted.with_inflated_penalty(inflation)
         rows = restricted.X.array() * (u / len(u))[:, None] ** 0.5
-        found = best_combination_by_rows(rows, inflated.A + np.diag(inflated.c**2), C, 1.0 + inflation)
-        lower = 1.0 - found.t * problem.mean_inverse(u) - inflation_cost(inflation, point.value)
-        return lower, u, found.weight * C, inflation
+        t, weight = best_combination_by_rows(rows, inflated.A + np.diag(inflated.c**2), C, 1.0 + inflation)
+        lower = 1.0 - t * problem.mean_inverse(u) - inflation_cost(inflation, point.value)
+        return lower, u, weight * C, inflation
 
     u, _ = row_weights(problem, point.q)
     best = max((bound(u, C) for C in candidates(restricted.X.weighted_gram(u))), key=lambda one: one[0])
@@ -161,7 +161,7 @@ def expand_working_set(
 def bound_at_equal_weights(problem: DirectionProblem) -> float:
     """Return the lower bound of a problem without an l1 term at u = 1: above 0 with a ridge on all columns."""
     u = np.where(problem.zero_rows, 0.0, 1.0)
-    return lower_bound(problem, u, problem.mean_inverse(np.ones(len(u))), None)
+    return bound_at(min_ratio(problem, u, problem.X.weighted_gram(u), None), problem.mean_inverse(np.ones(len(u))))
 
 
 def check_bound(
@@ -208,14 +208,14 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float, slack_cos
         found = prove(corrected, pairs, max_directions=MAX_DIRECTIONS)
         if not found:
             return no_verdict(problem)._replace(lower=bound_at(t, problem.mean_inverse(u), slack_cost=slack_cost))
-        previous, least = least, min(float(component.values[0]) for component in found)
+        previous, least = least, min(float(eigenvalues[0]) for _, eigenvalues, _ in found)
         if len(values) and not least > previous:
             break
-        remainder, values = corrected, np.concatenate([component.values for component in found])
+        remainder, values = corrected, np.concatenate([eigenvalues for _, eigenvalues, _ in found])
         violated, start = np.zeros((m, len(values))), 0
-        for component in found:
-            violated[component.members, start : start + len(component.values)] = component.directions
-            start += len(component.values)
+        for members, eigenvalues, directions in found:
+            violated[members, start : start + len(eigenvalues)] = directions
+            start += len(eigenvalues)
         if len(nonpositive) or not -np.inf < least < 0.0 or 2.0 * least < previous:
             break
         lift = LIFT * t * float(np.mean(working_set.a**2 + working_set.c**2))

@@ -34,8 +34,7 @@ from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points, table_times
 from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
-from diffrac_cvx.problem.named_columns import penalty_on_columns
-from diffrac_cvx.problem.penalty import Penalty, weights_of
+from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status, excluded_clause
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space

@@ -29,8 +29,7 @@ from diffrac_cvx.points.linear_algebra import mean_of
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
-from diffrac_cvx.problem.named_columns import GroupWeights
-from diffrac_cvx.problem.penalty import Penalty, weights_of
+from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import ClusterIndices, classify_jointly, cluster_indices

@@ -41,9 +41,8 @@ from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
-from diffrac_cvx.problem.named_columns import GroupWeights
 from diffrac_cvx.problem.penalties.base import PenaltyWeights
-from diffrac_cvx.problem.penalty import weights_of
+from diffrac_cvx.problem.penalty import GroupWeights, weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
 from diffrac_cvx.rounding.directions import best_direction, oriented_direction, threshold

@@ -48,8 +48,7 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
-from diffrac_cvx.problem.named_columns import GroupWeights
-from diffrac_cvx.problem.penalty import Penalty, suggested_lam
+from diffrac_cvx.problem.penalty import GroupWeights, Penalty, suggested_lam
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, points_needed
 
 GRID_LAMS, GRID_RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)

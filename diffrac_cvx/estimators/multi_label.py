@@ -11,7 +11,7 @@ from diffrac_cvx.machine.deadlines import deadline_after, time_limited
 from diffrac_cvx.points.checks import Array, positive_int
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
-from diffrac_cvx.problem.named_columns import GroupWeights
+from diffrac_cvx.problem.penalty import GroupWeights
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.rounding.directions import affine_functions
 from diffrac_cvx.rounding.many_clusters import explained_variance

@@ -263,9 +263,9 @@ class Points(ABC):
         XG = self @ G
         return times(XG.T, XG) / len(self)
 
-    @abstractmethod
     def columns(self, indexer: Indexer) -> "Points":
-        """Return a subset of the columns."""
+        """Return a subset of the columns, by default in memory."""
+        return self.in_columns().columns(indexer)
 
     def mean_squares(self) -> Array:
         """Return the (weighted) means of the squared entries of the columns, shape (D,)."""

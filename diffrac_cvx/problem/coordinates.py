@@ -26,7 +26,7 @@ class Coordinates:
 
     @property
     def n_excluded(self) -> int:
-        """Number of excluded, unpenalised columns."""
+        """Number of excluded, unpenalised columns: all certified statements are about X without them."""
         return 0 if self.excluded is None else len(self.excluded.columns)
 
     @property

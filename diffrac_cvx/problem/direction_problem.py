@@ -30,7 +30,7 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_of_gram,
     whitener_with_ridge,
 )
-from diffrac_cvx.points.points import LazyFactor, Mask, Points
+from diffrac_cvx.points.points import Mask, Points
 from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -127,19 +127,9 @@ class DirectionProblem:
         """Map to the user's coordinates, (d or d + 1, D), if these are whitened."""
         return self.coordinates.basis
 
-    @property
-    def max_chunklet_size(self) -> int:
-        """Largest number of points summed in a row of X; 0 without must-link constraints."""
-        return self.X.max_summed
-
     def largest_weight(self, u: Array) -> float:
         """Return the largest of the weights u of rows, times the counts that scale the error of a point to its row."""
         return self.X.largest_weight(u)
-
-    @property
-    def n_excluded(self) -> int:
-        """Number of excluded, unpenalised columns: all certified statements are about X without them."""
-        return self.coordinates.n_excluded
 
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
@@ -224,16 +214,12 @@ class DirectionProblem:
         multiple = mean_sqrt / convex_term
         return PrimalPoint(U * multiple, max(1.0 - mean_sqrt**2 / convex_term, 0.0), q * multiple**2)
 
-    def labels_factor(self, U: Factor) -> LazyFactor:
-        """Return F, (n, r), with Y = FF' optimal for V = UU', or a function that computes it."""
-        return self.X.labels_factor(U)
-
     def labels_factor_of_all(
         self, U: Factor, X_all: Array, mask: Mask, constraints: Constraints | None = None
     ) -> Array:
         """Return the factor of labels for all centred points in the user's units, with those of the problem."""
         F = np.asarray(self.coordinates.labels_factor(U, X_all))
-        return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(self.labels_factor(U)), mask)
+        return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(self.X.labels_factor(U)), mask)
 
     def inverse_sqrt(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), for which 2 sqrt(q) <= u q + 1/u is an equality; q is at least floor times its mean.
@@ -287,10 +273,9 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) in unit columns, without computing d x d matrices, for any penalty."""
     n, d = X.shape
     require_memory(SOLVER_COPIES * X.stored_bytes, f"the problem of {n} points and {d} features", "use fewer of either")
-    weights, excluded = weights_of(penalty, d), X.excluded
-    if nu < 1.0:
-        X, weights = X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)  # the paper has nu / (1 - nu)
-    a, pairs = weights
+    (a, pairs), excluded = weights_of(penalty, d), X.excluded
+    if nu < 1.0:  # the paper has a = nu / (1 - nu)
+        X, a, pairs = X.with_offset(), np.append(a, (nu / (1.0 - nu)) ** 0.5), pairs.with_offset()
     scale = power_of_two(inverse_or_one(pairs.group_max(np.sqrt(X.mean_squares() + a**2 + pairs.c**2))))
     X, pairs = X.scaled(scale), pairs.with_weights(pairs.c * scale)
     coordinates = Coordinates(scale, nu < 1.0, excluded)
@@ -328,7 +313,7 @@ def whitening_error_of_rows(
     """
     rows, whitened = problem.Y, Z if problem.Y is problem.X else problem.Y.in_basis(W)
     found = rows.whitening_error_bounds(W, whitened, diagonal, outside)
-    return with_chunklet_error(found, problem.max_chunklet_size, rows, W)
+    return with_chunklet_error(found, problem.X.max_summed, rows, W)
 
 
 def with_chunklet_error(

@@ -135,14 +135,6 @@ def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None
     return make_readonly(found) if len(found) else None
 
 
-def mask_of(nonnegative: Any, d: int) -> Mask:
-    """Return the mask of the nonnegative columns among d; raise ParameterError if there are fewer columns."""
-    mask, found = np.zeros(d, dtype=bool), read_nonnegative(nonnegative, d)
-    if found is not None:
-        mask[found] = True
-    return mask
-
-
 def is_list(value: Any) -> bool:
     """Whether a value has the form of a list of columns."""
     return isinstance(value, list | tuple | range) or (hasattr(value, "tolist") and np.ndim(value) == 1)

@@ -12,7 +12,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, format_indices
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.factors import Factor, dense, diagonal
-from diffrac_cvx.points.points import Mask, Points
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.formatting import format_bracket, width_of
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -122,13 +122,21 @@ def value_gradient(
     lam = pair_penalty.with_weights(np.ones(d)).value(G[:d]) if one_weight else pair_penalty.gradient_in_squares(G[:d])
     scaled_residuals = 2.0 * p[:, None] * (XG - F)
     scaled_residuals -= np.multiply.outer(p, scaled_residuals.sum(axis=0))
-    derivative, kinks = sample.expand((G[:d] @ scaled_residuals.T).T), sample.expand(chunklets.repeat(free))
-    return Gradient(lam, ridge, imbalance, derivative, find_warnings(points, penalty, kinks, bracket, n_excluded))
+    kinks, (a, pairs) = sample.expand(chunklets.repeat(free)), weights_of(penalty, d)
+    constant = ~points.used_columns() & (a == 0.0) & (pairs.c == 0.0)
+    rough = width_of(lower, upper) > max(1e-3 * upper, 1e-10)  # a gap of rounding is never rough
+    jumps = "are constant and not penalised: the value is discontinuous there."
+    checks = (
+        (rough, f"Only {format_bracket(lower, upper)} is certified, so the derivative is rough. Use a smaller tol."),
+        (kinks.any(), f"x_i'Vx_i is 0 at the points {format_indices(kinks)}: the value has a kink there."),
+        (constant.any(), f"The columns {format_indices(constant)} {jumps}"),
+        (n_excluded > 0, f"Columns, {n_excluded} in all, are excluded: the value is discontinuous in them."),
+    )
+    warnings = tuple(message for applies, message in checks if applies)
+    return Gradient(lam, ridge, imbalance, sample.expand((G[:d] @ scaled_residuals.T).T), warnings)
 
 
-Instance = partial[
-    Gradient
-]  # problem (15) that was solved: `value_gradient` with its table, not copied, and parameters
+Instance = partial[Gradient]  # a solved problem (15): `value_gradient` with its table, not copied, and parameters
 
 
 def make_instance(
@@ -141,20 +149,3 @@ def make_instance(
     """Return the instance, without the table if it has the package's own form, so that it can be freed."""
     X = None if isinstance(X, Points) else X
     return partial(value_gradient, X=X, nu=nu, penalty=penalty, sample_weight=sample_weight, constraints=constraints)
-
-
-def find_warnings(
-    points: Points, penalty: Penalty, free: Mask, bracket: tuple[float, float], n_excluded: int
-) -> tuple[str, ...]:
-    """Return the reasons why the derivative may not exist or may be rough, one sentence each."""
-    weights = weights_of(penalty, points.shape[1])
-    constant = ~points.used_columns() & (weights.a == 0.0) & (weights.c == 0.0)
-    rough = width_of(*bracket) > max(1e-3 * bracket[1], 1e-10)  # a gap of rounding is never rough
-    jumps = "are constant and not penalised: the value is discontinuous there."
-    checks = (
-        (rough, f"Only {format_bracket(*bracket)} is certified, so the derivative is rough. Use a smaller tol."),
-        (free.any(), f"x_i'Vx_i is 0 at the points {format_indices(free)}: the value has a kink there."),
-        (constant.any(), f"The columns {format_indices(constant)} {jumps}"),
-        (n_excluded > 0, f"Columns, {n_excluded} in all, are excluded: the value is discontinuous in them."),
-    )
-    return tuple(message for applies, message in checks if applies)

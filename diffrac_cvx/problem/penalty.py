@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, format_exact, nonnegative
+from diffrac_cvx.points.checks import Array, did_you_mean, format_exact, nonnegative
 from diffrac_cvx.problem.feature_groups import (
     FeatureGroups,
     GroupsLike,
     Names,
-    mask_of,
+    make_readonly,
     read_feature_groups,
     read_nonnegative,
 )
@@ -21,6 +21,7 @@ from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 
 Weight = float | npt.ArrayLike | None
+GroupWeights = str | npt.ArrayLike
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -131,9 +132,9 @@ class Penalty:
                 raise ParameterError(f"{name} has {np.size(weight)} weights for {size} features. Give one per feature.")
         return np.full(d, self.a, dtype=float), np.array(np.broadcast_to(self.c, len(groups.names))[groups.labels])
 
-    def feature_groups(self, d: int, names: Names = None) -> FeatureGroups:
+    def feature_groups(self, d: int) -> FeatureGroups:
         """Return the groups of d features, of which each is a group of its own in a penalty without groups."""
-        return FeatureGroups.singles(d, names) if self.groups is None else read_feature_groups(self.groups, d)
+        return FeatureGroups.singles(d) if self.groups is None else read_feature_groups(self.groups, d)
 
     def pair_penalty(self, d: int) -> PairPenalty:
         """Return the penalty on pairs of d features: the registry of the penalties."""
@@ -142,7 +143,10 @@ class Penalty:
 
     def constrain_signs(self, pair_penalty: PairPenalty) -> PairPenalty:
         """Return a penalty on pairs of features with the sign constraints, if there are any."""
-        nonnegative = mask_of(self.nonnegative, len(pair_penalty.c))
+        if self.nonnegative is None:
+            return pair_penalty
+        nonnegative = np.zeros(len(pair_penalty.c), dtype=bool)
+        nonnegative[read_nonnegative(self.nonnegative, len(nonnegative))] = True
         return SignConstraints(pair_penalty, nonnegative) if nonnegative.any() else pair_penalty
 
     def times(self, scale: float) -> "Penalty":
@@ -164,6 +168,54 @@ class Penalty:
         parts += [] if self.groups is None else [f"groups={self.groups!r}"]
         parts += [] if self.nonnegative is None else [f"nonnegative={self.nonnegative!r}"]
         return f"Penalty({', '.join(parts)})"
+
+
+def penalty_on_columns(
+    weights: Penalty,
+    groups: GroupsLike | FeatureGroups | None = None,
+    nonnegative: Any = None,
+    *,
+    d: int,
+    group_weights: GroupWeights = "equal",
+    names: Names = None,
+) -> Penalty:
+    """Return a penalty of these weights with groups and nonnegative columns, among d columns that may have names.
+
+    ``group_weights`` are factors of lam for each group: "equal", "size" or numbers.
+
+    Raises
+    ------
+    ParameterError
+        If a column does not exist, is in no group or in several, or ``group_weights`` are neither "equal" nor "size",
+        nor a number >= 0 for each group.
+    """
+    given = None if groups is None else read_feature_groups(groups, d, names)
+    of_columns, c = given or FeatureGroups.singles(d, names), weights.c
+    requirement = "must be 'equal', 'size', or a finite number >= 0 for each group"
+    if isinstance(group_weights, str):
+        if group_weights not in ("equal", "size"):
+            hint = did_you_mean(group_weights, ("equal", "size"))
+            raise ParameterError(f"group_weights = {group_weights!r} {requirement}{hint}")
+        if group_weights == "size" and not of_columns.are_single:
+            c = np.asarray(c) * np.sqrt(of_columns.sizes)
+    else:
+        factors = np.asarray(group_weights)
+        if factors.ndim != 1 or factors.dtype.kind not in "iuf":
+            raise ParameterError(f"group_weights = {group_weights!r} {requirement}")
+        if len(factors) != len(of_columns.names):
+            counts = f"{len(factors)} numbers for {len(of_columns.names)} groups"
+            raise ParameterError(f"group_weights has {counts}. Give one per group.")
+        for factor, name in zip(factors, of_columns.names, strict=True):
+            if not (np.isfinite(factor) and factor >= 0.0):
+                raise ParameterError(f"group_weights has {format_exact(factor)} for {name!r}. It {requirement}.")
+        c = np.asarray(c) * np.sqrt(factors.astype(float))
+    return Penalty(weights.a, c, groups=given, nonnegative=read_nonnegative(nonnegative, d, names))
+
+
+def column_names(X: Any) -> Names:
+    """Return the column names of a data frame; None if there are none, or they are not all strings."""
+    columns = [] if getattr(X, "columns", None) is None else list(X.columns)
+    return columns if columns and all(isinstance(name, str) for name in columns) else None
 
 
 def suggested_lam(n: int, d: int, ridge: float) -> float:
@@ -213,10 +265,7 @@ def resolve_penalty(penalty: Penalty, lam: Weight, ridge: Weight) -> Penalty:
 
 
 def _frozen(values: Array) -> float | Array:
-    if np.ndim(values) == 0:
-        return float(values)
-    values.setflags(write=False)
-    return values
+    return make_readonly(values) if np.ndim(values) else float(values)
 
 
 def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:

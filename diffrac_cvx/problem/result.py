@@ -1,6 +1,5 @@
 """Result records of the solvers: termination status, certified bounds and factors of the solution."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
@@ -146,53 +145,6 @@ class Components:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class SelectedFeatures:
-    """Selected features, and a bound on the improvement by any other set; ``str`` is a one-sentence summary.
-
-    Attributes
-    ----------
-    selected : (k,) array of int
-        Selected features, by decreasing V_jj.
-    d : int
-        Number of features.
-    gap : float
-        Certified bound: no V, on any set of features, has an objective that is lower by more than this.
-    n_excluded : int
-        Number of excluded columns, see `Result`: no V has them among its features.
-    """
-
-    selected: Labels
-    d: int
-    gap: float
-    n_excluded: int = 0
-
-    def __str__(self) -> str:
-        k = len(self.selected)
-        return (
-            f"{k} of {self.d} features {'is' if k == 1 else 'are'} selected; "
-            f"no other set lowers the objective by more than {format_upper(self.gap)}{excluded_clause(self.n_excluded)}"
-        )
-
-
-class LazyField:
-    """Field of a record that may be given as a function, which is called at the first access."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, record: object, owner: type) -> Array:
-        if record is None:  # accessed on the class: the field has no default
-            raise AttributeError(self.name)
-        value = record.__dict__[self.name]
-        if callable(value):
-            value = record.__dict__[self.name] = value()
-        return np.asarray(value)
-
-    def __set__(self, record: object, value: Array | Callable[[], Array]) -> None:
-        record.__dict__[self.name] = value
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
     """Solution of a relaxation: a point, certified bounds on the optimal value, and how the solver found them.
@@ -203,6 +155,8 @@ class Result:
         Objective of the relaxation at the returned point, after optimal rescaling.
     lower, upper : float
         Bounds on the optimal value, certified by this package, not taken from the solver.
+    factor : (n, r) array, or a function that computes it
+        F in the form that the roundings accept; for large n it is a function.
     F : (n, r) array
         Factor of the label matrix, Y = F F', with unit rows.  For large n it is computed from X at the first access: X
         must not have changed by then.
@@ -239,7 +193,7 @@ class Result:
     value: float
     lower: float
     upper: float
-    F: LazyField = LazyField()  # a descriptor, not a default
+    factor: Any
     status: Status
     n_iter: int
     seconds: float
@@ -252,6 +206,11 @@ class Result:
     n_excluded: int = 0
     invalid_bound: Bracket | None = None
     _instance: Instance | None = field(default=None, repr=False)  # the instance, if it is one of problem (15)
+
+    @cached_property
+    def F(self) -> Array:
+        """Factor of the labels, (n, r), Y = FF'; computed at the first access, then cached."""
+        return np.asarray(self.factor() if callable(self.factor) else self.factor)
 
     @cached_property
     def V(self) -> Array | None:
@@ -267,12 +226,6 @@ class Result:
         return None if self.G is None else outer_product(self.G)
 
     @property
-    def factor(self) -> Any:
-        """F as an array, or for large n as a function that computes it: the form that the roundings accept."""
-        stored = self.__dict__["F"]
-        return stored if callable(stored) else self.F
-
-    @property
     def gap(self) -> float:
         """Certified duality gap, upper - lower, rounded up."""
         return width_of(self.lower, self.upper)
@@ -282,10 +235,11 @@ class Result:
         """Certified bounds; ``str`` rounds the lower one down and the upper one up."""
         return Bracket(self.lower, self.upper, self.n_excluded)
 
-    def features(self, d: int | None = None, *, rtol: float = 1e-3) -> SelectedFeatures:
-        """Return the selected features: those j with V_jj above rtol times the largest one.
+    def features(self, d: int | None = None, *, rtol: float = 1e-3) -> Labels:
+        """Return the selected features, (k,) array of int: those j with V_jj above rtol times the largest one, by V_jj.
 
-        V_jj depends on the units of X: scale the columns to unit variance first.
+        V_jj depends on the units of X: scale the columns to unit variance first.  No V, on any set of features, has an
+        objective that is lower by more than the gap; excluded columns are in no set.
 
         Parameters
         ----------
@@ -310,8 +264,8 @@ class Result:
             )
         diagonal_entries = diagonal(self.G)[:d]
         order = np.argsort(-diagonal_entries, kind="stable")
-        selected = order[diagonal_entries[order] > rtol * diagonal_entries.max(initial=0.0)]
-        return SelectedFeatures(selected.astype(np.int64), len(diagonal_entries), self.gap, self.n_excluded)
+        selected = diagonal_entries[order] > rtol * diagonal_entries.max(initial=0.0)
+        return np.asarray(order[selected], dtype=np.int64)
 
     def gradient(self, X: npt.ArrayLike | None = None) -> Gradient:
         """Return the derivative of the optimal value of problem (15) in lam, the ridge, nu and every entry of X.
@@ -349,15 +303,14 @@ class Result:
         invalid = Bracket(self.lower, min(self.upper, objective), self.n_excluded)
         if not invalid.lower > invalid.upper:
             return self
-        return replace(self, F=self.factor, lower=trivial, invalid_bound=invalid, status=Status.INVALID_BOUND)
+        return replace(self, lower=trivial, invalid_bound=invalid, status=Status.INVALID_BOUND)
 
     def __getstate__(self) -> dict[str, object]:
         instance = self._instance and partial(self._instance, X=None)
-        return {**self.__dict__, "F": self.F, "_instance": instance}
+        return {**self.__dict__, "factor": self.F, "_instance": instance}
 
     def __repr__(self) -> str:
-        stored = self.__dict__["F"]
-        rank = int(stored.shape[1] if self.G is None or not callable(stored) else self.G.shape[1])
+        rank = int(self.F.shape[1] if self.G is None or not callable(self.factor) else self.G.shape[1])
         structure = "" if self.components is None else f", components={str(self.components)!r}"
         structure += f", n_excluded={self.n_excluded}" if self.n_excluded else ""
         structure += f", invalid_bound={tuple(self.invalid_bound)!r}" if self.invalid_bound else ""

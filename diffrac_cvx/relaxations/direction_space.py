@@ -155,8 +155,8 @@ def v_space_normalized(
         U = dense(problem.pair_penalty.make_feasible(U)) if problem.has_l1 else U
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, solver_dual(problem, coordinates, terms.l1_constraints))
-        bounds = Bracket(*bounds, problem.n_excluded)
-        F, G = np.asarray(problem.labels_factor(U)), problem.coordinates.inverse_transform(U)
+        bounds = Bracket(*bounds, problem.coordinates.n_excluded)
+        F, G = np.asarray(problem.X.labels_factor(U)), problem.coordinates.inverse_transform(U)
         return Solution(F=F, value=bounds.upper, bracket=bounds, G=G)
 
     def shortcut() -> Solution | None:
@@ -354,8 +354,8 @@ def read_directions(rounding_bound: RoundingBound, problem: DirectionProblem, V:
     point = problem.rescale(problem.coordinates.transform_matrix(V))
     G, upper = rounding_bound.or_trivial(problem.coordinates.inverse_transform(point.U))
     lower = certify(problem, point, dual).lower
-    bounds = Bracket(lower, upper, problem.n_excluded)
-    return Solution(np.asarray(problem.labels_factor(point.U)), upper, bounds, G, rounding_bound)
+    bounds = Bracket(lower, upper, problem.coordinates.n_excluded)
+    return Solution(np.asarray(problem.X.labels_factor(point.U)), upper, bounds, G, rounding_bound)
 
 
 def user_matrix(terms: Terms, L: Array) -> Array:

@@ -119,7 +119,7 @@ def with_all_points(
     F = problem.labels_factor_of_all(
         problem.coordinates.transform_result(found), points.array(), weights.mask, constraints
     )
-    return replace(found, F=F, u=None if found.u is None else u)
+    return replace(found, factor=F, u=None if found.u is None else u)
 
 
 def with_certified_value(found: Result, data: Points, instance: Instance, stopping: Stopping) -> Result:
@@ -134,10 +134,9 @@ def with_certified_value(found: Result, data: Points, instance: Instance, stoppi
     status = found.status
     if status is Status.OPTIMAL and not stopping.is_met(found.lower, value):
         status = Status.STALLED
-    F = found.__dict__["F"]  # may be a function that must not be called yet
-    found = replace(found, value=value, upper=value, F=F, G=G, status=status, _instance=instance)
-    objective = rounding_bound.upper_bound(None if callable(F) else F, G)
-    return replace(found.checked_against(objective), F=F, seconds=stopping.timer.elapsed)
+    found = replace(found, value=value, upper=value, G=G, status=status, _instance=instance)
+    objective = rounding_bound.upper_bound(None if callable(found.factor) else found.F, G)
+    return replace(found.checked_against(objective), seconds=stopping.timer.elapsed)
 
 
 def trivial_result(
@@ -156,7 +155,7 @@ def trivial_result(
         value=bounds[1],
         lower=bounds[0],
         upper=bounds[1],
-        F=np.ones((n, 1)),
+        factor=np.ones((n, 1)),
         G=np.zeros((d + int(instance.keywords["nu"] < 1.0), 1)) if G is None else G,
         status=status,
         n_iter=0,
@@ -191,7 +190,7 @@ def certify_until_stopped(
             bounds = iterate.bounds or certify(problem, point, iterate.dual)
             lower = max(lower, bounds.lower)
             now = Progress(iterate.n_iter, stopping.timer.elapsed, min(lower, best.value), best.value)
-            history.append(now.with_counts(problem.X.rows_read, problem.n_excluded))
+            history.append(now.with_counts(problem.X.rows_read, problem.coordinates.n_excluded))
             status = stopping.stop_reason(history[-1])
             if status is not None:
                 break
@@ -215,7 +214,7 @@ def certify_until_stopped(
             value=best.value,
             lower=lower,
             upper=best.value,
-            F=problem.labels_factor(best.U),
+            factor=problem.X.labels_factor(best.U),
             status=status,
             n_iter=history[-1].iteration if history else 0,
             seconds=stopping.timer.elapsed,
@@ -225,7 +224,7 @@ def certify_until_stopped(
             u=None if dual is None or dual.u is None else problem.X.values_of_points(dual.u),
             G=problem.coordinates.inverse_transform(best.U),
             components=components_of(problem, best, best.value - lower),
-            n_excluded=problem.n_excluded,
+            n_excluded=problem.coordinates.n_excluded,
         )
 
 

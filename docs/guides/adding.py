@@ -209,8 +209,12 @@ assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 # A data container
 # ----------------
 # Solvers and certificates use sums over the points, independent of the storage. A container is a class that yields its rows
-# a block at a time; the sums and their error bounds follow. The example stores genotypes, 0, 1 or 2, in one byte
-# each, and centres and scales a block when it is read.
+# a block at a time; the sums and their error bounds follow. The bounds assume that each entry has an error of a few roundings of
+# itself and that each column has mean zero up to rounding: subtract the mean of a column far from zero, then that of what is left.
+# A method that is overridden with another formula must be as accurate as the sum over the rows that it replaces. ``means`` gives
+# the means that were subtracted, by which columns of rounding noise are recognised; ``__array__`` gives the table with its means,
+# for weights, constraints and estimators. The example stores genotypes, 0, 1 or 2, in one byte each, and centres and scales a
+# block when it is read.
 
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
@@ -265,8 +269,18 @@ for settings in ({"ridge": 0.3}, {"lam": 0.02, "nu": 0.5}):
     assert max(ours.lower, theirs.lower) <= min(ours.upper, theirs.upper)
 
 # %%
-# Inside the package: one file in ``diffrac_cvx/points/``, a line in ``points/reading.py``, which converts tables to points, and one
-# in ``tests/points/test_points.py``, which compares every container with the sums of the array.
+# Inside the package: one file in ``diffrac_cvx/points/``, and a line each in ``tests/forms.py`` and ``tests/points/test_points.py``,
+# which compares every container with the sums of the array.
+#
+# A strategy of low_rank
+# ----------------------
+# ``low_rank`` runs several strategies in turn and gives most of the work to the one with the smallest gap, see
+# ``diffrac_cvx/solvers/race.py``. A strategy is a file with two functions: whether it applies to a problem, and a generator, and
+# a line in ``STRATEGIES`` of ``diffrac_cvx/solvers/factored/solver.py``. The generator yields an ``Iterate`` with a factor U,
+# a dual point and certified bounds, without which it cannot lead; between them it yields, wherever it may be paused, the operations
+# of its next step. It calls ``check_deadline`` in long loops, counts work outside the package's linear algebra by ``count_work``,
+# and takes at most ``stopping.max_iter`` steps. Points may be neither in memory nor dense, and a warm start may be sparse.
+# ``tests/solvers/test_race.py`` and ``tests/solvers/frozen.json`` check the race; answers with fewer or more steps are frozen anew.
 #
 # A data set
 # ----------

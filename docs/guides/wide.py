@@ -74,12 +74,10 @@ print(f"this one costs {dc.format_upper(proof.objective)}")
 # features has an objective lower by more than the gap.* The set need not be unique, and a smaller gap may add weak features.
 
 features = result.features()
-print(features)
-found = np.isin(informative, features.selected).sum()
+print(f"{len(features)} of {d} features are selected, certified to a gap of {result.gap:.2g}:")
+found = np.isin(informative, features).sum()
 print(f"{found} of the {k} informative features are selected,")
-print(
-    f"and {np.isin(features.selected[:k], informative).sum()} are among the first {k} selected"
-)
+print(f"and {np.isin(features[:k], informative).sum()} are among the first {k} selected")
 
 # %%
 # Comparison with other methods
@@ -128,7 +126,7 @@ for _ in range(halves):
         tol=0.05,
         time_limit=max(end - time.perf_counter(), 0.5),
     )
-    used[part.features(rtol=0.01).selected] += 1
+    used[part.features(rtol=0.01)] += 1
     agreement.append(
         dc.metrics.adjusted_rand_score(labels[rows], dc.rounding.kmeans_centered(part.F))
     )
@@ -146,8 +144,8 @@ for least in (0.3, 0.5, 0.8):
 # %%
 
 figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.8), layout="constrained")
-diagonal = np.diag(result.V)[features.selected]
-shown = is_informative[features.selected]
+diagonal = np.diag(result.V)[features]
+shown = is_informative[features]
 place = np.arange(len(shown))
 for chosen, color, name in ((shown, "C0", "informative"), (~shown, "0.7", "not")):
     axes[0].scatter(

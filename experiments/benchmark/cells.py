@@ -225,4 +225,4 @@ def times_of(result: Result) -> tuple[float, ...]:
 def point_of(X: Array, result: Result) -> Result:
     """Return the data sent to the judge: the factor G of V and the multiplier; from a Y alone, V = (X^+ F)(X^+ F)'."""
     G = np.linalg.lstsq(as_data(X, warn=False), result.F)[0].astype(np.float64) if result.G is None else result.G
-    return replace(result, F=np.zeros((1, 1)), G=G, history=())
+    return replace(result, factor=np.zeros((1, 1)), G=G, history=())

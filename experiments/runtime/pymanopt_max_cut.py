@@ -51,6 +51,6 @@ def solve_max_cut(X: Array, gradient_norm: float, time_limit: float, seed: int) 
     seconds = time.perf_counter() - started
     status = Status.TIME_LIMIT if seconds >= time_limit else Status.OPTIMAL
     return Result(
-        value=upper, lower=lower, upper=upper, F=F, status=status, n_iter=found.iterations, seconds=seconds,
+        value=upper, lower=lower, upper=upper, factor=F, status=status, n_iter=found.iterations, seconds=seconds,
         solver="pymanopt",
     )  # fmt: skip

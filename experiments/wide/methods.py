@@ -73,7 +73,7 @@ def relax(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Foun
     """
     n, d = X.shape
     result = solve(X, suggested_lam(n, d, RIDGE) if lam is None else lam)
-    used = result.features(rtol=ALIVE).selected
+    used = result.features(rtol=ALIVE)
     return Found(dc.rounding.kmeans_centered(result.factor), used, result.gap / result.upper)
 
 

@@ -16,7 +16,6 @@ from diffrac_cvx.certificates.block_screening import gap_safe_weights, screen_co
 from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket_normalized
 from diffrac_cvx.certificates.proof import eliminate, is_sum_positive, project_dual, skip_zero_rows
 from diffrac_cvx.certificates.search import (
-    ConvexCombination,
     alternate_projection,
     best_combination,
     minimize_over_combinations,
@@ -89,14 +88,14 @@ def test_a_blended_ratio_is_the_largest_eigenvalue_with_the_weight_it_says(C):
     """M <= t (I + s C), whatever the share s; at s = 0 it is the largest eigenvalue of M alone."""
     B = np.random.default_rng(0).standard_normal((4, 6))
     M, whole = B @ B.T / 6, np.linalg.eigvalsh(np.eye(4) + C)[0]
-    found = best_combination(M, C, 1e-9, 1e-9)
-    right = np.eye(4) + found.weight * C
-    assert np.linalg.eigvalsh(right)[0] == pytest.approx(found.min_eigenvalue, rel=1e-6)
+    t, weight, least = best_combination(M, C, 1e-9, 1e-9)
+    right = np.eye(4) + weight * C
+    assert np.linalg.eigvalsh(right)[0] == pytest.approx(least, rel=1e-6)
     root = np.linalg.inv(np.linalg.cholesky(right))
-    assert found.t == pytest.approx(np.linalg.eigvalsh(root @ M @ root.T)[-1], rel=1e-6)
-    assert 0.0 <= found.weight <= 1.0
-    assert found.weight == 1.0 or whole <= 0.1
-    assert found.weight < 1.0 or whole > 0.0
+    assert t == pytest.approx(np.linalg.eigvalsh(root @ M @ root.T)[-1], rel=1e-6)
+    assert 0.0 <= weight <= 1.0
+    assert weight == 1.0 or whole <= 0.1
+    assert weight < 1.0 or whole > 0.0
 
 
 def test_a_blend_between_those_of_the_grid_is_found():
@@ -109,9 +108,9 @@ def test_a_blend_between_those_of_the_grid_is_found():
     def at(blend):
         return np.linalg.eigvals(np.linalg.solve(np.eye(30) + (1.0 - blend) * C, M)).real.max()
 
-    found, least = best_combination(M, C), min(map(at, np.geomspace(0.0301, 1.0, 300)))
-    assert least * (1.0 - 1e-2) <= found.t <= least + 0.3 * (at(0.1) - least)
-    assert np.linalg.eigvalsh(np.eye(30) + found.weight * C)[0] > 0.0
+    (t, weight, _), least = best_combination(M, C), min(map(at, np.geomspace(0.0301, 1.0, 300)))
+    assert least * (1.0 - 1e-2) <= t <= least + 0.3 * (at(0.1) - least)
+    assert np.linalg.eigvalsh(np.eye(30) + weight * C)[0] > 0.0
 
 
 def test_what_is_least_between_the_blends_is_found_by_sections():
@@ -120,10 +119,9 @@ def test_what_is_least_between_the_blends_is_found_by_sections():
 
         def at(blend, best=best, tried=tried):
             tried.append(blend)
-            t = abs(np.log(max(blend, 1e-12) / best))
-            return ConvexCombination(1.0 + t, 1.0 - blend, 0.0, 1.0 + t)
+            return 1.0 + abs(np.log(max(blend, 1e-12) / best))
 
-        assert minimize_over_combinations(at).t < 1.3
+        assert minimize_over_combinations(at)[0] < 1.3
         assert len(tried) < 20
 
 
@@ -155,8 +153,8 @@ def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, 
 
 def test_directions_left_out_are_counted_in_data_with_zeros_too():
     X = np.array([[-1.0, 0.0], [0.0, -1.0], [1.0, 0.0], [0.0, 1.0]])
-    assert direction_problem(X, 1.0, dc.Penalty()).n_excluded == 0
-    assert direction_problem(np.column_stack([X, X[:, 0]]), 1.0, dc.Penalty()).n_excluded == 1
+    assert direction_problem(X, 1.0, dc.Penalty()).coordinates.n_excluded == 0
+    assert direction_problem(np.column_stack([X, X[:, 0]]), 1.0, dc.Penalty()).coordinates.n_excluded == 1
 
 
 # Components

@@ -8,7 +8,7 @@ import scipy.sparse
 from posed import best_direction, drop_beside_the_largest
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import label_proof, one_block
+from diffrac_cvx.certificates import label_proof, search
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.constraints import Chunklets
@@ -69,7 +69,7 @@ def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
 def test_a_bound_above_the_value_of_its_own_point_is_not_cut_down_to_it(monkeypatch):
     X = np.random.default_rng(0).standard_normal((30, 3))
     result = dc.low_rank(X, tol=1e-4)
-    monkeypatch.setattr(one_block, "bound_at", lambda t, mean, roundings=0: 1 - 0.5 * t * mean)
+    monkeypatch.setattr(search, "bound_at", lambda t, mean, roundings=0: 1 - 0.5 * t * mean)
     with pytest.raises(dc.InvalidBoundError):
         dc.certify_v(X, result)
     assert dc.low_rank(X, tol=1e-4).status is Status.INVALID_BOUND

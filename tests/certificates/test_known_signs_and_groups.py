@@ -10,7 +10,8 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized
-from diffrac_cvx.certificates.one_block import lower_bound
+from diffrac_cvx.certificates.proof import bound_at
+from diffrac_cvx.certificates.search import min_ratio
 from diffrac_cvx.certificates.values import certified_labels_value, certified_value
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
@@ -129,7 +130,9 @@ def test_known_signs_of_collinear_columns_without_a_penalty_prove_no_more_than_t
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(nonnegative=True))
     optimum, _ = solve_pair_penalty(X, known=[0, 1])  # 0.3131, as of x alone
     C = np.array([[0.0, -size], [-size, 0.0]])
-    assert lower_bound(problem, np.full(8, np.sqrt(np.mean(x**2))), float(np.mean(x**2) ** -0.5), C) <= optimum + JUDGED
+    u = np.full(8, np.sqrt(np.mean(x**2)))
+    t = min_ratio(problem, u, problem.X.weighted_gram(u), C)
+    assert bound_at(t, float(np.mean(x**2) ** -0.5)) <= optimum + JUDGED
 
 
 @pytest.mark.parametrize("seed", [9, 21, 40])

@@ -558,7 +558,7 @@ def test_a_solution_is_optimal_only_where_the_proved_gap_is_within_the_tolerance
     X, tol = data(20, 2), 1e-3
     found = dc.low_rank(X, tol=1e-6)
     least = found.upper - gap * tol  # a solver has it also as the upper bound, for it computes its value too low
-    given = {**vars(found), "F": found.F, "lower": least, "upper": least, "status": dc.Status.OPTIMAL}
+    given = {**vars(found), "lower": least, "upper": least, "status": dc.Status.OPTIMAL}
     said = with_proved_value(dc.Result(**given), X, 1.0, NONE, Stopping(tol, 10))
     assert said.status is expected
     assert said.upper == said.value == min(proved_value(X, 1.0, NONE, found.G), 1.0)

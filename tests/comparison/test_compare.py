@@ -248,7 +248,7 @@ def test_labels_that_beat_a_lower_bound_are_named(monkeypatch):
 
 def test_labels_of_rank_one_that_differ_are_noted(monkeypatch):
     clean = dc.datasets.make_planted(60, 3, rng=1)
-    add_wrong(monkeypatch, F=lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None])
+    add_wrong(monkeypatch, factor=lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None])
     notes = dc.compare(clean.X, methods=["low_rank", "fista", "wrong"]).notes
     assert any(note.endswith("different labels at rank one and small gaps: low_rank, fista | wrong") for note in notes)
 
@@ -256,9 +256,9 @@ def test_labels_of_rank_one_that_differ_are_noted(monkeypatch):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"F": lambda F: np.hstack([np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None], 0.5 * F])},  # rank two
-        {"F": lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None], "upper": up},  # not near the optimum
-        {"F": lambda F: -F[:, :1]},  # the same clusters
+        {"factor": lambda F: np.hstack([np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None], 0.5 * F])},  # rank two
+        {"factor": lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None], "upper": up},  # not near the optimum
+        {"factor": lambda F: -F[:, :1]},  # the same clusters
     ],
 )
 def test_other_differences_of_labels_are_not(monkeypatch, changes):
@@ -299,8 +299,8 @@ def broken(task):
     ("run", "words"),
     [
         (broken, "MemoryError: a solver died"),
-        (lambda task: replace(dc.low_rank(task.X), F=np.full((30, 1), np.nan)), "F is nan"),
-        (lambda task: replace(dc.low_rank(task.X), F=np.ones((5, 1))), "5 labels for 30 points"),
+        (lambda task: replace(dc.low_rank(task.X), factor=np.full((30, 1), np.nan)), "F is nan"),
+        (lambda task: replace(dc.low_rank(task.X), factor=np.ones((5, 1))), "5 labels for 30 points"),
         (lambda task: replace(dc.low_rank(task.X), status=dc.Status.FAILED), "no solution"),
         (lambda task: np.zeros(30), "only -1 and"),
         (lambda task: dc.solve(dc.v_space(task.X), "SCS", memory_limit=1e-9), "ResourceError: v_space"),

@@ -95,7 +95,9 @@ def test_no_bound_is_false_on_either_side_of_the_threshold_unless_its_record_exc
     for scale in WALK[::6]:
         X = near(scale, 4, rng)
         assert not false_claims(X, SETTINGS[setting](4)), scale
-        excluded.add(direction_problem(weighted_points(centered_data(X)), 1.0, SETTINGS[setting](4)).n_excluded)
+        excluded.add(
+            direction_problem(weighted_points(centered_data(X)), 1.0, SETTINGS[setting](4)).coordinates.n_excluded
+        )
     assert excluded == {0, 1}  # the values cross the threshold
 
 
@@ -179,7 +181,6 @@ def test_every_record_that_states_a_bound_says_how_many_columns_are_excluded():
             "v_space_normalized": dc.solve(dc.v_space_normalized(X), "CLARABEL"),
             "multiclass": dc.solve(dc.multiclass(X, 3), "CLARABEL"),
             "bracket": dc.low_rank(X, callback=seen.append).bracket,
-            "features": dc.low_rank(X).features(),
             "points that are certain": dc.optimal_labels(X, persistency_slack=0.05),
         }
         model = dc.DiffracClustering(ridge=0.0, test_structure=False).fit(X)
@@ -188,7 +189,7 @@ def test_every_record_that_states_a_bound_says_how_many_columns_are_excluded():
     assert {name for name, one in found.items() if one.n_excluded != 1} == set()
     assert all(line.n_excluded == 1 for line in seen)
     assert (model.n_excluded_, path.n_excluded.tolist(), table.rows[0]["excluded"]) == (1, [1, 1], 1)
-    for name in ("optimal_labels", "certify_v", "certify_labels", "certify_clusters", "low_rank", "features"):
+    for name in ("optimal_labels", "certify_v", "certify_labels", "certify_clusters", "low_rank"):
         assert "excluded" in str(found[name]), name
 
 

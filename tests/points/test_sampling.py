@@ -16,6 +16,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import outer_product
 from diffrac_cvx.points.linear_algebra import weighted_gram
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.solvers.factored import sampling
@@ -61,10 +62,10 @@ def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     assert other.value == pytest.approx(one.value, abs=1e-12)
     q = rows.X.quadratic_forms(other.U)
     np.testing.assert_allclose(q, one.q, rtol=1e-10)
-    found = certify_in_one_pass(rows, other.U, None)
-    assert found.bounds.lower == pytest.approx(certify(dense, one).lower, abs=1e-9)
-    assert found.bounds.upper == pytest.approx(one.value, abs=1e-12)
-    np.testing.assert_allclose(found.M, weighted_gram(rows.X.array(), 1 / np.sqrt(q)), atol=1e-10)
+    _, bounds, M = certify_in_one_pass(rows, other.U, None)
+    assert bounds.lower == pytest.approx(certify(dense, one).lower, abs=1e-9)
+    assert bounds.upper == pytest.approx(one.value, abs=1e-12)
+    np.testing.assert_allclose(M, weighted_gram(rows.X.array(), 1 / np.sqrt(q)), atol=1e-10)
 
 
 def test_two_threads_give_the_sums_of_one():
@@ -72,10 +73,10 @@ def test_two_threads_give_the_sums_of_one():
     problem = direction_problem(rows, 0.7, dc.Penalty.l1(1e-2))
     shared = direction_problem(replace(rows, threads=2), 0.7, dc.Penalty.l1(1e-2))
     U = problem.rescale(factor(problem)).U
-    one, two = (certify_in_one_pass(problem, U, None) for problem in (problem, shared))
-    assert two.point.value == pytest.approx(one.point.value, abs=1e-14)
-    np.testing.assert_allclose(two.M, one.M, rtol=1e-12, atol=1e-14)
-    assert two.bounds.lower == pytest.approx(one.bounds.lower, abs=1e-13)
+    (one, narrow, M), (two, shared_bounds, shared_M) = (certify_in_one_pass(at, U, None) for at in (problem, shared))
+    assert two.value == pytest.approx(one.value, abs=1e-14)
+    np.testing.assert_allclose(shared_M, M, rtol=1e-12, atol=1e-14)
+    assert shared_bounds.lower == pytest.approx(narrow.lower, abs=1e-13)
     assert [len(part) for part in shared.X.parts()] == [4000, 3001]
 
 
@@ -98,11 +99,11 @@ def test_centering_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_co
 def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     rows = direction_problem(as_rows(data()), nu, penalty)
     U = rows.rescale(factor(rows)).U
-    last = certify_in_one_pass(rows, U, None)
+    last, M = sampling.iterate_from_pass(rows, U, None, 0)
     sample = DensePoints(rows.X.take(np.arange(0, 3000, 3)))
-    small = sampling.surrogate(rows, sample, last)
-    expected = one_block(FactorParametrization(rows)).point(last.point.U).gradient
-    gradient = one_block(FactorParametrization(small)).point(last.point.U).gradient
+    small = sampling.surrogate(rows, sample, (last, M))
+    expected = one_block(FactorParametrization(rows)).point(last.U).gradient
+    gradient = one_block(FactorParametrization(small)).point(last.U).gradient
     np.testing.assert_allclose(gradient, expected, atol=1e-12)
 
 
@@ -127,6 +128,46 @@ def test_every_bracket_on_the_way_is_valid(sample_small_tables):
     for line in dc.low_rank(X, penalty=penalty, tol=1e-8).history:
         assert line.lower <= reference.upper + 1e-12
         assert line.upper >= reference.lower - 1e-12
+
+
+class RowsByBlocks(Points):
+    """Rows that are neither in memory nor streamed: only blocks of them are given."""
+
+    def __init__(self, table):
+        self.table = table
+        self.shape = table.shape
+
+    shape = None
+
+    def row_blocks(self):
+        return (self.table[start : start + 500] for start in range(0, len(self.table), 500))
+
+    def array(self):
+        return self.table
+
+    def in_columns(self):
+        return DensePoints(self.table)
+
+    def scaled(self, factors):
+        return RowsByBlocks(self.table * factors)
+
+    def with_offset(self):
+        return RowsByBlocks(np.column_stack([self.table, np.ones(len(self.table))]))
+
+    def in_basis(self, basis):
+        return DensePoints(self.table @ basis)
+
+
+@every_nu
+@every_penalty
+def test_rows_that_a_user_gives_by_blocks_are_sampled(sample_small_tables, nu, penalty):
+    X = data()
+    X = X - X.mean(axis=0)
+    found = dc.low_rank(RowsByBlocks(X), nu, penalty, tol=1e-4)
+    reference = dc.low_rank(X, nu, penalty, tol=1e-6)
+    assert found.gap <= 1e-4
+    assert found.lower <= reference.upper + 1e-12
+    assert reference.lower <= found.upper + 1e-12
 
 
 WHOLE = RNG.integers(0, 5, (400, 3))

@@ -202,9 +202,9 @@ def test_equal_groups_are_one_key_and_say_how_many_there_are():
 
 
 def test_each_feature_of_a_penalty_without_groups_is_a_group_of_its_own():
-    groups = dc.Penalty(lam=0.1).feature_groups(3, ["x", "y", "z"])
+    groups = dc.Penalty(lam=0.1).feature_groups(3)
     assert groups.are_single
-    assert groups.names == ("x", "y", "z")
+    assert groups.names == ("0", "1", "2")
     assert groups.labels.tolist() == [0, 1, 2]
     assert not dc.Penalty(lam=0.1, groups=[0, 0, 1]).feature_groups(3).are_single
     with pytest.raises(dc.ParameterError, match="groups has 3 columns for 4 features"):

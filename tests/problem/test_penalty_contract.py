@@ -10,6 +10,7 @@ from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 from diffrac_cvx.rounding.directions import best_direction
+from diffrac_cvx.solvers.smoothed_dual.dual import BoxWithDiagonal
 
 D = 6
 C = np.array([1.0, 0.6, 0.9, 1.3, 0.8, 0.7])
@@ -19,10 +20,9 @@ SIGNED = np.array([True, False, True, True, False, True])
 PENALTIES = {
     "l1": PairPenalty(C),
     "l1, one weight 0": PairPenalty(np.where(np.arange(D) == 2, 0.0, C)),
-    "l1 with the diagonal": PairPenalty(C, diagonal=True),
+    "l1 with the diagonal": BoxWithDiagonal(C),
     "groups": GroupNorms(OF_GROUPS, LABELS),
     "groups, one weight 0": GroupNorms(np.where(LABELS == 2, 0.0, OF_GROUPS), LABELS),
-    "groups with the diagonal": GroupNorms(OF_GROUPS, LABELS, diagonal=True),
     "signs": SignConstraints(PairPenalty(C), SIGNED),
     "signs of coordinates of weight 0": SignConstraints(PairPenalty(np.where(SIGNED, 0.0, C)), SIGNED),
     "one sign": SignConstraints(PairPenalty(C), np.arange(D) == 3),
@@ -30,7 +30,9 @@ PENALTIES = {
 }
 each = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
 without_diagonal = pytest.mark.parametrize(
-    "penalty", [one for one in PENALTIES.values() if not one.diagonal], ids=[n for n in PENALTIES if "diag" not in n]
+    "penalty",
+    [one for one in PENALTIES.values() if not isinstance(one, BoxWithDiagonal)],
+    ids=[n for n in PENALTIES if "diag" not in n],
 )
 
 
@@ -58,7 +60,7 @@ def draw_symmetric(seed, size=2.0):
 
 def maximum(penalty, U):
     """The maximum of tr CV over the dual set, by the value."""
-    return penalty.value(U) - (0.0 if penalty.diagonal else float(penalty.c**2 @ np.sum(U**2, axis=1)))
+    return penalty.value(U) - float(penalty.c**2 @ np.sum(U**2, axis=1)) * (not isinstance(penalty, BoxWithDiagonal))
 
 
 def test_every_class_of_penalties_is_in_this_suite():
@@ -138,8 +140,6 @@ def test_a_direction_has_the_value_of_its_matrix_and_an_infeasible_one_none(pena
         norm = sum(w * np.linalg.norm(v[g]) for w, g in zip(penalty.weights, penalty.groups, strict=True))
         np.testing.assert_allclose(penalty.direction_norm(np.stack([v, -2.0 * v], axis=1)), [norm, 2.0 * norm])
         assert penalty.is_even == np.isfinite(penalty.direction_value(np.where(signed, -1.0, v)))
-        flipped = penalty.orientation(v) * v
-        assert np.abs(penalty.nearest_direction(flipped)).sum() >= np.abs(penalty.nearest_direction(-flipped)).sum()
 
 
 @each
@@ -252,7 +252,6 @@ def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_s
     square[np.ix_(rows, columns)] = T / t
     expected = t * penalty.project_safe(square + square.T)[np.ix_(rows, columns)]
     np.testing.assert_allclose(dual.project_safe(T, t), expected, atol=1e-12)
-    np.testing.assert_allclose(dual.prox(T, t), T - expected, atol=1e-12)
     assert len(dual.violated_columns(dual.project_safe(T, t) * 0.5, t)) == 0
     assert len(dual.violated_columns(T, t)) > 0
     Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]

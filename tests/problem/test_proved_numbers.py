@@ -68,7 +68,7 @@ def numbers(text, pattern):
 
 def result_of(lower, upper, status=dc.Status.OPTIMAL):
     ends = {"value": upper, "lower": lower, "upper": upper}
-    return dc.Result(**ends, F=np.ones((5, 1)), status=status, n_iter=3, seconds=0.1, solver="one")
+    return dc.Result(**ends, factor=np.ones((5, 1)), status=status, n_iter=3, seconds=0.1, solver="one")
 
 
 def found_by(lower, cost, **more):

@@ -102,7 +102,7 @@ def test_a_ridge_that_rounding_hides_makes_the_coordinates_inexact_and_excludes_
     x = np.random.default_rng(0).standard_normal(12)
     for ridge, is_hidden in ((1e-18, True), (1e-3, False)):
         problem = direction_problem(array_points(np.column_stack([x, x]) - x.mean()), 1.0, dc.Penalty(ridge))
-        assert problem.n_excluded == 0
+        assert problem.coordinates.n_excluded == 0
         assert (problem.whitening_error.right_error > 0.5) == is_hidden
 
 

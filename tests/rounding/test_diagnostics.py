@@ -144,7 +144,7 @@ def test_the_search_for_one_column_is_quick_in_wide_and_in_long_tables():
 
 
 def solved(lower: float, upper: float, n: int) -> Result:
-    fields = {"F": np.ones((n, 1)), "status": Status.OPTIMAL, "n_iter": 1, "seconds": 0.0, "solver": ""}
+    fields = {"factor": np.ones((n, 1)), "status": Status.OPTIMAL, "n_iter": 1, "seconds": 0.0, "solver": ""}
     return Result(value=upper, lower=lower, upper=upper, **fields)
 
 

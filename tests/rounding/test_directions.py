@@ -17,7 +17,9 @@ X = as_data(np.random.default_rng(12).standard_normal((15, 4)) * [1.0, 10.0, 0.1
 
 def result_of(G, F=None):
     F = np.ones((len(X), 1)) if F is None else F
-    return Result(value=0.0, lower=0.0, upper=0.0, F=F, status=Status.OPTIMAL, n_iter=0, seconds=0.0, solver="", G=G)
+    return Result(
+        value=0.0, lower=0.0, upper=0.0, factor=F, status=Status.OPTIMAL, n_iter=0, seconds=0.0, solver="", G=G
+    )
 
 
 @pytest.mark.parametrize("dense", [0, 100], ids=["one vector", "all vectors"])

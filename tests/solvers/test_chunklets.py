@@ -202,12 +202,10 @@ def test_what_sums_of_points_may_be_off_is_in_what_the_data_are_off():
         linked.X.row_counts
     )[:, None]
     size = float(np.sqrt(np.mean(np.sum(off**2, axis=1))))
-    alone = with_chunklet_error(
-        WhiteningErrorBounds(0.0, 0.0), linked.max_chunklet_size, linked.Y, np.eye(2)
-    ).data_error
+    alone = with_chunklet_error(WhiteningErrorBounds(0.0, 0.0), linked.X.max_summed, linked.Y, np.eye(2)).data_error
     assert 0.0 < size <= alone <= 1e4 * size
     assert linked.whitening_error.data_error >= free.whitening_error.data_error + with_chunklet_error(
-        WhiteningErrorBounds(0.0, 0.0), linked.max_chunklet_size, linked.Y, linked.W
+        WhiteningErrorBounds(0.0, 0.0), linked.X.max_summed, linked.Y, linked.W
     ).data_error * (1.0 - 1e-12)
     assert linked.largest_weight(1.0 / linked.X.row_counts) >= 1.0
     assert block_problem(linked).n_terms >= 400 + 40

@@ -14,7 +14,6 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows, part_weighted_sums
-from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.solvers.factored import augmented_lagrangian, sampling, working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     append_violated_direction,
@@ -28,7 +27,7 @@ from diffrac_cvx.solvers.factored.parametrization import (
 )
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 from diffrac_cvx.solvers.smoothed_dual import solver as fista
-from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual
+from diffrac_cvx.solvers.smoothed_dual.dual import BoxWithDiagonal, SmoothedDual
 from diffrac_cvx.solvers.stopping import Stopping, WarmStart
 
 RNG = np.random.default_rng(50)
@@ -248,29 +247,28 @@ def test_the_weighted_gram_of_a_pass_is_at_the_best_multiple_of_the_factor_whate
     X[5:] -= X.sum(axis=0) / 25
     problem, dense = (direction_problem(data, 1.0, PENALTY) for data in (as_rows(X), as_data(X)))
     for scale in (1.0, 3.0):
-        found = certify_in_one_pass(problem, scale * np.eye(5, 2), None)
+        point, _, M = certify_in_one_pass(problem, scale * np.eye(5, 2), None)
         best = dense.rescale(np.eye(5, 2))
-        assert found.point.value == pytest.approx(best.value)
-        u = 1.0 / np.sqrt(np.maximum(best.q, found.floor))
-        np.testing.assert_allclose(found.M, weighted_gram(dense.X.array(), u), rtol=1e-9, atol=1e-12)
-        assert found.floor < 1e-9 * best.q.mean()
+        assert point.value == pytest.approx(best.value)
+        floor = 1e-12 * float(np.sum(point.U * (problem.A @ point.U)))
+        u = 1.0 / np.sqrt(np.maximum(best.q, floor))
+        np.testing.assert_allclose(M, weighted_gram(dense.X.array(), u), rtol=1e-9, atol=1e-12)
 
 
 def test_a_factor_grows_by_small_columns_where_the_certificate_is_violated():
     X = np.random.default_rng(0).standard_normal((200, 5))
     problem = direction_problem(as_rows(X), 1.0, PENALTY)
     U = np.column_stack([np.eye(5)[:, 0], 1e-7 * np.eye(5)[:, 1]])
-    found = certify_in_one_pass(problem, U, np.zeros((5, 5)))
-    wider = sampling.grow_factor(problem, found)
-    violation = found.M - problem.A - np.diag(problem.c**2)
+    point, _, M = certify_in_one_pass(problem, U, np.zeros((5, 5)))
+    wider = sampling.grow_factor(problem, point.U, np.zeros((5, 5)), M)
+    violation = M - problem.A - np.diag(problem.c**2)
     growing = int(np.sum(np.linalg.eigvalsh(violation) > 0.0))
     new = wider[:, 1:]
     assert growing
     assert new.shape[1] == min(growing, 4)
     assert np.linalg.norm(new) == pytest.approx(1e-2 * np.linalg.norm(wider[:, :1]))
     assert all(column @ violation @ column > 0.0 for column in new.T)
-    whole = found._replace(point=found.point._replace(U=np.eye(5)))
-    np.testing.assert_array_equal(np.abs(sampling.grow_factor(problem, whole)), np.eye(5))
+    np.testing.assert_array_equal(np.abs(sampling.grow_factor(problem, np.eye(5), None, M)), np.eye(5))
 
 
 def test_the_surrogate_on_all_rows_is_the_problem_itself_and_none_has_a_direction_of_little_cost():
@@ -356,7 +354,7 @@ def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon(mo
 
 
 def test_stages_whose_points_are_polynomials_in_eps_are_extrapolated_to_zero():
-    box, U0 = PairPenalty(np.full(2, 0.5**0.5), diagonal=True), np.array([[1.0], [0.5]])
+    box, U0 = BoxWithDiagonal(np.full(2, 0.5**0.5)), np.array([[1.0], [0.5]])
 
     def end(eps):
         return eps, np.array([1.0, 2.0]) * (1 + eps), np.full((2, 2), 0.2 + eps), U0 * (1 + eps) ** 0.5
@@ -368,3 +366,10 @@ def test_stages_whose_points_are_polynomials_in_eps_are_extrapolated_to_zero():
     assert found.n_iter == 7
     single = fista.extrapolate([end(0.5)], 7, box)
     np.testing.assert_allclose(single.dual.C, 0.5)  # projected on the dual box
+
+
+def test_there_is_no_surrogate_at_a_factor_of_zero():
+    problem = direction_problem(as_rows(np.random.default_rng(0).standard_normal((200, 5))), 1.0, PENALTY)
+    at_zero = sampling.iterate_from_pass(problem, np.zeros((5, 2)), None, 0)
+    assert at_zero[0].bounds.upper == 1.0
+    assert sampling.surrogate(problem, sampling.draw_sample(problem, 100), at_zero) is None

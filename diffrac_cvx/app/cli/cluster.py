@@ -279,7 +279,7 @@ def feature_group_findings(model: Any) -> dict[str, dict[str, Any]] | None:
 def relaxation_selects_all(table: Table, model: Any) -> bool:
     """Whether the solution of the relaxation uses every feature, as a diagonal V does."""
     d = table.X.shape[1]
-    return model.result_.G is not None and len(model.result_.features(d).selected) == d
+    return model.result_.G is not None and len(model.result_.features(d)) == d
 
 
 def by_name(table: Table, values: Array) -> dict[str, list[float]]:

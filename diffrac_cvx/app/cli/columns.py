@@ -10,8 +10,7 @@ from diffrac_cvx.datasets.groups import CATEGORY, column_groups
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.checks import did_you_mean
-from diffrac_cvx.problem.named_columns import penalty_on_columns
-from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns
 
 NO_GROUPS = "none"
 BY_SIZE = "size"  # lambda is multiplied by the number of columns of each group

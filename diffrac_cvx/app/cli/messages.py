@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-
 from diffrac_cvx.app.labels import contingency_table, join_words
 from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.metrics import ContingencyMatrix
-from diffrac_cvx.problem.formatting import format_ends, format_gap, format_lower
-from diffrac_cvx.problem.result import SelectedFeatures, Status, excluded_clause
+from diffrac_cvx.problem.formatting import format_ends, format_gap, format_lower, format_upper
+from diffrac_cvx.problem.result import Status, excluded_clause
 
 MAX_COEFFICIENTS = 8  # printed
 NEGLIGIBLE_BOUND = 1e-2  # of the cost: a lower bound up to this one is called weak
@@ -99,9 +97,13 @@ def describe_feature_count(found: dict[str, Any]) -> list[str]:
         return []
     if len(selected) == found["d"]:
         return ["No feature is excluded at this lambda; a larger lambda excludes some."]
-    others = SelectedFeatures(np.arange(len(selected)), found["d"], found["label_gap"], found["n_excluded"])
+    are, excluded = "is" if len(selected) == 1 else "are", excluded_clause(found["n_excluded"])
+    least = f"no other set lowers the objective by more than {format_upper(found['label_gap'])}{excluded}"
     all_used = ["At this lambda the relaxation uses every feature; only the split found excludes some."]
-    return [*(all_used if found["relaxation_selects_all"] else []), f"{others}. All other coefficients are 0."]
+    return [
+        *(all_used if found["relaxation_selects_all"] else []),
+        f"{len(selected)} of {found['d']} features {are} selected; {least}. All other coefficients are 0.",
+    ]
 
 
 def describe_feature_groups(found: dict[str, Any]) -> list[str]:

@@ -19,8 +19,7 @@ from diffrac_cvx.machine.writing import atomic_file, write_csv
 from diffrac_cvx.paths import RegularizationPath
 from diffrac_cvx.points.checks import Array, one_of
 from diffrac_cvx.points.linear_algebra import standardize_columns
-from diffrac_cvx.problem.named_columns import penalty_on_columns
-from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns
 
 PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
 GRIDS: dict[str, Callable[[int], Array]] = {

@@ -13,8 +13,7 @@ from diffrac_cvx.datasets.groups import column_groups
 from diffrac_cvx.machine.processes import Call
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.problem.feature_groups import read_nonnegative
-from diffrac_cvx.problem.named_columns import penalty_on_columns
-from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns
 from diffrac_cvx.registry import MAX_SIZE_ON_PAGE, RelaxationRecord
 
 

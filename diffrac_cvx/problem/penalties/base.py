@@ -54,10 +54,6 @@ class OffDiagonalDual:
         """Return the columns with an entry, or of groups with a block, that violates the dual set."""
         return np.flatnonzero((np.abs(T) > self.bound(t)).any(axis=0))
 
-    def prox(self, Z: Array, t: float) -> Array:
-        """Return the proximal point of t sum_gh w_g w_h |Z_gh|."""
-        return np.asarray(Z - self.project_safe(Z, t))
-
     def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
         """Return nearly the tC in t times the dual set that minimises tr e'P^-1 e, e = tC - T.
 
@@ -71,16 +67,15 @@ class OffDiagonalDual:
 class PairPenalty:
     """Penalty on pairs of coordinates with weights c, (D,), constant within a group; here, groups of one.
 
-    `diagonal` includes c_j^2 V_jj in the maximum.  Entries of C without a penalty are 0 in K: those of coordinates with
-    c = 0 and, without `diagonal`, the diagonal.
+    Entries of C without a penalty are 0 in K: those of coordinates with c = 0, and the diagonal.
     """
 
     is_box = True  # whether K is a box: an interval for each entry
     is_even = True  # whether v and -v are feasible together; if so, `off_diagonal` is all of K there
     nonnegative: Mask | None = None  # (D,), coordinates with v_j >= 0: C has no lower bound between two of them
 
-    def __init__(self, c: Array, labels: IndexArray | None = None, *, diagonal: bool = False) -> None:
-        self.c, self.labels, self.diagonal = c, np.arange(len(c)) if labels is None else labels, diagonal
+    def __init__(self, c: Array, labels: IndexArray | None = None) -> None:
+        self.c, self.labels = c, np.arange(len(c)) if labels is None else labels
 
     @property
     def splits_into_blocks(self) -> bool:
@@ -91,20 +86,16 @@ class PairPenalty:
 
     def with_weights(self, c: Array) -> Self:
         """Return the same penalty with new weights."""
-        return type(self)(c, self.labels, diagonal=self.diagonal)
-
-    def with_diagonal(self) -> Self:
-        """Return the same penalty with the diagonal in the maximum."""
-        return type(self)(self.c, self.labels, diagonal=True)
+        return type(self)(c, self.labels)
 
     def with_offset(self) -> Self:
         """Return the penalty with one more coordinate, of weight 0 and in a group of its own."""
         labels = np.append(self.labels, self.labels.max(initial=-1) + 1)
-        return type(self)(np.append(self.c, 0.0), labels, diagonal=self.diagonal)
+        return type(self)(np.append(self.c, 0.0), labels)
 
     def restrict(self, indices: Indexer) -> "PairPenalty":
         """Return the penalty on some coordinates."""
-        return PairPenalty(self.c[indices], diagonal=self.diagonal)
+        return PairPenalty(self.c[indices])
 
     @property
     def reference_weights(self) -> Array:
@@ -114,12 +105,12 @@ class PairPenalty:
     @property
     def relative(self) -> Self:
         """The same penalty with C relative to the reference weights."""
-        return self.with_weights(np.ones(len(self.c)))
+        return self.with_weights(np.where(self.reference_weights > self.c, 0.0, 1.0))
 
     @property
     def is_zero(self) -> bool:
         """Whether no pair of coordinates is coupled."""
-        return not self.c.any()
+        return not self.reference_weights.any()
 
     # Groups of coordinates
 
@@ -144,15 +135,12 @@ class PairPenalty:
         """Return the sum of the values in the group of each coordinate."""
         return np.asarray(np.bincount(self.labels, values)[self.labels])
 
-    def norms_by_label(self, Z: Array) -> Array:
-        """Return the norm of each column of Z, (D,) or (D, k), in each group."""
+    def group_norms(self, Z: Array, *, by_group: bool = False) -> Array:
+        """Return the norm of each column of Z, (D,) or (D, k), in the group of each coordinate, or in each group."""
         D, G = len(self.labels), int(self.labels.max(initial=-1)) + 1
         members = scipy.sparse.csc_array((np.ones(D), self.labels, np.arange(D + 1)), shape=(G, D))
-        return np.sqrt(members @ np.square(Z))
-
-    def group_norms(self, Z: Array) -> Array:
-        """Return the norm of each column of Z, (D,) or (D, k), in the group of each coordinate."""
-        return np.asarray(self.norms_by_label(Z)[self.labels])
+        norms = np.sqrt(members @ np.square(Z))
+        return np.asarray(norms if by_group else norms[self.labels])
 
     def complete_groups(self, mask: Mask) -> Mask:
         """Return the mask of all groups that intersect a mask."""
@@ -172,29 +160,15 @@ class PairPenalty:
 
     def direction_norm(self, Z: Array) -> Array:
         """Return sum_g w_g |z_g| for each column z of Z, (D,) or (D, k)."""
-        return np.asarray(self.norms_by_label((self.c * Z.T).T).sum(axis=0))
+        return np.asarray(self.group_norms((self.c * Z.T).T, by_group=True).sum(axis=0))
 
     def direction_value(self, v: Array) -> float:
         """Return the penalty (sum_g w_g |v_g|)^2 of a direction; infinite if it is infeasible."""
-        return float(self.direction_norm(v)) ** 2
+        return float(np.inf) if np.any(self.nearest_direction(v) != v) else float(self.direction_norm(v)) ** 2
 
     def nearest_direction(self, v: Array) -> Array:
         """Return the feasible direction nearest to v."""
-        return v
-
-    def orientation(self, v: Array) -> float:
-        """Return -1 if more of -v than of v is feasible, else 1."""
-        sizes = [float(np.abs(self.nearest_direction(sign * v)).sum()) for sign in (1.0, -1.0)]
-        return -1.0 if sizes[1] > sizes[0] else 1.0
-
-    def direction_cones(self, clarabel: Any) -> tuple[Any, list[Any]]:
-        """Return A and cones for Clarabel: -Ax is in them if x = (v, norms of the groups, their weighted sum)."""
-        D, G = len(self.c), len(self.groups)
-        total = np.concatenate([np.zeros(D), self.weights, [-1.0]])
-        places = [np.append(D + g, group) for g, group in enumerate(self.groups)]
-        identity = scipy.sparse.identity(D + G + 1, format="csr")
-        A = scipy.sparse.vstack([scipy.sparse.csc_array(total[None]), -identity[np.concatenate(places)]], format="csc")
-        return A, [clarabel.ZeroConeT(1), *(clarabel.SecondOrderConeT(len(place)) for place in places)]
+        return v if self.nonnegative is None else np.where(self.nonnegative, np.maximum(v, 0.0), v)
 
     # Matrices V = UU' and their multipliers C
 
@@ -202,8 +176,7 @@ class PairPenalty:
     def half_width(self) -> Array:
         """Half-width of the box, (D, D): c_i c_j, not rounded up."""
         half_width = np.outer(self.c, self.c) * INSIDE_BOX
-        if not self.diagonal:
-            np.fill_diagonal(half_width, 0.0)
+        np.fill_diagonal(half_width, 0.0)
         return half_width
 
     def value(self, U: Factor) -> float:
@@ -243,8 +216,7 @@ class PairPenalty:
         """Return nearly the projection of a symmetric matrix onto K, in place: for solver steps, not for proofs."""
         if self.c.min(initial=1.0) == 1.0 == self.c.max(initial=1.0):  # relative to the weights: no box matrix needed
             np.clip(C, -INSIDE_BOX, INSIDE_BOX, out=C)
-            if not self.diagonal:
-                np.fill_diagonal(C, 0.0)
+            np.fill_diagonal(C, 0.0)
             return C
         return np.asarray(np.clip(C, -self.half_width, self.half_width, out=C))
 
@@ -308,10 +280,6 @@ class PenaltyWeights(NamedTuple):
     def restrict(self, indices: Indexer) -> "PenaltyWeights":
         """Return the weights of some features."""
         return PenaltyWeights(self.a[indices], self.pair_penalty.restrict(indices))
-
-    def with_offset(self, a: float) -> "PenaltyWeights":
-        """Return the weights with an offset whose ridge has this root."""
-        return PenaltyWeights(np.append(self.a, a), self.pair_penalty.with_offset())
 
 
 def diagonal_scale(V: Array) -> Array:

@@ -31,7 +31,7 @@ class GroupNorms(PairPenalty):
         labels = self.labels[indices]
         if len(np.unique(labels)) == len(labels):
             return super().restrict(indices)
-        return GroupNorms(self.c[indices], labels, diagonal=self.diagonal)
+        return GroupNorms(self.c[indices], labels)
 
     @cached_property
     def bounds(self) -> Array:
@@ -47,29 +47,18 @@ class GroupNorms(PairPenalty):
         """Yield the pairs of groups g < h, or those of a mask, by the shape of their blocks, with their places."""
         return blocks_by_shape(self.groups, self.groups, np.triu(self.bounds >= 0.0, 1) if mask is None else mask)
 
-    def violated(self, C: Array) -> Iterator[tuple[Places, Array]]:
-        """Yield the places of the blocks on and above the diagonal that may violate their bound, and the bounds."""
-        mask = block_norms(C, self.groups) > self.bounds * (1.0 - 1e-9)
-        for g, h, places in self.blocks(np.triu(mask, 0 if self.diagonal else 1)):
-            yield places, self.bounds[g, h]
-
-    def zero_diagonal_blocks(self, C: Array) -> Array:
-        """Set the blocks on the diagonal to 0, which they are in K, unless `diagonal` includes them."""
-        if not self.diagonal:
-            C[self.same_group] = 0.0
+    def project_safe(self, C: Array) -> Array:
+        C = np.array((C + C.T) / 2)
+        C[self.same_group] = 0.0
+        for places, bound in violated_blocks(C, self, self):
+            C[places] = C.T[places] = project_spectral_ball(C[places], bound)
         return C
 
-    def project_safe(self, C: Array) -> Array:
-        C = self.zero_diagonal_blocks(np.array((C + C.T) / 2))
-        for places, bound in self.violated(C):
-            C[places] = C.T[places] = project_spectral_ball(C[places], bound)
-        return (C + C.T) / 2 if self.diagonal else C
-
     def project_inexact(self, C: Array) -> Array:
-        self.zero_diagonal_blocks(C)
-        for places, bound in self.violated(C):
+        C[self.same_group] = 0.0
+        for places, bound in violated_blocks(C, self, self):
             C[places] = C.T[places] = clip_singular_values(C[places], bound * INSIDE_BOX)
-        return (C + C.T) / 2 if self.diagonal else C
+        return C
 
     def subgradient(self, V: Array, threshold: float, slack: Array) -> Array:
         roots = np.sqrt([max(float(np.trace(V[np.ix_(group, group)])), 1e-300) for group in self.groups])
@@ -120,8 +109,7 @@ class GroupNorms(PairPenalty):
         return round_up(sum_error(k + len(norms)) * float(norms.sum()) ** 2, len(rows) + 8)
 
     def support_function(self, V: Array) -> float:
-        total = 2.0 * sum(float(self.bounds[g, h] @ nuclear_norms(V[places])) for g, h, places in self.blocks())
-        return total + float(self.c**2 @ np.diag(V)) if self.diagonal else total
+        return 2.0 * sum(float(self.bounds[g, h] @ nuclear_norms(V[places])) for g, h, places in self.blocks())
 
     def dual_norms(self, G: Array) -> Array:
         found = np.zeros((len(self.groups), len(self.groups)))
@@ -171,28 +159,15 @@ class GroupNorms(PairPenalty):
 class GroupOffDiagonal(OffDiagonalDual):
     """Spectral-norm balls |C_gh| <= w_g w_h between the groups g of row coordinates and h of column coordinates."""
 
-    def violated(self, T: Array, t: float) -> Iterator[tuple[Places, Array]]:
-        """Yield the places of the blocks that may violate the dual set, with t times their bounds."""
-        rows, columns = self.rows.groups, self.columns.groups
-        bounds = t * np.outer(self.rows.weights, self.columns.weights)
-        for g, h, places in blocks_by_shape(rows, columns, block_norms(T, rows, columns) > bounds * (1.0 - 1e-9)):
-            yield places, bounds[g, h]
-
     def project_safe(self, tC: Array, t: float) -> Array:
         tC = tC.copy()
-        for places, bound in self.violated(tC, t):
+        for places, bound in violated_blocks(tC, self.rows, self.columns, t):
             tC[places] = project_spectral_ball(tC[places], bound)
         return tC
 
     def violated_columns(self, T: Array, t: float) -> IndexArray:
-        found = [places[1].ravel() for places, _ in self.violated(T, t)]
+        found = [places[1].ravel() for places, _ in violated_blocks(T, self.rows, self.columns, t)]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
-
-    def prox(self, Z: Array, t: float) -> Array:
-        found = np.zeros_like(Z)
-        for places, bound in self.violated(Z, t):
-            found[places] = Z[places] - clip_singular_values(Z[places], bound)
-        return found
 
     def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
         values = np.linalg.eigvalsh(P)
@@ -202,12 +177,28 @@ class GroupOffDiagonal(OffDiagonalDual):
         extrapolated, length = Z, 1.0
         for _ in range(100):  # accelerated proximal steps, until the relative change is small
             check_deadline()
-            previous, Z = Z, self.prox(extrapolated - step * (P @ extrapolated - T), t * step)
+            moved, previous, Z = extrapolated - step * (P @ extrapolated - T), Z, np.zeros_like(T)
+            for places, bound in violated_blocks(moved, self.rows, self.columns, t * step):
+                Z[places] = moved[places] - clip_singular_values(moved[places], bound)
             if np.linalg.norm(Z - previous) <= 1e-4 * np.linalg.norm(Z):
                 break
             length, weight = momentum(1.0 if np.vdot(extrapolated - Z, Z - previous) > 0.0 else length)
             extrapolated = Z + weight * (Z - previous)
         return np.asarray(T - P @ Z)
+
+
+def violated_blocks(
+    T: Array, rows: PairPenalty, columns: PairPenalty, t: float = 1.0
+) -> Iterator[tuple[Places, Array]]:
+    """Yield the places of the blocks that may violate t times the dual set, with their bounds t w_g w_h.
+
+    If rows and columns are the same, these are the blocks above the diagonal.
+    """
+    bounds = t * np.outer(rows.weights, columns.weights)
+    mask = block_norms(T, rows.groups, columns.groups) > bounds * (1.0 - 1e-9)
+    mask = np.triu(mask, 1) if rows is columns else mask
+    for g, h, places in blocks_by_shape(rows.groups, columns.groups, mask):
+        yield places, bounds[g, h]
 
 
 def blocks_by_shape(

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
@@ -25,7 +24,7 @@ class SignConstraints(PairPenalty):
     nonnegative: Mask
 
     def __init__(self, base: PairPenalty, nonnegative: Mask) -> None:
-        super().__init__(base.c, base.labels, diagonal=base.diagonal)
+        super().__init__(base.c, base.labels)
         self.base, self.nonnegative, self.is_box = base, nonnegative, base.is_box
         self.warm_start: Array | None = None  # nonpositive part at the end of the last split of C
         self.indices = np.flatnonzero(nonnegative)
@@ -41,9 +40,6 @@ class SignConstraints(PairPenalty):
     def with_weights(self, c: Array) -> "SignConstraints":
         return SignConstraints(self.base.with_weights(c), self.nonnegative)
 
-    def with_diagonal(self) -> "SignConstraints":
-        return SignConstraints(self.base.with_diagonal(), self.nonnegative)
-
     def restrict(self, indices: Indexer) -> PairPenalty:
         base, nonnegative = self.base.restrict(indices), self.nonnegative[indices]
         return SignConstraints(base, nonnegative) if nonnegative.any() else base
@@ -54,25 +50,6 @@ class SignConstraints(PairPenalty):
     @property
     def reference_weights(self) -> Array:
         return np.where(self.coupled & (self.c == 0.0), 1.0, self.c)
-
-    @property
-    def relative(self) -> "SignConstraints":
-        return self.with_weights(np.where(self.coupled & (self.c == 0.0), 0.0, 1.0))
-
-    @property
-    def is_zero(self) -> bool:
-        return self.base.is_zero and not self.coupled.any()
-
-    def direction_value(self, v: Array) -> float:
-        return float(np.inf) if np.any(v[self.indices] < 0.0) else super().direction_value(v)
-
-    def nearest_direction(self, v: Array) -> Array:
-        return np.where(self.nonnegative, np.maximum(v, 0.0), v)
-
-    def direction_cones(self, clarabel: Any) -> tuple[Any, list[Any]]:
-        A, cones = super().direction_cones(clarabel)
-        signs = -scipy.sparse.identity(A.shape[1], format="csr")[self.indices]
-        return scipy.sparse.vstack([signs, A], format="csc"), [clarabel.NonnegativeConeT(len(self.indices)), *cones]
 
     def project_safe(self, C: Array) -> Array:
         nonpositive = self.split(C)

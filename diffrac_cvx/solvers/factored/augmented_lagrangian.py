@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from diffrac_cvx.certificates.direction_bounds import DualPoint
-from diffrac_cvx.certificates.one_block import best_bound
 from diffrac_cvx.certificates.proof import project_dual
-from diffrac_cvx.certificates.search import alternate_projection, refine_dual, row_weights
+from diffrac_cvx.certificates.search import alternate_projection, best_bound, refine_dual, row_weights
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import EarlyExitError, is_late
 from diffrac_cvx.points.checks import Array

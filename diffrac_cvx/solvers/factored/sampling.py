@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.certificates.direction_bounds import DualPoint, StreamedCertificate, certify_in_one_pass
+from diffrac_cvx.certificates.direction_bounds import DualPoint, certify_in_one_pass
 from diffrac_cvx.certificates.proof import project_dual
 from diffrac_cvx.certificates.search import best_combination, top_eigenvalue
 from diffrac_cvx.points.checks import Array
@@ -63,14 +63,17 @@ def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
 
 
 def surrogate(
-    problem: DirectionProblem, sample: ColumnPoints, last: StreamedCertificate | None
+    problem: DirectionProblem, sample: ColumnPoints, last: tuple[Iterate, Array] | None
 ) -> DirectionProblem | None:
-    """Return the surrogate with the gradient of all rows at the last pass; None if it is nearly singular."""
+    """Return the surrogate with the gradient of all rows at the last pass; None if nearly singular, or at V = 0."""
     if last is None:
         A = problem.A + sample.second_moment() - problem.X.second_moment()
     else:
-        q = sample.quadratic_forms(last.point.U)
-        A = problem.A + sample.weighted_gram(1.0 / np.sqrt(np.maximum(q, last.floor))) - last.M
+        U, M = dense(last[0].U), last[1]
+        if not U.any():
+            return None
+        floor = 1e-12 * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # that of `certify_in_one_pass`
+        A = problem.A + sample.weighted_gram(1.0 / np.sqrt(np.maximum(sample.quadratic_forms(U), floor))) - M
     W = problem.W
     B = W.T @ (A + np.diag(problem.c**2)) @ W
     if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < 0.1:
@@ -86,7 +89,7 @@ def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) 
     if W.size == 0:
         return 0.0
     M = symmetric(W.T @ small.X.weighted_gram(u) @ W)
-    t = top_eigenvalue(M) if C is None else best_combination(M, symmetric(W.T @ project_dual(small, C) @ W)).t
+    t = top_eigenvalue(M) if C is None else best_combination(M, symmetric(W.T @ project_dual(small, C) @ W))[0]
     return t * float(np.mean(1.0 / u)) - float(np.mean(np.sqrt(point.q)))
 
 
@@ -111,13 +114,13 @@ def solve_surrogate(
     return thresholded if thresholded.value < point.value else point, C, done, reached
 
 
-def grow_factor(problem: DirectionProblem, last: StreamedCertificate) -> Array:
+def grow_factor(problem: DirectionProblem, U: Factor, C: Array | None, M: Array) -> Array:
     """Return the factor without negligible columns, plus small columns along violated directions."""
-    U = principal_columns(dense(last.point.U), rtol=1e-10)
+    U = principal_columns(dense(U), rtol=1e-10)
     free = len(U) - U.shape[1]
     if free == 0:
         return U
-    violation = last.M - problem.A - np.diag(problem.c**2) - (0.0 if last.C is None else last.C)
+    violation = M - problem.A - np.diag(problem.c**2) - (0.0 if C is None else C)
     values, vectors = np.linalg.eigh(symmetric(violation))
     new = vectors[:, values > 0.0][:, -free:]
     return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
@@ -142,22 +145,22 @@ def sampling_iterates(
     done, best = 0, None
     U, C = warm_start.as_dense
     if U is not None:
-        best = certify_in_one_pass(problem, U, C)
-        yield iterate_from_pass(best, 0)
+        best = iterate_from_pass(problem, U, C, 0)
+        yield best[0]
     for m in sample_sizes(n, D, problem.has_l1):
         sample, shrinks = draw_sample(problem, m), True
         while shrinks and done < max_iter:
             small = surrogate(problem, sample, best)
             if small is None:
                 break
-            target = 1e-3 if best is None else max(0.1 * best.bounds.gap, tol / 4)  # what the next pass can resolve
+            target = 1e-3 if best is None else max(0.1 * gap_of(best), tol / 4)  # what the next pass can resolve
             point, C, steps, reached = solve_surrogate(small, *surrogate_start(problem, best), target)
             done += steps
-            found = certify_in_one_pass(problem, dense(point.U), C)
-            yield iterate_from_pass(found, done)
-            shrinks = best is None or 3.0 * found.bounds.gap <= best.bounds.gap
-            best = found if best is None or found.bounds.gap < best.bounds.gap else best
-            if not (shrinks or reached or until_converged) and is_block_diagonal(problem, best.point.U):
+            found = iterate_from_pass(problem, dense(point.U), C, done)
+            yield found[0]
+            shrinks = best is None or 3.0 * gap_of(found) <= gap_of(best)
+            best = found if best is None or gap_of(found) < gap_of(best) else best
+            if not (shrinks or reached or until_converged) and is_block_diagonal(problem, best[0].U):
                 return  # more rows would not help
     if not until_converged:
         return
@@ -166,15 +169,22 @@ def sampling_iterates(
         if isinstance(iterate, float):
             continue
         C = None if iterate.dual is None or iterate.dual.C is None else dense(iterate.dual.C)
-        seen = certify_in_one_pass(problem, dense(iterate.U), C)
-        proposed = iterate_from_pass(seen, iterate.n_iter + done)
+        proposed, _ = iterate_from_pass(problem, dense(iterate.U), C, iterate.n_iter + done)
         yield proposed
         if stall.is_stalled(proposed, n_steps=1):
             return
 
 
-def iterate_from_pass(found: StreamedCertificate, n_iter: int) -> Iterate:
-    return Iterate(found.point.U, n_iter, DualPoint(C=found.C), found.point, found.bounds)
+def iterate_from_pass(problem: DirectionProblem, U: Array, C: Array | None, n_iter: int) -> tuple[Iterate, Array]:
+    """Return a certified iterate, and its weighted Gram matrix, from one pass over all rows."""
+    point, bounds, M = certify_in_one_pass(problem, U, C)
+    return Iterate(point.U, n_iter, DualPoint(C=C), point, bounds), M
+
+
+def gap_of(found: tuple[Iterate, Array]) -> float:
+    """Return the certified gap of an iterate with bounds."""
+    bounds = found[0].bounds
+    return np.inf if bounds is None else bounds.gap
 
 
 def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
@@ -185,5 +195,10 @@ def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
     return bool(penalized.any() and 2 * np.bincount(labels).max() < len(labels))
 
 
-def surrogate_start(problem: DirectionProblem, last: StreamedCertificate | None) -> tuple[Array, Array | None]:
-    return (full_rank_start(problem), None) if last is None else (grow_factor(problem, last), last.C)
+def surrogate_start(problem: DirectionProblem, last: tuple[Iterate, Array] | None) -> tuple[Array, Array | None]:
+    """Return the factor and the multiplier with which a surrogate is solved, from the best pass so far."""
+    if last is None:
+        return full_rank_start(problem), None
+    (U, _, dual, *_), M = last
+    C = None if dual.C is None else dense(dual.C)
+    return grow_factor(problem, U, C, M), C

@@ -1,5 +1,7 @@
 """Smoothed dual of Eq. (21): value, gradient, proximal operator, Lipschitz constant (section 6, appendix G)."""
 
+from functools import cached_property
+
 import numpy as np
 
 from diffrac_cvx.certificates.search import top_eigenvalue
@@ -7,7 +9,18 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE_SIZE, eigh, times
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.problem.penalties.base import PairPenalty
+from diffrac_cvx.problem.penalties.base import INSIDE_BOX, PairPenalty
+
+
+class BoxWithDiagonal(PairPenalty):
+    """The l1 norm with its diagonal in the maximum, as in (21): |C_jk| <= c_j c_k also where j = k."""
+
+    @cached_property
+    def half_width(self) -> Array:
+        return np.outer(self.c, self.c) * INSIDE_BOX
+
+    def project_inexact(self, C: Array) -> Array:
+        return np.asarray(np.clip(C, -self.half_width, self.half_width, out=C))
 
 
 class SmoothedDual:

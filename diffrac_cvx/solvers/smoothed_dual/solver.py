@@ -19,7 +19,13 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.driver import solve_by_iterates
-from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root, softmax_value
+from diffrac_cvx.solvers.smoothed_dual.dual import (
+    BoxWithDiagonal,
+    SmoothedDual,
+    prox_inverse,
+    softmax_root,
+    softmax_value,
+)
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, WarmStart
 
 EPS_FACTOR = 0.3  # of eps from one stage to the next; also the smoothed gap at the end of a stage, relative to eps
@@ -134,11 +140,15 @@ def fista(
 
 
 def published_dual(problem: DirectionProblem) -> SmoothedDual:
-    """Return the dual of (21) as printed, with tr AV = 1; A + Diag(c)^2 replaces A if A is singular and c > 0."""
+    """Return the dual of (21) as printed, with tr AV = 1; A + Diag(c)^2 replaces A if A is singular and c > 0.
+
+    It also does for groups and signs, which (21) does not have.
+    """
     W = whitener_of_gram(problem.A) if problem.is_large else whitener(problem.R, full_rank=False)
-    if W is None or (problem.has_l1 and W.shape[1] < len(W)):
+    is_printed = problem.pair_penalty.splits_into_blocks  # the l1 norm, or no penalty
+    if not is_printed or W is None or (problem.has_l1 and W.shape[1] < len(W)):
         return SmoothedDual(problem.X, problem.W, problem.pair_penalty)
-    return SmoothedDual(problem.X, W, problem.pair_penalty.with_diagonal())
+    return SmoothedDual(problem.X, W, BoxWithDiagonal(problem.c))
 
 
 def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) -> tuple[Array, float]:
@@ -146,7 +156,7 @@ def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) 
     if U is None:
         U = dual.W / max(dual.W.shape[1], 1) ** 0.5
     else:  # at tr NV = 1
-        N = problem.A + (0.0 if dual.pair_penalty.diagonal else np.diag(problem.c**2))
+        N = problem.A + (0.0 if isinstance(dual.pair_penalty, BoxWithDiagonal) else np.diag(problem.c**2))
         U = U / max(float(np.sum(U * times(N, U))), 1e-300) ** 0.5
     return problem.inverse_sqrt(problem.X.quadratic_forms(U), 1e-4), theta(problem, dual, U, 0.0)
 

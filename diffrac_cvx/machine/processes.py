@@ -85,7 +85,9 @@ class CallResult:
 
 
 class CallStarted(NamedTuple):
-    """Message that a call has started."""
+    """Message that a call has started, with the memory of the process before it, in bytes."""
+
+    memory_before: float
 
 
 class ProgressReport(NamedTuple):
@@ -197,8 +199,7 @@ class Worker:
                     assert self.process is not None
                     raise WorkerDiedError(self.process.wait())
                 if isinstance(message, CallStarted):
-                    assert self.process is not None
-                    self.memory_before = resident_memory("VmRSS", self.process.pid)
+                    self.memory_before = message.memory_before
                     limit = np.inf if seconds is None else time.perf_counter() + seconds
                 if isinstance(message, ProgressReport) and kill_time == np.inf:
                     callback(message.progress)
@@ -322,7 +323,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
         except queue.Empty:
             return
         stopping.clear()
-        send(CallStarted())
+        send(CallStarted(resident_memory("VmRSS")))
         send(
             call
             if isinstance(call, CallResult)

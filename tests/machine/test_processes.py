@@ -201,6 +201,22 @@ def test_the_peak_of_a_call_counts_the_process_that_it_lets_work_for_it_also_whe
     assert worker.call(Call(abs, (-3,))).peak < 50 * MEGA
 
 
+def test_the_memory_before_a_call_is_measured_before_it_however_late_it_is_read(monkeypatch, tmp_path):
+    """A caller that is busy reads that the call has started when the call has filled its memory already."""
+    receive = processes.read_message
+
+    def late(stream):
+        message = receive(stream)
+        time.sleep(0.5)
+        return message
+
+    monkeypatch.setattr(processes, "read_message", late)
+    monkeypatch.setitem(processes.CHILD_MEMORY, "largest", 0.0)
+    with contextlib.closing(Worker()) as other, contextlib.suppress(StoppedError):
+        other.call(Call(fill_and_wait, (200, tmp_path / "filled")), stopped=(tmp_path / "filled").exists)
+    assert processes.CHILD_MEMORY["largest"] > 150 * MEGA
+
+
 def test_the_memory_limit_is_kept():
     worker = Worker(memory_limit=4e9)
     assert worker.call(Call(fill, (10,))).value == 1.25e6

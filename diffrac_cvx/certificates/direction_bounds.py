@@ -28,7 +28,7 @@ from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, problem_by_rows
 from diffrac_cvx.problem.result import Bracket
 
-MIN_WIDE_SIZE = 200  # coordinates from which on a mostly zero V is certified by a working set
+MIN_WIDE_SIZE = 200  # coordinates from which on a working set is quicker than the problem on all of them
 
 
 class DualPoint(NamedTuple):

@@ -4,7 +4,7 @@ At an optimum of value v the ridge plus the l1 term is at most v (1 - v).  So v 
 with both times 1 + e, minus e v (1 - v): a slightly infeasible multiplier costs less than a larger t.
 
 Outside the working set, t C is the projection of G + ZZ', G = M - t A + K'K, for any Z.  This leaves S = ZZ' minus
-what of G + ZZ' is beyond the dual set, and minus ZZ' on the diagonal.  Z = 0 leaves the smallest entries, and often a
+the part of G + ZZ' beyond the dual set, and minus ZZ' on the diagonal.  Z = 0 leaves the smallest entries, and often a
 few negative directions that are spread over many coordinates: these directions as Z make S positive.
 """
 
@@ -190,7 +190,7 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float, slack_cos
     if remainder is None:
         return no_verdict(problem)
     m, diagonal, splits = len(outside), remainder.diagonal - remainder.errors, problem.pair_penalty.splits_into_blocks
-    nonpositive = np.flatnonzero(~(diagonal > 0.0)) if splits else np.zeros(0, dtype=np.intp)  # also what is no number
+    nonpositive = np.flatnonzero(~(diagonal > 0.0)) if splits else np.zeros(0, dtype=np.intp)  # NaN too
     if len(nonpositive) > MAX_DIRECTIONS:
         return failed_check(remainder, nonpositive[np.argsort(diagonal[nonpositive], kind="stable")])
     corrected = remainder.with_correction(negative_part_of_rows(remainder)) if splits else remainder

@@ -77,7 +77,7 @@ def solve_by_iterates(
         return trivial(shape, status=Status.CLOSED_FORM, G=G, bounds=(nu, upper))
     stopping.calls_periodically = is_large(*data.shape)
     with one_thread(), time_limited(stopping.deadline):
-        # 2. Pose the problem; if there is no time for its matrices, in unit columns, for the start alone.
+        # 2. Pose the problem; at the time limit only in unit columns, without its matrices, to state the start.
         try:
             problem = direction_problem(data, nu, penalty)
             warm_start = starting_point(problem, start)

@@ -11,6 +11,7 @@ from posed import direction_problem
 from rationals import fractions
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates import working_set as working_set_certificate
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.working_set import check_kkt
@@ -89,9 +90,8 @@ def test_groups_are_solved_on_a_working_set_and_what_is_proved_outside_them_agre
         looks.append(whole(*given, **how))
         return looks[-1]
 
-    numbers = {"MIN_FEATURES": 10, "INITIAL_SIZE": 4}
-    for name, number in numbers.items():
-        monkeypatch.setattr(working_set, name, number)
+    monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", 10)
+    monkeypatch.setattr(working_set, "INITIAL_SIZE", 4)
     monkeypatch.setattr(solver, "STRATEGIES", solver.STRATEGIES[-1:])
     monkeypatch.setattr(working_set_certificate, "prove", watched)
     for seed in seeds:

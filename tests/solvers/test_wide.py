@@ -142,8 +142,7 @@ def wide_table(seed, n_range=(8, 20), d_range=(20, 40)):
 @pytest.fixture
 def small_cores(monkeypatch):
     """Enable the working-set solver also for few columns, and count the bounds certified from a working set."""
-    for name, number in (("MIN_FEATURES", 10), ("INITIAL_SIZE", 5)):
-        monkeypatch.setattr(working_set, name, number)
+    monkeypatch.setattr(working_set, "INITIAL_SIZE", 5)
     monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", 10)
     monkeypatch.setattr(solver, "STRATEGIES", (solver.STRATEGIES[-1], solver.ONE_BLOCK))  # the working set first
     monkeypatch.setattr(race, "MIN_SLICE", 1e12)
@@ -410,7 +409,7 @@ def test_weights_whose_products_underflow_leave_no_pair_out():
 @pytest.mark.parametrize("size", [1e-100, 1e-165, 1e-170, 1e-310])
 @pytest.mark.parametrize("least", [10, 200], ids=["working set", "components"])
 def test_brackets_with_tiny_weights_are_those_without(monkeypatch, size, least):
-    monkeypatch.setattr(working_set, "MIN_FEATURES", least)
+    monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", least)
     rng = np.random.default_rng(3)
     X = np.zeros((12, 30))
     for column in X.T:

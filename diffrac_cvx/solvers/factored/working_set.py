@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse
 
+from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.block_problem import IntegerArray, scatter
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.search import alternate_projection, refine_dual
@@ -42,7 +43,6 @@ from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
 
-MIN_FEATURES = 200  # coordinates below which the problem on all of them takes as long
 INITIAL_SIZE = 40  # features of the first working set
 SPARE_RANK = 8  # extra columns of U, so that the rank can grow
 COLUMN_RTOL = 1e-5  # squared norm of a column of U, relative to the largest, below which it is dropped
@@ -55,7 +55,7 @@ def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) 
     """Return whether the working-set strategy applies; it requires a ridge, without which V is often diagonal."""
     n, D = problem.X.shape
     has_ridge, free = bool(np.any(problem.a[problem.c > 0.0])), int(np.sum(problem.c == 0.0))
-    fits = problem.pair_penalty.is_even and free <= 8 and D >= MIN_FEATURES and n * D <= 1e8
+    fits = problem.pair_penalty.is_even and free <= 8 and D >= direction_bounds.MIN_WIDE_SIZE and n * D <= 1e8
     return has_ridge and fits and (warm_start.U is None or 4 * int(np.sum(diagonal(warm_start.U) > 0.0)) <= D)
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.cut_certificate import CutCertificate, LabelProblem
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
@@ -214,10 +215,10 @@ def optimal_labels(
     relaxation = CutRelaxation(problem)
     size = CUT_BYTES * all_chunklets.n_chunklets**2
     has_cuts = weights.pair_penalty.splits_into_blocks and problem.B.any() and size < available_memory()
-    if certificate and not has_cuts:
-        require_memory(
-            size, f"the certificate of {all_chunklets.n_chunklets} points", "request none, or use fewer points"
-        )
+    if certificate and not weights.pair_penalty.splits_into_blocks:
+        raise ParameterError("certificate = True supports no feature groups and no sign constraints. Remove them.")
+    if certificate:
+        require_memory(size, f"the certificate of {all_chunklets.n_chunklets} points", "use fewer points")
 
     # 2. Branch and bound for a fixed amount of work, cutting planes, and branch and bound again.
     def report() -> Status | None:
@@ -257,6 +258,7 @@ def optimal_labels(
     proof = None
     if relaxation.dual is not None:
         diagonal, cliques, C = relaxation.dual
+        v = v * (oriented[0] * sample.with_weight(labels)[0])
         proof = CutCertificate(
             labels,
             v,

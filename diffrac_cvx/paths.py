@@ -255,10 +255,11 @@ def lambda_path(
         Square root of the ridge, an alternative to ``ridge``.
     groups : mapping of name to columns, list of lists of columns, or (d,) array of labels, optional
         Feature groups, as for `Penalty`, by column index or, for a data frame, by name.
-    group_weights : {"equal", "size"} or array of float
+    group_weights : {"equal", "size"}
         Factors of lambda for each group, as for `DiffracClustering`.
     nonnegative : list of columns, (d,) array of bool, or True, optional
-        Columns whose coefficients must be non-negative; the signs of the directions are chosen accordingly.
+        Columns whose coefficients must be non-negative, instead of groups; the signs of the directions are chosen
+        accordingly.
     """
     grid = np.sort(as_grid(lams, "lams", at_least_zero))
     recorder = PathRecorder(X, y, rounding, constraints=constraints)

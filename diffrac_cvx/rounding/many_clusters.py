@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,14 +172,6 @@ class BinarySplit:
     size: int  # number of these points
 
 
-class Bisection(NamedTuple):
-    """Affine function x'coef + intercept that splits points in two, and its objective."""
-
-    coef: Array
-    intercept: float
-    cost: float
-
-
 def cluster_jointly(
     X: Array,
     result: Result,
@@ -192,20 +185,21 @@ def cluster_jointly(
 ) -> AffineScores:
     """Return decision functions of at most n_clusters clusters from a solution of the relaxation for centred X (n, d).
 
-    k-means clusters the rows of X V^(1/2).  Then `fit_scores` alternates between clusters and affine functions until
-    nothing changes.  The points of a chunklet always share a cluster: k-means replaces them by their mean.
+    k-means clusters the rows of X V^(1/2), then the values fitted to these clusters.  The points of a chunklet always
+    share a cluster: k-means replaces them by their mean.  Clusters are numbered along the direction that separates
+    their centres most.
     """
-    points = solution_embedding(X, result)
-    merged, merged_weight = chunklets.means(points, sample_weight)
-    found = chunklets.repeat(kmeans_rows(merged, n_clusters, n_init=n_init, rng=rng, sample_weight=merged_weight))
-    for _ in range(MAX_SCORE_ROUNDS):
-        scores = fit_scores(X, found, weights, sample_weight, chunklets)
-        values = chunklets.means(scores.of(X), sample_weight)[0]
-        again = chunklets.repeat(np.unique(np.argmax(values, axis=1), return_inverse=True)[1])
-        if np.array_equal(renumber(found), renumber(again)) or is_late():
-            break
-        found = again
-    return scores
+
+    def assign(points: Array, found: ClusterIndices) -> ClusterIndices:
+        merged, merged_weight = chunklets.means(points, sample_weight)
+        return chunklets.repeat(lloyd(merged, means_of(points, found, sample_weight), merged_weight))
+
+    merged, merged_weight = chunklets.means(solution_embedding(X, result), sample_weight)
+    start = chunklets.repeat(kmeans_rows(merged, n_clusters, n_init=n_init, rng=rng, sample_weight=merged_weight))
+    found, points, W = alternate_fits(X, start, assign, weights, sample_weight)
+    centers, sizes = means_of(points, found, sample_weight), np.bincount(found, sample_weight)
+    deviations = np.sqrt(array_points(X, sample_weight).mean_squares())
+    return scores_of_centers(centers[order_along_largest(centers, sizes, W * deviations)], W)
 
 
 def solution_embedding(X: Array, result: Result) -> Array:
@@ -221,23 +215,15 @@ def classify_jointly(
     As `cluster_jointly`, but k-means starts from the means of the labelled points, which keep their class.
     """
     known = classes >= 0
+
+    def assign(points: Array, found: ClusterIndices) -> ClusterIndices:
+        return np.where(known, classes, nearest(points, means_of(points, found, sample_weight)))
+
     points = solution_embedding(X, result)
     start = means_of(points[known], classes[known], renormalize_weights(sample_weight, known))
-    found = fixed_point(
-        lambda found: np.where(known, classes, nearest(points, means_of(points, found, sample_weight))),
-        np.where(known, classes, nearest(points, start)),
-    )
-    data = array_points(X, sample_weight)
-    for _ in range(MAX_SCORE_ROUNDS):
-        Z = (found[:, None] == np.unique(found)).astype(np.float64)
-        W = best_directions(data, Z - data.mean_of(Z), weights)
-        W = unit_within(X @ W.T, found, sample_weight).T @ W
-        centers = means_of(X @ W.T, found, sample_weight)
-        again = np.where(known, classes, nearest(X @ W.T, centers))
-        if np.array_equal(found, again) or is_late():
-            break
-        found = again
-    return scores_of_centers(centers, W)
+    found = fixed_point(partial(assign, points), np.where(known, classes, nearest(points, start)))
+    found, points, W = alternate_fits(X, found, assign, weights, sample_weight)
+    return scores_of_centers(means_of(points, found, sample_weight), W)
 
 
 def scores_of_centers(centers: Array, W: Array) -> AffineScores:
@@ -246,28 +232,28 @@ def scores_of_centers(centers: Array, W: Array) -> AffineScores:
     return AffineScores(coef - coef.mean(axis=0), offsets - offsets.mean())
 
 
-def fit_scores(
+def alternate_fits(
     X: Array,
     clusters: ClusterIndices,
+    assign: Callable[[Array, ClusterIndices], ClusterIndices],
     weights: PenaltyWeights,
-    sample_weight: Array | None = None,
-    chunklets: Chunklets = UNCONSTRAINED,
-) -> AffineScores:
-    """Return decision functions of clusters: k-means, started there, on the values fitted to the cluster indicators.
+    sample_weight: Array | None,
+) -> tuple[ClusterIndices, Array, Array]:
+    """Alternate between directions W fitted to clusters and clusters assigned by the values X W', which are returned.
 
     The fit is penalised least squares, as in `certify_clusters`.  The fitted values are scaled to identity covariance
     within clusters, as in linear discriminant analysis; without this a cluster between two others would get no points.
-    Clusters are numbered along the direction that separates their centres most.
     """
-    Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
     data = array_points(X, sample_weight)
-    W = best_directions(data, Z - data.mean_of(Z), weights)
-    W = unit_within(X @ W.T, clusters, sample_weight).T @ W
-    points = X @ W.T
-    merged, merged_weight = chunklets.means(points, sample_weight)
-    found = chunklets.repeat(lloyd(merged, means_of(points, clusters, sample_weight), merged_weight))
-    centers, sizes = means_of(points, found, sample_weight), np.bincount(found, sample_weight)
-    return scores_of_centers(centers[order_along_largest(centers, sizes, W * np.sqrt(data.mean_squares()))], W)
+    for _ in range(MAX_SCORE_ROUNDS):
+        Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
+        W = best_directions(data, Z - data.mean_of(Z), weights)
+        W = unit_within(X @ W.T, clusters, sample_weight).T @ W
+        points, previous = X @ W.T, clusters
+        clusters = assign(points, previous)
+        if np.array_equal(renumber(clusters), renumber(previous)) or is_late():
+            break
+    return clusters, points, W
 
 
 def unit_within(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
@@ -295,7 +281,8 @@ def order_along_largest(centers: Array, sizes: npt.NDArray[Any], W: Array) -> np
     return np.argsort((centers @ u) * (1.0 if v[np.argmax(np.abs(v))] >= 0.0 else -1.0), kind="stable")
 
 
-Bisect = Callable[[Array, Array | None], Bisection | None]  # of points and their weights; None if they cannot be split
+# From points and their weights to coef, intercept and objective of a split; None if they cannot be split.
+Bisect = Callable[[Array, Array | None], tuple[Array, float, float] | None]
 
 
 def split_repeatedly(
@@ -310,7 +297,7 @@ def split_repeatedly(
     splits: list[BinarySplit] = []
     while len(splits) < n_clusters - 1:
         gains = {
-            j: (nu - found.cost) * len(clusters) * float(mean_of(clusters == j, sample_weight))
+            j: (nu - found[2]) * len(clusters) * float(mean_of(clusters == j, sample_weight))
             for j, found in waiting.items()
             if found is not None
         }

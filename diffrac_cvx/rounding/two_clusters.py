@@ -54,8 +54,7 @@ def sign_leading(F: npt.ArrayLike, sample_weight: Array | None = None, constrain
     DataError
         If F is not a finite matrix, or the constraints do not fit its rows.
     """
-    factor = _as_factor(F)
-    weights = normalize_weights(sample_weight, len(factor))
+    factor, weights = _as_factor(F, sample_weight)
     return apply_constraints(_project(factor, right_vectors(factor, 1, weights)[0]), constraints, weights)
 
 
@@ -66,8 +65,7 @@ def sign_second(F: npt.ArrayLike, sample_weight: Array | None = None, constraint
 
     Parameters and errors are those of sign_leading.
     """
-    factor = _as_factor(F)
-    weights = normalize_weights(sample_weight, len(factor))
+    factor, weights = _as_factor(F, sample_weight)
     if min(factor.shape) == 1:
         return apply_constraints(np.ones(len(factor)), constraints, weights)
     return apply_constraints(_project(factor, right_vectors(factor, 2, weights)[1]), constraints, weights)
@@ -84,8 +82,7 @@ def sign_centered(
 
     Parameters and errors are those of sign_leading.
     """
-    factor = _as_factor(F)
-    weights = normalize_weights(sample_weight, len(factor))
+    factor, weights = _as_factor(F, sample_weight)
     two = right_vectors(factor, 2, weights).T
     return apply_constraints(_principal_component(factor @ two, weights), constraints, weights)
 
@@ -99,8 +96,7 @@ def kmeans_centered(
 
     Parameters and errors are those of sign_leading.
     """
-    factor = _as_factor(F)
-    weights = normalize_weights(sample_weight, len(factor))
+    factor, weights = _as_factor(F, sample_weight)
     return _kmeans_of_chunklets(_principal_component(factor, weights), weights, chunklets_of(constraints, len(factor)))
 
 
@@ -143,10 +139,8 @@ def goemans_williamson(
     ParameterError
         If n_samples or rng is invalid, or the objective does not return a finite number.
     """
-    factor = _as_factor(F)
-    random, n_samples = as_generator(rng), positive_int(n_samples, "n_samples")
-    normals = (random.standard_normal(factor.shape[1]) for _ in range(n_samples))
-    weights = normalize_weights(sample_weight, len(factor))
+    (factor, weights), random = _as_factor(F, sample_weight), as_generator(rng)
+    normals = (random.standard_normal(factor.shape[1]) for _ in range(positive_int(n_samples, "n_samples")))
     cost = objective if objective is not None else lambda y: -separation(factor, y, weights)
     candidates = (apply_constraints(_project(factor, normal), constraints, weights) for normal in normals)
     return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))
@@ -271,12 +265,11 @@ ROUNDINGS: dict[str, Callable[..., Array]] = {
 }
 
 
-def _as_factor(F: npt.ArrayLike | FactorTable) -> Any:
-    """Return F scaled to largest entry one, or a streamed factor as it is."""
-    if isinstance(F, FactorTable):
-        return F
-    stored = stored_factor(F)
-    return _scale_largest_to_one(as_matrix(F, "F")) if stored is None else stored
+def _as_factor(F: Any, sample_weight: Array | None) -> tuple[Any, Array | None]:
+    """Return F scaled to largest entry one, or a streamed factor as it is, and the normalised weights of its rows."""
+    factor: Any = F if isinstance(F, FactorTable) else stored_factor(F)
+    factor = _scale_largest_to_one(as_matrix(F, "F")) if factor is None else factor
+    return factor, normalize_weights(sample_weight, len(factor))
 
 
 def _scale_largest_to_one(M: Array) -> Array:
@@ -294,7 +287,7 @@ def right_vectors(F: Any, k: int, sample_weight: Array | None = None) -> Array:
     if isinstance(F, FactorTable):
         return F.leading(k)[1]
     F = scale_by_sqrt_weights(F, sample_weight)
-    if min(F.shape) > FULL_SVD_SIZE:
+    if min(F.shape) > max(FULL_SVD_SIZE, 4 * k):
         return leading_right_vectors(F, k)
     root = F if len(F) < F.shape[1] else triangular_root(F)
     return np.asarray(np.linalg.svd(root, full_matrices=False)[2][:k])

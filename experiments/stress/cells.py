@@ -397,7 +397,7 @@ def costs_of_labels(instance: Instance, labelings: Iterable[Array]) -> list[Deci
     c_pairs = c[with_pair_penalty]
     pair_penalty: PairPenalty = PairPenalty(c_pairs) if groups is None else GroupNorms(c_pairs, groups)
     if nonnegative is not None:
-        pair_penalty = SignConstraints(pair_penalty, signed[with_pair_penalty])
+        pair_penalty = SignConstraints(c_pairs, nonnegative=signed[with_pair_penalty])
     weights, costs = PenaltyWeights(a[with_pair_penalty], pair_penalty), []
     for y in labelings:
         found = []

@@ -1,6 +1,7 @@
 """Constraints on points and semi-supervised classification."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.estimators import classifier
 from diffrac_cvx.machine.deadlines import seconds_left
 from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
-from diffrac_cvx.rounding.many_clusters import classify_jointly, cluster_jointly, fit_scores
+from diffrac_cvx.rounding.many_clusters import classify_jointly, cluster_jointly
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -149,7 +150,9 @@ def test_centers_are_means_of_clusters_that_keep_points_together():
     x = np.array([0.0] * 10 + [10.0] * 10)[:, None]
     chunklets = dc.Constraints(must_link=[(0, 19), (1, 19), (2, 19)]).chunklets_of(20)
     clusters = np.array([0] * 10 + [1] * 9 + [0])
-    scores = fit_scores(x - 5.0, clusters, PenaltyWeights(np.zeros(1), PairPenalty(np.zeros(1))), chunklets=chunklets)
+    options = {"weights": PenaltyWeights(np.zeros(1), PairPenalty(np.zeros(1))), "n_init": 1, "rng": 0}
+    solution = SimpleNamespace(F=np.eye(2)[clusters], G=None)
+    scores = cluster_jointly(x - 5.0, solution, 2, chunklets=chunklets, **options)
     slope, level = scores.coef[1] - scores.coef[0], scores.intercept[1] - scores.intercept[0]
     assert 5.0 - level / slope[0] == pytest.approx((10 / 11 + 10.0) / 2)
 

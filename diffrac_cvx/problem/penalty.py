@@ -195,12 +195,6 @@ def penalty_on_columns(
     return Penalty(weights.a, c, groups=found, nonnegative=read_nonnegative(nonnegative, d, names))
 
 
-def column_names(X: Any) -> Names:
-    """Return the column names of a data frame; None if there are none, or they are not all strings."""
-    columns = [] if getattr(X, "columns", None) is None else list(X.columns)
-    return columns if columns and all(isinstance(name, str) for name in columns) else None
-
-
 def suggested_lam(n: int, d: int, ridge: float) -> float:
     """Return an initial l1 weight for tables with more columns than rows, ridge sqrt(log d / n).
 

@@ -97,7 +97,7 @@ def test_a_path_has_the_lengths_of_groups_or_signs_and_a_comparison_takes_them(
     methods = ("-m", "low_rank", "-m", "v_space/CLARABEL", "-m", "penalized_nu/SCS")
     compared = found_by("compare", table, *how, "--lambda", "0.1", *methods)
     assert (compared["exit"], compared["disagreements"]) == (0, [])
-    words = {"groups": "it takes no feature groups", "signs": "it takes no sign constraints"}
+    words = {"groups": "it takes no feature groups", "signs": "it takes no l1 penalty and no sign constraints"}
     assert words[kind] in compared["notes"][-1]
 
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int, warn_degenerate
-from diffrac_cvx.rounding.two_clusters import right_vectors
+from diffrac_cvx.points.linear_algebra import leading_right_vectors
+from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE
 
 MAX_PROCRUSTES_ROUNDS = 500
 PROCRUSTES_RTOL = 1e-9  # relative gain at which the alternation stops
@@ -107,9 +108,10 @@ def _fit_best(F: npt.ArrayLike, k: int, n_init: int, rng: np.random.Generator | 
         raise ParameterError(f"k = {k} is more than the {len(F)} points; reduce k")
     random, n = as_generator(rng), len(F)
     # Best approximation of F of rank k + 1, with ||F||_F^2 = n, and the same with equal singular values.
-    U, singular, _ = np.linalg.svd(F @ right_vectors(F, k + 1).T, full_matrices=False)
-    missing = k + 1 - len(singular)
-    U, singular = np.pad(U, ((0, 0), (0, missing))), np.pad(singular, (0, missing))
+    is_large = min(F.shape) > max(FULL_SVD_SIZE, 4 * (k + 1))
+    U, singular, _ = np.linalg.svd(F @ leading_right_vectors(F, k + 1).T if is_large else F, full_matrices=False)
+    missing = max(k + 1 - len(singular), 0)
+    U, singular = np.pad(U[:, : k + 1], ((0, 0), (0, missing))), np.pad(singular[: k + 1], (0, missing))
     live = singular > RANK_RTOL * max(singular[0], 1e-300)
     lead = U * (singular * n**0.5 / (float(np.sum(singular**2)) or 1.0) ** 0.5)
     whitened = U * np.where(live, n**0.5 / max(live.sum(), 1) ** 0.5, 0.0)

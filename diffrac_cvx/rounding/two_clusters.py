@@ -287,7 +287,7 @@ def right_vectors(F: Any, k: int, sample_weight: Array | None = None) -> Array:
     if isinstance(F, FactorTable):
         return F.leading(k)[1]
     F = scale_by_sqrt_weights(F, sample_weight)
-    if min(F.shape) > max(FULL_SVD_SIZE, 4 * k):
+    if min(F.shape) > FULL_SVD_SIZE:
         return leading_right_vectors(F, k)
     root = F if len(F) < F.shape[1] else triangular_root(F)
     return np.asarray(np.linalg.svd(root, full_matrices=False)[2][:k])

@@ -3,7 +3,6 @@
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-import cvxpy as cp
 import numpy as np
 import oracles
 import pytest
@@ -252,25 +251,6 @@ def test_nonnegative_rows_are_allowed_and_so_is_a_row_of_zeros_beside_any_other(
         assert penalty.make_feasible(U) is U
         assert np.isfinite(penalty.value_error_bound(U))
     assert not penalty.is_feasible(np.array([[1.0], [-1e-300]]))
-
-
-def test_the_multiplier_that_cvxpy_finds_for_group_norms_is_in_the_dual_set_and_attains_the_penalty():
-    labels, c = np.array([0, 0, 1, 1, 2, 3]), np.array([1.0, 1.0, 0.7, 0.7, 0.4, 0.9])
-    B = np.random.default_rng(5).standard_normal((6, 3))
-    V = cp.Variable((6, 6), PSD=True)
-    penalty = GroupNorms(c, labels)
-    value, constraints = penalty.expression(cp, V, 1.0)
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(V - B @ B.T) / 2 + value), constraints)
-    problem.solve(solver=cp.CLARABEL)
-    C = penalty.multiplier(constraints)
-    C = C + C.T  # each pair of groups has its multiplier at one of its two places
-    places = blocks_of(labels)
-    for i, g in enumerate(places):
-        for h in places[i + 1 :]:
-            assert np.linalg.norm(C[np.ix_(g, h)], 2) <= 2 * c[g[0]] * c[h[0]] * (1 + 1e-6)
-    expected = oracles.group_penalty(V.value, places, [c[g[0]] ** 2 for g in places])
-    attained = float(np.sum(C * V.value)) / 2 + float(c**2 @ np.diag(V.value))
-    assert attained == pytest.approx(expected, rel=1e-5)
 
 
 def between_groups(rng):

@@ -160,7 +160,7 @@ def test_the_estimators_take_either():
     ("groups", "words"),
     [
         ("ab", "is not a list"),
-        ([], "no columns"),
+        ([], "groups is empty"),
         ([1, None], "not a label"),
         ({"a": [0, 1], "b": [1, 2]}, "column 1 is in more than one group. List every column once"),
         ([[0, 2]], "column 1 is in no group. List every column"),

@@ -244,21 +244,19 @@ class PairPenalty:
         return U
 
     def expression(self, cp: Any, V: Any, scale: Any) -> tuple[Any, list[Any]]:
-        """Return scale times the penalty as a CVXPY expression, with its constraints, of which `multiplier` makes C."""
-        if not self.c.any():
-            return cp.Constant(0.0), []
-        bound = cp.Variable(V.shape, name="abs_V")
-        value = scale * cp.sum(cp.multiply(np.outer(self.c, self.c), bound))
-        return value, [bound >= V, bound >= -V]
+        """Return scale times the penalty of a copy of V as a CVXPY expression, with constraints for `multiplier`."""
+        copy, signed = cp.Variable(V.shape, name="copy_of_V"), np.flatnonzero(self.nonnegative)
+        signs = [copy[signed, :][:, signed] >= 0] if len(signed) else []
+        return scale * self.cvxpy_value(cp, copy), [copy == V, *signs]
+
+    def cvxpy_value(self, cp: Any, V: Any) -> Any:
+        """Return the penalty as a CVXPY expression."""
+        return cp.sum(cp.multiply(np.outer(self.c, self.c), cp.abs(V)))
 
     def multiplier(self, constraints: list[Any]) -> Array | None:
-        """Return C, or a matrix whose symmetric part is C, of the constraints of `expression`; None if unsolved."""
-        if any(constraint.dual_value is None for constraint in constraints):
-            return None
-        if not constraints:
-            return self.zero()
-        above, below = constraints
-        return np.asarray(above.dual_value - below.dual_value)
+        """Return a matrix whose symmetric part is C off the diagonal, from `expression`; None if unsolved."""
+        dual = constraints[0].dual_value
+        return None if dual is None else -np.asarray(dual)
 
     def zero(self) -> Array:
         """Return C = 0."""

@@ -108,16 +108,11 @@ class GroupNorms(PairPenalty):
             raise ValueError("a group is split between rows and columns: C is 0 inside it, so no bound follows")
         return GroupOffDiagonal(self.restrict(rows), self.restrict(columns))
 
-    def expression(self, cp: Any, V: Any, scale: Any) -> tuple[Any, list[Any]]:
-        """Return the CVXPY expression, with a copy of V, whose multiplier gives C."""
-        copy, groups = cp.Variable(V.shape, name="copy_of_V"), self.groups
+    def cvxpy_value(self, cp: Any, V: Any) -> Any:
+        groups = self.groups
         pairs = [(g, h) for g in range(len(groups)) for h in range(g) if self.bounds[g, h] > 0.0]
-        norms = [self.bounds[g, h] * cp.normNuc(copy[groups[g], :][:, groups[h]]) for g, h in pairs]
-        return scale * (cp.sum(cp.multiply(self.c**2, cp.diag(V))) + 2.0 * sum(norms)), [copy == V]
-
-    def multiplier(self, constraints: list[Any]) -> Array | None:
-        (copy_is_V,) = constraints
-        return None if copy_is_V.dual_value is None else -np.asarray(copy_is_V.dual_value)
+        norms = [self.bounds[g, h] * cp.normNuc(V[groups[g], :][:, groups[h]]) for g, h in pairs]
+        return cp.sum(cp.multiply(self.c**2, cp.diag(V))) + 2.0 * sum(norms)
 
 
 class GroupOffDiagonal(OffDiagonalDual):

@@ -5,7 +5,6 @@ single coordinate with v_j >= 0 has no pairs: only directions are constrained.
 """
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -101,15 +100,3 @@ class SignConstraints(PairPenalty):
             return True
         sizes = np.sqrt(np.sum(rows**2, axis=1))
         return bool(np.all(times(rows, rows.T) >= sum_error(rows.shape[1] + 8) * np.outer(sizes, sizes)))
-
-    def expression(self, cp: Any, V: Any, scale: Any) -> tuple[Any, list[Any]]:
-        value, constraints = super().expression(cp, V, scale)
-        return value, [*constraints, V[self.indices, :][:, self.indices] >= 0]
-
-    def multiplier(self, constraints: list[Any]) -> Array | None:
-        *of_l1, signs = constraints
-        C = super().multiplier(of_l1)
-        if C is None or signs.dual_value is None:
-            return None
-        C[np.ix_(self.indices, self.indices)] -= np.asarray(signs.dual_value)
-        return C

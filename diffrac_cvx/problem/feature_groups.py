@@ -55,14 +55,18 @@ class FeatureGroups:
         return f"<{len(self.names)} groups of {len(self.labels)} columns>"
 
 
-def read_feature_groups(groups: GroupsLike | FeatureGroups, d: int | None = None, names: Names = None) -> FeatureGroups:
-    """Return feature groups from a label for each column, or from the columns of each group, named or not.
+def read_feature_groups(
+    groups: GroupsLike | FeatureGroups | None, d: int | None = None, names: Names = None
+) -> FeatureGroups | None:
+    """Return feature groups from a label for each column, or from the columns of each group; None if there are none.
 
     Raises
     ------
     ParameterError
         If groups overlap, are empty, miss a column or contain an invalid one, or do not have d columns.
     """
+    if groups is None:
+        return None
     if isinstance(groups, FeatureGroups):
         if d not in (None, len(groups.labels)):
             raise ParameterError(
@@ -122,7 +126,7 @@ def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None
     if is_list(nonnegative) and np.asarray(nonnegative).dtype.kind == "b":
         if d not in (None, len(nonnegative)):
             raise ParameterError(f"nonnegative has {len(nonnegative)} entries for {d} features. Give one per feature.")
-        return make_readonly(np.array(nonnegative))
+        return make_readonly(np.array(nonnegative)) if np.any(nonnegative) else None
     found = column_numbers(nonnegative, "nonnegative", d, names)
     distinct, counts = np.unique(found, return_counts=True)
     if len(distinct) < len(found):

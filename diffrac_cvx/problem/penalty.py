@@ -107,7 +107,7 @@ class Penalty:
                 size = _frozen(np.sqrt(weight))
             object.__setattr__(self, name, weight)
             object.__setattr__(self, root, size)
-        found = None if groups is None else read_feature_groups(groups)
+        found = read_feature_groups(groups)
         object.__setattr__(self, "groups", found)
         object.__setattr__(self, "nonnegative", read_nonnegative(nonnegative))
         if found is not None and self.nonnegative is not None:
@@ -138,16 +138,16 @@ class Penalty:
 
     def feature_groups(self, d: int) -> FeatureGroups:
         """Return the groups of d features, of which each is a group of its own in a penalty without groups."""
-        return FeatureGroups.singles(d) if self.groups is None else read_feature_groups(self.groups, d)
+        return read_feature_groups(self.groups, d) or FeatureGroups.singles(d)
 
     def pair_penalty(self, d: int) -> PairPenalty:
         """Return the penalty on pairs of d features: the registry of the penalties."""
-        c, groups, nonnegative = self.weights(d)[1], self.feature_groups(d), np.zeros(d, dtype=bool)
-        if self.nonnegative is not None:
-            nonnegative[read_nonnegative(self.nonnegative, d)] = True
-        if nonnegative.any():
-            return SignConstraints(c, nonnegative=nonnegative)
-        return PairPenalty(c) if groups.are_single else GroupNorms(c, groups.labels)
+        c, groups = self.weights(d)[1], self.feature_groups(d)
+        if self.nonnegative is None:
+            return PairPenalty(c) if groups.are_single else GroupNorms(c, groups.labels)
+        nonnegative = np.zeros(d, dtype=bool)
+        nonnegative[read_nonnegative(self.nonnegative, d)] = True
+        return SignConstraints(c, nonnegative=nonnegative)
 
     def times(self, scale: float) -> "Penalty":
         """Return the penalty multiplied by a number >= 0."""
@@ -164,10 +164,8 @@ class Penalty:
         return bool(np.any(np.asarray(self.c) > 0)) or self.nonnegative is not None
 
     def __repr__(self) -> str:
-        parts = [f"lam={self.lam!r}", f"ridge={self.ridge!r}"]
-        parts += [] if self.groups is None else [f"groups={self.groups!r}"]
-        parts += [] if self.nonnegative is None else [f"nonnegative={self.nonnegative!r}"]
-        return f"Penalty({', '.join(parts)})"
+        given = {name: getattr(self, name) for name in ("lam", "ridge", "groups", "nonnegative")}
+        return f"Penalty({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
 
 
 def penalty_on_columns(
@@ -189,7 +187,7 @@ def penalty_on_columns(
         If a column does not exist, is in no group or in several, there are groups and nonnegative columns, or
         ``group_weights`` is neither "equal" nor "size".
     """
-    found, c = None if groups is None else read_feature_groups(groups, d, names), weights.c
+    found, c = read_feature_groups(groups, d, names), weights.c
     if one_of(group_weights, "group_weights", ("equal", "size")) == "size" and found is not None:
         c = np.asarray(c) * np.sqrt(found.sizes)
     return Penalty(weights.a, c, groups=found, nonnegative=read_nonnegative(nonnegative, d, names))

@@ -41,7 +41,7 @@ from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import GroupWeights, weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
@@ -447,12 +447,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
                 break
             labels, v = self._orient(X, split, weights)
-        free = not has_labels(X) and weights.pair_penalty.is_even
+        free = not has_labels(X) and weights.is_even
         if free and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
             v = 0.0 - v
         return v, find_threshold(X, v, labels)
 
-    def _orient(self, X: Points, labels: Array, weights: PenaltyWeights) -> tuple[Array, Array]:
+    def _orient(self, X: Points, labels: Array, weights: PairPenalty) -> tuple[Array, Array]:
         """Return labels and their direction; without known labels, the labels may be flipped."""
         if has_labels(X):
             return labels, best_direction(X, labels - X.mean_of(labels), weights)

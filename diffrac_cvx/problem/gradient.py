@@ -105,8 +105,8 @@ def value_gradient(
     lam = (pair_penalty if np.ndim(penalty.c) else pair_penalty.with_weights(np.ones(d))).value(G[:d])
     scaled_residuals = 2.0 * p[:, None] * (XG - F)
     scaled_residuals -= np.multiply.outer(p, scaled_residuals.sum(axis=0))
-    kinks, (a, pairs) = sample.expand(chunklets.repeat(free)), weights_of(penalty, d)
-    constant = ~points.used_columns() & (a == 0.0) & (pairs.c == 0.0)
+    kinks, weights = sample.expand(chunklets.repeat(free)), weights_of(penalty, d)
+    constant = ~points.used_columns() & (weights.a == 0.0) & (weights.c == 0.0)
     rough = width_of(lower, upper) > max(1e-3 * upper, 1e-10)  # a gap of rounding is never rough
     jumps = "are constant and not penalised: the value is discontinuous there."
     checks = (

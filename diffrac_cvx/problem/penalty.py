@@ -16,7 +16,7 @@ from diffrac_cvx.problem.feature_groups import (
     read_feature_groups,
     read_nonnegative,
 )
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 
@@ -141,13 +141,13 @@ class Penalty:
         return read_feature_groups(self.groups, d) or FeatureGroups.singles(d)
 
     def pair_penalty(self, d: int) -> PairPenalty:
-        """Return the penalty on pairs of d features: the registry of the penalties."""
-        c, groups = self.weights(d)[1], self.feature_groups(d)
+        """Return the penalty for d features, as the class of its groups and signs: the registry of the penalties."""
+        (a, c), groups = self.weights(d), self.feature_groups(d)
         if self.nonnegative is None:
-            return PairPenalty(c) if groups.are_single else GroupNorms(c, groups.labels)
+            return PairPenalty(c, a=a) if groups.are_single else GroupNorms(c, groups.labels, a=a)
         nonnegative = np.zeros(d, dtype=bool)
         nonnegative[read_nonnegative(self.nonnegative, d)] = True
-        return SignConstraints(c, nonnegative=nonnegative)
+        return SignConstraints(c, nonnegative=nonnegative, a=a)
 
     def times(self, scale: float) -> "Penalty":
         """Return the penalty multiplied by a number >= 0."""
@@ -201,8 +201,8 @@ def suggested_lam(n: int, d: int, ridge: float) -> float:
     return float(ridge * (np.log(d) / n) ** 0.5)
 
 
-def weights_of(penalty: Penalty, d: int) -> PenaltyWeights:
-    """Return the weights of a penalty for d features.
+def weights_of(penalty: Penalty, d: int) -> PairPenalty:
+    """Return the penalty for d features that solvers use.
 
     A single group of all columns becomes a ridge and groups of one column the l1 norm; unweighted groups are dropped.
 
@@ -215,7 +215,7 @@ def weights_of(penalty: Penalty, d: int) -> PenaltyWeights:
     if len(penalty.feature_groups(d).names) == 1 < d:
         a, c = np.sqrt(a**2 + c**2), np.zeros(d)
     is_ridge = not c.any() and penalty.nonnegative is None
-    return PenaltyWeights(a, PairPenalty(c) if is_ridge else penalty.pair_penalty(d))
+    return PairPenalty(c, a=a) if is_ridge else penalty.pair_penalty(d)
 
 
 def require_penalty(penalty: Penalty) -> Penalty:
@@ -258,7 +258,7 @@ def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
 def ridge_of(penalty: Penalty, d: int) -> Array:
     """Return the ridge of a penalty; raise ParameterError if it has an l1 term, which needs a formulation with V."""
     weights = weights_of(penalty, d)
-    if not weights.pair_penalty.is_zero:
+    if not weights.is_zero:
         what = "an l1 penalty (lam > 0)" if weights.c.any() else "a penalty with nonnegative columns"
         raise ParameterError(f"{what} has no formulation in Y alone. Use lifted or v_space.")
     return weights.a

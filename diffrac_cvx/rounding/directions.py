@@ -22,7 +22,7 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import as_points
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.two_clusters import kmeans_1d
 
@@ -40,7 +40,7 @@ FEWER_FEATURES = "use fewer features"
 ORIGIN_RTOL = 1e-20  # x'Vx over its mean below which a point is the centre up to rounding
 
 
-def best_directions(X: Points, targets: Array, weights: PenaltyWeights) -> Array:
+def best_directions(X: Points, targets: Array, weights: PairPenalty) -> Array:
     """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
     found: list[Array] = []
     for k, target in enumerate(targets.T):  # opposite targets, as for two clusters, are solved once
@@ -49,18 +49,18 @@ def best_directions(X: Points, targets: Array, weights: PenaltyWeights) -> Array
     return np.array(found).reshape(-1, X.shape[1])
 
 
-def oriented_direction(X: Points, labels: Array, weights: PenaltyWeights) -> tuple[Array, Array]:
+def oriented_direction(X: Points, labels: Array, weights: PairPenalty) -> tuple[Array, Array]:
     """Return labels in {-1, +1} and their best direction; with sign constraints, of y and -y the one of lower cost."""
     centered = labels - X.mean_of(labels)
     v = best_direction(X, centered, weights)
-    if weights.pair_penalty.is_even:
+    if weights.is_even:
         return labels, v
     other, Xty = best_direction(X, -centered, weights), X.rmatvec(X.times_counts(centered))
     # At its best scale the cost of a direction is 1 - Xty'v.
     return (labels, v) if Xty @ v >= -(Xty @ other) else (-labels, other)
 
 
-def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Array:
+def best_direction(points: Points, target: Array, weights: PairPenalty) -> Array:
     """Return argmin over feasible v of |target - X v|^2/n + sum a_i^2 v_i^2 plus the penalty on pairs, at vv'.
 
     Without a penalty on pairs this is least squares on the rows.  With an l1 penalty, (sum c_i |v_i|)^2, Newton's
@@ -73,9 +73,9 @@ def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Ar
         v[included] = best_direction(points.columns(included), target, weights.restrict(included))
         return v
     target, X = points.times_root_counts(target), points.weighted_rows()
-    a, pairs = weights
-    scale = inverse_or_one(pairs.group_max(np.sqrt(X.mean_squares() + a**2 + pairs.c**2)))
-    ridge, pairs = a * scale, pairs.with_weights(pairs.c * scale)
+    scale = inverse_or_one(weights.group_max(np.sqrt(X.mean_squares() + weights.a**2 + weights.c**2)))
+    pairs = weights.scaled(scale)
+    ridge = pairs.a
     n, d = X.shape
     if X.in_memory and pairs.splits_into_blocks:
         Z, b = X.array() * (scale / n**0.5), target / n**0.5
@@ -86,10 +86,10 @@ def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Ar
             found = direction_by_signs(Z, b, rest, pairs.c, ridge_direction(Z, b, rest))
             if found is not None:
                 return found * scale
-    return direction_of_working_set(X, target, scale, ridge, pairs) * scale
+    return direction_of_working_set(X, target, scale, pairs) * scale
 
 
-def direction_of_working_set(X: Points, target: Array, scale: Array, ridge: Array, pairs: PairPenalty) -> Array:
+def direction_of_working_set(X: Points, target: Array, scale: Array, pairs: PairPenalty) -> Array:
     """Return the direction of `best_direction` in scaled columns, from Gram matrices of a growing set of features."""
     Xty, d = X.rmatvec(target) * scale, len(scale)
     v, slopes, chosen = np.zeros(d), Xty, np.zeros(d, dtype=bool)
@@ -104,10 +104,10 @@ def direction_of_working_set(X: Points, target: Array, scale: Array, ridge: Arra
         chosen[pairs.first_groups(order, max(INITIAL_FEATURES, int(chosen.sum())))] = True
         active = np.flatnonzero(chosen)
         require_memory(8.0 * 6 * len(active) ** 2, f"the direction of labels in {d} features", FEWER_FEATURES)
-        gram = X.columns(active).scaled(scale[active]).second_moment() + np.diag(ridge[active] ** 2)
+        gram = X.columns(active).scaled(scale[active]).second_moment() + np.diag(pairs.a[active] ** 2)
         v[active] = solve_gram(gram, Xty[active], pairs.restrict(active))
         if not chosen.all():
-            slopes = Xty - X.second_moment_times(scale * v) * scale - ridge**2 * v
+            slopes = Xty - X.second_moment_times(scale * v) * scale - pairs.a**2 * v
 
 
 def solve_gram(gram: Array, Xty: Array, pairs: PairPenalty) -> Array:

@@ -21,7 +21,7 @@ from diffrac_cvx.points.linear_algebra import (
     scale_by_sqrt_weights,
     scale_by_weights,
 )
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_directions
 
@@ -177,7 +177,7 @@ def cluster_jointly(
     result: Result,
     n_clusters: int,
     *,
-    weights: PenaltyWeights,
+    weights: PairPenalty,
     n_init: int,
     rng: int,
     sample_weight: Array | None = None,
@@ -208,7 +208,7 @@ def solution_embedding(X: Array, result: Result) -> Array:
 
 
 def classify_jointly(
-    X: Array, result: Result, classes: ClusterIndices, *, weights: PenaltyWeights, sample_weight: Array | None = None
+    X: Array, result: Result, classes: ClusterIndices, *, weights: PairPenalty, sample_weight: Array | None = None
 ) -> AffineScores:
     """Return decision functions of the classes 0, ..., K - 1; classes (n,) is -1 for unlabelled points.
 
@@ -236,7 +236,7 @@ def alternate_fits(
     X: Array,
     clusters: ClusterIndices,
     assign: Callable[[Array, ClusterIndices], ClusterIndices],
-    weights: PenaltyWeights,
+    weights: PairPenalty,
     sample_weight: Array | None,
 ) -> tuple[ClusterIndices, Array, Array]:
     """Alternate between directions W fitted to clusters and clusters assigned by the values X W', which are returned.

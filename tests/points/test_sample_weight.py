@@ -29,7 +29,7 @@ from diffrac_cvx.points.checks import as_data, as_weights
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.reading import as_points, read_points
 from diffrac_cvx.points.streamed import BLOCK_ROWS
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
 from diffrac_cvx.rounding.many_clusters import cluster_jointly, explained_variance, split_repeatedly
@@ -334,7 +334,7 @@ def pieces(P, clusters):
     whole, part = (direction_problem(P, nu, dc.Penalty(lam=0.05, ridge=0.1)) for nu in (1.0, 0.6))
     y, X = np.where(clusters > 1, 1.0, -1.0), P.array()
     solution = SimpleNamespace(F=np.eye(clusters.max() + 1)[clusters], G=None)
-    options = {"weights": PenaltyWeights(np.full(5, 0.1), PairPenalty(np.zeros(5))), "sample_weight": P.weights}
+    options = {"weights": PairPenalty(np.zeros(5), a=np.full(5, 0.1)), "sample_weight": P.weights}
     scores = cluster_jointly(X, solution, clusters.max() + 1, n_init=1, rng=0, **options)
     split = follow_path(P, [GridSetting(0.0, 0.5, 1.0)], tol=1e-3, timer=Timer(None))[0].partition
     yield "features tried first", select_initial_features(whole, 3)

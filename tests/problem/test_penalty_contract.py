@@ -6,7 +6,7 @@ import oracles
 import pytest
 
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 from diffrac_cvx.rounding.directions import best_direction
@@ -176,7 +176,7 @@ def test_the_best_direction_of_labels_is_not_worse_than_that_of_cvxpy(penalty, r
         signed = np.flatnonzero(penalty.nonnegative)
         problem = cp.Problem(cp.Minimize(objective), [v[signed] >= 0] if len(signed) else [])
         problem.solve(solver="CLARABEL")
-        found = best_direction(array_points(X), y, PenaltyWeights(a, scaled))
+        found = best_direction(array_points(X), y, scaled.with_weights(scaled.c, a))
         assert cost(found) <= problem.value + 1e-7
 
 

@@ -10,7 +10,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.rounding.many_clusters import (
     cluster_jointly,
     last_directions,
@@ -144,7 +144,7 @@ def test_a_cluster_between_two_others_keeps_its_points():
     """Least squares alone assigns the middle of three collinear groups to the outer ones."""
     x = np.concatenate([np.linspace(-0.2, 0.2, 9) + center for center in (-2.0, 0.0, 2.0)])[:, None]
     classes = np.repeat(np.arange(3), 9)
-    weights, solution = PenaltyWeights(np.zeros(1), PairPenalty(np.zeros(1))), SimpleNamespace(F=x, G=None)
+    weights, solution = PairPenalty(np.zeros(1), a=np.zeros(1)), SimpleNamespace(F=x, G=None)
     scores = cluster_jointly(x - x.mean(), solution, 3, weights=weights, n_init=10, rng=0)
     np.testing.assert_array_equal(np.argmax(scores.of(x), axis=1), classes)
 

@@ -14,7 +14,7 @@ the box |C_jk| <= c_j c_k.  Other penalties replace what differs.
 """
 
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -65,16 +65,20 @@ class OffDiagonalDual:
 
 
 class PairPenalty:
-    """Penalty on pairs of coordinates with weights c, (D,), constant within a group; here, groups of one.
+    """Ridge and a penalty on pairs of coordinates with weights c, (D,), constant within a group; here, groups of one.
 
+    The ridge is part of A in the problem: values, dual sets and multipliers are those of the penalty on pairs.
     Entries of C without a penalty are 0 in K: those of coordinates with c = 0, and the diagonal.
     """
 
     is_box = True  # whether K is a box: an interval for each entry
     is_even = True  # whether v and -v are feasible together; if so, `off_diagonal` is all of K there
 
-    def __init__(self, c: Array, labels: IndexArray | None = None, nonnegative: Mask | None = None) -> None:
+    def __init__(
+        self, c: Array, labels: IndexArray | None = None, nonnegative: Mask | None = None, a: Array | None = None
+    ) -> None:
         self.c, self.labels = c, np.arange(len(c)) if labels is None else labels
+        self.a = np.zeros(len(c)) if a is None else a  # (D,), roots of the weights of the ridge
         # (D,), coordinates with v_j >= 0: C has no lower bound between two of them
         self.nonnegative = np.zeros(len(c), dtype=bool) if nonnegative is None else nonnegative
 
@@ -85,20 +89,24 @@ class PairPenalty:
 
     # The penalty on other coordinates or with other weights
 
-    def with_weights(self, c: Array) -> Self:
-        """Return the same penalty with new weights."""
-        return type(self)(c, self.labels, self.nonnegative)
+    def with_weights(self, c: Array, a: Array | None = None) -> Self:
+        """Return the same penalty with new weights c, and with a new ridge if it is given."""
+        return type(self)(c, self.labels, self.nonnegative, self.a if a is None else a)
 
-    def with_offset(self) -> Self:
-        """Return the penalty with one more coordinate, of weight 0, any sign, and in a group of its own."""
+    def scaled(self, scale: Array | float) -> Self:
+        """Return the penalty in other units: with the roots of all weights times the scale."""
+        return self.with_weights(self.c * scale, self.a * scale)
+
+    def with_offset(self, a: float = 0.0) -> Self:
+        """Return the penalty with one more coordinate: any sign, a ridge, c = 0, and in a group of its own."""
         labels = np.append(self.labels, self.labels.max(initial=-1) + 1)
-        return type(self)(np.append(self.c, 0.0), labels, np.append(self.nonnegative, False))
+        return type(self)(np.append(self.c, 0.0), labels, np.append(self.nonnegative, False), np.append(self.a, a))
 
     def restrict(self, indices: Indexer) -> "PairPenalty":
         """Return the penalty on some coordinates: the l1 norm if no sign and no group of several is left."""
         c, labels, nonnegative = self.c[indices], self.labels[indices], self.nonnegative[indices]
         is_l1 = not nonnegative.any() and len(np.unique(labels)) == len(labels)
-        return PairPenalty(c) if is_l1 else type(self)(c, labels, nonnegative)
+        return PairPenalty(c, a=self.a[indices]) if is_l1 else type(self)(c, labels, nonnegative, self.a[indices])
 
     @property
     def reference_weights(self) -> Array:
@@ -261,22 +269,6 @@ class PairPenalty:
     def zero(self) -> Array:
         """Return C = 0."""
         return np.zeros((len(self.c), len(self.c)))
-
-
-class PenaltyWeights(NamedTuple):
-    """Weights of a penalty for d features: roots a of the ridge, and the penalty on pairs with the roots c."""
-
-    a: Array  # (d,)
-    pair_penalty: PairPenalty
-
-    @property
-    def c(self) -> Array:
-        """Roots of the weights of the penalty on pairs, (d,)."""
-        return self.pair_penalty.c
-
-    def restrict(self, indices: Indexer) -> "PenaltyWeights":
-        """Return the weights of some features."""
-        return PenaltyWeights(self.a[indices], self.pair_penalty.restrict(indices))
 
 
 def diagonal_scale(V: Array) -> Array:

@@ -212,7 +212,7 @@ def optimal_labels(
     }
     problem = LabelProblem(raw_table(X), **fields)
     size = CUT_BYTES * all_chunklets.n_chunklets**2
-    has_cuts = weights.pair_penalty.splits_into_blocks and problem.B.any() and size < available_memory()
+    has_cuts = weights.splits_into_blocks and problem.B.any() and size < available_memory()
     if certificate and not has_cuts:
         require_memory(
             size, f"the certificate of {all_chunklets.n_chunklets} points", "request none, or use fewer points"

@@ -212,28 +212,23 @@ def one_column(X: Array | Points, labels: npt.ArrayLike, names: Sequence[object]
     columns, high = (X if isinstance(X, Points) else array_points(X)).binary_columns(VALUE_RTOL)
     titles = [str(j) if names is None else repr(str(names[j])) for j in columns]
     counted = " (counted from 0)" if names is None else ""
+    candidates = []
     if len(found) == 2:
         n_different = np.sum(high != (which == 1)[:, None], axis=0)  # few or nearly all are necessary for equality
         for j in np.flatnonzero(np.minimum(n_different, len(X) - n_different) <= (1.0 - SAME_RAND_INDEX) * len(X)):
-            if adjusted_rand_score(which, high[:, j].astype(np.int64)) >= SAME_RAND_INDEX:
-                return Diagnostic(
-                    "one column",
-                    f"The clusters are exactly the two values of column {titles[j]}{counted}: a split along any "
-                    "binary column has a low cost.",
-                    "Exclude this column and cluster again.",
-                )
+            candidates.append((f"the two values of column {titles[j]}", "any binary column", "this column", high[:, j]))
     for start, end in one_hot_groups(columns, high):
-        category = np.argmax(high[:, start:end], axis=1)
-        counts = np.zeros((end - start, len(found)))
-        np.add.at(counts, (category, which), 1.0)
-        joined = np.argmax(counts, axis=1)[category]
-        if len(X) >= MIN_CATEGORY_SIZE * (end - start) and adjusted_rand_score(which, joined) >= SAME_RAND_INDEX:
-            return Diagnostic(
-                "one column",
-                f"The clusters are exactly the categories of the one-hot columns {titles[start]} to {titles[end - 1]}"
-                f"{counted}: a split along any categories has a low cost.",
-                "Exclude these columns and cluster again.",
-            )
+        what, category = f"{titles[start]} to {titles[end - 1]}", np.argmax(high[:, start:end], axis=1)
+        if len(X) >= MIN_CATEGORY_SIZE * (end - start):
+            what = f"the categories of the one-hot columns {what}"
+            candidates.append((what, "any categories", "these columns", category))
+    for what, along, excluded, category in candidates:
+        counts = np.zeros((int(category.max()) + 1, len(found)))
+        np.add.at(counts, (category.astype(np.intp), which), 1.0)
+        joined = np.argmax(counts, axis=1)[category.astype(np.intp)]
+        if adjusted_rand_score(which, joined) >= SAME_RAND_INDEX:
+            message = f"The clusters are exactly {what}{counted}: a split along {along} has a low cost."
+            return Diagnostic("one column", message, f"Exclude {excluded} and cluster again.")
     return None
 
 

@@ -14,7 +14,6 @@ from diffrac_cvx.points.checks import (
     as_generator,
     as_labels,
     as_matrix,
-    as_scalar,
     normalize_weights,
     positive_int,
 )
@@ -105,15 +104,13 @@ def goemans_williamson(
     rng: np.random.Generator | int,
     *,
     n_samples: int = 100,
-    objective: Callable[[Array], float] | None = None,
     sample_weight: Array | None = None,
     constraints: Constraints | None = None,
 ) -> Array:
     r"""Round by the best of several random hyperplanes, y = sign(F g) with g Gaussian.
 
-    The best one has the smallest ``objective(y)``, by default the largest separation
-    :math:`y^\top \Pi_n Y \Pi_n y / \|\Pi_n y\|_2^2`, which is centred: otherwise y = 1 would be best if Y is close to
-    11'.  Ties go to the first.
+    The best one has the largest separation :math:`y^\top \Pi_n Y \Pi_n y / \|\Pi_n y\|_2^2`, which is centred:
+    otherwise y = 1 would be best if Y is close to 11'.  Ties go to the first.
 
     Source: section 2.2, "by sampling".
 
@@ -125,8 +122,6 @@ def goemans_williamson(
         Generator, or its seed.
     n_samples : int
         Number of hyperplanes.
-    objective : callable, optional
-        Function of labels (n,) that returns a finite number to minimise, such as the objective of Eq. (9).
     sample_weight : (n,) array, optional
         Weights of the points, >= 0, of any scale; equal by default.
     constraints : Constraints, optional
@@ -137,13 +132,12 @@ def goemans_williamson(
     DataError
         If F is not a finite matrix, or the constraints do not fit its rows.
     ParameterError
-        If n_samples or rng is invalid, or the objective does not return a finite number.
+        If n_samples or rng is invalid.
     """
     (factor, weights), random = _as_factor(F, sample_weight), as_generator(rng)
     normals = (random.standard_normal(factor.shape[1]) for _ in range(positive_int(n_samples, "n_samples")))
-    cost = objective if objective is not None else lambda y: -separation(factor, y, weights)
     candidates = (apply_constraints(_project(factor, normal), constraints, weights) for normal in normals)
-    return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))
+    return max(candidates, key=lambda y: separation(factor, y, weights))
 
 
 def labels_from_known(F: Array, chunklets: Chunklets) -> Array:

@@ -54,8 +54,9 @@ class Coordinates:
 
     def scale_matrix(self, V: Array | Sparse) -> Array | Sparse:
         """Return the user's V for columns of norm one, so that factors of a badly scaled V keep their small entries."""
-        if V.shape[0] != V.shape[1]:
-            raise DataError(f"V has shape {V.shape}. Pass a square matrix.")
+        size = len(self.scale)
+        if V.shape not in ((size, size), (size - int(self.has_offset),) * 2):
+            raise DataError(f"V has shape {V.shape}. For these data and this nu, pass shape ({size}, {size}).")
         return self.scale_factor(self.scale_factor(V).T)
 
     def scale_factor(self, G: Factor) -> Factor:

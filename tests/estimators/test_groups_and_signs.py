@@ -176,7 +176,7 @@ WRONG = {
     "no group": ({"groups": {}}, "groups is empty"),
     "a group of a name": ({"groups": {"one": "abc"}}, "must be a list of columns"),
     "a name that is none": ({"groups": {"one": ["A"]}}, "names 'A', which is not a column; did you mean 'a'"),
-    "labels of too few": ({"groups": [0] * 8}, "groups has 8 columns for 9 features"),
+    "labels of too few": ({"groups": [0] * 8}, "column 'i' is in no group"),
     "a number too large": ({"groups": [[0, 9]]}, "group 0 has the column 9 of 9 features"),
     "a word": ({"groups": "prefix"}, "groups = 'prefix' is not a list"),
     "weights of others": ({"groups": GROUPS, "lam": [0.1, 0.1]}, "lam has 2 weights for 4 groups"),

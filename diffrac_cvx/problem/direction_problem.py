@@ -293,16 +293,15 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
     rows = problem.Y.array()
     n = len(rows)
     found = whitener_with_ridge(rows / n**0.5, a)
-    made = in_basis(problem, found[0])
-    error = whitening_error_of_rows(problem, made.X, found[0], a**2, outside_norm_bound(found, n))
-    return replace(made, whitened=error)
+    return in_basis(problem, found[0], a**2, outside_norm_bound(found, n))
 
 
-def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
-    """Return the problem in unit columns, without an l1 term, in the coordinates that W whitens."""
-    zeros = np.zeros(W.shape[1])
+def in_basis(problem: DirectionProblem, W: Array, diagonal: Array, outside: float = 0.0) -> DirectionProblem:
+    """Return the problem in unit columns, without an l1 term, in coordinates W that whiten A + Diag(diagonal)."""
     coordinates = replace(problem.coordinates, basis=problem.coordinates.factors[:, None] * W)
-    return DirectionProblem(*problem.map_rows(lambda rows: rows.in_basis(W)), PairPenalty(zeros), coordinates)
+    X, Y = problem.map_rows(lambda rows: rows.in_basis(W))
+    error = whitening_error_of_rows(problem, X, W, diagonal, outside)
+    return DirectionProblem(X, Y, PairPenalty(np.zeros(W.shape[1])), coordinates, whitened=error)
 
 
 def whitening_error_of_rows(
@@ -375,8 +374,7 @@ def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
         return replace(problem, root=psd_root(A))
     W = np.zeros((len(nonzero), len(values)))
     W[nonzero] = Q / np.sqrt(values)
-    made = in_basis(problem, W)
-    return replace(made, whitened=whitening_error_of_rows(problem, made.X, W, problem.a**2 + problem.c**2))
+    return in_basis(problem, W, problem.a**2 + problem.c**2)
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
@@ -390,11 +388,9 @@ def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty
         mask &= ~is_rounding_noise(X)  # these were warned about when the table was read
         if not mask.any():
             return
-        one, which = mask.sum() == 1, format_indices(mask)
-        does = f"column {which} of X is excluded: it is" if one else f"columns {which} of X are excluded: they are"
-        warn_degenerate(
-            f"{does} collinear with others, up to rounding. Add a ridge to keep {'it' if one else 'them'}.", depth=5
-        )
+        which = format_indices(mask)
+        message = f"Columns of X are excluded, collinear with others up to rounding: {which}. Add a ridge to keep them."
+        warn_degenerate(message, depth=5)
 
 
 def offset_solution(X: Points, nu: float) -> Array | None:

@@ -129,7 +129,10 @@ def solve_gram(gram: Array, Xty: Array, pairs: PairPenalty) -> Array:
 
 
 def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array, start: Array) -> Array | None:
-    """Return the result of `direction_of_rows` by Newton's method on the optimality conditions, or None if it fails."""
+    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2 + (sum weights_i |v_i|)^2, or None if it is not found.
+
+    Newton's method on the optimality conditions, which are linear for given signs of v.
+    """
     signs = np.sign(start)
     for _ in range(MAX_SIGN_PATTERNS):
         if is_late():

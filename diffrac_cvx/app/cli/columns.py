@@ -31,7 +31,8 @@ NonnegativeOption = Annotated[
     list[str] | None,
     typer.Option(
         "--nonnegative",
-        help="Column whose coefficient must be >= 0; may be repeated or hold several names separated by commas.",
+        help="Column whose coefficient must be >= 0, without feature groups; may be repeated or hold several names "
+        "separated by commas.",
         rich_help_panel=COLUMNS_PANEL,
     ),
 ]

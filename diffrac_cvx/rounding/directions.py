@@ -155,15 +155,14 @@ def cone_direction(gram: Array, Xty: Array, pair_penalty: PairPenalty) -> Array:
     """Return argmin over feasible v of v' gram v - 2 Xty'v plus any penalty on pairs, by a cone program."""
     import clarabel
 
-    d, G, signed = len(Xty), len(pair_penalty.groups), pair_penalty.nonnegative
+    d, G, signed = len(Xty), len(pair_penalty.groups), np.flatnonzero(pair_penalty.nonnegative)
     # The unknowns are v, the norms of the groups and their weighted sum.
     rows = scipy.sparse.identity(d + G + 1, format="csr")
     norms = [np.append(d + g, group) for g, group in enumerate(pair_penalty.groups)]
     total = scipy.sparse.csc_array(np.concatenate([np.zeros(d), pair_penalty.weights, [-1.0]])[None])
-    parts = [] if signed is None else [-rows[np.flatnonzero(signed)]]
-    cones = [] if signed is None else [clarabel.NonnegativeConeT(int(signed.sum()))]
-    A = scipy.sparse.vstack([*parts, total, -rows[np.concatenate(norms)]], format="csc")
-    cones += [clarabel.ZeroConeT(1), *(clarabel.SecondOrderConeT(len(places)) for places in norms)]
+    A = scipy.sparse.vstack([-rows[signed], total, -rows[np.concatenate(norms)]], format="csc")
+    cones = [clarabel.NonnegativeConeT(len(signed)), clarabel.ZeroConeT(1)]
+    cones += [clarabel.SecondOrderConeT(len(places)) for places in norms]
     P = scipy.sparse.block_diag([np.triu(2.0 * gram), scipy.sparse.csc_array((G, G)), [[2.0]]], format="csc")
     q = np.concatenate([-2.0 * Xty, np.zeros(G + 1)])
     settings = clarabel.DefaultSettings()

@@ -67,15 +67,11 @@ def kmeans_rows(
     DataError, ParameterError
         If F is not a finite matrix, or n_clusters, n_init or rng is invalid.
     """
-    points, n_clusters, n_init = (
-        as_matrix(F, "F"),
-        positive_int(n_clusters, "n_clusters"),
-        positive_int(n_init, "n_init"),
-    )
+    points, n_clusters = as_matrix(F, "F"), positive_int(n_clusters, "n_clusters")
     points = points / (float(np.abs(points).max()) or 1.0)
     weights = normalize_weights(sample_weight, len(points))
     points = points - mean_of(points, weights)
-    random = as_generator(rng)
+    n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
     runs: list[ClusterIndices] = []
     while not runs or (len(runs) < n_init and not is_late()):
         runs.append(lloyd(points, draw_centers(points, n_clusters, random, weights), weights))

@@ -29,9 +29,9 @@ class FeatureGroups:
     names: tuple[str, ...]
 
     @classmethod
-    def singles(cls, d: int, names: Names = None) -> "FeatureGroups":
+    def singles(cls, d: int) -> "FeatureGroups":
         """Return groups of one column each: the groups of a penalty without groups."""
-        return cls(np.arange(d), tuple(map(str, range(d) if names is None else names)))
+        return cls(np.arange(d), tuple(map(str, range(d))))
 
     @property
     def are_single(self) -> bool:

@@ -214,8 +214,8 @@ def optimal_labels(
     problem = LabelProblem(raw_table(X), **fields)
     relaxation = CutRelaxation(problem)
     size = CUT_BYTES * all_chunklets.n_chunklets**2
-    has_cuts = weights.pair_penalty.splits_into_blocks and problem.B.any() and size < available_memory()
-    if certificate and not weights.pair_penalty.splits_into_blocks:
+    has_cuts = weights.splits_into_blocks and problem.B.any() and size < available_memory()
+    if certificate and not weights.splits_into_blocks:
         raise ParameterError("certificate = True supports no feature groups and no sign constraints. Remove them.")
     if certificate:
         require_memory(size, f"the certificate of {all_chunklets.n_chunklets} points", "use fewer points")

@@ -24,15 +24,14 @@ from diffrac_cvx.points.checks import (
     one_of,
     positive,
     positive_int,
-    require_file,
     warn_constant,
 )
-from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points, table_times
+from diffrac_cvx.points.streamed import is_chunked, known_shape
 from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status, excluded_clause
@@ -93,7 +92,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
         if not is_chunked(X) and not isinstance(X, np.memmap):
             return validate_data(self, X, reset=reset, **VALIDATION_OPTIONS, **options)
-        X = require_file(known_shape(X))
+        X = known_shape(X)
         _check_n_features(self, X, reset=reset)
         if reset:
             _check_feature_names(self, X, reset=True)

@@ -2,7 +2,6 @@
 
 import difflib
 import math
-import mmap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +32,6 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
         raise DataError(f"{name} is a sparse matrix. Pass {name}.toarray().")
     if hasattr(X, "dask"):
         raise DataError(f"{name} is a dask array: unsupported here. Pass {name}.compute() if it fits in memory.")
-    require_file(X, name)
     if np.ma.is_masked(X):
         raise DataError(f"{name} is a masked array. Drop or impute the masked entries.")
     try:
@@ -70,27 +68,6 @@ def require_table(X: Any, name: str = "X", kinds: str = "biuf", remedy: str = ""
         raise DataError(f"{name} has shape {X.shape}. Pass a 2-d array{remedy}.")
     if 0 in X.shape:
         raise DataError(f"{name} is empty: it has shape {X.shape}. Pass at least two rows and one column.")
-
-
-def require_file(table: Any, name: str = "X") -> Any:
-    """Return the table; raise DataError if it is, or is a view of, a memory map longer than its file.
-
-    Reading such a map gives zeros, or ends the process.  A file truncated between this check and the reading has the
-    same effect; therefore each block of rows is read immediately after a check.
-    """
-    file: Any = table
-    while isinstance(file, np.ndarray) and getattr(file, "_mmap", None) is None:
-        file = file.base
-    if not hasattr(file, "_mmap"):
-        return table
-    needed = file.offset - file.offset % mmap.ALLOCATIONGRANULARITY + len(file._mmap)
-    try:
-        size = file._mmap.size()  # of the open file, even if its name now refers to another one
-    except (OSError, ValueError):
-        return table
-    if size < needed:
-        raise DataError(f"{name} is a memory map of {file.filename}, which was truncated to {size} of {needed} bytes")
-    return table
 
 
 def require_finite(matrix: Array, name: str) -> None:

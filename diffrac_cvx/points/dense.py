@@ -39,10 +39,6 @@ class DensePoints(ColumnPoints):
         n, D = self.table.shape
         return n, D
 
-    @property
-    def stored_bytes(self) -> float:
-        return 8.0 * self.table.size
-
     def row_blocks(self) -> Iterator[Array]:
         return row_blocks(self.table)
 

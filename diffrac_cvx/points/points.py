@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
 from diffrac_cvx.points.factors import Factor, dense, order_columns, products
@@ -29,7 +28,7 @@ from diffrac_cvx.points.linear_algebra import (
     times,
     unit_rows,
 )
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, block_sum_bounds, residual_bounds, row_norms
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, block_residual_bound, block_sum_bounds
 
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.signedinteger[Any]]
@@ -84,11 +83,6 @@ class Points(ABC):
 
     def __len__(self) -> int:
         return self.shape[0]
-
-    @property
-    def stored_bytes(self) -> float:
-        """Size of the array in bytes; 0 if the points are not stored as one."""
-        return 0.0
 
     @property
     def unread_bytes(self) -> float:
@@ -228,8 +222,7 @@ class Points(ABC):
 
     def mean_sqrt_and_mean(self, U: Factor) -> tuple[float, float]:
         """Return the means of sqrt(q_i) and of q_i."""
-        q = self.quadratic_forms(U)
-        return float(np.mean(np.sqrt(q))), float(np.mean(q))
+        return self.root_mean_and_mean(U)[:2]
 
     def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
         """Return the means of sqrt(q_i) and of q_i, and q; streamed points return (0,) instead: q is not stored."""
@@ -327,14 +320,7 @@ class Points(ABC):
         These are X'Diag(u)X and the sum of 1/u for each floor, and the sums of sqrt(q) and of q.  Zero rows count as
         1/u = 0, because X'Diag(u)X does not depend on their u.
         """
-        q, zero = self.quadratic_forms(U), self.zero_rows()
-        grams, inverse_sums = [], []
-        for floor in floors:
-            check_deadline()
-            roots = np.sqrt(np.maximum(q, floor))
-            grams.append(self.weighted_gram(1.0 / roots) * len(self))
-            inverse_sums.append(float(np.sum(roots[~zero])))
-        return np.stack(grams), np.array(inverse_sums), float(np.sum(np.sqrt(q))), float(np.sum(q))
+        return cast(WeightedSums, self.add(partial(block_weighted_sums, U, floors)))
 
     def take(self, indices: Indices) -> Array:
         """Return the rows at increasing indices as an array."""
@@ -352,8 +338,8 @@ class Points(ABC):
 
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
         """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
-        norms = self.stack(partial(row_norms, units=direction.units))
-        return float(self.mean_of(residual_bounds(self @ direction.v, norms, target, direction)))
+        (total,) = self.add(partial(block_residual_bound, direction), target, self.times_counts(np.ones(len(self))))
+        return float(total) / len(self)
 
     def whitening_error_bounds(
         self, W: Array, whitened: "Points", diagonal: Array, outside: float = 0.0
@@ -456,11 +442,6 @@ def squared_norms(block: Array) -> Array:
     return row_products(block, block)
 
 
-def are_zero(used: npt.NDArray[np.bool_], block: Array) -> npt.NDArray[np.bool_]:
-    """Return the mask of rows that are zero in the used columns."""
-    return np.asarray(~block[:, used].any(axis=1))
-
-
 def norms_and_squares(block: Array) -> tuple[float, float]:
     """Return the sum of the norms of the rows, and the sum of their squares."""
     squares = squared_norms(block)
@@ -475,6 +456,19 @@ def squares_and_sum(block: Array) -> tuple[Array, Array]:
 def block_weighted_gram(block: Array, u: Array) -> tuple[Array]:
     """Return the sum of u_i x_i x_i'."""
     return (times(block.T, u[:, None] * block),)
+
+
+def block_weighted_sums(U: Array, floors: Array, block: Array) -> WeightedSums:
+    """Return `Points.weighted_sums` of a block; the few rows with small q_i are added for each floor."""
+    XU = block @ U
+    q = row_products(XU, XU)
+    roots, small = np.sqrt(q), q < floors[-1]
+    safe = np.where(small, 1.0, roots)
+    gram, few = block.T @ (block * np.where(small, 0.0, 1.0 / safe)[:, None]), block[small]
+    floored = np.sqrt(np.maximum(q[small], floors[:, None]))  # (floors, small rows)
+    grams = np.stack([gram + few.T @ (few / below[:, None]) for below in floored])
+    inverse_sums = np.sum(np.where(small, 0.0, roots)) + floored @ few.any(axis=1)
+    return grams, inverse_sums, float(roots.sum()), float(q.sum())
 
 
 def products_of_rows(block: Array, Y: Array) -> tuple[Array]:

@@ -1,9 +1,7 @@
 """Conversion of user input to points: validated, centred and weighted."""
 
-from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -19,7 +17,6 @@ from diffrac_cvx.points.checks import (
     as_table,
     centered_data,
     not_finite_error,
-    require_file,
     require_moderate_scale,
     require_two_points,
     rounding_floor,
@@ -27,14 +24,12 @@ from diffrac_cvx.points.checks import (
     warn_constant,
     weights_for,
 )
-from diffrac_cvx.points.chunks import Chunks, as_chunks, checksum_chunk, is_chunked
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
-from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
 from diffrac_cvx.points.linear_algebra import EPS, LARGE_SIZE, inverse_or_one, row_blocks, times, whitener_of_gram
 from diffrac_cvx.points.points import Points, squares_and_sum
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
-from diffrac_cvx.points.streamed import StreamedRows, checksum_block, uncentered
+from diffrac_cvx.points.streamed import StreamedRows, is_chunked, known_shape, uncentered
 
 
 class Sample(NamedTuple):
@@ -137,39 +132,33 @@ def rank_of(X: Points) -> int:
 
 # Streamed tables
 
-Summary = tuple[Array, Array, Array, Any, list[tuple[int, int, float, int]]]  # see `part_summary`
 
+def part_summary(part: StreamedRows) -> tuple[Array, Array, Array, Array]:
+    """Return minima, maxima and sums of the columns, and the entries that are not finite.
 
-def part_summary(part: StreamedRows, is_chunk: bool) -> Summary:
-    """Return column minima, maxima and sums, checksums of the blocks or the chunk, and the entries that are not finite.
-
-    Of these, each block has the row, column and value of the first, and their number.
+    Of these, each block has the row, column and value of the first, and their number, shape (blocks, 4).
     """
     d = part.table.shape[1]
-    smallest, largest, total = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d)
-    checksums, infinite = {}, []
-    for start, block in part.raw_blocks() if len(part) else ():
+    smallest, largest, total, start = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), part.first
+    nonfinite = [np.zeros((0, 4))]
+    for block in part.raw_blocks() if len(part) else ():
         np.minimum(smallest, block.min(axis=0), out=smallest)
         np.maximum(largest, block.max(axis=0), out=largest)
         np.add(total, block.sum(axis=0, dtype=np.float64), out=total)
-        if not is_chunk:
-            checksums[part.first + start] = checksum_block(block)
         if not (np.isfinite(smallest).all() and np.isfinite(largest).all()):
-            nonfinite = np.argwhere(~np.isfinite(block))
-            if len(nonfinite):
-                row, column = nonfinite[0].tolist()
-                infinite.append((start + row, column, float(block[row, column]), len(nonfinite)))
-    return smallest, largest, total, checksum_chunk(part.table) if is_chunk else checksums, infinite
+            places = np.argwhere(~np.isfinite(block))
+            nonfinite += [np.array([[start + i, j, block[i, j], len(places)]]) for i, j in places[:1]]
+        start += len(block)
+    return smallest, largest, total, np.concatenate(nonfinite)
 
 
 def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4) -> StreamedRows:
     """Return a table as streamed rows, validated and centred as by `as_data`, in two passes.
 
-    A numeric array of any type is not copied; a sparse matrix is converted to CSR, without duplicates.  Checksums of
-    the first pass are compared with those of later passes.
+    A numeric array of any type is not copied; a sparse matrix is converted to CSR, without duplicates.
     """
     if is_chunked(X):
-        table: Any = as_chunks(X)
+        table: Any = known_shape(X)
     elif hasattr(X, "toarray"):
         table = as_sparse_table(X)
     else:
@@ -179,34 +168,25 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     n = table.shape[0]
     require_two_points(n)
     rows = uncentered(table, threads)
-    parts = rows.map_parts(partial(part_summary, is_chunk=isinstance(table, Chunks)))
-    low, high, sums, checksums, infinite = zip(*parts, strict=True)
-    smallest, largest, total = np.min(low, axis=0), np.max(high, axis=0), np.sum(sums, axis=0)
-    nonfinite = [(first, *entry) for (first, _), found in zip(rows.bounds(), infinite, strict=True) for entry in found]
-    if nonfinite:
-        first, row, column, value, _ = nonfinite[0]
-        raise not_finite_error("X", value, (first + row, column), sum(count for *_, count in nonfinite))
+    low, high, sums, nonfinite = zip(*rows.map_parts(part_summary), strict=True)
+    smallest, largest, bad = np.min(low, axis=0), np.max(high, axis=0), np.concatenate(nonfinite)
+    if len(bad):
+        raise not_finite_error("X", bad[0, 2], (int(bad[0, 0]), int(bad[0, 1])), int(bad[:, 3].sum()))
     size = np.maximum(np.abs(smallest), np.abs(largest))
     require_moderate_scale(size)
-    if isinstance(table, Chunks):
-        rows = replace(rows, table=replace(table, checksums=checksums), mean=total / n)
-    else:
-        rows = replace(rows, checksums=dict(ChainMap(*checksums)), mean=total / n)
+    # Chunks that are computed again may differ by rounding in the type of their entries.
+    eps = np.finfo(table.dtype).eps if table.dtype.kind == "f" else 0.0
+    rounding = max(32.0 * eps, 256.0 * EPS) * n**0.5 * size
+    rows = replace(rows, mean=np.sum(sums, axis=0) / n, checksum_error=rounding)
     gram, residual_mean = (found / n for found in rows.add(squares_and_sum))
     gram = gram - np.outer(residual_mean, residual_mean)
     # The residual mean is mostly the rounding error of the mean; it is not subtracted if it is negligible.
     residual_mean = np.where(np.abs(residual_mean) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, residual_mean)
-    constant = smallest == largest
     warn_constant(np.sqrt(np.diag(gram)) <= rounding_floor(rows.mean + residual_mean, n), warn, depth + 1)
-    return replace(rows, residual_mean=residual_mean, units=np.where(constant, 0.0, 1.0), gram=gram)
+    return replace(rows, residual_mean=residual_mean, units=np.where(smallest == largest, 0.0, 1.0), gram=gram)
 
 
 # Uncentred tables
-
-
-def stored_factor(F: Any) -> FactorTable | None:
-    """Return a streamed factor if F is a dask array; otherwise None."""
-    return StoredFactor(as_rows(F, warn=False)) if is_chunked(F) else None
 
 
 def table_array(X: Any) -> Array:
@@ -221,7 +201,7 @@ def table_array(X: Any) -> Array:
 def table_times(X: Any, W: Array) -> Array:
     """Return X W, shape (n,) or (n, k), for a table that may be streamed."""
     if is_chunked(X):
-        return uncentered(as_chunks(X)) @ W
+        return uncentered(known_shape(X)) @ W
     if isinstance(X, np.memmap):
-        return np.concatenate([np.asarray(require_file(block), dtype=np.float64) @ W for block in row_blocks(X)])
+        return np.concatenate([np.asarray(block, dtype=np.float64) @ W for block in row_blocks(X)])
     return np.asarray(X @ W)

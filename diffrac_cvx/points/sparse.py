@@ -154,7 +154,8 @@ class SparseColumns(ColumnPoints):
         return self.mean_of_entries(lambda x: (x != 0.0).astype(np.float64)) > 0.0
 
     def labels_factor(self, U: Factor) -> LazyFactor:
-        return SparseLabelsFactor(self.times_sparse(order_columns(scipy.sparse.csc_array(U), rtol=1e-16)))
+        XU = self.times_sparse(order_columns(scipy.sparse.csc_array(U), rtol=1e-16))
+        return SparseLabelsFactor(XU.S, XU.r, np.sqrt(np.maximum(XU.squares() @ np.ones(len(XU.r)), 0.0)))
 
     def weighted_row_sum(self, weights: Array) -> Array:
         return np.asarray(weights @ self.S + weights.sum() * self.r)

@@ -177,10 +177,11 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if SOLVERS[name].function is None:
             if X.chunklets.max_size:
                 raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank'")
-            refusal = ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
+            if not X.in_memory:
+                raise ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DegenerateDataWarning)  # `_scale` warns of constant columns
-                relaxation = v_space(X.stored_array(refusal), self.nu, penalty, sample_weight=X.weights)
+                relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.weights)
             result = solve(relaxation, name, **limits)
         else:
             callback = ProgressPrinter() if is_verbose else self.verbose or None

@@ -11,9 +11,9 @@ from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array, PointWeights, rows_with_weight
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.factors import Factor, products
+from diffrac_cvx.points.floating_point import RoundedFactor, block_sum_bounds, chunklet_sum_bounds, row_norms
 from diffrac_cvx.points.linear_algebra import row_blocks, row_products, times
-from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, Mask, Points
-from diffrac_cvx.points.proved_sums import RoundedFactor, block_sum_bounds, chunklet_sum_bounds, row_norms
+from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, Points
 
 
 class DensePoints(ColumnPoints):
@@ -45,9 +45,6 @@ class DensePoints(ColumnPoints):
     # Transformations
 
     def array(self) -> Array:
-        return self.table
-
-    def stored_array(self, refusal: Exception) -> Array:  # noqa: ARG002
         return self.table
 
     def in_columns(self) -> Self:
@@ -120,15 +117,6 @@ class DensePoints(ColumnPoints):
     def in_single_precision(self, factors: Array) -> npt.NDArray[np.float32]:
         return (self.table * factors).astype(np.float32)
 
-    def binary_columns(self, rtol: float) -> tuple[Indices, Mask]:
-        low, high = self.table.min(axis=0), self.table.max(axis=0)
-        slack, columns = rtol * (high - low), np.flatnonzero(high > low)
-        for rows in (self.table[:64], self.table):  # the first rows exclude most columns
-            part = rows[:, columns]
-            ends = (part <= (low + slack)[columns]) | (part >= (high - slack)[columns])
-            columns = columns[ends.all(axis=0)]
-        return columns, self.table[:, columns] >= (high - slack)[columns]
-
     def mean_abs(self) -> Array:
         return np.asarray(np.mean(np.abs(self.table), axis=0))
 
@@ -163,9 +151,7 @@ class DensePoints(ColumnPoints):
         )
 
 
-def array_points(table: Array, weights: Array | None = None, chunklets: Chunklets = UNCONSTRAINED) -> ColumnPoints:
-    """Return the rows of an (n, D) array as points, not copied, with optional weights, (n,) of sum 1, and chunklets."""
-    return DensePoints(table, weights, chunklets)
+array_points = DensePoints
 
 
 def weighted_points(

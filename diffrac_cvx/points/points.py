@@ -16,7 +16,15 @@ import scipy.sparse
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
 from diffrac_cvx.points.factors import Factor, dense, order_columns, products
-from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, whitening_error_bounds
+from diffrac_cvx.points.floating_point import (
+    RoundedDirection,
+    RoundedFactor,
+    WhiteningErrorBounds,
+    block_residual_bound,
+    block_sum_bounds,
+    round_up,
+    whitening_error_bounds,
+)
 from diffrac_cvx.points.linear_algebra import (
     BLOCK_ROWS,
     inverse_or_one,
@@ -28,7 +36,6 @@ from diffrac_cvx.points.linear_algebra import (
     times,
     unit_rows,
 )
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, block_residual_bound, block_sum_bounds
 
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.signedinteger[Any]]
@@ -103,10 +110,6 @@ class Points(ABC):
         """Return the matrix as an array, not copied if it is stored as one; otherwise it has to fit in memory."""
         return self.stack(np.asarray)
 
-    def stored_array(self, refusal: Exception) -> Array:
-        """Return the matrix if it is stored as an array, else raise this exception."""
-        raise refusal
-
     def by_rows(self, U: Factor | None = None) -> "Points":  # noqa: ARG002  # used by sparse columns
         """Return the points in the format with fast products with dense matrices, or with this factor."""
         return self
@@ -174,14 +177,6 @@ class Points(ABC):
         """Return weights u of the rows from those of the points."""
         return self.summed.firsts(u) / self.row_counts
 
-    def squares_per_count(self, q: Array) -> Array:
-        """Return squared values of the rows, (n,), divided by the squares of their counts."""
-        return np.asarray(q / self.row_counts**2)
-
-    def squares_times_counts(self, q: float) -> Array | float:
-        """Return a squared value times the squares of the counts of the rows."""
-        return q * self.row_counts**2
-
     def largest_weight(self, u: Array) -> float:
         """Return the largest weight u of a row, times the count that scales the error of a point to its row."""
         top = float((u * self.row_counts).max(initial=0.0))
@@ -219,10 +214,6 @@ class Points(ABC):
     def quadratic_forms(self, U: Factor) -> Array:
         """Return q_i = x_i'UU'x_i, shape (n,), without forming an (n, n) matrix."""
         return self.stack_products(squared_norms, U)
-
-    def mean_sqrt_and_mean(self, U: Factor) -> tuple[float, float]:
-        """Return the means of sqrt(q_i) and of q_i."""
-        return self.root_mean_and_mean(U)[:2]
 
     def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
         """Return the means of sqrt(q_i) and of q_i, and q; streamed points return (0,) instead: q is not stored."""
@@ -276,13 +267,6 @@ class Points(ABC):
     def used_columns(self) -> Mask:
         """Return the mask of columns with a nonzero entry, shape (D,)."""
         return np.asarray(np.any([block.any(axis=0) for block in self.row_blocks()], axis=0))
-
-    def binary_columns(self, rtol: float) -> tuple[Indices, Mask]:  # noqa: ARG002  # stored arrays are searched
-        """Return the m binary columns, and where they have the larger value, (n, m); none unless stored as an array.
-
-        Values are equal if they differ by at most rtol times the range of the column.
-        """
-        return np.zeros(0, dtype=np.intp), np.zeros((len(self), 0), dtype=bool)
 
     def any(self) -> bool:
         """Return whether any entry is nonzero."""

@@ -180,7 +180,7 @@ class DirectionProblem:
 
     def mean_sqrt(self, U: Factor) -> float:
         """Return g(UU') = mean_i sqrt(x_i'UU'x_i)."""
-        return self.X.mean_sqrt_and_mean(U)[0]
+        return self.X.root_mean_and_mean(U)[0]
 
     def mean_inverse(self, u: Array) -> float:
         """Return the mean of 1/u, with 1/u = 0 for zero rows."""
@@ -193,7 +193,7 @@ class DirectionProblem:
         """
         if self.basis is not None:
             return squared_norm(U)
-        data_term = self.Y.mean_sqrt_and_mean(U)[1] if mean_q is None else mean_q
+        data_term = self.Y.root_mean_and_mean(U)[1] if mean_q is None else mean_q
         total = data_term + squared_norm(scale_rows(U, self.a))
         return total + self.pair_penalty.value(U) if self.has_l1 else total
 
@@ -226,8 +226,8 @@ class DirectionProblem:
 
         The q of points are compared, because the q of a row of small weight is small.
         """
-        smallest = floor * max(float(np.mean(self.X.squares_per_count(q))), 1e-300)
-        return np.asarray(1.0 / np.sqrt(np.maximum(q, self.X.squares_times_counts(smallest))))
+        smallest = floor * max(float(np.mean(q / self.X.row_counts**2)), 1e-300)
+        return np.asarray(1.0 / np.sqrt(np.maximum(q, smallest * self.X.row_counts**2)))
 
     def transform_multiplier(self, result: Result) -> Factor | None:
         """Return a result's multiplier C in these coordinates; None if it has none that fits this problem."""

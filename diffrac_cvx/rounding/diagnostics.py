@@ -244,7 +244,9 @@ def one_column(X: Array | Points, labels: npt.ArrayLike, names: Sequence[object]
     found, which = np.unique(np.asarray(labels), return_inverse=True)
     if X.shape[1] < 2 or len(found) < 2:
         return None
-    columns, high = (X if isinstance(X, Points) else array_points(X)).binary_columns(VALUE_RTOL)
+    if isinstance(X, Points) and not X.in_memory:
+        return None
+    columns, high = binary_columns(X.array() if isinstance(X, Points) else X)
     titles = [str(j) if names is None else repr(str(names[j])) for j in columns]
     counted = " (counted from 0)" if names is None else ""
     if len(found) == 2:
@@ -277,6 +279,17 @@ def with_names(
 ) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of labels of X with names of columns instead of their numbers."""
     return tuple((one.code == "one column" and one_column(X, labels, names)) or one for one in diagnostics)
+
+
+def binary_columns(X: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Return the m columns with two values, up to VALUE_RTOL times their range, and where they have the larger."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    slack, columns = VALUE_RTOL * (high - low), np.flatnonzero(high > low)
+    for rows in (X[:64], X):  # the first rows exclude most columns
+        part = rows[:, columns]
+        ends = (part <= (low + slack)[columns]) | (part >= (high - slack)[columns])
+        columns = columns[ends.all(axis=0)]
+    return columns, X[:, columns] >= (high - slack)[columns]
 
 
 def one_hot_groups(columns: npt.NDArray[np.intp], high: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

@@ -27,10 +27,16 @@ from diffrac_cvx.certificates.label_proof import Projection, balance_cost, objec
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, WhiteningErrorBounds, sum_error
+from diffrac_cvx.points.floating_point import (
+    UNIT_ROUNDOFF,
+    RoundedDirection,
+    RoundedFactor,
+    WhiteningErrorBounds,
+    block_sum_bounds,
+    sum_error,
+)
 from diffrac_cvx.points.linear_algebra import scale_to_whiten
 from diffrac_cvx.points.points import add_blocks
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, block_sum_bounds
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.sparse import as_sparse_columns
 from diffrac_cvx.solvers.stopping import Stopping

@@ -534,7 +534,7 @@ def test_a_result_of_chunks_is_pickled_with_what_makes_its_factor():
 def test_a_pass_counts_each_row_once(form):
     rows = as_rows(form(POINTS))
     before = rows.rows_read
-    rows.mean_sqrt_and_mean(np.eye(COLUMNS))
+    rows.root_mean_and_mean(np.eye(COLUMNS))
     assert rows.rows_read == before + ROWS
     rows.weighted_gram(np.ones(ROWS))
     assert rows.rows_read == before + 2 * ROWS

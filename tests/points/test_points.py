@@ -8,7 +8,7 @@ from rationals import centered, fractions, gram, size
 
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
+from diffrac_cvx.points.floating_point import RoundedDirection, RoundedFactor
 from diffrac_cvx.points.reading import as_points
 
 N, D = 301, 6
@@ -59,7 +59,7 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
     XW = X @ W
     q = np.sum(XW**2, axis=1)
     pull = X.T @ (XW / np.sqrt(q)[:, None])
-    gain, energy = points.mean_sqrt_and_mean(W)
+    gain, energy = points.root_mean_and_mean(W)[:2]
     total, found_pull = points.sqrt_sum_and_gradient(W)
     sums = points.weighted_sums(W, np.array([1e-12, 1e-2]))
     pairs = [
@@ -151,7 +151,7 @@ def test_weighted_points_are_rows_of_other_lengths():
     np.testing.assert_allclose(points.mean_of(Y), weights @ Y)
     np.testing.assert_allclose(points.mean_squares(), weights @ X**2)
     np.testing.assert_allclose(points.weighted_rows().second_moment(), X.T @ (weights[:, None] * X), atol=1e-14)
-    np.testing.assert_allclose(points.problem_rows().mean_sqrt_and_mean(U)[0], weights @ np.linalg.norm(X @ U, axis=1))
+    np.testing.assert_allclose(points.problem_rows().root_mean_and_mean(U)[0], weights @ np.linalg.norm(X @ U, axis=1))
     equal = DensePoints(M)
     assert equal.weighted_rows() is equal
     assert equal.problem_rows() is equal
@@ -173,7 +173,6 @@ def test_the_rows_of_a_problem_know_the_points_that_they_sum(weighted, linked):
     per_row = RNG.uniform(0.5, 2.0, len(rows))
     of_points = rows.values_of_points(per_row)
     np.testing.assert_allclose(rows.values_of_rows(of_points), per_row, rtol=1e-15)
-    np.testing.assert_allclose(rows.squares_times_counts(1.0) * rows.squares_per_count(per_row), per_row, rtol=1e-15)
     # The weight of a row, for the error of a point in it: at least that of each of its points.
     assert rows.largest_weight(per_row) >= of_points.max() * (1.0 - 1e-15)
     assert rows.max_summed == (3 if linked else 0)

@@ -12,8 +12,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.proved_sums import RoundedFactor
+from diffrac_cvx.points.floating_point import RoundedFactor, sum_error
 from diffrac_cvx.points.reading import as_points, as_rows, rank_of
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns
 from diffrac_cvx.points.streamed import StreamedRows

@@ -1,7 +1,6 @@
 """Points stored as a dense array."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array, PointWeights, rows_with_weight
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.factors import Factor, products
-from diffrac_cvx.points.floating_point import RoundedFactor, block_sum_bounds, chunklet_sum_bounds, row_norms
+from diffrac_cvx.points.floating_point import RoundedFactor, chunklet_sum_bounds, row_norms
 from diffrac_cvx.points.linear_algebra import row_blocks, row_products, times
 from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, Points
 
@@ -47,9 +46,6 @@ class DensePoints(ColumnPoints):
     def array(self) -> Array:
         return self.table
 
-    def in_columns(self) -> Self:
-        return self
-
     def as_dense(self) -> Self:
         return self
 
@@ -57,9 +53,6 @@ class DensePoints(ColumnPoints):
         scaled = self.with_table(self.table * factors)
         scaled._means = None if self._means is None else self._means * factors
         return scaled
-
-    def with_offset(self) -> Self:
-        return self.with_table(np.column_stack([self.table, np.ones(len(self))]))
 
     def in_basis(self, basis: Array) -> Self:
         return self.with_table(times(self.table, basis))
@@ -141,14 +134,10 @@ class DensePoints(ColumnPoints):
     # Sums with error bounds
 
     def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
-        counts = self.times_counts(np.ones(len(self)))
         if not self.chunklets.max_size:
-            sqrt_sum, total = self.add(partial(block_sum_bounds, factor), counts)
-            return sqrt_sum, total
-        products_with_features = np.asarray(self.table @ factor.features)
-        return chunklet_sum_bounds(
-            products_with_features, row_norms(self.table, factor.units), factor, counts, self.chunklets
-        )
+            return super().sum_bounds(factor)
+        XG, norms = np.asarray(self.table @ factor.features), row_norms(self.table, factor.units)
+        return chunklet_sum_bounds(XG, norms, factor, self.times_counts(np.ones(len(self))), self.chunklets)
 
 
 array_points = DensePoints

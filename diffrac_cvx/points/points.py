@@ -317,7 +317,7 @@ class Points(ABC):
 
         The rounding errors of `accumulation_length` additions are not included.
         """
-        sqrt_sum, total = self.add(partial(block_sum_bounds, factor))
+        sqrt_sum, total = self.add(partial(block_sum_bounds, factor), self.times_counts(np.ones(len(self))))
         return sqrt_sum, total
 
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
@@ -342,6 +342,12 @@ class Points(ABC):
 class ColumnPoints(Points):
     """Points in memory that support column selection and products of pairs of columns."""
 
+    def in_columns(self) -> Self:
+        return self
+
+    def with_offset(self) -> Self:
+        return self.hstack(np.ones((len(self), 1)))
+
     @abstractmethod
     def columns(self, indexer: Indexer) -> Self:
         """Return a subset of the columns."""
@@ -355,7 +361,7 @@ class ColumnPoints(Points):
         """Return a subset of the rows."""
 
     @abstractmethod
-    def hstack(self, F: Array) -> "ColumnPoints":
+    def hstack(self, F: Array) -> Self:
         """Return the points with the columns of an array appended."""
 
     @abstractmethod

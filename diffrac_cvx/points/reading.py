@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import allowed_threads, one_thread
 from diffrac_cvx.points.checks import (
@@ -26,7 +27,7 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
-from diffrac_cvx.points.linear_algebra import EPS, LARGE_SIZE, inverse_or_one, row_blocks, times, whitener_of_gram
+from diffrac_cvx.points.linear_algebra import EPS, row_blocks, whitener
 from diffrac_cvx.points.points import Points, squares_and_sum
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
 from diffrac_cvx.points.streamed import StreamedRows, is_chunked, known_shape, uncentered
@@ -72,6 +73,8 @@ def read_points(
     With weights or constraints they are stored as an array, to which sparse matrices and dask arrays with constraints
     are converted.  Any other table is read by `as_points`: by rows if ``are_many(n, d)``, else by columns on request.
     """
+    if isinstance(X, Points) and not (sample_weight is None and constraints is None):
+        raise ParameterError("X is Points, which hold their own weights and constraints. Pass an array with these two.")
     weights = sample_weight if isinstance(sample_weight, PointWeights) else weights_for(X, sample_weight)
     if weights is None and constraints is None:
         shape = getattr(X, "shape", ())
@@ -116,17 +119,10 @@ def as_points(
 
 def rank_of(X: Points) -> int:
     """Return the numerical rank of centred points X."""
+    X = X.scaled(X.column_scales())
     if X.in_memory:
-        table = X.array()
-        n, d = X.shape
-        if (
-            min(n, d) > LARGE_SIZE // 2
-        ):  # a well-conditioned Gram matrix certifies full rank; n points have n - 1 differences
-            rows = table[1:] - table[0] if n <= d else table
-            if whitener_of_gram(times(rows, rows.T) if n <= d else times(rows.T, rows)) is not None:
-                return int(min(n - 1, d))
-        return int(np.linalg.matrix_rank(table))
-    values = np.linalg.eigvalsh(X.scaled(inverse_or_one(np.sqrt(X.mean_squares()))).second_moment())
+        return int(whitener(X.array(), full_rank=False).shape[1])
+    values = np.linalg.eigvalsh(X.second_moment())
     return int(np.sum(values > max(len(X), len(values)) * EPS * max(values[-1], 0.0)))
 
 

@@ -62,19 +62,11 @@ class SparseColumns(ColumnPoints):
     def by_rows(self, U: Factor | None = None) -> Points:
         return self if is_sparse(U) else rows_of(self, np.ones(self.shape[1]))
 
-    def in_columns(self) -> Self:
-        return self
-
     def as_dense(self) -> DensePoints:
         return DensePoints(self.array())
 
     def scaled(self, factors: Array) -> Self:
         return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors, self.mean * factors)
-
-    def with_offset(self) -> Self:
-        """Return the points with an additional last column of ones, which needs no memory."""
-        S = scipy.sparse.hstack([self.S, scipy.sparse.csc_array((len(self), 1))], format="csc")
-        return type(self)(S, np.append(self.r, 1.0))
 
     def in_basis(self, basis: Array) -> Points:
         return DensePoints(self @ basis)

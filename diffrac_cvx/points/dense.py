@@ -30,10 +30,6 @@ class DensePoints(ColumnPoints):
         self.table, self.weights, self.chunklets, self._means = table, weights, chunklets, means
 
     @property
-    def means(self) -> Array:
-        return super().means if self._means is None else self._means
-
-    @property
     def shape(self) -> tuple[int, int]:
         n, D = self.table.shape
         return n, D

@@ -114,8 +114,8 @@ def row_bounds(XG: Array, norms: Array, factor: RoundedFactor) -> tuple[Array, A
     return roots, (length * (1.0 + sum_error(r + 8)) + off) ** 2
 
 
-def block_sum_bounds(factor: RoundedFactor, block: Array, counts: Array) -> tuple[float, float]:
-    """Return a lower bound on the sum of sqrt(q_i) and an upper bound on that of q_i over rows with counts."""
+def block_sum_bounds(factor: RoundedFactor, block: Array, counts: Array | float = 1.0) -> tuple[float, float]:
+    """Return a lower bound on the sum of sqrt(q_i) and an upper bound on that of q_i over rows with optional counts."""
     roots, q_upper = row_bounds(np.asarray(block @ factor.features), row_norms(block, factor.units), factor)
     return float(np.sum(roots * counts)), float(np.sum(q_upper * counts))
 

@@ -1,7 +1,6 @@
 """Factors F of Y = FF' for large n: their rows are computed, or read, in blocks and never stored all at once."""
 
 from abc import ABC, abstractmethod
-from functools import partial
 
 import numpy as np
 import scipy.sparse
@@ -65,16 +64,16 @@ class LabelsFactor(FactorTable):
 
     def __matmul__(self, W: Array) -> Array:
         with one_thread():
-            return self.X.stack_products(partial(unit_rows_times, W), self.U)
+            return self.X.stack_products(lambda XU: unit_rows(XU) @ W, self.U)
 
     def rmatvec(self, y: Array) -> Array:
         with one_thread():
-            (total,) = self.X.add_products(products_of_unit_rows, self.U, y)
+            (total,) = self.X.add_products(lambda XU, y: (unit_rows(XU).T @ y,), self.U, y)
         return np.asarray(total)
 
     def gram(self) -> Array:
         with one_thread():
-            (total,) = self.X.add_products(gram_of_unit_rows, self.U)
+            (total,) = self.X.add_products(lambda XU: (unit_rows(XU).T @ unit_rows(XU),), self.U)
         return np.asarray(total) / len(self)
 
 
@@ -102,16 +101,3 @@ class SparseLabelsFactor(FactorTable):
         cross = np.outer(self.S.T @ self.inverse, self.r)
         found = (self.S.T @ self.S).toarray() + cross + cross.T
         return np.asarray(found + np.outer(self.r, self.r) * float(self.inverse @ self.inverse)) / len(self)
-
-
-def unit_rows_times(W: Array, XU: Array) -> Array:
-    return unit_rows(XU) @ W
-
-
-def products_of_unit_rows(XU: Array, y: Array) -> tuple[Array]:
-    return (unit_rows(XU).T @ y,)
-
-
-def gram_of_unit_rows(XU: Array) -> tuple[Array]:
-    F = unit_rows(XU)
-    return (F.T @ F,)

@@ -6,7 +6,7 @@ are documented here; the classes document only their special properties.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
@@ -71,6 +71,7 @@ class Points(ABC):
     summed: Chunklets = UNCONSTRAINED  # chunklets whose points are summed in the rows of `problem_rows`
     rows_read: int = 0  # rows read so far, if each sum reads the table again
 
+    _means: Array | None = None
     excluded: Excluded | None = None  # columns set to zero by `exclude`
 
     @property
@@ -81,7 +82,7 @@ class Points(ABC):
     @property
     def means(self) -> Array:
         """Column means that were subtracted, in the units of the columns, shape (D,); 0 if unknown."""
-        return np.zeros(self.shape[1])
+        return np.zeros(self.shape[1]) if self._means is None else self._means
 
     @property
     @abstractmethod
@@ -108,7 +109,7 @@ class Points(ABC):
 
     def array(self) -> Array:
         """Return the matrix as an array, not copied if it is stored as one; otherwise it has to fit in memory."""
-        return self.stack(np.asarray)
+        return self.stack(np.array)  # blocks may share their memory
 
     def by_rows(self, U: Factor | None = None) -> "Points":  # noqa: ARG002  # used by sparse columns
         """Return the points in the format with fast products with dense matrices, or with this factor."""
@@ -182,15 +183,15 @@ class Points(ABC):
         top = float((u * self.row_counts).max(initial=0.0))
         return round_up(top, self.max_summed + 8) if self.max_summed else top
 
-    # Sums over rows, with equal weights; the workers of a cluster must be able to import the functions
+    # Sums over rows, with equal weights
 
     def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
         """Return ``function(block, *aligned)`` of the row blocks, stacked."""
-        return stack_blocks(self.row_blocks(), len(self), function, *aligned)
+        return cast(Values, np.concatenate(list(of_blocks(self.row_blocks(), function, aligned))))
 
     def add(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
         """Return the sums of the tuples ``function(block, *aligned)`` over the row blocks."""
-        return add_blocks(self.row_blocks(), function, *aligned)
+        return reduce(add_tuples, of_blocks(self.row_blocks(), function, aligned))
 
     def stack_products(self, function: Callable[..., Values], U: Factor, *aligned: Array) -> Values:
         """Return ``function(block, *aligned)`` of the row blocks of X U, stacked."""
@@ -208,7 +209,7 @@ class Points(ABC):
 
     def rmatvec(self, Y: Array) -> Array:
         """Return X'Y/n for Y of shape (n,) or (n, k), shape (D,) or (D, k)."""
-        (total,) = self.add(products_of_rows, Y)
+        (total,) = self.add(lambda block, Y: (block.T @ Y,), Y)
         return np.asarray(total / len(self))
 
     def quadratic_forms(self, U: Factor) -> Array:
@@ -222,12 +223,12 @@ class Points(ABC):
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
-        total, gradient = self.add(partial(sqrt_sum_and_gradient, U))
+        total, gradient = self.add(partial(block_sqrt_sum_and_gradient, U))
         return total, gradient
 
     def weighted_gram(self, u: Array) -> Array:
         """Return M(u) = X' Diag(u) X / n, shape (D, D)."""
-        (total,) = self.add(block_weighted_gram, u)
+        (total,) = self.add(lambda block, u: (times(block.T, u[:, None] * block),), u)
         return np.asarray(total / len(self))
 
     def squared_products(self, scale: Array) -> Callable[[Array], Array]:
@@ -237,10 +238,6 @@ class Points(ABC):
     def second_moment(self) -> Array:
         """Return X'X/n, shape (D, D)."""
         return self.weighted_gram(np.ones(len(self)))
-
-    def second_moment_times(self, v: Array) -> Array:
-        """Return X'X v / n, shape (D,), without forming X'X if it is not known."""
-        return self.rmatvec(self @ v)
 
     def gram_of_products(self, G: Factor) -> Array:
         """Return (X G)'(X G)/n, shape (r, r), without forming X G if X'X is known."""
@@ -259,10 +256,6 @@ class Points(ABC):
     def zero_rows(self) -> Mask:
         """Return the mask of zero rows, shape (n,): they contribute only to the number of rows in means."""
         return self.stack(lambda block: ~block.any(axis=1))
-
-    def certain_zero_rows(self) -> Mask:
-        """Return the mask of zero rows, without those of sums, which may be zero up to rounding only."""
-        return np.zeros(len(self), dtype=bool) if self.max_summed else self.zero_rows()
 
     def used_columns(self) -> Mask:
         """Return the mask of columns with a nonzero entry, shape (D,)."""
@@ -389,38 +382,19 @@ class ColumnPoints(Points):
         """Return the column means of the absolute values of the entries, shape (D,)."""
 
 
-# Functions of blocks of rows, which the workers of a cluster can import
+# Functions of blocks of rows
 
 
-def zip_aligned(blocks: Iterable[Array], aligned: tuple[Array, ...]) -> Iterator[tuple[Array, ...]]:
-    """Yield each block of rows with the corresponding entries of arrays aligned with the rows."""
+def of_blocks(blocks: Iterable[Array], function: Callable[..., Of], aligned: tuple[Array, ...]) -> Iterator[Of]:
+    """Yield a function of each block of rows and of the corresponding entries of arrays aligned with the rows."""
     start = 0
     for block in blocks:
-        yield block, *(values[start : start + len(block)] for values in aligned)
+        yield function(block, *(values[start : start + len(block)] for values in aligned))
         start += len(block)
 
 
-def stack_blocks(blocks: Iterable[Array], n: int, function: Callable[..., Values], *aligned: Array) -> Values:
-    """Return ``function(block, *aligned)`` of all blocks, of n rows in total, stacked."""
-    stacked, start = np.empty(0), 0
-    for given in zip_aligned(blocks, aligned):
-        found = function(*given)
-        if start == 0:
-            stacked = np.empty((n, *found.shape[1:]), dtype=found.dtype)
-        stacked[start : start + len(found)] = found
-        start += len(found)
-    return cast(Values, stacked)
-
-
-def add_blocks(blocks: Iterable[Array], function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-    """Return the sums of the tuples ``function(block, *aligned)`` over all blocks, at least one."""
-    sums: list[Any] = []
-    for given in zip_aligned(blocks, aligned):
-        found = function(*given)
-        sums = sums or [0.0] * len(found)
-        for i, value in enumerate(found):
-            sums[i] += value
-    return tuple(sums)
+def add_tuples(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 def of_products(function: Callable[..., Of], U: Factor, block: Array, *aligned: Array) -> Of:
@@ -432,26 +406,9 @@ def squared_norms(block: Array) -> Array:
     return row_products(block, block)
 
 
-def norms_and_squares(block: Array) -> tuple[float, float]:
-    """Return the sum of the norms of the rows, and the sum of their squares."""
-    squares = squared_norms(block)
-    return float(np.sqrt(squares).sum()), float(squares.sum())
-
-
-def squares_and_sum(block: Array) -> tuple[Array, Array]:
-    """Return the sum of x_i x_i' and the sum of x_i."""
-    return block.T @ block, block.sum(axis=0)
-
-
-def block_weighted_gram(block: Array, u: Array) -> tuple[Array]:
-    """Return the sum of u_i x_i x_i'."""
-    return (times(block.T, u[:, None] * block),)
-
-
 def block_weighted_sums(U: Array, floors: Array, block: Array) -> WeightedSums:
     """Return `Points.weighted_sums` of a block; the few rows with small q_i are added for each floor."""
-    XU = block @ U
-    q = row_products(XU, XU)
+    q = squared_norms(block @ U)
     roots, small = np.sqrt(q), q < floors[-1]
     safe = np.where(small, 1.0, roots)
     gram, few = block.T @ (block * np.where(small, 0.0, 1.0 / safe)[:, None]), block[small]
@@ -461,15 +418,10 @@ def block_weighted_sums(U: Array, floors: Array, block: Array) -> WeightedSums:
     return grams, inverse_sums, float(roots.sum()), float(q.sum())
 
 
-def products_of_rows(block: Array, Y: Array) -> tuple[Array]:
-    """Return the sum of x_i y_i'."""
-    return (block.T @ Y,)
-
-
-def sqrt_sum_and_gradient(U: Array, block: Array) -> tuple[float, Array]:
+def block_sqrt_sum_and_gradient(U: Array, block: Array) -> tuple[float, Array]:
     """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U."""
     XU = times(block, U)
-    roots = np.sqrt(row_products(XU, XU))
+    roots = np.sqrt(squared_norms(XU))
     # At x_i'U = 0 the norm is not differentiable in U; 0 is one of its subgradients.
     XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
     return float(roots.sum()), times(block.T, XU)

@@ -28,7 +28,7 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
 from diffrac_cvx.points.linear_algebra import EPS, row_blocks, whitener
-from diffrac_cvx.points.points import Points, squares_and_sum
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
 from diffrac_cvx.points.streamed import StreamedRows, is_chunked, known_shape, uncentered
 
@@ -174,7 +174,7 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     eps = np.finfo(table.dtype).eps if table.dtype.kind == "f" else 0.0
     rounding = max(32.0 * eps, 256.0 * EPS) * n**0.5 * size
     rows = replace(rows, mean=np.sum(sums, axis=0) / n, checksum_error=rounding)
-    gram, residual_mean = (found / n for found in rows.add(squares_and_sum))
+    gram, residual_mean = (found / n for found in rows.add(lambda block: (block.T @ block, block.sum(axis=0))))
     gram = gram - np.outer(residual_mean, residual_mean)
     # The residual mean is mostly the rounding error of the mean; it is not subtracted if it is negligible.
     residual_mean = np.where(np.abs(residual_mean) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, residual_mean)

@@ -35,15 +35,11 @@ class SparseColumns(ColumnPoints):
 
     def __init__(self, S: Sparse, r: Array, mean: Array | None = None) -> None:
         self.S: Any = scipy.sparse.csc_array(S)  # SciPy's types for indexing are too narrow
-        self.r, self.mean = r, -r if mean is None else mean
+        self.r, self._means = r, -r if mean is None else mean
 
     @property
     def shape(self) -> tuple[int, int]:
         return int(self.S.shape[0]), int(self.S.shape[1])
-
-    @property
-    def means(self) -> Array:
-        return self.mean
 
     @cached_property
     def sparse_rows(self) -> Sparse:
@@ -66,7 +62,7 @@ class SparseColumns(ColumnPoints):
         return DensePoints(self.array())
 
     def scaled(self, factors: Array) -> Self:
-        return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors, self.mean * factors)
+        return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors, self.means * factors)
 
     def in_basis(self, basis: Array) -> Points:
         return DensePoints(self @ basis)

@@ -36,15 +36,9 @@ from diffrac_cvx.points.points import (
     Points,
     Values,
     WeightedSums,
-    add_blocks,
-    block_weighted_gram,
-    block_weighted_sums,
-    norms_and_squares,
+    add_tuples,
     of_products,
-    products_of_rows,
-    sqrt_sum_and_gradient,
-    squares_and_sum,
-    stack_blocks,
+    squared_norms,
 )
 
 MAX_BLOCK_ENTRIES = 2_000_000  # entries of a block, if the table has many columns
@@ -125,11 +119,12 @@ class StreamedRows(Points):
         return list(found)
 
     def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
-        found = self.map_parts(partial(stack_part, function), *aligned)
-        return found[0] if len(found) == 1 else cast(Values, np.concatenate(found))
+        found = self.map_parts(lambda part, *own: Points.stack(part, function, *own), *aligned)
+        return cast(Values, np.concatenate(found))
 
     def add(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-        return reduce(add_tuples, self.map_parts(partial(add_part, function), *aligned, summed=True))
+        found = self.map_parts(lambda part, *own: Points.add(part, function, *own), *aligned, summed=True)
+        return reduce(add_tuples, found)
 
     def bounds(self) -> list[tuple[int, int]]:
         """Return the row ranges of the parts: the chunks, or about one part of complete blocks per thread.
@@ -258,25 +253,23 @@ class StreamedRows(Points):
 
     def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
         """Return the means of sqrt(q_i) and of q_i, with communication independent of n."""
-        sqrt_sum, square_sum = self.add_products(norms_and_squares, U)
+        sqrt_sum, square_sum = self.add_products(
+            lambda XU: (np.sqrt(squared_norms(XU)).sum(), squared_norms(XU).sum()), U
+        )
         return float(sqrt_sum) / len(self), float(square_sum) / len(self), np.zeros(0)
 
     def weighted_gram(self, u: Array) -> Array:
-        (total,) = self.centered.add(block_weighted_gram, u)
-        return self.transform_gram(total) / len(self)
+        return self.transform_gram(Points.weighted_gram(self.centered, u))
 
     def second_moment(self) -> Array:
         gram = self.gram
         if gram is None:
-            total, _ = replace(self, offset=0.0).centered.add(squares_and_sum)
+            (total,) = replace(self, offset=0.0).centered.add(lambda block: (block.T @ block,))
             gram = total / len(self)
         if self.offset > 0.0:
             gram = np.pad(gram, (0, 1))
             gram[-1, -1] = 1.0
         return self.transform_gram(gram)
-
-    def second_moment_times(self, v: Array) -> Array:
-        return self.second_moment() @ v
 
     def gram_of_products(self, G: Factor) -> Array:
         return np.asarray(G.T @ self.second_moment() @ G)
@@ -286,12 +279,11 @@ class StreamedRows(Points):
         return self.in_basis(np.eye(self.shape[1])[:, indexer]).with_excluded(None)
 
     def rmatvec(self, Y: Array) -> Array:
-        (total,) = self.centered.add(products_of_rows, Y)
-        return np.asarray(self.transform.T @ total) / len(self)
+        return np.asarray(self.transform.T @ Points.rmatvec(self.centered, Y))
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         T = self.transform
-        total, gradient = self.centered.add(partial(sqrt_sum_and_gradient, T @ U))
+        total, gradient = Points.sqrt_sum_and_gradient(self.centered, T @ U)
         return total, np.asarray(T.T @ gradient)
 
     def weighted_sums(self, U: Array, floors: Array) -> WeightedSums:
@@ -299,8 +291,8 @@ class StreamedRows(Points):
 
         Products use one thread each: with several they gain little on blocks that fit in the cache.
         """
-        grams, *sums = self.centered.add(partial(block_weighted_sums, self.transform @ U, floors))
-        return np.stack([self.transform_gram(gram) for gram in grams]), *sums
+        grams, *sums = cast(Any, Points.weighted_sums(self.centered, self.transform @ U, floors))
+        return cast(WeightedSums, (np.stack([self.transform_gram(gram) for gram in grams]), *sums))
 
     def mean_squares(self) -> Array:
         return np.maximum(np.diag(self.second_moment()), 0.0)
@@ -332,7 +324,7 @@ def uncentered(table: Any, threads: int = 1) -> StreamedRows:
     return StreamedRows(table, mean=np.zeros(d), residual_mean=np.zeros(d), units=np.ones(d), threads=threads)
 
 
-# Functions of parts, which the workers of a cluster can import
+# Functions of parts
 
 
 def run_part(table: Any, task: tuple[StreamedRows, Callable[..., Any]], first: int, own: tuple[Array, ...]) -> Any:
@@ -340,18 +332,6 @@ def run_part(table: Any, task: tuple[StreamedRows, Callable[..., Any]], first: i
     frame, function = task
     part = replace(frame, table=table, first=first, checksums=[])
     return function(part, *own), sum(part.checksums)
-
-
-def stack_part(function: Callable[..., Values], part: StreamedRows, *aligned: Array) -> Values:
-    return stack_blocks(part.row_blocks(), len(part), function, *aligned)
-
-
-def add_part(function: Callable[..., Any], part: StreamedRows, *aligned: Array) -> Any:
-    return add_blocks(part.row_blocks(), function, *aligned)
-
-
-def add_tuples(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 def checksum(block: Array, first: int) -> Array:

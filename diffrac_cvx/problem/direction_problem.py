@@ -134,7 +134,7 @@ class DirectionProblem:
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Mask of the zero rows, shape (n,): they count in the means and nowhere else."""
-        return self.X.certain_zero_rows()
+        return np.zeros(len(self.X), dtype=bool) if self.X.max_summed else self.X.zero_rows()
 
     @cached_property
     def Z(self) -> Points:

@@ -83,7 +83,6 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
         (points.columns(np.array([2, 0])).mean_squares(), np.mean(X[:, [2, 0]] ** 2, axis=0)),
         (points.gram_of_products(W), XW.T @ XW / N),
         (points.gram_of_products(scipy.sparse.csc_array(W)), XW.T @ XW / N),
-        (points.second_moment_times(W[:, 0]), X.T @ XW[:, 0] / N),
         (sums[0][0], X.T @ (X / np.sqrt(q)[:, None])),
         (sums[2:], (np.sqrt(q).sum(), q.sum())),
     ]

@@ -1,6 +1,5 @@
 """Parts of the fast solvers that neither results nor step counts on small instances reveal."""
 
-from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -12,7 +11,7 @@ from diffrac_cvx.certificates.direction_bounds import certify, certify_in_one_pa
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import weighted_gram
-from diffrac_cvx.points.points import add_blocks, block_weighted_sums
+from diffrac_cvx.points.points import add_tuples, block_weighted_sums
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.solvers.factored import augmented_lagrangian, sampling, working_set
@@ -213,7 +212,7 @@ def test_sums_at_several_floors_are_those_of_all_rows_at_once():
     floors = np.array([1e-3, 0.1, 0.5]) * q.mean()
     unit, none = np.ones(3), np.zeros(3)
     rows = StreamedRows(X, none, none, unit)
-    moments, inverses, roots, squares = add_blocks((X[:12], X[12:]), partial(block_weighted_sums, U, floors))
+    moments, inverses, roots, squares = add_tuples(*(block_weighted_sums(U, floors, rows) for rows in (X[:12], X[12:])))
     for one, other in zip(rows.weighted_sums(U, floors), (moments, inverses, roots, squares), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     assert (roots, squares) == (pytest.approx(np.sqrt(q).sum()), pytest.approx(q.sum()))

@@ -105,19 +105,17 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         constraints: Constraints | None = None,
         *,
         warn: bool = True,
-        depth: int = 5,
     ) -> ScaledTable:
         """Return the points of positive weight, checked, centred and, if ``standardize``, scaled to unit variance.
 
-        Memory maps, sparse matrices and dask arrays are streamed.  The warning about constant columns points at the
-        user's line, ``depth`` calls up.
+        Memory maps, sparse matrices and dask arrays are streamed.
         """
         require_flag(self.standardize, "standardize")
         by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
         options: dict[str, Any] = {"are_many": lambda _n, _d: isinstance(X, np.memmap), "by_columns": by_columns}
         points = read_points(X, weights, constraints=constraints, **options).X
         hidden, mean = is_rounding_noise(points), points.means
-        warn_constant(~points.used_columns() | hidden, warn, depth + 1, getattr(self, "feature_names_in_", None))
+        warn_constant(~points.used_columns() | hidden, warn, getattr(self, "feature_names_in_", None))
         inverse_scale = np.ones(X.shape[1])
         if self.standardize:  # columns of rounding errors cannot have unit variance
             points = exclude_columns(

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -167,29 +168,24 @@ def rows_with_weight(X: ArrayT, weights: PointWeights | None) -> ArrayT:
     return X if weights is None or not weights.has_zeros else cast(ArrayT, X[weights.mask])
 
 
-def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool = True, depth: int = 4) -> Array:
+def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool = True) -> Array:
     """Return the (n, d) data matrix of `centered_data`, n >= 2, for methods without certified bounds.
 
     Columns that vary by no more than the rounding of their mean are set to zero: they must not act as features.
     """
-    data, mean = centered_data(X, weights, warn=warn, depth=depth + 1)
+    data, mean = centered_data(X, weights, warn=warn)
     rows = data if weights is None else data[weights.mask]
     data[:, np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows))] = 0.0
     return data
 
 
 def centered_data(
-    X: npt.ArrayLike,
-    weights: PointWeights | None = None,
-    *,
-    means: Array | float = 0.0,
-    warn: bool = True,
-    depth: int = 4,
+    X: npt.ArrayLike, weights: PointWeights | None = None, *, means: Array | float = 0.0, warn: bool = True
 ) -> tuple[Array, Array]:
     """Return the centred (n, d) data matrix, n >= 2, and its means: errors are proportional to a column's variation.
 
     With sample weights the mean is weighted; points of weight 0 are centred by the same mean.  For columns that were
-    centred before, ``means`` is what was then subtracted.  Warnings point at the user's line, ``depth`` calls up.
+    centred before, ``means`` is what was then subtracted.
     """
     data = as_matrix(X)
     require_two_points(len(data))
@@ -204,7 +200,7 @@ def centered_data(
         mean += shift
         rows = data if weights is None else data[weights.mask]
     data[:, constant] = 0.0
-    warn_constant(np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows)), warn, depth + 1)
+    warn_constant(np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows)), warn)
     return data, mean
 
 
@@ -227,21 +223,22 @@ def rounding_floor(mean: Array, n: int) -> Array:
     return np.asarray(8 * n**0.5 * np.finfo(float).eps * np.abs(mean))
 
 
-def warn_constant(
-    constant: npt.NDArray[np.bool_], warn: bool, depth: int, names: Sequence[object] | None = None
-) -> None:
-    """Warn about constant columns, by name if names are given, at the user's line, ``depth`` calls up."""
+def warn_constant(constant: npt.NDArray[np.bool_], warn: bool, names: Sequence[object] | None = None) -> None:
+    """Warn about constant columns, by name if names are given."""
     if constant.all():
-        warn_degenerate("every column of X is constant up to rounding: there is nothing to cluster", warn, depth)
+        warn_degenerate("every column of X is constant up to rounding: there is nothing to cluster", warn)
     elif constant.any():
         one = constant.sum() == 1
         which = f"{'column' if one else 'columns'} {format_indices(constant, names=names)} of X"
         does = "is constant up to rounding and carries" if one else "are constant up to rounding and carry"
-        warn_degenerate(f"{which} {does} no information", warn, depth)
+        warn_degenerate(f"{which} {does} no information", warn)
 
 
-def warn_degenerate(message: str, warn: bool = True, depth: int = 4) -> None:
-    """Warn that the data are degenerate, at the user's line, ``depth`` calls up."""
+def warn_degenerate(message: str, warn: bool = True) -> None:
+    """Warn that the data are degenerate, at the user's line: the first one outside of this package."""
+    frame, depth = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("diffrac_cvx."):
+        frame, depth = frame.f_back, depth + 1
     if warn:
         warnings.warn(message, DegenerateDataWarning, stacklevel=depth)
 

@@ -233,6 +233,7 @@ class Points(ABC):
 
     def squared_products(self, scale: Array) -> Callable[[Array], Array]:
         """Return the map from w to the sums over k of scale_i scale_k (x_i'x_k / 2n)^2 w_k, shape (n,)."""
+
         return lambda w: scale * self.quadratic_forms(psd_factor(self.weighted_gram(scale * w))) / (4 * len(self))
 
     def second_moment(self) -> Array:
@@ -310,12 +311,14 @@ class Points(ABC):
 
         The rounding errors of `accumulation_length` additions are not included.
         """
-        sqrt_sum, total = self.add(partial(block_sum_bounds, factor), self.times_counts(np.ones(len(self))))
+        counts = () if self.weights is None else (len(self) * self.weights,)
+        sqrt_sum, total = self.add(partial(block_sum_bounds, factor), *counts)
         return sqrt_sum, total
 
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
         """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
-        (total,) = self.add(partial(block_residual_bound, direction), target, self.times_counts(np.ones(len(self))))
+        counts = () if self.weights is None else (len(self) * self.weights,)
+        (total,) = self.add(partial(block_residual_bound, direction), target, *counts)
         return float(total) / len(self)
 
     def whitening_error_bounds(

@@ -66,7 +66,6 @@ def read_points(
     are_many: Callable[[int, int], bool] | None = None,
     by_columns: bool = False,
     warn: bool = False,
-    depth: int = 4,
 ) -> Sample:
     """Return the points of positive weight of a table, validated and centred; weights may be checked before.
 
@@ -79,27 +78,19 @@ def read_points(
     if weights is None and constraints is None:
         shape = getattr(X, "shape", ())
         many = are_many is not None and len(shape) == 2 and are_many(*shape)
-        points = as_points(X, by_rows=many, by_columns=by_columns and not many, warn=warn, depth=depth + 1)
+        points = as_points(X, by_rows=many, by_columns=by_columns and not many, warn=warn)
         return Sample(points, points, None)
     if constraints is not None and (is_chunked(X) or hasattr(X, "toarray")):
         X = table_array(X)
-    centered = centered_data(X, weights, warn=warn, depth=depth + 1)
+    centered = centered_data(X, weights, warn=warn)
     return Sample(weighted_points(centered, weights, constraints), array_points(centered[0]), weights)
 
 
-def as_points(
-    X: Any,
-    *,
-    by_rows: bool = False,
-    by_columns: bool = False,
-    warn: bool = True,
-    depth: int = 4,
-) -> Points:
+def as_points(X: Any, *, by_rows: bool = False, by_columns: bool = False, warn: bool = True) -> Points:
     """Return validated, centred data: arrays as a copy, others as `StreamedRows` or, if sparse, as `SparseColumns`.
 
     X is an (n, d) array, memory map, sparse matrix, dask array, or a result of this function.  With `by_rows`, arrays
-    and memory maps are streamed too, without a copy; with `by_columns`, a sparse matrix is stored by columns.  Warnings
-    about constant columns point at the user's line, ``depth`` calls up.
+    and memory maps are streamed too, without a copy; with `by_columns`, a sparse matrix is stored by columns.
     """
     if isinstance(X, SparseColumns) and not by_columns:
         return rows_of(X, X.used_columns().astype(np.float64))
@@ -109,12 +100,12 @@ def as_points(
     if isinstance(X, Points):
         return X
     if by_columns and hasattr(X, "toarray"):
-        return as_sparse_columns(X, warn=warn, depth=depth + 1)
+        return as_sparse_columns(X, warn=warn)
     if not (by_rows or is_chunked(X) or hasattr(X, "toarray")):
-        return weighted_points(centered_data(X, warn=warn, depth=depth + 1))
+        return weighted_points(centered_data(X, warn=warn))
     threads = allowed_threads()
     with one_thread():
-        return as_rows(X, threads=threads, warn=warn, depth=depth + 1)
+        return as_rows(X, threads=threads, warn=warn)
 
 
 def rank_of(X: Points) -> int:
@@ -148,7 +139,7 @@ def part_summary(part: StreamedRows) -> tuple[Array, Array, Array, Array]:
     return smallest, largest, total, np.concatenate(nonfinite)
 
 
-def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4) -> StreamedRows:
+def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> StreamedRows:
     """Return a table as streamed rows, validated and centred as by `as_data`, in two passes.
 
     A numeric array of any type is not copied; a sparse matrix is converted to CSR, without duplicates.
@@ -178,7 +169,7 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     gram = gram - np.outer(residual_mean, residual_mean)
     # The residual mean is mostly the rounding error of the mean; it is not subtracted if it is negligible.
     residual_mean = np.where(np.abs(residual_mean) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, residual_mean)
-    warn_constant(np.sqrt(np.diag(gram)) <= rounding_floor(rows.mean + residual_mean, n), warn, depth + 1)
+    warn_constant(np.sqrt(np.diag(gram)) <= rounding_floor(rows.mean + residual_mean, n), warn)
     return replace(rows, residual_mean=residual_mean, units=np.where(smallest == largest, 0.0, 1.0), gram=gram)
 
 

@@ -206,7 +206,7 @@ class SparseColumns(ColumnPoints):
         return float(np.mean(residual_bounds(self @ direction.v, self.row_norms(direction.units), target, direction)))
 
 
-def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseColumns:
+def as_sparse_columns(X: Any, *, warn: bool = True) -> SparseColumns:
     """Return a sparse matrix, validated and centred as by `as_data`, without making it dense."""
     table = scipy.sparse.csc_array(as_sparse_table(X), dtype=np.float64)
     n, d = table.shape
@@ -241,7 +241,7 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
     table = scipy.sparse.csc_array(table @ keep)
     table.eliminate_zeros()
     found = SparseColumns(table, np.where(constant, 0.0, r), mean)
-    warn_constant(np.sqrt(found.mean_squares()) <= rounding_floor(mean, n), warn, depth + 1)
+    warn_constant(np.sqrt(found.mean_squares()) <= rounding_floor(mean, n), warn)
     return found
 
 

@@ -384,7 +384,7 @@ def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty
     """Warn if an affine-invariant relaxation cannot distinguish labellings, otherwise if columns are excluded."""
     n, rank = len(X), problem.X.shape[1] - int(problem.coordinates.has_offset)
     if not np.any(penalty.a) and not penalty.has_l1 and 0 < rank and rank >= n - 1:
-        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly. Add a penalty.", depth=5)
+        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly. Add a penalty.")
     elif problem.coordinates.excluded is not None:
         mask = np.zeros(X.shape[1], dtype=bool)
         mask[problem.coordinates.excluded.columns] = True
@@ -393,9 +393,7 @@ def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty
             return
         one, which = mask.sum() == 1, format_indices(mask)
         does = f"column {which} of X is excluded: it is" if one else f"columns {which} of X are excluded: they are"
-        warn_degenerate(
-            f"{does} collinear with others, up to rounding. Add a ridge to keep {'it' if one else 'them'}.", depth=5
-        )
+        warn_degenerate(f"{does} collinear with others, up to rounding. Add a ridge to keep {'it' if one else 'them'}.")
 
 
 def offset_solution(X: Points, nu: float) -> Array | None:

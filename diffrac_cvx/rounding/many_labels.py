@@ -173,6 +173,4 @@ def _warn_if_dependent(labels: Array) -> None:
     extra = np.ones(labels.shape[1], dtype=bool)
     extra[pivots[: len(size)][size > DEPENDENCE_RTOL * size[0]]] = False
     if extra.any():
-        warn_degenerate(
-            f"the recovered labels {format_indices(extra)} are linear combinations of others; reduce k", depth=5
-        )
+        warn_degenerate(f"the recovered labels {format_indices(extra)} are linear combinations of others; reduce k")

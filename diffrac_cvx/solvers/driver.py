@@ -66,7 +66,7 @@ def solve_by_iterates(
     try:
         with time_limited(stopping.deadline):
             sample = read_points(
-                X, sample_weight, constraints=constraints, are_many=are_many, by_columns=by_columns, warn=True, depth=5
+                X, sample_weight, constraints=constraints, are_many=are_many, by_columns=by_columns, warn=True
             )
     except EarlyExitError as leave:
         return trivial(np.shape(X), status=leave.status)

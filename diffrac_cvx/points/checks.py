@@ -116,7 +116,9 @@ def _checked_weights(sample_weight: npt.ArrayLike, n: int, min_positive: int) ->
         )
     count = np.count_nonzero(w)
     if count < min_positive:
-        raise DataError(f"sample_weight has {count} positive entries. At least {min_positive} points need a weight.")
+        raise DataError(
+            f"sample_weight is zero except at {count} points. At least {min_positive} need a positive weight."
+        )
     return w
 
 

@@ -1,8 +1,4 @@
-"""Interface of a matrix of points in any storage format: sums over rows, and bounds on their rounding errors.
-
-Code outside this folder does not depend on the storage format.  Each format is one file with one class.  The methods
-are documented here; the classes document only their special properties.
-"""
+"""Interface of a matrix of points in any storage format, one file each: sums over rows, and bounds on their errors."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -159,10 +155,7 @@ class Points(ABC):
         return self
 
     def problem_rows(self) -> "Points":
-        """Return the rows for means of norms, with equal weights: points times counts, signed sums over chunklets.
-
-        The following methods relate these rows to the points.
-        """
+        """Return the rows for means of norms, with equal weights: points times counts, signed sums over chunklets."""
         return self
 
     @property
@@ -233,7 +226,6 @@ class Points(ABC):
 
     def squared_products(self, scale: Array) -> Callable[[Array], Array]:
         """Return the map from w to the sums over k of scale_i scale_k (x_i'x_k / 2n)^2 w_k, shape (n,)."""
-
         return lambda w: scale * self.quadratic_forms(psd_factor(self.weighted_gram(scale * w))) / (4 * len(self))
 
     def second_moment(self) -> Array:
@@ -281,12 +273,8 @@ class Points(ABC):
         return len(self)
 
     def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:  # noqa: ARG002
-        """Return bounds on the sums of the absolute values of the terms added in sum_i weights_i x_ij^2.
-
-        `squares` are these sums for the indexed columns, and `weight` is the sum of the weights.  By default they are
-        these sums themselves: no term is negative.
-        """
-        return squares
+        """Return bounds on sums of absolute terms, given the sums of squares of some columns, and of their weights."""
+        return squares  # no term is negative
 
     def mean_of(self, values: Array) -> Array:
         """Return the (weighted) mean of the points' values over the first axis."""
@@ -307,10 +295,7 @@ class Points(ABC):
     # Sums with error bounds, for the exactly centred data
 
     def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
-        """Return n times a lower bound on the mean of sqrt(q_i), and n times an upper bound on the mean of q_i.
-
-        The rounding errors of `accumulation_length` additions are not included.
-        """
+        """Return a lower bound on sum sqrt(q_i) and an upper one on sum q_i, without the errors of the additions."""
         counts = () if self.weights is None else (len(self) * self.weights,)
         sqrt_sum, total = self.add(partial(block_sum_bounds, factor), *counts)
         return sqrt_sum, total
@@ -324,10 +309,7 @@ class Points(ABC):
     def whitening_error_bounds(
         self, W: Array, whitened: "Points", diagonal: Array, outside: float = 0.0
     ) -> WhiteningErrorBounds:
-        """Return bounds on the errors of the whitened points X W, and of W'(X'X/n + Diag(diagonal))W as the identity.
-
-        `outside` is the norm of the part of the points outside the span of W.
-        """
+        """Return bounds on the errors of X W and of W'(X'X/n + Diag(diagonal))W = I, given the norm outside W's span."""
         return whitening_error_bounds(self.array(), W, whitened.array(), diagonal, outside)
 
     def column_scales(self) -> Array:

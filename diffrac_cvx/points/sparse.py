@@ -27,11 +27,7 @@ from diffrac_cvx.points.streamed import StreamedRows
 
 
 class SparseColumns(ColumnPoints):
-    """Matrix S + 1 r', (n, d): a sparse matrix S, and a row r that is added to each of its rows.
-
-    Centred columns, their powers, and constant columns have this form.  S is stored by columns; `mean` contains the
-    means subtracted from the user's columns, by default -r.
-    """
+    """Matrix S + 1 r', (n, d): a sparse matrix S, by columns, and a row r that is added to each of its rows."""
 
     def __init__(self, S: Sparse, r: Array, mean: Array | None = None) -> None:
         self.S: Any = scipy.sparse.csc_array(S)  # SciPy's types for indexing are too narrow
@@ -95,7 +91,6 @@ class SparseColumns(ColumnPoints):
         return np.asarray(self.S.T @ Y + np.multiply.outer(self.r, Y.sum(axis=0))) / len(self)
 
     def quadratic_forms(self, U: Factor) -> Array:
-        """Return q_i = x_i'UU'x_i; for a sparse factor, the products are sparse plus one constant row."""
         if not is_sparse(U):
             return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in self.sparse_blocks())])
         return np.maximum(self.times_sparse(U).squares() @ np.ones(U.shape[1]), 0.0)
@@ -110,14 +105,10 @@ class SparseColumns(ColumnPoints):
     def sparse_blocks(self) -> list[Self]:
         return [self.rows(slice(start, start + BLOCK_ROWS)) for start in range(0, len(self), BLOCK_ROWS)]
 
-    def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
-        return self.by_rows().sqrt_sum_and_gradient(U)
-
     def weighted_gram(self, u: Array) -> Array:
         return self.gram(u) / len(self)
 
     def mean_squares(self) -> Array:
-        """Return the means of the squared entries, without cancellation."""
         return self.mean_of_entries(np.square)
 
     def mean_abs(self) -> Array:
@@ -131,10 +122,7 @@ class SparseColumns(ColumnPoints):
 
     def zero_rows(self) -> Mask:
         at, n = self.row_at_entries, len(self)
-        stored, used = (
-            np.bincount(self.S.indices, at != 0.0, n),
-            np.bincount(self.S.indices, self.S.data + at != 0.0, n),
-        )
+        stored, used = (np.bincount(self.S.indices, mask, n) for mask in (at != 0.0, self.S.data + at != 0.0))
         return np.asarray((stored == np.count_nonzero(self.r)) & (used == 0))  # other entries equal those of r
 
     def used_columns(self) -> Mask:
@@ -191,8 +179,8 @@ class SparseColumns(ColumnPoints):
     def quadratic_form_bounds(self, factor: RoundedFactor) -> tuple[Array, Array]:
         """Return lower and upper bounds on q_i for a sparse factor, without a dense product.
 
-        X G is a sparse matrix plus one row r: q_i is the sum of (s + r)^2 - r^2 over the stored entries, plus |r|^2.
-        Its rounding error is proportional to |s + r|^2 + 2 |r|^2, in addition to the errors of the products themselves.
+        X G is s + r in each row: q_i is the sum of (s + r)^2 - r^2 over the stored entries, plus |r|^2.  Its rounding
+        error is proportional to |s + r|^2 + 2 |r|^2, in addition to the errors of the products themselves.
         """
         r = factor.features.shape[1]
         XG = self.times_sparse(factor.features, factor.offset)
@@ -246,9 +234,6 @@ def as_sparse_columns(X: Any, *, warn: bool = True) -> SparseColumns:
 
 
 def rows_of(X: SparseColumns, units: Array) -> StreamedRows:
-    """Return sparse columns as streamed rows with their second moments.
-
-    The moments are summed over blocks of rows, because `StreamedRows` does not account for rounding in sparse products.
-    """
+    """Return sparse columns as streamed rows, whose errors are those of second moments summed over blocks of rows."""
     rows = StreamedRows(X.sparse_rows, mean=-X.r, residual_mean=np.zeros(X.shape[1]), units=units)
     return replace(rows, gram=replace(rows, units=np.ones(X.shape[1])).second_moment())

@@ -127,10 +127,7 @@ class StreamedRows(Points):
         return reduce(add_tuples, found)
 
     def bounds(self) -> list[tuple[int, int]]:
-        """Return the row ranges of the parts: the chunks, or about one part of complete blocks per thread.
-
-        The blocks are therefore the same for any number of threads.
-        """
+        """Return the row ranges of the parts: the chunks, or about one part per thread, of the same complete blocks."""
         if not self.is_local:
             return list(pairwise(np.cumsum([0, *self.table.chunks[0]]).tolist()))
         size = -(-len(self) // (self.threads * self.block)) * self.block
@@ -172,7 +169,6 @@ class StreamedRows(Points):
 
     @property
     def accumulation_length(self) -> int:
-        """Number of successive additions in a sum over all rows, which is computed by blocks and by parts."""
         return min(len(self), self.block) + len(self) // self.block + len(self.bounds()) + 1
 
     @property
@@ -221,7 +217,6 @@ class StreamedRows(Points):
         return made
 
     def scaled(self, factors: Array) -> Self:
-        """Return the points with columns multiplied by factors, without reading them."""
         if self.basis is not None:
             return replace(self, basis=self.basis * factors)
         units, offset = self.units * factors[: len(self.units)], self.offset
@@ -238,10 +233,7 @@ class StreamedRows(Points):
 
     @property
     def centered(self) -> "StreamedRows":
-        """Centred columns and the column of ones: the matrix is their product with ``transform``.
-
-        Factors and sums are transformed instead of the rows, which is cheaper.
-        """
+        """Centred columns and the column of ones, times ``transform`` the matrix: it is cheaper to transform sums."""
         offset = 1.0 if self.offset > 0.0 else 0.0
         return replace(self, basis=None, units=np.ones_like(self.units), offset=offset, gram=None)
 
@@ -252,7 +244,6 @@ class StreamedRows(Points):
         return self.centered.add(partial(of_products, function, self.transform @ dense(U)), *aligned)
 
     def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
-        """Return the means of sqrt(q_i) and of q_i, with communication independent of n."""
         sqrt_sum, square_sum = self.add_products(
             lambda XU: (np.sqrt(squared_norms(XU)).sum(), squared_norms(XU).sum()), U
         )
@@ -275,7 +266,6 @@ class StreamedRows(Points):
         return np.asarray(G.T @ self.second_moment() @ G)
 
     def columns(self, indexer: Indexer) -> Self:
-        """Return a subset of the columns, as new coordinates: the table is not copied."""
         return self.in_basis(np.eye(self.shape[1])[:, indexer]).with_excluded(None)
 
     def rmatvec(self, Y: Array) -> Array:
@@ -287,10 +277,6 @@ class StreamedRows(Points):
         return total, np.asarray(T.T @ gradient)
 
     def weighted_sums(self, U: Array, floors: Array) -> WeightedSums:
-        """Return the sums of one pass over all rows, each part of which is read by its own thread.
-
-        Products use one thread each: with several they gain little on blocks that fit in the cache.
-        """
         grams, *sums = cast(Any, Points.weighted_sums(self.centered, self.transform @ U, floors))
         return cast(WeightedSums, (np.stack([self.transform_gram(gram) for gram in grams]), *sums))
 

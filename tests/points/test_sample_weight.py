@@ -581,7 +581,7 @@ BAD = {
     "NaN": (lambda w: np.where(w > 3, np.nan, w), "sample_weight is nan at entry"),
     "infinite": (lambda w: np.where(w > 3, np.inf, w), "sample_weight is inf at entry"),
     "too short": (lambda w: w[1:], r"sample_weight has shape \(19,\). Pass a 1-d array of 20"),
-    "all zero": (lambda w: 0 * w, "sample_weight has 0 positive entries. At least 2 points"),
+    "all zero": (lambda w: 0 * w, "sample_weight is zero except at 0 points. At least 2 need"),
     "words": (lambda w: w.astype(str), "sample_weight has entries of type <U"),
     "objects": (lambda w: np.array(["much", *w[1:]], dtype=object), "not an array of real numbers"),
     "too far apart": (
@@ -607,7 +607,7 @@ def test_weights_that_cannot_be_used_are_refused_in_words(kind):
 
 def test_more_clusters_need_more_points_of_positive_weight():
     X = drawn()[0]
-    with pytest.raises(dc.DataError, match=r"2 positive entries\. At least 3 points"):
+    with pytest.raises(dc.DataError, match=r"zero except at 2 points\. At least 3 need"):
         dc.DiffracClustering(n_clusters=3).fit(X, sample_weight=np.arange(20) < 2)
 
 

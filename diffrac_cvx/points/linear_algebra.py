@@ -197,12 +197,8 @@ def left_singular(U: Array) -> tuple[Array, Array]:
 
 def leading_right_vectors(F: Array, k: int) -> Array:
     """Return the k leading right singular vectors of a large matrix as rows, by the Lanczos method; 0 if F = 0."""
-    n, r = F.shape
-    tol = ROUGH_RTOL if is_late() else 0.0
-    if n >= r:
-        vectors = lanczos(lambda x: F.T @ (F @ x), r, k, "LA", tol)[1]
-    else:
-        vectors = F.T @ lanczos(lambda x: F @ (F.T @ x), n, k, "LA", tol)[1]
+    r = F.shape[1]
+    vectors = lanczos(lambda x: F.T @ (F @ x), r, k, "LA", ROUGH_RTOL if is_late() else 0.0)[1]
     basis = np.linalg.qr(vectors)[0]  # if the rank is below k, the remaining vectors are not orthogonal
     found = np.linalg.svd(F @ basis, full_matrices=False)[2] @ basis.T
     return np.vstack([found, np.zeros((k - len(found), r))])

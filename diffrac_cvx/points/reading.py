@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import allowed_threads, one_thread
 from diffrac_cvx.points.checks import (
@@ -17,7 +17,7 @@ from diffrac_cvx.points.checks import (
     as_sparse_table,
     as_table,
     centered_data,
-    not_finite_error,
+    format_indices,
     require_moderate_scale,
     require_two_points,
     rounding_floor,
@@ -120,23 +120,15 @@ def rank_of(X: Points) -> int:
 # Streamed tables
 
 
-def part_summary(part: StreamedRows) -> tuple[Array, Array, Array, Array]:
-    """Return minima, maxima and sums of the columns, and the entries that are not finite.
-
-    Of these, each block has the row, column and value of the first, and their number, shape (blocks, 4).
-    """
-    d = part.table.shape[1]
-    smallest, largest, total, start = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), part.first
-    nonfinite = [np.zeros((0, 4))]
-    for block in part.raw_blocks() if len(part) else ():
-        np.minimum(smallest, block.min(axis=0), out=smallest)
-        np.maximum(largest, block.max(axis=0), out=largest)
-        np.add(total, block.sum(axis=0, dtype=np.float64), out=total)
-        if not (np.isfinite(smallest).all() and np.isfinite(largest).all()):
-            places = np.argwhere(~np.isfinite(block))
-            nonfinite += [np.array([[start + i, j, block[i, j], len(places)]]) for i, j in places[:1]]
-        start += len(block)
-    return smallest, largest, total, np.concatenate(nonfinite)
+def part_summary(part: StreamedRows) -> Array:
+    """Return the minima, maxima and sums of the columns of a part, shape (3, d)."""
+    found = [
+        np.stack([block.min(axis=0), block.max(axis=0), block.sum(axis=0, dtype=np.float64)])
+        for block in part.raw_blocks()
+        if len(block)
+    ]
+    low, high, total = np.reshape(found, (-1, 3, part.table.shape[1])).swapaxes(0, 1)
+    return np.stack([low.min(axis=0, initial=np.inf), high.max(axis=0, initial=-np.inf), total.sum(axis=0)])
 
 
 def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> StreamedRows:
@@ -155,16 +147,17 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> Streame
     n = table.shape[0]
     require_two_points(n)
     rows = uncentered(table, threads)
-    low, high, sums, nonfinite = zip(*rows.map_parts(part_summary), strict=True)
-    smallest, largest, bad = np.min(low, axis=0), np.max(high, axis=0), np.concatenate(nonfinite)
-    if len(bad):
-        raise not_finite_error("X", bad[0, 2], (int(bad[0, 0]), int(bad[0, 1])), int(bad[:, 3].sum()))
+    low, high, total = np.stack(rows.map_parts(part_summary)).swapaxes(0, 1)
+    smallest, largest = low.min(axis=0), high.max(axis=0)
     size = np.maximum(np.abs(smallest), np.abs(largest))
+    if not np.isfinite(size).all():
+        columns = format_indices(~np.isfinite(size))
+        raise DataError(f"X has entries that are NaN or infinite, in columns {columns}. Drop or impute them.")
     require_moderate_scale(size)
     # Chunks that are computed again may differ by rounding in the type of their entries.
     eps = np.finfo(table.dtype).eps if table.dtype.kind == "f" else 0.0
     rounding = max(32.0 * eps, 256.0 * EPS) * n**0.5 * size
-    rows = replace(rows, mean=np.sum(sums, axis=0) / n, checksum_error=rounding)
+    rows = replace(rows, mean=total.sum(axis=0) / n, checksum_error=rounding)
     gram, residual_mean = (found / n for found in rows.add(lambda block: (block.T @ block, block.sum(axis=0))))
     gram = gram - np.outer(residual_mean, residual_mean)
     # The residual mean is mostly the rounding error of the mean; it is not subtracted if it is negligible.

@@ -116,8 +116,8 @@ class SparseColumns(ColumnPoints):
 
     def mean_of_entries(self, function: Callable[[Array], Array]) -> Array:
         """Return the means of a function of the entries, shape (d,)."""
-        counts, sums = np.diff(self.S.indptr), np.zeros(self.shape[1])
-        np.add.at(sums, np.repeat(np.arange(self.shape[1]), counts), function(self.S.data + self.row_at_entries))
+        counts, d = np.diff(self.S.indptr), self.shape[1]
+        sums = np.bincount(np.repeat(np.arange(d), counts), function(self.S.data + self.row_at_entries), d)
         return np.asarray((sums + (len(self) - counts) * function(self.r)) / len(self))
 
     def zero_rows(self) -> Mask:
@@ -199,31 +199,22 @@ def as_sparse_columns(X: Any, *, warn: bool = True) -> SparseColumns:
     table = scipy.sparse.csc_array(as_sparse_table(X), dtype=np.float64)
     n, d = table.shape
     require_two_points(n)
-    bad = ~np.isfinite(table.data)
-    if bad.any():
-        place = int(np.argmax(bad))
-        column = int(np.searchsorted(table.indptr, place, side="right")) - 1
-        raise not_finite_error("X", table.data[place], (table.indices[place], column), int(bad.sum()))
     counts = np.diff(table.indptr)
-    columns, high = np.repeat(np.arange(d), counts), np.where(counts < n, 0.0, -np.inf)  # zeros are not stored
-    low = -high
-    np.maximum.at(high, columns, table.data)
-    np.minimum.at(low, columns, table.data)
+    columns, bad = np.repeat(np.arange(d), counts), np.flatnonzero(~np.isfinite(table.data))
+    if len(bad):
+        raise not_finite_error("X", table.data[bad[0]], (table.indices[bad[0]], columns[bad[0]]), len(bad))
+    low, high = (extreme(axis=0).toarray().ravel() for extreme in (table.min, table.max))
     require_moderate_scale(np.maximum(np.abs(low), np.abs(high)))
     constant = low == high
     mean = np.asarray(table.sum(axis=0)).ravel() / n
-    residual_mean = np.zeros(d)
-    np.add.at(residual_mean, columns, table.data - mean[columns])
-    residual_mean = (residual_mean - (n - counts) * mean) / n
+    residual_mean = (np.bincount(columns, table.data - mean[columns], d) - (n - counts) * mean) / n
     # A column without zeros may be far from zero, so its entries are centred directly.  The mean of any other column is
     # at most n**0.5 times its standard deviation, so that adding a row loses little accuracy.
     full = counts == n
     at = full[columns]
     table.data[at] = (table.data[at] - mean[columns[at]]) - residual_mean[columns[at]]
     mean += residual_mean
-    again = np.zeros(d)
-    np.add.at(again, columns[at], table.data[at])
-    table.data[at] -= again[columns[at]] / n
+    table.data[at] -= np.bincount(columns[at], table.data[at], d)[columns[at]] / n
     r = np.where(full, 0.0, -mean)
     keep = scipy.sparse.diags_array((~constant).astype(np.float64))
     table = scipy.sparse.csc_array(table @ keep)

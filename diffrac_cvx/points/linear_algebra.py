@@ -271,13 +271,8 @@ def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
     require_memory(
         8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "set c > 0, or use fewer features"
     )
-    return whitener_with_ridge_rows(X, a)
-
-
-def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
-    """Return `whitener_with_ridge` without compression; directions whose ridge is below rounding are lost."""
     M = with_ridge_rows(X, a)
-    W = whitener(M, full_rank=False)
+    W = whitener(M, full_rank=False)  # directions whose ridge is below rounding are lost
     return W, 0.0 if W.shape[1] == np.count_nonzero(M.any(axis=0)) else np.inf, 0.0
 
 
@@ -297,7 +292,7 @@ def compressing_whitener(X: Array, a: Array, uncompressed: npt.NDArray[np.bool_]
     W[others, r + np.arange(len(others))] = 1.0
     data, ridge = np.hstack([G, X[:, others]]), np.append(np.ones(r), a[others])
     units = 1.0 / np.sqrt(np.sum(data**2, axis=0) + ridge**2)
-    inner, lost, _ = whitener_with_ridge_rows(data * units, ridge * units)
+    inner, lost, _ = whitener_with_ridge(data * units, ridge * units)
     return W @ (units[:, None] * inner), outside + lost, size
 
 

@@ -309,7 +309,7 @@ class Points(ABC):
     def whitening_error_bounds(
         self, W: Array, whitened: "Points", diagonal: Array, outside: float = 0.0
     ) -> WhiteningErrorBounds:
-        """Return bounds on the errors of X W and of W'(X'X/n + Diag(diagonal))W = I, given the norm outside W's span."""
+        """Return bounds on the errors of X W, and of W'(X'X/n + Diag(diagonal))W = I, given X's norm outside W."""
         return whitening_error_bounds(self.array(), W, whitened.array(), diagonal, outside)
 
     def column_scales(self) -> Array:

@@ -392,10 +392,17 @@ def run_chunks(
     if client is None:
         calls = [partial(run_local_chunk, block, task, *part) for block, part in zip(blocks, own, strict=True)]
         return list(in_threads(calls, 2))  # one reads while the other computes
+    from dask.base import annotate
     from dask.delayed import delayed
+    from distributed import futures_of
 
     run, join, shared = delayed(run_chunk, pure=False), delayed(add_results, pure=False), delayed(task, traverse=False)
-    tasks = [run(block, shared, *part) for block, part in zip(blocks, own, strict=True)]
+    held, tasks = futures_of(array), []  # by a cluster on which the array is persisted
+    holders = read(client.who_has, held) if held else {}
+    for block, part in zip(blocks, own, strict=True):  # otherwise the scheduler may send a chunk to any idle worker
+        workers = list(holders.get(block.key, ()))
+        with annotate(**({"workers": workers, "allow_other_workers": True} if workers else {})):
+            tasks.append(run(block, shared, *part))
     while summed and len(tasks) > 1:
         odd = tasks[-1:] if len(tasks) % 2 else []
         tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
@@ -435,12 +442,9 @@ def add_results(first: Any, second: Any) -> Any:
 
 def current_client() -> Any:
     """Return the client of the active dask cluster, or None without a cluster."""
-    if "distributed" not in sys.modules:
-        return None
-    from distributed import get_client
-
+    distributed = sys.modules.get("distributed")
     try:
-        return get_client(timeout=1)
+        return distributed and distributed.get_client(timeout=1)
     except ValueError:
         return None
 

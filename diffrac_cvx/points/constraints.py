@@ -165,7 +165,7 @@ class Constraints:
     Raises
     ------
     DataError
-        If an argument is malformed, ``cannot_link`` pairs a point with itself, or ``labels`` has more than two classes.
+        If an argument is malformed, or ``labels`` has more than two classes.
 
     Examples
     --------
@@ -192,9 +192,6 @@ class Constraints:
         object.__setattr__(self, "labels", known)
         object.__setattr__(self, "groups", None if groups is None else read_row_groups(groups))
         object.__setattr__(self, "classes", classes)
-        for i, j in self.cannot_link:
-            if i == j:
-                raise DataError(f"cannot_link pairs point {i} with itself. Remove this pair.")
 
     def chunklets_of(self, n: int) -> Chunklets:
         """Return the chunklets that the constraints define on n points.
@@ -226,11 +223,8 @@ class Constraints:
         _, heads, membership = np.unique(pair, return_index=True, return_inverse=True)
         heads[membership[n]] = n
         signs = np.where(node[:double] == node[heads][membership], 1.0, -1.0)
-        present, place = np.unique(membership[:n], return_index=True)
-        rank = np.full(len(heads), -1)
-        rank[present[np.argsort(place)]] = np.arange(len(present))
-        known = rank[membership[n]] if self.labels is not None and np.any(self.labels != 0.0) else -1
-        return Chunklets(rank[membership[:n]], signs[:n], int(known))
+        known = membership[n] if self.labels is not None and np.any(self.labels != 0.0) else -1
+        return Chunklets(membership, signs, int(known)).subset(np.arange(double) < n)
 
     def edges(self, n: int) -> tuple[Indices, Indices, Array]:
         """Return the constraints as signed pairs; a known label connects its point to the virtual point n, label +1."""

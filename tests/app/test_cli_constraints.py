@@ -92,7 +92,7 @@ def test_a_limit_of_time_leaves_by_how_much_a_split_could_be_cheaper(command, tm
         ("--must-link 0", "Give two row numbers, such as --must-link 0,5"),
         ("--must-link 0,x", "is not a pair of rows"),
         ("--must-link 0,2 --cannot-link 2,0", "contradict each other at point 0"),
-        ("--cannot-link 3,3", "cannot_link pairs point 3 with itself"),
+        ("--cannot-link 3,3", "contradict each other at point 3"),
         ("--known nothing", "there is no column 'nothing' to set aside"),
         ("--known patient", "labels contains 30 classes"),
         ("--prove --clusters 3", "--prove supports two clusters only"),

@@ -47,7 +47,7 @@ def test_labels_may_be_names():
         ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}, "contradict each other at point 0"),
         ({"labels": [1, 0, 0, -1], "must_link": [(0, 1), (1, 3)]}, "contradict each other at point 0"),
         ({"groups": [0, 0, 1, 1], "cannot_link": [(3, 2)]}, "contradict each other at point 2"),
-        ({"cannot_link": [(1, 1)]}, "cannot_link pairs point 1 with itself"),
+        ({"cannot_link": [(1, 1)]}, "contradict each other at point 1"),
         ({"must_link": [(0, 9)]}, "contains point 9. The 4 points are numbered from 0 to 3"),
         ({"must_link": [(-1, 2)]}, "contains point -1"),
         ({"must_link": [(0.5, 1)]}, "pairs .i, j. of integers"),

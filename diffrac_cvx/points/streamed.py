@@ -442,9 +442,12 @@ def add_results(first: Any, second: Any) -> Any:
 
 def current_client() -> Any:
     """Return the client of the active dask cluster, or None without a cluster."""
-    distributed = sys.modules.get("distributed")
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_client  # waits if another thread imports it
+
     try:
-        return distributed and distributed.get_client(timeout=1)
+        return get_client(timeout=1)
     except ValueError:
         return None
 

@@ -156,7 +156,7 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> Streame
         raise DataError(f"X has entries that are NaN or infinite, in columns {columns}. Drop or impute them.")
     require_moderate_scale(size)
     # Chunks that are computed again may differ by rounding in the type of their entries.
-    eps = np.finfo(table.dtype).eps if table.dtype.kind == "f" else 0.0
+    eps = np.finfo(table.dtype).eps if is_chunked(table) and table.dtype.kind == "f" else 0.0
     rounding = max(32.0 * eps, 256.0 * EPS) * n**0.5 * size
     rows = replace(rows, mean=total.sum(axis=0) / n, checksum_error=rounding)
     gram, residual_mean = (found / n for found in rows.add(lambda block: (block.T @ block, block.sum(axis=0))))

@@ -15,8 +15,8 @@ from diffrac_cvx.datasets.tables import MISSING_POLICIES, Table
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.points.checks import Array, as_table, require_finite
-from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.reading import table_array, table_times
+from diffrac_cvx.points.streamed import is_chunked, known_shape
 from diffrac_cvx.rounding.many_clusters import BinarySplit, cluster_indices, scores_of_splits
 
 FILE_KIND = "diffrac-cvx score"

@@ -1,13 +1,14 @@
 """Constraints on the labels of points: must-link and cannot-link pairs, known labels, and groups of equal labels."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array
@@ -16,10 +17,21 @@ from diffrac_cvx.points.linear_algebra import unit_rows
 IndexPair = tuple[int, int]
 Indices = npt.NDArray[np.intp]
 ValuesT = TypeVar("ValuesT", bound=npt.NDArray[Any])
+Operation = TypeVar("Operation", bound=Callable[..., Any])
+
+
+def identity_without_constraints(operation: Operation) -> Operation:
+    """Let an operation of chunklets return its first argument, not copied, if there are no constraints."""
+
+    @wraps(operation)
+    def applied(chunklets: "Chunklets", values: Any, *others: Any) -> Any:
+        return operation(chunklets, values, *others) if len(chunklets.membership) else values
+
+    return cast(Operation, applied)
 
 
 class Chunklets(NamedTuple):
-    """Chunklets: sets of points whose labels are fixed up to one common sign."""
+    """Chunklets: sets of points whose labels are fixed up to one common sign; empty without constraints."""
 
     membership: Indices  # (n,), chunklet of each point, numbered from 0 in the order of their first points
     sign: Array  # (n,), sign of each point in its chunklet: its known label, or relative to the first point (+1)
@@ -37,7 +49,7 @@ class Chunklets(NamedTuple):
     @property
     def n_roundings(self) -> int:
         """Number of roundings of a sum over a chunklet and of its norm."""
-        return self.max_size + 4
+        return self.max_size and self.max_size + 4
 
     @property
     def allow_one_cluster(self) -> bool:
@@ -45,44 +57,49 @@ class Chunklets(NamedTuple):
         ones = np.ones(len(self.membership))
         return np.array_equal(np.abs(self.signed_sums(ones)), self.sums(ones))
 
+    @identity_without_constraints
     def signed_sums(self, values: Array) -> Array:
         """Return the signed sum of the points' values in each chunklet, shape (n_chunklets, ...)."""
         n = len(self.membership)
         S = scipy.sparse.csr_array((self.sign, (self.membership, np.arange(n))), shape=(self.n_chunklets, n))
         return np.asarray(S @ values)
 
+    @identity_without_constraints
     def sums(self, values: Array) -> Array:
         """Return the unsigned sum of the points' values in each chunklet, shape (n_chunklets,)."""
         return np.bincount(self.membership, weights=values, minlength=self.n_chunklets).astype(np.float64)
 
+    @identity_without_constraints
     def repeat(self, values: ValuesT) -> ValuesT:
         """Return the value of each point's chunklet, shape (n, ...)."""
         return cast(ValuesT, values[self.membership])
 
+    @identity_without_constraints
     def firsts(self, values: Array) -> Array:
         """Return the value of the first point of each chunklet, shape (n_chunklets, ...)."""
         return values[np.unique(self.membership, return_index=True)[1]]
 
-    def with_signs(self, values: Array) -> Array:
-        """Return the points' values, (n,), times their signs in the chunklets."""
-        return self.sign * values
-
+    @identity_without_constraints
     def expand(self, values: Array) -> Array:
         """Return the value of each point's chunklet times the sign of the point, shape (n, ...)."""
         sign = self.sign if values.ndim == 1 else self.sign[:, None]
         return np.asarray(values[self.membership] * sign)
 
+    @identity_without_constraints
     def common_unit_rows(self, values: Array) -> Array:
         """Return unit rows that agree, up to sign, in each chunklet: those of the signed sums."""
         return self.expand(unit_rows(self.signed_sums(values)))
 
     def subset(self, mask: npt.NDArray[np.bool_]) -> "Chunklets":
         """Return the chunklets of a subset of the points, renumbered."""
+        if not len(self.membership):
+            return self
         _, first, membership = np.unique(self.membership[mask], return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))
         labeled = np.flatnonzero(self.membership[mask] == self.labeled)
         return Chunklets(rank[membership], self.sign[mask], int(rank[membership[labeled[0]]]) if len(labeled) else -1)
 
+    @identity_without_constraints
     def propagate(self, values: Array, known: Array, mask: npt.NDArray[np.bool_]) -> Array:
         """Return a copy of the values, (n, k), with known rows inserted and propagated, with signs, to chunklets."""
         values = values.copy()
@@ -96,12 +113,15 @@ class Chunklets(NamedTuple):
 
     def means(self, values: Array, weights: Array | None = None) -> tuple[Array, Array | None]:
         """Return the unsigned means over each chunklet, (n_chunklets, ...), and the total weights of the chunklets."""
+        if not len(self.membership):
+            return values, weights
         p = np.full(len(values), 1.0 / len(values)) if weights is None else weights
         S = scipy.sparse.csr_array((p, (self.membership, np.arange(len(p)))), shape=(self.n_chunklets, len(p)))
         sizes = self.sums(p)
         return np.asarray(S @ values) / (sizes if values.ndim == 1 else sizes[:, None]), sizes
 
-    def adjust_labels(self, labels: Array, votes: Array) -> Array:  # noqa: ARG002  # used without constraints
+    @identity_without_constraints
+    def adjust_labels(self, labels: Array, votes: Array) -> Array:  # noqa: ARG002  # returned without constraints
         """Return labels that satisfy the constraints, by the signed sums of the points' votes for the label +1."""
         return self.labels_from_signs(np.where(self.signed_sums(votes) >= 0.0, 1.0, -1.0))
 
@@ -112,53 +132,14 @@ class Chunklets(NamedTuple):
             signs[self.labeled] = 1.0
         return self.labels_from_signs(signs)
 
+    @identity_without_constraints
     def labels_from_signs(self, values: Array) -> Array:
         """Return the labels, shape (n,), from one sign per chunklet, oriented so that known labels are unchanged."""
         flip = values[self.labeled] if self.labeled >= 0 else 1.0
         return np.asarray(self.sign * values[self.membership] * flip)
 
 
-class Unconstrained(Chunklets):
-    """Chunklets of points without constraints: each point is its own chunklet, and every operation is the identity."""
-
-    @property
-    def max_size(self) -> int:
-        """Number of points that are summed: none."""
-        return 0
-
-    @property
-    def n_roundings(self) -> int:
-        return 0
-
-    @property
-    def allow_one_cluster(self) -> bool:
-        return True
-
-    def means(self, values: Array, weights: Array | None = None) -> tuple[Array, Array | None]:
-        return values, weights
-
-    def signed_sums(self, values: Array) -> Array:
-        return values
-
-    sums = firsts = with_signs = expand = common_unit_rows = labels_from_signs = signed_sums
-
-    def repeat(self, values: ValuesT) -> ValuesT:
-        return values
-
-    def subset(self, mask: npt.NDArray[np.bool_]) -> "Chunklets":  # noqa: ARG002
-        return self
-
-    def propagate(self, values: Array, known: Array, mask: npt.NDArray[np.bool_]) -> Array:  # noqa: ARG002
-        return values
-
-    def adjust_labels(self, labels: Array, votes: Array) -> Array:  # noqa: ARG002
-        return labels
-
-    def assign_labels(self, values: Array, weights: Array | None = None) -> Array:  # noqa: ARG002
-        return np.where(values > 0.0, 1.0, -1.0)
-
-
-UNCONSTRAINED: Chunklets = Unconstrained(np.zeros(0, dtype=np.intp), np.zeros(0), -1)
+UNCONSTRAINED = Chunklets(np.zeros(0, dtype=np.intp), np.zeros(0), -1)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -184,7 +165,7 @@ class Constraints:
     Raises
     ------
     DataError
-        If an argument is malformed, ``cannot_link`` pairs a point with itself, or ``labels`` has more than two classes.
+        If an argument is malformed, or ``labels`` has more than two classes.
 
     Examples
     --------
@@ -211,9 +192,6 @@ class Constraints:
         object.__setattr__(self, "labels", known)
         object.__setattr__(self, "groups", None if groups is None else read_row_groups(groups))
         object.__setattr__(self, "classes", classes)
-        for i, j in self.cannot_link:
-            if i == j:
-                raise DataError(f"cannot_link pairs point {i} with itself. Remove this pair.")
 
     def chunklets_of(self, n: int) -> Chunklets:
         """Return the chunklets that the constraints define on n points.
@@ -240,16 +218,13 @@ class Constraints:
         node = connected_components(graph, directed=False)[1]
         wrong = np.flatnonzero(node[:double] == node[double:])
         if len(wrong):
-            raise DataError(contradiction_message(graph, int(wrong[0]), double))
+            raise DataError(f"the constraints contradict each other at point {wrong[0]}. Remove one that links it.")
         pair = np.minimum(node[:double], node[double:])
         _, heads, membership = np.unique(pair, return_index=True, return_inverse=True)
         heads[membership[n]] = n
         signs = np.where(node[:double] == node[heads][membership], 1.0, -1.0)
-        present, place = np.unique(membership[:n], return_index=True)
-        rank = np.full(len(heads), -1)
-        rank[present[np.argsort(place)]] = np.arange(len(present))
-        known = rank[membership[n]] if self.labels is not None and np.any(self.labels != 0.0) else -1
-        return Chunklets(rank[membership[:n]], signs[:n], int(known))
+        known = membership[n] if self.labels is not None and np.any(self.labels != 0.0) else -1
+        return Chunklets(membership, signs, int(known)).subset(np.arange(double) < n)
 
     def edges(self, n: int) -> tuple[Indices, Indices, Array]:
         """Return the constraints as signed pairs; a known label connects its point to the virtual point n, label +1."""
@@ -275,23 +250,12 @@ def chunklets_of(constraints: Constraints | None, n: int) -> Chunklets:
 
 def require_satisfied(labels: Array, chunklets: Chunklets) -> None:
     """Raise DataError, naming a point, if neither the labels nor their negatives satisfy the constraints."""
-    heads = chunklets.repeat(chunklets.firsts(chunklets.with_signs(labels)))
-    wrong = np.flatnonzero(chunklets.with_signs(heads) != labels)
+    signs = labels * chunklets.sign if chunklets.max_size else labels
+    wrong = np.flatnonzero(chunklets.repeat(chunklets.firsts(signs)) != signs)
     if len(wrong):
         raise DataError(
             f"the labels violate the constraints at point {wrong[0]}. Enforce them with rounding.apply_constraints."
         )
-
-
-def contradiction_message(graph: scipy.sparse.csr_array, point: int, size: int) -> str:
-    """Return the message for contradictory constraints: it names the points on a path from a node to its negation."""
-    _, predecessors = breadth_first_order(graph, point, directed=False)
-    path = [(point + size) % (2 * size)]
-    while path[-1] != point:
-        path.append(int(predecessors[path[-1]]))
-    points = list(dict.fromkeys(node % size for node in path if node % size != size - 1))
-    names = ", ".join(map(str, points[:12])) + (", ..." if len(points) > 12 else "")
-    return f"the constraints contradict each other at points {names}. Remove a constraint on one of these points."
 
 
 def read_pairs(pairs: Iterable[IndexPair], name: str) -> Indices:

@@ -44,10 +44,10 @@ def test_labels_may_be_names():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}, "contradict each other at points 0, 2, 1"),
-        ({"labels": [1, 0, 0, -1], "must_link": [(0, 1), (1, 3)]}, "contradict each other at points 0, 3, 1"),
-        ({"groups": [0, 0, 1, 1], "cannot_link": [(3, 2)]}, "contradict each other at points 2, 3"),
-        ({"cannot_link": [(1, 1)]}, "cannot_link pairs point 1 with itself"),
+        ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}, "contradict each other at point 0"),
+        ({"labels": [1, 0, 0, -1], "must_link": [(0, 1), (1, 3)]}, "contradict each other at point 0"),
+        ({"groups": [0, 0, 1, 1], "cannot_link": [(3, 2)]}, "contradict each other at point 2"),
+        ({"cannot_link": [(1, 1)]}, "contradict each other at point 1"),
         ({"must_link": [(0, 9)]}, "contains point 9. The 4 points are numbered from 0 to 3"),
         ({"must_link": [(-1, 2)]}, "contains point -1"),
         ({"must_link": [(0.5, 1)]}, "pairs .i, j. of integers"),
@@ -85,9 +85,8 @@ def test_without_constraints_the_operations_of_chunklets_are_those_of_single_poi
     for name in ("signed_sums", "expand", "repeat", "firsts"):
         assert getattr(none, name)(F) is F
         np.testing.assert_array_equal(getattr(singles, name)(F), F)
-    for name in ("sums", "with_signs"):
-        assert getattr(none, name)(x) is x
-        np.testing.assert_array_equal(getattr(singles, name)(x), x)
+    assert none.sums(x) is x
+    np.testing.assert_array_equal(singles.sums(x), x)
     units = F / np.linalg.norm(F, axis=1)[:, None]
     np.testing.assert_allclose(none.common_unit_rows(units), singles.common_unit_rows(units), rtol=1e-15)
     np.testing.assert_array_equal(none.assign_labels(x), singles.assign_labels(x))

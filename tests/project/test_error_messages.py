@@ -119,9 +119,9 @@ FAULTS = {
     "a cluster of a huge number": (
         lambda: dc.certify_clusters(X, [0] * 7 + [10**15], 0.0),
         PARAMETER,
-        "1000000000000001 clusters.* 8 points",
+        "n_clusters = 1000000000000001 .*points, 8",
     ),
-    "clusters more than points": (lambda: dc.certify_clusters(X, Y > 0, 0.0, 2**63), PARAMETER, "clusters.* 8 points"),
+    "clusters more than points": (lambda: dc.certify_clusters(X, Y > 0, 0.0, 2**63), PARAMETER, "clusters.*points, 8"),
     "a factor of fewer points": (lambda: dc.certify_y(X, F[:5]), DATA, "5 rows for 8 points"),
     "a factor with a NaN": (lambda: dc.certify_y(X, F * np.nan), DATA, "Y_or_F is nan"),
     "a bound that is text": (lambda: dc.certify_labels(X, Y, "zero"), PARAMETER, "lower = 'zero'"),
@@ -143,7 +143,7 @@ FAULTS = {
     # metrics
     "labels of other points": (lambda: dc.metrics.clustering_error(Y, Y[:5]), DATA, "y_pred has 5 labels for 8"),
     "text for labels": (lambda: dc.metrics.clustering_error(["a", "b"], [1, -1]), DATA, r"only -1 and \+1"),
-    "no labels": (lambda: dc.metrics.imbalance([]), DATA, "y is empty"),
+    "no labels": (lambda: dc.metrics.imbalance([]), DATA, r"y has shape \(0,\)"),
     "a threshold above 1": (lambda: dc.metrics.numerical_rank(F, 2.0), PARAMETER, "rtol = 2"),
     "labels of another table": (lambda: dc.metrics.label_correlations(X, X[:3]), DATA, "Y_pred has 3 rows.*8"),
     "a direction of another table": (lambda: leading_direction(X, np.eye(7)), DATA, r"V has shape \(7, 7\)"),

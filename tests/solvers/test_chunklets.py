@@ -15,8 +15,7 @@ from diffrac_cvx.certificates.label_bounds import min_eigenvalue
 from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import DensePoints, array_points
-from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
-from diffrac_cvx.points.proved_sums import RoundedFactor
+from diffrac_cvx.points.floating_point import RoundedFactor, WhiteningErrorBounds, sum_error
 from diffrac_cvx.problem.direction_problem import direction_problem, with_chunklet_error
 
 pytestmark = [

@@ -19,7 +19,7 @@ def test_the_labels_that_groups_allow_are_those_that_satisfy_the_constraints():
         alike = y[pairs[:, 0]] == y[pairs[:, 1]]
         known = np.where(rng.random(n) < 0.3, y, 0) if rng.integers(2) else None
         numbers = np.where(y == 1, rng.integers(-1, 2, n), -1) if rng.integers(2) else None
-        chunklets = dc.Constraints(pairs[alike], pairs[~alike], known, numbers).chunklets_of(n)
+        chunklets = dc.Constraints(pairs[alike], pairs[~alike], known, numbers, unlabelled=0).chunklets_of(n)
         found = {
             tuple(chunklets.labels_from_signs(np.array(signs)))
             for signs in product((-1.0, 1.0), repeat=chunklets.n_chunklets)
@@ -45,7 +45,7 @@ def test_labels_may_be_names():
     ("given", "words"),
     [
         ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}, "contradict each other at points 0, 2, 1"),
-        ({"labels": [1, 0, 0, -1], "must_link": [(0, 1), (1, 3)]}, "contradict each other at points 0, 3, 1"),
+        ({"labels": [1, None, None, -1], "must_link": [(0, 1), (1, 3)]}, "contradict each other at points 0, 3, 1"),
         ({"groups": [0, 0, 1, 1], "cannot_link": [(3, 2)]}, "contradict each other at points 2, 3"),
         ({"cannot_link": [(1, 1)]}, "cannot_link pairs point 1 with itself"),
         ({"must_link": [(0, 9)]}, "contains point 9. The 4 points are numbered from 0 to 3"),
@@ -53,7 +53,7 @@ def test_labels_may_be_names():
         ({"must_link": [(0.5, 1)]}, "pairs .i, j. of integers"),
         ({"must_link": [(0, 1, 2)]}, "pairs .i, j. of integers"),
         ({"labels": ["a", "b", "c", None]}, "3 classes: a, b, c"),
-        ({"labels": [0, 1, 2, 0]}, "Use only -1, .1 and 0"),
+        ({"labels": [0, 1, 2, 0]}, "3 classes: 0, 1, 2. .* pass it as unlabelled="),
         ({"labels": [True, False, True, False]}, "labels is a boolean mask"),
         ({"labels": [[1, -1]]}, "one entry per point"),
         ({"labels": [1, -1]}, "labels has 2 entries for 4 points"),
@@ -72,7 +72,7 @@ def test_a_pair_of_a_point_with_itself_and_a_pair_twice_say_nothing_more():
 
 
 def test_points_none_of_which_has_a_known_label_are_in_no_chunklet_of_known_labels():
-    chunklets = dc.Constraints(must_link=[(0, 1), (2, 3)], labels=[-1, 0, 0, 0, 0]).chunklets_of(5)
+    chunklets = dc.Constraints(must_link=[(0, 1), (2, 3)], labels=[-1, *[None] * 4]).chunklets_of(5)
     apart = chunklets.subset(np.array([False, False, True, True, True]))
     assert apart.labeled == -1
     np.testing.assert_array_equal(apart.labels_from_signs(np.array([1.0, -1.0])), [1.0, 1.0, -1.0])
@@ -102,8 +102,8 @@ def test_without_constraints_the_operations_of_chunklets_are_those_of_single_poi
     [
         (None, True),
         (dc.Constraints(must_link=[(0, 1), (1, 4)]), True),
-        (dc.Constraints(labels=[0, -1, 0, -1, 0]), True),
-        (dc.Constraints(labels=[0, -1, 0, 1, 0]), False),
+        (dc.Constraints(labels=[None, -1, None, -1, None]), True),
+        (dc.Constraints(labels=[None, -1, None, 1, None]), False),
         (dc.Constraints(cannot_link=[(2, 3)]), False),
     ],
 )

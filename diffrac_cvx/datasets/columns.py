@@ -50,6 +50,11 @@ def is_mostly_numeric(entries: Iterable[Any]) -> bool:
     return bool(texts) and 2 * sum(map(is_number, texts)) >= len(texts)
 
 
+def text_columns(frame: "pd.DataFrame") -> list[Any]:
+    """Return the labels of the columns that are not numbers."""
+    return [name for name, dtype in frame.dtypes.items() if dtype.kind not in "biuf"]
+
+
 def clean_texts(entries: Iterable[Any]) -> list[str | None]:
     """Return entries as text trimmed on both sides, None if missing."""
     pandas = pandas_or_error()
@@ -65,7 +70,7 @@ def read_numbers(frame: "pd.DataFrame", mark: str | None, ignored: Iterable[str]
     possible, as for 1.204, it has the mark of the other columns; if they do not decide, 1.204 is less than two.
     """
     pandas = pandas_or_error()
-    texts = {name: clean_texts(column) for name, column in frame.items() if column.dtype.kind not in "biuf"}
+    texts = {name: clean_texts(frame[name]) for name in text_columns(frame)}
     features = [name for name in texts if name not in set(ignored)]
     possible = {
         name: [one for one in ([mark] if mark else ".,") if all(map(NUMBERS[one].fullmatch, filter(None, texts[name])))]
@@ -100,9 +105,9 @@ def read_numbers(frame: "pd.DataFrame", mark: str | None, ignored: Iterable[str]
             columns[name] = pandas.Series(entries, dtype=object)
         else:
             columns[name] = np.array([to_number(text, possible.get(name, ".")[0]) for text in entries])
-    for name, column in frame.items():
-        if name not in texts and pandas.api.types.is_extension_array_dtype(column.dtype):
-            columns[name] = column.to_numpy(dtype=float, na_value=np.nan)
+    for name, dtype in frame.dtypes.items():
+        if name not in texts and not isinstance(dtype, np.dtype):
+            columns[name] = frame[name].to_numpy(dtype=float, na_value=np.nan)
     attrs = {**frame.attrs, "mark": mark, "notes": (*frame.attrs.get("notes", ()), *notes)}
     if len(columns) == frame.shape[1]:
         frame = pandas.DataFrame(columns, columns=frame.columns)
@@ -158,7 +163,7 @@ def encode_columns(
     frame: "pd.DataFrame", one_hot: Sequence[str] | str, labeled: bool
 ) -> tuple[Array, list[str], dict[str, tuple[str, ...]], list[str]]:
     """Return the features of a table, their names, the categories of one-hot encoded columns, and notes."""
-    texts = [name for name, column in frame.items() if column.dtype == object]
+    texts = text_columns(frame)
     if one_hot == "all":
         one_hot = [name for name in texts if 2 <= frame[name].nunique() <= min(MAX_CATEGORIES, len(frame) // 2)]
     if wrong := [name for name in texts if name not in set(one_hot)]:
@@ -196,20 +201,21 @@ def text_error(frame: "pd.DataFrame", wrong: Sequence[str], labeled: bool) -> Da
     values = {name: list(dict.fromkeys(entries[name][i] for i in bad[name])) for name in wrong}
     if len(wrong) == 1:
         more = f" and {len(bad[first]) - 1} more" if len(bad[first]) > 1 else ""
-        among = " among numbers" * (first in stray)
+        among = " among numbers" * (first in stray and len(bad[first]) < sum(map(bool, entries[first])))
         message = f"column {first!r} contains text{among}: {entries[first][row]!r} in {format_row(row)}{more}"
     else:
         shown = [f"{name!r} ({format_list(map(repr, values[name][:MAX_VALUES_SHOWN]))})" for name in wrong]
         message = f"{len(wrong)} columns are not numeric: {format_list(shown)}; the first text is in {format_row(row)}"
     pairs = {name: "drop" for name in wrong if name not in stray}
     texts = list(dict.fromkeys(text for name in stray for text in values[name]))
-    if not pairs and rows == list(range(len(rows))) and len(rows) <= MAX_LINES:
+    is_edge = not pairs and len(rows) <= MAX_LINES and not any(map(is_number, texts))
+    if is_edge and rows == list(range(len(rows))):
         line = frame.attrs.get("first_line", 0) + 1  # counted from 1
         pairs, remedies = (
             {f"{line}-{line + len(rows) - 1}": "skip_rows"},
             ["if these are units or names, skip these lines"],
         )
-    elif not pairs and rows == list(range(len(frame) - len(rows), len(frame))) and len(rows) <= MAX_LINES:
+    elif is_edge and rows == list(range(len(frame) - len(rows), len(frame))):
         pairs, remedies = {str(len(rows)): "skip_footer"}, ["if these are totals or remarks, skip lines at the end"]
     else:
         it, one = ("it", "it") if len(wrong) == 1 else ("the text columns", "one of them")

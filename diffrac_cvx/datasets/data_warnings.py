@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import format_list
+from diffrac_cvx.datasets.columns import format_list, text_columns
 from diffrac_cvx.points.checks import Array, rounding_floor
 
 SUMMARY_NAMES = ("total", "totals", "grand total", "sum", "mean", "average", "avg", "sd", "std", "median", "min", "max")
@@ -14,7 +14,7 @@ MISSING_CODES = [float("9" * digits + end) for digits in range(2, 7) for end in 
 
 def find_summary_rows(frame: Any) -> list[str]:
     """Return a note on the last rows if each has an entry such as Total that no other row of its column has."""
-    texts = [[str(text).strip() for text in column] for _, column in frame.items() if column.dtype.kind not in "biuf"]
+    texts = [[str(text).strip() for text in frame[name]] for name in text_columns(frame)]
     found: list[str] = []
     for i in range(len(frame) - 1, 0, -1):
         names = [text[i] for text in texts if text[i].strip(".:").lower() in SUMMARY_NAMES and text.count(text[i]) == 1]

@@ -22,6 +22,7 @@ from diffrac_cvx.datasets.columns import (
     is_mostly_numeric,
     pandas_or_error,
     read_numbers,
+    text_columns,
 )
 from diffrac_cvx.datasets.data_warnings import find_data_warnings, find_summary_rows
 from diffrac_cvx.datasets.files import read_libsvm
@@ -413,9 +414,7 @@ def transpose_frame(frame: "pd.DataFrame", drop: Sequence[str]) -> "pd.DataFrame
     pandas = pandas_or_error()
     dropped = [name for name in drop if name in frame.columns]
     named = names_column(frame, frame.attrs.get("is_unnamed", False))
-    texts = [
-        name for name, column in frame.items() if column.dtype.kind not in "biuf" and not is_mostly_numeric(column)
-    ]
+    texts = [name for name in text_columns(frame) if not is_mostly_numeric(frame[name])]
     if named is None:
         names, messages = [f"x{i + 1}" for i in range(len(frame))], list[str]()
     else:
@@ -448,8 +447,9 @@ def excel_frame(content: bytes, name: str, options: ReadOptions) -> "pd.DataFram
     chosen = book.sheetnames[0] if options.sheet is None else options.sheet
     if chosen not in book.sheetnames:
         raise DataError(f"{name} has no sheet {chosen!r}; the sheets are {format_list(book.sheetnames)}")
-    text = StringIO()
-    for row in book[chosen].iter_rows(values_only=True):
+    sheet, text = book[chosen], StringIO()
+    sheet.reset_dimensions()  # else every row has the width of the sheet
+    for row in sheet.iter_rows(values_only=True):
         last = next((j for j in range(len(row), 0, -1) if row[j - 1] is not None), 0)
         csv.writer(text).writerow(map(cell_text, row[:last]))
     frame = text_frame(text.getvalue(), name, replace(options, separator=","))

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import NUMBERS, format_list, is_mostly_numeric, is_number, pandas_or_error
+from diffrac_cvx.datasets.columns import (
+    NUMBERS,
+    format_list,
+    is_mostly_numeric,
+    is_number,
+    pandas_or_error,
+    text_columns,
+)
 from diffrac_cvx.errors import DataError
 
 if TYPE_CHECKING:
@@ -251,16 +258,14 @@ def may_be_thousands(frame: "pd.DataFrame") -> list[int]:
     thousands = 1000.0 * np.where(is_fraction, values, 0.0)
     fits = (values >= 1.0) & (values < 1000.0) & (np.abs(thousands - np.round(thousands)) < 1e-6)
     some = ~np.any(is_fraction & ~fits, axis=0) & is_fraction.any(axis=0)
-    if not any(is_mostly_numeric(column) for _, column in frame.select_dtypes(["object", "string"]).items()):
+    if not any(is_mostly_numeric(frame[j]) for j in text_columns(frame)):
         some &= is_whole.any(axis=0)
     return [int(j) for j in floats.columns[some]]
 
 
 def names_column(frame: "pd.DataFrame", is_unnamed: bool) -> Any:
     """Return the label of the first column if it is unnamed, else of the first text column, None if there is none."""
-    texts = (
-        name for name, column in frame.items() if column.dtype.kind not in "biuf" and not is_mostly_numeric(column)
-    )
+    texts = (name for name in text_columns(frame) if not is_mostly_numeric(frame[name]))
     return frame.columns[0] if is_unnamed else next(texts, None)
 
 

@@ -147,7 +147,10 @@ def test_constraints_never_make_labels_cheaper_and_what_is_linked_to_the_best_la
     assert held.upper == pytest.approx(free.upper, abs=1e-7)
     assert held.n_nodes <= free.n_nodes
     turned = dc.optimal_labels(
-        X, ridge=0.1, tol=1e-7, constraints=dc.Constraints(labels=np.where(np.arange(40) == 0, -known, known), unlabelled=0)
+        X,
+        ridge=0.1,
+        tol=1e-7,
+        constraints=dc.Constraints(labels=np.where(np.arange(40) == 0, -known, known), unlabelled=0),
     )
     assert turned.lower >= free.lower
 
@@ -355,7 +358,10 @@ def test_a_point_is_persistent_where_the_relaxation_with_its_other_label_costs_m
     best = dc.optimal_labels(X, constraints=constraints, tol=1e-3, **options)
     others = [np.where(np.arange(8) == i, -best.labels, known) for i in range(8)]
     costs = np.array(
-        [dc.low_rank(X, constraints=dc.Constraints(labels=other, unlabelled=0), tol=1e-5, **options).lower for other in others]
+        [
+            dc.low_rank(X, constraints=dc.Constraints(labels=other, unlabelled=0), tol=1e-5, **options).lower
+            for other in others
+        ]
     )
     median = np.sort(costs[known == 0])[3]
     found = dc.optimal_labels(

@@ -111,8 +111,10 @@ def read_numbers(frame: "pd.DataFrame", mark: str | None, ignored: Iterable[str]
     attrs = {**frame.attrs, "mark": mark, "notes": (*frame.attrs.get("notes", ()), *notes)}
     if len(columns) == frame.shape[1]:
         frame = pandas.DataFrame(columns, columns=frame.columns)
-    else:
-        frame = frame.assign(**columns)
+    elif columns:
+        frame = frame.copy()
+        for name, column in columns.items():
+            frame[name] = column
     frame.attrs.update(attrs)
     return frame
 

@@ -112,6 +112,8 @@ def text_frame(text: str, name: str, options: ReadOptions) -> "pd.DataFrame":
     if n_titles:
         notes.append(f"lines above the column names with few entries were skipped: {n_titles}")
     notes += [note] if note else []
+    while has_header and not rows[0][-1].strip() and max((len(row) for row in rows[1:]), default=0) < len(rows[0]):
+        rows[0].pop()  # a separator at the end of this line alone
     width, skip = len(rows[0]) + is_one_short(rows), start + ends[int(has_header)]
     csv_options: dict[str, Any] = {
         "sep": r"\s+" if separator == " " else separator, "header": None, "names": range(width), "index_col": False,
@@ -215,7 +217,7 @@ def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
     """Return whether the first line has the column names, and a note, "" if that is certain.
 
     It does if every entry is text or a whole number, the whole numbers increase or decrease, and no text recurs below
-    in its column.  If all entries of the table are whole numbers, those of the first line must also count up by one.
+    in its column, or one is above numbers.  If all entries of the table are whole numbers, those of the first line must also count up by one.
     """
     first = [entry.strip() for entry in rows[0]]
     columns = [[row[j].strip() for row in rows[1:] if j < len(row)] for j in range(len(first))]
@@ -228,12 +230,13 @@ def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
         is_header = bool(np.all(steps > 0) or np.all(steps < 0))
         if not texts and all(WHOLE_NUMBER.fullmatch(entry) for column in columns for entry in column):
             is_header = bool(np.all(steps == 1)) and len(steps) > 0
-    if not is_header or any(first[j] in columns[j] for j in texts):
+    is_above_numbers = any(is_mostly_numeric(columns[j]) for j in texts)
+    if not is_header or (not is_above_numbers and any(first[j] in columns[j] for j in texts)):
         return False, (
             f"{shown} was read as data, and the columns were named x1, x2, ... Read the table with a header if it has "
             "the column names"
         )
-    if not numbers and any(is_mostly_numeric(columns[j]) for j in texts):
+    if not numbers and is_above_numbers:
         return True, ""
     return True, f"{shown} was read as column names. Read the table without a header if it is data"
 

@@ -16,9 +16,7 @@ X, classes = dc.datasets.load("heart", scaling="standardize")
 constraints = dc.Constraints(
     must_link=[(0, 5), (5, 9)],  # points are counted from 0
     cannot_link=[(1, 2)],
-    labels=np.where(
-        np.arange(len(X)) % 30 == 0, classes, np.nan
-    ),  # -1 or +1 for nine points
+    labels=np.where(np.arange(len(X)) % 30 == 0, classes, np.nan),  # -1 or +1 for nine points
 )
 print(f"{len(X)} points make {constraints.chunklets_of(len(X)).n_chunklets} rows")
 

@@ -19,6 +19,29 @@ FILE_HELP = (
     "row) or name of a data set."
 )
 
+READING_RULES = "\n\n".join(
+    (
+        "Rules for reading a table; notes say what was assumed, and the option changes it.",
+        "1. Text is UTF-8 or UTF-16, else cp1252 (--encoding); the separator occurs equally often in most "
+        "lines (--separator).",
+        "2. Blank lines, lines starting with # and lines with few entries above the names are skipped (--skip-rows, "
+        "--comment).",
+        "3. The first line has the names if every entry is text or a whole number, whole numbers increase or decrease "
+        "(count up by one if the table has whole numbers only), and no text recurs in its column unless another is above "
+        "numbers (--header).",
+        "4. A first column without a name has row names and is excluded.",
+        "5. Each column has the decimal mark with which all its entries are numbers; if both are possible, the other "
+        "columns decide, but none that is excluded (--decimal, --thousands).",
+        "6. Missing are empty entries and those that pandas knows, such as NA (--na-values, --missing).",
+        "7. Text is trimmed, and is an error among the features (--drop, --one-hot, --reference-column).",
+        "8. Unlabelled in --known are empty entries and, beside two or more other values, -1 (--unlabelled).",
+        "9. Columns are features; with --transpose every numeric column is a point.",
+        "10. Suspicious values such as -999, row numbers and last rows such as Total are used as they are, with a note "
+        "(--drop, --skip-footer).",
+        "11. Rows of data are counted from 0, before any is dropped.",
+    )
+)
+
 
 def table_option(kind: Any, help_text: str, *names: str, **settings: Any) -> Any:
     """Return the type of an option of `read_table`."""

@@ -9,6 +9,9 @@ from .certificates import (
     ClustersCertificate as ClustersCertificate,
 )
 from .certificates import (
+    CutCertificate as CutCertificate,
+)
+from .certificates import (
     LabelCertificate as LabelCertificate,
 )
 from .certificates import (
@@ -22,6 +25,9 @@ from .certificates import (
 )
 from .certificates import (
     certify_y as certify_y,
+)
+from .certificates import (
+    check_certificate as check_certificate,
 )
 from .certificates import (
     find_components as find_components,

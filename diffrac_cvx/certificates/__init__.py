@@ -9,13 +9,16 @@ from diffrac_cvx.certificates.certify import (
     certify_y,
 )
 from diffrac_cvx.certificates.components import find_components
+from diffrac_cvx.certificates.cut_certificate import CutCertificate, check_certificate
 
 __all__ = [
     "ClustersCertificate",
+    "CutCertificate",
     "LabelCertificate",
     "certify_clusters",
     "certify_labels",
     "certify_v",
     "certify_y",
+    "check_certificate",
     "find_components",
 ]

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_CATEGORIES = 50  # of a one-hot encoded column
-MAX_ONE_HOT = 10_000  # binary columns in total
 MAX_NAMES_SHOWN = 12  # names listed in a message
 MAX_VALUES_SHOWN = 3  # values listed in a message
 MAX_LINES = 3  # lines of units or totals that an error suggests to skip
@@ -174,11 +173,6 @@ def encode_columns(
     if not categories:
         return frame.to_numpy(dtype=float), list(frame.columns), {}, []
     count = sum(len(feature_names(name, values)) for name, values in categories.items())
-    if count > MAX_ONE_HOT:
-        raise DataError(
-            f"{len(categories)} categorical columns would become {count} binary columns; at most {MAX_ONE_HOT} are "
-            "allowed. Drop some, or one-hot encode fewer"
-        )
     require_memory(2.0 * 8.0 * len(frame) * count, f"{count} binary columns", "one-hot encode fewer columns")
     parts = [
         one_hot_columns(category_texts(column), categories[name]) if name in categories else column.to_numpy(float)

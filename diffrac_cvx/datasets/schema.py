@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from diffrac_cvx.datasets.columns import (
 from diffrac_cvx.datasets.tables import MISSING_POLICIES, Table, missing_error, read_frame
 from diffrac_cvx.datasets.text_tables import ReadOptions
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array, one_of
+from diffrac_cvx.points.checks import Array, did_you_mean, one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,20 +121,11 @@ def as_names(value: str | tuple[str, ...]) -> tuple[str, ...]:
 def check_columns(frame: "pd.DataFrame", schema: TableSchema, excluded: Sequence[str]) -> Iterator[str]:
     """Yield a note on columns that the training table lacks; raise DataError if a training column is missing."""
     names, columns = list(map(str, frame.columns)), schema.columns
-    absent = [name for name in columns if name not in names]
-    if absent:
-        folded = {name.casefold(): name for name in names}
-        suggestions = [
-            (name, folded[close]) for name in absent for close in get_close_matches(name.casefold(), folded, n=1)
-        ]
-        meant = format_list(f"{close!r} for {name!r}" for name, close in suggestions)
-        what = f"there is no column {format_list(map(repr, absent))}"
+    if absent := [name for name in columns if name not in names]:
+        near = did_you_mean(absent[0], names)
         raise DataError(
-            f"{what}; {f'did you mean {meant}? ' if suggestions else ''}the columns are {format_list(names)}"
+            f"there is no column {format_list(map(repr, absent))}{near}; the columns are {format_list(names)}"
         )
-    twice = next((name for name in columns if names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"two columns are named {twice!r}. Rename one of them")
     others = [name for name in names if name not in {*columns, *excluded}]
     if others:
         yield f"ignored columns, which are not in the training table: {format_list(map(repr, others))}"

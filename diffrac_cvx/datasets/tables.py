@@ -7,7 +7,7 @@ import lzma
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -186,22 +186,12 @@ def read_table(
     if top_variance is not None:
         positive_int(top_variance, "top_variance")
     reading = ReadOptions(
-        header,
-        separator,
-        decimal,
-        thousands,
-        encoding,
-        tuple(na_values),
-        skip_rows,
-        skip_footer,
-        comment,
-        sheet,
-        transpose,
-    )
-    options: dict[str, Any] = {"label": label, "drop": tuple(drop), "one_hot": one_hot, "missing": missing}
-    options |= {"scaling": scaling, "aside": tuple(aside), **vars(reading)}
-    defaults = {"missing": "error", "scaling": "none", **{one.name: one.default for one in fields(ReadOptions)}}
-    options = {key: value for key, value in options.items() if value not in (None, (), [], defaults.get(key))}
+        header, separator, decimal, thousands, encoding, tuple(na_values), skip_rows, skip_footer, comment, sheet, transpose
+    )  # fmt: skip
+    columns = {"label": label, "drop": tuple(drop), "one_hot": one_hot, "aside": tuple(aside)}
+    defaults = vars(AUTO_DETECT) | {"missing": "error", "scaling": "none"}
+    given: dict[str, Any] = {**columns, **vars(reading), "missing": missing, "scaling": scaling}
+    options = {key: value for key, value in given.items() if value not in (None, (), [], defaults.get(key))}
     encoded = () if one_hot == "all" else tuple(one_hot)
     frame = read_frame(source, name or str(source), reading, [*filter(None, [label]), *drop, *aside, *encoded], drop)
     messages, points = frame.attrs["notes"], frame.attrs.get("points")
@@ -210,24 +200,23 @@ def read_table(
     for columns, purpose in (([label] if label else [], ""), (drop, " to drop"), (aside, " to set aside")):
         require_columns(frame, columns, purpose)
     labels, others = frame[label] if label else None, {column: frame[column] for column in aside}
-    attrs, frame = frame.attrs, frame.drop(columns=list({*filter(None, [label]), *drop, *aside}))
+    frame = frame.drop(columns=list({*filter(None, [label]), *drop, *aside}))
     if frame.shape[1] == 0:
         raise DataError("no column is left as a feature")
     require_columns(frame, encoded, " to one-hot encode")
-    frame.attrs.update(attrs)
     X, made, categories, notes = encode_columns(frame, one_hot, labels is not None)
     names = tuple(made)
     require_no_infinity(X, names)
-    unlabeled, removable = np.zeros(len(X), dtype=bool), np.ones(len(X), dtype=bool)
-    if labels is not None:
-        unlabeled = removable = labels.isna().to_numpy()
-    empty = np.isnan(X).all(axis=1) & removable & (X.shape[1] > 1)
-    X, mask, changes = clean_missing(X, names, unlabeled, empty, missing)
+    unlabeled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
+    X, mask, changes = clean_missing(X, names, unlabeled, missing, labels is not None)
     if len(X) < 2:
         left = "no row is" if len(X) == 0 else "one row is"
         raise DataError(f"{left} left; clustering needs at least two rows")
-    X, names, selected = keep_top_variance(X, names, top_variance)
-    messages = (*messages, *notes, *changes, *selected, *find_data_warnings(X, names))
+    if top_variance is not None:
+        largest = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:top_variance])
+        notes.append(f"the {len(largest)} of {X.shape[1]} features with the largest variance were selected")
+        X, names = X[:, largest], tuple(names[j] for j in largest)
+    messages = (*messages, *notes, *changes, *find_data_warnings(X, names))
     text = None if labels is None else convert_to_text(labels.to_numpy()[mask])
     classes = () if text is None else tuple(np.unique(text).tolist())
     X = np.ascontiguousarray(SCALINGS[scaling](X))
@@ -236,28 +225,11 @@ def read_table(
     return Table(X, names, text, classes, np.flatnonzero(mask), messages, excluded, categories, options, named)
 
 
-def keep_top_variance(X: Array, names: tuple[str, ...], count: int | None) -> tuple[Array, tuple[str, ...], list[str]]:
-    """Return the features with the largest variance in their original order, their names, and a note."""
-    d = X.shape[1]
-    if count is None:
-        return X, names, []
-    if count >= d:
-        return X, names, [f"all {d} features were selected: there are at most {count}"]
-    selected = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:count])
-    return (
-        X[:, selected],
-        tuple(names[j] for j in selected),
-        [f"the {count} of {d} features with the largest variance were selected"],
-    )
-
-
 def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str = "") -> None:
     """Raise DataError naming all columns that the table lacks."""
-    unknown = [repr(name) for name in names if name not in frame.columns]
-    if unknown:
-        what = f"{'column' if len(unknown) == 1 else 'columns'} {format_list(unknown)}{purpose}"
-        missing = [name for name in names if name not in frame.columns]
-        suggestion = did_you_mean(missing[0], frame.columns)
+    if unknown := [name for name in names if name not in frame.columns]:
+        what = f"column{'s' * (len(unknown) > 1)} {format_list(map(repr, unknown))}{purpose}"
+        suggestion = did_you_mean(unknown[0], frame.columns)
         raise DataError(f"there is no {what}; the columns are {format_list(frame.columns)}{suggestion}")
 
 
@@ -273,13 +245,14 @@ def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
 
 
 def clean_missing(
-    X: Array, names: tuple[str, ...], unlabeled: np.ndarray, empty: np.ndarray, missing: str
+    X: Array, names: tuple[str, ...], unlabeled: np.ndarray, missing: str, labeled: bool
 ) -> tuple[Array, np.ndarray, list[str]]:
     """Return X without missing values, the mask of selected rows, and notes on the changes.
 
-    Empty rows are dropped, and so are rows without a label unless missing = "error".
+    Rows without any value are dropped, and so are rows without a label unless missing = "error".
     """
     is_missing = np.isnan(X)
+    empty = is_missing.all(axis=1) & (unlabeled | (not labeled)) & (X.shape[1] > 1)
     mask = ~unlabeled & ~empty
     valueless = [names[j] for j in np.flatnonzero(is_missing[mask].all(axis=0))] if mask.any() else []
     if valueless:
@@ -316,9 +289,8 @@ def missing_error(is_missing: np.ndarray, unlabeled: np.ndarray, names: tuple[st
 
 def text_or_none(values: np.ndarray) -> np.ndarray:
     """Return values as text, with None for empty values."""
-    empty = [value is None or value != value or value == "" for value in values.tolist()]
     text = convert_to_text(values).astype(object)
-    text[empty] = None
+    text[pandas_or_error().isna(values)] = None
     return text
 
 

@@ -27,8 +27,8 @@ READING_RULES = "\n\n".join(
         "2. Blank lines, lines starting with # and lines with few entries above the names are skipped (--skip-rows, "
         "--comment).",
         "3. The first line has the names if every entry is text or a whole number, whole numbers increase or decrease "
-        "(count up by one if the table has whole numbers only), and no text recurs in its column unless another is above "
-        "numbers (--header).",
+        "(count up by one if the table has whole numbers only), and no text recurs in its column unless another is "
+        "above numbers (--header).",
         "4. A first column without a name has row names and is excluded.",
         "5. Each column has the decimal mark with which all its entries are numbers; if both are possible, the other "
         "columns decide, but none that is excluded (--decimal, --thousands).",

@@ -186,11 +186,12 @@ def read_table(
     if top_variance is not None:
         positive_int(top_variance, "top_variance")
     reading = ReadOptions(
-        header, separator, decimal, thousands, encoding, tuple(na_values), skip_rows, skip_footer, comment, sheet, transpose
+        header, separator, decimal, thousands, encoding, tuple(na_values), skip_rows, skip_footer, comment, sheet,
+        transpose,
     )  # fmt: skip
-    columns = {"label": label, "drop": tuple(drop), "one_hot": one_hot, "aside": tuple(aside)}
+    roles = {"label": label, "drop": tuple(drop), "one_hot": one_hot, "aside": tuple(aside)}
     defaults = vars(AUTO_DETECT) | {"missing": "error", "scaling": "none"}
-    given: dict[str, Any] = {**columns, **vars(reading), "missing": missing, "scaling": scaling}
+    given: dict[str, Any] = {**roles, **vars(reading), "missing": missing, "scaling": scaling}
     options = {key: value for key, value in given.items() if value not in (None, (), [], defaults.get(key))}
     encoded = () if one_hot == "all" else tuple(one_hot)
     frame = read_frame(source, name or str(source), reading, [*filter(None, [label]), *drop, *aside, *encoded], drop)

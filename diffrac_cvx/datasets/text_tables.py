@@ -217,7 +217,8 @@ def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
     """Return whether the first line has the column names, and a note, "" if that is certain.
 
     It does if every entry is text or a whole number, the whole numbers increase or decrease, and no text recurs below
-    in its column, or one is above numbers.  If all entries of the table are whole numbers, those of the first line must also count up by one.
+    in its column, unless another is above numbers.  If all entries of the table are whole numbers, those of the first
+    line must also count up by one.
     """
     first = [entry.strip() for entry in rows[0]]
     columns = [[row[j].strip() for row in rows[1:] if j < len(row)] for j in range(len(first))]

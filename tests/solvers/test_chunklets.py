@@ -32,7 +32,7 @@ def some_links(rng, n):
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     alike = y[pairs[:, 0]] == y[pairs[:, 1]]
     known = np.where(rng.random(n) < 0.25, y, 0) if rng.integers(2) else None
-    return dc.Constraints(pairs[alike], pairs[~alike], known)
+    return dc.Constraints(pairs[alike], pairs[~alike], known, unlabelled=0)
 
 
 def instance(seed, *, l1):

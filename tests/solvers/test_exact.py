@@ -51,7 +51,7 @@ def random_constraints(rng, n):
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     alike = y[pairs[:, 0]] == y[pairs[:, 1]]
     labels = np.where(rng.random(n) < 0.3, y, 0) if rng.random() < 0.5 else None
-    return dc.Constraints(pairs[alike], pairs[~alike], labels)
+    return dc.Constraints(pairs[alike], pairs[~alike], labels, unlabelled=0)
 
 
 def instance(seed, *, l1):

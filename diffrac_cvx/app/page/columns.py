@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from diffrac_cvx.app.labels import join_words
-from diffrac_cvx.datasets.columns import format_list
+from diffrac_cvx.datasets.columns import format_list, is_mostly_numeric
 from diffrac_cvx.errors import DataError
 
 FEATURE, KNOWN_GROUPS, LEFT_OUT, ZERO_ONE = ROLES = ("feature", "reference labels", "excluded", "one-hot")
@@ -23,8 +23,11 @@ LABELS = Guess(KNOWN_GROUPS, "used as reference labels, for evaluation only")
 
 
 def guess_columns(frame: Any) -> dict[str, Guess]:
-    """Return the initial roles of the columns of a data frame: numbers are features, and text is excluded."""
-    guesses = {str(name): TEXT if column.dtype == object else Guess() for name, column in frame.items()}
+    """Return the initial roles of the columns of a data frame: numbers are features, some text among them included."""
+    guesses = {
+        str(name): TEXT if column.dtype == object and not is_mostly_numeric(column) else Guess()
+        for name, column in frame.items()
+    }
     label = frame.attrs.get("label")
     return guesses | ({label: LABELS} if label in guesses else {})
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.cut_certificate import CutCertificate, LabelProblem
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
@@ -213,11 +214,11 @@ def optimal_labels(
     problem = LabelProblem(raw_table(X), **fields)
     relaxation = CutRelaxation(problem)
     size = CUT_BYTES * all_chunklets.n_chunklets**2
-    has_cuts = weights.pair_penalty.splits_into_blocks and problem.B.any() and size < available_memory()
-    if certificate and not has_cuts:
-        require_memory(
-            size, f"the certificate of {all_chunklets.n_chunklets} points", "request none, or use fewer points"
-        )
+    has_cuts = weights.splits_into_blocks and problem.B.any() and size < available_memory()
+    if certificate and not weights.splits_into_blocks:
+        raise ParameterError("certificate = True supports no feature groups and no sign constraints. Remove them.")
+    if certificate:
+        require_memory(size, f"the certificate of {all_chunklets.n_chunklets} points", "use fewer points")
 
     # 2. Branch and bound for a fixed amount of work, cutting planes, and branch and bound again.
     def report() -> Status | None:
@@ -225,6 +226,8 @@ def optimal_labels(
         return tree.stop_status()
 
     def bound_merged(i: int, j: int, sign: float, cutoff: float) -> float:
+        if relaxation.n_rounds == 0:  # branch and bound alone proved the labels optimal
+            relaxation.solve(lambda: tree.cutoff, tree.improve, report, timer)
         node = relaxation.merged(i, j, sign)
         node.solve(lambda: cutoff, lambda _: cutoff, tree.stop_status, timer)
         return node.lower
@@ -241,7 +244,7 @@ def optimal_labels(
         status = status or tree.search() or Status.STALLED
         persistent = None
         if persistency_slack is not None:
-            tighter = bound_merged if relaxation.n_cuts else None
+            tighter = bound_merged if has_cuts else None
             persistent_chunklets, status = tree.persistent(persistency_slack, all_chunklets.labeled, status, tighter)
             persistent = persistent_chunklets[all_chunklets.membership]
 
@@ -257,6 +260,7 @@ def optimal_labels(
     proof = None
     if relaxation.dual is not None:
         diagonal, cliques, C = relaxation.dual
+        v = v * (oriented[0] * sample.with_weight(labels)[0])
         proof = CutCertificate(
             labels,
             v,

@@ -334,7 +334,8 @@ def read_labels(labels: npt.ArrayLike, unlabelled: object = None) -> tuple[Array
     classes = (names[0] if len(names) == 2 else None, names[-1] if names else None)
     if are_numbers and found <= {-1, 1}:
         classes = (-1, 1)
-    second = np.array([value == classes[1] or str(value) == classes[1] for value in values], dtype=bool)
+    second = np.zeros(len(known), dtype=bool)
+    second[known] = [classes[1] in (values[i], str(values[i])) for i in np.flatnonzero(known)]
     return np.where(~known, 0.0, np.where(second, 1.0, -1.0)), classes
 
 

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
@@ -42,8 +43,38 @@ def test_labels_may_be_names():
 
 
 @pytest.mark.parametrize(
+    ("labels", "how", "classes", "expected"),
+    [
+        (["ill ", None, " well", float("nan"), pd.NA, "", " "], {}, ("ill", "well"), [-1, 0, 1, 0, 0, 0, 0]),
+        (pd.Series(["b", pd.NA, "a"], dtype="string"), {}, ("a", "b"), [1, 0, -1]),
+        ([3.0, np.nan, 5.0], {}, (3.0, 5.0), [-1, 0, 1]),
+        ([-1, 1, 1], {}, (-1, 1), [-1, 1, 1]),
+        ([-1, None, 0], {}, (-1, 0), [-1, 0, 1]),
+        ([-1, 0, 1], {"unlabelled": 0}, (-1, 1), [-1, 0, 1]),
+        ([-1, 0, 0], {"unlabelled": -1}, (None, 0), [0, 1, 1]),
+        (["-1", "ill", "ill"], {"unlabelled": -1}, (None, "ill"), [0, 1, 1]),
+        ([-1, 0, 0], {"unlabelled": np.nan}, (-1, 0), [-1, 1, 1]),
+    ],
+)
+def test_labels_are_two_classes_and_marks_of_unlabelled_points(labels, how, classes, expected):
+    constraints = dc.Constraints(labels=labels, **how)
+    np.testing.assert_array_equal(constraints.labels, expected)
+    assert constraints.classes == classes
+
+
+@pytest.mark.parametrize(
+    "labels", [[-1, 0, 1, 0], ["-1", "ill", "well", "ill"], np.array([-1, "ill", "well", "ill"], dtype=object)]
+)
+def test_minus_one_beside_two_other_values_marks_unlabelled_points_with_a_warning(labels):
+    with pytest.warns(dc.DegenerateDataWarning, match="-1 in labels marks unlabelled points, .* Pass unlabelled="):
+        np.testing.assert_array_equal(dc.Constraints(labels=labels).labels, [0, -1, 1, -1])
+
+
+@pytest.mark.parametrize(
     ("given", "words"),
     [
+        ({"labels": [-1, 0, 0, -1]}, "only -1 and 0, .* Pass unlabelled=-1, or unlabelled=NaN"),
+        ({"labels": ["ill", "-1", "ill", "ill"]}, "only -1 and ill, .* Pass unlabelled=-1"),
         ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}, "contradict each other at points 0, 2, 1"),
         ({"labels": [1, None, None, -1], "must_link": [(0, 1), (1, 3)]}, "contradict each other at points 0, 3, 1"),
         ({"groups": [0, 0, 1, 1], "cannot_link": [(3, 2)]}, "contradict each other at points 2, 3"),

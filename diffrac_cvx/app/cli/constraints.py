@@ -90,18 +90,19 @@ class ConstraintOptions:
             in_file[name][rows] = entries
         place = np.full(n, -1)
         place[rows] = np.arange(len(rows))
+        alike, unlike = ([(int(place[i]), int(place[j])) for i, j in pairs] for pairs in (must_link, cannot_link))
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
+                constraints = Constraints(alike, unlike, unlabelled=self.unlabelled, **columns)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 Constraints(must_link, cannot_link, unlabelled=self.unlabelled, **in_file).chunklets_of(n)
         except DataError as error:
             raise DataError(str(error).replace("unlabelled=", "--unlabelled ")) from None
         for warning in caught:
             warnings.warn(str(warning.message).replace("unlabelled=", "--unlabelled"), warning.category, stacklevel=2)
-        alike, unlike = ([(int(place[i]), int(place[j])) for i, j in pairs] for pairs in (must_link, cannot_link))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return {"constraints": Constraints(alike, unlike, unlabelled=self.unlabelled, **columns)}
+        return {"constraints": constraints}
 
     def findings(self, given: dict[str, Constraints]) -> dict[str, Any]:
         """Return whether there are constraints, and the class names of the clusters 0 and 1, None if unknown."""

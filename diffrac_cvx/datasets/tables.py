@@ -362,7 +362,7 @@ def read_frame(
 
 def unpack(content: bytes, name: str, suffix: str) -> tuple[bytes, str]:
     """Return the unpacked bytes of a compressed file and the suffix of its content."""
-    limit = int(available_memory() / MEMORY_COPIES)
+    limit = int(min(available_memory() / MEMORY_COPIES, max(LARGE_ARCHIVE, MAX_COMPRESSION * len(content))))
     if suffix == ".zip":
         with zipfile.ZipFile(BytesIO(content)) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
@@ -375,7 +375,8 @@ def unpack(content: bytes, name: str, suffix: str) -> tuple[bytes, str]:
         name = name[: -len(suffix)]
         with UNPACKERS[suffix](BytesIO(content)) as file:
             unpacked = file.read(limit + 1)
-    require_room(len(unpacked), name)
+    if len(unpacked) > limit:
+        raise ResourceError(f"{name} unpacks to more than {limit} bytes. Unpack it yourself, or use a part of it")
     return unpacked, Path(name).suffix.lower()
 
 

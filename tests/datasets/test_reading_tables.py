@@ -1,6 +1,7 @@
 """Rules for reading tables: first line, marks of numbers, missing values, formats, errors and warnings."""
 
 import bz2
+import gzip
 import lzma
 import pickle
 import sys
@@ -355,6 +356,13 @@ def test_an_excel_file_of_implausible_size_or_beyond_the_memory_is_refused(monke
     monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1e5)
     with pytest.raises(dc.ResourceError, match=r"t\.xlsx, unpacked, needs about"):
         read(content, name="t.xlsx")
+
+
+def test_a_small_file_that_unpacks_to_a_large_table_is_refused():
+    with pytest.raises(dc.ResourceError, match="unpacks to more than 67108864 bytes"):
+        read(gzip.compress(bytes(2**26 + 1), 1), name="t.csv.gz")
+    with pytest.raises(dc.ResourceError, match="as a dense table needs about"):
+        read("1 1:2\n1 99999999999:1\n", name="t.libsvm")
 
 
 def test_a_cell_in_the_far_corner_of_a_sheet_costs_no_memory():

@@ -231,7 +231,12 @@ def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str = 
     if unknown := [name for name in names if name not in frame.columns]:
         what = f"column{'s' * (len(unknown) > 1)} {format_list(map(repr, unknown))}{purpose}"
         suggestion = did_you_mean(unknown[0], frame.columns)
-        raise DataError(f"there is no {what}; the columns are {format_list(frame.columns)}{suggestion}")
+        message = f"there is no {what}; the columns are {format_list(frame.columns)}{suggestion}"
+        note = next((note for note in frame.attrs.get("notes", ()) if note.startswith("the first line")), "")
+        if not note:
+            raise DataError(message)
+        other = "no" if "column names." in note else "yes"
+        raise DataError(f"{message}. Note: {note}", remedies=("header",), columns=((other, "header"),))
 
 
 def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:

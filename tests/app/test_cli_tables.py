@@ -73,6 +73,16 @@ def test_a_line_of_units_and_totals_are_skipped_by_what_is_suggested(command, tm
         assert "80 points, 4 features" in command(*shlex.split(line)[1:])[1]
 
 
+def test_the_other_reading_of_the_first_line_is_suggested_if_a_named_column_is_absent(command, tmp_path):
+    rows = "".join(f"P{i},{i % 7},{i * i % 11}\n" for i in range(30))
+    for text, name, header in (("name,0,0.5\n" + rows, "name", "yes"), ("P,3,5\n" + rows, "x1", "no")):
+        (tmp_path / "t.csv").write_text(text)
+        status, _, error = command("cluster", "t.csv", "--no-structure", "--drop", name)
+        (line,) = suggested(error)
+        assert (status, line) == (2, f"diffrac-cvx cluster t.csv --no-structure --drop {name} --header {header}")
+        assert f"{30 + (header == 'no')} points, 2 features" in command(*shlex.split(line)[1:])[1]
+
+
 def test_nothing_that_fails_is_suggested(on_table):
     marks = BASE.assign(a=[f"{value:.1f}".replace(".", ".,"[i % 2]) for i, value in enumerate(BASE["a"])])
     _, _, error = on_table(marks)

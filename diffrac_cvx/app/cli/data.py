@@ -35,7 +35,7 @@ NOTE_OPTIONS = {  # part of a note on a table, and the option that changes the a
     "Keep one of each": "--drop",
 }
 CONSTANT_WARNING = ".* of X (is|are) constant"  # names columns by number; the notes on a table name them
-REMEDIES = ("drop", "missing", "na_values", "skip_rows", "skip_footer")  # parameters of `read_table`
+REMEDIES = ("drop", "header", "missing", "na_values", "skip_rows", "skip_footer")  # parameters of `read_table`
 MAX_SUGGESTIONS, MAX_TRIALS = 2, 8
 
 
@@ -193,6 +193,8 @@ def changed_value(parameter: str, value: str, before: Sequence[str]) -> Any:
     """Return the value of a parameter of `read_table` with an option of the program added."""
     if parameter in ("drop", "na_values"):
         return (*before, value)
+    if parameter == "header":
+        return value == "yes"
     return parse_skip_rows(value) if parameter == "skip_rows" else int(value) if parameter == "skip_footer" else value
 
 

@@ -1,8 +1,10 @@
 """Constraints on the labels of points: must-link and cannot-link pairs, known labels, and groups of equal labels."""
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
+from numbers import Real
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.errors import DataError
+from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import unit_rows
 
@@ -157,19 +159,23 @@ class Constraints:
     must_link, cannot_link : iterable of pairs (i, j)
         Pairs of points with equal labels, and pairs with different labels.  Points are numbered from 0.
     labels : (n,) array, optional
-        Known labels: -1 or +1, and 0 for unlabelled points; or names of at most two classes, and None or NaN for
-        unlabelled points.  Of two names, the first in sorted order is -1.
+        Known labels, numbers or text of at most two classes; the second in sorted order is +1, and so is a single one
+        other than -1.  Unlabelled points have None, NaN, pd.NA or "".  Beside two or more other values, -1 also marks
+        unlabelled points, with a warning.
     groups : (n,) array of int, optional
         Group of each point.  All points of a group, such as the rows of one patient, have equal labels; -1: no group.
+    unlabelled : object, optional
+        Another mark of unlabelled points in ``labels``, such as 0 or -1; or NaN if -1 is always a class.
 
     Raises
     ------
     DataError
-        If an argument is malformed, or ``labels`` has more than two classes.
+        If an argument is malformed, or ``labels`` has more than two classes, or consists of -1 and one other value than
+        1, so that -1 may be a class or mark unlabelled points.
 
     Examples
     --------
-    >>> Constraints(must_link=[(0, 5)], cannot_link=[(1, 2)], labels=[0, 1, 0, 0, 0, -1]).chunklets_of(6).n_chunklets
+    >>> Constraints(must_link=[(0, 5)], cannot_link=[(1, 2)], labels=[None] * 4 + [-1, 1]).chunklets_of(6).n_chunklets
     3
     """
 
@@ -185,8 +191,9 @@ class Constraints:
         cannot_link: Iterable[IndexPair] = (),
         labels: npt.ArrayLike | None = None,
         groups: npt.ArrayLike | None = None,
+        unlabelled: object = None,
     ) -> None:
-        known, classes = (None, (-1, 1)) if labels is None else read_labels(labels)
+        known, classes = (None, (-1, 1)) if labels is None else read_labels(labels, unlabelled)
         object.__setattr__(self, "must_link", read_pairs(must_link, "must_link"))
         object.__setattr__(self, "cannot_link", read_pairs(cannot_link, "cannot_link"))
         object.__setattr__(self, "labels", known)
@@ -275,21 +282,65 @@ def read_row_groups(groups: npt.ArrayLike) -> Indices:
     return given.astype(np.intp)
 
 
-def read_labels(labels: npt.ArrayLike) -> tuple[Array, tuple[object, object]]:
+def read_labels(labels: npt.ArrayLike, unlabelled: object = None) -> tuple[Array, tuple[object, object]]:
     """Return the labels as -1, +1, and 0 for unlabelled points, and the two classes."""
-    given = np.asarray(labels)
-    if given.ndim != 1:
-        raise DataError(f"labels has shape {given.shape}. Pass a 1-d array with one entry per point.")
-    if given.dtype == bool:
-        raise DataError("labels is a boolean mask. Pass -1 and +1 for known labels, and 0 for unlabelled points.")
-    if np.issubdtype(given.dtype, np.number):
-        known = np.where(np.isnan(given.astype(float)), 0.0, given.astype(float))
-        if not set(np.unique(known)) <= {-1.0, 0.0, 1.0}:
-            raise DataError(f"labels contains {np.unique(known)[:5].tolist()}. Use only -1, +1 and 0 (unlabelled).")
-        return known, (-1, 1)
-    missing = np.array([value is None or value != value for value in given.tolist()])
-    names = sorted({str(value) for value in given[~missing].tolist()})
+    if np.asarray(labels).dtype == bool:
+        raise DataError("labels is a boolean mask. Pass one label per point, and None for unlabelled points.")
+    values, known = split_unlabelled(labels, unlabelled)
+    found = {value for value, is_known in zip(values, known.tolist(), strict=True) if is_known}
+    are_numbers = all(isinstance(value, Real) for value in found)
+    names: list[Any] = sorted(found) if are_numbers else sorted(set(map(str, found)))
     if len(names) > 2:
-        raise DataError(f"labels contains {len(names)} classes: {', '.join(names[:5])}. Use at most two classes.")
+        raise DataError(
+            f"labels contains {len(names)} classes: {', '.join(map(str, names[:5]))}. Use at most two classes. If a "
+            "value marks unlabelled points, pass it as unlabelled=."
+        )
     classes = (names[0] if len(names) == 2 else None, names[-1] if names else None)
-    return np.where(missing, 0.0, np.where(given.astype(str) == classes[1], 1.0, -1.0)), classes
+    if are_numbers and found <= {-1, 1}:
+        classes = (-1, 1)
+    second = np.zeros(len(known), dtype=bool)
+    second[known] = [classes[1] in (values[i], str(values[i])) for i in np.flatnonzero(known)]
+    return np.where(~known, 0.0, np.where(second, 1.0, -1.0)), classes
+
+
+def split_unlabelled(
+    labels: npt.ArrayLike, unlabelled: object = None, name: str = "labels"
+) -> tuple[list[Any], npt.NDArray[np.bool_]]:
+    """Return the labels, text trimmed on both sides, and the mask of the labelled points.
+
+    Unlabelled points have None, NaN, pd.NA, "" or the value ``unlabelled``.  By default they also have -1, with a
+    warning, if there are two or more other values.
+    """
+    given = np.asarray(labels, dtype=object)
+    if given.ndim != 1:
+        raise DataError(f"{name} has shape {given.shape}. Pass a 1-d array with one entry per point.")
+    values = [value.strip() if isinstance(value, str) else value for value in given.tolist()]
+    known = np.array([not (is_missing(value) or is_equal(value, unlabelled)) for value in values], dtype=bool)
+    minus_one = known & np.array([str(value) in ("-1", "-1.0") for value in values], dtype=bool)
+    if unlabelled is not None or not minus_one.any():
+        return values, known
+    others = sorted({str(values[i]) for i in np.flatnonzero(known & ~minus_one)})
+    if len(others) > 1:
+        warnings.warn(
+            f"-1 in {name} marks unlabelled points, because there are other values: {', '.join(others[:5])}. Pass "
+            "unlabelled= to choose another mark, or NaN if -1 is a class.",
+            DegenerateDataWarning,
+            stacklevel=4,
+        )
+        return values, known & ~minus_one
+    if len(others) == 1 and known.all() and others[0] not in ("1", "1.0"):
+        raise DataError(
+            f"{name} contains only -1 and {others[0]}, and -1 may be a class or mark unlabelled points. Pass "
+            "unlabelled=-1, or unlabelled=NaN if it is a class."
+        )
+    return values, known
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a label is None, NaN, pd.NA or empty text."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value) or (value == "")
+
+
+def is_equal(value: Any, mark: object) -> bool:
+    """Return whether a label is the given mark, as a number or as text."""
+    return mark is not None and bool(value == mark or str(value) == str(mark).strip())

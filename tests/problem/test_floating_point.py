@@ -205,7 +205,7 @@ def test_where_every_record_excludes_directions_no_lower_bound_is_held_against_a
 
 def test_labels_agree_with_those_that_are_persistent_up_to_the_sign_of_the_known_ones():
     y, persistent = np.array([1.0, -1.0, 1.0]), np.array([False, True, True])
-    constraints = dc.Constraints(labels=[1, 0, 0])
+    constraints = dc.Constraints(labels=[1, None, None])
     for labels, known, agree in (
         ([-1, -1, 1], None, True), ([1, 1, -1], None, True), ([1, 1, 1], None, False),
         ([-1, 1, -1], constraints, True), ([-1, -1, 1], constraints, False),

@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.tables"},
-    "pandas": {f"datasets.{name}" for name in ("columns", "schema", "tables", "text_tables", "transposed")},
+    "pandas": {f"datasets.{name}" for name in ("columns", "schema", "tables", "text_tables")},
     "pooch": {"datasets.files"},
     "jinja2": {"app.report"},
     "rich": {"comparison.table", "app.cli.compare", "app.cli.console"},

@@ -52,6 +52,7 @@ def cluster(
         bool, typer.Option("--refine", help="Alternate between direction and clusters until nothing changes.")
     ] = False,
     known: points.KnownLabelsOption = None,
+    unlabelled: points.UnlabelledOption = None,
     must_link_column: points.MustLinkColumnOption = None,
     must_link: points.MustLinkOption = None,
     cannot_link: points.CannotLinkOption = None,
@@ -81,7 +82,9 @@ def cluster(
         raise ParameterError("--clusters and --n-labels are both given. Give one of them.")
     automatic.refuse_auto_labels(n_labels, lam, ridge, nu)
     feature_lists.refuse_feature_labels(features, n_labels)
-    constraint_options = points.ConstraintOptions(known, must_link_column, must_link or (), cannot_link or ())
+    constraint_options = points.ConstraintOptions(
+        known, must_link_column, must_link or (), cannot_link or (), unlabelled
+    )
     if n_labels > 1 and (constraint_options.is_given or prove):
         raise ParameterError("constraints on rows and --prove apply to clusters, not to labels. Remove --n-labels.")
     if prove and n_clusters != 2:

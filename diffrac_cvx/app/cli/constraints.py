@@ -1,5 +1,6 @@
 """Constraints on rows from the options of `cluster`, and the search for the optimal clusters."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,11 @@ def constraint_option(kind: Any, help_text: str, name: str) -> Any:
 
 KnownLabelsOption = constraint_option(
     str | None, "Column with partial labels: one of two names, or empty if the label is unknown.", "--known"
+)
+UnlabelledOption = constraint_option(
+    str | None,
+    "Entry of --known of unlabelled rows.  By default empty entries are, and -1 beside two or more other values.",
+    "--unlabelled",
 )
 MustLinkColumnOption = constraint_option(
     str | None, "Column whose equal entries must be in one cluster, such as patient IDs.", "--must-link-column"
@@ -50,6 +56,7 @@ class ConstraintOptions:
     must_link_column: str | None
     must_link: Sequence[str]
     cannot_link: Sequence[str]
+    unlabelled: str | None = None
 
     @property
     def is_given(self) -> bool:
@@ -65,7 +72,7 @@ class ConstraintOptions:
         """Return the constraints on the points of a table as a keyword argument, if there are any."""
         if not self.is_given:
             return {}
-        columns: dict[str, np.ndarray] = {}
+        columns: dict[str, Any] = {}
         if self.must_link_column is not None:
             entries = table.excluded[self.must_link_column]
             names = {name: number for number, name in enumerate(dict.fromkeys(filter(None, entries)))}
@@ -76,10 +83,27 @@ class ConstraintOptions:
                 raise DataError(
                     f"column {self.labels_column!r} of --known is empty. Label some rows, or remove --known."
                 )
-        must_link = [parse_pair(text, table.rows, "--must-link") for text in self.must_link]
-        cannot_link = [parse_pair(text, table.rows, "--cannot-link") for text in self.cannot_link]
-        constraints = Constraints(must_link, cannot_link, **columns)
-        constraints.chunklets_of(len(table.X))
+        rows, n = table.rows, int(table.rows.max()) + 1
+        must_link = [parse_pair(text, rows, "--must-link") for text in self.must_link]
+        cannot_link = [parse_pair(text, rows, "--cannot-link") for text in self.cannot_link]
+        in_file: dict[str, Any] = {}  # by rows of the file, which errors name
+        for name, entries in columns.items():
+            in_file[name] = np.full(n, None if name == "labels" else -1, dtype=entries.dtype)
+            in_file[name][rows] = entries
+        place = np.full(n, -1)
+        place[rows] = np.arange(len(rows))
+        alike, unlike = ([(int(place[i]), int(place[j])) for i, j in pairs] for pairs in (must_link, cannot_link))
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                constraints = Constraints(alike, unlike, unlabelled=self.unlabelled, **columns)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                Constraints(must_link, cannot_link, unlabelled=self.unlabelled, **in_file).chunklets_of(n)
+        except DataError as error:
+            raise DataError(str(error).replace("unlabelled=", "--unlabelled ")) from None
+        for warning in caught:
+            warnings.warn(str(warning.message).replace("unlabelled=", "--unlabelled"), warning.category, stacklevel=2)
         return {"constraints": constraints}
 
     def findings(self, given: dict[str, Constraints]) -> dict[str, Any]:
@@ -92,6 +116,8 @@ class ConstraintOptions:
         named = [] if self.labels_column is None else [f"labels=table.excluded[{self.labels_column!r}]"]
         if self.must_link_column is not None:
             named.append(f"groups=pandas.factorize(table.excluded[{self.must_link_column!r}])[0]")
+        if self.unlabelled is not None:
+            named.append(f"unlabelled={self.unlabelled!r}")
         for name, texts in (("must_link", self.must_link), ("cannot_link", self.cannot_link)):
             if texts:
                 named.append(f"{name}=[{', '.join(f'({text})' for text in texts)}]")
@@ -99,19 +125,20 @@ class ConstraintOptions:
 
 
 def parse_pair(text: str, rows: np.ndarray, option: str) -> tuple[int, int]:
-    """Return the two points given as row numbers of the file."""
+    """Return two rows of the file, checked to be points."""
     try:
         first, second = (int(part) for part in text.split(","))
     except ValueError:
         raise ParameterError(
             f"{option} {text} is not a pair of rows. Give two row numbers, such as {option} 0,5."
         ) from None
-    places = {int(row): place for place, row in enumerate(rows.tolist())}
+    last = int(rows.max())
     for row in (first, second):
-        if row not in places:
-            last = int(rows.max())
+        if row < 0 or row > last:
             raise ParameterError(f"{option} {text}: there is no row {row}. Give rows from 0 to {last}.")
-    return places[first], places[second]
+        if row not in rows:
+            raise ParameterError(f"{option} {text}: row {row} was left out, because values are missing.")
+    return first, second
 
 
 def search_findings(model: Any) -> dict[str, Any]:

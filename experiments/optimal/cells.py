@@ -92,6 +92,12 @@ def measure(part: str, **cell: Any) -> Row:
     recorder = BoundsRecorder(limit)
     found = dc.optimal_labels(instance.X, ridge=instance.ridge, tol=TOL, time_limit=PATIENCE * limit, callback=recorder)
     row: Row = {"points": n, "columns": d, "limit": limit, **read(found, recorder)}
+    limits: dict[str, Any] = {"tol": TOL, "time_limit": PATIENCE * limit, "callback": BoundsRecorder(limit)}
+    tree, timer = (
+        dc.optimal_labels(instance.X, ridge=instance.ridge, cutting_planes=False, **limits),
+        limits["callback"],
+    )
+    row |= {"gap of the tree": tree.gap, "seconds of the tree": timer.spent}
     if n <= MOST_LABELED:
         row |= exact_row("labels", try_all_labels(R))
     if n <= MOST_PROGRAMMED:
@@ -121,6 +127,8 @@ def read(found: dc.OptimalLabels, recorder: BoundsRecorder) -> Row:
         "gap": found.gap,
         "root_gap": found.upper - max(found.root_bound, 0.0),
         "nodes": found.n_nodes,
+        "cuts": found.n_cuts,
+        "hardness": found.hardness,
         "seconds": spent,
         **{f"gap at {seconds:g}": recorder.gap_at(seconds) for seconds in TIMES},
     }

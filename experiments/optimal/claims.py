@@ -19,6 +19,7 @@ ABOUT = (
 )
 SMALL_GAP = 0.05  # at the root
 ROUNDING = 1e-9  # between exact methods
+EASY = 0.25  # hardness
 PROGRAMMED = 20  # fewest points at which the integer program is judged
 OTHERS = {"labels": "all labellings", "program": "the integer program", "directions": "all directions"}
 
@@ -29,6 +30,7 @@ def claims(table: pd.DataFrame) -> list[Finding]:
     of_all = (proved, small_root, remaining, program, directions)
     return [
         *(find(table) for find in of_all),
+        *([cuts(table), hardness(table)] if "hardness" in table else []),
         *(find(solved) for find in (initializations, roundings, improved, nearer, classes)),
     ]
 
@@ -43,6 +45,32 @@ def proved(table: pd.DataFrame) -> Finding:
     return Finding(
         f"labels certified as optimal to {TOL:g} within {limits(table)} seconds of processor time",
         "; ".join(words) + ".",
+    )
+
+
+def cuts(table: pd.DataFrame) -> Finding:
+    """What cutting planes add to branch and bound."""
+    alone = table["gap of the tree"] <= TOL
+    both = alone & (table["solved"] == 1)
+    times = (table["seconds"] / table["seconds of the tree"])[both]
+    return of_most(
+        "with cutting planes, more labels are certified as optimal within the limit, and none fewer",
+        table.loc[table["solved"] != alone, "solved"],
+        f"{{share}} of the {{count}} instances that one of the two solves; branch and bound alone solves {int(alone.sum())} of "
+        f"{len(table)}, with cutting planes {int(table['solved'].sum())}. Where both do, the time is {times.median():.2g} times as long "
+        f"(median; at most {times.max():.2g}).",
+    )
+
+
+def hardness(table: pd.DataFrame) -> Finding:
+    """How well the hardness predicts which instances are solved."""
+    easy = table["hardness"] <= EASY
+    hard = table.loc[~easy, "solved"].to_numpy()
+    return of_most(
+        f"if the hardness is at most {EASY:g}, the labels are certified as optimal within the time limit",
+        table.loc[easy, "solved"],
+        f"{{share}} of {{count}} instances; of the {len(hard)} with a larger one {percent(proportion_of(hard))}.",
+        end=f"; not tested with fewer than {MIN_ROWS}.",
     )
 
 

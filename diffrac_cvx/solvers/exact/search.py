@@ -108,6 +108,7 @@ def optimal_labels(
     callback: Callable[[Bracket, int, int], bool | None] | None = None,
     sample_weight: npt.ArrayLike | None = None,
     persistency_slack: float | None = None,
+    cutting_planes: bool = True,
     certificate: bool = False,
 ) -> OptimalLabels:
     r"""Return the best labels of Eq. (9), with certified bounds on the optimal objective.
@@ -158,6 +159,8 @@ def optimal_labels(
     persistency_slack : float, optional
         If given, also find the points that have the same label in every labelling whose objective is at most this
         much above that of the best one found.  This takes one more relaxation per point after the search.
+    cutting_planes : bool
+        Whether to use cutting planes, which are skipped if their memory is not free; default True.
     certificate : bool
         Whether to search for a certificate where branch and bound alone proves the labels optimal; default False.
 
@@ -214,9 +217,11 @@ def optimal_labels(
     problem = LabelProblem(table, **fields)
     relaxation = CutRelaxation(problem)
     size = CUT_BYTES * all_chunklets.n_chunklets**2
-    has_cuts = weights.splits_into_blocks and problem.B.any() and size < available_memory()
+    has_cuts = cutting_planes and weights.splits_into_blocks and problem.B.any() and size < available_memory()
     if certificate and not weights.splits_into_blocks:
         raise ParameterError("certificate = True supports no feature groups and no sign constraints. Remove them.")
+    if certificate and not cutting_planes:
+        raise ParameterError("certificate = True and cutting_planes = False: cutting planes make certificates.")
     if certificate:
         require_memory(size, f"the certificate of {all_chunklets.n_chunklets} points", "use fewer points")
 

@@ -7,8 +7,8 @@ from diffrac_cvx.certificates.certify import (
     certify_labels,
     certify_v,
     certify_y,
+    find_components,
 )
-from diffrac_cvx.certificates.components import find_components
 
 __all__ = [
     "ClustersCertificate",

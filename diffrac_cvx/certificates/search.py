@@ -12,7 +12,6 @@ import numpy.typing as npt
 import scipy.optimize
 
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.pencils import certified_shift
 from diffrac_cvx.certificates.proof import bound_at, least_certified_t, project_dual, skip_zero_rows
 from diffrac_cvx.machine.deadlines import EarlyExitError, check_deadline
 from diffrac_cvx.points.checks import Array
@@ -258,30 +257,3 @@ def top_eigenvalue(M: Array) -> float:
     if len(M) > LARGE_SIZE:
         return float(extreme_eigenpairs(M, 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
     return float(eigvalsh(M)[-1])
-
-
-def normalized_theta(problem: DirectionProblem, half_gram: Array, C: Array, M_error: float) -> float:
-    """Return a certified theta with M/2 - C - Diag(c)^2 <= theta A, with C shrunk if A is singular, or infinity.
-
-    In the coordinates W of A + Diag(c)^2, A is the identity minus a part that is 1 on the null space of A; there X
-    vanishes, and a Schur complement removes it.  The error of M/2 is at most `M_error` in these coordinates.
-    """
-    values, Q = np.linalg.eigh(symmetric(problem.W.T @ problem.A @ problem.W))
-    null, basis = values < 1e-9, problem.W @ Q
-    basis[:, ~null] /= np.sqrt(values[~null])
-    best = np.inf
-    for trivial_weight in (0.0, *10.0 ** np.arange(-8, 1)):
-        shrunk = (1 - trivial_weight) * C + np.diag(problem.c**2)
-        N = basis.T @ (shrunk - half_gram) @ basis
-        reduced = N[np.ix_(~null, ~null)]
-        if null.any():
-            corner = N[np.ix_(null, null)]
-            if np.linalg.eigvalsh(corner)[0] <= 1e-9 * max(np.abs(N).max(), 1e-300):
-                continue
-            cross = N[np.ix_(null, ~null)]
-            reduced = reduced - cross.T @ np.linalg.solve(corner, cross)
-        theta = top_eigenvalue(-(reduced + reduced.T) / 2)
-        best = min(best, certified_shift(problem, half_gram, shrunk, M_error, theta))
-        if not null.any():
-            break
-    return best

@@ -16,9 +16,10 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import proof, screening
 from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.block_screening import gap_safe_distance, gap_safe_weights
 from diffrac_cvx.certificates.proof import Pairs, eliminate
 from diffrac_cvx.certificates.screening import (
+    gap_safe_distance,
+    gap_safe_weights,
     scaled_columns,
     screen_pairs,
 )

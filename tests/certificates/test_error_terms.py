@@ -59,10 +59,10 @@ TERMS = {
     "what products with rows may be off": ("points.proved_sums", "place.sum_error = lambda k: 0.0", VALUES),
     "the rounding of a value": ("certificates.values", "place.sum_error = lambda k: 0.0", VALUES),
     "what the objective of labels may be off": (
-        "certificates.label_proof", "place.objective_error = lambda *_: 0.0", VALUES
+        "certificates.label_space", "place.objective_error = lambda *_: 0.0", VALUES
     ),
     "the rounding of a mean": (
-        "certificates.label_proof", "place.lower_bound_of_mean = lambda x: float(np.mean(x))", VALUES
+        "certificates.label_space", "place.lower_bound_of_mean = lambda x: float(np.mean(x))", VALUES
     ),
 }  # fmt: skip
 

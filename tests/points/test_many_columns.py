@@ -7,9 +7,8 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.block_screening import gap_safe_weights, screen_components
 from diffrac_cvx.certificates.proof import eliminate
-from diffrac_cvx.certificates.screening import screen_pairs
+from diffrac_cvx.certificates.screening import gap_safe_weights, screen_components, screen_pairs
 from diffrac_cvx.points.checks import as_data
 
 MANY_COLUMNS = 600  # more columns than are multiplied at a time

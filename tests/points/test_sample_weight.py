@@ -12,9 +12,9 @@ from sparse_instances import instance, random_blocks, random_multipliers, random
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.block_screening import gap_safe_weights
 from diffrac_cvx.certificates.certify import read_matrix
 from diffrac_cvx.certificates.direction_bounds import certify
+from diffrac_cvx.certificates.screening import gap_safe_weights
 from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.estimators.choice import (
     GridSetting,

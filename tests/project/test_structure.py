@@ -39,8 +39,8 @@ LAYERS = [
 NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "dual")]
 PROOFS = {
     *(f"problem.penalties.{name}" for name in ("base", "group", "sign")),
-    *(f"certificates.{name}" for name in ("proof", "pencils", "label_proof")),
-    "certificates.screening", "certificates.values", "certificates.block_screening",
+    *(f"certificates.{name}" for name in ("proof", "pencils", "label_space")),
+    "certificates.screening", "certificates.values",
 }  # fmt: skip
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {

@@ -68,14 +68,14 @@ class Blocks:
         the unpenalised coordinates alone; factors (s + f, r) to the blocks.
         """
         problem, D, m1 = self.problem, len(self.problem.problem.c), len(weights)
-        single_entries = np.column_stack([weights, intercepts @ problem.basis.T])
+        single_entries = np.column_stack([weights, intercepts @ problem.inner.W.T])
         rows = np.column_stack([problem.penalized[self.singles], np.tile(problem.free, (m1, 1))])
         starts = np.arange(m1 + 1) * (1 + len(problem.free))
         parts: list[Sparse] = [scipy.sparse.csc_array((single_entries.ravel(), rows.ravel(), starts), shape=(D, m1))]
         positions = [np.concatenate([problem.penalized[block], problem.free]) for block in self.members]
         for position, U in zip([problem.free, *positions], [free_factor, *factors], strict=True):
             s = len(position) - len(problem.free)
-            parts.append(scatter(np.vstack([U[:s], problem.basis @ U[s:]]), position, D))
+            parts.append(scatter(np.vstack([U[:s], problem.inner.W @ U[s:]]), position, D))
         return scipy.sparse.csc_array(scipy.sparse.hstack(parts))
 
     def multiplier(self, C: list[Array]) -> scipy.sparse.csr_array:

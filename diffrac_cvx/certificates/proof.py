@@ -102,7 +102,7 @@ class Remainder:
     def extend(self, directions: Array) -> Array:
         """Return the part on E that makes the quadratic form of S least for given parts on N, (m, v)."""
         problem = self.problem
-        W = problem.basis if self.is_whitened else np.eye(len(problem.free))[:, problem.used]
+        W = problem.inner.W if self.is_whitened else np.eye(len(problem.free))[:, problem.used]
         inner = self.K[: len(self.L)] @ directions
         return np.asarray(-W @ solve_lower(self.L, inner, transposed=True))
 
@@ -176,8 +176,9 @@ def eliminate(
         return eliminate(problem, u, t, C, between, whitened=True, M=M) if found is None else found
     if not (np.isfinite(t) and t > 0.0):
         return None
-    C = None if C is None else problem.project_eliminated(C)
-    P, radius = eliminated_matrix(problem, u, t, C, whitened=whitened, M=M)
+    M = problem.inner.X.weighted_gram(u) if M is None else M
+    C = None if C is None else problem.project_inner(C)
+    P, radius = eliminated_matrix(problem, u, t, M, C, whitened=whitened)
     r, m = len(P), len(problem.penalized)
     factorized = sum_error(2 * r + 8) * float(np.abs(np.diag(P)).sum())
     lift = round_up(radius + factorized) * (2.0 if m else 1.0)
@@ -190,7 +191,7 @@ def eliminate(
     Z = np.zeros((m, 0))
     if m == 0:
         return Remainder(problem, u, t, np.zeros((r, 0)), np.zeros((3, 0)), L, whitened, np.zeros((r, 0)), Z)
-    S, tC, cross = cross_matrix(problem, u, t, C, between, whitened=whitened)
+    S, tC, cross = cross_matrix(problem, u, t, M, C, between, whitened=whitened)
     K = solve_lower(L, S) if r else S
     if not are_finite(L, K):
         return None
@@ -219,24 +220,23 @@ def relative_error(problem: BlockProblem, u: Array, t: float) -> float:
 
 
 def eliminated_matrix(
-    problem: BlockProblem, u: Array, t: float, C: Array | None, *, whitened: bool, M: Array | None = None
+    problem: BlockProblem, u: Array, t: float, M: Array, C: Array | None, *, whitened: bool
 ) -> tuple[Array, float]:
     """Return S on E, in its given coordinates, without those where it is 0, or in whitened ones, and its error.
 
     The error is bounded in the spectral norm.
     """
+    inner, used = problem.inner, problem.used
     if not whitened:
-        M, c = problem.eliminated_gram(u) if M is None else M, problem.problem.c[problem.free]
-        P = t * (problem.A + np.diag(c**2)) - M
-        mass = float(np.sum(problem.eliminated_sizes(u, t, M) ** 2))
-        radius = relative_error(problem, u, t) * mass
+        P = t * (inner.summed_A + np.diag(inner.c**2)) - symmetric(M)
+        radius = relative_error(problem, u, t) * float(np.sum(problem.inner_sizes(u, t, M) ** 2))
         if C is not None:
             P += t * C
             radius += sum_error(4) * t * float(np.linalg.norm(C))
-        return (P if len(problem.used) == len(P) else P[np.ix_(problem.used, problem.used)]), round_up(radius)
-    W, (data_error, right_error, gram_factor), top = problem.basis, problem.whitened, problem.problem.largest_weight(u)
-    Mw, r = problem.whitened_gram(u) if M is None or problem.problem.basis is None else M, W.shape[1]
-    P, mass, moved = t * np.eye(r) - symmetric(Mw), float(np.trace(Mw)), top**0.5 * data_error
+        return (P if len(used) == len(P) else P[np.ix_(used, used)]), round_up(radius)
+    W, (data_error, right_error, gram_factor), top = inner.W, inner.whitening_error, inner.largest_weight(u)
+    Mw, r = symmetric(M if inner.basis is not None else inner.Z.weighted_gram(u)), W.shape[1]
+    P, mass, moved = t * np.eye(r) - Mw, float(np.trace(Mw)), top**0.5 * data_error
     radius = t * (right_error + sum_error(4) * r) + sum_error(problem.n_terms + 12) * gram_factor * mass
     radius += (2.0 * mass**0.5 + moved) * moved
     if C is not None:
@@ -249,6 +249,7 @@ def cross_matrix(
     problem: BlockProblem,
     u: Array,
     t: float,
+    M: Array,
     C: Array | None,
     between: Callable[[Array, Array], Array] | None,
     *,
@@ -256,19 +257,17 @@ def cross_matrix(
 ) -> tuple[Array, Array, Array]:
     """Return S between E and N, t C there, and bounds on the errors of the columns of S, (m,)."""
     e, weights, eps = len(problem.free), problem.gram_weights(u, t), relative_error(problem, u, t)
-    h, used = problem.sizes(u, t), problem.used
-    tC = np.zeros((e, len(problem.penalized)))
+    h, used, tC = problem.sizes(u, t), problem.used, np.zeros((e, len(problem.penalized)))
     if between is not None and e:
         P = np.eye(e)
-        P[np.ix_(used, used)] = eliminated_matrix(problem, u, t, C, whitened=False)[0]
-        T = problem.products(weights, problem.given)
-        tC = problem.off_diagonal.project_safe(between(P, T), t)
+        P[np.ix_(used, used)] = eliminated_matrix(problem, u, t, M, C, whitened=False)[0]
+        tC = problem.off_diagonal.project_safe(between(P, problem.products(weights, problem.given)), t)
     if not whitened:
-        T = T if between is not None and e else problem.products(weights, problem.given)
-        cross = eps * float(np.linalg.norm(problem.eliminated_sizes(u, t))) * h
+        cross = eps * float(np.linalg.norm(problem.inner_sizes(u, t, M))) * h
+        T = problem.products(weights, problem.given)
         return (tC - T)[used], tC, cross + sum_error(e + 8) * np.linalg.norm(tC, axis=0)
-    W, (data_error, right_error, _) = problem.basis, problem.whitened
-    top, mass = problem.problem.largest_weight(u), float(np.trace(problem.whitened_gram(u)))
+    W, (data_error, right_error, _) = problem.inner.W, problem.inner.whitening_error
+    top, mass = problem.problem.largest_weight(u), float(np.sum(u @ problem.F**2)) / len(u)
     norm = (t * W.shape[1] * (1.0 + right_error) + mass) ** 0.5
     cross = (eps * norm + data_error * (t + top) ** 0.5 * (1.0 + eps)) * h
     cross += sum_error(e + 8) * float(np.linalg.norm(W)) * np.linalg.norm(tC, axis=0)
@@ -289,17 +288,17 @@ def least_certified_t(
     # A t so small that its rounding hides in that of the weights proves no more than a slightly larger one.
     t = max(t, UNIT_ROUNDOFF * problem.problem.largest_weight(u), 1e-300)
     is_whitened, best = problem.problem.basis is not None, np.inf
-    C = None if C is None else problem.project_eliminated(C)
+    C = None if C is None else problem.project_inner(C)
     for whitened, factor in ((False, 4.0), (True, 2.0)):
         if (is_whitened and not whitened) or (whitened and not is_whitened and len(u) < len(problem.problem.X)):
             continue
 
         def holds(larger: float, whitened: bool = whitened) -> bool:
-            S, radius = eliminated_matrix(problem, u, larger, C, whitened=whitened, M=M)
+            S, radius = eliminated_matrix(problem, u, larger, M, C, whitened=whitened)
             return (larger >= radius or not whitened) and is_positive(S, radius)
 
-        usable = min_eigenvalue - problem.whitened.right_error if whitened else 1.0
-        step = eliminated_matrix(problem, u, t, C, whitened=whitened, M=M)[1] * (1.0 + 1e-6)
+        usable = min_eigenvalue - problem.inner.whitening_error.right_error if whitened else 1.0
+        step = eliminated_matrix(problem, u, t, M, C, whitened=whitened)[1] * (1.0 + 1e-6)
         best = min(best, least_that_holds(holds, t, step / usable, factor) if usable > 0.0 else np.inf)
         if best <= t * (1.0 + 1e-9):  # given columns that are nearly collinear need a larger t than whitened ones
             break

@@ -139,7 +139,7 @@ class DirectionProblem:
     @cached_property
     def Z(self) -> Points:
         """Whitened data X W, (n, r)."""
-        return self.X.in_basis(self.W) if self.has_l1 else self.X
+        return self.X.in_basis(self.W) if self.basis is None else self.X
 
     @property
     def has_l1(self) -> bool:
@@ -152,7 +152,7 @@ class DirectionProblem:
         return X, X if self.Y is self.X else change(self.Y)
 
     def restrict(self, indices: npt.NDArray[np.intp]) -> "DirectionProblem":
-        """Return the problem with V zero outside these coordinates; requires an l1 term."""
+        """Return the problem with V zero outside these coordinates, in unit columns."""
         has_offset = self.coordinates.has_offset and len(self.c) - 1 in indices
         return DirectionProblem(
             *self.map_rows(lambda rows: rows.in_columns().columns(indices).as_dense()),

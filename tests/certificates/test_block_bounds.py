@@ -280,7 +280,7 @@ def test_the_right_side_of_a_block_is_the_restriction_of_the_problem():
         problem, block = split.problem, np.arange(0, len(split.c), 2)
         chosen = np.concatenate([split.penalized[block], split.free])
         full = (problem.A + np.diag(problem.c**2))[np.ix_(chosen, chosen)]
-        L = scipy.linalg.block_diag(np.eye(len(block)), split.basis)
+        L = scipy.linalg.block_diag(np.eye(len(block)), split.inner.W)
         np.testing.assert_allclose(split.right_of(block, split.data_of(block)), L.T @ full @ L, atol=1e-10)
 
 

@@ -38,7 +38,7 @@ def split_of(table, nu=1.0, c=0.3, a=0.0, whitened=None):
     X = as_sparse_columns(table, warn=False) if scipy.sparse.issparse(table) else as_data(table, warn=False)
     split = block_problem(direction_problem(X, nu, dc.Penalty(a, c)))
     if whitened is not None:
-        split.__dict__["whitened"] = whitened
+        split.inner.__dict__["whitening_error"] = whitened
     return split
 
 
@@ -373,4 +373,4 @@ def test_unpenalized_columns_of_linked_points_are_off_by_their_sums_too():
         block_problem(direction_problem(linked_points(X, given), 0.5, dc.Penalty(c=0.3)))
         for given in (constraints, None)
     )
-    assert linked.whitened.data_error >= free.whitened.data_error + 0.7 * sum_error(200)
+    assert linked.inner.whitening_error.data_error >= free.inner.whitening_error.data_error + 0.7 * sum_error(200)

@@ -146,7 +146,9 @@ def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, 
         found = bracket_normalized(problem, factor)
         assert -1.0 <= found.lower <= best + 1e-6
         assert found.upper >= best - 1e-6
-        assert bracket_normalized(problem, factor, DualPoint(C=np.zeros((d, d)))).lower >= found.lower - 0.01 * found.gap
+        assert (
+            bracket_normalized(problem, factor, DualPoint(C=np.zeros((d, d)))).lower >= found.lower - 0.01 * found.gap
+        )
     assert bracket_normalized(problem, U).gap < 0.02
     assert bracket_normalized(problem, np.zeros((d, 1))) == Bracket(-1.0, np.inf if problem.has_l1 else 0.0)
 

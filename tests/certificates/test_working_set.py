@@ -30,7 +30,7 @@ def data(n, d, seed=0):
 def test_a_multiplier_beyond_its_box_is_clipped_on_a_working_set(excess):
     problem = direction_problem(data(20, 3), 1.0, dc.Penalty(c=np.array([0.2, 0.3, 0.1])))
     inflated = block_problem(problem.with_inflated_penalty(excess), np.arange(2))
-    C = inflated.project_eliminated(np.array([[1.0, -9.0], [-9.0, 1.0]]))
+    C = inflated.project_inner(np.array([[1.0, -9.0], [-9.0, 1.0]]))
     np.testing.assert_allclose(C, -(1.0 + excess) * np.prod(problem.c[:2]) * (1.0 - np.eye(2)), rtol=1e-12)
 
 

@@ -361,10 +361,10 @@ def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
     both = read_points(X, w).X, as_data(repeated(X, w))
     problems = [direction_problem(points, 0.6, dc.Penalty(c=np.array([0.3, 0.1, 0.3, 0.2, 0.0]))) for points in both]
     other = random_blocks(rng, block_problem(problems[1]))
-    basis, point, multipliers = other.problem.basis, random_point(rng, other), random_multipliers(rng, other)
+    basis, point, multipliers = other.problem.inner.W, random_point(rng, other), random_multipliers(rng, other)
     for problem in problems:
         split = block_problem(problem)
-        turn = np.linalg.solve(split.basis, basis)  # coordinates on the free columns are determined up to a rotation
+        turn = np.linalg.solve(split.inner.W, basis)  # coordinates on the free columns are determined up to a rotation
         weights, intercepts, rest, factors = point
         s = [len(U) - len(turn) for U in factors]
         factors = [np.vstack([U[:k], turn @ U[k:]]) for U, k in zip(factors, s, strict=True)]

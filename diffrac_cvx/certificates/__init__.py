@@ -1,7 +1,6 @@
 """Certificates: bounds on the optimum that hold for any point from any solver, rounding errors included."""
 
 from diffrac_cvx.certificates.certify import (
-    ClustersCertificate,
     LabelCertificate,
     certify_clusters,
     certify_labels,
@@ -11,7 +10,6 @@ from diffrac_cvx.certificates.certify import (
 )
 
 __all__ = [
-    "ClustersCertificate",
     "LabelCertificate",
     "certify_clusters",
     "certify_labels",

@@ -206,19 +206,36 @@ def without_excluded(X: PointsKind, nu: float, penalty: Penalty) -> PointsKind:
     return without_collinear(X, penalty)
 
 
-def count_excluded(lower: Result | float, X: Points) -> int:
-    """Return the number of columns excluded by the result that gives the bound, or from the points."""
-    return max(X.n_excluded, lower.n_excluded if isinstance(lower, Result) else 0)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate:
-    """Objective of labels or clusters with directions, and a certified lower bound on the optimal objective."""
+class LabelCertificate:
+    """Result of `certify_labels` and `certify_clusters`: an objective, and a certified lower bound on all objectives.
+
+    Attributes
+    ----------
+    objective : float
+        Upper bound on the objective, penalty included, of these labels or clusters with the fitted directions.
+    lower : float
+        Certified lower bound on the objective (9) over all 2^n labellings, or those that satisfy the constraints; or
+        on that of every partition into at most K clusters.
+    directions : (d,) or (K, d) array
+        Fitted direction of the labels; with known signs, that of y or of -y, whichever has the lower objective.  Of
+        each of K clusters against the others.
+    n_excluded : int
+        Number of excluded columns, see `Result`: the lower bound is that of X without them.
+    """
 
     objective: float
     lower: float
     directions: Array
     n_excluded: int = 0
+
+    @property
+    def v(self) -> Array:
+        return self.directions
+
+    @property
+    def W(self) -> Array:
+        return self.directions
 
     @property
     def gap(self) -> float:
@@ -232,48 +249,18 @@ class Certificate:
 
     def __repr__(self) -> str:
         objective, gap = format_upper(self.objective, self.gap), format_gap(*self.bracket)
-        parts = [f"objective={objective}", f"bracket={self.bracket}", f"gap={gap}"]
-        return f"{type(self).__name__}({', '.join(parts)})"
+        return f"LabelCertificate(objective={objective}, bracket={self.bracket}, gap={gap})"
 
 
-class LabelCertificate(Certificate):
-    """Result of `certify_labels`: the objective of labels and a certified lower bound on that of all labels.
-
-    Attributes
-    ----------
-    objective : float
-        Upper bound on the objective (9), penalty included, at these labels with the direction v.
-    lower : float
-        Certified lower bound on (9) over all 2^n labellings; with constraints, over those that satisfy them.
-    v : (d,) array
-        Fitted direction; with known signs, that of y or of -y, whichever has the lower objective.
-    n_excluded : int
-        Number of excluded columns, see `Result`: the lower bound is that of X without them.
-    """
-
-    @property
-    def v(self) -> Array:
-        return self.directions
-
-
-class ClustersCertificate(Certificate):
-    """Result of `certify_clusters`: the objective of K clusters and a certified lower bound on that of all partitions.
-
-    Attributes
-    ----------
-    objective : float
-        Upper bound on the objective of the partition, penalty included, with the directions W.
-    lower : float
-        Certified lower bound on the objective of every partition into at most K clusters.
-    W : (K, d) array
-        Fitted direction of each cluster against the others.
-    n_excluded : int
-        Number of excluded columns, see `Result`: the lower bound is that of X without them.
-    """
-
-    @property
-    def W(self) -> Array:
-        return self.directions
+def certificate_at(
+    X: Points, objective: float, directions: Array, lower: Result | float, what: str
+) -> LabelCertificate:
+    """Return the certificate of labels or clusters, with directions 0 if these are not better."""
+    bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
+    objective, directions = or_zero_direction(objective, directions)
+    require_consistent(bound, objective, what)
+    n_excluded = max(X.n_excluded, lower.n_excluded if isinstance(lower, Result) else 0)
+    return LabelCertificate(objective, bound, directions, n_excluded)
 
 
 @in_range()
@@ -329,13 +316,11 @@ def certify_labels(
     y_all = as_labels(y, points.n_all)
     require_satisfied(y_all, chunklets_of(constraints, len(y_all)))
     labels = points.with_weight(y_all).astype(np.float64)
-    bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])
     X_reduced = without_excluded(points.X, nu, penalty)
     labels, v = oriented_direction(X_reduced, labels, weights)
-    objective, v = or_zero_direction(certified_labels_value(X_reduced, labels, v, nu, weights), v)
-    require_consistent(bound, objective, "these labels")
-    return LabelCertificate(objective, bound, v, count_excluded(lower, X_reduced))
+    objective = certified_labels_value(X_reduced, labels, v, nu, weights)
+    return certificate_at(X_reduced, objective, v, lower, "these labels")
 
 
 @in_range()
@@ -350,7 +335,7 @@ def certify_clusters(
     lam: Weight = None,
     ridge: Weight = None,
     sample_weight: npt.ArrayLike | None = None,
-) -> ClustersCertificate:
+) -> LabelCertificate:
     r"""Certify the optimality gap of a partition into K clusters, with the relaxation for two clusters.
 
     With Z the (n, K) cluster indicators, the objective is
@@ -366,45 +351,28 @@ def certify_clusters(
 
     Source: Eq. (11) and section 4.
 
+    Parameters, except these, and errors are those of `certify_labels`; known signs are not supported.
+
     Parameters
     ----------
-    X : (n, d) array
-        Data; centred here.
     labels : (n,) array of int
         Cluster labels in 0, ..., K - 1; clusters may be empty.
     lower : Result or float
         Solved relaxation (8), (11) or (15) with the same nu and penalty, or its lower bound.
     n_clusters : int, optional
         K, from 2 to the number of points; by default the largest label plus one, but at least 2.
-    nu : float
-        Weight of the imbalance, in [0, 1].
-    penalty : Penalty
-        Ridge and l1 or group penalty; none by default.
-    lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, as an alternative to ``penalty``.
-    sample_weight : (n,) array, optional
-        Weights of the points, >= 0, on any scale: weight 2 counts a point twice, weight 0 omits it.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is invalid; the message names the value and the remedy.
-    InvalidBoundError
-        If the objective is below the lower bound, which then does not match these data and parameters.
     """
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
     cluster_labels, K = as_clusters(labels, points.n_all, n_clusters)
-    bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])
     if not weights.pair_penalty.is_even:
         raise ParameterError("nonnegative is not supported: K clusters have K directions. Omit nonnegative.")
     Z = (points.with_weight(cluster_labels)[:, None] == np.arange(K)).astype(np.float64)
     X_reduced = without_excluded(points.X, nu, penalty)
     W = best_directions(X_reduced, Z - X_reduced.mean_of(Z), weights)
-    objective, W = or_zero_direction(certified_clusters_value(X_reduced, Z, W, nu, weights), W)
-    require_consistent(bound, objective, "these clusters")
-    return ClustersCertificate(objective, bound, W, count_excluded(lower, X_reduced))
+    objective = certified_clusters_value(X_reduced, Z, W, nu, weights)
+    return certificate_at(X_reduced, objective, W, lower, "these clusters")
 
 
 @in_range()
@@ -444,16 +412,13 @@ def find_components(
     V : Result, or (d, d) array or sparse array, or (d + 1, d + 1) with the offset last
         Solution.  The lower bound of a result, which must have the same nu and penalty, is used as it is; for a matrix
         it is computed.
-    nu : float
-        Weight of the imbalance, in [0, 1].
-    penalty : Penalty
-        Ridge and l1 or group penalty; without an l1 term there are no components.
+    nu, penalty
+        As in `certify_v`; without an l1 term there are no components.
     rtol : float, optional
         Tolerance in [0, 1]: connect the pairs with :math:`|G_{jk}| \ge (1 - \mathrm{rtol})\, c_j c_k` at V instead.
         This separates more, but certifies nothing.
     sample_weight : (n,) array, optional
-        Weights of the points, >= 0, on any scale: weight 2 counts a point twice, weight 0 omits it.  Must be those of
-        the solution.
+        Weights of the points, which must be those of the solution.
 
     Returns
     -------

@@ -1,14 +1,13 @@
 """Lower bounds on (15) at a block diagonal V: all pairs of coordinates are screened, without a dense matrix."""
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, groups_of, scatter
-from diffrac_cvx.certificates.proof import NO_PAIRS, Pairs, bound_at, eliminate, prove
-from diffrac_cvx.certificates.screening import screen_pairs
+from diffrac_cvx.certificates.proof import NO_PAIRS, bound_at, eliminate, prove
+from diffrac_cvx.certificates.screening import Verdict, screen_pairs
 from diffrac_cvx.certificates.search import best_combination, row_weights
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
@@ -135,14 +134,6 @@ def whiten(right: Array) -> Array:
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
-class Verdict(NamedTuple):
-    """Result of an attempt to prove a bound at a block diagonal V; pairs and coordinates are those at the least t."""
-
-    lower: float | None = None  # the bound, if it is proved
-    pairs: Pairs = NO_PAIRS  # in different blocks, that may violate their box
-    violated: IntegerArray = NO_PAIRS.j  # coordinates of the components where S is not proved positive
-
-
 def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tries: int) -> Verdict:
     """Prove a lower bound by screening all pairs in different blocks, at the least t that succeeds, or one larger.
 
@@ -158,7 +149,7 @@ def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tri
         violated = prove(remainder, pairs, inside)
         if attempt == 0:
             members = np.concatenate([NO_PAIRS.j, *(members for members, _, _ in violated)])
-            verdict = Verdict(None, pairs, members)
+            verdict = Verdict(None, members, pairs)
         if not violated:
             return verdict._replace(lower=bound_at(t, problem.problem.mean_inverse(u)))
         t = larger_t(problem, u, t, violated, 1.4**attempt)

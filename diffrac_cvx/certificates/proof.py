@@ -30,7 +30,7 @@ from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, eigh, lanczos, solve_lower, symmetric, times
 from diffrac_cvx.points.points import Indexer, Mask
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.problem.direction_problem import DirectionProblem, max_penalty
+from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.group import (
     GroupNorms,
     block_norms,
@@ -40,7 +40,6 @@ from diffrac_cvx.problem.penalties.group import (
 
 MAX_T = 1e100  # a larger t proves nothing
 MAX_TRIES = 12  # of larger t, after failed factorisations
-VALUE_ERROR = 1e-9  # upper bound on the rounding of a value
 MEAN_ROUNDINGS = 400  # upper bound on the roundings of a mean by NumPy's pairwise sums
 INSIDE = 1.0 - 16.0 * UNIT_ROUNDOFF  # shrinks a bound, so that C is inside it after rounding
 MAX_FACTORIZED_SIZE = 4000  # rows of a component that are factorised
@@ -105,12 +104,6 @@ class Remainder:
         W = problem.inner.W if self.is_whitened else np.eye(len(problem.free))[:, problem.used]
         inner = self.K[: len(self.L)] @ directions
         return np.asarray(-W @ solve_lower(self.L, inner, transposed=True))
-
-    def restrict(self, indices: IntegerArray) -> "Remainder":
-        """Return the remainder on some of the coordinates."""
-        problem = BlockProblem(self.problem.problem, self.problem.free, self.problem.penalized[indices])
-        K, F, tC = self.K[:, indices], self.F[:, indices], self.tC[:, indices]
-        return replace(self, problem=problem, K=K, F=F, tC=tC, Z=self.Z[indices])
 
     def with_correction(self, Z: Array) -> "Remainder":
         """Return the remainder with a further correction, (m, z): the multiplier is then chosen from G + ZZ'.
@@ -484,20 +477,12 @@ def cholesky_or_none(S: Array) -> Array | None:
 # Values of bounds
 
 
-def bound_at(t: float, inverse_mean: float, n_roundings: int = MEAN_ROUNDINGS, slack_cost: float = 0.0) -> float:
-    """Return a lower bound on 1 - t inverse_mean - slack_cost, for a mean of positive numbers with `n_roundings`."""
+def bound_at(t: float, inverse_mean: float, n_roundings: int = MEAN_ROUNDINGS) -> float:
+    """Return a lower bound on 1 - t inverse_mean, for a mean of positive numbers with `n_roundings`."""
     if not np.isfinite(t):  # for any mean, also 0
         return -np.inf
-    product = round_up(round_up(t * inverse_mean, n_roundings) + slack_cost, 1 if slack_cost else 0)
+    product = round_up(t * inverse_mean, n_roundings)
     return 1.0 - product - 2 * UNIT_ROUNDOFF if np.isfinite(product) else -np.inf
-
-
-def inflation_cost(inflation: float, upper: float) -> float:
-    """Return a bound on how far the optimum, at most `upper`, is below that with penalties times 1 + inflation.
-
-    At an optimum of value v the ridge plus the l1 term is at most v (1 - v).
-    """
-    return round_up((inflation + 16.0 * UNIT_ROUNDOFF) * max_penalty(upper + VALUE_ERROR), 8) if inflation else 0.0
 
 
 def project_dual(problem: DirectionProblem, C: Array) -> Array:

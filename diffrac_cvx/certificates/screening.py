@@ -9,7 +9,7 @@ the Frobenius norm of these bounds covers a block.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,15 @@ SINGLE_PRECISION_SIZE = 500  # penalised coordinates from which on single precis
 MAX_SINGLE_PRECISION_ERROR = 0.1  # largest error of single precision, as a fraction of the bound
 PAIR_BATCH = 20_000  # pairs between deadline checks
 GATHER_COST = 30  # time of a single product relative to one in a matrix product
+
+
+class Verdict(NamedTuple):
+    """Result of an attempt to prove a lower bound: the bound, or what violates it."""
+
+    lower: float | None = None  # the bound, if it is proved
+    violated: IntegerArray = NO_PAIRS.j  # coordinates where S is not proved positive, by decreasing violation
+    pairs: Pairs = NO_PAIRS  # in different blocks, that may violate their box
+    directions: Array | None = None  # (D, v), in which S is negative
 
 
 class TooManyPairsError(Exception):

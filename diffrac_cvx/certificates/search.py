@@ -231,11 +231,11 @@ def shifted_ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]
     return float(shifts[0]), rotated_ratio_at
 
 
-def best_combination_by_rows(rows: Array, B: Array, C: Array, scale: float) -> tuple[float, float]:
-    """Return the least t with rows'rows <= t (B + weight scale C), and its weight; rounding is not included."""
+def best_combination_by_rows(rows: Array, B: Array, C: Array) -> tuple[float, float]:
+    """Return the least t with rows'rows <= t (B + weight C), and its weight; rounding is not included."""
 
     def evaluate(trivial_weight: float) -> float:
-        right = B + (1.0 - trivial_weight) * scale * C
+        right = B + (1.0 - trivial_weight) * C
         with suppress(np.linalg.LinAlgError):
             if are_finite(rows, right):
                 K = solve_lower(cholesky(right), rows.T)

@@ -172,12 +172,6 @@ class DirectionProblem:
         X, Y = self.map_rows(lambda rows: rows.in_columns().as_dense())
         return self if X is self.X else replace(self, X=X, Y=Y)
 
-    def with_inflated_penalty(self, inflation: float) -> "DirectionProblem":
-        """Return the problem with the ridge and the l1 term times 1 + inflation; requires an l1 term."""
-        a, c = self.a * (1.0 + inflation) ** 0.5, self.c * (1.0 + inflation) ** 0.5
-        pair_penalty = self.pair_penalty.with_weights(c)
-        return replace(self, a=a, pair_penalty=pair_penalty, root=None, whitened=None) if inflation else self
-
     def mean_sqrt(self, U: Factor) -> float:
         """Return g(UU') = mean_i sqrt(x_i'UU'x_i)."""
         return self.X.mean_sqrt_and_mean(U)[0]
@@ -235,14 +229,6 @@ class DirectionProblem:
         if result.C is None or not self.has_l1 or result.C.shape != (size, size):
             return None
         return scale_rows(scale_rows(result.C, self.coordinates.scale).T, self.coordinates.scale)
-
-
-def max_penalty(upper: float) -> float:
-    """Return an upper bound on the ridge plus l1 term at an optimum of value at most `upper`.
-
-    At the optimal scale g = T = 1 - optimum, and the part mean q >= g^2 of T is no penalty: at most g - g^2 remains.
-    """
-    return upper * (1.0 - upper) if upper < 0.5 else 0.25  # its maximum
 
 
 def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:

@@ -172,26 +172,38 @@ def eliminate(
     M = problem.inner.X.weighted_gram(u) if M is None else M
     C = None if C is None else problem.project_inner(C)
     P, radius = eliminated_matrix(problem, u, t, M, C, whitened=whitened)
-    r, m = len(P), len(problem.penalized)
-    factorized = sum_error(2 * r + 8) * float(np.abs(np.diag(P)).sum())
-    lift = round_up(radius + factorized) * (2.0 if m else 1.0)
+    r, e, m, inner = len(P), len(problem.free), len(problem.penalized), problem.inner
+    L, lift = lifted_cholesky(P, radius, 2.0 if m else 1.0)
     # Outside the span of whitened coordinates the two sides are t times the identity and 0, up to the errors.
-    if whitened and not t >= radius:
+    if L is None or (whitened and not t >= radius):
         return None
-    L = cholesky_or_none(P - lift * np.eye(r))
-    if L is None:
-        return None
-    Z = np.zeros((m, 0))
+    tC, Z = np.zeros((e, m)), np.zeros((m, 0))
     if m == 0:
-        return Remainder(problem, u, t, np.zeros((r, 0)), np.zeros((3, 0)), L, whitened, np.zeros((r, 0)), Z)
-    S, tC, cross = cross_matrix(problem, u, t, M, C, between, whitened=whitened)
+        return Remainder(problem, u, t, np.zeros((r, 0)), np.zeros((3, 0)), L, whitened, tC, Z)
+    # S between E and N, and bounds on the errors of its columns.
+    weights, eps, h = problem.gram_weights(u, t), relative_error(problem, u, t), problem.sizes(u, t)
+    T = problem.products(weights, problem.given)
+    if between is not None and e:
+        given, used = np.eye(e), problem.used
+        given[np.ix_(used, used)] = eliminated_matrix(problem, u, t, M, C, whitened=False)[0] if whitened else P
+        tC = problem.off_diagonal.project_safe(between(given, T), t)
+    if whitened:
+        W, (data_error, right_error, _), top = inner.W, inner.whitening_error, problem.problem.largest_weight(u)
+        norm = (t * W.shape[1] * (1.0 + right_error) + float(np.sum(u @ problem.F**2)) / len(u)) ** 0.5
+        S = W.T @ tC - problem.products(weights, problem.whitened_rows)
+        cross = (eps * norm + data_error * (t + top) ** 0.5 * (1.0 + eps)) * h
+        cross += sum_error(e + 8) * float(np.linalg.norm(W)) * np.linalg.norm(tC, axis=0)
+    else:
+        S = (tC - T)[problem.used]
+        cross = eps * float(np.linalg.norm(problem.inner_sizes(u, t, M))) * h
+        cross += sum_error(e + 8) * np.linalg.norm(tC, axis=0)
     K = solve_lower(L, S) if r else S
     if not are_finite(L, K):
         return None
-    sizes, eps, h = np.linalg.norm(K, axis=0), relative_error(problem, u, t), problem.sizes(u, t)
+    sizes = np.linalg.norm(K, axis=0)
     # S >= [L; K'][L; K']' + [[margin, R], [R', S_NN - K'K]] with columns R_j of norm at most `rest`.
     rest = np.linalg.norm(S - L @ K, axis=0) + sum_error(r + 4) * np.linalg.norm(L) * sizes + cross
-    margin = lift - round_up(radius + factorized)
+    margin = lift / 2.0
     F = np.stack([eps**0.5 * h, rest / max(margin, 1e-300) ** 0.5 if r else 0.0 * h]) * round_up(1.0, 16)
     return Remainder(problem, u, t, K, np.vstack([F, gram_error_roots(K)]), L, whitened, tC, Z)
 
@@ -227,44 +239,15 @@ def eliminated_matrix(
             P += t * C
             radius += sum_error(4) * t * float(np.linalg.norm(C))
         return (P if len(used) == len(P) else P[np.ix_(used, used)]), round_up(radius)
-    W, (data_error, right_error, gram_factor), top = inner.W, inner.whitening_error, inner.largest_weight(u)
-    Mw, r = symmetric(M if inner.basis is not None else inner.Z.weighted_gram(u)), W.shape[1]
-    P, mass, moved = t * np.eye(r) - Mw, float(np.trace(Mw)), top**0.5 * data_error
+    (data_error, right_error, gram_factor), top = inner.whitening_error, problem.problem.largest_weight(u)
+    Mw, W = symmetric(M if inner.basis is not None else inner.Z.weighted_gram(u)), inner.W
+    P, mass, moved, r = t * np.eye(len(Mw)) - Mw, float(np.trace(Mw)), top**0.5 * data_error, len(Mw)
     radius = t * (right_error + sum_error(4) * r) + sum_error(problem.n_terms + 12) * gram_factor * mass
     radius += (2.0 * mass**0.5 + moved) * moved
     if C is not None:
         P += t * symmetric(times(W.T, times(C, W)))
         radius += t * sum_error(2 * len(C) + 12) * float(np.sum(W**2) * np.linalg.norm(C))
     return P, round_up(radius, 8)
-
-
-def cross_matrix(
-    problem: BlockProblem,
-    u: Array,
-    t: float,
-    M: Array,
-    C: Array | None,
-    between: Callable[[Array, Array], Array] | None,
-    *,
-    whitened: bool,
-) -> tuple[Array, Array, Array]:
-    """Return S between E and N, t C there, and bounds on the errors of the columns of S, (m,)."""
-    e, weights, eps = len(problem.free), problem.gram_weights(u, t), relative_error(problem, u, t)
-    h, used, tC = problem.sizes(u, t), problem.used, np.zeros((e, len(problem.penalized)))
-    if between is not None and e:
-        P = np.eye(e)
-        P[np.ix_(used, used)] = eliminated_matrix(problem, u, t, M, C, whitened=False)[0]
-        tC = problem.off_diagonal.project_safe(between(P, problem.products(weights, problem.given)), t)
-    if not whitened:
-        cross = eps * float(np.linalg.norm(problem.inner_sizes(u, t, M))) * h
-        T = problem.products(weights, problem.given)
-        return (tC - T)[used], tC, cross + sum_error(e + 8) * np.linalg.norm(tC, axis=0)
-    W, (data_error, right_error, _) = problem.inner.W, problem.inner.whitening_error
-    top, mass = problem.problem.largest_weight(u), float(np.sum(u @ problem.F**2)) / len(u)
-    norm = (t * W.shape[1] * (1.0 + right_error) + mass) ** 0.5
-    cross = (eps * norm + data_error * (t + top) ** 0.5 * (1.0 + eps)) * h
-    cross += sum_error(e + 8) * float(np.linalg.norm(W)) * np.linalg.norm(tC, axis=0)
-    return W.T @ tC - problem.products(weights, problem.whitened_rows), tC, cross
 
 
 def least_certified_t(
@@ -285,23 +268,13 @@ def least_certified_t(
     for whitened, factor in ((False, 4.0), (True, 2.0)):
         if (is_whitened and not whitened) or (whitened and not is_whitened and len(u) < len(problem.problem.X)):
             continue
-
-        def holds(larger: float, whitened: bool = whitened) -> bool:
-            S, radius = eliminated_matrix(problem, u, larger, M, C, whitened=whitened)
-            return (larger >= radius or not whitened) and is_positive(S, radius)
-
         usable = min_eigenvalue - problem.inner.whitening_error.right_error if whitened else 1.0
-        step = eliminated_matrix(problem, u, t, M, C, whitened=whitened)[1] * (1.0 + 1e-6)
-        best = min(best, least_that_holds(holds, t, step / usable, factor) if usable > 0.0 else np.inf)
+        step = eliminated_matrix(problem, u, t, M, C, whitened=whitened)[1] * (1.0 + 1e-6) / max(usable, 1e-300)
+        tries = (float(t + factor**i * step) for i in range(MAX_TRIES if usable > 0.0 and np.isfinite(step) else 0))
+        best = min(best, next((s for s in tries if eliminate(problem, u, s, C, whitened=whitened, M=M)), np.inf))
         if best <= t * (1.0 + 1e-9):  # given columns that are nearly collinear need a larger t than whitened ones
             break
     return best
-
-
-def least_that_holds(holds: Callable[[float], bool], t: float, step: float, factor: float = 2.0) -> float:
-    """Return the first t plus a multiple of a step, by powers of a factor, for which a test holds; infinity if none."""
-    tries = (float(t + factor**i * step) for i in range(MAX_TRIES if np.isfinite(t + step) else 0))
-    return next((larger for larger in tries if holds(larger)), np.inf)
 
 
 # The remainder
@@ -457,10 +430,10 @@ def is_sum_positive(diagonal: Array, E: Factor, Z: Array, weak: Mask) -> bool:
     return cholesky_or_none(symmetric(S) - shift * np.eye(len(S))) is not None
 
 
-def is_positive(S: Array, radius: float) -> bool:
-    """Whether every matrix within the radius of a symmetric one, in the spectral norm, is positive definite."""
-    shift = round_up(radius + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
-    return cholesky_or_none(S - shift * np.eye(len(S))) is not None
+def lifted_cholesky(S: Array, radius: float, multiple: float = 1.0) -> tuple[Array | None, float]:
+    """Return the Cholesky factor of S minus a multiple of what S, by its radius, and rounding may be off, and that."""
+    lift = multiple * round_up(radius + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
+    return cholesky_or_none(S - lift * np.eye(len(S))), lift
 
 
 def cholesky_or_none(S: Array) -> Array | None:

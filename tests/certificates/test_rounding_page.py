@@ -16,6 +16,7 @@ PAGE, COMPONENTS = GUIDES / "reliability.py", GUIDES / "components.py"
 PLACES = {
     "relative_error": proof.relative_error,
     "eliminated_matrix": proof.eliminated_matrix,
+    "lifted_cholesky": proof.lifted_cholesky,
     "eliminate": proof.eliminate,
     "gram_error_roots": proof.gram_error_roots,
 }

@@ -6,6 +6,9 @@ from . import plotting as plotting
 from . import registry as registry
 from . import rounding as rounding
 from .certificates import (
+    CutCertificate as CutCertificate,
+)
+from .certificates import (
     LabelCertificate as LabelCertificate,
 )
 from .certificates import (
@@ -19,6 +22,9 @@ from .certificates import (
 )
 from .certificates import (
     certify_y as certify_y,
+)
+from .certificates import (
+    check_certificate as check_certificate,
 )
 from .certificates import (
     find_components as find_components,

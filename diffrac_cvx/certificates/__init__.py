@@ -8,12 +8,15 @@ from diffrac_cvx.certificates.certify import (
     certify_y,
     find_components,
 )
+from diffrac_cvx.certificates.cut_certificate import CutCertificate, check_certificate
 
 __all__ = [
+    "CutCertificate",
     "LabelCertificate",
     "certify_clusters",
     "certify_labels",
     "certify_v",
     "certify_y",
+    "check_certificate",
     "find_components",
 ]

@@ -15,6 +15,7 @@ from diffrac_cvx.points.checks import (
     Array,
     ArrayT,
     PointWeights,
+    as_matrix,
     as_sparse_table,
     as_table,
     centered_data,
@@ -216,6 +217,13 @@ def table_array(X: Any) -> Array:
     if is_chunked(X):
         return uncentered(as_rows(X, warn=False).table).array()
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+
+
+def raw_table(X: Any) -> Array:
+    """Return any table as an array of doubles, as given; `Points` are centred."""
+    if isinstance(X, Points):
+        return X.array()
+    return table_array(X) if is_chunked(X) or hasattr(X, "toarray") else as_matrix(X)
 
 
 def table_times(X: Any, W: Array) -> Array:

@@ -55,7 +55,7 @@ class BoundsRecorder:
         """Processor time in seconds since the start."""
         return time.process_time() - self.started
 
-    def __call__(self, bracket: dc.Bracket, nodes: int) -> bool:
+    def __call__(self, bracket: dc.Bracket, nodes: int, cuts: int) -> bool:
         """Record the gap, and return whether the time is over."""
         self.gaps.append((self.spent, bracket.gap))
         return self.spent > self.limit

@@ -158,9 +158,9 @@ def test_a_limit_gives_a_bracket_at_once_and_a_callback_ends_the_search():
     assert stopped.status is dc.Status.TIME_LIMIT
     assert 0.0 <= stopped.lower < stopped.upper <= 1.0
     calls = []
-    asked = dc.optimal_labels(X, callback=lambda bracket, nodes: calls.append((bracket, nodes)) or len(calls) > 2)
+    asked = dc.optimal_labels(X, callback=lambda *now: calls.append(now) or len(calls) > 2)
     assert asked.status is dc.Status.STOPPED
-    assert [bracket.lower for bracket, _ in calls] == sorted(bracket.lower for bracket, _ in calls)
+    assert [bracket.lower for bracket, *_ in calls] == sorted(bracket.lower for bracket, *_ in calls)
     assert asked.n_nodes > stopped.n_nodes
 
 
@@ -302,10 +302,11 @@ def test_a_search_starts_from_labels_and_a_bound_found_elsewhere(lam):
     X = dc.datasets.make_planted(30, 4, noise=0.5, rng=0).X
     best = dc.optimal_labels(X, ridge=0.1, lam=lam, tol=1e-4)
 
-    def search(**given):
+    def search(incumbent=None, lower=0.0):
         points, chunklets = array_points(X - X.mean(axis=0)), Chunklets(np.arange(30), np.ones(30), -1)
         found = (SparseTree if lam else RidgeTree)(points, 1.0, dc.Penalty(ridge=0.1, lam=lam), chunklets, 30, 1e-4, 0)
-        assert found.search(**given) is dc.Status.OPTIMAL
+        found.floor, found.signs = lower, found.signs if incumbent is None else incumbent
+        assert found.search() is dc.Status.OPTIMAL
         return found
 
     alone, with_labels = search(), search(incumbent=best.labels)

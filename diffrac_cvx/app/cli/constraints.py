@@ -126,7 +126,7 @@ def search_optimal(
     data, penalty = model._scale(table.X, warn=False), model._penalty
     report_bounds = progress.solver_callback("searching")
 
-    def callback(bounds: Bracket, nodes: int) -> bool:
+    def callback(bounds: Bracket, nodes: int, cuts: int) -> bool:  # noqa: ARG001
         return report_bounds(Progress(nodes, progress.seconds, *bounds))
 
     limits: dict[str, Any] = {"tol": model.tol, "time_limit": progress.time_left, "callback": callback}

@@ -292,7 +292,7 @@ def search_best(X: Array, setting: PageSetting, *, callback: Callable[[Progress]
     """Search for the optimal split, and report bounds at most as often as they are shown."""
     start = last = time.perf_counter()
 
-    def report(bounds: Bracket, nodes: int) -> bool:
+    def report(bounds: Bracket, nodes: int, cuts: int) -> bool:  # noqa: ARG001
         nonlocal last
         now = time.perf_counter()
         if now - last < STATUS_INTERVAL_SECONDS:

@@ -17,6 +17,7 @@ from diffrac_cvx.certificates.pencils import grouped_bounds
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.machine.memory import available_memory, require_memory
+from diffrac_cvx.machine.work import count_work, work_done
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
@@ -58,6 +59,11 @@ class Tree(ABC):
         Approximate memory of an open node.
     n_excluded : int
         Number of excluded columns, reported with the bounds.
+
+    Attributes
+    ----------
+    floor, n_cuts : float, int
+        Certified lower bound on the objective of all labels, by that number of inequalities.
     """
 
     batch_size = 1  # nodes solved together, in a fraction of a second
@@ -67,10 +73,11 @@ class Tree(ABC):
         self.node_bytes, self.n_excluded = node_bytes, n_excluded
         self.best, self.signs = np.inf, np.ones(len(rows))
         self.open_nodes: list[Node] = []
-        self.closed_bound, self.root_bound, self.n_nodes = np.inf, 0.0, 0
+        self.closed_bound, self.root_bound, self.floor = np.inf, 0.0, 0.0
+        self.n_nodes, self.n_cuts = 0, 0
         self.history: list[tuple[float, float, float]] = []
         self.timer = Timer(None)
-        self.callback: Callable[[Bracket, int], bool | None] | None = None
+        self.callback: Callable[[Bracket, int, int], bool | None] | None = None
 
     @abstractmethod
     def solve(self, signs: Signs, starts: Sequence[Any], cutoff: float) -> tuple[Array, list[Any]]:
@@ -88,42 +95,47 @@ class Tree(ABC):
         """Return the objective of Eq. (9) at labels of the chunklets."""
 
     @abstractmethod
+    def improve(self, y: Array) -> float:
+        """Improve labels of the chunklets, try them, and return the objective of the incumbent."""
+
     def round(self, signs: Signs, U: Array) -> None:
-        """Round the solutions of k nodes, given their factors: improve the signs of r'Va, and try them."""
+        """Round the solutions of k nodes, given their factors: improve the signs of r'Va for all rows r."""
+        for image in self.images(signs, U):
+            self.improve(np.where(self.rows @ image >= 0.0, 1.0, -1.0))
 
     @property
     def lower(self) -> float:
         """Certified lower bound on the objective of all labels."""
-        return float(min([self.closed_bound, *(node.lower for node in self.open_nodes[:1])]))
+        return float(max(self.floor, min([self.closed_bound, *(node.lower for node in self.open_nodes[:1])])))
 
     @property
     def cutoff(self) -> float:
         """Lower bound from which a node is closed."""
         return self.best - 0.999 * self.tol
 
-    def search(self, *, incumbent: Array | None = None, lower: float = 0.0) -> Status:
+    def search(self, work: float = np.inf) -> Status | None:
         """Branch until no open node can improve on the incumbent by more than tol, or a limit is reached.
 
-        Start from labels of the chunklets, and from a certified lower bound on the objective of all labels.  Afterwards
-        `signs` and `best` are the best labels and their objective, and `lower` the bound.
+        Return None after so much work; a later call continues.  Afterwards `signs` and `best` are the best labels and
+        their objective, and `lower` the bound.
         """
-        root = np.where(self.rows.any(axis=1), 0, 1).astype(np.int8)
+        root, end = np.where(self.rows.any(axis=1), 0, 1).astype(np.int8), work_done() + work
         root[self.anchor] = 1
-        branched = [Node(lower, 0, root, None)]
-        self.try_labels(self.signs if incumbent is None else incumbent)
+        branched = [Node(self.floor, 0, root, None)]
         max_nodes = max(1000.0, 0.5 * available_memory() / self.node_bytes)
         try:
-            self.open_children(branched, root[None], np.inf)
-            self.root_bound = self.lower
+            if self.n_nodes == 0:
+                self.try_labels(self.signs)
+                self.open_children(branched, root[None], np.inf)
+                self.root_bound = self.lower
             while True:
                 branched.clear()
-                self.history.append((self.timer.elapsed, self.lower, self.best))
-                if not self.open_nodes or self.open_nodes[0].lower >= self.cutoff:
+                status = self.stop_status()
+                if self.lower >= self.cutoff or not self.open_nodes:
                     return Status.OPTIMAL
                 if len(self.open_nodes) > max_nodes:
                     return Status.OUT_OF_MEMORY
-                status = self.stop_status()
-                if status is not None:
+                if status is not None or work_done() > end:
                     return status
                 # 1. The nodes of smallest bound.
                 while self.open_nodes and len(branched) < self.batch_size and self.open_nodes[0].lower < self.cutoff:
@@ -177,11 +189,14 @@ class Tree(ABC):
             self.best, self.signs = objective, y
 
     def stop_status(self) -> Status | None:
-        """Return the status if the time limit or the callback stops the search now; otherwise None."""
+        """Record the bounds; return the status if the time limit or the callback stops the search, otherwise None."""
+        self.history.append((self.timer.elapsed, self.lower, self.best))
         if self.timer.is_over:
             return Status.TIME_LIMIT
         bracket = Bracket(max(self.lower, 0.0), self.best, self.n_excluded)
-        return Status.STOPPED if self.callback is not None and self.callback(bracket, self.n_nodes) else None
+        return (
+            Status.STOPPED if self.callback is not None and self.callback(bracket, self.n_nodes, self.n_cuts) else None
+        )
 
     def persistent(self, slack: float, labeled: int, status: Status) -> tuple[npt.NDArray[np.bool_], Status]:
         """Return the chunklets with one sign relative to the labelled one in all labels within slack of the best.
@@ -261,6 +276,7 @@ class RidgeTree(Tree):
             following = (1.0 + np.sqrt(1.0 + 4.0 * weight**2)) / 2.0
             momentum = np.where(worse, 0.0, (weight - 1.0) / following)
             if step % 3 == 0 or step == steps or self.timer.is_over:
+                count_work(8.0 * M.shape[1] * M.size)
                 bound = 1.0 - np.linalg.eigvalsh(M)[:, -1] * total
                 better = bound > best[live]
                 best[live[better]], best_U[live[better]] = bound[better], ahead[better]
@@ -284,6 +300,7 @@ class RidgeTree(Tree):
         sqrt(q) is at least floor times its mean.
         """
         V = U @ U.transpose(0, 2, 1)
+        count_work(4.0 * len(U) * self.products.size)
         q = np.sqrt(np.maximum((V[:, self.upper[0], self.upper[1]] * self.multiplicity) @ self.products, 1e-300))
         q_fixed = np.sqrt(np.maximum(np.sum(np.einsum("kd,kdr->kr", a, U) ** 2, axis=1), 1e-300))
         total = (free * q).sum(axis=1) + q_fixed
@@ -302,28 +319,35 @@ class RidgeTree(Tree):
         return 1.0 - float(np.sum((y @ self.rows) ** 2))
 
     def round(self, signs: Signs, U: Array) -> None:
-        """Improve the best labels by alternation and then by single flips; at the root, try random directions too."""
-        R, directions, is_root = self.rows, self.images(signs, U), self.n_nodes == 1
-        if is_root:
-            directions = np.vstack([directions, np.random.default_rng(0).standard_normal((500, U.shape[2])) @ U[0].T])
-        candidates, squares = np.where(directions @ R.T >= 0.0, 1.0, -1.0), np.sum(R**2, axis=1)
-        for _ in range(8 if is_root else 1):
-            candidates = np.where((candidates @ R) @ R.T >= 0.0, 1.0, -1.0)
-        for y in candidates[np.argsort(-np.sum((candidates @ R) ** 2, axis=1))[: 5 if is_root else 1]]:
-            while not self.timer.is_over:
-                v = y @ R
-                following = np.where(R @ v >= 0.0, 1.0, -1.0)
-                w = following @ R
-                if w @ w <= v @ v * (1.0 + 1e-13):
-                    break
+        """Round the solutions of k nodes, and at the root 500 random directions, after eight alternations."""
+        if self.n_nodes > 1:
+            super().round(signs, U)
+            return
+        directions = np.random.default_rng(0).standard_normal((500, U.shape[2])) @ U[0].T
+        directions = np.vstack([self.images(signs, U), directions])
+        for _ in range(8):
+            candidates = np.where(directions @ self.rows.T >= 0.0, 1.0, -1.0)
+            directions = candidates @ self.rows
+        for y in candidates[np.argsort(-np.sum(directions**2, axis=1))[:5]]:
+            self.improve(y)
+
+    def improve(self, y: Array) -> float:
+        """Improve labels by alternation and then by single flips, as long as either improves them."""
+        R, y = self.rows, np.where(self.rows @ (y @ self.rows) >= 0.0, 1.0, -1.0)
+        while not self.timer.is_over:
+            v = y @ R
+            following = np.where(R @ v >= 0.0, 1.0, -1.0)
+            w = following @ R
+            if w @ w > v @ v * (1.0 + 1e-13):
                 y = following
-            while not self.timer.is_over:
-                improvement = squares - y * (R @ (y @ R))
-                j = int(np.argmax(improvement))
-                if not improvement[j] > 1e-15:
-                    break
-                y[j] = -y[j]
-            self.try_labels(y)
+                continue
+            improvement = np.sum(R**2, axis=1) - y * (R @ v)
+            j = int(np.argmax(improvement))
+            if not improvement[j] > 1e-15:
+                break
+            y[j] = -y[j]
+        self.try_labels(y)
+        return self.best
 
 
 class SparseTree(Tree):
@@ -368,19 +392,18 @@ class SparseTree(Tree):
         labels, v = oriented_direction(self.points, self.labels(y), self.weights)
         return or_zero_direction(certified_labels_value(self.points, labels, v, self.nu, self.weights), v)[0]
 
-    def round(self, signs: Signs, U: Array) -> None:
-        """Alternate between labels and their best direction, for each node."""
-        for image in self.images(signs, U):
-            y = np.where(self.rows @ image >= 0.0, 1.0, -1.0)
-            for _ in range(20):
-                labels = self.labels(y)
-                mean = float(self.points.mean_of(labels))
-                v = best_direction(self.points, labels - mean, self.weights)
-                v = v if self.nu == 1.0 else np.append(v, (1.0 - self.nu) * mean)
-                last, y = y, np.where(self.rows @ v >= 0.0, 1.0, -1.0)
-                if np.array_equal(y, last):
-                    break
-            self.try_labels(y)
+    def improve(self, y: Array) -> float:
+        """Alternate between labels and their best direction."""
+        for _ in range(20):
+            labels = self.labels(y)
+            mean = float(self.points.mean_of(labels))
+            v = best_direction(self.points, labels - mean, self.weights)
+            v = v if self.nu == 1.0 else np.append(v, (1.0 - self.nu) * mean)
+            last, y = y, np.where(self.rows @ v >= 0.0, 1.0, -1.0)
+            if np.array_equal(y, last):
+                break
+        self.try_labels(y)
+        return self.best
 
     def labels(self, y: Array) -> Array:
         """Return the labels of the points from those of the chunklets."""

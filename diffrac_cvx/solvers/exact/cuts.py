@@ -1,0 +1,343 @@
+r"""Relaxation of Eq. (9) in the space of labels, tightened by triangle and odd clique inequalities (cutting planes).
+
+With labels merged into m chunklets, and a multiplier C of the l1 term, Eq. (9) is at least 1 - max z'RR'z over signs z,
+with rows R of the whitened table.  The relaxation is  max tr RR'Y  over Y = FF' with unit rows, and
+
+    -sum_{i<j} s_i s_j Y_ij <= (q - 1)/2   for the violated inequalities found so far, on q = 3, 5 or 7 chunklets.
+
+It is solved by an augmented Lagrangian in F, minimised by L-BFGS (Burer and Monteiro, Math. Program. 95, 2003).
+"""
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from diffrac_cvx.certificates.cut_certificate import Cliques, LabelProblem
+from diffrac_cvx.machine.deadlines import Timer, is_late
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import unit_rows
+from diffrac_cvx.points.points import Indices
+from diffrac_cvx.problem.result import Status
+from diffrac_cvx.solvers.exact.tree import Tree
+from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
+
+SIZES = (3, 5, 7)  # numbers of chunklets of an inequality
+STEPS, UPDATES = 50, 2  # L-BFGS steps for each update of the multipliers, and updates in each round
+NEW_CUTS = 15  # times m: inequalities added in a round, at most
+SLACK = 0.01  # inequalities with more slack and without a multiplier are removed
+MIN_VIOLATION = 1e-3
+FIRST_ROWS = 0.12  # part of the rows whose triangles are searched in the first rounds
+FIRST_RANK = 24
+CLIQUE_STARTS = 6000
+C_STEPS = 30  # projected gradient steps in each move of C
+STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds after which the gap must have fallen to this part
+
+
+class CutRelaxation:
+    """State of the cutting-plane method: factor F of Y, inequalities with multipliers, and the best certified bound.
+
+    Parameters
+    ----------
+    problem : LabelProblem
+        The problem.
+    """
+
+    def __init__(self, problem: LabelProblem) -> None:
+        m = len(problem.w)
+        self.problem, self.rng = problem, np.random.default_rng(0)
+        self.C = np.diag(problem.c**2)
+        self.rows = self.whitened_rows()
+        self.F = unit_rows(self.rng.standard_normal((m, min(m, FIRST_RANK))))
+        self.cliques = [Cliques(np.zeros((0, q), np.int64), np.zeros((0, q), np.int8), np.zeros(0)) for q in SIZES]
+        self.stiffness, self.lower, self.n_rounds = 1.0, -np.inf, 0
+        self.dual: tuple[Array, tuple[Cliques, ...], Array | None] | None = None  # mu, g and C, which prove `lower`
+        self.index()
+
+    # Inequalities
+
+    def index(self) -> None:
+        """Collect the entries of all inequalities in one list."""
+        m = len(self.rows)
+        entries = [each.entries(m) for each in self.cliques]
+        sizes = [places.shape for places, _ in entries]
+        self.counts = np.concatenate([np.full(k, pairs) for k, pairs in sizes])
+        self.places = np.concatenate([places.ravel() for places, _ in entries])
+        self.coefficients = np.concatenate([coefficients.ravel() for _, coefficients in entries])
+        self.multipliers = np.concatenate([each.multipliers for each in self.cliques])
+        self.right = np.concatenate([np.full(len(each.points), each.right) for each in self.cliques])
+        self.starts = np.cumsum(self.counts) - self.counts
+
+    @property
+    def n_cuts(self) -> int:
+        """Number of inequalities."""
+        return len(self.multipliers)
+
+    def violations(self, Y: Array) -> Array:
+        """Return left side less right side of all inequalities."""
+        if not self.n_cuts:
+            return np.zeros(0)
+        left = np.add.reduceat(self.coefficients * Y.ravel()[self.places], self.starts)
+        return np.asarray(left - self.right)
+
+    def weighted_matrix(self, g: Array) -> Array:
+        """Return twice the matrix T of the inequalities with multipliers g."""
+        m = len(self.rows)
+        T = np.bincount(self.places, self.coefficients * np.repeat(g, self.counts), m * m).reshape(m, m)
+        return np.asarray(T + T.T)
+
+    def set_multipliers(self, g: Array) -> None:
+        """Set the multipliers of all inequalities."""
+        parts = np.split(g, np.cumsum([len(each.points) for each in self.cliques])[:-1])
+        self.cliques = [each._replace(multipliers=part) for each, part in zip(self.cliques, parts, strict=True)]
+        self.multipliers = g
+
+    def keep(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Keep the inequalities of a mask."""
+        parts = np.split(mask, np.cumsum([len(each.points) for each in self.cliques])[:-1])
+        self.cliques = [each.subset(part) for each, part in zip(self.cliques, parts, strict=True)]
+        self.index()
+
+    def add(self, points: Indices, signs: npt.NDArray[np.int8]) -> int:
+        """Add inequalities on q points each, without those that are there, and return their number."""
+        at = SIZES.index(points.shape[1])
+        old = self.cliques[at]
+        order = np.argsort(points, axis=1)
+        points, signs = np.take_along_axis(points, order, 1), np.take_along_axis(signs, order, 1)
+        signs = signs * signs[:, :1]
+        together = np.vstack([hashes(old.points, old.signs)[:, None], hashes(points, signs)[:, None]]).ravel()
+        _, first = np.unique(together, return_index=True)
+        new = np.sort(first[first >= len(old.points)]) - len(old.points)
+        self.cliques[at] = Cliques(
+            np.vstack([old.points, points[new]]),
+            np.vstack([old.signs, signs[new]]),
+            np.append(old.multipliers, np.zeros(len(new))),
+        )
+        self.index()
+        return len(new)
+
+    # Relaxation
+
+    def whitened_rows(self) -> Array:
+        """Return R, (m, D), with RR' = B (A + C)^-1 B' + (1 - nu) ww'."""
+        problem = self.problem
+        values, vectors = np.linalg.eigh(problem.A + self.C)
+        positive = values > 1e-14 * max(float(values.max(initial=0.0)), 1e-300)
+        R = problem.B @ (vectors[:, positive] / np.sqrt(values[positive]))
+        return np.column_stack([R, (1.0 - problem.nu) ** 0.5 * problem.w]) if problem.nu < 1.0 else R
+
+    def lagrangian(self, Z: Array) -> Point:
+        """Return value and gradient of the augmented Lagrangian times m, in rows that are scaled to unit norm."""
+        m, g = len(Z), self.multipliers
+        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        F = Z / norms[:, None]
+        image = self.rows.T @ F
+        value, G = -m * inner(image, image), (-2.0 * m) * (self.rows @ image)
+        if self.n_cuts:
+            shifted = np.maximum(g + self.stiffness * self.violations(F @ F.T), 0.0)
+            value += (float(shifted @ shifted) - float(g @ g)) / (2.0 * self.stiffness)
+            G += self.weighted_matrix(shifted) @ F
+        G -= F * np.einsum("ij,ij->i", F, G)[:, None]
+        return Point(Z, value, G / norms[:, None])
+
+    def minimize(self, steps: int, memory: Memory, timer: Timer) -> None:
+        """Minimise the augmented Lagrangian by at most so many L-BFGS steps from F."""
+        at = self.lagrangian(self.F)
+        for _ in range(steps):
+            following = None if timer.is_over else take_step(self.lagrangian, at, memory, lambda G: G)
+            if following is None:
+                break
+            converged = at.value - following.value <= 1e-12 * abs(at.value)
+            at = following
+            if converged or np.abs(at.gradient).max() <= 1e-6:
+                break
+        self.F = unit_rows(at.U)
+
+    def certify(self) -> tuple[float, Array]:
+        """Certify the bound of the multipliers; return it, as computed, and eigenvectors that violate the dual."""
+        m, F = len(self.rows), self.F
+        S = -(self.rows @ self.rows.T)
+        if self.n_cuts:
+            S += self.weighted_matrix(self.multipliers) / (2.0 * m)
+        mu = -np.einsum("ij,ij->i", S @ F, F)
+        S[np.arange(m), np.arange(m)] += mu
+        last = min(m, max(12, F.shape[1] // 3 + 1)) - 1
+        values, vectors = scipy.linalg.eigh(S, subset_by_index=[0, last], check_finite=False)
+        computed = 1.0 - float(np.sum(mu)) - float(self.right @ self.multipliers) / m + m * min(float(values[0]), 0.0)
+        if computed > self.lower:
+            active = tuple(each.subset(each.multipliers > 0.0) for each in self.cliques)
+            active = tuple(each._replace(multipliers=each.multipliers / m) for each in active if len(each.points))
+            for rounding in (1e-14, 1e-12, 1e-10):
+                dual = (mu + max(-float(values[0]), 0.0) + rounding, active, self.multiplier_in_units())
+                proved = self.problem.lower_bound(*dual)
+                if proved > self.lower:
+                    self.lower, self.dual = proved, dual
+                    break
+        return computed, vectors
+
+    def solve(self, tree: Tree) -> Status | None:
+        """Add violated inequalities until the bound reaches the cutoff of a search; None if nothing more is gained.
+
+        The search provides better labels by rounding, the limits, and takes the bound as its floor.
+        """
+        m, rng = len(self.rows), self.rng
+        gaps: list[float] = []
+        fraction, last_violation, limit = FIRST_ROWS, np.inf, NEW_CUTS * m
+        if not self.n_cuts:
+            self.minimize(8 * STEPS, Memory(), tree.timer)
+        while True:
+            # 1. Bound, and labels by rounding.
+            if is_late(6.0 * m**3):
+                return Status.TIME_LIMIT
+            computed, vectors = self.certify()
+            for _ in range(10):
+                tree.improve(np.where(self.F @ rng.standard_normal(self.F.shape[1]) >= 0.0, 1.0, -1.0))
+            tree.floor, tree.n_cuts = max(tree.floor, self.lower), self.n_cuts
+            status = tree.stop_status()
+            if self.lower >= tree.cutoff:
+                return Status.OPTIMAL
+            gaps.append(tree.best - self.lower)
+            stalled = len(gaps) > STALLED_ROUNDS and gaps[-1] > STALLED_GAP * gaps[-1 - STALLED_ROUNDS]
+            if status is not None or stalled:
+                return status
+            # 2. A larger rank where the dual is violated more than the labels lack.
+            excess = max(tree.best - 1.0 + float(np.sum((self.rows.T @ self.F) ** 2)), 0.0)
+            singular, k = np.linalg.svd(self.F, compute_uv=False), self.F.shape[1]
+            if np.sum(singular > 1e-2 * singular[0]) >= k - 1 and k < m and tree.best - computed > 2.0 * excess:
+                self.F = unit_rows(np.hstack([self.F, (0.1 * m**0.5) * vectors[:, : max(8, k // 3)]]))
+            # 3. Violated inequalities: triangles, of part of the rows first; larger cliques where few are violated.
+            self.n_rounds += 1
+            Y = self.F @ self.F.T
+            self.keep((self.multipliers > 1e-9) | (self.violations(Y) > -SLACK))
+            found, worst = violated_triangles(Y, rng.permutation(m), max(int(fraction * m), 8), limit, tree.timer)
+            n_new = self.add(*found)
+            if fraction < 1.0:
+                fraction = min(3.0 * fraction, 1.0) if len(found[0]) < limit // 4 else fraction
+            elif worst < 0.1 and n_new < limit // 10:
+                n_new += sum(self.add(*violated_cliques(self.F, q, rng, limit // 2)) for q in SIZES[1:])
+            # 4. Steps of the augmented Lagrangian, with one memory unless C moves.
+            memory = Memory()
+            for _ in range(UPDATES):
+                self.minimize(STEPS, memory, tree.timer)
+                violations = self.violations(self.F @ self.F.T)
+                self.set_multipliers(np.maximum(self.multipliers + self.stiffness * violations, 0.0))
+                if self.problem.c.any():
+                    self.move_C()
+                    memory = Memory()
+            violation = float(violations.max(initial=0.0))
+            if n_new < 0.02 * self.n_cuts and violation > 0.3 * last_violation:
+                self.stiffness = min(1.6 * self.stiffness, 200.0)
+            last_violation = violation
+
+    def move_C(self) -> None:
+        """Move C towards the minimiser of tr Y B (A + C)^-1 B' over |C_jk| <= c_j c_k, by shorter and shorter steps."""
+        problem, box = self.problem, np.outer(self.problem.c, self.problem.c)
+        image = problem.B.T @ self.F
+        C, step = self.C, np.inf
+        value, gradient = self.value_at(C, image)
+        for _ in range(C_STEPS):
+            step = min(step, float(box.max() / np.abs(gradient).max()))
+            while True:
+                moved = np.clip(C - step * gradient, -box, box)
+                np.fill_diagonal(moved, np.diag(box))
+                new_value, new_gradient = self.value_at(moved, image)
+                if new_value <= value - 1e-4 * float(np.sum(gradient * (C - moved))) or step < 1e-14:
+                    break
+                step *= 0.5
+            if not value - new_value > 1e-12:
+                break
+            C, value, gradient, step = moved, new_value, new_gradient, 2.0 * step
+        self.C = self.C + (C - self.C) / (1.0 + self.n_rounds / 2.0) ** 0.9
+        self.rows = self.whitened_rows()
+
+    def value_at(self, C: Array, image: Array) -> tuple[float, Array]:
+        """Return tr F'B (A + C)^-1 B'F, given B'F, and its gradient in C; infinity where A + C is not positive."""
+        try:
+            factor = scipy.linalg.cho_factor(self.problem.A + C, check_finite=False)
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros(C.shape)
+        solved = scipy.linalg.cho_solve(factor, image, check_finite=False)
+        return inner(image, solved), -(solved @ solved.T)
+
+    def multiplier_in_units(self) -> Array | None:
+        """Return C in the user's units, (d, d) with zeros for excluded columns; None without an l1 term."""
+        if not self.problem.c.any():
+            return None
+        columns, C = self.problem.columns, np.zeros((len(self.problem.columns),) * 2)
+        C[np.ix_(columns, columns)] = self.C * (1.0 - 1e-14) / np.outer(self.problem.scale, self.problem.scale)
+        return C
+
+
+def hashes(points: Indices, signs: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
+    """Return a hash of each row of signed points."""
+    found = np.zeros(len(points), np.uint64)
+    for i in range(points.shape[1]):
+        found = found * np.uint64(0x9E3779B97F4A7C15) + (2 * points[:, i] + (signs[:, i] > 0)).astype(np.uint64)
+        found ^= found >> np.uint64(29)
+    return found
+
+
+def violated_triangles(
+    Y: Array, order: Indices, n_rows: int, limit: int, timer: Timer
+) -> tuple[tuple[Indices, npt.NDArray[np.int8]], float]:
+    """Return the most violated triangle inequalities with a point among the first of an order, and their violation.
+
+    Of the four inequalities on i, j, k, the most violated one has |Y_ij + Y_ik| - Y_jk or |Y_ij - Y_ik| + Y_jk on the
+    left; all pairs j, k are looked at together, in single precision.
+    """
+    Y = np.ascontiguousarray(Y[np.ix_(order, order)], dtype=np.float32)
+    found: list[Array] = []
+    least, n_found = np.float32(MIN_VIOLATION), 0
+    for i in range(min(n_rows, len(Y) - 2)):
+        if timer.is_over:
+            break
+        a, block = Y[i, i + 1 :], Y[i + 1 :, i + 1 :]
+        left = np.abs(a[:, None] + a)
+        left -= block
+        other = np.abs(a[:, None] - a)
+        other += block
+        np.maximum(left, other, out=left)
+        j, k = np.divmod(np.flatnonzero(left > 1.0 + least), len(a))
+        j, k = j[j < k], k[j < k]
+        if len(j) == 0:
+            continue
+        total, difference = a[j] + a[k], a[j] - a[k]
+        same = np.abs(total) - block[j, k] >= np.abs(difference) + block[j, k]  # signs of j and k
+        sign_j = np.where(np.where(same, total, difference) > 0.0, -1.0, 1.0)
+        sign_k = np.where(same, sign_j, -sign_j)
+        found.append(np.column_stack([np.full(len(j), i), j + i + 1, k + i + 1, sign_j, sign_k, left[j, k] - 1.0]))
+        n_found += len(j)
+        if n_found > 4 * limit:
+            together = np.vstack(found)
+            together = together[np.argpartition(-together[:, 5], 2 * limit)[: 2 * limit]]
+            found, n_found, least = [together], 2 * limit, np.float32(max(least, together[:, 5].min()))
+    together = np.vstack(found) if found else np.zeros((0, 6))
+    if len(together) > limit:
+        together = together[np.argpartition(-together[:, 5], limit)[:limit]]
+    signs = np.column_stack([np.ones(len(together)), together[:, 3:5]]).astype(np.int8)
+    return (order[together[:, :3].astype(np.int64)], signs), float(together[:, 5].max(initial=0.0))
+
+
+def violated_cliques(F: Array, q: int, rng: np.random.Generator, limit: int) -> tuple[Indices, npt.NDArray[np.int8]]:
+    """Return violated inequalities on q points, by exchange of one signed point at a time from random starts.
+
+    The left side is (q - |sum_i s_i f_i|^2)/2 for the rows f of F, so that the sum is to be short.
+    """
+    starts = np.arange(CLIQUE_STARTS)
+    points = rng.integers(0, len(F), (CLIQUE_STARTS, q))
+    signs = rng.choice([-1.0, 1.0], (CLIQUE_STARTS, q))
+    total = np.einsum("tq,tqk->tk", signs, F[points])
+    for position in np.tile(np.arange(q), 4):
+        others = total - signs[:, position, None] * F[points[:, position]]
+        products = others @ F.T
+        for other in range(q):
+            if other != position:
+                products[starts, points[:, other]] = 0.0
+        chosen = np.argmax(np.abs(products), axis=1)
+        points[:, position] = chosen
+        signs[:, position] = np.where(products[starts, chosen] > 0.0, -1.0, 1.0)
+        total = others + signs[:, position, None] * F[chosen]
+    violation = (1.0 - np.sum(total**2, axis=1)) / 2.0
+    distinct = np.all(np.diff(np.sort(points, axis=1), axis=1) > 0, axis=1)
+    best = np.flatnonzero((violation > 20.0 * MIN_VIOLATION) & distinct)
+    best = best[np.argsort(-violation[best])[:limit]]
+    return points[best], signs[best].astype(np.int8)

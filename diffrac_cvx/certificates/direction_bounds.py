@@ -58,10 +58,7 @@ def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_
     U = U if penalty.splits_into_blocks else dense(U)
     problem = problem_by_rows(problem, U)
     if is_sparse(U) and not problem.X.is_streamed:
-        lower = bound_of_blocks(problem, point, dual)
-        if len(problem.c) <= 64:  # V as one block costs little
-            lower = max(lower, certify(problem, point._replace(U=dense(U)), dual).lower)
-        return Bracket(lower, value)
+        return Bracket(bound_of_blocks(problem, point, dual), value)
     U = dense(U)
     C = None if dual.C is None or not problem.has_l1 else project_dual(problem, dense(dual.C))
     given = [] if dual.u is None else [skip_zero_rows(problem, dual.u)]

@@ -8,7 +8,6 @@ from contextlib import suppress
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize
 
 from diffrac_cvx.certificates.block_problem import block_problem
@@ -30,6 +29,7 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.points.ranges import are_finite, is_out_of_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.penalties.base import diagonal_scale
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which shrinking C makes the bound worse.
 WELL_CONDITIONED_EIGENVALUE = 0.05
@@ -95,11 +95,9 @@ def candidate_multipliers(
         yield None
         return
     V = times(U, U.T)
-    size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
     if C_given is not None:
-        yield C_given
-        yield alternate_projection(problem, M, C_given)
-        if np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
+        yield from improved_multipliers(problem, M, U, C_given)
+        if np.mean(np.abs(V) <= 1e-4 * diagonal_scale(V)) < 0.2:
             return  # if V has few zeros, its signs give the solver's C
     if not are_finite(M, V):
         yield problem.pair_penalty.zero()
@@ -109,14 +107,19 @@ def candidate_multipliers(
     yield start
     yield slack
     if C_given is None and len(V) <= LARGE_SIZE:
-        free = np.abs(V) <= NEGLIGIBLE_ENTRY * size if problem.pair_penalty.is_box else True
-        yield refine_dual(problem, M, V, start, steps=300, free=free)
+        yield refine_dual(problem, M, V, start, steps=300)
 
 
-def refine_dual(
-    problem: DirectionProblem, M: Array, V: Array, C: Array, steps: int, free: npt.NDArray[np.bool_] | bool = True
-) -> Array:
-    """Fit the free entries of C to the optimality conditions of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
+def improved_multipliers(problem: DirectionProblem, M: Array, U: Array, C: Array, steps: int = 0) -> Iterator[Array]:
+    """Yield C, its alternating projection, and C refined by steps with an eigendecomposition each, if any."""
+    yield C
+    yield alternate_projection(problem, M, C)
+    if steps:
+        yield refine_dual(problem, M, times(U, U.T), C, steps)
+
+
+def refine_dual(problem: DirectionProblem, M: Array, V: Array, C: Array, steps: int) -> Array:
+    """Fit C to the optimality conditions of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
 
     Accelerated projected gradient on the squared violations, one eigendecomposition a step; the result is in the dual
     set, so the bound is valid at any accuracy.
@@ -129,7 +132,7 @@ def refine_dual(
         S = fixed + extrapolated
         SV = times(S, V)
         gradient = (SV + SV.T) / 2 + negative_part(S)
-        new = np.where(free, problem.pair_penalty.project_inexact(extrapolated - gradient / 2), C)
+        new = problem.pair_penalty.project_inexact(extrapolated - gradient / 2)
         t, weight = momentum(t)
         extrapolated = new + weight * (new - C)
         C = new

@@ -22,10 +22,9 @@ from diffrac_cvx.certificates.proof import (
 )
 from diffrac_cvx.certificates.screening import TooManyPairsError, Verdict, screen_pairs
 from diffrac_cvx.certificates.search import (
-    alternate_projection,
     best_combination_by_rows,
+    improved_multipliers,
     min_ratio,
-    refine_dual,
     row_weights,
 )
 from diffrac_cvx.points.checks import Array
@@ -97,16 +96,10 @@ def dual_on_working_set(
     restricted = problem.restrict(ws)
 
     def candidates(M: Array) -> Iterator[Array]:
-        V = times(U, U.T)
-        if C_given is not None:
-            start = project_dual(restricted, C_given)
-            yield start
-            yield alternate_projection(restricted, M, start)
-        else:
-            slack = project_dual(restricted, M - restricted.A)
-            start = restricted.pair_penalty.subgradient(V, NEGLIGIBLE_ENTRY, slack)
-        if refine:
-            yield refine_dual(restricted, M, V, start, steps=60)
+        C = project_dual(restricted, M - restricted.A if C_given is None else C_given)
+        if C_given is None:
+            C = restricted.pair_penalty.subgradient(times(U, U.T), NEGLIGIBLE_ENTRY, C)
+        return improved_multipliers(restricted, M, U, C, 60 if refine else 0)
 
     return best_dual(problem, restricted, point, candidates)
 

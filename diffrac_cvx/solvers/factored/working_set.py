@@ -5,8 +5,6 @@ enter alone, then, after screening all pairs, features and directions in which S
 decreases, inactive features are dropped again.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import scipy.sparse
 
@@ -14,7 +12,7 @@ from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem, scatter
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.screening import Verdict
-from diffrac_cvx.certificates.search import alternate_projection, refine_dual
+from diffrac_cvx.certificates.search import improved_multipliers
 from diffrac_cvx.certificates.working_set import (
     best_dual,
     bound_at_equal_weights,
@@ -23,7 +21,7 @@ from diffrac_cvx.certificates.working_set import (
 )
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense, diagonal
-from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric, times
+from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     PrimalPoint,
@@ -169,12 +167,8 @@ def certify_solution(
     point = small.rescale(U)
     thresholded = threshold_inactive(small, dense(point.U), C)
 
-    def candidates(M: Array) -> Iterator[Array]:
-        yield alternate_projection(small, M, C)
-        if not problem.pair_penalty.splits_into_blocks:  # the multipliers of blocks settle slowly
-            yield refine_dual(small, M, times(dense(point.U), dense(point.U).T), C, steps=30)
-
-    dual = best_dual(problem, small, point, candidates)
+    steps = 0 if problem.pair_penalty.splits_into_blocks else 30  # the multipliers of blocks settle slowly
+    dual = best_dual(problem, small, point, lambda M: improved_multipliers(small, M, dense(point.U), C, steps))
     return min(thresholded, point, key=lambda one: one.value), dual
 
 

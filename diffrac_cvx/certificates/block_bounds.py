@@ -79,13 +79,9 @@ class Blocks:
 
     def multiplier(self, C: list[Array]) -> scipy.sparse.csr_array:
         """Return the multipliers of the blocks as one sparse matrix in the problem's coordinates."""
-        D, blocks = len(self.problem.problem.c), [self.problem.penalized[block] for block in self.members]
-        rows = [np.repeat(block, len(block)) for block in blocks]
-        columns = [np.tile(block, len(block)) for block in blocks]
-        if not rows:
-            return scipy.sparse.csr_array((D, D))
-        entries = np.concatenate([matrix.ravel() for matrix in C])
-        return scipy.sparse.csr_array((entries, (np.concatenate(rows), np.concatenate(columns))), shape=(D, D))
+        D, inside = len(self.problem.problem.c), scipy.sparse.block_diag([np.zeros((0, 0)), *C], format="coo")
+        places = self.problem.penalized[np.concatenate([NO_PAIRS.j, *self.members])]
+        return scipy.sparse.csr_array((inside.data, (places[inside.row], places[inside.col])), shape=(D, D))
 
     def restrict_multiplier(self, C: Factor | None) -> list[Array]:
         """Return the entries of a multiplier inside the blocks, projected onto the dual set; 0 if C is None."""

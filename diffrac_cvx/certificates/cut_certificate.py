@@ -250,13 +250,12 @@ class LabelProblem:
         n, m, self.nu, self.columns = len(X), int(membership.max()) + 1, nu, columns
         self.p = weights / np.sum(weights)
         X, ridge, lam = X[:, columns], ridge[columns], lam[columns]
-        largest = np.abs(X).max(axis=0, initial=0.0)
+        column_error = centering_errors(X)
         X = X - self.p @ X
         sizes = np.sqrt(self.p @ X**2 + ridge + lam)
         self.scale = 2.0 ** -np.round(np.log2(np.where(sizes > 0.0, sizes, 1.0)))  # to sizes from 0.7 to 1.5
         self.X, self.ridge, self.c = X * self.scale, ridge * self.scale**2, np.sqrt(lam) * self.scale
-        # The mean of a column has an error of n + 8 roundings of its largest entry, and so has each difference.
-        self.column_error = 2.0 * relative(n + 8) * largest * self.scale
+        self.column_error = column_error * self.scale
         d, centering = self.X.shape[1], float(np.linalg.norm(self.column_error))
         self.B, self.w = np.zeros((m, d)), np.bincount(membership, sign * self.p, m)
         np.add.at(self.B, membership, (sign * self.p)[:, None] * self.X)
@@ -268,7 +267,7 @@ class LabelProblem:
         self.error += centering * (2.0 * trace**0.5 + centering) + relative(2 * n + 32) * trace
         metric = self.A + np.diag(self.c**2)
         least = 0.5 * float(np.linalg.eigvalsh(metric)[0]) if d else 1.0
-        margin = self.error + relative(2 * d + 16) * (trace + float(np.sum(self.c**2)))
+        margin = self.error + 2.0 * factorization_error(metric)
         # Least eigenvalue of the metric of v, certified at half its computed value; 0 if that is not positive.
         self.least = least if least > 0.0 and has_cholesky(metric - (least + margin) * np.eye(d)) else 0.0
 
@@ -281,27 +280,31 @@ class LabelProblem:
 
     def lower_bound(self, mu: Array, cliques: Sequence[Cliques], C: Array | None = None) -> float:
         """Return a certified lower bound on Eq. (9) at all signs; -infinity if the multipliers prove none."""
-        (m, d), T, error, total = self.B.shape, np.zeros(len(mu) ** 2), self.error, float(np.sum(mu))
-        size = float(np.abs(mu).sum())
+        M, error, total = self.dual_matrix(mu, cliques, C)
+        if self.least == 0.0 or not has_cholesky(M):
+            return -np.inf
+        error += factorization_error(M)
+        return float(1.0 - total - error * (len(mu) + 1.0 / self.least) * (1.0 + relative(16)) - 4.0 * UNIT_ROUNDOFF)
+
+    def dual_matrix(self, mu: Array, cliques: Sequence[Cliques], C: Array | None) -> tuple[Array, float, float]:
+        """Return M, a bound on the norm of its error, and an upper bound on sum mu + sum_k g_k (q_k - 1)/2."""
+        (m, d), T, error = self.B.shape, np.zeros(len(mu) ** 2), self.error
+        total, size, n_terms = float(np.sum(mu)), float(np.abs(mu).sum()), m + 32
         for each in cliques:
             places, coefficients = each.entries(m)
             halves = 0.5 * np.broadcast_to(each.multipliers[:, None], places.shape)
             T += np.bincount(places.ravel(), (coefficients * halves).ravel(), m * m)
             sums, most = np.bincount(places.ravel(), halves.ravel(), m * m), np.bincount(places.ravel()).max(initial=0)
             error += 2.0 * relative(int(most) + 16) * float(np.linalg.norm(sums))
-            total, size = total + each.right * float(np.sum(each.multipliers)), size + float(np.sum(each.multipliers))
+            weight = each.right * float(np.sum(each.multipliers))
+            total, size, n_terms = total + weight, size + weight, n_terms + len(each.points)
         M = np.zeros((m + d, m + d))
         M[:m, :m] = T.reshape(m, m) + T.reshape(m, m).T - (1.0 - self.nu) * np.outer(self.w, self.w)
         M[np.arange(m), np.arange(m)] += mu
         M[:m, m:], M[m:, :m], M[m:, m:] = self.B, self.B.T, self.A
         if C is not None:
             M[m:, m:] += C[np.ix_(self.columns, self.columns)] * np.outer(self.scale, self.scale)
-        error += relative(16) * float(np.linalg.norm(M)) + relative(2 * (m + d) + 16) * float(np.abs(np.diag(M)).sum())
-        if self.least == 0.0 or not has_cholesky(M):
-            return -np.inf
-        n_terms = sum(len(each.points) for each in cliques) + m + 32
-        total += 4.0 * relative(n_terms) * size + error * (m + 1.0 / self.least) * (1.0 + relative(16))
-        return float(1.0 - total - 4.0 * UNIT_ROUNDOFF)
+        return M, error + relative(16) * float(np.linalg.norm(M)), total + 4.0 * relative(n_terms) * size
 
     def upper_bound(self, y: Array, v: Array) -> float:
         """Return an upper bound on Eq. (9) at labels of the n points and a direction in the user's units, (d,)."""
@@ -317,16 +320,26 @@ class LabelProblem:
         return total * (1.0 + relative(2 * n + 4 * d + 64))
 
 
+def centering_errors(X: Array) -> Array:
+    """Return bounds on the errors of centred entries, (d,): n + 8 roundings of a column's largest one, in the mean."""
+    return np.asarray(2.0 * relative(len(X) + 8) * np.abs(X).max(axis=0, initial=0.0))
+
+
+def factorization_error(M: Array) -> float:
+    """Return a bound on how far a matrix whose Cholesky factorisation succeeds may be from positive semidefinite.
+
+    Source: Rump, Verification of positive definiteness, BIT 46, 2006.
+    """
+    return relative(2 * len(M) + 16) * float(np.abs(np.diag(M)).sum())
+
+
 def relative(k: float) -> float:
     """Return the bound k u / (1 - k u) on the relative error of a sum of k products."""
     return k * UNIT_ROUNDOFF / (1.0 - k * UNIT_ROUNDOFF)
 
 
 def has_cholesky(M: Array) -> bool:
-    """Whether the Cholesky factorisation of a symmetric matrix succeeds, which proves it positive up to rounding.
-
-    Source: Rump, Verification of positive definiteness, BIT 46, 2006: up to `relative` (size + 1) times the trace.
-    """
+    """Whether the Cholesky factorisation of a symmetric matrix succeeds, see `factorization_error`."""
     try:
         return bool(np.all(np.isfinite(np.linalg.cholesky(M))))
     except np.linalg.LinAlgError:

@@ -21,6 +21,7 @@ BUDGETS, BLOCKS = ("certificates/test_rounding_budget.py",), ("certificates/test
 VALUES, PROOF = ("certificates/test_value_budget.py",), ("certificates/test_one_proof.py",)
 LINKED, EXACT = ("solvers/test_chunklets.py",), ("solvers/test_exact.py",)
 COLUMNS = ("points/test_many_columns.py",)
+CERTIFICATES, CUTS = ("certificates/test_cut_certificate.py",), ("solvers/test_cuts.py",)
 
 # What is forgotten: in which module, by which statement, and where that has to be noticed.
 TERMS = {
@@ -63,6 +64,18 @@ TERMS = {
     ),
     "the rounding of a mean": (
         "certificates.label_space", "place.lower_bound_of_mean = lambda x: float(np.mean(x))", VALUES
+    ),
+    "the roundings of a certificate of labels": (
+        "certificates.cut_certificate", "place.relative = lambda k: 0.0", CERTIFICATES
+    ),
+    "what the rows of a certificate of labels may be off": (
+        "certificates.cut_certificate", "place.centering_errors = lambda X: np.zeros(X.shape[1])", CERTIFICATES
+    ),
+    "what a factorisation hides": (
+        "certificates.cut_certificate", "place.factorization_error = lambda M: 0.0", CERTIFICATES
+    ),
+    "the right side of inequalities on five points": (
+        "certificates.cut_certificate", "place.Cliques.right = property(lambda self: 1.0)", CUTS
     ),
 }  # fmt: skip
 

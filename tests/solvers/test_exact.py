@@ -11,7 +11,7 @@ from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.result import Progress
-from diffrac_cvx.solvers.exact import tree
+from diffrac_cvx.solvers.exact import search, tree
 from diffrac_cvx.solvers.exact.tree import RidgeTree, SparseTree
 
 
@@ -88,15 +88,21 @@ def check(seed, *, l1):
     return int(found.persistent.sum())
 
 
+@pytest.mark.parametrize("branching", [True, False], ids=["branching first", "cuts first"])
 @pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
-def test_brute_force_agrees_with_labels_bounds_and_points_that_are_persistent(l1):
+def test_brute_force_agrees_with_labels_bounds_and_points_that_are_persistent(monkeypatch, l1, branching):
+    if not branching:
+        monkeypatch.setattr(search, "TREE_WORK", 0.0)
     assert sum(check(seed, l1=l1) > 1 for seed in range(24)) >= 4
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("branching", [True, False], ids=["branching first", "cuts first"])
 @pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
 @pytest.mark.parametrize("first", range(24, 324, 50))
-def test_brute_force_agrees_on_hundreds_of_instances(first, l1):
+def test_brute_force_agrees_on_hundreds_of_instances(monkeypatch, first, l1, branching):
+    if not branching:
+        monkeypatch.setattr(search, "TREE_WORK", 0.0)
     for seed in range(first, first + 50):
         check(seed, l1=l1)
 

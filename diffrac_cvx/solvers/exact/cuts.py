@@ -8,6 +8,9 @@ with rows R of the whitened table.  The relaxation is  max tr RR'Y  over Y = FF'
 It is solved by an augmented Lagrangian in F, minimised by L-BFGS (Burer and Monteiro, Math. Program. 95, 2003).
 """
 
+from collections.abc import Callable
+from copy import copy
+
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
@@ -18,7 +21,6 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import unit_rows
 from diffrac_cvx.points.points import Indices
 from diffrac_cvx.problem.result import Status
-from diffrac_cvx.solvers.exact.tree import Tree
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 
 SIZES = (3, 5, 7)  # numbers of chunklets of an inequality
@@ -28,8 +30,7 @@ SLACK = 0.01  # inequalities with more slack and without a multiplier are remove
 MIN_VIOLATION = 1e-3
 FIRST_ROWS = 0.12  # part of the rows whose triangles are searched in the first rounds
 FIRST_RANK = 24
-CLIQUE_STARTS = 6000
-C_STEPS = 30  # projected gradient steps in each move of C
+CLIQUE_STARTS, CLIQUE_SWEEPS = 3000, 3
 STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds after which the gap must have fallen to this part
 
 
@@ -45,9 +46,12 @@ class CutRelaxation:
     def __init__(self, problem: LabelProblem) -> None:
         m = len(problem.w)
         self.problem, self.rng = problem, np.random.default_rng(0)
-        self.C = np.diag(problem.c**2)
-        self.rows = self.whitened_rows()
         self.F = unit_rows(self.rng.standard_normal((m, min(m, FIRST_RANK))))
+        self.C, self.relative = np.diag(problem.c**2), np.zeros((len(problem.c), len(problem.c)))
+        self.box = np.outer(problem.c, problem.c)
+        self.stiffness_C = min(12.0 * len(problem.c), 20.0 / max(float(self.box.max(initial=0.0)), 1e-300))
+        self.rows, self.root = self.whitened_rows(), inverse_root(problem.A + self.C)
+        self.U = self.best_directions(self.F)
         self.cliques = [Cliques(np.zeros((0, q), np.int64), np.zeros((0, q), np.int8), np.zeros(0)) for q in SIZES]
         self.stiffness, self.lower, self.n_rounds = 1.0, -np.inf, 0
         self.dual: tuple[Array, tuple[Cliques, ...], Array | None] | None = None  # mu, g and C, which prove `lower`
@@ -120,28 +124,56 @@ class CutRelaxation:
     def whitened_rows(self) -> Array:
         """Return R, (m, D), with RR' = B (A + C)^-1 B' + (1 - nu) ww'."""
         problem = self.problem
-        values, vectors = np.linalg.eigh(problem.A + self.C)
-        positive = values > 1e-14 * max(float(values.max(initial=0.0)), 1e-300)
-        R = problem.B @ (vectors[:, positive] / np.sqrt(values[positive]))
+        R = problem.B @ inverse_root(problem.A + self.C)
         return np.column_stack([R, (1.0 - problem.nu) ** 0.5 * problem.w]) if problem.nu < 1.0 else R
 
     def lagrangian(self, Z: Array) -> Point:
-        """Return value and gradient of the augmented Lagrangian times m, in rows that are scaled to unit norm."""
-        m, g = len(Z), self.multipliers
-        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        F = Z / norms[:, None]
-        image = self.rows.T @ F
-        value, G = -m * inner(image, image), (-2.0 * m) * (self.rows @ image)
+        """Return value and gradient of the augmented Lagrangian, times m, in [F; U], with rows of F of any norm.
+
+        Without an l1 term U is empty, and the directions are eliminated.  With one, they are W = `self.root` U / m^0.5,
+        and tr RR'Y is the maximum over W of 2 tr W'B'F - tr W'(A + C)W, with C maximal up to a quadratic term.
+        """
+        problem, g, m = self.problem, self.multipliers, len(self.F)
+        norms = np.sqrt(np.einsum("ij,ij->i", Z[:m], Z[:m]))
+        F, U = Z[:m] / norms[:, None], Z[m:]
+        if len(U):
+            W = self.root @ U / m**0.5
+            relative = self.relative_C(W)
+            C = relative * self.box
+            image, balance = problem.B.T @ F, problem.w @ F
+            value = m * (inner(W, C @ W) - 2.0 * inner(W, image) - (1.0 - problem.nu) * inner(balance, balance))
+            value += inner(U, U) - m * float(np.sum(self.box * (relative - self.relative) ** 2)) / (
+                2.0 * self.stiffness_C
+            )
+            D = 2.0 * U + self.root.T @ (C @ W - image) * (2.0 * m**0.5)
+            G = (-2.0 * m) * (problem.B @ W + (1.0 - problem.nu) * np.outer(problem.w, balance))
+        else:
+            image, D = self.rows.T @ F, U
+            value, G = -m * inner(image, image), (-2.0 * m) * (self.rows @ image)
         if self.n_cuts:
             shifted = np.maximum(g + self.stiffness * self.violations(F @ F.T), 0.0)
             value += (float(shifted @ shifted) - float(g @ g)) / (2.0 * self.stiffness)
             G += self.weighted_matrix(shifted) @ F
         G -= F * np.einsum("ij,ij->i", F, G)[:, None]
-        return Point(Z, value, G / norms[:, None])
+        return Point(Z, value, np.vstack([G / norms[:, None], D]))
+
+    def best_directions(self, F: Array) -> Array:
+        """Return U of the best directions W at C = Diag(c)^2; empty without an l1 term."""
+        return (
+            len(F) ** 0.5 * (self.root.T @ (self.problem.B.T @ F))
+            if self.problem.c.any()
+            else np.zeros((0, F.shape[1]))
+        )
+
+    def relative_C(self, W: Array) -> Array:
+        """Return the C of the augmented Lagrangian relative to c_j c_k, without its diagonal."""
+        found = np.clip(self.relative + self.stiffness_C * (W @ W.T), -1.0, 1.0)
+        np.fill_diagonal(found, 0.0)
+        return found
 
     def minimize(self, steps: int, memory: Memory, timer: Timer) -> None:
-        """Minimise the augmented Lagrangian by at most so many L-BFGS steps from F."""
-        at = self.lagrangian(self.F)
+        """Minimise the augmented Lagrangian by at most so many L-BFGS steps."""
+        at, m = self.lagrangian(np.vstack([self.F, self.U])), len(self.F)
         for _ in range(steps):
             following = None if timer.is_over else take_step(self.lagrangian, at, memory, lambda G: G)
             if following is None:
@@ -150,7 +182,17 @@ class CutRelaxation:
             at = following
             if converged or np.abs(at.gradient).max() <= 1e-6:
                 break
-        self.F = unit_rows(at.U)
+        self.F, self.U = unit_rows(at.U[:m]), at.U[m:]
+
+    def update_multipliers(self) -> float:
+        """Set all multipliers to the maximisers of the augmented Lagrangian; return the largest violation before."""
+        violations = self.violations(self.F @ self.F.T)
+        self.set_multipliers(np.maximum(self.multipliers + self.stiffness * violations, 0.0))
+        if len(self.U):
+            self.relative = self.relative_C(self.root @ self.U / len(self.F) ** 0.5)
+            self.C = self.relative * self.box + np.diag(self.problem.c**2)
+            self.rows = self.whitened_rows()
+        return float(violations.max(initial=0.0))
 
     def certify(self) -> tuple[float, Array]:
         """Certify the bound of the multipliers; return it, as computed, and eigenvectors that violate the dual."""
@@ -174,89 +216,80 @@ class CutRelaxation:
                     break
         return computed, vectors
 
-    def solve(self, tree: Tree) -> Status | None:
-        """Add violated inequalities until the bound reaches the cutoff of a search; None if nothing more is gained.
+    def solve(
+        self,
+        cutoff: Callable[[], float],
+        improve: Callable[[Array], float],
+        report: Callable[[], Status | None],
+        timer: Timer,
+    ) -> Status | None:
+        """Add violated inequalities until the bound reaches the cutoff; None if nothing more is gained.
 
-        The search provides better labels by rounding, the limits, and takes the bound as its floor.
+        `improve` improves labels and returns the best objective so far; `report` is called after each round, and
+        returns the status if a limit is reached.
         """
         m, rng = len(self.rows), self.rng
         gaps: list[float] = []
         fraction, last_violation, limit = FIRST_ROWS, np.inf, NEW_CUTS * m
         if not self.n_cuts:
-            self.minimize(8 * STEPS, Memory(), tree.timer)
+            self.minimize(8 * STEPS, Memory(), timer)
         while True:
             # 1. Bound, and labels by rounding.
             if is_late(6.0 * m**3):
                 return Status.TIME_LIMIT
             computed, vectors = self.certify()
-            for _ in range(10):
-                tree.improve(np.where(self.F @ rng.standard_normal(self.F.shape[1]) >= 0.0, 1.0, -1.0))
-            tree.floor, tree.n_cuts = max(tree.floor, self.lower), self.n_cuts
-            status = tree.stop_status()
-            if self.lower >= tree.cutoff:
+            rounded = np.where(self.F @ rng.standard_normal((self.F.shape[1], 10)) >= 0.0, 1.0, -1.0)
+            best = min(improve(y) for y in rounded.T)
+            status = report()
+            if self.lower >= cutoff():
                 return Status.OPTIMAL
-            gaps.append(tree.best - self.lower)
+            excess = max(best - 1.0 + float(np.sum((self.rows.T @ self.F) ** 2)), 0.0)  # of Y over the labels
+            gaps.append(best - self.lower + excess)
             stalled = len(gaps) > STALLED_ROUNDS and gaps[-1] > STALLED_GAP * gaps[-1 - STALLED_ROUNDS]
             if status is not None or stalled:
                 return status
             # 2. A larger rank where the dual is violated more than the labels lack.
-            excess = max(tree.best - 1.0 + float(np.sum((self.rows.T @ self.F) ** 2)), 0.0)
             singular, k = np.linalg.svd(self.F, compute_uv=False), self.F.shape[1]
-            if np.sum(singular > 1e-2 * singular[0]) >= k - 1 and k < m and tree.best - computed > 2.0 * excess:
-                self.F = unit_rows(np.hstack([self.F, (0.1 * m**0.5) * vectors[:, : max(8, k // 3)]]))
+            if np.sum(singular > 1e-2 * singular[0]) >= k - 1 and k < m and best - computed > 2.0 * excess:
+                new = (0.1 * m**0.5) * vectors[:, : max(8, k // 3)]
+                self.F, self.U = unit_rows(np.hstack([self.F, new])), np.hstack([self.U, self.best_directions(new)])
             # 3. Violated inequalities: triangles, of part of the rows first; larger cliques where few are violated.
             self.n_rounds += 1
             Y = self.F @ self.F.T
             self.keep((self.multipliers > 1e-9) | (self.violations(Y) > -SLACK))
-            found, worst = violated_triangles(Y, rng.permutation(m), max(int(fraction * m), 8), limit, tree.timer)
+            found, worst = violated_triangles(Y, rng.permutation(m), max(int(fraction * m), 8), limit, timer)
             n_new = self.add(*found)
             if fraction < 1.0:
                 fraction = min(3.0 * fraction, 1.0) if len(found[0]) < limit // 4 else fraction
             elif worst < 0.1 and n_new < limit // 10:
                 n_new += sum(self.add(*violated_cliques(self.F, q, rng, limit // 2)) for q in SIZES[1:])
-            # 4. Steps of the augmented Lagrangian, with one memory unless C moves.
+            # 4. Steps of the augmented Lagrangian.
             memory = Memory()
             for _ in range(UPDATES):
-                self.minimize(STEPS, memory, tree.timer)
-                violations = self.violations(self.F @ self.F.T)
-                self.set_multipliers(np.maximum(self.multipliers + self.stiffness * violations, 0.0))
-                if self.problem.c.any():
-                    self.move_C()
-                    memory = Memory()
-            violation = float(violations.max(initial=0.0))
+                self.minimize(2 * STEPS if len(self.U) else STEPS, memory, timer)
+                violation = self.update_multipliers()
             if n_new < 0.02 * self.n_cuts and violation > 0.3 * last_violation:
                 self.stiffness = min(1.6 * self.stiffness, 200.0)
             last_violation = violation
 
-    def move_C(self) -> None:
-        """Move C towards the minimiser of tr Y B (A + C)^-1 B' over |C_jk| <= c_j c_k, by shorter and shorter steps."""
-        problem, box = self.problem, np.outer(self.problem.c, self.problem.c)
-        image = problem.B.T @ self.F
-        C, step = self.C, np.inf
-        value, gradient = self.value_at(C, image)
-        for _ in range(C_STEPS):
-            step = min(step, float(box.max() / np.abs(gradient).max()))
-            while True:
-                moved = np.clip(C - step * gradient, -box, box)
-                np.fill_diagonal(moved, np.diag(box))
-                new_value, new_gradient = self.value_at(moved, image)
-                if new_value <= value - 1e-4 * float(np.sum(gradient * (C - moved))) or step < 1e-14:
-                    break
-                step *= 0.5
-            if not value - new_value > 1e-12:
-                break
-            C, value, gradient, step = moved, new_value, new_gradient, 2.0 * step
-        self.C = self.C + (C - self.C) / (1.0 + self.n_rounds / 2.0) ** 0.9
-        self.rows = self.whitened_rows()
-
-    def value_at(self, C: Array, image: Array) -> tuple[float, Array]:
-        """Return tr F'B (A + C)^-1 B'F, given B'F, and its gradient in C; infinity where A + C is not positive."""
-        try:
-            factor = scipy.linalg.cho_factor(self.problem.A + C, check_finite=False)
-        except np.linalg.LinAlgError:
-            return np.inf, np.zeros(C.shape)
-        solved = scipy.linalg.cho_solve(factor, image, check_finite=False)
-        return inner(image, solved), -(solved @ solved.T)
+    def merged(self, i: int, j: int, sign: float) -> "CutRelaxation":
+        """Return the relaxation with z_i = sign z_j, started from this one: one chunklet instead of two."""
+        node, problem, m = copy(self), copy(self.problem), len(self.rows)
+        others, place = np.arange(m) != i, np.arange(m) - (np.arange(m) > i)
+        place[i] = place[j]
+        problem.B, problem.w = problem.B.copy(), problem.w.copy()
+        problem.B[j], problem.w[j] = problem.B[j] + sign * problem.B[i], problem.w[j] + sign * problem.w[i]
+        problem.B, problem.w = problem.B[others], problem.w[others]
+        node.problem, node.F, node.lower, node.dual = problem, self.F[others], -np.inf, None
+        node.cliques = []
+        for each in self.cliques:
+            here = each.points == i
+            signs = np.where(here, sign * each.signs, each.signs).astype(np.int8)
+            kept = ~(here.any(axis=1) & (each.points == j).any(axis=1))
+            node.cliques.append(Cliques(place[each.points], signs, each.multipliers).subset(kept))
+        node.rng, node.rows = np.random.default_rng(0), node.whitened_rows()
+        node.index()
+        return node
 
     def multiplier_in_units(self) -> Array | None:
         """Return C in the user's units, (d, d) with zeros for excluded columns; None without an l1 term."""
@@ -265,6 +298,13 @@ class CutRelaxation:
         columns, C = self.problem.columns, np.zeros((len(self.problem.columns),) * 2)
         C[np.ix_(columns, columns)] = self.C * (1.0 - 1e-14) / np.outer(self.problem.scale, self.problem.scale)
         return C
+
+
+def inverse_root(A: Array) -> Array:
+    """Return W, (d, D), with WW' the inverse of a positive semidefinite matrix, or nearly its pseudo-inverse."""
+    values, vectors = np.linalg.eigh(A)
+    positive = values > 1e-14 * max(float(values.max(initial=0.0)), 1e-300)
+    return np.asarray(vectors[:, positive] / np.sqrt(values[positive]))
 
 
 def hashes(points: Indices, signs: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
@@ -325,8 +365,9 @@ def violated_cliques(F: Array, q: int, rng: np.random.Generator, limit: int) -> 
     starts = np.arange(CLIQUE_STARTS)
     points = rng.integers(0, len(F), (CLIQUE_STARTS, q))
     signs = rng.choice([-1.0, 1.0], (CLIQUE_STARTS, q))
+    F, signs = F.astype(np.float32), signs.astype(np.float32)  # they choose inequalities; no bound depends on them
     total = np.einsum("tq,tqk->tk", signs, F[points])
-    for position in np.tile(np.arange(q), 4):
+    for position in np.tile(np.arange(q), CLIQUE_SWEEPS):
         others = total - signs[:, position, None] * F[points[:, position]]
         products = others @ F.T
         for other in range(q):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.cut_certificate import CutCertificate, LabelProblem
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
@@ -211,27 +212,38 @@ def optimal_labels(
         ),
     }
     problem = LabelProblem(raw_table(X), **fields)
+    relaxation = CutRelaxation(problem)
     size = CUT_BYTES * all_chunklets.n_chunklets**2
     has_cuts = weights.pair_penalty.splits_into_blocks and problem.B.any() and size < available_memory()
-    if certificate and not has_cuts:
-        require_memory(
-            size, f"the certificate of {all_chunklets.n_chunklets} points", "request none, or use fewer points"
-        )
+    if certificate and not weights.pair_penalty.splits_into_blocks:
+        raise ParameterError("certificate = True supports no feature groups and no sign constraints. Remove them.")
+    if certificate:
+        require_memory(size, f"the certificate of {all_chunklets.n_chunklets} points", "use fewer points")
 
     # 2. Branch and bound for a fixed amount of work, cutting planes, and branch and bound again.
+    def report() -> Status | None:
+        tree.floor, tree.n_cuts = max(tree.floor, relaxation.lower), relaxation.n_cuts
+        return tree.stop_status()
+
+    def bound_merged(i: int, j: int, sign: float, cutoff: float) -> float:
+        node = relaxation.merged(i, j, sign)
+        node.solve(lambda: cutoff, lambda _: cutoff, tree.stop_status, timer)
+        return node.lower
+
     with time_limited(timer.deadline):
         status = tree.search(TREE_WORK if has_cuts else np.inf)
         if status is None and penalty.has_l1 and tree.best - tree.root_bound < MIN_ROOT_GAP:
             status = tree.search(10.0 * TREE_WORK)
-        relaxation = CutRelaxation(problem) if has_cuts else None
-        if relaxation is not None and (status is None or (certificate and status is Status.OPTIMAL)):
-            status = relaxation.solve(tree) or status
-        if status is None:
-            status = tree.search()
-        assert status is not None
+        if status is None or (certificate and has_cuts and status is Status.OPTIMAL):
+            try:
+                status = relaxation.solve(lambda: tree.cutoff, tree.improve, report, timer) or status
+            except KeyboardInterrupt:
+                status = Status.STOPPED
+        status = status or tree.search() or Status.STALLED
         persistent = None
         if persistency_slack is not None:
-            persistent_chunklets, status = tree.persistent(persistency_slack, all_chunklets.labeled, status)
+            tighter = bound_merged if relaxation.n_cuts else None
+            persistent_chunklets, status = tree.persistent(persistency_slack, all_chunklets.labeled, status, tighter)
             persistent = persistent_chunklets[all_chunklets.membership]
 
     # 3. Labels of the points, with the bounds.
@@ -244,8 +256,9 @@ def optimal_labels(
     if status is Status.OPTIMAL and upper - lower > tol:
         status = Status.STALLED
     proof = None
-    if relaxation is not None and relaxation.dual is not None:
+    if relaxation.dual is not None:
         diagonal, cliques, C = relaxation.dual
+        v = v * (oriented[0] * sample.with_weight(labels)[0])
         proof = CutCertificate(
             labels,
             v,

@@ -55,7 +55,7 @@ class Blocks:
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0)) * relative_error
         Mz, inside = symmetric(times(W.T, times(M, W))), symmetric(times(W[:s].T, times(C, W[:s])))
         M_error, right_error = size * float(np.trace(M)), size * float(np.trace(self.right[i]))
-        t, weight, min_eigenvalue = best_combination(Mz, inside, M_error, right_error)
+        t, weight, min_eigenvalue = best_combination(Mz, inside)
         return t + 2.0 * (M_error + t * right_error) / min_eigenvalue if t < np.inf else t, weight * C
 
     # Factors and multipliers in the problem's coordinates

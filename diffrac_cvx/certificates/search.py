@@ -5,7 +5,6 @@ A bad choice makes a bound loose, never false: `proof` certifies it or rejects i
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cache
 
 import numpy as np
 import scipy.optimize
@@ -14,7 +13,6 @@ from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import bound_at, least_certified_t, project_dual, skip_zero_rows
 from diffrac_cvx.machine.deadlines import EarlyExitError, check_deadline
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
     cholesky,
@@ -36,7 +34,7 @@ WELL_CONDITIONED_EIGENVALUE = 0.05
 NEGLIGIBLE_ENTRY = 1e-2  # relative to the diagonal of V, below which an entry may be 0
 MAX_NEGATIVE_EIGENVECTORS = 40  # of a large matrix that is projected onto the cone
 EIGENVALUE_ERROR = 1e-8  # relative, of a large matrix, where no proof relies on it
-MIN_SHIFTED_EIGENVALUE = 1e-9  # of I + C, below which no ratio is computed
+MIN_SHIFTED_EIGENVALUE = 1e-7  # of I + C, below which no ratio is computed
 
 
 def row_weights(problem: DirectionProblem, q: Array) -> tuple[Array, float]:
@@ -151,30 +149,22 @@ def negative_part(S: Array) -> Array:
     return times(vectors * np.minimum(values, 0.0), vectors.T)
 
 
-def best_combination(M: Array, C: Array, M_error: float = 0.0, right_error: float = 0.0) -> tuple[float, float, float]:
+def best_combination(M: Array, C: Array) -> tuple[float, float, float]:
     """Return nearly the least t with M <= t (I + weight C), the weight, and the least eigenvalue of I + weight C.
 
-    The weight is below 1 if I + C is nearly singular: it minimises t with an allowance for rounding.
+    The weight is below 1 if I + C is nearly singular, where rounding would cost more.
     """
     if not are_finite(M, C):
         return np.inf, 1.0, 0.0
-    M_error, right_error = M_error + sum_error(2 * len(M)) * np.trace(M), right_error + sum_error(2 * len(M)) * len(M)
     lowest, ratio_at = shifted_ratios(M, C)
 
-    def eigenvalue_at(trivial_weight: float) -> float:
-        return max(1.0 + (1.0 - trivial_weight) * lowest, MIN_SHIFTED_EIGENVALUE)
-
-    @cache
     def t_at(trivial_weight: float) -> float:
-        return ratio_at(1.0 - trivial_weight) if eigenvalue_at(trivial_weight) > MIN_SHIFTED_EIGENVALUE else np.inf
-
-    def t_with_error(trivial_weight: float) -> float:
-        t = t_at(trivial_weight)
-        return float(t + 2.0 * (M_error + t * right_error) / eigenvalue_at(trivial_weight))
+        weight = 1.0 - trivial_weight
+        return ratio_at(weight) if 1.0 + weight * lowest > MIN_SHIFTED_EIGENVALUE else np.inf
 
     sufficient = 1.0 + (1.0 - WELL_CONDITIONED_EIGENVALUE) / min(lowest, -1e-300)
-    _, best = minimize_over_combinations(t_with_error, sufficient)
-    return t_at(best), 1.0 - best, eigenvalue_at(best)
+    t, best = minimize_over_combinations(t_at, sufficient)
+    return t, 1.0 - best, max(1.0 + (1.0 - best) * lowest, MIN_SHIFTED_EIGENVALUE)
 
 
 def minimize_over_combinations(evaluate: Callable[[float], float], sufficient: float = np.inf) -> tuple[float, float]:

@@ -88,7 +88,7 @@ def test_a_blended_ratio_is_the_largest_eigenvalue_with_the_weight_it_says(C):
     """M <= t (I + s C), whatever the share s; at s = 0 it is the largest eigenvalue of M alone."""
     B = np.random.default_rng(0).standard_normal((4, 6))
     M, whole = B @ B.T / 6, np.linalg.eigvalsh(np.eye(4) + C)[0]
-    t, weight, least = best_combination(M, C, 1e-9, 1e-9)
+    t, weight, least = best_combination(M, C)
     right = np.eye(4) + weight * C
     assert np.linalg.eigvalsh(right)[0] == pytest.approx(least, rel=1e-6)
     root = np.linalg.inv(np.linalg.cholesky(right))

@@ -49,20 +49,21 @@ def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_
 
     If the factor is sparse, C comes from a working set, or from blocks, and is clipped outside.  Else V is one block.
     """
-    U, value, penalty = point.U, float(point.value), problem.pair_penalty
-    if is_sparse(U) and value > 1.0 - 1e-12:  # V is zero up to rounding
+    U, value, penalty, is_sparse_factor = point.U, float(point.value), problem.pair_penalty, is_sparse(point.U)
+    if is_sparse_factor and value > 1.0 - 1e-12:  # V is zero up to rounding
         return Bracket(0.0, value)
     few = 2 * int(np.count_nonzero(diagonal(U))) <= len(problem.c) >= MIN_WIDE_SIZE
-    if is_sparse(U) and few and problem.X.in_memory and penalty.is_even:
+    if is_sparse_factor and few and problem.X.in_memory and penalty.is_even:
         return Bracket(bound_from_working_set(problem, point, None if dual.C is None else as_sparse(dual.C)), value)
     U = U if penalty.splits_into_blocks else dense(U)
     problem = problem_by_rows(problem, U)
-    if is_sparse(U) and not problem.X.is_streamed:
+    in_passes = problem.X.is_streamed
+    if is_sparse_factor and penalty.splits_into_blocks and not in_passes:
         return Bracket(bound_of_blocks(problem, point, dual), value)
     U = dense(U)
     C = None if dual.C is None or not problem.has_l1 else project_dual(problem, dense(dual.C))
     given = [] if dual.u is None else [skip_zero_rows(problem, dual.u)]
-    if problem.X.is_streamed:
+    if in_passes:
         lower, weights = certify_in_one_pass(problem, U, C)[1].lower, given
     else:
         lower, weights = 0.0, [*given, row_weights(problem, point.q)]

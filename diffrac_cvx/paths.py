@@ -14,14 +14,15 @@ from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbal
 from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval
 from diffrac_cvx.points.checks import nonnegative as at_least_zero
 from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.linear_algebra import row_products
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
+from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike, Names
 from diffrac_cvx.problem.formatting import width_of
-from diffrac_cvx.problem.penalty import NO_PENALTY, GroupWeights, Penalty, Weight, column_names, penalty_on_columns
+from diffrac_cvx.problem.penalty import NO_PENALTY, GroupWeights, Penalty, Weight, penalty_on_columns
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding import apply_constraints, kmeans_centered
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
-from diffrac_cvx.rounding.directions import align_signs, leading_direction, units_of
+from diffrac_cvx.rounding.directions import leading_direction, units_of
 from diffrac_cvx.solvers import low_rank
 
 __all__ = ["RegularizationPath", "lambda_path", "leading_direction", "nu_path"]
@@ -255,10 +256,11 @@ def lambda_path(
         Square root of the ridge, an alternative to ``ridge``.
     groups : mapping of name to columns, list of lists of columns, or (d,) array of labels, optional
         Feature groups, as for `Penalty`, by column index or, for a data frame, by name.
-    group_weights : {"equal", "size"} or array of float
+    group_weights : {"equal", "size"}
         Factors of lambda for each group, as for `DiffracClustering`.
     nonnegative : list of columns, (d,) array of bool, or True, optional
-        Columns whose coefficients must be non-negative; the signs of the directions are chosen accordingly.
+        Columns whose coefficients must be non-negative, instead of groups; the signs of the directions are chosen
+        accordingly.
     """
     grid = np.sort(as_grid(lams, "lams", at_least_zero))
     recorder = PathRecorder(X, y, rounding, constraints=constraints)
@@ -319,3 +321,19 @@ def as_grid(values: npt.ArrayLike, name: str, check: Callable[[Any, str], float]
     if array.ndim != 1 or len(array) == 0:
         raise ParameterError(f"{name} has shape {array.shape}. Pass a 1-d array of at least one number")
     return np.array([check(value, name) for value in array])
+
+
+def align_signs(directions: Array, units: Array) -> Array:
+    """Return directions, (m, d), each with the sign that agrees with its predecessor, the largest entry positive."""
+    scaled = directions / units  # for columns at unit variance
+    turns = np.where(row_products(scaled[1:], scaled[:-1]) < 0.0, -1.0, 1.0)
+    signs = np.cumprod(np.append(1.0, turns))
+    scaled *= signs[:, None]
+    largest = scaled.ravel()[np.argmax(np.abs(scaled))]
+    return np.asarray(directions * (signs if largest >= 0.0 else -signs)[:, None])
+
+
+def column_names(X: Any) -> Names:
+    """Return the column names of a data frame; None if there are none, or they are not all strings."""
+    columns = [] if getattr(X, "columns", None) is None else list(X.columns)
+    return columns if columns and all(isinstance(name, str) for name in columns) else None

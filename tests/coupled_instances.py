@@ -93,6 +93,7 @@ def draw_instance(seed):
             lam[i] *= unit**2
             ridge[g] *= unit**2
     known = np.flatnonzero(rng.random(d) < rng.choice([0.0, 0.0, 0.5, 1.0]))
+    known = known if grouping == "none" else known[:0]  # a penalty has groups or signs
     nu = float(rng.choice([1.0, 1.0, 0.6, 0.1, 0.0]))
     w = rng.uniform(0.1, 3.0, n) if rng.integers(3) == 0 else None
     membership = sign = None

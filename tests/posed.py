@@ -9,7 +9,7 @@ from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import residual_bounds, row_norms
 from diffrac_cvx.problem import direction_problem as problems
 from diffrac_cvx.problem.gradient import make_instance
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.rounding import directions
 from diffrac_cvx.solvers import driver
 
@@ -36,12 +36,12 @@ def proved_value(X, nu, penalty, G, weights=None):
 
 def proved_labels_value(X, y, v, nu, a, c, weights=None):
     """Return a number that the cost of labels does not exceed."""
-    return values.certified_labels_value(centered_points(X, weights), y, v, nu, PenaltyWeights(a, PairPenalty(c)))
+    return values.certified_labels_value(centered_points(X, weights), y, v, nu, PairPenalty(c, a=a))
 
 
 def proved_clusters_value(X, Z, W, nu, a, c):
     """Return a number that the cost of clusters does not exceed."""
-    return values.certified_clusters_value(centered_points(X), Z, W, nu, PenaltyWeights(a, PairPenalty(c)))
+    return values.certified_clusters_value(centered_points(X), Z, W, nu, PairPenalty(c, a=a))
 
 
 def with_proved_value(found, X, nu, penalty, limits):
@@ -51,7 +51,7 @@ def with_proved_value(found, X, nu, penalty, limits):
 
 def best_direction(X, target, a, c, weights=None):
     """Return the direction of labels."""
-    return directions.best_direction(centered_points(X, weights), target, PenaltyWeights(a, PairPenalty(c)))
+    return directions.best_direction(centered_points(X, weights), target, PairPenalty(c, a=a))
 
 
 def residual_bounds_of(X, target, direction):

@@ -366,7 +366,7 @@ def certify_clusters(
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
     cluster_labels, K = as_clusters(labels, points.n_all, n_clusters)
     weights = weights_of(penalty, points.X.shape[1])
-    if not weights.pair_penalty.is_even:
+    if not weights.is_even:
         raise ParameterError("nonnegative is not supported: K clusters have K directions. Omit nonnegative.")
     Z = (points.with_weight(cluster_labels)[:, None] == np.arange(K)).astype(np.float64)
     X_reduced = without_excluded(points.X, nu, penalty)

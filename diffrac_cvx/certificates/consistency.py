@@ -17,7 +17,7 @@ from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 POWER_ITERATIONS = 20  # for the leading eigenvector of Y
@@ -52,7 +52,7 @@ class RoundingBound:
         of the coordinates span the whole range of double precision.
         """
         d = self.X.shape[1]
-        pair_penalty = weights_of(self.penalty, d).pair_penalty
+        pair_penalty = weights_of(self.penalty, d)
         G = (pair_penalty if G.shape[0] == d else pair_penalty.with_offset()).make_feasible(G)
         value = certified_value(self.X, self.nu, self.penalty, G)
         return (G, value) if value <= 1.0 else (np.zeros((G.shape[0], 1)), 1.0)  # V = 0 for NaN too
@@ -97,13 +97,13 @@ class RoundingBound:
         """Return an upper bound on the objective of labels, at a nearly optimal direction."""
         weights = weights_of(self.penalty, self.X.shape[1])
         v = self.fit_direction(y - self.X.mean_of(y), weights)
-        nearest = weights.pair_penalty.nearest_direction
+        nearest = weights.nearest_direction
         return min(
             certified_labels_value(self.X, sign * y, nearest(sign * v), self.nu, weights)
-            for sign in ((1.0,) if weights.pair_penalty.is_even else (1.0, -1.0))
+            for sign in ((1.0,) if weights.is_even else (1.0, -1.0))
         )
 
-    def fit_direction(self, target: Array, weights: PenaltyWeights) -> Array:
+    def fit_direction(self, target: Array, weights: PairPenalty) -> Array:
         """Return nearly the minimiser v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups.
 
         The l1 term is the minimum of sum c_i^2 v_i^2 / e_i over e >= 0 with sum 1, at e_i proportional to c_i |v_i|.
@@ -115,7 +115,7 @@ class RoundingBound:
         start = np.abs(self.X.rmatvec(target)) * scale**2
         v = start if start.any() else np.ones(len(start))
         for _ in range(REWEIGHTING_STEPS):
-            e = c * weights.pair_penalty.group_norms(v)
+            e = c * weights.group_norms(v)
             e = np.maximum(e / max(float(e.sum()), 1e-300), 1e-12)
             v = self.solve_least_squares(target, scale, np.sqrt(a**2 + c**2 / e))
         return v

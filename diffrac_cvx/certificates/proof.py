@@ -86,7 +86,7 @@ class Remainder:
     def known_signs(self) -> Mask | None:
         """Mask of the coordinates with known signs: C_jk has no lower bound between two of them."""
         mask = self.problem.problem.pair_penalty.nonnegative
-        return None if mask is None else mask[self.problem.penalized]
+        return mask[self.problem.penalized] if mask.any() else None
 
     @cached_property
     def entry_error(self) -> float:

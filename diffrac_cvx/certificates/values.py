@@ -9,7 +9,7 @@ from diffrac_cvx.points.factors import Factor, dense, diagonal, scale_rows, squa
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 
@@ -20,13 +20,13 @@ def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     X is centred in double precision; the normalised weights have errors of a few units in the last place.
     """
     n, d = X.shape
-    a, pair_penalty = weights_of(penalty, d)
+    pair_penalty = weights_of(penalty, d)
     offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
     features, units = G[:d], X.column_scales()
     scaled = scale_rows(features, 1.0 / units)
     norm = float(np.sqrt(np.sum(diagonal(scaled))) + np.linalg.norm(offset))
     sqrt_sum, square_sum = X.sum_bounds(RoundedFactor(features, offset, units, norm, n))
-    convex_term = square_sum / n + squared_norm(scale_rows(features, a))
+    convex_term = square_sum / n + squared_norm(scale_rows(features, pair_penalty.a))
     if nu < 1.0:
         convex_term += nu / (1.0 - nu) * float(offset @ offset)
     n_roundings = X.accumulation_length + 16
@@ -41,7 +41,7 @@ def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     return float(1.0 - 2.0 * sqrt_sum / n + convex_term + round_up(error))
 
 
-def certified_labels_value(X: Points, y: Array, v: Array, nu: float, weights: PenaltyWeights) -> float:
+def certified_labels_value(X: Points, y: Array, v: Array, nu: float, weights: PairPenalty) -> float:
     """Return an upper bound on Eq. (9) at labels y in {-1, +1} and a direction v, for the exactly centred data.
 
     X is centred in double precision; the normalised weights have errors of a few units in the last place.
@@ -52,7 +52,7 @@ def certified_labels_value(X: Points, y: Array, v: Array, nu: float, weights: Pe
     weighted = X.weights is not None
     mean = math.fsum(y * X.weights) if X.weights is not None else float(y.mean())
     direction = RoundedDirection(v, units, float(np.linalg.norm(v / units)), n, 16.0 if weighted else 4.0)
-    penalty = float(np.sum((weights.a * v) ** 2) + weights.pair_penalty.direction_value(v))
+    penalty = float(np.sum((weights.a * v) ** 2) + weights.direction_value(v))
     total = X.residual_bound(y - mean, direction) + nu * mean**2 + penalty
     return float(round_up(total + 32.0 * UNIT_ROUNDOFF if weighted else total, n + 2 * d + 32))
 
@@ -65,7 +65,7 @@ def or_zero_direction(value: float, v: Array) -> tuple[float, Array]:
     return (value, v) if value <= 1.0 else (1.0, np.zeros_like(v))  # also for NaN
 
 
-def certified_clusters_value(X: Points, Z: Array, W: Array, nu: float, weights: PenaltyWeights) -> float:
+def certified_clusters_value(X: Points, Z: Array, W: Array, nu: float, weights: PairPenalty) -> float:
     """Return an upper bound on the objective of K >= 2 clusters, with indicators Z (n, K) and directions W (K, d).
 
     With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, it is

@@ -41,13 +41,12 @@ from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import GroupWeights, weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
 from diffrac_cvx.rounding.directions import best_direction, oriented_direction, threshold
 from diffrac_cvx.rounding.many_clusters import (
-    Bisection,
     cluster_indices,
     cluster_jointly,
     last_directions,
@@ -123,11 +122,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     groups : mapping of name to columns, list of lists of columns, or (d,) array of labels, optional
         Feature groups, as for `Penalty`: with ``lam`` > 0 groups are selected or excluded as a whole.  Columns are
         given by index or, for a data frame, by name; each belongs to one group.
-    group_weights : {"equal", "size"} or array of float
-        Factors of ``lam`` for the groups: 1, the number of columns (so that a group costs about as much as its columns
-        one by one), or the given numbers.
+    group_weights : {"equal", "size"}
+        Factors of ``lam`` for the groups: 1, or the number of columns (so that a group costs about as much as its
+        columns one by one).
     nonnegative : list of columns, (d,) array of bool, or True, optional
-        Columns whose coefficients are constrained to be >= 0: larger values indicate cluster 1.  For two clusters only.
+        Columns whose coefficients are constrained to be >= 0: larger values indicate cluster 1.  For two clusters and
+        without ``groups`` only.
     random_state : int, RandomState or None
         Seed of the rounding "goemans_williamson" and of k-means for more than two clusters; nothing else is random.
         With None the seed depends on NumPy's global random state, which is not changed.
@@ -386,7 +386,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Store the splits of more than two clusters."""
         results: list[Result] = []
 
-        def split_in_two(part: Array, weights: Array | None) -> Bisection | None:
+        def split_in_two(part: Array, weights: Array | None) -> tuple[Array, float, float] | None:
             if results and not np.ptp(part, axis=0).any():
                 return None
             data = self._scale(part, all_positive_weights(weights), warn=False) if results else whole
@@ -397,7 +397,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
                 coef, intercept = self._affine_function(data, results[-1])
                 labels = np.where(part @ coef + intercept > 0.0, 1.0, -1.0)
                 cost = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty).objective
-            return Bisection(coef, intercept, cost) if np.ptp(labels) > 0.0 else None
+            return (coef, intercept, cost) if np.ptp(labels) > 0.0 else None
 
         self.splits_ = split_repeatedly(points, K, split_in_two, float(self.nu), whole.X.weights)
         self._store_bounds(results)
@@ -447,12 +447,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
                 break
             labels, v = self._orient(X, split, weights)
-        free = not has_labels(X) and weights.pair_penalty.is_even
+        free = not has_labels(X) and weights.is_even
         if free and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
             v = 0.0 - v
         return v, find_threshold(X, v, labels)
 
-    def _orient(self, X: Points, labels: Array, weights: PenaltyWeights) -> tuple[Array, Array]:
+    def _orient(self, X: Points, labels: Array, weights: PairPenalty) -> tuple[Array, Array]:
         """Return labels and their direction; without known labels, the labels may be flipped."""
         if has_labels(X):
             return labels, best_direction(X, labels - X.mean_of(labels), weights)

@@ -45,20 +45,20 @@ def marginal_gains(
     (d,) array, or (G,) array for the groups of the penalty
     """
     weights = weights_of(penalty, X.shape[1])
-    a, pair_penalty = weights
+    a = weights.a
     Z = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
     Z, factor = (Z[:, 1:] * 2.0, 1.0) if n_clusters == 2 else (Z, n_clusters / (n_clusters - 1.0))
     Z = Z - X.mean_of(Z)
     W = best_directions(X, Z, weights)
     groups = penalty.feature_groups(len(a))
-    if groups.are_single and pair_penalty.is_zero and pair_penalty.is_even:
+    if groups.are_single and weights.is_zero and weights.is_even:
         return np.asarray(factor * np.sum(W**2, axis=0) / inverse_diagonal(X, a))
     timer, rows = Timer(time_limit), X.array()
     point_weights = X.normalized_weights
 
     def objective(W: Array, mask: npt.NDArray[np.bool_]) -> float:
         residuals = point_weights @ (Z - rows[:, mask] @ W.T) ** 2
-        l1 = float(np.sum(pair_penalty.restrict(mask).direction_norm(W.T) ** 2))
+        l1 = float(np.sum(weights.restrict(mask).direction_norm(W.T) ** 2))
         return float(np.sum(residuals) + np.sum((a[mask] * W) ** 2) + l1)
 
     blocks, size = groups.labels, np.zeros(len(groups.names))

@@ -55,13 +55,19 @@ class Coordinates:
     def scale_matrix(self, V: Array | Sparse) -> Array | Sparse:
         """Return the user's V for columns of norm one, so that factors of a badly scaled V keep their small entries."""
         size = len(self.scale)
-        if self.has_offset and V.shape == (size - 1, size - 1):
-            V = np.pad(dense(V), (0, 1))
-        if V.shape != (size, size):
+        if V.shape not in ((size, size), (size - int(self.has_offset),) * 2):
             raise DataError(f"V has shape {V.shape}. For these data and this nu, pass shape ({size}, {size}).")
-        if self.excluded is not None:
-            V = self.excluded.eliminate(self.excluded.eliminate(V).T)
-        return scale_rows(scale_rows(V, 1.0 / self.scale).T, 1.0 / self.scale)
+        return self.scale_factor(self.scale_factor(V).T)
+
+    def scale_factor(self, G: Factor) -> Factor:
+        """Return the factor of the user's V = GG' for columns of norm one; the offset's row may be missing."""
+        size = len(self.scale)
+        if self.has_offset and G.shape[0] == size - 1:
+            G = scipy.sparse.csc_array(scipy.sparse.vstack([as_sparse(G), scipy.sparse.csc_array((1, G.shape[1]))]))
+        if G.shape[0] != size:
+            raise DataError(f"V has {G.shape[0]} rows. For these data and this nu, pass {size} rows.")
+        G = G if self.excluded is None else self.excluded.eliminate(G)
+        return scale_rows(G, 1.0 / self.scale)
 
     def transform_matrix(self, V: Array) -> Array:
         """Return the factor of the user's V in these coordinates."""
@@ -69,13 +75,7 @@ class Coordinates:
 
     def transform_factor(self, G: Factor) -> Factor:
         """Return the factor of the user's V = GG' in these coordinates."""
-        size = len(self.scale)
-        if self.has_offset and G.shape[0] == size - 1:
-            G = scipy.sparse.csc_array(scipy.sparse.vstack([as_sparse(G), scipy.sparse.csc_array((1, G.shape[1]))]))
-        if G.shape[0] != size:
-            raise DataError(f"V has {G.shape[0]} rows. For these data and this nu, pass {size} rows.")
-        G = G if self.excluded is None else self.excluded.eliminate(G)
-        return self.transform_scaled_factor(scale_rows(G, 1.0 / self.scale))
+        return self.transform_scaled_factor(self.scale_factor(G))
 
     def transform_result(self, V: Result | npt.ArrayLike, name: str = "V") -> Factor:
         """Return the factor of a result or of the user's matrix in these coordinates."""

@@ -61,11 +61,15 @@ class DirectionProblem:
 
     X: Points  # R: the rows whose norms are averaged
     Y: Points  # (k, D), A = its Gram matrix / k + Diag(a)^2; X itself without weights and constraints
-    a: Array  # (D,), root of the ridge in these coordinates; 0 if whitened: then part of the identity
     pair_penalty: PairPenalty  # in these coordinates; A_jj + c_j^2 is in [1/2, 2], except for zero columns
     coordinates: Coordinates
     root: Array | None = None  # any root of A, (k, D), if known
     whitened: WhiteningErrorBounds | None = None  # error bounds of the coordinates, if whitened
+
+    @property
+    def a(self) -> Array:
+        """Roots of the ridge in these coordinates, (D,); 0 if whitened: then part of the identity."""
+        return self.pair_penalty.a
 
     @property
     def c(self) -> Array:
@@ -156,7 +160,6 @@ class DirectionProblem:
         has_offset = self.coordinates.has_offset and len(self.c) - 1 in indices
         return DirectionProblem(
             *self.map_rows(lambda rows: rows.in_columns().columns(indices).as_dense()),
-            a=self.a[indices],
             pair_penalty=self.pair_penalty.restrict(indices),
             coordinates=Coordinates(self.coordinates.scale[indices], has_offset),
             root=self.R[:, indices] if "R" in self.__dict__ and not self.is_large else None,
@@ -259,13 +262,12 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) in unit columns, without computing d x d matrices, for any penalty."""
     n, d = X.shape
     require_memory(SOLVER_COPIES * X.stored_bytes, f"the problem of {n} points and {d} features", "use fewer of either")
-    (a, pairs), excluded = weights_of(penalty, d), X.excluded
+    weights, excluded = weights_of(penalty, d), X.excluded
     if nu < 1.0:  # the paper has a = nu / (1 - nu)
-        X, a, pairs = X.with_offset(), np.append(a, (nu / (1.0 - nu)) ** 0.5), pairs.with_offset()
-    scale = power_of_two(inverse_or_one(pairs.group_max(np.sqrt(X.mean_squares() + a**2 + pairs.c**2))))
-    X, pairs = X.scaled(scale), pairs.with_weights(pairs.c * scale)
-    coordinates = Coordinates(scale, nu < 1.0, excluded)
-    return DirectionProblem(X.problem_rows(), X.weighted_rows(), a * scale, pairs, coordinates)
+        X, weights = X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)
+    scale = power_of_two(inverse_or_one(weights.group_max(np.sqrt(X.mean_squares() + weights.a**2 + weights.c**2))))
+    X, coordinates = X.scaled(scale), Coordinates(scale, nu < 1.0, excluded)
+    return DirectionProblem(X.problem_rows(), X.weighted_rows(), weights.scaled(scale), coordinates)
 
 
 def without_l1(problem: DirectionProblem) -> DirectionProblem:
@@ -278,16 +280,15 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
     rows = problem.Y.array()
     n = len(rows)
     found = whitener_with_ridge(rows / n**0.5, a)
-    made = in_basis(problem, found[0])
-    error = whitening_error_of_rows(problem, made.X, found[0], a**2, outside_norm_bound(found, n))
-    return replace(made, whitened=error)
+    return in_basis(problem, found[0], a**2, outside_norm_bound(found, n))
 
 
-def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
-    """Return the problem in unit columns, without an l1 term, in the coordinates that W whitens."""
-    zeros = np.zeros(W.shape[1])
+def in_basis(problem: DirectionProblem, W: Array, diagonal: Array, outside: float = 0.0) -> DirectionProblem:
+    """Return the problem in unit columns, without an l1 term, in coordinates W that whiten A + Diag(diagonal)."""
     coordinates = replace(problem.coordinates, basis=problem.coordinates.factors[:, None] * W)
-    return DirectionProblem(*problem.map_rows(lambda rows: rows.in_basis(W)), zeros, PairPenalty(zeros), coordinates)
+    X, Y = problem.map_rows(lambda rows: rows.in_basis(W))
+    error = whitening_error_of_rows(problem, X, W, diagonal, outside)
+    return DirectionProblem(X, Y, PairPenalty(np.zeros(W.shape[1])), coordinates, whitened=error)
 
 
 def whitening_error_of_rows(
@@ -360,8 +361,7 @@ def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
         return replace(problem, root=psd_root(A))
     W = np.zeros((len(nonzero), len(values)))
     W[nonzero] = Q / np.sqrt(values)
-    made = in_basis(problem, W)
-    return replace(made, whitened=whitening_error_of_rows(problem, made.X, W, problem.a**2 + problem.c**2))
+    return in_basis(problem, W, problem.a**2 + problem.c**2)
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
@@ -375,11 +375,9 @@ def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty
         mask &= ~is_rounding_noise(X)  # these were warned about when the table was read
         if not mask.any():
             return
-        one, which = mask.sum() == 1, format_indices(mask)
-        does = f"column {which} of X is excluded: it is" if one else f"columns {which} of X are excluded: they are"
-        warn_degenerate(
-            f"{does} collinear with others, up to rounding. Add a ridge to keep {'it' if one else 'them'}.", depth=5
-        )
+        which = format_indices(mask)
+        message = f"Columns of X are excluded, collinear with others up to rounding: {which}. Add a ridge to keep them."
+        warn_degenerate(message, depth=5)
 
 
 def offset_solution(X: Points, nu: float) -> Array | None:

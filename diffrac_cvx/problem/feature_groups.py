@@ -29,9 +29,9 @@ class FeatureGroups:
     names: tuple[str, ...]
 
     @classmethod
-    def singles(cls, d: int, names: Names = None) -> "FeatureGroups":
+    def singles(cls, d: int) -> "FeatureGroups":
         """Return groups of one column each: the groups of a penalty without groups."""
-        return cls(np.arange(d), tuple(map(str, range(d) if names is None else names)))
+        return cls(np.arange(d), tuple(map(str, range(d))))
 
     @property
     def are_single(self) -> bool:
@@ -55,42 +55,41 @@ class FeatureGroups:
         return f"<{len(self.names)} groups of {len(self.labels)} columns>"
 
 
-def read_feature_groups(groups: GroupsLike | FeatureGroups, d: int | None = None, names: Names = None) -> FeatureGroups:
-    """Return feature groups from a label for each column, or from the columns of each group, named or not.
+def read_feature_groups(
+    groups: GroupsLike | FeatureGroups | None, d: int | None = None, names: Names = None
+) -> FeatureGroups | None:
+    """Return feature groups from a label for each column, or from the columns of each group; None if there are none.
 
     Raises
     ------
     ParameterError
         If groups overlap, are empty, miss a column or contain an invalid one, or do not have d columns.
     """
+    if groups is None:
+        return None
     if isinstance(groups, FeatureGroups):
-        found = groups
-    elif isinstance(groups, Mapping):
-        found = groups_from_lists({str(name): some for name, some in groups.items()}, d, names)
-    elif isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
+        if d not in (None, len(groups.labels)):
+            raise ParameterError(
+                f"groups has {len(groups.labels)} columns for {d} features. Give a group for every feature."
+            )
+        return groups
+    if isinstance(groups, Mapping):
+        return groups_from_lists({str(name): columns for name, columns in groups.items()}, d, names)
+    if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
         raise ParameterError(f"groups = {groups!r} is not a list. {GROUP_FORMS_HINT}")
-    else:
-        items: list[Any] = list(groups)  # type: ignore[arg-type]
-        if items and all(map(is_list, items)):
-            return groups_from_lists(dict(enumerate(items)), d, names)
-        if not items or any(np.ndim(item) > 0 or item is None or item != item for item in items):
-            what = "an entry that is not a label" if items else "no columns"
-            raise ParameterError(f"groups has {what}. {GROUP_FORMS_HINT}")
-        numbers: dict[Any, int] = {}
-        labels = np.array([numbers.setdefault(item, len(numbers)) for item in items], dtype=np.intp)
-        found = FeatureGroups(make_readonly(labels), group_names(numbers))
-    if d is not None and len(found.labels) != d:
-        raise ParameterError(f"groups has {len(found.labels)} columns for {d} features. Include every feature.")
-    return found
-
-
-def group_names(keys: Iterable[Any]) -> tuple[str, ...]:
-    """Return the names of groups: their keys, with numbers as "group 0"."""
-    return tuple(str(key) if isinstance(key, str) else f"group {key}" for key in keys)
+    items: list[Any] = list(groups)  # type: ignore[arg-type]
+    if items and all(map(is_list, items)):
+        return groups_from_lists(dict(enumerate(items)), d, names)
+    if any(np.ndim(item) > 0 or item is None or item != item for item in items):
+        raise ParameterError(f"groups has an entry that is not a label. {GROUP_FORMS_HINT}")
+    lists: dict[Any, list[int]] = {}
+    for column, label in enumerate(items):
+        lists.setdefault(label, []).append(column)
+    return groups_from_lists(lists, d, names)
 
 
 def groups_from_lists(lists: Mapping[Any, Any], d: int | None, names: Names) -> FeatureGroups:
-    """Return feature groups from the columns of each group, which must contain each column once."""
+    """Return feature groups from the columns of each group, which must contain each column once; numbers get names."""
     columns = [column_numbers(some, f"group {key!r}", d, names) for key, some in lists.items()]
     for some, key in zip(columns, lists, strict=True):
         if not len(some):
@@ -110,7 +109,8 @@ def groups_from_lists(lists: Mapping[Any, Any], d: int | None, names: Names) -> 
     labels = np.empty(last + 1, dtype=np.intp)
     for g, some in enumerate(columns):
         labels[some] = g
-    return FeatureGroups(make_readonly(labels), group_names(lists))
+    titles = tuple(str(key) if isinstance(key, str) else f"group {key}" for key in lists)
+    return FeatureGroups(make_readonly(labels), titles)
 
 
 def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None) -> IndexArray | Mask | bool | None:
@@ -126,7 +126,7 @@ def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None
     if is_list(nonnegative) and np.asarray(nonnegative).dtype.kind == "b":
         if d not in (None, len(nonnegative)):
             raise ParameterError(f"nonnegative has {len(nonnegative)} entries for {d} features. Give one per feature.")
-        return make_readonly(np.array(nonnegative))
+        return make_readonly(np.array(nonnegative)) if np.any(nonnegative) else None
     found = column_numbers(nonnegative, "nonnegative", d, names)
     distinct, counts = np.unique(found, return_counts=True)
     if len(distinct) < len(found):

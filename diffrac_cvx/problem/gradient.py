@@ -32,10 +32,9 @@ class Gradient:
 
     Attributes
     ----------
-    lam : float or (d,) array
-        With respect to the weight of the squared l1 norm: :math:`\sum_{jk} |V_{jk}|` if it was one number; for an array
-        :math:`\sum_k (c_k / c_j) |V_{jk}|`, with c the square roots.  If :math:`c_j = 0`, where the root has no
-        derivative: inf if V couples column j with a penalised one, else :math:`V_{jj}`.
+    lam : float
+        With respect to the weight of the squared l1 norm, :math:`\sum_{jk} |V_{jk}|`, if it was one number; for an
+        array with respect to a factor of all weights at 1, which is the value of the penalty.
     ridge : float or (d,) array
         With respect to the weight of the ridge: tr V of the features if it was one number, else :math:`V_{jj}`.
     nu : float
@@ -47,26 +46,11 @@ class Gradient:
         Reasons why the derivative may not exist or may be rough, one sentence each; empty if there are none.
     """
 
-    lam: float | Array
+    lam: float
     ridge: float | Array
     nu: float
     X: Array = field(repr=False)
     warnings: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        sizes = np.linalg.norm(self.X, axis=1)
-        shown = ", ".join(f"{name}={_format_range(getattr(self, name))}" for name in ("lam", "ridge", "nu"))
-        n, d = self.X.shape
-        largest = int(np.argmax(sizes))
-        text = f"Gradient({shown}, X=<{n} x {d}, the largest row is {largest}, of norm {sizes[largest]:.3g}>"
-        return f"{text}, warnings={self.warnings!r})" if self.warnings else f"{text})"
-
-
-def _format_range(values: float | Array) -> str:
-    """Format a number, or the size and the range of an array."""
-    if np.ndim(values) == 0:
-        return f"{values:.4g}"
-    return f"<{np.size(values)} entries from {np.min(values):.4g} to {np.max(values):.4g}>"
 
 
 def value_gradient(
@@ -118,12 +102,11 @@ def value_gradient(
     imbalance = min((float(np.linalg.norm(p @ F)) + float(signed[free].sum())) ** 2, 1.0)
     diagonal_entries, pair_penalty = diagonal(G[:d]), penalty.pair_penalty(d)
     ridge = diagonal_entries if np.ndim(penalty.ridge) else float(diagonal_entries.sum())
-    one_weight = np.ndim(penalty.c) == 0
-    lam = pair_penalty.with_weights(np.ones(d)).value(G[:d]) if one_weight else pair_penalty.gradient_in_squares(G[:d])
+    lam = (pair_penalty if np.ndim(penalty.c) else pair_penalty.with_weights(np.ones(d))).value(G[:d])
     scaled_residuals = 2.0 * p[:, None] * (XG - F)
     scaled_residuals -= np.multiply.outer(p, scaled_residuals.sum(axis=0))
-    kinks, (a, pairs) = sample.expand(chunklets.repeat(free)), weights_of(penalty, d)
-    constant = ~points.used_columns() & (a == 0.0) & (pairs.c == 0.0)
+    kinks, weights = sample.expand(chunklets.repeat(free)), weights_of(penalty, d)
+    constant = ~points.used_columns() & (weights.a == 0.0) & (weights.c == 0.0)
     rough = width_of(lower, upper) > max(1e-3 * upper, 1e-10)  # a gap of rounding is never rough
     jumps = "are constant and not penalised: the value is discontinuous there."
     checks = (

@@ -1,13 +1,13 @@
 """Penalty on the direction: a weighted ridge and a weighted squared l1 norm or group norm."""
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, did_you_mean, format_exact, nonnegative
+from diffrac_cvx.points.checks import Array, format_exact, nonnegative, one_of
 from diffrac_cvx.problem.feature_groups import (
     FeatureGroups,
     GroupsLike,
@@ -16,17 +16,17 @@ from diffrac_cvx.problem.feature_groups import (
     read_feature_groups,
     read_nonnegative,
 )
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 
 Weight = float | npt.ArrayLike | None
-GroupWeights = str | npt.ArrayLike
+GroupWeights = Literal["equal", "size"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Penalty:
-    r"""Ridge plus squared l1 norm, or squared group norm, of the direction, with optional sign constraints.
+    r"""Ridge plus squared l1 norm of the direction, with optional sign constraints, or plus squared group norm.
 
     .. math::
         \Gamma(V) = \sum_i a_i^2 V_{ii} + \sum_{ij} c_i c_j |V_{ij}|, \qquad
@@ -44,7 +44,8 @@ class Penalty:
     with the nuclear norms of the blocks of V, and ``lam`` the squares of the weights.  Groups of one column give the l1
     norm.  If groups differ in size, ``lam=lam * sizes`` penalises a group as much as its separate columns.
 
-    Sign constraints are v_j >= 0 for the columns in ``nonnegative``, and V_jk >= 0 for the pairs of them.
+    Sign constraints are v_j >= 0 for the columns in ``nonnegative``, and V_jk >= 0 for the pairs of them.  They cannot
+    be combined with groups.
 
     Source: section 3; groups and signs are not in the paper, see the guide on groups and signs.
 
@@ -65,8 +66,8 @@ class Penalty:
     Raises
     ------
     ParameterError
-        If a weight is negative or not finite, an array is not one-dimensional, a weight is given with its root, or
-        groups overlap, are empty, miss a column or contain an unknown one.
+        If a weight is negative or not finite, an array is not one-dimensional, a weight is given with its root,
+        groups overlap, are empty, miss a column or contain an unknown one, or are given with nonnegative columns.
 
     Examples
     --------
@@ -74,8 +75,8 @@ class Penalty:
     Penalty(lam=0.01, ridge=1.0)
     >>> Penalty(c=0.5)
     Penalty(lam=0.25, ridge=0.0)
-    >>> Penalty(lam=0.1, groups=["age", "smoker", "smoker"], nonnegative=[0])
-    Penalty(lam=0.1, ridge=0.0, groups=<2 groups of 3 columns>, nonnegative=array([0]))
+    >>> Penalty(lam=0.1, groups=["age", "smoker", "smoker"])
+    Penalty(lam=0.1, ridge=0.0, groups=<2 groups of 3 columns>)
     """
 
     a: float | Array
@@ -106,11 +107,14 @@ class Penalty:
                 size = _frozen(np.sqrt(weight))
             object.__setattr__(self, name, weight)
             object.__setattr__(self, root, size)
-        object.__setattr__(self, "groups", None if groups is None else read_feature_groups(groups))
+        found = read_feature_groups(groups)
+        object.__setattr__(self, "groups", found)
         object.__setattr__(self, "nonnegative", read_nonnegative(nonnegative))
-        if self.groups is not None and np.ndim(self.c) == 1 and len(np.atleast_1d(self.c)) != len(self.groups.names):
+        if found is not None and self.nonnegative is not None:
+            raise ParameterError("groups and nonnegative are both given. Omit one of them.")
+        if found is not None and np.ndim(self.c) == 1 and np.size(self.c) != len(found.names):
             raise ParameterError(
-                f"lam has {np.size(self.c)} weights for {len(self.groups.names)} groups. Give one per group."
+                f"lam has {np.size(self.c)} weights for {len(found.names)} groups. Give one per group."
             )
 
     @classmethod
@@ -134,20 +138,16 @@ class Penalty:
 
     def feature_groups(self, d: int) -> FeatureGroups:
         """Return the groups of d features, of which each is a group of its own in a penalty without groups."""
-        return FeatureGroups.singles(d) if self.groups is None else read_feature_groups(self.groups, d)
+        return read_feature_groups(self.groups, d) or FeatureGroups.singles(d)
 
     def pair_penalty(self, d: int) -> PairPenalty:
-        """Return the penalty on pairs of d features: the registry of the penalties."""
-        c, groups = self.weights(d)[1], self.feature_groups(d)
-        return self.constrain_signs(PairPenalty(c) if groups.are_single else GroupNorms(c, groups.labels))
-
-    def constrain_signs(self, pair_penalty: PairPenalty) -> PairPenalty:
-        """Return a penalty on pairs of features with the sign constraints, if there are any."""
+        """Return the penalty for d features, as the class of its groups and signs: the registry of the penalties."""
+        (a, c), groups = self.weights(d), self.feature_groups(d)
         if self.nonnegative is None:
-            return pair_penalty
-        nonnegative = np.zeros(len(pair_penalty.c), dtype=bool)
-        nonnegative[read_nonnegative(self.nonnegative, len(nonnegative))] = True
-        return SignConstraints(pair_penalty, nonnegative) if nonnegative.any() else pair_penalty
+            return PairPenalty(c, a=a) if groups.are_single else GroupNorms(c, groups.labels, a=a)
+        nonnegative = np.zeros(d, dtype=bool)
+        nonnegative[read_nonnegative(self.nonnegative, d)] = True
+        return SignConstraints(c, nonnegative=nonnegative, a=a)
 
     def times(self, scale: float) -> "Penalty":
         """Return the penalty multiplied by a number >= 0."""
@@ -164,10 +164,8 @@ class Penalty:
         return bool(np.any(np.asarray(self.c) > 0)) or self.nonnegative is not None
 
     def __repr__(self) -> str:
-        parts = [f"lam={self.lam!r}", f"ridge={self.ridge!r}"]
-        parts += [] if self.groups is None else [f"groups={self.groups!r}"]
-        parts += [] if self.nonnegative is None else [f"nonnegative={self.nonnegative!r}"]
-        return f"Penalty({', '.join(parts)})"
+        given = {name: getattr(self, name) for name in ("lam", "ridge", "groups", "nonnegative")}
+        return f"Penalty({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
 
 
 def penalty_on_columns(
@@ -179,43 +177,20 @@ def penalty_on_columns(
     group_weights: GroupWeights = "equal",
     names: Names = None,
 ) -> Penalty:
-    """Return a penalty of these weights with groups and nonnegative columns, among d columns that may have names.
+    """Return a penalty of these weights with groups or nonnegative columns, among d columns that may have names.
 
-    ``group_weights`` are factors of lam for each group: "equal", "size" or numbers.
+    ``group_weights`` multiplies lam by 1, "equal", or by the number of columns of each group, "size".
 
     Raises
     ------
     ParameterError
-        If a column does not exist, is in no group or in several, or ``group_weights`` are neither "equal" nor "size",
-        nor a number >= 0 for each group.
+        If a column does not exist, is in no group or in several, there are groups and nonnegative columns, or
+        ``group_weights`` is neither "equal" nor "size".
     """
-    given = None if groups is None else read_feature_groups(groups, d, names)
-    of_columns, c = given or FeatureGroups.singles(d, names), weights.c
-    requirement = "must be 'equal', 'size', or a finite number >= 0 for each group"
-    if isinstance(group_weights, str):
-        if group_weights not in ("equal", "size"):
-            hint = did_you_mean(group_weights, ("equal", "size"))
-            raise ParameterError(f"group_weights = {group_weights!r} {requirement}{hint}")
-        if group_weights == "size" and not of_columns.are_single:
-            c = np.asarray(c) * np.sqrt(of_columns.sizes)
-    else:
-        factors = np.asarray(group_weights)
-        if factors.ndim != 1 or factors.dtype.kind not in "iuf":
-            raise ParameterError(f"group_weights = {group_weights!r} {requirement}")
-        if len(factors) != len(of_columns.names):
-            counts = f"{len(factors)} numbers for {len(of_columns.names)} groups"
-            raise ParameterError(f"group_weights has {counts}. Give one per group.")
-        for factor, name in zip(factors, of_columns.names, strict=True):
-            if not (np.isfinite(factor) and factor >= 0.0):
-                raise ParameterError(f"group_weights has {format_exact(factor)} for {name!r}. It {requirement}.")
-        c = np.asarray(c) * np.sqrt(factors.astype(float))
-    return Penalty(weights.a, c, groups=given, nonnegative=read_nonnegative(nonnegative, d, names))
-
-
-def column_names(X: Any) -> Names:
-    """Return the column names of a data frame; None if there are none, or they are not all strings."""
-    columns = [] if getattr(X, "columns", None) is None else list(X.columns)
-    return columns if columns and all(isinstance(name, str) for name in columns) else None
+    found, c = read_feature_groups(groups, d, names), weights.c
+    if one_of(group_weights, "group_weights", ("equal", "size")) == "size" and found is not None:
+        c = np.asarray(c) * np.sqrt(found.sizes)
+    return Penalty(weights.a, c, groups=found, nonnegative=read_nonnegative(nonnegative, d, names))
 
 
 def suggested_lam(n: int, d: int, ridge: float) -> float:
@@ -226,8 +201,8 @@ def suggested_lam(n: int, d: int, ridge: float) -> float:
     return float(ridge * (np.log(d) / n) ** 0.5)
 
 
-def weights_of(penalty: Penalty, d: int) -> PenaltyWeights:
-    """Return the weights of a penalty for d features.
+def weights_of(penalty: Penalty, d: int) -> PairPenalty:
+    """Return the penalty for d features that solvers use.
 
     A single group of all columns becomes a ridge and groups of one column the l1 norm; unweighted groups are dropped.
 
@@ -239,7 +214,8 @@ def weights_of(penalty: Penalty, d: int) -> PenaltyWeights:
     a, c = require_penalty(penalty).weights(d)
     if len(penalty.feature_groups(d).names) == 1 < d:
         a, c = np.sqrt(a**2 + c**2), np.zeros(d)
-    return PenaltyWeights(a, penalty.pair_penalty(d) if c.any() else penalty.constrain_signs(PairPenalty(c)))
+    is_ridge = not c.any() and penalty.nonnegative is None
+    return PairPenalty(c, a=a) if is_ridge else penalty.pair_penalty(d)
 
 
 def require_penalty(penalty: Penalty) -> Penalty:
@@ -282,7 +258,7 @@ def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
 def ridge_of(penalty: Penalty, d: int) -> Array:
     """Return the ridge of a penalty; raise ParameterError if it has an l1 term, which needs a formulation with V."""
     weights = weights_of(penalty, d)
-    if not weights.pair_penalty.is_zero:
+    if not weights.is_zero:
         what = "an l1 penalty (lam > 0)" if weights.c.any() else "a penalty with nonnegative columns"
         raise ParameterError(f"{what} has no formulation in Y alone. Use lifted or v_space.")
     return weights.a

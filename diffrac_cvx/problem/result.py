@@ -129,20 +129,17 @@ class Components:
     certified: Labels | None = None
 
     def __str__(self) -> str:
-        sizes = np.bincount(self.found[self.found >= 0])
+        labels = self.found if self.certified is None else self.certified
+        sizes, certified = np.bincount(self.found[self.found >= 0]), np.bincount(labels[labels >= 0])
         if sizes.max(initial=0) <= 1:
             summary = "V is diagonal except for features with c = 0" if np.any(self.found < 0) else "V is diagonal"
-            if self.certified is not None and np.bincount(self.certified[self.certified >= 0]).max(initial=0) <= 1:
-                return f"{summary}, and every optimal V is certified to be"
-            return summary
+            is_certified = self.certified is not None and certified.max(initial=0) <= 1
+            return f"{summary}, and every optimal V is certified to be" if is_certified else summary
         summary = f"V has {len(sizes)} components, the largest with {sizes.max()} features"
-        certified = np.bincount(self.certified[self.certified >= 0]) if self.certified is not None else np.zeros(1)
-        if len(certified) <= 1:
+        if self.certified is None or len(certified) <= 1:
             return summary
-        return (
-            f"{summary}; every optimal V is certified to have {len(certified)} or more, "
-            f"each with at most {certified.max()} features"
-        )
+        proved = f"{len(certified)} or more, each with at most {certified.max()} features"
+        return f"{summary}; every optimal V is certified to have {proved}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -274,7 +274,8 @@ def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
     """Return coordinates with columns of unit norm; without an l1 penalty, whitened ones: only the span matters."""
     n, d = points.shape
     X = points.weighted_rows().array()
-    a, pairs = weights_of(penalty, d)
+    pairs = weights_of(penalty, d)
+    a = pairs.a
     scale = inverse_or_one(pairs.group_max(np.sqrt(np.mean(X**2, axis=0) + a**2 + pairs.c**2)))
     L = np.diag(scale)
     if pairs.is_zero:

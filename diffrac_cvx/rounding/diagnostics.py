@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
@@ -21,9 +20,7 @@ PERFECT_FIT_COST = 1e-3  # of the cost of one cluster: at a lower cost the relax
 OUTLIER_FRACTION = 0.02  # of the points: a smaller cluster may consist of outliers
 STABLE_RAND_INDEX = 0.9  # adjusted Rand index above which clusters count as unchanged
 USEFUL_BOUND_FRACTION = 0.1  # of the cost of the labels: a smaller lower bound is too weak to be useful
-N_RANDOM_LABELS, MAX_RANDOM_AS_GOOD = 40, 2  # random labellings tried, and how many may have the same or a lower cost
 NO_STRUCTURE = "no structure"  # the only code that concerns the table and not the labels
-MAX_RANDOM_LABEL_POINTS = 3000  # random labellings are tried up to this many points
 SAME_RAND_INDEX = 0.99  # adjusted Rand index from which two partitions count as equal
 VALUE_RTOL = 1e-9  # of the range of a column: values that differ by less count as equal
 MIN_CATEGORY_SIZE = 5  # mean number of points per category: smaller categories can be merged into nearly any clusters
@@ -33,7 +30,7 @@ MIN_CATEGORY_SIZE = 5  # mean number of points per category: smaller categories 
 class Diagnostic:
     """Warning that a clustering may not be meaningful: the finding and a remedy, one sentence each."""
 
-    code: str  # such as "constant", "one cluster", "no gain", "too few points", "few points", "coin flips"
+    code: str  # such as "constant", "one cluster", "no gain", "too few points", "few points"
     message: str
     remedy: str
 
@@ -70,8 +67,7 @@ def find_diagnostics(
 
     X (n, d) is centred and in the units of the relaxation, with its weights if it is `Points`, labels (n,) are numbers
     or names, n_clusters is the number requested, and names (d,) are the columns' names, if known.  Binary columns are
-    not searched for if X is streamed.  If the objective of the labels is given, it is compared with the lower bound and
-    with the objectives of random labels.
+    not searched for if X is streamed.  If the objective of the labels is given, it is compared with the lower bound.
     """
     X = X if isinstance(X, Points) else array_points(X)
     if not X.any():
@@ -88,10 +84,7 @@ def find_diagnostics(
         outlier_cluster(labels, counts),
     ]
     if objective is not None and count == n_clusters and not any(found):
-        found += [
-            random_labels(X, labels, penalty) if count == 2 and not np.ptp(counts) else None,
-            weak_bound(result, objective),
-        ]
+        found.append(weak_bound(result, objective))
     return tuple(reason for reason in found if reason is not None)
 
 
@@ -163,34 +156,6 @@ def too_few_points(X: Points, result: Result, nu: float) -> Diagnostic | None:
     )
 
 
-def random_labels(points: Points, labels: Array, penalty: Penalty) -> Diagnostic | None:
-    """Return a warning if random labels of the same sizes have as low a cost.
-
-    The cost is y'(I - X(X'X + nA)^-1 X')y / n, A the ridge.  Random labels are only tried with a ridge, without an l1
-    penalty and if d >= n / 2, since they cannot compete with fewer features.
-    """
-    n, d = points.shape
-    a, c = penalty.weights(d)
-    if 2 * d < n or n > MAX_RANDOM_LABEL_POINTS or c.any() or not np.all(a > 0.0):
-        return None
-    if not points.fits(1.0, available_memory()):
-        return None
-    rng, y = np.random.default_rng(0), np.where(labels == np.max(labels), 1.0, -1.0)
-    Y = np.stack([y, *(rng.permutation(y) for _ in range(N_RANDOM_LABELS))], axis=1)
-    Y -= Y.mean(axis=0)
-    scaled = points.array() / a
-    costs = np.sum(Y * np.linalg.solve(scaled @ scaled.T + n * np.eye(n), Y), axis=0)
-    n_as_good = int(np.count_nonzero(costs[1:] <= costs[0]))
-    if n_as_good <= MAX_RANDOM_AS_GOOD:
-        return None
-    return Diagnostic(
-        "coin flips",
-        f"{n_as_good} of {N_RANDOM_LABELS} random labellings have the same or a lower cost: {d} features explain "
-        f"nearly any labels of {n} points, so the low cost is no evidence of clusters.",
-        "Use an l1 penalty (lambda), use fewer features, or increase the ridge.",
-    )
-
-
 def weak_bound(result: Result, objective: float) -> Diagnostic | None:
     """Return a warning if the lower bound is below a tenth of the objective, unless the time limit is the reason."""
     ended = result.status not in (Status.TIME_LIMIT, Status.STOPPED)
@@ -247,36 +212,24 @@ def one_column(X: Array | Points, labels: npt.ArrayLike, names: Sequence[object]
     columns, high = (X if isinstance(X, Points) else array_points(X)).binary_columns(VALUE_RTOL)
     titles = [str(j) if names is None else repr(str(names[j])) for j in columns]
     counted = " (counted from 0)" if names is None else ""
+    candidates = []
     if len(found) == 2:
         n_different = np.sum(high != (which == 1)[:, None], axis=0)  # few or nearly all are necessary for equality
         for j in np.flatnonzero(np.minimum(n_different, len(X) - n_different) <= (1.0 - SAME_RAND_INDEX) * len(X)):
-            if adjusted_rand_score(which, high[:, j].astype(np.int64)) >= SAME_RAND_INDEX:
-                return Diagnostic(
-                    "one column",
-                    f"The clusters are exactly the two values of column {titles[j]}{counted}: a split along any "
-                    "binary column has a low cost.",
-                    "Exclude this column and cluster again.",
-                )
+            candidates.append((f"the two values of column {titles[j]}", "any binary column", "this column", high[:, j]))
     for start, end in one_hot_groups(columns, high):
-        category = np.argmax(high[:, start:end], axis=1)
-        counts = np.zeros((end - start, len(found)))
-        np.add.at(counts, (category, which), 1.0)
-        joined = np.argmax(counts, axis=1)[category]
-        if len(X) >= MIN_CATEGORY_SIZE * (end - start) and adjusted_rand_score(which, joined) >= SAME_RAND_INDEX:
-            return Diagnostic(
-                "one column",
-                f"The clusters are exactly the categories of the one-hot columns {titles[start]} to {titles[end - 1]}"
-                f"{counted}: a split along any categories has a low cost.",
-                "Exclude these columns and cluster again.",
-            )
+        what, category = f"{titles[start]} to {titles[end - 1]}", np.argmax(high[:, start:end], axis=1)
+        if len(X) >= MIN_CATEGORY_SIZE * (end - start):
+            what = f"the categories of the one-hot columns {what}"
+            candidates.append((what, "any categories", "these columns", category))
+    for what, along, excluded, category in candidates:
+        counts = np.zeros((int(category.max()) + 1, len(found)))
+        np.add.at(counts, (category.astype(np.intp), which), 1.0)
+        joined = np.argmax(counts, axis=1)[category.astype(np.intp)]
+        if adjusted_rand_score(which, joined) >= SAME_RAND_INDEX:
+            message = f"The clusters are exactly {what}{counted}: a split along {along} has a low cost."
+            return Diagnostic("one column", message, f"Exclude {excluded} and cluster again.")
     return None
-
-
-def with_names(
-    diagnostics: Sequence[Diagnostic], X: Array, labels: npt.ArrayLike, names: Sequence[object]
-) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics of labels of X with names of columns instead of their numbers."""
-    return tuple((one.code == "one column" and one_column(X, labels, names)) or one for one in diagnostics)
 
 
 def one_hot_groups(columns: npt.NDArray[np.intp], high: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 import scipy
+from scipy.sparse.linalg import lsqr
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.deadlines import is_late
@@ -15,14 +16,13 @@ from diffrac_cvx.points.linear_algebra import (
     cholesky,
     inverse_or_one,
     psd_factor,
-    row_products,
     times,
     triangular_root,
     with_ridge_rows,
 )
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import as_points
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.two_clusters import kmeans_1d
 
@@ -31,7 +31,7 @@ INITIAL_FEATURES = 300  # of the initial working set of a sparse direction, in w
 MAX_SIGN_PATTERNS = 20  # tried before the general solver
 TRIANGULAR_RCOND = 1e-8  # reciprocal condition number above which a triangular system is solved by substitution
 GRAM_RCOND = 1e-5  # the same for the Cholesky factor of a Gram matrix
-MIN_CG_STEPS = 20  # of conjugate gradients, made even after the deadline
+LATE_ITERATIONS = 20  # of LSQR, when there is no time for a factorisation
 ENTERING_RTOL = 1e-6  # relative violation of its bound at which the gradient of a group enters the working set
 ZERO_GROUP_RTOL = 1e-4  # of the largest group, in unit columns: smaller ones are set to 0 (Clarabel leaves about 1e-6)
 ZERO_COEFFICIENT_RTOL = 1e-7  # of the largest coefficient: smaller nonnegative ones are set to 0
@@ -40,7 +40,7 @@ FEWER_FEATURES = "use fewer features"
 ORIGIN_RTOL = 1e-20  # x'Vx over its mean below which a point is the centre up to rounding
 
 
-def best_directions(X: Points, targets: Array, weights: PenaltyWeights) -> Array:
+def best_directions(X: Points, targets: Array, weights: PairPenalty) -> Array:
     """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
     found: list[Array] = []
     for k, target in enumerate(targets.T):  # opposite targets, as for two clusters, are solved once
@@ -49,19 +49,18 @@ def best_directions(X: Points, targets: Array, weights: PenaltyWeights) -> Array
     return np.array(found).reshape(-1, X.shape[1])
 
 
-def oriented_direction(X: Points, labels: Array, weights: PenaltyWeights) -> tuple[Array, Array]:
+def oriented_direction(X: Points, labels: Array, weights: PairPenalty) -> tuple[Array, Array]:
     """Return labels in {-1, +1} and their best direction; with sign constraints, of y and -y the one of lower cost."""
-    v = best_direction(X, labels - X.mean_of(labels), weights)
-    if weights.pair_penalty.is_even:
-        return labels, v
-    other = best_direction(X, X.mean_of(labels) - labels, weights)
     centered = labels - X.mean_of(labels)
-    Xty = X.rmatvec(X.times_counts(centered))
+    v = best_direction(X, centered, weights)
+    if weights.is_even:
+        return labels, v
+    other, Xty = best_direction(X, -centered, weights), X.rmatvec(X.times_counts(centered))
     # At its best scale the cost of a direction is 1 - Xty'v.
     return (labels, v) if Xty @ v >= -(Xty @ other) else (-labels, other)
 
 
-def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Array:
+def best_direction(points: Points, target: Array, weights: PairPenalty) -> Array:
     """Return argmin over feasible v of |target - X v|^2/n + sum a_i^2 v_i^2 plus the penalty on pairs, at vv'.
 
     Without a penalty on pairs this is least squares on the rows.  With an l1 penalty, (sum c_i |v_i|)^2, Newton's
@@ -74,30 +73,23 @@ def best_direction(points: Points, target: Array, weights: PenaltyWeights) -> Ar
         v[included] = best_direction(points.columns(included), target, weights.restrict(included))
         return v
     target, X = points.times_root_counts(target), points.weighted_rows()
-    a, pairs = weights
-    scale = inverse_or_one(pairs.group_max(np.sqrt(X.mean_squares() + a**2 + pairs.c**2)))
-    ridge, pairs = a * scale, pairs.with_weights(pairs.c * scale)
+    scale = inverse_or_one(weights.group_max(np.sqrt(X.mean_squares() + weights.a**2 + weights.c**2)))
+    pairs = weights.scaled(scale)
+    ridge = pairs.a
+    n, d = X.shape
     if X.in_memory and pairs.splits_into_blocks:
-        found = direction_of_rows(X.array() * (scale / len(X) ** 0.5), target / len(X) ** 0.5, ridge, pairs.c)
-        if found is not None:
-            return found * scale
-    return direction_of_working_set(X, target, scale, ridge, pairs) * scale
+        Z, b = X.array() * (scale / n**0.5), target / n**0.5
+        if not pairs.c.any():
+            return ridge_direction(Z, b, ridge) * scale
+        if (n >= d or ridge.all()) and not (min(n, d) > LARGE_SIZE // 2 and is_late()):
+            Z, b, rest = (*triangular_system(Z, b, ridge), np.zeros(d)) if n >= d else (Z, b, ridge)
+            found = direction_by_signs(Z, b, rest, pairs.c, ridge_direction(Z, b, rest))
+            if found is not None:
+                return found * scale
+    return direction_of_working_set(X, target, scale, pairs) * scale
 
 
-def direction_of_rows(Z: Array, b: Array, ridge: Array, weights: Array) -> Array | None:
-    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2 + (sum weights_i |v_i|)^2, or None if not found."""
-    n, d = Z.shape
-    if not weights.any():
-        return ridge_direction(Z, b, ridge)
-    if (min(n, d) > LARGE_SIZE // 2 and is_late()) or (n < d and not ridge.all()):
-        return None
-    if n >= d:
-        Z, b = triangular_system(Z, b, ridge)
-        ridge = np.zeros(d)
-    return direction_by_signs(Z, b, ridge, weights, ridge_direction(Z, b, ridge))
-
-
-def direction_of_working_set(X: Points, target: Array, scale: Array, ridge: Array, pairs: PairPenalty) -> Array:
+def direction_of_working_set(X: Points, target: Array, scale: Array, pairs: PairPenalty) -> Array:
     """Return the direction of `best_direction` in scaled columns, from Gram matrices of a growing set of features."""
     Xty, d = X.rmatvec(target) * scale, len(scale)
     v, slopes, chosen = np.zeros(d), Xty, np.zeros(d, dtype=bool)
@@ -112,10 +104,10 @@ def direction_of_working_set(X: Points, target: Array, scale: Array, ridge: Arra
         chosen[pairs.first_groups(order, max(INITIAL_FEATURES, int(chosen.sum())))] = True
         active = np.flatnonzero(chosen)
         require_memory(8.0 * 6 * len(active) ** 2, f"the direction of labels in {d} features", FEWER_FEATURES)
-        gram = X.columns(active).scaled(scale[active]).second_moment() + np.diag(ridge[active] ** 2)
+        gram = X.columns(active).scaled(scale[active]).second_moment() + np.diag(pairs.a[active] ** 2)
         v[active] = solve_gram(gram, Xty[active], pairs.restrict(active))
         if not chosen.all():
-            slopes = Xty - X.second_moment_times(scale * v) * scale - ridge**2 * v
+            slopes = Xty - X.second_moment_times(scale * v) * scale - pairs.a**2 * v
 
 
 def solve_gram(gram: Array, Xty: Array, pairs: PairPenalty) -> Array:
@@ -137,7 +129,10 @@ def solve_gram(gram: Array, Xty: Array, pairs: PairPenalty) -> Array:
 
 
 def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array, start: Array) -> Array | None:
-    """Return the result of `direction_of_rows` by Newton's method on the optimality conditions, or None if it fails."""
+    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2 + (sum weights_i |v_i|)^2, or None if it is not found.
+
+    Newton's method on the optimality conditions, which are linear for given signs of v.
+    """
     signs = np.sign(start)
     for _ in range(MAX_SIGN_PATTERNS):
         if is_late():
@@ -160,15 +155,14 @@ def cone_direction(gram: Array, Xty: Array, pair_penalty: PairPenalty) -> Array:
     """Return argmin over feasible v of v' gram v - 2 Xty'v plus any penalty on pairs, by a cone program."""
     import clarabel
 
-    d, G, signed = len(Xty), len(pair_penalty.groups), pair_penalty.nonnegative
+    d, G, signed = len(Xty), len(pair_penalty.groups), np.flatnonzero(pair_penalty.nonnegative)
     # The unknowns are v, the norms of the groups and their weighted sum.
     rows = scipy.sparse.identity(d + G + 1, format="csr")
     norms = [np.append(d + g, group) for g, group in enumerate(pair_penalty.groups)]
     total = scipy.sparse.csc_array(np.concatenate([np.zeros(d), pair_penalty.weights, [-1.0]])[None])
-    parts = [] if signed is None else [-rows[np.flatnonzero(signed)]]
-    cones = [] if signed is None else [clarabel.NonnegativeConeT(int(signed.sum()))]
-    A = scipy.sparse.vstack([*parts, total, -rows[np.concatenate(norms)]], format="csc")
-    cones += [clarabel.ZeroConeT(1), *(clarabel.SecondOrderConeT(len(places)) for places in norms)]
+    A = scipy.sparse.vstack([-rows[signed], total, -rows[np.concatenate(norms)]], format="csc")
+    cones = [clarabel.NonnegativeConeT(len(signed)), clarabel.ZeroConeT(1)]
+    cones += [clarabel.SecondOrderConeT(len(places)) for places in norms]
     P = scipy.sparse.block_diag([np.triu(2.0 * gram), scipy.sparse.csc_array((G, G)), [[2.0]]], format="csc")
     q = np.concatenate([-2.0 * Xty, np.zeros(G + 1)])
     settings = clarabel.DefaultSettings()
@@ -192,7 +186,8 @@ def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
     M, damping = ((Z / ridge).T, np.ones(n)) if dual else (Z, ridge)
     factor = gram_factor(M, damping)
     if factor is None and min(n, d) > LARGE_SIZE // 2 and is_late(20.0 * max(n, d) * float(min(n, d)) ** 2):
-        return least_squares(Z, b, ridge)
+        rows = with_ridge_rows(Z, ridge)
+        return np.asarray(lsqr(rows, np.append(b, np.zeros(len(rows) - n)), iter_lim=LATE_ITERATIONS)[0])
     if dual and factor is not None:
         return np.asarray(M @ scipy.linalg.cho_solve((factor, True), b) / ridge)
     if dual:
@@ -235,22 +230,6 @@ def triangular_system(Z: Array, b: Array, ridge: Array) -> tuple[Array, Array]:
     return stacked[:, :d], stacked[:, d]
 
 
-def least_squares(Z: Array, b: Array, ridge: Array) -> Array:
-    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm, by conjugate gradients."""
-    v, slope = np.zeros(Z.shape[1]), Z.T @ b
-    step, size = slope, float(slope @ slope)
-    enough = EPS**2 * size
-    for done in range(2 * Z.shape[1]):
-        if size <= enough or (done >= MIN_CG_STEPS and is_late()):
-            break
-        image = Z.T @ (Z @ step) + ridge**2 * step
-        length = size / float(step @ image)
-        v, slope = v + length * step, slope - length * image
-        size, before = float(slope @ slope), size
-        step = slope + (size / before) * step
-    return v
-
-
 def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Array]:
     """Return directions (k, d) and offsets (k,) with scores_ij = (x_i'v_j + b_j) / sqrt(x_i'Vx_i).
 
@@ -265,7 +244,7 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     nonzero = q > ORIGIN_RTOL * q.mean()
     rows, wanted = projected[nonzero] / np.sqrt(q[nonzero, None]), scores[nonzero]
     if min(rows.shape) > DIRECT_SOLVE_SIZE:  # the scores lie in a few leading directions: few iterations suffice
-        coefficients = np.column_stack([least_squares(rows, score, np.zeros(rows.shape[1])) for score in wanted.T])
+        coefficients = np.column_stack([lsqr(rows, score, atol=EPS, btol=EPS)[0] for score in wanted.T])
     else:
         coefficients = np.linalg.lstsq(rows, wanted)[0]
     W = np.asarray(G @ coefficients).T
@@ -330,13 +309,3 @@ def factor_in_units(X: Points, V: npt.ArrayLike | Result, units: Array) -> Facto
         raise DataError(f"V has shape {matrix.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
     # Unit columns first: factorising a badly scaled V would lose its small entries.
     return psd_factor(matrix[:d, :d] / np.outer(units, units))
-
-
-def align_signs(directions: Array, units: Array) -> Array:
-    """Return directions, (m, d), each with the sign that agrees with its predecessor, the largest entry positive."""
-    scaled = directions / units  # for columns at unit variance
-    turns = np.where(row_products(scaled[1:], scaled[:-1]) < 0.0, -1.0, 1.0)
-    signs = np.cumprod(np.append(1.0, turns))
-    scaled *= signs[:, None]
-    largest = scaled.ravel()[np.argmax(np.abs(scaled))]
-    return np.asarray(directions * (signs if largest >= 0.0 else -signs)[:, None])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from diffrac_cvx.points.linear_algebra import (
     scale_by_sqrt_weights,
     scale_by_weights,
 )
-from diffrac_cvx.problem.penalties.base import PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_directions
 
@@ -66,15 +67,11 @@ def kmeans_rows(
     DataError, ParameterError
         If F is not a finite matrix, or n_clusters, n_init or rng is invalid.
     """
-    points, n_clusters, n_init = (
-        as_matrix(F, "F"),
-        positive_int(n_clusters, "n_clusters"),
-        positive_int(n_init, "n_init"),
-    )
+    points, n_clusters = as_matrix(F, "F"), positive_int(n_clusters, "n_clusters")
     points = points / (float(np.abs(points).max()) or 1.0)
     weights = normalize_weights(sample_weight, len(points))
     points = points - mean_of(points, weights)
-    random = as_generator(rng)
+    n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
     runs: list[ClusterIndices] = []
     while not runs or (len(runs) < n_init and not is_late()):
         runs.append(lloyd(points, draw_centers(points, n_clusters, random, weights), weights))
@@ -171,20 +168,12 @@ class BinarySplit:
     size: int  # number of these points
 
 
-class Bisection(NamedTuple):
-    """Affine function x'coef + intercept that splits points in two, and its objective."""
-
-    coef: Array
-    intercept: float
-    cost: float
-
-
 def cluster_jointly(
     X: Array,
     result: Result,
     n_clusters: int,
     *,
-    weights: PenaltyWeights,
+    weights: PairPenalty,
     n_init: int,
     rng: int,
     sample_weight: Array | None = None,
@@ -192,20 +181,21 @@ def cluster_jointly(
 ) -> AffineScores:
     """Return decision functions of at most n_clusters clusters from a solution of the relaxation for centred X (n, d).
 
-    k-means clusters the rows of X V^(1/2).  Then `fit_scores` alternates between clusters and affine functions until
-    nothing changes.  The points of a chunklet always share a cluster: k-means replaces them by their mean.
+    k-means clusters the rows of X V^(1/2), then the values fitted to these clusters.  The points of a chunklet always
+    share a cluster: k-means replaces them by their mean.  Clusters are numbered along the direction that separates
+    their centres most.
     """
-    points = solution_embedding(X, result)
-    merged, merged_weight = chunklets.means(points, sample_weight)
-    found = chunklets.repeat(kmeans_rows(merged, n_clusters, n_init=n_init, rng=rng, sample_weight=merged_weight))
-    for _ in range(MAX_SCORE_ROUNDS):
-        scores = fit_scores(X, found, weights, sample_weight, chunklets)
-        values = chunklets.means(scores.of(X), sample_weight)[0]
-        again = chunklets.repeat(np.unique(np.argmax(values, axis=1), return_inverse=True)[1])
-        if np.array_equal(renumber(found), renumber(again)) or is_late():
-            break
-        found = again
-    return scores
+
+    def assign(points: Array, found: ClusterIndices) -> ClusterIndices:
+        merged, merged_weight = chunklets.means(points, sample_weight)
+        return chunklets.repeat(lloyd(merged, means_of(points, found, sample_weight), merged_weight))
+
+    merged, merged_weight = chunklets.means(solution_embedding(X, result), sample_weight)
+    start = chunklets.repeat(kmeans_rows(merged, n_clusters, n_init=n_init, rng=rng, sample_weight=merged_weight))
+    found, points, W = alternate_fits(X, start, assign, weights, sample_weight)
+    centers, sizes = means_of(points, found, sample_weight), np.bincount(found, sample_weight)
+    deviations = np.sqrt(array_points(X, sample_weight).mean_squares())
+    return scores_of_centers(centers[order_along_largest(centers, sizes, W * deviations)], W)
 
 
 def solution_embedding(X: Array, result: Result) -> Array:
@@ -214,30 +204,22 @@ def solution_embedding(X: Array, result: Result) -> Array:
 
 
 def classify_jointly(
-    X: Array, result: Result, classes: ClusterIndices, *, weights: PenaltyWeights, sample_weight: Array | None = None
+    X: Array, result: Result, classes: ClusterIndices, *, weights: PairPenalty, sample_weight: Array | None = None
 ) -> AffineScores:
     """Return decision functions of the classes 0, ..., K - 1; classes (n,) is -1 for unlabelled points.
 
     As `cluster_jointly`, but k-means starts from the means of the labelled points, which keep their class.
     """
     known = classes >= 0
+
+    def assign(points: Array, found: ClusterIndices) -> ClusterIndices:
+        return np.where(known, classes, nearest(points, means_of(points, found, sample_weight)))
+
     points = solution_embedding(X, result)
     start = means_of(points[known], classes[known], renormalize_weights(sample_weight, known))
-    found = fixed_point(
-        lambda found: np.where(known, classes, nearest(points, means_of(points, found, sample_weight))),
-        np.where(known, classes, nearest(points, start)),
-    )
-    data = array_points(X, sample_weight)
-    for _ in range(MAX_SCORE_ROUNDS):
-        Z = (found[:, None] == np.unique(found)).astype(np.float64)
-        W = best_directions(data, Z - data.mean_of(Z), weights)
-        W = unit_within(X @ W.T, found, sample_weight).T @ W
-        centers = means_of(X @ W.T, found, sample_weight)
-        again = np.where(known, classes, nearest(X @ W.T, centers))
-        if np.array_equal(found, again) or is_late():
-            break
-        found = again
-    return scores_of_centers(centers, W)
+    found = fixed_point(partial(assign, points), np.where(known, classes, nearest(points, start)))
+    found, points, W = alternate_fits(X, found, assign, weights, sample_weight)
+    return scores_of_centers(means_of(points, found, sample_weight), W)
 
 
 def scores_of_centers(centers: Array, W: Array) -> AffineScores:
@@ -246,28 +228,28 @@ def scores_of_centers(centers: Array, W: Array) -> AffineScores:
     return AffineScores(coef - coef.mean(axis=0), offsets - offsets.mean())
 
 
-def fit_scores(
+def alternate_fits(
     X: Array,
     clusters: ClusterIndices,
-    weights: PenaltyWeights,
-    sample_weight: Array | None = None,
-    chunklets: Chunklets = UNCONSTRAINED,
-) -> AffineScores:
-    """Return decision functions of clusters: k-means, started there, on the values fitted to the cluster indicators.
+    assign: Callable[[Array, ClusterIndices], ClusterIndices],
+    weights: PairPenalty,
+    sample_weight: Array | None,
+) -> tuple[ClusterIndices, Array, Array]:
+    """Alternate between directions W fitted to clusters and clusters assigned by the values X W', which are returned.
 
     The fit is penalised least squares, as in `certify_clusters`.  The fitted values are scaled to identity covariance
     within clusters, as in linear discriminant analysis; without this a cluster between two others would get no points.
-    Clusters are numbered along the direction that separates their centres most.
     """
-    Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
     data = array_points(X, sample_weight)
-    W = best_directions(data, Z - data.mean_of(Z), weights)
-    W = unit_within(X @ W.T, clusters, sample_weight).T @ W
-    points = X @ W.T
-    merged, merged_weight = chunklets.means(points, sample_weight)
-    found = chunklets.repeat(lloyd(merged, means_of(points, clusters, sample_weight), merged_weight))
-    centers, sizes = means_of(points, found, sample_weight), np.bincount(found, sample_weight)
-    return scores_of_centers(centers[order_along_largest(centers, sizes, W * np.sqrt(data.mean_squares()))], W)
+    for _ in range(MAX_SCORE_ROUNDS):
+        Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
+        W = best_directions(data, Z - data.mean_of(Z), weights)
+        W = unit_within(X @ W.T, clusters, sample_weight).T @ W
+        points, previous = X @ W.T, clusters
+        clusters = assign(points, previous)
+        if np.array_equal(renumber(clusters), renumber(previous)) or is_late():
+            break
+    return clusters, points, W
 
 
 def unit_within(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
@@ -295,7 +277,8 @@ def order_along_largest(centers: Array, sizes: npt.NDArray[Any], W: Array) -> np
     return np.argsort((centers @ u) * (1.0 if v[np.argmax(np.abs(v))] >= 0.0 else -1.0), kind="stable")
 
 
-Bisect = Callable[[Array, Array | None], Bisection | None]  # of points and their weights; None if they cannot be split
+# From points and their weights to coef, intercept and objective of a split; None if they cannot be split.
+Bisect = Callable[[Array, Array | None], tuple[Array, float, float] | None]
 
 
 def split_repeatedly(
@@ -310,7 +293,7 @@ def split_repeatedly(
     splits: list[BinarySplit] = []
     while len(splits) < n_clusters - 1:
         gains = {
-            j: (nu - found.cost) * len(clusters) * float(mean_of(clusters == j, sample_weight))
+            j: (nu - found[2]) * len(clusters) * float(mean_of(clusters == j, sample_weight))
             for j, found in waiting.items()
             if found is not None
         }

@@ -6,17 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import is_late
-from diffrac_cvx.points.checks import Array, as_generator, as_matrix, format_indices, positive_int, warn_degenerate
+from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int, warn_degenerate
 from diffrac_cvx.points.linear_algebra import leading_right_vectors
+from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE
 
 MAX_PROCRUSTES_ROUNDS = 500
 PROCRUSTES_RTOL = 1e-9  # relative gain at which the alternation stops
-DEPENDENCE_RTOL = 1e-8  # relative pivot below which a label counts as linearly dependent
-MIXTURE_FULL_SVD_SIZE = 400  # rows and columns above which only the leading singular vectors are computed
 RANK_RTOL = 1e-6  # relative singular value of F below which a direction counts as missing
 
 
@@ -84,7 +82,7 @@ def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Gen
     Warns
     -----
     DegenerateDataWarning
-        If the rank of F is below k, or the labels are linearly dependent.
+        If the rank of F is below k.
 
     Raises
     ------
@@ -108,11 +106,17 @@ def _fit_best(F: npt.ArrayLike, k: int, n_init: int, rng: np.random.Generator | 
     F, k, n_init = as_matrix(F, "F"), positive_int(k, "k"), positive_int(n_init, "n_init")
     if k > len(F):
         raise ParameterError(f"k = {k} is more than the {len(F)} points; reduce k")
-    random = as_generator(rng)
-    lead, whitened = _reduce_rank(F, k + 1)
-    rank = int(np.sum(np.linalg.norm(whitened, axis=0) > 0))
-    if rank < k:
-        warn_degenerate(f"F has rank {rank}, less than k = {k} labels; reduce k")
+    random, n = as_generator(rng), len(F)
+    # Best approximation of F of rank k + 1, with ||F||_F^2 = n, and the same with equal singular values.
+    is_large = min(F.shape) > max(FULL_SVD_SIZE, 4 * (k + 1))
+    U, singular, _ = np.linalg.svd(F @ leading_right_vectors(F, k + 1).T if is_large else F, full_matrices=False)
+    missing = max(k + 1 - len(singular), 0)
+    U, singular = np.pad(U[:, : k + 1], ((0, 0), (0, missing))), np.pad(singular[: k + 1], (0, missing))
+    live = singular > RANK_RTOL * max(singular[0], 1e-300)
+    lead = U * (singular * n**0.5 / (float(np.sum(singular**2)) or 1.0) ** 0.5)
+    whitened = U * np.where(live, n**0.5 / max(live.sum(), 1) ** 0.5, 0.0)
+    if live.sum() < k:
+        warn_degenerate(f"F has rank {live.sum()}, less than k = {k} labels; reduce k")
     fits: list[Fit] = []
     while not fits or (len(fits) < n_init and not is_late()):
         start = np.asarray(np.linalg.qr(random.standard_normal((k + 1, k + 1)))[0])
@@ -121,29 +125,11 @@ def _fit_best(F: npt.ArrayLike, k: int, n_init: int, rng: np.random.Generator | 
         fits.append(last)
     best = max(fits, key=lambda fit: fit.inner_product)
     order = 1 + np.argsort(-best.weights[1:], kind="stable")
-    labels, first = best.signs[:, order], best.signs[0, order]
-    _warn_if_dependent(labels)
+    orientation = best.signs[0, order]
     # ||F R - M||^2 = ||F||^2 + n ||a||^2 - 2 tr (F R)'M
-    objective = float(np.sum(lead**2) / len(F) + 1.0 - 2.0 * best.inner_product)
-    weights, scores = best.weights[np.append(0, order)], (lead @ best.R)[:, order]
-    return LabelMixture(labels * first, weights, max(objective, 0.0), scores * first)
-
-
-def _reduce_rank(F: Array, rank: int) -> tuple[Array, Array]:
-    """Return the best approximation of F of this rank, (n, rank) with ||F||_F^2 = n, and its whitened form."""
-    if min(F.shape) > max(MIXTURE_FULL_SVD_SIZE, 4 * rank):
-        lead = F @ leading_right_vectors(F, rank).T
-        s = np.linalg.norm(lead, axis=0)
-        U = lead / np.maximum(s, 1e-300)
-    else:
-        U, s, _ = np.linalg.svd(F, full_matrices=False)
-        U, s = U[:, :rank], s[:rank]
-    pad = rank - len(s)
-    U, s = np.pad(U, ((0, 0), (0, pad))), np.pad(s, (0, pad))
-    live = s > RANK_RTOL * max(s[0], 1e-300)
-    total = float(np.sum(s**2)) or 1.0
-    root = len(F) ** 0.5
-    return U * (s * root / total**0.5), U * np.where(live, root / max(live.sum(), 1) ** 0.5, 0.0)
+    objective = max(float(np.sum(lead**2) / n + 1.0 - 2.0 * best.inner_product), 0.0)
+    labels, scores = best.signs[:, order] * orientation, (lead @ best.R)[:, order] * orientation
+    return LabelMixture(labels, best.weights[np.append(0, order)], objective, scores)
 
 
 def procrustes_iterates(F: Array, R: Array) -> Iterator[Fit]:
@@ -164,15 +150,3 @@ def procrustes_iterates(F: Array, R: Array) -> Iterator[Fit]:
         previous = reached
         U, _, Vt = np.linalg.svd(F.T @ (signs * weights))
         R = U @ Vt
-
-
-def _warn_if_dependent(labels: Array) -> None:
-    """Warn if labels are linear combinations of others, with their indices."""
-    _, R, pivots = scipy.linalg.qr(labels, mode="economic", pivoting=True)
-    size = np.abs(np.diag(R))
-    extra = np.ones(labels.shape[1], dtype=bool)
-    extra[pivots[: len(size)][size > DEPENDENCE_RTOL * size[0]]] = False
-    if extra.any():
-        warn_degenerate(
-            f"the recovered labels {format_indices(extra)} are linear combinations of others; reduce k", depth=5
-        )

@@ -14,7 +14,6 @@ from diffrac_cvx.points.checks import (
     as_generator,
     as_labels,
     as_matrix,
-    as_scalar,
     normalize_weights,
     positive_int,
 )
@@ -54,8 +53,7 @@ def sign_leading(F: npt.ArrayLike, sample_weight: Array | None = None, constrain
     DataError
         If F is not a finite matrix, or the constraints do not fit its rows.
     """
-    factor = _as_factor(F)
-    weights = normalize_weights(sample_weight, len(factor))
+    factor, weights = _as_factor(F, sample_weight)
     return apply_constraints(_project(factor, right_vectors(factor, 1, weights)[0]), constraints, weights)
 
 
@@ -66,8 +64,7 @@ def sign_second(F: npt.ArrayLike, sample_weight: Array | None = None, constraint
 
     Parameters and errors are those of sign_leading.
     """
-    factor = _as_factor(F)
-    weights = normalize_weights(sample_weight, len(factor))
+    factor, weights = _as_factor(F, sample_weight)
     if min(factor.shape) == 1:
         return apply_constraints(np.ones(len(factor)), constraints, weights)
     return apply_constraints(_project(factor, right_vectors(factor, 2, weights)[1]), constraints, weights)
@@ -84,8 +81,7 @@ def sign_centered(
 
     Parameters and errors are those of sign_leading.
     """
-    factor = _as_factor(F)
-    weights = normalize_weights(sample_weight, len(factor))
+    factor, weights = _as_factor(F, sample_weight)
     two = right_vectors(factor, 2, weights).T
     return apply_constraints(_principal_component(factor @ two, weights), constraints, weights)
 
@@ -99,8 +95,7 @@ def kmeans_centered(
 
     Parameters and errors are those of sign_leading.
     """
-    factor = _as_factor(F)
-    weights = normalize_weights(sample_weight, len(factor))
+    factor, weights = _as_factor(F, sample_weight)
     return _kmeans_of_chunklets(_principal_component(factor, weights), weights, chunklets_of(constraints, len(factor)))
 
 
@@ -109,15 +104,13 @@ def goemans_williamson(
     rng: np.random.Generator | int,
     *,
     n_samples: int = 100,
-    objective: Callable[[Array], float] | None = None,
     sample_weight: Array | None = None,
     constraints: Constraints | None = None,
 ) -> Array:
     r"""Round by the best of several random hyperplanes, y = sign(F g) with g Gaussian.
 
-    The best one has the smallest ``objective(y)``, by default the largest separation
-    :math:`y^\top \Pi_n Y \Pi_n y / \|\Pi_n y\|_2^2`, which is centred: otherwise y = 1 would be best if Y is close to
-    11'.  Ties go to the first.
+    The best one has the largest separation :math:`y^\top \Pi_n Y \Pi_n y / \|\Pi_n y\|_2^2`, which is centred:
+    otherwise y = 1 would be best if Y is close to 11'.  Ties go to the first.
 
     Source: section 2.2, "by sampling".
 
@@ -129,8 +122,6 @@ def goemans_williamson(
         Generator, or its seed.
     n_samples : int
         Number of hyperplanes.
-    objective : callable, optional
-        Function of labels (n,) that returns a finite number to minimise, such as the objective of Eq. (9).
     sample_weight : (n,) array, optional
         Weights of the points, >= 0, of any scale; equal by default.
     constraints : Constraints, optional
@@ -141,15 +132,12 @@ def goemans_williamson(
     DataError
         If F is not a finite matrix, or the constraints do not fit its rows.
     ParameterError
-        If n_samples or rng is invalid, or the objective does not return a finite number.
+        If n_samples or rng is invalid.
     """
-    factor = _as_factor(F)
-    random, n_samples = as_generator(rng), positive_int(n_samples, "n_samples")
-    normals = (random.standard_normal(factor.shape[1]) for _ in range(n_samples))
-    weights = normalize_weights(sample_weight, len(factor))
-    cost = objective if objective is not None else lambda y: -separation(factor, y, weights)
+    (factor, weights), random = _as_factor(F, sample_weight), as_generator(rng)
+    normals = (random.standard_normal(factor.shape[1]) for _ in range(positive_int(n_samples, "n_samples")))
     candidates = (apply_constraints(_project(factor, normal), constraints, weights) for normal in normals)
-    return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))
+    return max(candidates, key=lambda y: separation(factor, y, weights))
 
 
 def labels_from_known(F: Array, chunklets: Chunklets) -> Array:
@@ -271,12 +259,11 @@ ROUNDINGS: dict[str, Callable[..., Array]] = {
 }
 
 
-def _as_factor(F: npt.ArrayLike | FactorTable) -> Any:
-    """Return F scaled to largest entry one, or a streamed factor as it is."""
-    if isinstance(F, FactorTable):
-        return F
-    stored = stored_factor(F)
-    return _scale_largest_to_one(as_matrix(F, "F")) if stored is None else stored
+def _as_factor(F: Any, sample_weight: Array | None) -> tuple[Any, Array | None]:
+    """Return F scaled to largest entry one, or a streamed factor as it is, and the normalised weights of its rows."""
+    factor: Any = F if isinstance(F, FactorTable) else stored_factor(F)
+    factor = _scale_largest_to_one(as_matrix(F, "F")) if factor is None else factor
+    return factor, normalize_weights(sample_weight, len(factor))
 
 
 def _scale_largest_to_one(M: Array) -> Array:

@@ -6,6 +6,7 @@ Work is counted, never timed, so that the same call gives the same result on eve
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.ranges import is_out_of_range
@@ -84,6 +85,8 @@ def race(
     The iterations of all strategies are counted together.  The bounds of one hold for all.
     """
     applicable = [one for one in strategies if one.applies(problem, warm_start)]
+    if not applicable:
+        raise ParameterError("No strategy applies to this problem. Add one that does, or change the penalty.")
     runners = [Runner(one.iterates(problem, warm_start, stopping)) for one in applicable]
     for one in runners:
         one.advance()

@@ -21,7 +21,8 @@ Nuclear norms and not the Frobenius norms of the blocks, which give the same pen
 give less, so that the relaxation with nuclear norms is the tighter one, by up to .0048 on eight points in two groups of two columns.
 
 **Signs.** ``nonnegative`` names columns with :math:`v_j \ge 0`; the relaxation has :math:`V_{jk} \ge 0` for the pairs of them.
-Larger values of these columns then indicate cluster 1. Signs refer to one direction, so they require two clusters.
+Larger values of these columns then indicate cluster 1. Signs refer to one direction, so they require two clusters. A penalty has
+groups or signs, not both.
 """
 
 import numpy as np
@@ -63,7 +64,7 @@ print("groups in use:", model.groups_used_)
 #
 # Along a path
 # ------------
-# `lambda_path` takes groups and signs too. The plot has a line for each group, its norm :math:`\|v_g\|_2`: the planted group
+# `lambda_path` takes groups or signs too. The plot has a line for each group, its norm :math:`\|v_g\|_2`: the planted group
 # remains.
 
 path = dc.paths.lambda_path(
@@ -81,7 +82,7 @@ PathDisplay(path).plot(labeled=3)
 # .. code-block:: console
 #
 #    $ diffrac-cvx cluster table.csv --one-hot-all --lambda 0.1
-#    $ diffrac-cvx cluster table.csv --feature-groups prefix --lambda 0.1 --nonnegative age,dose
+#    $ diffrac-cvx cluster table.csv --lambda 0.1 --nonnegative age,dose
 #    $ diffrac-cvx path table.csv --feature-groups groups.csv --out path.png
 #
 # Here is the table of heart patients, of which four columns are categories:

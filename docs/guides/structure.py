@@ -62,8 +62,7 @@ for diagnostic in model.diagnostics_:
     print(f"{diagnostic.code}: {diagnostic}")
 
 # %%
-# Other warnings need no null data. With about as many columns as rows or more, random labels may cost no more than those found. If
-# the lower bound is below a tenth of the cost, very different labels may have a much lower cost.
+# Other warnings need no null data. If the lower bound is below a tenth of the cost, very different labels may have a much lower cost.
 #
 # Validation
 # ----------

@@ -12,7 +12,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.label_space import with_imbalance
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 from diffrac_cvx.rounding.directions import best_direction
@@ -395,10 +395,11 @@ def costs_of_labels(instance: Instance, labelings: Iterable[Array]) -> list[Deci
     points = array_points(root @ columns.astype(float))
     groups = None if groups is None else groups[with_pair_penalty]
     c_pairs = c[with_pair_penalty]
-    pair_penalty: PairPenalty = PairPenalty(c_pairs) if groups is None else GroupNorms(c_pairs, groups)
+    ridge = a[with_pair_penalty]
+    weights = PairPenalty(c_pairs, a=ridge) if groups is None else GroupNorms(c_pairs, groups, a=ridge)
     if nonnegative is not None:
-        pair_penalty = SignConstraints(pair_penalty, signed[with_pair_penalty])
-    weights, costs = PenaltyWeights(a[with_pair_penalty], pair_penalty), []
+        weights = SignConstraints(c_pairs, nonnegative=signed[with_pair_penalty], a=ridge)
+    costs = []
     for y in labelings:
         found = []
         for labels in (y,) if nonnegative is None else (y, -y):

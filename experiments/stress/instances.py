@@ -372,7 +372,7 @@ WHOLE: dict[str, Callable[[Rng], Instance]] = {
     "three_points": three_points,
     "grouped": grouped,
     "signed": lambda rng: signed(rng, of_family(rng)),
-    "grouped_and_signed": lambda rng: signed(rng, grouped(rng)),
+    "weighted_and_signed": lambda rng: signed(rng, weighted(rng)),
     "groups_outwards": many_groups,
     "collinear_beside_l1": lambda rng: beside_collinear(rng, "l1"),
     "collinear_beside_groups": lambda rng: beside_collinear(rng, "groups"),

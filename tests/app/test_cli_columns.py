@@ -71,7 +71,6 @@ def test_the_program_of_the_report_finds_the_same_labels(table, tmp_path, found_
     report = tmp_path / "report.html"
     found = found_by("cluster", table, *COMMON_OPTIONS, "--nonnegative", "size_x", "--report", report, *more)
     text = report.read_text()
-    assert "<h2>Feature groups</h2>" in text
     code = re.search(r"<h2>Python code</h2>\s*<pre>(.*?)</pre>", text, flags=re.DOTALL)[1]
     names = {}
     exec(html.unescape(code), names)
@@ -81,26 +80,31 @@ def test_the_program_of_the_report_finds_the_same_labels(table, tmp_path, found_
     )  # the sign of the labels of the search alone is arbitrary
 
 
-def test_a_path_has_the_lengths_of_groups_and_a_comparison_takes_them(table, tmp_path, command, found_by):
+@pytest.mark.parametrize("kind", ["groups", "signs"])
+def test_a_path_has_the_lengths_of_groups_or_signs_and_a_comparison_takes_them(
+    table, tmp_path, command, found_by, kind
+):
     out = tmp_path / "path.csv"
-    how = ("--one-hot", "job", "--nonnegative", "size_x")
+    how = ("--one-hot", "job", *(("--nonnegative", "size_x") if kind == "signs" else ()))
     status, printed, _ = command("path", table, *how, "--n-values", "3", "--out", out, "--report", tmp_path / "p.html")
-    assert (status, " groups " in printed) == (0, True)
+    assert (status, " groups " in printed) == ((0, True) if kind == "groups" else (1, False))  # the split is one column
     written = pd.read_csv(out)
-    np.testing.assert_allclose(
-        written["group_job"], np.linalg.norm(written[["w_job=a", "w_job=b", "w_job=c"]], axis=1), atol=1e-12
-    )
-    assert (written["w_size_x"] >= 0.0).all()
+    if kind == "groups":
+        lengths = np.linalg.norm(written[["w_job=a", "w_job=b", "w_job=c"]], axis=1)
+        np.testing.assert_allclose(written["group_job"], lengths, atol=1e-12)
+    else:
+        assert (written["w_size_x"] >= 0.0).all()
     methods = ("-m", "low_rank", "-m", "v_space/CLARABEL", "-m", "penalized_nu/SCS")
     compared = found_by("compare", table, *how, "--lambda", "0.1", *methods)
     assert (compared["exit"], compared["disagreements"]) == (0, [])
-    assert "it takes no feature groups and no sign constraints" in compared["notes"][-1]
+    words = {"groups": "it takes no feature groups", "signs": "it takes no l1 penalty and no sign constraints"}
+    assert words[kind] in compared["notes"][-1]
 
 
 @pytest.mark.slow
-def test_auto_chooses_with_groups_and_signs(table, found_by):
+def test_auto_chooses_with_groups_or_signs(table, found_by):
+    assert found_by("cluster", table, *COMMON_OPTIONS[:3], "--lambda", "auto")["feature_groups"]["job"]["columns"] == 3
     found = found_by("cluster", table, *COMMON_OPTIONS[:3], "--lambda", "auto", "--nonnegative", "size_x")
-    assert found["feature_groups"]["job"]["columns"] == 3
     assert found["scaled_coefficients"]["size_x"][0] > 0.0
 
 

@@ -48,12 +48,11 @@ def known_by_code(source, setting, folder):
 def test_groups_and_signs_are_what_the_python_of_the_page_says(source, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for grouped, count in (("category", 4), ("prefix", 3)):
-        setting = PageSetting(lam=0.05, grouped=grouped, nonnegative="noise, dose_1").on_columns(data)
+        setting = PageSetting(lam=0.05, grouped=grouped).on_columns(data)
         assert len(setting.groups) == count
         names = known_by_code(source, setting, tmp_path)
         assert names["penalty"].groups == setting.penalty.groups
         np.testing.assert_allclose(names["penalty"].c, setting.penalty.c, rtol=1e-12)
-        np.testing.assert_array_equal(names["penalty"].nonnegative, [2, 0])
         for solve in plan_solves(data, setting, ["(15)"], ("low_rank", "CLARABEL")):
             assert do(solve.call).value == pytest.approx(eval(solve.code, names).value, abs=1e-9), solve.name
 
@@ -62,11 +61,12 @@ def test_the_answer_names_groups_and_signs_say_which_cluster_is_which():
     source = UploadedSource(CONTENT, "mine.csv", drop=["kind"])
     data = source.load()
     for sign in ("dose_1", ""):
-        setting = PageSetting(lam=0.05, grouped="prefix", nonnegative=sign).on_columns(data)
+        setting = PageSetting(lam=0.05, grouped="none" if sign else "prefix", nonnegative=sign).on_columns(data)
         (solve,) = plan_solves(data, setting, ["(15)"], ["low_rank"])
         outcome = Outcome(source, data, setting, (Run(solve, do(solve.call)),))
         found = find_summary(outcome, "", "kmeans_centered")
-        assert any(text.startswith("Selected feature groups, 1 of 2: dose (2 columns)") for text in found.sentences)
+        said = any(text.startswith("Selected feature groups, 1 of 2: dose (2 columns)") for text in found.sentences)
+        assert said == (not sign)
         if sign:
             assert found.labels @ found.scores > 0.0
             assert found.labels @ data.X[:, 0] > 0.0
@@ -75,7 +75,7 @@ def test_the_answer_names_groups_and_signs_say_which_cluster_is_which():
 @pytest.mark.slow
 def test_a_path_and_more_clusters_keep_the_groups(source, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    setting = PageSetting(lam=0.05, tol=1e-2, grouped="category", nonnegative="noise").on_columns(data)
+    setting = PageSetting(lam=0.05, tol=1e-2, grouped="category").on_columns(data)
     expression = expression_of("lambda path", setting, ()).replace("21", "3")
     path = evaluate(expression, namespace_of(data, setting))
     assert path.groups.names == ("dose_1", "dose_2", "noise", "kind")

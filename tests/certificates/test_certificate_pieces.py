@@ -277,9 +277,9 @@ def test_nothing_is_apart_where_constraints_signs_without_a_weight_or_too_wide_a
         linked_points(X, dc.Constraints(cannot_link=[(0, 1)])), 1.0, dc.Penalty(lam=0.5, ridge=1.0, groups=groups)
     )
     assert not screen_components(linked, q[1:], 1e-9).any()
-    lam = np.where(np.arange(6) == 5, 0.0, 0.5) if groups is None else [0.5, 0.5, 0.5, 0.0]
+    lam = np.where(np.arange(6) == 5, 0.0, 0.5)
     for known, together in (([0, 1], False), ([0, 5], True)):
-        signed = direction_problem(X, 1.0, dc.Penalty(lam=lam, ridge=1.0, groups=groups, nonnegative=known))
+        signed = direction_problem(X, 1.0, dc.Penalty(lam=lam, ridge=1.0, nonnegative=known))
         assert (screen_components(signed, q, 1e-9).max() == 0) == together
 
 

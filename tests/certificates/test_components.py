@@ -36,7 +36,7 @@ def instance(seed):
 
 
 def in_groups(seed):
-    """Random data, groups of unequal sizes and weights, some 0, signs in every third, some a ridge."""
+    """Random data, groups of unequal sizes and weights, some 0, or signs, in every third, some a ridge."""
     rng = np.random.default_rng([2017, 26, seed])
     X = correlated(rng, int(rng.integers(25, 45)), d := int(rng.integers(5, 10)))
     labels = rng.permutation(np.arange(d) % int(rng.integers(3, d)))
@@ -48,7 +48,8 @@ def in_groups(seed):
         lam[0] = 0.0
     free = np.concatenate([columns for columns, weight in zip(lists, lam, strict=True) if weight > 0.0])
     signs = list(rng.choice(free, 3, replace=False)) if seed % 3 == 0 and len(free) > 2 else None
-    return X, (1.0, 0.5)[seed // 2 % 2], dc.Penalty(lam=lam, ridge=0.02 * (seed % 3), groups=lists, nonnegative=signs)
+    known = {"groups": lists, "lam": lam} if signs is None else {"nonnegative": signs, "lam": lam[0] + 0.01}
+    return X, (1.0, 0.5)[seed // 2 % 2], dc.Penalty(ridge=0.02 * (seed % 3), **known)
 
 
 def restricted_value(X, nu, penalty, zero):

@@ -54,7 +54,7 @@ def white_problem(Z, data_error=0.0, right_error=0.0):
     zeros, ones = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
     X, coordinates = DensePoints(Z), Coordinates(ones, has_offset=False, basis=np.diag(ones))
     error = WhiteningErrorBounds(data_error, right_error)
-    return DirectionProblem(X, X, zeros, PairPenalty(zeros), coordinates, whitened=error)
+    return DirectionProblem(X, X, PairPenalty(zeros), coordinates, whitened=error)
 
 
 # The model

@@ -13,7 +13,6 @@ from diffrac_cvx.certificates.working_set import check_kkt, dual_on_working_set
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.direction_problem import univariate_gains
-from diffrac_cvx.problem.penalties.lassos import most_violated_entries
 
 NONE, NO_C = np.zeros(0, dtype=np.intp), np.zeros((0, 0))
 
@@ -70,15 +69,6 @@ def test_the_coordinates_that_are_named_are_those_of_the_pair_that_makes_s_negat
     look = check_kkt(core, u, NO_C, 1.0)
     assert look.lower is None
     assert set(look.violated) == {4, 5}
-
-
-def test_the_most_promising_entries_are_those_not_zero_and_then_those_furthest_beyond_their_box():
-    rng = np.random.default_rng(0)
-    rest, sides = rng.standard_normal((5, 12)), rng.uniform(0.0, 3.0, (5, 12))
-    Z = np.where(rng.random((5, 12)) < 0.2, 1.0, 0.0)
-    for row, places in enumerate(most_violated_entries(rest, Z, sides, 6)):
-        beyond = sorted(range(12), key=lambda k, row=row: (Z[row, k] == 0.0, sides[row, k] - abs(rest[row, k])))
-        assert set(places) == set(beyond[:6])
 
 
 @pytest.mark.parametrize("nu", [1.0, 0.5])

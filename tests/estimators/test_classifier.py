@@ -1,6 +1,7 @@
 """Constraints on points and semi-supervised classification."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,8 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 import diffrac_cvx as dc
 from diffrac_cvx.estimators import classifier
 from diffrac_cvx.machine.deadlines import seconds_left
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
-from diffrac_cvx.rounding.many_clusters import classify_jointly, cluster_jointly, fit_scores
+from diffrac_cvx.problem.penalties.base import PairPenalty
+from diffrac_cvx.rounding.many_clusters import classify_jointly, cluster_jointly
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -149,7 +150,9 @@ def test_centers_are_means_of_clusters_that_keep_points_together():
     x = np.array([0.0] * 10 + [10.0] * 10)[:, None]
     chunklets = dc.Constraints(must_link=[(0, 19), (1, 19), (2, 19)]).chunklets_of(20)
     clusters = np.array([0] * 10 + [1] * 9 + [0])
-    scores = fit_scores(x - 5.0, clusters, PenaltyWeights(np.zeros(1), PairPenalty(np.zeros(1))), chunklets=chunklets)
+    options = {"weights": PairPenalty(np.zeros(1), a=np.zeros(1)), "n_init": 1, "rng": 0}
+    solution = SimpleNamespace(F=np.eye(2)[clusters], G=None)
+    scores = cluster_jointly(x - 5.0, solution, 2, chunklets=chunklets, **options)
     slope, level = scores.coef[1] - scores.coef[0], scores.intercept[1] - scores.intercept[0]
     assert 5.0 - level / slope[0] == pytest.approx((10 / 11 + 10.0) / 2)
 
@@ -159,7 +162,7 @@ def test_points_that_belong_together_weigh_as_many_as_they_are():
     X, times = rng.standard_normal((60, 3)), rng.integers(1, 6, 60)
     X -= times @ X / times.sum()
     result = dc.low_rank(X, ridge=0.3, sample_weight=times)
-    known = {"weights": PenaltyWeights(np.full(3, 0.3**0.5), PairPenalty(np.zeros(3))), "n_init": 1, "rng": 0}
+    known = {"weights": PairPenalty(np.zeros(3), a=np.full(3, 0.3**0.5)), "n_init": 1, "rng": 0}
     rows = np.repeat(np.arange(60), times)
     repeated = cluster_jointly(
         X[rows], result, 4, chunklets=dc.Constraints(groups=rows).chunklets_of(len(rows)), **known
@@ -348,7 +351,7 @@ def test_three_classes_are_found_from_four_labels_each_and_known_ones_stay(iris)
     assert model.lower_bound_ <= model.upper_bound_
     assert 0.0 <= model.label_gap_ <= 1.0
     known = dc.DiffracClassifier().fit(X, y)
-    equal = {"weights": PenaltyWeights(np.full(4, 0.3**0.5), PairPenalty(np.zeros(4)))}
+    equal = {"weights": PairPenalty(np.zeros(4), a=np.full(4, 0.3**0.5))}
     scores = classify_jointly(standardized(X), dc.low_rank(standardized(X), ridge=0.3), y, **equal)
     np.testing.assert_allclose(known.decision_function(X), scores.of(standardized(X)), atol=1e-6)
     np.testing.assert_array_equal(known.transduction_, y)
@@ -360,7 +363,7 @@ def test_three_classes_are_found_from_four_labels_each_and_known_ones_stay(iris)
     p = np.where(few < 0, 0.5 / 138, 0.5 / 12)
     Z = standardized(X) - p @ standardized(X)
     scores = classify_jointly(
-        Z, half.result_, few, weights=PenaltyWeights(np.full(4, 0.3**0.5), PairPenalty(np.zeros(4))), sample_weight=p
+        Z, half.result_, few, weights=PairPenalty(np.zeros(4), a=np.full(4, 0.3**0.5)), sample_weight=p
     )
     np.testing.assert_allclose(half.decision_function(X), scores.of(Z), atol=1e-8)
 

@@ -1,6 +1,7 @@
 """Sample weights: integer weights act as repeated rows, weight 0 as no row, and only proportions matter."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
@@ -28,10 +29,10 @@ from diffrac_cvx.points.checks import as_data, as_weights
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.reading import as_points, read_points
 from diffrac_cvx.points.streamed import BLOCK_ROWS
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
-from diffrac_cvx.rounding.many_clusters import Bisection, explained_variance, fit_scores, split_repeatedly
+from diffrac_cvx.rounding.many_clusters import cluster_jointly, explained_variance, split_repeatedly
 from diffrac_cvx.solvers.factored.augmented_lagrangian import append_violated_direction, one_block
 from diffrac_cvx.solvers.factored.components import lagrangian_of
 from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, FactorParametrization
@@ -332,7 +333,9 @@ def pieces(P, clusters):
     U, units = rng.standard_normal((6, 3)), rng.uniform(1.0, 40.0, 6)
     whole, part = (direction_problem(P, nu, dc.Penalty(lam=0.05, ridge=0.1)) for nu in (1.0, 0.6))
     y, X = np.where(clusters > 1, 1.0, -1.0), P.array()
-    scores = fit_scores(X, clusters, PenaltyWeights(np.full(5, 0.1), PairPenalty(np.zeros(5))), P.weights)
+    solution = SimpleNamespace(F=np.eye(clusters.max() + 1)[clusters], G=None)
+    options = {"weights": PairPenalty(np.zeros(5), a=np.full(5, 0.1)), "sample_weight": P.weights}
+    scores = cluster_jointly(X, solution, clusters.max() + 1, n_init=1, rng=0, **options)
     split = follow_path(P, [GridSetting(0.0, 0.5, 1.0)], tol=1e-3, timer=Timer(None))[0].partition
     yield "features tried first", select_initial_features(whole, 3)
     yield from zip(("value", "slope", "added"), lagrangian_at(FactorParametrization(part), U), strict=True)
@@ -420,7 +423,7 @@ def test_the_cluster_with_most_to_gain_by_weight_is_split_first():
 
     def halve(part, weights):
         middle = part.mean()
-        return Bisection(np.ones(1), -middle, 0.5) if len(part) > 1 else None
+        return (np.ones(1), -middle, 0.5) if len(part) > 1 else None
 
     for heavy, cluster in ((0, 0), (3, 1)):
         w = np.ones(4)

@@ -3,7 +3,6 @@
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-import cvxpy as cp
 import numpy as np
 import oracles
 import pytest
@@ -59,19 +58,6 @@ def draw_multiplier(rng, c, labels):
             values[rng.integers(len(values))] = size * far
             C[np.ix_(g, h)] = (left * values) @ right
     return np.triu(C) + np.triu(C, 1).T
-
-
-class Splits(SignConstraints):
-    """Known signs that keep the part of the last projection that is in the other penalty's set."""
-
-    def project_safe(self, C):
-        project, projected = self.base.project_safe, []
-        self.base.project_safe = lambda part: projected.append(project(part)) or projected[-1]
-        try:
-            return super().project_safe(C)
-        finally:
-            self.inner = projected[-1]
-            del self.base.project_safe
 
 
 def draw_factor(rng, known):
@@ -132,23 +118,6 @@ def test_a_projected_multiplier_is_in_the_set_of_group_norms_to_the_last_bit():
         assert is_in_dual_set(GroupNorms(c, labels).project_safe(draw_multiplier(rng, c, labels)), c, labels)
 
 
-def test_a_projected_multiplier_of_known_signs_is_a_sum_of_one_in_the_set_and_one_that_takes_off():
-    rng = np.random.default_rng(1)
-    for _ in range(60):
-        labels, c = draw_groups(rng)
-        known = rng.random(len(c)) < 0.6
-        if known.sum() < 2:
-            continue
-        in_groups = len(np.unique(labels)) < len(labels) and rng.integers(2)
-        penalty = Splits(GroupNorms(c, labels) if in_groups else PairPenalty(c), known)
-        C = penalty.project_safe(draw_multiplier(rng, c, labels))
-        pairs = np.outer(known, known) & ~np.eye(len(c), dtype=bool)
-        assert is_in_dual_set(penalty.inner, c, labels if in_groups else np.arange(len(c)))
-        assert np.all(C[pairs] <= penalty.inner[pairs])
-        np.testing.assert_array_equal(C[~pairs], penalty.inner[~pairs])
-        np.testing.assert_array_equal(C, C.T)
-
-
 def has_no_negative_pair(U, known):
     """Whether the entries of UU' for known pairs are nonnegative, without any rounding."""
     rows = fractions(U)[known]
@@ -161,7 +130,7 @@ def test_a_factor_said_or_made_to_be_allowed_has_no_negative_entry_for_known_pai
     known = rng.random(int(rng.integers(2, 7))) < 0.8
     if known.sum() < 2:
         known[:2] = True
-    penalty, U = SignConstraints(PairPenalty(np.zeros(len(known))), known), draw_factor(rng, known)
+    penalty, U = SignConstraints(np.zeros(len(known)), nonnegative=known), draw_factor(rng, known)
     found = penalty.make_feasible(U)
     V, W = U @ U.T, found @ found.T
     assert penalty.is_feasible(U) <= has_no_negative_pair(U, known)
@@ -225,7 +194,7 @@ def test_the_error_said_of_group_norms_counts_what_no_sum_of_doubles_loses():
 
 
 def test_orthogonal_rows_whose_product_is_negative_and_computed_as_zero_are_not_allowed():
-    penalty, found = SignConstraints(PairPenalty(np.zeros(2)), np.ones(2, dtype=bool)), 0
+    penalty, found = SignConstraints(np.zeros(2), nonnegative=np.ones(2, dtype=bool)), 0
     for seed in range(200):
         a, b, c = np.random.default_rng(seed).uniform(0.5, 1.0, 3)
         U = np.array([[a, b], [c, -a * c / b]])
@@ -264,7 +233,7 @@ def test_v_is_left_only_where_its_multiplier_reaches_the_edge_of_the_dual_set(la
 
 def test_of_known_pairs_v_is_left_only_where_it_is_positive_and_its_multiplier_takes_nothing_off():
     known = np.array([True, True, True, False])
-    penalty = SignConstraints(PairPenalty(np.ones(4)), known)
+    penalty = SignConstraints(np.ones(4), nonnegative=known)
     V = np.array([[1.0, 0.5, -0.5, 0.5], [0.5, 1.0, 0.5, 0.5], [-0.5, 0.5, 1.0, -0.5], [0.5, 0.5, -0.5, 1.0]])
     C = np.sign(V) * ~np.eye(4, dtype=bool)
     C[0, 2] = C[2, 0] = -1.0  # as in the set without signs
@@ -276,31 +245,12 @@ def test_of_known_pairs_v_is_left_only_where_it_is_positive_and_its_multiplier_t
 
 
 def test_nonnegative_rows_are_allowed_and_so_is_a_row_of_zeros_beside_any_other():
-    penalty = SignConstraints(PairPenalty(np.ones(2)), np.array([True, True]))
+    penalty = SignConstraints(np.ones(2), nonnegative=np.array([True, True]))
     for U in (np.eye(2), np.array([[1e-3, 0.0], [0.0, 0.5]]), np.array([[0.0, 0.0], [1.0, -1.0]])):
         assert penalty.is_feasible(U)
         assert penalty.make_feasible(U) is U
         assert np.isfinite(penalty.value_error_bound(U))
     assert not penalty.is_feasible(np.array([[1.0], [-1e-300]]))
-
-
-def test_the_multiplier_that_cvxpy_finds_for_group_norms_is_in_the_dual_set_and_attains_the_penalty():
-    labels, c = np.array([0, 0, 1, 1, 2, 3]), np.array([1.0, 1.0, 0.7, 0.7, 0.4, 0.9])
-    B = np.random.default_rng(5).standard_normal((6, 3))
-    V = cp.Variable((6, 6), PSD=True)
-    penalty = GroupNorms(c, labels)
-    value, constraints = penalty.expression(cp, V, 1.0)
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(V - B @ B.T) / 2 + value), constraints)
-    problem.solve(solver=cp.CLARABEL)
-    C = penalty.multiplier(constraints)
-    C = C + C.T  # each pair of groups has its multiplier at one of its two places
-    places = blocks_of(labels)
-    for i, g in enumerate(places):
-        for h in places[i + 1 :]:
-            assert np.linalg.norm(C[np.ix_(g, h)], 2) <= 2 * c[g[0]] * c[h[0]] * (1 + 1e-6)
-    expected = oracles.group_penalty(V.value, places, [c[g[0]] ** 2 for g in places])
-    attained = float(np.sum(C * V.value)) / 2 + float(c**2 @ np.diag(V.value))
-    assert attained == pytest.approx(expected, rel=1e-5)
 
 
 def between_groups(rng):
@@ -363,10 +313,19 @@ def test_what_is_clipped_between_groups_is_in_the_dual_set_to_the_last_bit():
     assert rounded_up > 0
 
 
+def test_the_multiplier_of_known_signs_has_no_lower_bound_for_their_pairs():
+    rng, known = np.random.default_rng(1), np.array([True, True, False, True])
+    C = draw_multiplier(rng, c := rng.uniform(0.5, 1.5, 4), np.arange(4))
+    signed, plain = SignConstraints(c, nonnegative=known), PairPenalty(c)
+    pairs = np.outer(known, known) & ~np.eye(4, dtype=bool)
+    expected = np.where(pairs, np.minimum(C, plain.half_width), plain.project_safe(C))
+    np.testing.assert_array_equal(signed.project_safe(C), expected)
+
+
 def test_an_offset_is_in_no_group_of_columns_and_has_no_known_sign():
-    structure = SignConstraints(GroupNorms(np.ones(3), np.array([0, 1, 1])), np.ones(3, dtype=bool)).with_offset()
-    np.testing.assert_array_equal(structure.labels, [0, 1, 1, 2])
-    np.testing.assert_array_equal(structure.nonnegative, [True, True, True, False])
+    np.testing.assert_array_equal(GroupNorms(np.ones(3), np.array([0, 1, 1])).with_offset().labels, [0, 1, 1, 2])
+    signed = SignConstraints(np.ones(3), nonnegative=np.ones(3, dtype=bool)).with_offset()
+    np.testing.assert_array_equal(signed.nonnegative, [True, True, True, False])
 
 
 def test_the_columns_beyond_the_dual_set_are_those_of_groups_with_a_block_beyond_it():

@@ -60,8 +60,10 @@ def test_the_derivative_is_that_of_finite_differences(nu, penalty, given):
     changes = {"X": rng.standard_normal(X.shape)} | ({"nu": 1.0} if nu < 1.0 else {})
     changes |= {name: weight * rng.uniform(0.5, 1.0, np.shape(weight)) for name, weight in weights.items()}
     for name, change in changes.items():
+        by_factor = name == "lam" and np.ndim(change)
+        change, expected = (at[name], found.lam) if by_factor else (change, np.sum(change * getattr(found, name)))
         measured = slope(lambda t, of=name, by=change: solved(**at | {of: at[of] + t * by}, **options).value)
-        assert measured == pytest.approx(np.sum(change * getattr(found, name)), abs=1e-6), name
+        assert measured == pytest.approx(expected, abs=1e-6), name
 
 
 def test_at_the_ends_of_nu_the_derivative_is_from_inside():
@@ -104,25 +106,10 @@ def test_columns_in_other_units_have_derivatives_in_those_and_the_value_does_not
     plain = solved(X, 1.0, lam=lam, ridge=ridge).gradient()
     other = solved(X * units, 1.0, lam=lam * units**2, ridge=ridge * units**2).gradient()
     np.testing.assert_allclose(other.X * units, plain.X, atol=1e-6)
-    np.testing.assert_allclose(other.lam * units**2, plain.lam, atol=1e-5)
+    assert other.lam == pytest.approx(plain.lam, abs=1e-5)
     np.testing.assert_allclose(other.ridge * units**2, plain.ridge, atol=1e-5)
     rough = dc.low_rank(X, lam=lam, ridge=ridge, tol=1e-2).gradient()
-    assert np.sum(X * rough.X) + 2 * (lam @ rough.lam + ridge @ rough.ridge) == pytest.approx(0.0, abs=1e-12)
-
-
-def test_one_weight_for_all_has_the_sum_of_the_derivatives_of_each():
-    one, each = (solved(table(), 1.0, lam=0.1 * ones, ridge=0.2 * ones).gradient() for ones in (1.0, np.ones(3)))
-    assert np.ndim(one.lam) == np.ndim(one.ridge) == 0
-    assert [one.lam, one.ridge] == pytest.approx([each.lam.sum(), each.ridge.sum()], abs=1e-5)
-
-
-def test_a_weight_of_zero_beside_others_has_an_infinite_derivative_and_alone_that_of_its_column():
-    X = table()
-    beside, alone = (solved(X, 1.0, lam=lam, ridge=0.1) for lam in ([0.0, 0.1, 0.1], [0.0, 0.0, 0.0]))
-    assert np.isinf(beside.gradient().lam).tolist() == [True, False, False]
-    np.testing.assert_allclose(alone.gradient().lam, np.diag(alone.V), rtol=1e-12)
-    rise = [solved(X, 1.0, lam=[0.0, lam, 0.0], ridge=0.1).value - alone.value for lam in (STEP, 2 * STEP)]
-    assert (4 * rise[0] - rise[1]) / (2 * STEP) == pytest.approx(alone.gradient().lam[1], rel=1e-3)
+    assert np.sum(X * rough.X) + 2 * (rough.lam + ridge @ rough.ridge) == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("tol", [1e-1, 1e-9])
@@ -180,7 +167,7 @@ def test_a_sparse_factor_of_many_columns_has_the_derivative_of_the_dense_one(mon
     assert scipy.sparse.issparse(result.G)
     assert np.any(result.V - np.diag(np.diag(result.V)))
     found = result.gradient()
-    np.testing.assert_allclose(found.lam, np.abs(result.V).sum(axis=1), rtol=1e-12)
+    assert found.lam == pytest.approx(0.1 * np.abs(result.V).sum(), rel=1e-12)
     np.testing.assert_allclose(found.ridge, np.trace(result.V), rtol=1e-12)
     hold_in_a_direction(found, X, lam=0.1, ridge=0.1)
 
@@ -246,15 +233,8 @@ def test_a_result_of_another_problem_has_no_derivative_and_says_which_have(build
         dc.solve(build(table(), 1.0, ridge=0.1)).gradient()
 
 
-def test_a_rough_derivative_says_so_and_the_words_name_the_largest_row():
-    X = table()
-    rough = dc.fista(X, penalty=NO_PENALTY, max_iter=1).gradient()
-    assert "rough" in rough.warnings[0]
-    assert "warnings=" in repr(rough)
-    found = solved(X, 1.0, lam=[0.1, 0.1, 0.1]).gradient()
-    largest = np.linalg.norm(found.X, axis=1).argmax()
-    assert f"X=<12 x 3, the largest row is {largest}," in repr(found)
-    assert "lam=<3 entries from" in repr(found)
+def test_a_rough_derivative_says_so():
+    assert "rough" in dc.fista(table(), penalty=NO_PENALTY, max_iter=1).gradient().warnings[0]
 
 
 @pytest.mark.parametrize("lam", [0.1, np.array([0.05, 0.2])], ids=["one weight", "by group"])
@@ -266,6 +246,7 @@ def test_with_groups_of_columns_the_derivative_is_that_of_finite_differences(nu,
         penalty = dc.Penalty(lam=lam, ridge=ridge, groups=[[0, 2], [1, 3]])
         return solved(X, nu, penalty=penalty)
 
-    found, change = value(lam, ridge).gradient(), np.asarray(lam) * np.resize([0.5, 1.0], np.shape(lam))
-    assert slope(lambda t: value(lam + t * change, ridge).value) == pytest.approx(np.sum(change * found.lam), abs=1e-6)
+    found = value(lam, ridge).gradient()
+    by_factor = found.lam if np.ndim(lam) else lam * found.lam
+    assert slope(lambda t: value(lam + t * lam, ridge).value) == pytest.approx(by_factor, abs=1e-6)
     assert slope(lambda t: value(lam, ridge + t * ridge).value) == pytest.approx(ridge * found.ridge, abs=1e-6)

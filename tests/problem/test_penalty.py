@@ -160,7 +160,7 @@ def test_the_estimators_take_either():
     ("groups", "words"),
     [
         ("ab", "is not a list"),
-        ([], "no columns"),
+        ([], "groups is empty"),
         ([1, None], "not a label"),
         ({"a": [0, 1], "b": [1, 2]}, "column 1 is in more than one group. List every column once"),
         ([[0, 2]], "column 1 is in no group. List every column"),
@@ -240,6 +240,6 @@ def test_the_first_columns_are_whole_groups_that_fit_and_one_at_least(most, colu
 )
 def test_groups_without_a_weight_and_groups_of_one_are_those_of_the_penalty_without_groups(penalty):
     weights = weights_of(penalty, 3)
-    assert weights.pair_penalty.splits_into_blocks
+    assert weights.splits_into_blocks
     np.testing.assert_array_equal(weights.a, np.full(3, penalty.a))
     np.testing.assert_array_equal(weights.c, np.full(3, penalty.c))

@@ -114,7 +114,7 @@ def test_a_matrix_that_is_not_positive_is_projected():
     np.testing.assert_allclose(directions(problem, problem.coordinates.transform_matrix(V)), positive, atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (4, 3), (6, 6)])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 5), (6, 6)])
 def test_a_matrix_of_the_wrong_shape_is_refused(shape):
     with pytest.raises(DataError, match=rf"\({shape[0]}, {shape[1]}\).*\(5, 5\)"):
         direction_problem(centered(), 0.5, Penalty()).coordinates.transform_matrix(np.ones(shape))

@@ -131,11 +131,6 @@ FAULTS = {
     "an infinite factor": (lambda: dc.rounding.kmeans_centered(F * np.inf), DATA, "F is (nan|-?inf)"),
     "no hyperplane": (lambda: dc.rounding.goemans_williamson(F, 0, n_samples=0), PARAMETER, "n_samples = 0"),
     "half a seed": (lambda: dc.rounding.goemans_williamson(F, 0.5), PARAMETER, "rng = 0.5"),
-    "an objective without a value": (
-        lambda: dc.rounding.goemans_williamson(F, 0, objective=lambda y: np.nan),
-        PARAMETER,
-        r"objective\(y\) = nan",
-    ),
     "labels more than points": (
         lambda: dc.rounding.procrustes(F, 10**15),
         PARAMETER,

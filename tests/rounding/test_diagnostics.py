@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding.diagnostics import find_diagnostics, one_column
 
@@ -146,16 +145,6 @@ def test_the_search_for_one_column_is_quick_in_wide_and_in_long_tables():
 def solved(lower: float, upper: float, n: int) -> Result:
     fields = {"factor": np.ones((n, 1)), "status": Status.OPTIMAL, "n_iter": 1, "seconds": 0.0, "solver": ""}
     return Result(value=upper, lower=lower, upper=upper, **fields)
-
-
-def test_labels_that_cost_no_less_than_coin_flips_are_said_to_unless_points_are_weighted():
-    X = np.random.default_rng(1).standard_normal((30, 60))
-    X, labels = X - X.mean(axis=0), np.tile([0, 1], 15)
-    penalty, bracket = dc.Penalty(ridge=0.1), solved(0.05, 0.06, 30)
-    found = find_diagnostics(X, labels, bracket, nu=1.0, penalty=penalty, objective=0.06)
-    assert [one.code for one in found] == ["coin flips"]
-    weighted = array_points(X, np.linspace(1, 2, 30) / 45)
-    assert find_diagnostics(weighted, labels, bracket, nu=1.0, penalty=penalty, objective=0.06) == ()
 
 
 @pytest.mark.parametrize(

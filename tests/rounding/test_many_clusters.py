@@ -1,6 +1,7 @@
 """More than two clusters: bounds for a partition, the two strategies, and the estimator."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,9 @@ import scipy.sparse
 from sklearn.base import clone
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.penalties.base import PairPenalty, PenaltyWeights
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.rounding.many_clusters import (
-    Bisection,
-    fit_scores,
+    cluster_jointly,
     last_directions,
     scores_of_splits,
     split_repeatedly,
@@ -144,7 +144,8 @@ def test_a_cluster_between_two_others_keeps_its_points():
     """Least squares alone assigns the middle of three collinear groups to the outer ones."""
     x = np.concatenate([np.linspace(-0.2, 0.2, 9) + center for center in (-2.0, 0.0, 2.0)])[:, None]
     classes = np.repeat(np.arange(3), 9)
-    scores = fit_scores(x - x.mean(), classes, PenaltyWeights(np.zeros(1), PairPenalty(np.zeros(1))))
+    weights, solution = PairPenalty(np.zeros(1), a=np.zeros(1)), SimpleNamespace(F=x, G=None)
+    scores = cluster_jointly(x - x.mean(), solution, 3, weights=weights, n_init=10, rng=0)
     np.testing.assert_array_equal(np.argmax(scores.of(x), axis=1), classes)
 
 
@@ -157,7 +158,7 @@ def test_the_split_that_gains_most_comes_first_and_the_scores_follow_the_splits(
             return None
         found = dc.rounding.kmeans_1d(part[:, 0])
         middle = (part[found > 0, 0].mean() + part[found < 0, 0].mean()) / 2
-        return Bisection(np.ones(1), -float(middle), 1.0 - np.ptp(part) / 10.0)
+        return np.ones(1), -float(middle), 1.0 - np.ptp(part) / 10.0
 
     splits = split_repeatedly(points, k, halve, 1.0)
     assert len(splits) == k - 1

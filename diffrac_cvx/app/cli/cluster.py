@@ -27,7 +27,7 @@ from diffrac_cvx.points.checks import Array, as_seed
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.linear_algebra import center_columns, column_units
 from diffrac_cvx.problem.formatting import sum_rounded_up
-from diffrac_cvx.rounding.diagnostics import with_names
+from diffrac_cvx.rounding.diagnostics import one_column
 
 
 @options.with_table_options
@@ -185,7 +185,8 @@ def fit_model(
     model.set_params(verbose=False)
     diagnosed = {str(reason) for reason in getattr(model, "diagnostics_", ())}
     if n_labels == 1:
-        model.diagnostics_ = with_names(model.diagnostics_, table.X, model.labels_, table.names)
+        named = one_column(table.X, model.labels_, table.names)  # the table has no names for the estimator
+        model.diagnostics_ = tuple((one.code == "one column" and named) or one for one in model.diagnostics_)
     messages = [str(one.message) for one in caught if issubclass(one.category, DegenerateDataWarning)]
     return model, [text for text in dict.fromkeys(messages) if text not in diagnosed]
 

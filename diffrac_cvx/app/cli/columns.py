@@ -31,7 +31,8 @@ NonnegativeOption = Annotated[
     list[str] | None,
     typer.Option(
         "--nonnegative",
-        help="Column whose coefficient must be >= 0; may be repeated or hold several names separated by commas.",
+        help="Column whose coefficient must be >= 0, without feature groups; may be repeated or hold several names "
+        "separated by commas.",
         rich_help_panel=COLUMNS_PANEL,
     ),
 ]
@@ -52,12 +53,13 @@ class ColumnOptions:
     def read(self, table: Table, *, has_l1: bool = True) -> dict[str, Any]:
         """Return the given ones of ``groups``, ``group_weights`` and ``nonnegative``, parameters of an estimator.
 
-        By default the columns of one category are a group if ``has_l1``, that is, if lambda is not 0.
+        By default the columns of one category are a group if ``has_l1``, that is, if lambda is not 0, and no signs are
+        given.
         """
         found: dict[str, Any] = {}
         if self.groups == CATEGORY and not table.categories:
             raise ParameterError("--feature-groups category: the table has no categorical features. Give --one-hot.")
-        by = CATEGORY if self.groups is None and has_l1 else self.groups
+        by = CATEGORY if self.groups is None and has_l1 and not self.nonnegative else self.groups
         if by not in (None, NO_GROUPS):
             groups = column_groups(table, str(by))
             is_grouped = len(groups) < len(table.names)

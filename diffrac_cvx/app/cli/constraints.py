@@ -133,7 +133,7 @@ def search_optimal(
     found = optimal_labels(data.X.array(), model.nu, penalty, constraints=constraints, **limits)
     y = found.labels
     weights, is_free = weights_of(penalty, len(data.inverse_scale)), chunklets_of(constraints, len(y)).labeled < 0
-    if is_free and weights.pair_penalty.is_even:
+    if is_free and weights.is_even:
         y = y * (1.0 if y @ (2.0 * model.labels_ - 1.0) >= 0.0 else -1.0)
     elif is_free:
         y = oriented_direction(data.X, y, weights)[0]

@@ -64,7 +64,8 @@ CONTROLS: dict[str, tuple[str, str]] = {
         "Columns that are selected or excluded together if lam is above 0. Start with none; by category groups the "
         "binary columns of one categorical column, by prefix the columns with names alike up to the first _ . : or =."),
     "nonnegative": ("nonnegative coefficients",
-        "Names of columns, separated by commas, whose coefficients must be >= 0. Start with none."),
+        "Names of columns, separated by commas, whose coefficients must be >= 0, without feature groups. Start "
+        "with none."),
     "alpha": ("fixed imbalance (alpha)",
         "Only for the problem 'imbalance fixed': from 0 (equal sizes) to 1 (one cluster). Start at 0."),
     "tol": ("tolerance (tol)", "Absolute tolerance on the duality gap; costs are between 0 and 1. Start at 1e-4."),

@@ -14,14 +14,14 @@ the box |C_jk| <= c_j c_k.  Other penalties replace what differs.
 """
 
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, abs_gram_matvec, abs_gram_sum, diagonal, scale_rows
+from diffrac_cvx.points.factors import Factor, abs_gram_sum, scale_rows
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.points import Indexer, Mask
 from diffrac_cvx.problem.penalties.lassos import lasso_residuals
@@ -65,17 +65,22 @@ class OffDiagonalDual:
 
 
 class PairPenalty:
-    """Penalty on pairs of coordinates with weights c, (D,), constant within a group; here, groups of one.
+    """Ridge and a penalty on pairs of coordinates with weights c, (D,), constant within a group; here, groups of one.
 
+    The ridge is part of A in the problem: values, dual sets and multipliers are those of the penalty on pairs.
     Entries of C without a penalty are 0 in K: those of coordinates with c = 0, and the diagonal.
     """
 
     is_box = True  # whether K is a box: an interval for each entry
     is_even = True  # whether v and -v are feasible together; if so, `off_diagonal` is all of K there
-    nonnegative: Mask | None = None  # (D,), coordinates with v_j >= 0: C has no lower bound between two of them
 
-    def __init__(self, c: Array, labels: IndexArray | None = None) -> None:
+    def __init__(
+        self, c: Array, labels: IndexArray | None = None, nonnegative: Mask | None = None, a: Array | None = None
+    ) -> None:
         self.c, self.labels = c, np.arange(len(c)) if labels is None else labels
+        self.a = np.zeros(len(c)) if a is None else a  # (D,), roots of the weights of the ridge
+        # (D,), coordinates with v_j >= 0: C has no lower bound between two of them
+        self.nonnegative = np.zeros(len(c), dtype=bool) if nonnegative is None else nonnegative
 
     @property
     def splits_into_blocks(self) -> bool:
@@ -84,18 +89,24 @@ class PairPenalty:
 
     # The penalty on other coordinates or with other weights
 
-    def with_weights(self, c: Array) -> Self:
-        """Return the same penalty with new weights."""
-        return type(self)(c, self.labels)
+    def with_weights(self, c: Array, a: Array | None = None) -> Self:
+        """Return the same penalty with new weights c, and with a new ridge if it is given."""
+        return type(self)(c, self.labels, self.nonnegative, self.a if a is None else a)
 
-    def with_offset(self) -> Self:
-        """Return the penalty with one more coordinate, of weight 0 and in a group of its own."""
+    def scaled(self, scale: Array | float) -> Self:
+        """Return the penalty in other units: with the roots of all weights times the scale."""
+        return self.with_weights(self.c * scale, self.a * scale)
+
+    def with_offset(self, a: float = 0.0) -> Self:
+        """Return the penalty with one more coordinate: any sign, a ridge, c = 0, and in a group of its own."""
         labels = np.append(self.labels, self.labels.max(initial=-1) + 1)
-        return type(self)(np.append(self.c, 0.0), labels)
+        return type(self)(np.append(self.c, 0.0), labels, np.append(self.nonnegative, False), np.append(self.a, a))
 
     def restrict(self, indices: Indexer) -> "PairPenalty":
-        """Return the penalty on some coordinates."""
-        return PairPenalty(self.c[indices])
+        """Return the penalty on some coordinates: the l1 norm if no sign and no group of several is left."""
+        c, labels, nonnegative = self.c[indices], self.labels[indices], self.nonnegative[indices]
+        is_l1 = not nonnegative.any() and len(np.unique(labels)) == len(labels)
+        return PairPenalty(c, a=self.a[indices]) if is_l1 else type(self)(c, labels, nonnegative, self.a[indices])
 
     @property
     def reference_weights(self) -> Array:
@@ -168,7 +179,7 @@ class PairPenalty:
 
     def nearest_direction(self, v: Array) -> Array:
         """Return the feasible direction nearest to v."""
-        return v if self.nonnegative is None else np.where(self.nonnegative, np.maximum(v, 0.0), v)
+        return np.where(self.nonnegative, np.maximum(v, 0.0), v)
 
     # Matrices V = UU' and their multipliers C
 
@@ -178,6 +189,11 @@ class PairPenalty:
         half_width = np.outer(self.c, self.c) * INSIDE_BOX
         np.fill_diagonal(half_width, 0.0)
         return half_width
+
+    @property
+    def lower_ends(self) -> Array:
+        """Lower ends of the intervals of the box, (D, D)."""
+        return -self.half_width
 
     def value(self, U: Factor) -> float:
         """Return the penalty at a feasible V = UU'."""
@@ -190,35 +206,22 @@ class PairPenalty:
         sums = np.asarray(scaled.sum(axis=0)).ravel()
         return round_up(sum_error(U.shape[0] + U.shape[1] + 8) * float(sums @ sums), U.shape[0] + 8)
 
-    def sums_of_norms(self, U: Factor) -> tuple[Array, Array]:
-        """Return sum_h w_h |V_gh| and |V_gg| for each group at V = UU': half the derivative of the value in w_g."""
-        return abs_gram_matvec(U, self.c), diagonal(U)
-
-    def gradient_in_squares(self, U: Factor) -> Array:
-        """Return the derivative of the value in w_g^2 for each group.
-
-        At w_g = 0, where w_g has no derivative, it is infinite if V couples the group with a penalised one, and else
-        |V_gg|.
-        """
-        sums, diagonal_norms = self.sums_of_norms(U)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return np.where((sums == 0.0) & (self.weights == 0.0), diagonal_norms, sums / self.weights)
-
     def support_function(self, V: Array) -> float:
         """Return the maximum of tr CV over C in K; for an infeasible V, over a bounded part of K."""
         return float(np.sum(self.half_width * np.abs(V)))
 
     def project_safe(self, C: Array) -> Array:
         """Return nearly the projection of a symmetric matrix onto K; the result is in K, rounding included."""
-        return np.asarray(np.clip(C, -self.half_width, self.half_width))
+        return np.asarray(np.clip(C, self.lower_ends, self.half_width))
 
     def project_inexact(self, C: Array) -> Array:
         """Return nearly the projection of a symmetric matrix onto K, in place: for solver steps, not for proofs."""
-        if self.c.min(initial=1.0) == 1.0 == self.c.max(initial=1.0):  # relative to the weights: no box matrix needed
+        is_unit = self.is_even and self.c.min(initial=1.0) == 1.0 == self.c.max(initial=1.0)
+        if is_unit:  # relative to the weights: no box matrix needed
             np.clip(C, -INSIDE_BOX, INSIDE_BOX, out=C)
             np.fill_diagonal(C, 0.0)
             return C
-        return np.asarray(np.clip(C, -self.half_width, self.half_width, out=C))
+        return np.asarray(np.clip(C, self.lower_ends, self.half_width, out=C))
 
     def subgradient(self, V: Array, threshold: float, slack: Array) -> Array:
         """Return a C in K that attains the maximum on the entries of V above a threshold, and equals slack elsewhere.
@@ -249,37 +252,23 @@ class PairPenalty:
         return U
 
     def expression(self, cp: Any, V: Any, scale: Any) -> tuple[Any, list[Any]]:
-        """Return scale times the penalty as a CVXPY expression, with its constraints, of which `multiplier` makes C."""
-        bound = cp.Variable(V.shape, name="abs_V")
-        value = scale * cp.sum(cp.multiply(np.outer(self.c, self.c), bound))
-        return value, [bound >= V, bound >= -V]
+        """Return scale times the penalty of a copy of V as a CVXPY expression, with constraints for `multiplier`."""
+        copy, signed = cp.Variable(V.shape, name="copy_of_V"), np.flatnonzero(self.nonnegative)
+        signs = [copy[signed, :][:, signed] >= 0] if len(signed) else []
+        return scale * self.cvxpy_value(cp, copy), [copy == V, *signs]
+
+    def cvxpy_value(self, cp: Any, V: Any) -> Any:
+        """Return the penalty as a CVXPY expression."""
+        return cp.sum(cp.multiply(np.outer(self.c, self.c), cp.abs(V)))
 
     def multiplier(self, constraints: list[Any]) -> Array | None:
-        """Return C, or a matrix whose symmetric part is C, of the constraints of `expression`; None if unsolved."""
-        if any(constraint.dual_value is None for constraint in constraints):
-            return None
-        above, below = constraints
-        return np.asarray(above.dual_value - below.dual_value)
+        """Return a matrix whose symmetric part is C off the diagonal, from `expression`; None if unsolved."""
+        dual = constraints[0].dual_value
+        return None if dual is None else -np.asarray(dual)
 
     def zero(self) -> Array:
         """Return C = 0."""
         return np.zeros((len(self.c), len(self.c)))
-
-
-class PenaltyWeights(NamedTuple):
-    """Weights of a penalty for d features: roots a of the ridge, and the penalty on pairs with the roots c."""
-
-    a: Array  # (d,)
-    pair_penalty: PairPenalty
-
-    @property
-    def c(self) -> Array:
-        """Roots of the weights of the penalty on pairs, (d,)."""
-        return self.pair_penalty.c
-
-    def restrict(self, indices: Indexer) -> "PenaltyWeights":
-        """Return the weights of some features."""
-        return PenaltyWeights(self.a[indices], self.pair_penalty.restrict(indices))
 
 
 def diagonal_scale(V: Array) -> Array:

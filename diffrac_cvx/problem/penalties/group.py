@@ -16,7 +16,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, scale_rows
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import inverse_or_one, momentum, times
-from diffrac_cvx.points.points import Indexer, Mask
+from diffrac_cvx.points.points import Mask
 from diffrac_cvx.problem.penalties.base import INSIDE_BOX, IndexArray, OffDiagonalDual, PairPenalty
 
 Places = tuple[IndexArray, IndexArray]  # of blocks of one shape in a matrix: it indexes them, (k, p, q)
@@ -26,12 +26,6 @@ class GroupNorms(PairPenalty):
     """Weighted sum of the nuclear norms of the blocks of V between groups; c is constant within a group."""
 
     is_box = False
-
-    def restrict(self, indices: Indexer) -> PairPenalty:
-        labels = self.labels[indices]
-        if len(np.unique(labels)) == len(labels):
-            return super().restrict(indices)
-        return GroupNorms(self.c[indices], labels)
 
     @cached_property
     def bounds(self) -> Array:
@@ -75,14 +69,10 @@ class GroupNorms(PairPenalty):
         return V
 
     def value(self, U: Factor) -> float:
-        return float(self.nuclear_norms_of_blocks(scale_rows(U, self.c)).sum())
-
-    def nuclear_norms_of_blocks(self, U: Factor) -> Array:
-        """Return the nuclear norms of the blocks of UU', (G, G)."""
-        rows, found = dense(U), np.zeros((len(self.groups), len(self.groups)))
+        rows, found = dense(scale_rows(U, self.c)), np.zeros((len(self.groups), len(self.groups)))
         norms = np.array([np.linalg.norm(rows[group]) for group in self.groups])
         if rows.shape[1] == 1:
-            return np.outer(norms, norms)
+            return float(np.outer(norms, norms).sum())
         nonzero = np.flatnonzero(norms)
         parts = [rows[self.groups[g]] for g in nonzero]
         parts = [np.asarray(np.linalg.qr(part, mode="r")) if len(part) > part.shape[1] else part for part in parts]
@@ -93,11 +83,7 @@ class GroupNorms(PairPenalty):
                 products = times(part, np.vstack([parts[k] for k in same]).T).reshape(len(part), len(same), -1)
                 found[g, nonzero[same]] = found[nonzero[same], g] = nuclear_norms(products.transpose(1, 0, 2))
         found[np.diag_indices(len(found))] = norms**2
-        return found
-
-    def sums_of_norms(self, U: Factor) -> tuple[Array, Array]:
-        norms = self.nuclear_norms_of_blocks(U)
-        return norms @ self.weights, np.diag(norms)
+        return float(found.sum())
 
     def value_error_bound(self, U: Factor) -> float:
         rows, r = dense(scale_rows(U, self.c)), U.shape[1]
@@ -122,38 +108,11 @@ class GroupNorms(PairPenalty):
             raise ValueError("a group is split between rows and columns: C is 0 inside it, so no bound follows")
         return GroupOffDiagonal(self.restrict(rows), self.restrict(columns))
 
-    def copied_blocks(self) -> list[tuple[IndexArray, IndexArray]]:
-        """Return the rows and columns of the blocks that `expression` copies: all groups of one are one block."""
-        singles = np.concatenate([np.zeros(0, dtype=np.intp), *(group for group in self.groups if len(group) == 1)])
-        larger = [group for group in self.groups if len(group) > 1]
-        pairs = []
-        for i, group in enumerate(larger):
-            pairs += [(singles, group), *((group, other) for other in larger[i + 1 :])]
-        pairs += [(singles, singles)] if len(singles) > 1 else []
-        return [(rows, columns) for rows, columns in pairs if self.c[rows].any() and self.c[columns].any()]
-
-    def expression(self, cp: Any, V: Any, scale: Any) -> tuple[Any, list[Any]]:
-        """Return the CVXPY expression, with copies of the off-diagonal blocks, whose multipliers give C."""
-        terms, constraints = [cp.sum(cp.multiply(self.c**2, cp.diag(V)))], []
-        for rows, columns in self.copied_blocks():
-            block = cp.Variable((len(rows), len(columns)))
-            constraints.append(block == V[rows, :][:, columns])
-            if len(np.unique(self.labels[rows])) == 1 < len(rows):
-                terms.append(2 * float(self.c[rows[0]] * self.c[columns[0]]) * cp.normNuc(block))
-            elif rows is columns:
-                upper = np.triu(np.outer(self.c[rows], self.c[rows]), 1)
-                terms.append(2 * cp.sum(cp.multiply(upper, cp.abs(block))))
-            else:
-                terms.append(2 * (self.c[columns[0]] * self.c[rows]) @ cp.norm(block, 2, axis=1))
-        return scale * cp.sum(cp.hstack(terms)), constraints
-
-    def multiplier(self, constraints: list[Any]) -> Array | None:
-        C = self.zero()
-        for (rows, columns), constraint in zip(self.copied_blocks(), constraints, strict=True):
-            if constraint.dual_value is None:
-                return None
-            C[np.ix_(rows, columns)] = -np.asarray(constraint.dual_value)
-        return C
+    def cvxpy_value(self, cp: Any, V: Any) -> Any:
+        groups = self.groups
+        pairs = [(g, h) for g in range(len(groups)) for h in range(g) if self.bounds[g, h] > 0.0]
+        norms = [self.bounds[g, h] * cp.normNuc(V[groups[g], :][:, groups[h]]) for g, h in pairs]
+        return cp.sum(cp.multiply(self.c**2, cp.diag(V))) + 2.0 * sum(norms)
 
 
 class GroupOffDiagonal(OffDiagonalDual):

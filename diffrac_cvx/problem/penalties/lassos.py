@@ -27,17 +27,11 @@ def lasso_residuals(P: Array, T: Array, half_width: Array) -> npt.NDArray[np.flo
     They are computed in single precision, because they only choose a multiplier.
     """
     P, (w, m) = P.astype(np.float32), T.shape
-    Z, residual, half_widths = (
-        np.zeros((m, w), dtype=np.float32),
-        np.array(T.T, dtype=np.float32, order="C"),
-        np.array(half_width.T, dtype=np.float32, order="C"),
-    )
-    unsolved = np.arange(m)
+    residual, half_widths = (np.array(matrix.T, dtype=np.float32, order="C") for matrix in (T, half_width))
+    Z, unsolved = np.zeros((m, w), dtype=np.float32), np.arange(m)
     for _ in range(LASSO_ROUNDS):
-        violated = (np.abs(residual[unsolved]) > (1.0 + VIOLATION_TOLERANCE) * half_widths[unsolved]) & (
-            Z[unsolved] == 0.0
-        )
-        unsolved = unsolved[violated.any(axis=1)]
+        beyond = np.abs(residual[unsolved]) > (1.0 + VIOLATION_TOLERANCE) * half_widths[unsolved]
+        unsolved = unsolved[(beyond & (Z[unsolved] == 0.0)).any(axis=1)]
         counts = np.count_nonzero(Z[unsolved], axis=1)
         unsolved = unsolved[np.argsort(counts, kind="stable")]
         counts.sort()
@@ -47,7 +41,8 @@ def lasso_residuals(P: Array, T: Array, half_width: Array) -> npt.NDArray[np.flo
             size = min(w, int(counts[min(start + LASSO_BATCH, len(unsolved)) - 1]) + ENTRIES_PER_ROUND)
             batch = unsolved[start : start + min(LASSO_BATCH, max(1, MAX_GRAM_ENTRIES // size**2))]
             start += len(batch)
-            positions = most_violated_entries(residual[batch], Z[batch], half_widths[batch], size)
+            violation = np.where(Z[batch] == 0.0, np.abs(residual[batch]) - half_widths[batch], np.inf)
+            positions = np.argpartition(-violation, size - 1, axis=1)[:, :size]  # of the largest, and of all nonzero Z
             before, after = coordinate_descent(P, positions, residual[batch], Z[batch], half_widths[batch])
             ends = np.arange(len(batch) + 1) * size
             change = scipy.sparse.csr_array(((after - before).ravel(), positions.ravel(), ends), shape=(len(batch), w))
@@ -57,13 +52,6 @@ def lasso_residuals(P: Array, T: Array, half_width: Array) -> npt.NDArray[np.flo
             np.put_along_axis(rows, positions, after, axis=1)
             Z[batch] = rows
     return residual.T
-
-
-def most_violated_entries(residual: Array, Z: Array, half_widths: Array, size: int) -> npt.NDArray[np.intp]:
-    """Return `size` positions for each lasso: all nonzero entries, then those with the largest violation."""
-    score = np.abs(residual) - half_widths
-    score[Z != 0.0] = np.inf
-    return np.argpartition(-score, size - 1, axis=1)[:, :size]
 
 
 def coordinate_descent(

@@ -362,9 +362,9 @@ def violated_cliques(F: Array, q: int, rng: np.random.Generator, limit: int) -> 
 
     The left side is (q - |sum_i s_i f_i|^2)/2 for the rows f of F, so that the sum is to be short.
     """
-    starts = np.arange(CLIQUE_STARTS)
-    points = rng.integers(0, len(F), (CLIQUE_STARTS, q))
-    signs = rng.choice([-1.0, 1.0], (CLIQUE_STARTS, q))
+    starts = np.arange(min(CLIQUE_STARTS, 40 * len(F)))
+    points = rng.integers(0, len(F), (len(starts), q))
+    signs = rng.choice([-1.0, 1.0], (len(starts), q))
     F, signs = F.astype(np.float32), signs.astype(np.float32)  # they choose inequalities; no bound depends on them
     total = np.einsum("tq,tqk->tk", signs, F[points])
     for position in np.tile(np.arange(q), CLIQUE_SWEEPS):

@@ -214,8 +214,8 @@ def optimal_labels(
     problem = LabelProblem(raw_table(X), **fields)
     relaxation = CutRelaxation(problem)
     size = CUT_BYTES * all_chunklets.n_chunklets**2
-    has_cuts = weights.pair_penalty.splits_into_blocks and problem.B.any() and size < available_memory()
-    if certificate and not weights.pair_penalty.splits_into_blocks:
+    has_cuts = weights.splits_into_blocks and problem.B.any() and size < available_memory()
+    if certificate and not weights.splits_into_blocks:
         raise ParameterError("certificate = True supports no feature groups and no sign constraints. Remove them.")
     if certificate:
         require_memory(size, f"the certificate of {all_chunklets.n_chunklets} points", "use fewer points")
@@ -226,6 +226,8 @@ def optimal_labels(
         return tree.stop_status()
 
     def bound_merged(i: int, j: int, sign: float, cutoff: float) -> float:
+        if relaxation.n_rounds == 0:  # branch and bound alone proved the labels optimal
+            relaxation.solve(lambda: tree.cutoff, tree.improve, report, timer)
         node = relaxation.merged(i, j, sign)
         node.solve(lambda: cutoff, lambda _: cutoff, tree.stop_status, timer)
         return node.lower
@@ -242,7 +244,7 @@ def optimal_labels(
         status = status or tree.search() or Status.STALLED
         persistent = None
         if persistency_slack is not None:
-            tighter = bound_merged if relaxation.n_cuts else None
+            tighter = bound_merged if has_cuts else None
             persistent_chunklets, status = tree.persistent(persistency_slack, all_chunklets.labeled, status, tighter)
             persistent = persistent_chunklets[all_chunklets.membership]
 

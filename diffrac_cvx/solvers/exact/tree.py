@@ -32,7 +32,7 @@ from diffrac_cvx.solvers.factored.solver import low_rank
 
 Signs = npt.NDArray[np.int8]  # of the chunklets, 0 if free
 
-MAX_MERGED = 50  # relaxations with inequalities that are solved for persistent points
+MAX_MERGED = 200  # relaxations with inequalities that are solved for persistent points
 GAP_RATIO = 0.15  # of cutoff - upper bound: gap at which to stop solving a node that cannot reach the cutoff
 
 

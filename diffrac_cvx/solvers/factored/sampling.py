@@ -80,7 +80,8 @@ def surrogate(
         return None
     root, zero = psd_root(symmetric(A)), np.zeros(len(A))
     rows = array_points(root * len(root) ** 0.5)
-    return DirectionProblem(sample, rows, zero, problem.pair_penalty, Coordinates(zero + 1.0, False), root)
+    penalty = problem.pair_penalty.with_weights(problem.c, zero)
+    return DirectionProblem(sample, rows, penalty, Coordinates(zero + 1.0, False), root)
 
 
 def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) -> float:

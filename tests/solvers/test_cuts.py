@@ -1,0 +1,155 @@
+"""Cutting planes: bounds below all labels, inequalities on five points, and relaxations of merged points."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates.cut_certificate import LabelProblem
+from diffrac_cvx.machine.deadlines import Timer
+from diffrac_cvx.solvers.exact import cuts, search, tree
+from diffrac_cvx.solvers.exact.cuts import CutRelaxation, violated_cliques, violated_triangles
+
+
+def problem_of(X, ridge=0.0, lam=0.0, nu=1.0):
+    n, d = X.shape
+    weights, columns = np.full(d, ridge), np.ones(d, dtype=bool)
+    return LabelProblem(X, nu, weights, np.full(d, lam), np.ones(n), np.arange(n), np.ones(n), columns)
+
+
+def least_objective(X, ridge=0.0):
+    """Return the least objective of all labels, at nu = 1."""
+    n = len(X)
+    X = X - X.mean(axis=0)
+    Y = np.array(list(product((-1.0, 1.0), repeat=n - 1)))
+    B = np.column_stack([np.ones(len(Y)), Y]) @ X / n
+    A = X.T @ X / n + ridge * np.eye(X.shape[1])
+    return float(np.min(1.0 - np.sum(B * np.linalg.solve(A, B.T).T, axis=1)))
+
+
+def tightened(X, rounds=40):
+    """Return the relaxation of a table after the cutting planes end."""
+    relaxation, best, left = CutRelaxation(problem_of(X)), least_objective(X), [rounds]
+
+    def report():
+        left[0] -= 1
+        return None if left[0] > 0 else dc.Status.STOPPED
+
+    relaxation.solve(lambda: best - 1e-9, lambda _: best, report, Timer(None))
+    return relaxation, best
+
+
+@pytest.mark.parametrize("n", [5, 7])
+def test_one_inequality_on_all_points_proves_what_triangles_leave_open(n):
+    """With n - 1 columns the objective is (1'y/n)^2 at least, and Y1 = 0 violates no triangle inequality."""
+    relaxation, best = tightened(np.random.default_rng(n).standard_normal((n, n - 1)))
+    assert best == pytest.approx(1.0 / n**2)
+    assert best - 1e-4 <= relaxation.lower <= best + 1e-12
+    assert relaxation.cliques[(n - 3) // 2].multipliers.max() > 1e-3
+
+
+@pytest.mark.parametrize("q", [3, 5, 7])
+def test_no_labels_violate_an_inequality_and_those_found_are_violated(q):
+    rng = np.random.default_rng(q)
+    F = rng.standard_normal((9, 4))
+    F /= np.linalg.norm(F, axis=1)[:, None]
+    Y, labels = F @ F.T, np.array(list(product((-1.0, 1.0), repeat=9)))
+    if q == 3:
+        (points, signs), worst = violated_triangles(Y, rng.permutation(9), 9, 1000, Timer(None))
+    else:
+        points, signs = violated_cliques(F, q, rng, 1000)
+    assert len(points) > 0
+
+    left = -sum(signs[:, i] * signs[:, j] * Y[points[:, i], points[:, j]] for i in range(q) for j in range(i))
+    sums = np.abs(np.sum(signs * labels[:, points], axis=2))  # of an odd number of signs, at least 1
+    assert np.all(left > (q - 1) / 2)
+    assert sums.min() == 1
+    assert np.max((q - sums**2) / 2) == (q - 1) / 2
+    if q == 3:
+        assert worst == pytest.approx(left.max() - 1.0, abs=1e-6)
+
+
+def test_all_violated_triangles_are_found_in_any_order_of_the_points():
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((10, 3))
+    F /= np.linalg.norm(F, axis=1)[:, None]
+    Y = F @ F.T
+    expected = set()
+    for (i, j, k), (s, t) in product(combinations(range(10), 3), product((-1, 1), repeat=2)):
+        if -(s * Y[i, j] + t * Y[i, k] + s * t * Y[j, k]) > 1.0 + 1e-2:
+            expected.add((i, j, k, s, t))
+    (points, signs), _ = violated_triangles(Y, rng.permutation(10), 10, 1000, Timer(None))
+    relaxation = CutRelaxation(problem_of(rng.standard_normal((10, 2))))
+    added = relaxation.add(points, signs)
+    assert relaxation.add(points, signs) == 0
+    found = relaxation.cliques[0]
+    violation = relaxation.violations(Y) > 1e-2
+    rows = np.column_stack([found.points, found.signs[:, 1:]])[violation]
+    # Of two violated inequalities on the same points, the most violated one is enough.
+    assert {tuple(row) for row in rows.tolist()} <= expected
+    assert {row[:3] for row in expected} == {tuple(row[:3]) for row in rows.tolist()}
+    assert added == len(found.points)
+
+
+def test_a_merged_relaxation_bounds_the_labels_in_which_two_points_are_equal_or_opposite():
+    relaxation, best = tightened(np.random.default_rng(46).standard_normal((12, 6)), rounds=10)
+    Y = np.array(list(product((-1.0, 1.0), repeat=12)))
+    costs = 1.0 - np.sum((Y @ relaxation.rows) ** 2, axis=1)
+    for i, j, sign in ((0, 5, 1.0), (7, 2, -1.0)):
+        node, kept = relaxation.merged(i, j, sign), Y[:, i] == sign * Y[:, j]
+        rounds = iter([None] * 10)
+        node.solve(lambda: 1.0, lambda _: best, lambda r=rounds: next(r, dc.Status.STOPPED), Timer(None))
+        assert best - 1e-6 < node.lower <= costs[kept].min() + 1e-12
+        assert node.n_cuts > 0
+
+
+def test_cutting_planes_prove_at_the_root_what_takes_thousands_of_nodes():
+    X = dc.datasets.make_planted(120, 8, noise=0.5, rng=0).X
+    found = dc.optimal_labels(X, ridge=0.1, tol=1e-4)
+    assert found.status is dc.Status.OPTIMAL
+    assert found.n_cuts > 0
+    assert found.upper - found.root_bound > 0.02
+    assert found.hardness < 0.35
+    assert dc.check_certificate(X, found.certificate).bracket.gap <= 1.01e-4
+    assert "inequalities in" in str(found)
+
+
+def test_points_are_found_persistent_by_inequalities_that_the_root_relaxation_leaves_open(monkeypatch):
+    X = dc.datasets.make_planted(40, 5, noise=0.3, rng=2).X
+    options = {"ridge": 0.1, "tol": 1e-5, "persistency_slack": 1e-3}
+    found = dc.optimal_labels(X, **options)
+    monkeypatch.setattr(tree, "MAX_MERGED", 0)
+    without = dc.optimal_labels(X, **options)
+    assert found.persistent.sum() > without.persistent.sum()
+    assert np.all(found.persistent[without.persistent])
+
+
+def test_a_certificate_is_searched_for_where_branching_alone_closes_the_gap():
+    X = np.random.default_rng(0).standard_normal((10, 3))
+    assert dc.optimal_labels(X).certificate is None
+    assert dc.optimal_labels(X, certificate=True).certificate is not None
+    with pytest.raises(dc.ParameterError, match="supports no feature groups"):
+        dc.optimal_labels(X, penalty=dc.Penalty(lam=0.1, groups=[[0, 1], [2]]), certificate=True)
+
+
+def test_a_limit_and_an_interruption_leave_valid_bounds(monkeypatch):
+    X = dc.datasets.make_planted(200, 10, noise=0.5, rng=0).X
+    monkeypatch.setattr(search, "TREE_WORK", 0.0)
+    seconds = dc.optimal_labels(X, tol=1e-7, time_limit=0.5)
+    assert seconds.status is dc.Status.TIME_LIMIT
+    assert seconds.seconds < 2.5
+    steps = []
+
+    def interrupted(*given):
+        steps.append(1)
+        if len(steps) == 300:
+            raise KeyboardInterrupt
+        return original(*given)
+
+    original = cuts.take_step
+    monkeypatch.setattr(cuts, "take_step", interrupted)
+    stopped = dc.optimal_labels(X, tol=1e-7)
+    assert stopped.status is dc.Status.STOPPED
+    assert seconds.lower <= stopped.upper
+    assert stopped.lower <= seconds.upper

@@ -144,16 +144,6 @@ class DensePoints(ColumnPoints):
         count_work(2.0 * len(self) * found.size)
         return found
 
-    def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
-        """Return sum_i weights_i x_ij x_ik for pairs of columns, a few million entries at a time."""
-        step = max(1, 2**22 // len(self))
-        count_work(30.0 * len(self) * len(j))
-        parts = [
-            np.einsum("ip,i,ip->p", self.table[:, j[at : at + step]], weights, self.table[:, k[at : at + step]])
-            for at in range(0, len(j), step)
-        ]
-        return np.concatenate(parts) if parts else np.zeros(0)
-
     # Sums with error bounds
 
     def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:

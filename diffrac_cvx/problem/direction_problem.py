@@ -16,7 +16,6 @@ from diffrac_cvx.points.factors import Factor, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
     WhiteningErrorBounds,
-    accumulation_length,
     outside_norm_bound,
     round_up,
     sum_error,
@@ -82,15 +81,6 @@ class DirectionProblem:
         if self.whitened is not None:
             return self.whitened
         return whitening_error_of_rows(self, self.Z, self.W, self.a**2 + self.c**2)
-
-    def gram_error(self, Mz: Array, top: float) -> float:
-        """Return a bound on the spectral-norm error of a computed weighted Gram matrix of the whitened data.
-
-        `top` is the largest weight of a row, from `largest_weight`.
-        """
-        n, mass, row_error = len(self.X), float(np.trace(Mz)), top**0.5 * self.whitening_error.data_error
-        formed = sum_error(accumulation_length(n) + 4 * len(self.W) + 16) * self.whitening_error.gram_factor * mass
-        return round_up(formed + (2.0 * mass**0.5 + row_error) * row_error)
 
     @cached_property
     def R(self) -> Array:

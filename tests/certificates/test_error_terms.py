@@ -25,9 +25,6 @@ CERTIFICATES, CUTS = ("certificates/test_cut_certificate.py",), ("solvers/test_c
 
 # What is forgotten: in which module, by which statement, and where that has to be noticed.
 TERMS = {
-    "what a moment may be off": (
-        "problem.direction_problem", "place.DirectionProblem.gram_error = lambda *_: 0.0", BUDGETS
-    ),
     "what whitened coordinates may be off": (
         "problem.direction_problem",
         "place.whitening_error_bounds = lambda *_: place.WhiteningErrorBounds(0.0, 0.0)",

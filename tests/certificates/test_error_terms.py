@@ -27,7 +27,7 @@ CERTIFICATES, CUTS = ("certificates/test_cut_certificate.py",), ("solvers/test_c
 TERMS = {
     "what whitened coordinates may be off": (
         "problem.direction_problem",
-        "place.whitening_error_bounds = lambda *_: place.WhiteningErrorBounds(0.0, 0.0)",
+        "place.whitening_error_of_rows = lambda *_: place.WhiteningErrorBounds(0.0, 0.0)",
         BUDGETS,
     ),
     "the rounding of the box": (

@@ -43,6 +43,7 @@ class Verdict(NamedTuple):
     violated: IntegerArray = NO_PAIRS.j  # coordinates where S is not proved positive, by decreasing violation
     pairs: Pairs = NO_PAIRS  # in different blocks, that may violate their box
     directions: Array | None = None  # (D, v), in which S is negative
+    C: Array | None = None  # (w + k, k), next multiplier of a working set and the violated coordinates with these
 
 
 class TooManyPairsError(Exception):

@@ -85,7 +85,7 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
         is_near = lower >= (1.0 - SUFFICIENT_GAP) * point.value
         if is_near or not 0 < len(verdict.violated) <= MAX_REFINED_SIZE - len(ws):
             break
-        (ws, C_ws, _), refine = expand_working_set(problem, ws, u, C_dual, verdict.violated), True
+        (ws, C_ws, _), refine = expand_working_set(problem, ws, u, C_dual, verdict.violated, verdict), True
     return lower
 
 
@@ -105,16 +105,21 @@ def dual_on_working_set(
 
 
 def expand_working_set(
-    problem: DirectionProblem, ws: IntegerArray, u: Array, C_ws: Array, new: IntegerArray
+    problem: DirectionProblem, ws: IntegerArray, u: Array, C_ws: Array, new: IntegerArray, verdict: Verdict
 ) -> tuple[IntegerArray, Array, IntegerArray]:
     """Return the expanded working set, increasing, its multiplier, and its order among the old and then the new ones.
 
-    The new multipliers minimise S at the weights u.
+    The new multipliers are those of the check that returned the coordinates, or minimise S at the weights u.
     """
-    both = np.concatenate([ws, new])
+    both, w = np.concatenate([ws, new]), len(ws)
     order, expanded = np.argsort(both, kind="stable"), problem.restrict(both)
     C = expanded.pair_penalty.project_safe(expanded.X.weighted_gram(u) - expanded.summed_A)
-    C[: len(ws), : len(ws)] = C_ws
+    C[:w, :w] = C_ws
+    if verdict.C is not None:
+        _, mine, named = np.intersect1d(new, verdict.violated, return_indices=True)
+        rows, columns = np.append(np.arange(w), w + mine), w + mine
+        C[np.ix_(rows, columns)] = verdict.C[np.ix_(np.append(np.arange(w), w + named), named)]
+        C[columns, :w] = C[:w, columns].T
     return both[order], C[np.ix_(order, order)], order
 
 
@@ -209,7 +214,9 @@ def failed_check(remainder: Remainder, entering: IntegerArray, violated: Array |
     directions = np.zeros((len(problem.c), violated.shape[1]))
     directions[outside] = violated
     directions[working_set.free] = remainder.extend(violated)
-    return Verdict(None, outside[entering], directions=directions)
+    C = problem.pair_penalty.restrict(outside[entering]).project_safe(remainder.gram(entering, entering) / remainder.t)
+    C = np.vstack([remainder.tC[:, entering] / remainder.t, C])
+    return Verdict(None, outside[entering], directions=directions, C=C)
 
 
 def off_diagonal_multipliers(working_set: BlockProblem, P: Array, T: Array, t: float) -> Array:

@@ -129,7 +129,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             ws, U, C = ws[keep], U[keep], C[np.ix_(keep, keep)]
         if len(new):
             new = penalty.first_groups(new, max_new)
-            ws, U, C = grow(problem, ws, U, u, C, new, verdict.directions)
+            ws, U, C = grow(problem, ws, U, u, C, new, verdict)
 
 
 def select_initial_features(problem: DirectionProblem, size: int) -> IntegerArray:
@@ -154,7 +154,7 @@ def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tup
             given = scipy.sparse.csr_array((len(problem.c),) * 2) if warm_start.C is None else warm_start.C
             C = symmetric(dense(scipy.sparse.csr_array(given)[ws][:, ws]))
             C = problem.restrict(ws).pair_penalty.project_safe(C)
-            return grow(problem, ws, dense(rows[ws]), np.ones(len(problem.X)), C, ws[:0], None)
+            return grow(problem, ws, dense(rows[ws]), np.ones(len(problem.X)), C, ws[:0], Verdict())
     ws = select_initial_features(problem, INITIAL_SIZE + int(np.sum(problem.c == 0.0)))
     w, r = len(ws), 2 * SPARE_RANK
     return ws, np.random.default_rng(0).standard_normal((w, r)) / (w * r) ** 0.5, np.zeros((w, w))
@@ -200,12 +200,12 @@ def grow(
     u: Array,
     C: Array,
     new: IntegerArray,
-    directions: Array | None,
+    verdict: Verdict,
 ) -> tuple[IntegerArray, Array, Array]:
     """Return the working set with new features, a factor with small entries of V there, and a multiplier."""
     n_old, both = len(ws), np.append(ws, new)
-    directions = np.zeros((len(both), 0)) if directions is None else directions[both]
-    ws, C, order = expand_working_set(problem, ws, u, C, new)
+    directions = np.zeros((len(both), 0)) if verdict.directions is None else verdict.directions[both]
+    ws, C, order = expand_working_set(problem, ws, u, C, new, verdict)
     U = principal_columns(U, rtol=COLUMN_RTOL)
     (w, r), size = (len(ws), U.shape[1] + directions.shape[1] + SPARE_RANK), float(np.linalg.norm(U))
     directions *= 0.02 * size / np.maximum(np.linalg.norm(directions, axis=0), 1e-300)

@@ -11,10 +11,9 @@ class DataError(ValueError):
     row : int or None
         Offending row; the first row of data is 0.
     remedies : tuple of str
-        Parameters of `datasets.read_table` that resolve the error: "label", "one_hot" or "drop" for this column,
-        "missing", "transpose".
+        Parameters of `datasets.read_table` that may resolve the error, such as "drop" or "missing".
     columns : tuple of pairs of str
-        All offending columns, each with its remedy: "label", "one_hot" or "drop".
+        Values for these parameters: the name of a column and "drop", a text and "na_values", lines and "skip_rows".
     bracket : tuple of two floats, or None
         Bounds certified before the data changed, or became unreadable, during a solve.  They are valid for the data
         as first read.

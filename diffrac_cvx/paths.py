@@ -106,7 +106,7 @@ class PathRecorder:
         constraints: Constraints | None = None,
     ) -> None:
         # `Points`, also accepted by the solvers
-        self.X: Any = read_points(X, constraints=constraints, by_columns=True, warn=True, depth=5).X
+        self.X: Any = read_points(X, constraints=constraints, by_columns=True, warn=True).X
         self.y = None if y is None else as_labels(y, len(self.X))
         self.rounding: Rounding = lambda F: apply_constraints(rounding(F), constraints)
         self.units = units_of(self.X)

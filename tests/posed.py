@@ -4,9 +4,9 @@ import numpy as np
 
 from diffrac_cvx.certificates import values
 from diffrac_cvx.points.dense import array_points, weighted_points
+from diffrac_cvx.points.floating_point import residual_bounds, row_norms
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.proved_sums import residual_bounds, row_norms
 from diffrac_cvx.problem import direction_problem as problems
 from diffrac_cvx.problem.gradient import make_instance
 from diffrac_cvx.problem.penalties.base import PairPenalty

@@ -13,7 +13,7 @@ the least eigenvalue of A + Diag(c)^2, because v'Av + (sum c|v|)^2 <= 1 there.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from diffrac_cvx.problem.result import Bracket
 
 UNIT_ROUNDOFF = 2.0**-53
 FORMAT = 1  # version of the file format
+MARGIN = 1e-10  # by which the bounds of a certificate are wider than those computed
 
 
 class Cliques(NamedTuple):
@@ -105,6 +106,23 @@ class CutCertificate:
         n, m, cuts = len(self.labels), len(self.diagonal), sum(len(each.points) for each in self.cliques)
         sets = f"{n} points" if m == n else f"{n} points in {m} chunklets"
         return f"{self.bracket} on Eq. (9) at the best labels of {sets}, nu = {self.nu:g}, by {cuts} inequalities"
+
+    def in_units(self, scale: Array, X: Array) -> "CutCertificate":
+        """Return the certificate for a table X whose columns, times factors, are those of the table of this one."""
+        C, squares = self.C / np.outer(scale, scale) if self.C.size else self.C, scale**2
+        moved = replace(self, direction=self.direction * scale, ridge=self.ridge / squares, lam=self.lam / squares, C=C)
+        return moved.with_bounds(X)
+
+    def with_bounds(self, X: Array) -> "CutCertificate":
+        """Return the certificate with the bounds that it proves on a table, less `MARGIN` for other processors."""
+        problem, C = self.problem(X), self.C if self.C.size else None
+        lower = problem.lower_bound(self.diagonal, self.cliques, C) - MARGIN
+        return replace(self, lower=lower, upper=problem.upper_bound(self.labels, self.direction) + MARGIN)
+
+    def problem(self, X: Array) -> "LabelProblem":
+        """Return the problem of the certificate on a table."""
+        names = ("nu", "ridge", "lam", "weights", "membership", "sign", "columns")
+        return LabelProblem(X, **{name: getattr(self, name) for name in names})
 
     def save(self, file: str | PathLike[str]) -> None:
         """Write the certificate to a file of NumPy arrays (.npz)."""

@@ -6,9 +6,8 @@ import numpy as np
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, diagonal, scale_rows, squared_norm
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, RoundedDirection, RoundedFactor, round_up, sum_error
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 

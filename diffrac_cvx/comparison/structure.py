@@ -12,9 +12,9 @@ from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.points.checks import Array, as_data, as_generator, in_unit_interval, one_of, positive_int
-from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.linear_algebra import is_above_rounding, standardize_columns
 from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.points.streamed import is_chunked
 from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Progress

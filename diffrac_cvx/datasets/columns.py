@@ -1,13 +1,11 @@
-"""Convert the columns of a table to numbers: thousands separators, units, one-hot encoding, unusable columns."""
+"""Columns of a table as numbers: decimal marks by column, one-hot encoding, and errors on the others."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diffrac_cvx.datasets.targets import MAX_CLASSES, target_rank
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
@@ -15,28 +13,20 @@ from diffrac_cvx.points.checks import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING_MARKS = [  # texts of a missing value
-    "", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-", "--", ".", "<NA>", "n.a.",
-    "N.A.", "#N/A", "#NA", "missing", "Missing",
-]  # fmt: skip
-ALL_COLUMNS = "all"  # instead of column names: every categorical column
 MAX_CATEGORIES = 50  # of a one-hot encoded column
-MAX_ONE_HOT = 10_000  # binary columns in total
 MAX_NAMES_SHOWN = 12  # names listed in a message
 MAX_VALUES_SHOWN = 3  # values listed in a message
-DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
-THOUSANDS = {mark: rf"[{other}'\u2019 \u00a0\u202f]" for mark, other in ((".", ","), (",", "."))}  # by decimal mark
-GROUPED_NUMBER = {
-    mark: re.compile(rf"[+-]?\d{{1,3}}({between}\d{{3}})+([{mark}]\d*)?") for mark, between in THOUSANDS.items()
+MAX_LINES = 3  # lines of units or totals that an error suggests to skip
+SAMPLE_ENTRIES = 200  # entries used to decide whether a column is mostly numbers
+GROUPS = {mark: rf"[{other}'\u2019 \u00a0\u202f]" for mark, other in ((".", ","), (",", "."))}  # thousands separators
+NUMBERS = {  # numbers by decimal mark, with separated thousands
+    mark: re.compile(
+        rf"[+\-\u2212]?((\d+|[1-9]\d{{0,2}}({group})\d{{3}}(\3\d{{3}})*)([{mark}]\d*)?|[{mark}]\d+)([eE][+-]?\d+)?"
+        r"|[+\-\u2212]?inf"
+    )
+    for mark, group in GROUPS.items()
 }
-TYPE_NAMES = {"c": "complex numbers", "m": "durations", "M": "dates"}  # by the kind of the NumPy dtype
-PLAIN_NUMBER = {mark: re.compile(rf"[+-]?(\d+([{mark}]\d*)?|[{mark}]\d+)([eE][+-]?\d+)?|[+-]?inf") for mark in ".,"}
-
-
-NUMBER_WITH_UNIT = re.compile(  # a currency or percent sign, or a unit after a space
-    r"([€$£¥]?)\s?([-+\u2212]?\d(?:[\d.,'\u2019 \u00a0\u202f]*\d)?(?:[eE][+-]?\d+)?)"
-    r"(\s?[€$£¥%‰]?|\s?°[CFK]?|\s[^\W\d_][^\s\d]{0,9})"
-)
+UNIT = re.compile(r"[€$£¥]\s?-?\d[\d.,]*|-?\d[\d.,]*\s?([€$£¥%‰°]\S?|[^\W\d_][^\s\d]{0,9})")  # a number with a unit
 
 
 def pandas_or_error() -> Any:
@@ -48,263 +38,200 @@ def pandas_or_error() -> Any:
     return pandas
 
 
-@dataclass(frozen=True)
-class UnusableColumn:
-    """A non-numeric column."""
-
-    name: str
-    kind: str  # one of `TYPE_NAMES`, "categories" (repeated texts), "names" (mostly distinct texts) or "some text"
-    values: tuple[str, ...]  # the first distinct texts
-    n_distinct: int  # number of distinct texts
-    count: int  # number of text entries
-    row: int  # row of the first one
-
-    def __str__(self) -> str:
-        shown = ", ".join(map(repr, self.values[:MAX_VALUES_SHOWN]))
-        if self.kind == "some text":
-            return f"{self.name!r} (numbers, and text in {self.count} row{'s' if self.count > 1 else ''}: {shown})"
-        words = "text" if self.kind == "names" else self.kind
-        return f"{self.name!r} ({words}: {shown}{', ...' if len(self.values) > MAX_VALUES_SHOWN else ''})"
+def is_number(text: str) -> bool:
+    """Return whether a text is a number with one of the decimal marks."""
+    return any(pattern.fullmatch(text) for pattern in NUMBERS.values())
 
 
-def numeric_columns(
-    frame: "pd.DataFrame",
-    decimal: str = ".",
-    one_hot: Sequence[str] | str = (),
-    *,
-    labeled: bool = False,
-    transposed_note: str = "",
-) -> tuple["pd.DataFrame", tuple[str, ...]]:
-    """Return a numeric table, with NaN for missing values, and notes; the options are those of `read_table`.
+def is_mostly_numeric(entries: Iterable[Any]) -> bool:
+    """Return whether at least half of the first present entries are numbers."""
+    texts = [text for text in clean_texts(list(entries)[:SAMPLE_ENTRIES]) if text is not None]
+    return bool(texts) and 2 * sum(map(is_number, texts)) >= len(texts)
 
-    The table's ``attrs`` has "categories", the categories of each one-hot encoded column.  ``labeled`` states that the
-    labels are known and not among the columns; ``transposed_note`` is the note of `detect_transposed`, or "".
+
+def text_columns(frame: "pd.DataFrame") -> list[Any]:
+    """Return the labels of the columns that are not numbers."""
+    return [name for name, dtype in frame.dtypes.items() if dtype.kind not in "biuf"]
+
+
+def clean_texts(entries: Iterable[Any]) -> list[str | None]:
+    """Return entries as text trimmed on both sides, None if missing."""
+    pandas = pandas_or_error()
+    values = np.asarray(entries, dtype=object)
+    missing = pandas.isna(values).tolist()
+    return [None if absent else str(value).strip() or None for value, absent in zip(values, missing, strict=True)]
+
+
+def read_numbers(frame: "pd.DataFrame", mark: str | None, ignored: Iterable[str] = ()) -> "pd.DataFrame":
+    """Return a frame whose columns are numbers, or text trimmed on both sides with None for missing values.
+
+    Each column has the decimal mark, if not given by ``mark``, with which all its entries are numbers.  If both are
+    possible, as for 1.204, it has the mark of the other columns; if they do not decide, 1.204 is less than two.
     """
     pandas = pandas_or_error()
-    parts: dict[str, Array | Categories] = {}
-    wrong: list[UnusableColumn] = []
-    units: list[str] = []
-    requested = frozenset() if one_hot == ALL_COLUMNS else frozenset(one_hot)
-    for title, column in frame.items():
-        name = str(title)
-        numbers, text = split_numbers(column, decimal)
-        if text.any() and name not in requested and not np.isfinite(numbers).any():
-            numbers, text, unit = strip_unit(column, numbers, text, decimal)
-            units += [f"column {name!r} was read without {unit!r}"] if unit else []
-        found = classify_column(name, column, numbers, text) if text.any() else None
-        if name in requested or (found is not None and found.kind == "categories" and one_hot == ALL_COLUMNS):
-            parts[name] = find_categories(name, column)
-        elif found is not None:
-            wrong.append(found)
-        else:
-            parts[name] = numbers
-    if wrong:
-        named = [] if labeled else [name for name, part in parts.items() if may_be_target(name, part)]
-        target = None if labeled else likely_target(wrong, named, list(map(str, frame.columns)))
-        raise unusable_error(wrong, named, target, labeled, transposed_note)
-    encoded = {name: part for name, part in parts.items() if isinstance(part, Categories)}
-    count = sum(len(part.values) for part in encoded.values())
-    if count > MAX_ONE_HOT:
-        raise DataError(
-            f"{len(encoded)} categorical columns would become {count} binary columns; at most {MAX_ONE_HOT} are "
-            "allowed. Drop some, or one-hot encode fewer"
+    texts = {name: clean_texts(frame[name]) for name in text_columns(frame)}
+    features = [name for name in texts if name not in set(ignored)]
+    possible = {
+        name: [one for one in ([mark] if mark else ".,") if all(map(NUMBERS[one].fullmatch, filter(None, texts[name])))]
+        for name in features
+    }
+    notes = []
+    marked = {name: next((text for text in texts[name] if text and re.search("[.,]", text)), "") for name in features}
+    unclear = [name for name in features if len(possible[name]) == 2 and marked[name]]
+    certain = {marks[0] for name, marks in possible.items() if len(marks) == 1 and marked[name]}
+    if unclear:
+        floats = frame.select_dtypes("float").drop(columns=list(ignored), errors="ignore").to_numpy()
+        certain |= {"."} if np.any(floats != np.round(floats), where=np.isfinite(floats)) else set()
+        own = "." if frame.attrs.get("is_comma_separated") else ""
+        for name in unclear:
+            possible[name] = list(certain) if len(certain) == 1 else [own or re.findall("[.,]", marked[name])[0]]
+        doubtful = [name for name in unclear if len(certain) != 1 or possible[name][0] not in marked[name]]
+        if doubtful:
+            text, value = marked[doubtful[0]], to_number(marked[doubtful[0]], possible[doubtful[0]][0])
+            more = f", and so were {len(doubtful) - 1} more columns" if len(doubtful) > 1 else ""
+            notes.append(
+                f"{text} in column {doubtful[0]!r} was read as {value:.12g}{more}. Specify the decimal mark or the "
+                "thousands separator if this is wrong"
+            )
+    commas = [repr(name) for name in features if possible[name] == [","] and marked[name] and name not in unclear]
+    if commas and mark is None:
+        notes.insert(
+            0, f"numbers with a decimal comma: {format_list(commas)}. Specify the decimal mark if this is wrong"
         )
-    require_memory(2.0 * 8.0 * len(frame) * count, f"{count} binary columns", "one-hot encode fewer columns")
-    X = np.column_stack([part.columns() if isinstance(part, Categories) else part for part in parts.values()])
-    names: list[str] = []
-    for name, part in parts.items():
-        names += [f"{name}={value}" for value in part.values] if isinstance(part, Categories) else [name]
-    notes = [
-        f"column {name!r} became {len(part.values)} binary columns".replace(" 1 binary columns", " one binary column")
-        for name, part in encoded.items()
-    ]
-    if len(encoded) > MAX_NAMES_SHOWN:
-        notes = [f"{len(encoded)} categorical columns became {count} binary columns"]
-    notes += [
-        f"column {name!r} looks like a label, but its categories are features. Specify it as the label if it is one"
-        for name in encoded
-        if target_rank(name) is not None
-    ]
-    numbers = pandas.DataFrame(X, columns=names, index=frame.index)
-    numbers.attrs["categories"] = {name: tuple(part.categories) for name, part in encoded.items()}
-    return numbers, (*units, *notes)
+    columns: dict[str, Any] = {}
+    for name, entries in texts.items():
+        if any(entries) and not possible.get(name):
+            columns[name] = pandas.Series(entries, dtype=object)
+        else:
+            columns[name] = np.array([to_number(text, possible.get(name, ".")[0]) for text in entries])
+    for name, dtype in frame.dtypes.items():
+        if name not in texts and not isinstance(dtype, np.dtype):
+            columns[name] = frame[name].to_numpy(dtype=float, na_value=np.nan)
+    attrs = {**frame.attrs, "mark": mark, "notes": (*frame.attrs.get("notes", ()), *notes)}
+    if len(columns) == frame.shape[1]:
+        frame = pandas.DataFrame(columns, columns=frame.columns)
+    elif columns:
+        frame = frame.copy()
+        for name, column in columns.items():
+            frame[name] = column
+    frame.attrs.update(attrs)
+    return frame
 
 
-class Categories(NamedTuple):
-    """A categorical column and its one-hot encoding."""
+def to_number(text: str | None, mark: str) -> float:
+    """Return a text that matches ``NUMBERS[mark]`` as a number, NaN for None."""
+    return np.nan if text is None else float(re.sub(GROUPS[mark], "", text).replace(",", ".").replace("\u2212", "-"))
 
-    categories: Sequence[str]  # the categories, in order
-    codes: np.ndarray  # index of each row's category among `values`; -1 if it is not there
-    missing: np.ndarray  # mask of missing categories
 
-    @property
-    def values(self) -> Sequence[str]:
-        """The categories with a binary column: all, or the second of two."""
-        return self.categories[1:] if len(self.categories) == 2 else self.categories
+def find_categories(name: str, column: "pd.Series") -> list[str]:
+    """Return the sorted categories of a column, 2 to 50."""
+    texts = sorted(set(filter(None, category_texts(column))), key=str if column.dtype == object else float)
+    if not 2 <= len(texts) <= MAX_CATEGORIES:
+        raise drop_error(
+            f"column {name!r} has {len(texts)} distinct values; one-hot encoding needs 2 to {MAX_CATEGORIES}. Drop it",
+            [name],
+        )
+    return texts
 
-    def columns(self) -> Array:
-        """Return the binary columns, shape (n, number of values), with NaN for missing categories."""
-        indicators = (self.codes[:, None] == np.arange(len(self.values))).astype(float)
-        indicators[self.missing] = np.nan
-        return np.asarray(indicators)
+
+def category_texts(column: "pd.Series") -> list[str | None]:
+    """Return the category of each row as text, None if missing; of numbers without a decimal point if whole."""
+    if column.dtype == object:
+        return list(column)
+    return [None if value != value else f"{value:g}" for value in column.astype(float)]
+
+
+def feature_names(name: str, categories: Sequence[str]) -> list[str]:
+    """Return the names of the binary columns of a categorical column: one per category, or the second of two."""
+    return [f"{name}={value}" for value in (categories[1:] if len(categories) == 2 else categories)]
+
+
+def one_hot_columns(texts: Sequence[str | None], categories: Sequence[str]) -> Array:
+    """Return the binary columns of a categorical column, NaN for missing and for unknown categories."""
+    codes = {value: k for k, value in enumerate(categories)}
+    found = np.array([codes.get(text or "", -1) for text in texts])
+    columns: Array = (found[:, None] == np.arange(len(categories))).astype(float)
+    columns[found < 0] = np.nan
+    return columns[:, 1:] if len(categories) == 2 else columns
 
 
 def category_columns(categories: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the categorical column of each one-hot encoded feature."""
-    return {
-        f"{column}={value}": column
-        for column, values in categories.items()
-        for value in (values[1:] if len(values) == 2 else values)
-    }
+    return {made: name for name, values in categories.items() for made in feature_names(name, values)}
 
 
-def split_numbers(column: "pd.Series", decimal: str) -> tuple[Array, np.ndarray]:
-    """Return a column as numbers, with NaN for other entries, and the mask of non-numeric, non-missing entries."""
-    if column.dtype.kind in "biuf":
-        try:
-            return column.to_numpy(dtype=float, na_value=np.nan), np.zeros(len(column), dtype=bool)
-        except (TypeError, ValueError):
-            pass
-    values = object_values(column)
-    numbers = np.array([read_number(value, decimal) for value in values])
-    marks = np.array([isinstance(value, str) and value.strip() in MISSING_MARKS for value in values], dtype=bool)
-    return numbers, np.isnan(numbers) & ~(marks | pandas_or_error().isna(values))
+def encode_columns(
+    frame: "pd.DataFrame", one_hot: Sequence[str] | str, labeled: bool
+) -> tuple[Array, list[str], dict[str, tuple[str, ...]], list[str]]:
+    """Return the features of a table, their names, the categories of one-hot encoded columns, and notes."""
+    texts = text_columns(frame)
+    if one_hot == "all":
+        one_hot = [name for name in texts if 2 <= frame[name].nunique() <= min(MAX_CATEGORIES, len(frame) // 2)]
+    if wrong := [name for name in texts if name not in set(one_hot)]:
+        raise text_error(frame, wrong, labeled)
+    categories = {name: tuple(find_categories(name, frame[name])) for name in frame.columns if name in set(one_hot)}
+    if not categories:
+        return frame.to_numpy(dtype=float), list(frame.columns), {}, []
+    count = sum(len(feature_names(name, values)) for name, values in categories.items())
+    require_memory(2.0 * 8.0 * len(frame) * count, f"{count} binary columns", "one-hot encode fewer columns")
+    parts = [
+        one_hot_columns(category_texts(column), categories[name]) if name in categories else column.to_numpy(float)
+        for name, column in frame.items()
+    ]
+    names = [made for name in frame.columns for made in (feature_names(name, categories.get(name, ())) or [name])]
+    note = f"one-hot encoded columns: {format_list(map(repr, categories))} (binary columns: {count})"
+    return np.column_stack(parts), names, categories, [note]
 
 
-def strip_unit(column: "pd.Series", numbers: Array, text: np.ndarray, decimal: str) -> tuple[Array, np.ndarray, str]:
-    """Return a text column as numbers, without its unit (such as %) and with it, if all entries share one."""
-    found = [NUMBER_WITH_UNIT.fullmatch(str(entry).strip()) for entry in object_values(column)[text]]
-    units = {(match[1] + match[3]).strip() for match in found if match}
-    read = np.array([read_number(match[2], decimal) if match else np.nan for match in found])
-    if len(units) != 1 or np.isnan(read).any():
-        return numbers, text, ""
-    numbers = numbers.copy()
-    numbers[text] = read
-    return numbers, np.zeros_like(text), units.pop()
-
-
-def object_values(column: "pd.Series") -> np.ndarray:
-    """Return the entries of a column unchanged, shape (n,), without pandas, which is slow to start."""
-    return np.asarray(column.array, dtype=object)
-
-
-def read_number(value: Any, decimal: str) -> float:
-    """Return a value as a number, NaN if it is not one."""
-    if not isinstance(value, str):
-        try:
-            return np.nan if isinstance(value, complex) else float(value)
-        except (TypeError, ValueError):
-            return np.nan
-    text = value.strip().replace("\u2212", "-")
-    if GROUPED_NUMBER[decimal].fullmatch(text):
-        text = re.sub(THOUSANDS[decimal], "", text)
-    return float(text.replace(",", ".")) if PLAIN_NUMBER[decimal].fullmatch(text) else np.nan
-
-
-def classify_column(name: str, column: "pd.Series", numbers: Array, text: np.ndarray) -> UnusableColumn:
-    """Return the description of a column that contains text."""
-    values = [str(value).strip() for value in object_values(column)[text]]
-    distinct = list(dict.fromkeys(values))
-    if column.dtype.kind in TYPE_NAMES:
-        kind = TYPE_NAMES[column.dtype.kind]
-    elif 10 * sum(map(bool, map(DATE.fullmatch, values))) >= 9 * len(values):
-        kind = "dates"
-    elif int(np.isfinite(numbers).sum()) > len(values):
-        kind = "some text"
-    elif len(distinct) <= MAX_CATEGORIES and len(distinct) <= max(2, len(values) // 2):
-        kind = "categories"
-    else:
-        kind = "names"
-    first = int(np.flatnonzero(text)[0])
-    return UnusableColumn(name, kind, tuple(distinct[: MAX_VALUES_SHOWN + 1]), len(distinct), len(values), first)
-
-
-def find_categories(name: str, column: "pd.Series") -> Categories:
-    """Return the categories of a column, at most 50."""
-    texts, numeric = category_texts(column)
-    distinct = sorted(set(filter(None, texts)), key=float if numeric else str)
-    if not 2 <= len(distinct) <= MAX_CATEGORIES:
-        raise drop_error(
-            f"column {name!r} has {len(distinct)} distinct values; one-hot encoding needs 2 to {MAX_CATEGORIES}. "
-            "Drop it",
-            [name],
-        )
-    return encode_categories(texts, distinct)
-
-
-def category_texts(column: "pd.Series") -> tuple[list[str], bool]:
-    """Return the category of each row as text, "" if missing, and whether the column is numeric."""
-    pandas = pandas_or_error()
-    numeric = bool(pandas.api.types.is_numeric_dtype(column))
-    entries = object_values(column)
-    pairs = zip(entries.tolist(), pandas.isna(entries).tolist(), strict=True)
-    return ["" if absent else f"{entry:g}" if numeric else str(entry).strip() for entry, absent in pairs], numeric
-
-
-def encode_categories(texts: Sequence[str], categories: Sequence[str]) -> Categories:
-    """Return the encoding of the texts of rows by the given categories."""
-    found = Categories(categories, np.empty(0), np.array([text == "" for text in texts], dtype=bool))
-    return found._replace(codes=pandas_or_error().Index(list(found.values)).get_indexer(texts))
-
-
-def may_be_target(name: str, part: Array | Categories) -> bool:
-    """Return whether a numeric column is named like an outcome and has few values."""
-    if isinstance(part, Categories) or target_rank(name) is None:
-        return False
-    return len(np.unique(part[np.isfinite(part)])) <= MAX_CLASSES
-
-
-def likely_target(wrong: Sequence[UnusableColumn], numbers: Sequence[str], names: Sequence[str]) -> str | None:
-    """Return the likely outcome: a column named like one, else the only, last or first categorical column."""
-    found = [one.name for one in wrong if one.kind == "categories" and one.n_distinct <= MAX_CLASSES]
-    for columns in (found, numbers):
-        ranks = {name: rank for name in columns if (rank := target_rank(name)) is not None}
-        if ranks:
-            return min(ranks, key=lambda name: ranks[name])
-    candidates = found if len(found) == 1 else (names[-1], names[0])
-    return next((name for name in candidates if name in found), None)
-
-
-def unusable_error(
-    wrong: Sequence[UnusableColumn], named: Sequence[str], target: str | None, labeled: bool, transposed_note: str
-) -> DataError:
-    """Return the DataError that names all non-numeric columns and the remedies.
-
-    One-hot encoding is not suggested for a column that may be the outcome, which would leak into the features.  The
-    same holds for ``named``, the numeric columns named like an outcome.
-    """
-    first = wrong[0]
+def text_error(frame: "pd.DataFrame", wrong: Sequence[str], labeled: bool) -> DataError:
+    """Return the DataError that names all text columns among the features, and the remedies."""
+    entries, bad, stray = {name: list(frame[name]) for name in wrong}, dict[str, list[int]](), list[str]()
+    for name in wrong:
+        present = [i for i, text in enumerate(entries[name]) if text]
+        marks = frame.attrs["mark"] or ".,"
+        others = [[i for i in present if not NUMBERS[mark].fullmatch(entries[name][i])] for mark in marks]
+        bad[name] = min(others, key=len)
+        is_mixed = all(is_number(entries[name][i]) for i in present)
+        stray += [name] if is_mixed or 2 * len(bad[name]) < len(present) else []
+    first, row, rows = wrong[0], bad[wrong[0]][0], sorted({i for name in stray for i in bad[name]})
+    values = {name: list(dict.fromkeys(entries[name][i] for i in bad[name])) for name in wrong}
     if len(wrong) == 1:
-        what = {"some text": "text among numbers", "names": "text", "categories": "text"}.get(first.kind, first.kind)
-        more = f" and {first.count - 1} more" if first.count > 1 else ""
-        message = f"column {first.name!r} contains {what}: {first.values[0]!r} in {format_row(first.row)}{more}"
+        more = f" and {len(bad[first]) - 1} more" if len(bad[first]) > 1 else ""
+        among = " among numbers" * (first in stray and len(bad[first]) < sum(map(bool, entries[first])))
+        message = f"column {first!r} contains text{among}: {entries[first][row]!r} in {format_row(row)}{more}"
     else:
-        message = f"{len(wrong)} columns are not numeric: {format_list(wrong)}"
-    if transposed_note:
-        which = f"column {first.name!r} contains" if len(wrong) == 1 else f"{len(wrong)} columns contain"
-        return DataError(
-            f"{which} text, and {transposed_note}", column=first.name, row=first.row, remedies=("transpose",)
+        shown = [f"{name!r} ({format_list(map(repr, values[name][:MAX_VALUES_SHOWN]))})" for name in wrong]
+        message = f"{len(wrong)} columns are not numeric: {format_list(shown)}; the first text is in {format_row(row)}"
+    pairs = {name: "drop" for name in wrong if name not in stray}
+    texts = list(dict.fromkeys(text for name in stray for text in values[name]))
+    is_edge = not pairs and len(rows) <= MAX_LINES and not any(map(is_number, texts))
+    if is_edge and rows == list(range(len(rows))):
+        line = frame.attrs.get("first_line", 0) + 1  # counted from 1
+        pairs, remedies = (
+            {f"{line}-{line + len(rows) - 1}": "skip_rows"},
+            ["if these are units or names, skip these lines"],
         )
-    kinds = {one.kind for one in wrong}
-    options, may_be_label = [], not labeled and bool(named or kinds & {"categories", "names"})
-    if may_be_label:
-        alone = len(wrong) == 1 and target in (None, first.name)
-        which = "it is" if alone else "one is" if target is None else f"{target!r} is"
-        options.append(f"if {which} the outcome, specify it as the label")
-    if "categories" in kinds:
-        options.append("one-hot encode categorical columns that are features, never the outcome")
-    options += ["correct the text, or leave these entries empty"] if "some text" in kinds else []
-    remedies = {
-        one.name: "label" if one.name == target
-        else "one_hot" if labeled and one.kind == "categories" and target_rank(one.name) is None
-        else "drop"
-        for one in wrong
-    } | {name: "label" if name == target else "drop" for name in named}  # fmt: skip
+    elif is_edge and rows == list(range(len(frame) - len(rows), len(frame))):
+        pairs, remedies = {str(len(rows)): "skip_footer"}, ["if these are totals or remarks, skip lines at the end"]
+    else:
+        it, one = ("it", "it") if len(wrong) == 1 else ("the text columns", "one of them")
+        remedies = [f"drop {it}"] if pairs else []
+        if pairs and not labeled:
+            remedies.append(f"use {one} as the label")
+        if pairs:
+            remedies.append(f"one-hot encode {it}, but never the outcome")
+        if first == frame.columns[0] and first in pairs and len(set(entries[first])) == len(frame):
+            remedies.append(f"if {first!r} names features, transpose the table")
+        if any(map(is_number, texts)):
+            remedies.append("write all numbers of a column with one decimal mark")
+        elif stray:
+            remedies.append("correct the text among numbers, or read it as missing")
+            pairs |= dict.fromkeys(texts[:MAX_VALUES_SHOWN], "na_values")
+        if any(all(map(UNIT.fullmatch, values[name])) for name in pairs if name in values):
+            remedies.append("remove the units of numbers (a decimal comma may stay)")
     return DataError(
-        f"{message}. Remedy: {'; '.join(options)}{'; or ' if options else ''}"
-        f"drop {'it' if len(wrong) == 1 else 'them'}",
-        column=first.name, row=first.row, columns=tuple(remedies.items()),
-        remedies=(*(("label",) if may_be_label else ()), *(("one_hot",) if "categories" in kinds else ()), "drop"),
+        f"{message}. Remedy: {'; or '.join(remedies)}", column=first, row=row,
+        remedies=tuple(dict.fromkeys(pairs.values())), columns=tuple(pairs.items()),
     )  # fmt: skip
 
 

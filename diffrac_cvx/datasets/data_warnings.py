@@ -1,37 +1,44 @@
-"""Warnings about columns of a table that may not be features."""
+"""Warnings about entries of a table that may be no features or no points."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import format_list
-from diffrac_cvx.datasets.targets import MAX_CLASSES, MIN_DISTINCT_FRACTION, is_row_id_name, target_rank
+from diffrac_cvx.datasets.columns import format_list, text_columns
 from diffrac_cvx.points.checks import Array, rounding_floor
 
-MISSING_CODES = (-99.0, -999.0, -9999.0, -99999.0)  # codes that some programs write for a missing value
+SUMMARY_NAMES = ("total", "totals", "grand total", "sum", "mean", "average", "avg", "sd", "std", "median", "min", "max")
+MISSING_CODES = [float("9" * digits + end) for digits in range(2, 7) for end in ("", ".9", ".99")]  # or their negatives
+
+
+def find_summary_rows(frame: Any) -> list[str]:
+    """Return a note on the last rows if each has an entry such as Total that no other row of its column has."""
+    texts = [[str(text).strip() for text in frame[name]] for name in text_columns(frame)]
+    found: list[str] = []
+    for i in range(len(frame) - 1, 0, -1):
+        names = [text[i] for text in texts if text[i].strip(".:").lower() in SUMMARY_NAMES and text.count(text[i]) == 1]
+        if not names:
+            break
+        found.insert(0, repr(names[0]))
+    which = "the last row is" if len(found) == 1 else f"the last {len(found)} rows are"
+    return [f"{which} named {format_list(found)} but used as points. Skip lines at the end if not"] if found else []
 
 
 def find_data_warnings(X: Array, names: Sequence[str]) -> Iterator[str]:
-    """Yield warnings about features (n, d) that may be row numbers, missing codes, labels, constants or duplicates.
-
-    A column is checked completely only if its name or its first entries are suspicious.
-    """
-    n, low = len(X), X.min(axis=0)
-    begins = np.all(np.diff(X[:3], axis=0) == 1.0, axis=0) & (n > 2)
-    for name, column, starts in zip(names, X.T, begins.tolist(), strict=True):
-        if (starts and np.all(np.diff(column) == 1.0)) or (is_row_id_name(name) and numbers_rows(column)):
-            yield f"column {name!r} numbers the rows but is used as a feature. Drop it if it is not one"
-    for j in np.flatnonzero(np.isin(low, MISSING_CODES)).tolist():
-        coded = X[:, j] == low[j]
-        if not coded.all() and X[~coded, j].min() >= 0.0:
-            rows = "one row" if coded.sum() == 1 else f"{coded.sum()} rows"
-            yield f"column {names[j]!r} is {low[j]:g} in {rows}: possibly a missing-value code, but read as a number"
-    for name, column in zip(names, X.T, strict=True):
-        if target_rank(name) is None or not is_integer_column(column):
-            continue
-        if 2 <= (count := len(np.unique(column))) <= min(MAX_CLASSES, n // 2):
-            yield f"column {name!r} looks like a label, with {count} values. Specify it as the label if it is one"
-    constant = X.std(axis=0) <= rounding_floor(X.mean(axis=0), n)
+    """Yield warnings about features (n, d) that may be row numbers, missing codes, constants or duplicates."""
+    begins = np.all(np.diff(X[:3], axis=0) == 1.0, axis=0) & (len(X) > 2)
+    for j in np.flatnonzero(begins).tolist():
+        if np.all(np.diff(X[:, j]) == 1.0):
+            yield f"column {names[j]!r} numbers the rows but is used as a feature. Drop it if it is not one"
+    for extreme in (X.min(axis=0), X.max(axis=0)):
+        for j in np.flatnonzero(np.isin(np.abs(extreme), MISSING_CODES)).tolist():
+            rest = X[X[:, j] != extreme[j], j]
+            if len(rest) and np.min(np.abs(rest - extreme[j])) > np.ptp(rest):
+                count = len(X) - len(rest)
+                rows = "one row" if count == 1 else f"{count} rows"
+                yield f"column {names[j]!r} is {extreme[j]:g} in {rows}, far from the others. If it is missing, say so"
+    constant = X.std(axis=0) <= rounding_floor(X.mean(axis=0), len(X))
     constants = [repr(names[j]) for j in np.flatnonzero(constant).tolist()]
     if len(constants) == 1:
         yield f"column {constants[0]} is constant and carries no information"
@@ -40,16 +47,6 @@ def find_data_warnings(X: Array, names: Sequence[str]) -> Iterator[str]:
     equal = [" = ".join(repr(names[j]) for j in same) for same in equal_columns(X) if not constant[same[0]]]
     if equal:
         yield f"columns are equal in every row, so they count more than once: {format_list(equal)}. Keep one of each"
-
-
-def is_integer_column(column: Array) -> bool:
-    """Return whether a column contains only integers."""
-    return bool(np.all(np.round(column) == column))
-
-
-def numbers_rows(column: Array) -> bool:
-    """Return whether a column contains only integers, nearly all distinct."""
-    return is_integer_column(column) and len(np.unique(column)) >= max(MIN_DISTINCT_FRACTION * len(column), 3)
 
 
 def equal_columns(X: Array) -> list[list[int]]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from diffrac_cvx.datasets.catalog import SETS, DataSet
 from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, one_of
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def read_libsvm(text: str, where: str) -> tuple[Array, Array]:
     if not entries:
         raise DataError(f"{where} contains no data in LIBSVM format")
     rows, columns, values = zip(*entries, strict=True)
+    require_memory(8.0 * len(labels) * (max(columns) + 1), f"{where} as a dense table", "use a part of it")
     X = np.zeros((len(labels), max(columns) + 1))
     X[list(rows), list(columns)] = values
     return X, np.array(labels)

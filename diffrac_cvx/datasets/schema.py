@@ -1,8 +1,7 @@
 """Read a new table like the training table: columns by name, with the training categories and means."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,27 +10,21 @@ import numpy as np
 from diffrac_cvx.datasets.columns import (
     category_columns,
     category_texts,
-    encode_categories,
+    feature_names,
     format_list,
     format_row,
-    split_numbers,
+    is_number,
+    one_hot_columns,
 )
 from diffrac_cvx.datasets.tables import MISSING_POLICIES, Table, missing_error, read_frame
 from diffrac_cvx.datasets.text_tables import ReadOptions
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array, one_of
+from diffrac_cvx.points.checks import Array, did_you_mean, one_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-READ_OPTIONS = (
-    "header",
-    "separator",
-    "decimal",
-    "encoding",
-    "sheet",
-    "transpose",
-)  # the options that also apply to a new file
+READ_OPTIONS = tuple(one.name for one in fields(ReadOptions))  # the options that also apply to a new file
 NON_FEATURE_OPTIONS = ("label", "drop", "aside")  # the options that name columns other than features
 
 
@@ -84,8 +77,7 @@ def read_with_schema(source: str | Path, schema: TableSchema, *, missing: str | 
         Treatment of missing values and unknown categories: raise an error, drop the rows, or use the training mean of
         the feature; by default as for the training table.
     **reading
-        ``header``, ``separator``, ``decimal``, ``encoding`` and ``sheet`` of `read_table`; None means as for the
-        training table.
+        The parameters of `read_table` for reading a file; None means as for the training table.
 
     Raises
     ------
@@ -95,13 +87,12 @@ def read_with_schema(source: str | Path, schema: TableSchema, *, missing: str | 
     missing = one_of(missing or schema.options.get("missing", "error"), "missing", MISSING_POLICIES)
     if missing == "mean" and schema.means is None:
         raise DataError("missing = 'mean': the training means are not available. Drop rows with missing values")
-    options: dict[str, Any] = {
-        key: schema.options.get(key) if reading.get(key) is None else reading[key] for key in READ_OPTIONS
-    }
-    options["transpose"] = bool(options["transpose"])
-    frame = read_frame(source, str(source), ReadOptions(**options))
-    notes = [*frame.attrs.get("notes", ()), *check_columns(frame, schema)]
-    X, unseen = extract_features(frame, schema, frame.attrs.get("decimal", "."))
+    given = {key: schema.options[key] for key in READ_OPTIONS if key in schema.options}
+    options = given | {key: value for key, value in reading.items() if value is not None and value != ()}
+    excluded = [name for key in NON_FEATURE_OPTIONS for name in as_names(schema.options.get(key, ()))]
+    frame = read_frame(source, str(source), ReadOptions(**options), [*excluded, *schema.categories], excluded)
+    notes = [*frame.attrs["notes"], *check_columns(frame, schema, excluded)]
+    X, unseen = extract_features(frame, schema)
     if unseen and missing == "error":
         raise DataError(f"{'; '.join(unseen)}. Correct them, or treat them as missing", remedies=("missing",))
     notes += [f"{text}: treated as missing" for text in unseen]
@@ -122,55 +113,47 @@ def read_with_schema(source: str | Path, schema: TableSchema, *, missing: str | 
     return Table(X, schema.names, None, (), np.flatnonzero(mask), tuple(notes), points=named)
 
 
-def check_columns(frame: "pd.DataFrame", schema: TableSchema) -> Iterator[str]:
+def as_names(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return one or several names as a tuple."""
+    return (value,) if isinstance(value, str) else value
+
+
+def check_columns(frame: "pd.DataFrame", schema: TableSchema, excluded: Sequence[str]) -> Iterator[str]:
     """Yield a note on columns that the training table lacks; raise DataError if a training column is missing."""
     names, columns = list(map(str, frame.columns)), schema.columns
-    absent = [name for name in columns if name not in names]
-    if absent:
-        folded = {name.casefold(): name for name in names}
-        suggestions = [
-            (name, folded[close]) for name in absent for close in get_close_matches(name.casefold(), folded, n=1)
-        ]
-        meant = format_list(f"{close!r} for {name!r}" for name, close in suggestions)
-        what = f"there is no column {format_list(map(repr, absent))}"
+    if absent := [name for name in columns if name not in names]:
+        near = did_you_mean(absent[0], names)
         raise DataError(
-            f"{what}; {f'did you mean {meant}? ' if suggestions else ''}the columns are {format_list(names)}"
+            f"there is no column {format_list(map(repr, absent))}{near}; the columns are {format_list(names)}"
         )
-    twice = next((name for name in columns if names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"two columns are named {twice!r}. Rename one of them")
-    given = [schema.options.get(key) or () for key in NON_FEATURE_OPTIONS]
-    excluded = {name for one in given for name in ([one] if isinstance(one, str) else one)}
     others = [name for name in names if name not in {*columns, *excluded}]
     if others:
         yield f"ignored columns, which are not in the training table: {format_list(map(repr, others))}"
 
 
-def extract_features(frame: "pd.DataFrame", schema: TableSchema, decimal: str) -> tuple[Array, list[str]]:
+def extract_features(frame: "pd.DataFrame", schema: TableSchema) -> tuple[Array, list[str]]:
     """Return the features, with NaN for missing values and unknown categories, and messages on the latter."""
     found: dict[str, Array] = {}
     unseen = []
     for name in schema.columns:
-        if name in schema.categories:
-            categories = schema.categories[name]
-            texts, _ = category_texts(frame[name])
-            unknown = sorted({*texts} - {*categories, ""})
-            if unknown:
+        column, categories = frame[name], schema.categories.get(name)
+        if categories is not None:
+            texts = category_texts(column)
+            if unknown := sorted({*filter(None, texts)} - {*categories}):
                 row = next(i for i, text in enumerate(texts) if text in unknown)
-                known = f"the training table had {format_list(map(repr, categories))}"
                 unseen.append(
-                    f"column {name!r} contains {format_list(map(repr, unknown))} in {format_row(row)}, but {known}"
+                    f"column {name!r} contains {format_list(map(repr, unknown))} in {format_row(row)}, but the "
+                    f"training table had {format_list(map(repr, categories))}"
                 )
-            part = encode_categories(["" if text in unknown else text for text in texts], categories)
-            found |= {f"{name}={value}": column for value, column in zip(part.values, part.columns().T, strict=True)}
+            found |= zip(feature_names(name, categories), one_hot_columns(texts, categories).T, strict=True)
             continue
-        numbers, text = split_numbers(frame[name], decimal)
-        wrong = np.flatnonzero(text | np.isinf(numbers))
+        is_text = column.dtype == object
+        wrong = np.flatnonzero(column.notna() if is_text else np.isinf(column))
         if len(wrong):
-            row = int(wrong[0])
+            at = next((i for i in wrong if is_text and not is_number(column.iloc[i])), wrong[0])
             raise DataError(
-                f"column {name!r} contains {str(frame[name].iloc[row])!r} in {format_row(row)}, but the training table "
+                f"column {name!r} contains {str(column.iloc[at])!r} in {format_row(int(at))}, but the training table "
                 "had finite numbers. Correct it, or leave it empty"
             )
-        found[name] = numbers
+        found[name] = np.full(len(frame), np.nan) if is_text else column.to_numpy(dtype=float)
     return np.column_stack([found[name] for name in schema.names]), unseen

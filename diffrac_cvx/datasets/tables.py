@@ -1,55 +1,52 @@
 """Read a table from a file: numeric features, labels and names, or an error with a remedy."""
 
+import bz2
+import csv
+import gzip
+import lzma
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from io import BytesIO
+from dataclasses import dataclass, field, replace
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diffrac_cvx.datasets.columns import (
-    MISSING_MARKS,
     drop_error,
+    encode_columns,
     format_list,
     format_row,
-    numeric_columns,
+    is_mostly_numeric,
     pandas_or_error,
+    read_numbers,
+    text_columns,
 )
-from diffrac_cvx.datasets.data_warnings import find_data_warnings
+from diffrac_cvx.datasets.data_warnings import find_data_warnings, find_summary_rows
+from diffrac_cvx.datasets.files import read_libsvm
 from diffrac_cvx.datasets.real import SCALINGS
-from diffrac_cvx.datasets.text_tables import (
-    SAMPLE_LINES,
-    ReadOptions,
-    count_titles,
-    find_header,
-    name_columns,
-    note_of_titles,
-    text_frame,
-)
-from diffrac_cvx.datasets.transposed import detect_transposed, drop_index, transpose_frame
+from diffrac_cvx.datasets.text_tables import ReadOptions, decode, name_columns, names_column, text_frame
 from diffrac_cvx.errors import DataError, ResourceError
-from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MISSING_POLICIES = ("error", "drop", "mean")
-SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".xlsx", ".npz", ".npy", ".parquet")
+UNPACKERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+LIBSVM_LINE = re.compile(rb"\s*[+-]?[\d.]+(\s+\d+:\S+)+\s*")
+SUFFIXES = (
+    ".csv", ".tsv", ".txt", ".dat", ".data", ".libsvm", ".svm", ".xlsx", ".npz", ".npy", ".parquet", *UNPACKERS, ".zip",
+)  # fmt: skip
 MEMORY_COPIES = 4  # copies of a table in memory while it is read
 LARGE_ARCHIVE = 2**26  # unpacked bytes
 MAX_COMPRESSION = 200  # ratio of unpacked to packed bytes; archives written by programs have up to 50
-INSTALL_HINTS = {
-    ".xlsx": "{} needs openpyxl. Run pip install 'diffrac-cvx[excel]', or save the sheet as CSV",
-    ".parquet": "{} needs pyarrow. Run pip install pyarrow, or save the table as CSV",
-}
 EXCEL_EXPANSION = 4  # memory of the cells relative to the text of a sheet
-CELL_PATTERN = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')  # a cell in the XML of a sheet
+POINT_AND_THREE_DIGITS = re.compile(r"-?\d{1,3}\.\d{3}")
 AUTO_DETECT = ReadOptions()
-DEFAULT_VALUES: tuple[Any, ...] = (None, (), [], "error", "none")  # default values of the parameters of `read_table`
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,21 +113,26 @@ def read_table(
     header: bool | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    thousands: str | None = None,
     encoding: str | None = None,
+    na_values: Sequence[str] = (),
+    skip_rows: int | Sequence[int] = 0,
+    skip_footer: int = 0,
+    comment: str | None = None,
     sheet: str | None = None,
     aside: Sequence[str] = (),
     transpose: bool = False,
     top_variance: int | None = None,
 ) -> Table:
-    """Read a table of features with one point per row.
+    """Read a table of features with one point per row, by the rules on the documentation page "Your own table".
 
     Parameters
     ----------
     source : str, Path or bytes
-        Path of a .csv, .tsv, .txt, .dat or .data file (any separator), or of an .xlsx, .npz (X and optionally y), .npy
-        or .parquet file; or the bytes of such a file.
+        Path of a .csv, .tsv, .txt, .dat or .data file (any separator), or of an .xlsx, .parquet, .npz (X and optionally
+        y), .npy or .libsvm file, possibly compressed (.gz, .bz2, .xz, .zip); or the bytes of such a file.
     label : str, optional
-        Column with the labels (numbers or text).  In an npz file, "y" by default if present.
+        Column with the labels (numbers or text).  In an npz or LIBSVM file, "y" by default if present.
     drop : sequence of str
         Columns to drop, such as sample IDs.
     one_hot : sequence of str, or "all"
@@ -142,99 +144,99 @@ def read_table(
     name : str
         File name if bytes are given; its extension determines the format.
     header : bool, optional
-        Whether the first line contains the column names; detected from the first lines by default, with a note if the
-        detection is uncertain.
-    separator, decimal, encoding : str, optional
-        Field separator, decimal mark ("." or ",") and encoding of a text file; detected by default.
+        Whether the first line contains the column names.  By default it does if every entry is text or a whole number
+        and the whole numbers increase or decrease.
+    separator, decimal, thousands, encoding : str, optional
+        Field separator, decimal mark ("." or ","), thousands separator ("." or ",") and encoding of a text file; found
+        by default, the marks column by column.
+    na_values : sequence of str
+        Texts of missing values, besides those of pandas.
+    skip_rows : int, or sequence of int
+        Number of lines to skip at the start, or indices of lines from 0, such as that of a line of units.
+    skip_footer : int
+        Number of lines to skip at the end.
+    comment : str, optional
+        Start of a comment up to the end of the line.  By default the lines above the table that start with "#" are
+        comments, and with "" none.
     sheet : str, optional
         Sheet of an Excel file, by default the first.
     aside : sequence of str
         Columns that are not features and are returned unchanged, such as partially known labels.
     transpose : bool
         Whether the rows of the file are the features, as for gene expression, and its columns the points.  The first
-        text column then contains the feature names, which replace the column names in the other parameters.
+        column, if it has no name, else the first text column then has the feature names, to which the other parameters
+        refer; ``drop`` may also name points.
     top_variance : int, optional
         Number of features to select, by largest variance before scaling; by default all.
 
     Raises
     ------
     ParameterError
-        If ``missing``, ``scaling``, ``decimal`` or ``top_variance`` is not an allowed value.
+        If ``missing``, ``scaling``, ``decimal``, ``thousands`` or ``top_variance`` is not an allowed value.
     DataError
         If the file cannot be read as a numeric table; the message names all offending columns and the remedies.
     ResourceError
         If the unpacked content would not fit in memory.
     """
-    given: dict[str, Any] = {"label": label, "drop": tuple(drop), "one_hot": one_hot, "missing": missing}
-    given |= {"scaling": scaling, "header": header, "separator": separator, "decimal": decimal, "encoding": encoding}
-    given |= {"sheet": sheet, "aside": tuple(aside), "transpose": transpose or None}
-    options = {key: value for key, value in given.items() if value not in DEFAULT_VALUES}
     one_of(missing, "missing", MISSING_POLICIES)
     one_of(scaling, "scaling", SCALINGS)
-    if decimal is not None:
-        one_of(decimal, "decimal", (".", ","))
+    for mark, parameter in ((decimal, "decimal"), (thousands, "thousands")):
+        if mark is not None:
+            one_of(mark, parameter, (".", ","))
     if top_variance is not None:
         positive_int(top_variance, "top_variance")
-    reading = ReadOptions(header, separator, decimal, encoding, sheet, transpose)
-    frame = read_frame(source, name or str(source), reading)
-    messages, mark, points = frame.attrs.get("notes", ()), frame.attrs.get("decimal", "."), frame.attrs.get("points")
-    transposed_note = "" if transpose or label is not None else detect_transposed(frame)
-    labels, frame = split_label(frame, label)
-    require_columns(frame, drop, " to drop")
-    require_columns(frame, aside, " to set aside")
-    others = {name: frame[name] for name in aside}
-    frame = frame.drop(columns=list({*drop, *aside}))
+    reading = ReadOptions(
+        header, separator, decimal, thousands, encoding, tuple(na_values), skip_rows, skip_footer, comment, sheet,
+        transpose,
+    )  # fmt: skip
+    roles = {"label": label, "drop": tuple(drop), "one_hot": one_hot, "aside": tuple(aside)}
+    defaults = vars(AUTO_DETECT) | {"missing": "error", "scaling": "none"}
+    given: dict[str, Any] = {**roles, **vars(reading), "missing": missing, "scaling": scaling}
+    options = {key: value for key, value in given.items() if value not in (None, (), [], defaults.get(key))}
+    encoded = () if one_hot == "all" else tuple(one_hot)
+    frame = read_frame(source, name or str(source), reading, [*filter(None, [label]), *drop, *aside, *encoded], drop)
+    messages, points = frame.attrs["notes"], frame.attrs.get("points")
+    label = label if label is not None else frame.attrs.get("label")
+    drop = [column for column in drop if column not in frame.attrs.get("dropped", ())]
+    for columns, purpose in (([label] if label else [], ""), (drop, " to drop"), (aside, " to set aside")):
+        require_columns(frame, columns, purpose)
+    labels, others = frame[label] if label else None, {column: frame[column] for column in aside}
+    frame = frame.drop(columns=list({*filter(None, [label]), *drop, *aside}))
     if frame.shape[1] == 0:
         raise DataError("no column is left as a feature")
-    if one_hot != "all":
-        require_columns(frame, one_hot, " to one-hot encode")
-    frame, encoded = numeric_columns(frame, mark, one_hot, labeled=labels is not None, transposed_note=transposed_note)
-    categories = frame.attrs["categories"]
-    names = tuple(map(str, frame.columns))
-    X = frame.to_numpy(dtype=float)
+    require_columns(frame, encoded, " to one-hot encode")
+    X, made, categories, notes = encode_columns(frame, one_hot, labels is not None)
+    names = tuple(made)
     require_no_infinity(X, names)
-    unlabeled, removable = np.zeros(len(X), dtype=bool), np.ones(len(X), dtype=bool)
-    if labels is not None:
-        unlabeled = removable = labels.isna().to_numpy()
-    empty = np.isnan(X).all(axis=1) & removable & (X.shape[1] > 1)
-    X, mask, changes = clean_missing(X, names, unlabeled, empty, missing)
+    unlabeled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
+    X, mask, changes = clean_missing(X, names, unlabeled, missing, labels is not None)
     if len(X) < 2:
         left = "no row is" if len(X) == 0 else "one row is"
         raise DataError(f"{left} left; clustering needs at least two rows")
-    X, names, kept_features = keep_top_variance(X, names, top_variance)
-    notes = [*kept_features, *([transposed_note] if transposed_note else []), *find_data_warnings(X, names)]
+    if top_variance is not None:
+        largest = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:top_variance])
+        notes.append(f"the {len(largest)} of {X.shape[1]} features with the largest variance were selected")
+        X, names = X[:, largest], tuple(names[j] for j in largest)
+    messages = (*messages, *notes, *changes, *find_data_warnings(X, names))
     text = None if labels is None else convert_to_text(labels.to_numpy()[mask])
     classes = () if text is None else tuple(np.unique(text).tolist())
     X = np.ascontiguousarray(SCALINGS[scaling](X))
-    excluded = {name: text_or_none(column.to_numpy()[mask]) for name, column in others.items()}
-    messages = (*messages, *encoded, *changes, *notes)
+    excluded = {column: text_or_none(entries.to_numpy()[mask]) for column, entries in others.items()}
     named = None if points is None else np.array(points)[mask]
     return Table(X, names, text, classes, np.flatnonzero(mask), messages, excluded, categories, options, named)
 
 
-def keep_top_variance(X: Array, names: tuple[str, ...], count: int | None) -> tuple[Array, tuple[str, ...], list[str]]:
-    """Return the features with the largest variance in their original order, their names, and a note."""
-    d = X.shape[1]
-    if count is None:
-        return X, names, []
-    if count >= d:
-        return X, names, [f"all {d} features were selected: there are at most {count}"]
-    selected = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:count])
-    return (
-        X[:, selected],
-        tuple(names[j] for j in selected),
-        [f"the {count} of {d} features with the largest variance were selected"],
-    )
-
-
 def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str = "") -> None:
     """Raise DataError naming all columns that the table lacks."""
-    unknown = [repr(name) for name in names if name not in frame.columns]
-    if unknown:
-        what = f"{'column' if len(unknown) == 1 else 'columns'} {format_list(unknown)}{purpose}"
-        missing = [name for name in names if name not in frame.columns]
-        suggestion = did_you_mean(missing[0], frame.columns)
-        raise DataError(f"there is no {what}; the columns are {format_list(frame.columns)}{suggestion}")
+    if unknown := [name for name in names if name not in frame.columns]:
+        what = f"column{'s' * (len(unknown) > 1)} {format_list(map(repr, unknown))}{purpose}"
+        suggestion = did_you_mean(unknown[0], frame.columns)
+        message = f"there is no {what}; the columns are {format_list(frame.columns)}{suggestion}"
+        note = next((note for note in frame.attrs.get("notes", ()) if note.startswith("the first line")), "")
+        if not note:
+            raise DataError(message)
+        other = "no" if "column names." in note else "yes"
+        raise DataError(f"{message}. Note: {note}", remedies=("header",), columns=((other, "header"),))
 
 
 def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
@@ -248,26 +250,15 @@ def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
     raise drop_error(f"column {wrong[0]!r} is infinite in {format_row(row)}{more}. Correct or drop it", wrong, row)
 
 
-def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | None", "pd.DataFrame"]:
-    """Return the label column, if any, and the other columns."""
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise DataError(f"two columns are named {str(twice[0])!r}. Rename one of them")
-    label = label if label is not None else frame.attrs.get("label")
-    if label is None:
-        return None, frame
-    require_columns(frame, [label])
-    return frame[label], frame.drop(columns=[label])
-
-
 def clean_missing(
-    X: Array, names: tuple[str, ...], unlabeled: np.ndarray, empty: np.ndarray, missing: str
+    X: Array, names: tuple[str, ...], unlabeled: np.ndarray, missing: str, labeled: bool
 ) -> tuple[Array, np.ndarray, list[str]]:
     """Return X without missing values, the mask of selected rows, and notes on the changes.
 
-    Empty rows are dropped, and so are rows without a label unless missing = "error".
+    Rows without any value are dropped, and so are rows without a label unless missing = "error".
     """
     is_missing = np.isnan(X)
+    empty = is_missing.all(axis=1) & (unlabeled | (not labeled)) & (X.shape[1] > 1)
     mask = ~unlabeled & ~empty
     valueless = [names[j] for j in np.flatnonzero(is_missing[mask].all(axis=0))] if mask.any() else []
     if valueless:
@@ -304,9 +295,8 @@ def missing_error(is_missing: np.ndarray, unlabeled: np.ndarray, names: tuple[st
 
 def text_or_none(values: np.ndarray) -> np.ndarray:
     """Return values as text, with None for empty values."""
-    empty = [value is None or value != value or value == "" for value in values.tolist()]
     text = convert_to_text(values).astype(object)
-    text[empty] = None
+    text[pandas_or_error().isna(values)] = None
     return text
 
 
@@ -315,26 +305,51 @@ def convert_to_text(values: np.ndarray) -> np.ndarray:
     return np.array([str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values.tolist()])
 
 
-def read_frame(source: str | Path | bytes, name: str, reading: ReadOptions = AUTO_DETECT) -> "pd.DataFrame":
-    """Return the columns of a file unchanged; ``attrs`` may contain "notes", "decimal" and "label"."""
-    pandas_or_error()
+def read_frame(
+    source: str | Path | bytes,
+    name: str,
+    reading: ReadOptions = AUTO_DETECT,
+    ignored: Sequence[str] = (),
+    drop: Sequence[str] = (),
+) -> "pd.DataFrame":
+    """Return the columns of a file as numbers, or as text trimmed on both sides with None for missing values.
+
+    Columns that are ``ignored`` stay text and do not decide on marks.  If the table is transposed, points in ``drop``
+    are dropped.  ``attrs`` has "notes", and may have "label", "first_line", "points" and "dropped".
+    """
+    pandas = pandas_or_error()
     if not isinstance(source, bytes) and not Path(source).is_file():
         folder = Path(source).parent
         files = [file.name for file in folder.iterdir() if file.suffix in SUFFIXES] if folder.is_dir() else []
         raise DataError(f"{source} is not a file; looked in {Path.cwd()}{did_you_mean(Path(source).name, files)}")
     suffix = Path(name).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise DataError(f"{name} has the unsupported extension {suffix!r}. Use one of {', '.join(SUFFIXES)}")
     try:
+        if suffix not in SUFFIXES:
+            raise DataError(f"{name} has the unsupported extension {suffix!r}. Use one of {', '.join(SUFFIXES)}")
         content = source if isinstance(source, bytes) else Path(source).read_bytes()
+        if suffix in UNPACKERS or suffix == ".zip":
+            content, suffix = unpack(content, name, suffix)
         if suffix in (".npz", ".npy"):
             frame = arrays_frame(content, name)
-            return transpose_frame(frame) if reading.transpose else frame
-        if suffix == ".parquet":
+        elif suffix == ".parquet":
             frame = parquet_frame(content, name)
-            return transpose_frame(frame) if reading.transpose else frame
-        frame = excel_frame(content, name, reading) if suffix == ".xlsx" else text_frame(content, name, reading)
-        return transpose_frame(frame) if reading.transpose else drop_index(frame)
+        elif suffix == ".xlsx":
+            frame = excel_frame(content, name, reading)
+        elif suffix in (".libsvm", ".svm") or LIBSVM_LINE.fullmatch(content[:4096].split(b"\n")[0]):
+            X, y = read_libsvm(decode(content, reading.encoding, name)[0], name)
+            frame = pandas.DataFrame(X, columns=[f"x{j + 1}" for j in range(X.shape[1])]).assign(y=y)
+            frame.attrs["label"] = "y"
+        else:
+            text, notes = decode(content, reading.encoding, name)
+            frame = text_frame(text, name, reading)
+            frame.attrs["notes"] = (*notes, *frame.attrs["notes"])
+        if len(twice := frame.columns[frame.columns.duplicated()]):
+            raise DataError(f"two columns are named {str(twice[0])!r}. Rename one of them")
+        if suffix in (".npz", ".npy", ".parquet") and reading.na_values:
+            frame = frame.replace(list(reading.na_values), np.nan)
+        frame.attrs["notes"] = (*frame.attrs.get("notes", ()), *([] if reading.transpose else find_summary_rows(frame)))
+        frame = transpose_frame(frame, drop) if reading.transpose else frame
+        return read_numbers(frame, reading.mark, ignored)
     except DataError as error:
         if str(error).startswith(name):
             raise
@@ -343,40 +358,90 @@ def read_frame(source: str | Path | bytes, name: str, reading: ReadOptions = AUT
         raise
     except MemoryError:
         raise ResourceError(f"{name} does not fit in memory. Use a part of it") from None
-    except ImportError:
-        raise DataError(INSTALL_HINTS[suffix].format(name)) from None
+    except ImportError as error:
+        raise DataError(f"{name} needs {error.name}. Run pip install 'diffrac-cvx[app]', or save it as CSV") from None
     except Exception as error:  # file readers raise many kinds of errors on a damaged file
         message = " ".join(str(error).split()) or "unexpected end of file"
         raise DataError(f"{name} cannot be read as a {suffix} file: {message}") from None
 
 
-def excel_frame(content: bytes, name: str, reading: ReadOptions) -> "pd.DataFrame":
-    """Return the columns of a sheet, whose first row is a header or a point, as in a text file."""
-    import openpyxl  # noqa: F401  # used by pandas
+def unpack(content: bytes, name: str, suffix: str) -> tuple[bytes, str]:
+    """Return the unpacked bytes of a compressed file and the suffix of its content."""
+    limit = int(min(available_memory() / MEMORY_COPIES, max(LARGE_ARCHIVE, MAX_COMPRESSION * len(content))))
+    if suffix == ".zip":
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            if len(members) != 1:
+                raise DataError(f"{name} contains {len(members)} files instead of one. Unpack it")
+            name = members[0].filename
+            with archive.open(members[0]) as file:
+                unpacked = file.read(limit + 1)
+    else:
+        name = name[: -len(suffix)]
+        with UNPACKERS[suffix](BytesIO(content)) as file:
+            unpacked = file.read(limit + 1)
+    if len(unpacked) > limit:
+        raise ResourceError(f"{name} unpacks to more than {limit} bytes. Unpack it yourself, or use a part of it")
+    return unpacked, Path(name).suffix.lower()
 
+
+def transpose_frame(frame: "pd.DataFrame", drop: Sequence[str]) -> "pd.DataFrame":
+    """Return the transposed table, named by its first column if unnamed, else by its first text column.
+
+    Other text columns are excluded: they would be points with text in every feature.
+    """
     pandas = pandas_or_error()
-    check_workbook(content, name)
-    with pandas.ExcelFile(BytesIO(content), engine="openpyxl") as book:
-        sheets = list(map(str, book.sheet_names))
-        chosen = sheets[0] if reading.sheet is None else reading.sheet
-        if chosen not in sheets:
-            raise DataError(f"{name} has no sheet {chosen!r}; the sheets are {format_list(sheets)}")
-        options = {"header": None, "dtype": object, "na_values": MISSING_MARKS, "keep_default_na": False}
-        cells = pandas.read_excel(book, sheet_name=chosen, **options).dropna(how="all").dropna(how="all", axis=1)
-    if cells.empty:
-        raise DataError(f"{name}: the sheet {chosen!r} is empty")
-    rows = [["" if value != value else str(value) for value in row] for row in cells.head(SAMPLE_LINES).to_numpy()]
-    n_titles = count_titles(rows) if reading.header is None else 0
-    titles = note_of_titles(rows[:n_titles])
-    cells, rows = cells.iloc[n_titles:], rows[n_titles:]
-    has_header, note = find_header(rows) if reading.header is None else (reading.header, "")
-    names, notes = name_columns(rows[0]) if has_header else ([f"x{j + 1}" for j in range(cells.shape[1])], [])
-    frame = cells.iloc[int(has_header) :].reset_index(drop=True).infer_objects()
-    frame.columns = pandas.Index(names)
-    several = len(sheets) > 1 and reading.sheet is None
-    other = f"{name} has {len(sheets)} sheets, and {chosen!r} was read" if several else ""
-    frame.attrs.update(notes=tuple(filter(None, (other, titles, note, *notes))), decimal=reading.decimal or ".")
+    dropped = [name for name in drop if name in frame.columns]
+    named = names_column(frame, frame.attrs.get("is_unnamed", False))
+    texts = [name for name in text_columns(frame) if not is_mostly_numeric(frame[name])]
+    if named is None:
+        names, messages = [f"x{i + 1}" for i in range(len(frame))], list[str]()
+    else:
+        titles = frame[named].astype(object).where(frame[named].notna(), "")
+        names, messages = name_columns([str(title).strip() for title in titles])
+    values = frame.drop(columns=[*{*texts, *dropped, *([] if named is None else [named])}])
+    points = list(map(str, values.columns))
+    if not points:
+        raise DataError("no column is numeric, so the transposed table would have no points")
+    transposed = pandas.DataFrame(values.to_numpy().T, columns=names)
+    notes = [f"the table was transposed: {len(points)} points ({format_list(points)}), {len(names)} features"]
+    if others := [name for name in texts if name not in (named, *dropped)]:
+        notes.append(f"excluded text columns: {format_list(map(repr, others))}")
+    transposed.attrs.update(
+        frame.attrs, notes=(*frame.attrs["notes"], *notes, *messages), points=points, dropped=dropped
+    )
+    return transposed
+
+
+def excel_frame(content: bytes, name: str, options: ReadOptions) -> "pd.DataFrame":
+    """Return the columns of a sheet, read as the same cells in a comma-separated text."""
+    import openpyxl
+
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())  # bounds what is read of each member
+    if unpacked > max(LARGE_ARCHIVE, MAX_COMPRESSION * len(content)):
+        raise DataError(f"{name} unpacks from {len(content)} to {unpacked} bytes: implausible. Save it as CSV")
+    require_room(EXCEL_EXPANSION * unpacked, name)
+    book = openpyxl.load_workbook(BytesIO(content), read_only=True, data_only=True)
+    chosen = book.sheetnames[0] if options.sheet is None else options.sheet
+    if chosen not in book.sheetnames:
+        raise DataError(f"{name} has no sheet {chosen!r}; the sheets are {format_list(book.sheetnames)}")
+    sheet, text = book[chosen], StringIO()
+    sheet.reset_dimensions()  # else every row has the width of the sheet
+    for row in sheet.iter_rows(values_only=True):
+        last = next((j for j in range(len(row), 0, -1) if row[j - 1] is not None), 0)
+        csv.writer(text).writerow(map(cell_text, row[:last]))
+    frame = text_frame(text.getvalue(), name, replace(options, separator=","))
+    if len(book.sheetnames) > 1 and options.sheet is None:
+        note = f"{name} has {len(book.sheetnames)} sheets, and {chosen!r} was read"
+        frame.attrs["notes"] = (note, *frame.attrs["notes"])
     return frame
+
+
+def cell_text(cell: Any) -> str:
+    """Return a cell as text; a number whose decimal point might separate thousands gets an exponent."""
+    text = "" if cell is None else str(cell)
+    return f"{text}e0" if isinstance(cell, float) and POINT_AND_THREE_DIGITS.fullmatch(text) else text
 
 
 def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
@@ -406,46 +471,25 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
 
 
 def parquet_frame(content: bytes, name: str) -> "pd.DataFrame":
-    """Return the columns of a Parquet file."""
+    """Return the columns of a Parquet file; text that is not UTF-8 is read as cp1252."""
+    import pyarrow
     from pyarrow.parquet import ParquetFile
 
-    size = ParquetFile(BytesIO(content)).metadata
-    require_room(8.0 * size.num_rows * size.num_columns, name)
-    frame = pandas_or_error().read_parquet(BytesIO(content), engine="pyarrow")
+    file = ParquetFile(BytesIO(content))
+    require_room(8.0 * file.metadata.num_rows * file.metadata.num_columns, name)
+    table, notes = file.read(), []
+    for j, column in enumerate(table.column_names):
+        try:
+            table.column(j).validate(full=True)
+        except pyarrow.ArrowInvalid:
+            entries = table.column(j).cast("binary").to_pylist()
+            texts = [None if entry is None else entry.decode("cp1252", "replace") for entry in entries]
+            table = table.set_column(j, column, pyarrow.array(texts))
+            notes.append(f"column {column!r} is not UTF-8 text and was read as cp1252")
+    frame = table.to_pandas()
     frame.columns = frame.columns.map(str)
+    frame.attrs["notes"] = tuple(notes)
     return frame
-
-
-def check_workbook(content: bytes, name: str) -> None:
-    """Raise an error for an Excel file that unpacks to an implausible size (a zip bomb), before unpacking it.
-
-    No program compresses more than 64 MB by a factor above 200.  The unpacked cells must fit in memory, and so must the
-    rectangle of all cells up to the last one.
-    """
-    with zipfile.ZipFile(BytesIO(content)) as archive:
-        unpacked = sum(member.file_size for member in archive.infolist())  # bounds what is read of each member
-        if unpacked > max(LARGE_ARCHIVE, MAX_COMPRESSION * len(content)):
-            raise DataError(
-                f"{name} unpacks from {len(content)} to {unpacked} bytes: implausible for a table. Save it as CSV"
-            )
-        require_room(EXCEL_EXPANSION * unpacked, name)
-        rows = columns = 0
-        for member in archive.namelist():
-            if member.startswith("xl/worksheets/"):
-                high, wide = sheet_extent(archive.read(member))
-                rows, columns = max(rows, high), max(columns, wide)
-    require_room(8.0 * rows * columns, f"{name} with {rows} rows and {columns} columns up to its last cell")
-
-
-def sheet_extent(text: bytes) -> tuple[int, int]:
-    """Return the numbers of rows and columns of a sheet up to its last cell, from the cell names."""
-    rows, last = 0, b""
-    for cell in CELL_PATTERN.finditer(text):
-        rows, last = max(rows, int(cell[2])), max(last, cell[1].rjust(3, b"@"))  # @ comes before A
-    columns = 0
-    for letter in last:
-        columns = 26 * columns + letter - ord("@")
-    return rows, columns
 
 
 def require_room(unpacked: float, name: str) -> None:

@@ -24,15 +24,14 @@ from diffrac_cvx.points.checks import (
     one_of,
     positive,
     positive_int,
-    require_file,
     warn_constant,
 )
-from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points, table_times
+from diffrac_cvx.points.streamed import is_chunked, known_shape
 from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status, excluded_clause
@@ -93,7 +92,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
         if not is_chunked(X) and not isinstance(X, np.memmap):
             return validate_data(self, X, reset=reset, **VALIDATION_OPTIONS, **options)
-        X = require_file(known_shape(X))
+        X = known_shape(X)
         _check_n_features(self, X, reset=reset)
         if reset:
             _check_feature_names(self, X, reset=True)
@@ -106,19 +105,17 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         constraints: Constraints | None = None,
         *,
         warn: bool = True,
-        depth: int = 5,
     ) -> ScaledTable:
         """Return the points of positive weight, checked, centred and, if ``standardize``, scaled to unit variance.
 
-        Memory maps, sparse matrices and dask arrays are streamed.  The warning about constant columns points at the
-        user's line, ``depth`` calls up.
+        Memory maps, sparse matrices and dask arrays are streamed.
         """
         require_flag(self.standardize, "standardize")
         by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
         options: dict[str, Any] = {"are_many": lambda _n, _d: isinstance(X, np.memmap), "by_columns": by_columns}
         points = read_points(X, weights, constraints=constraints, **options).X
         hidden, mean = is_rounding_noise(points), points.means
-        warn_constant(~points.used_columns() | hidden, warn, depth + 1, getattr(self, "feature_names_in_", None))
+        warn_constant(~points.used_columns() | hidden, warn, getattr(self, "feature_names_in_", None))
         inverse_scale = np.ones(X.shape[1])
         if self.standardize:  # columns of rounding errors cannot have unit variance
             points = exclude_columns(
@@ -178,10 +175,11 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if SOLVERS[name].function is None:
             if X.chunklets.max_size:
                 raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank'")
-            refusal = ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
+            if not X.in_memory:
+                raise ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DegenerateDataWarning)  # `_scale` warns of constant columns
-                relaxation = v_space(X.stored_array(refusal), self.nu, penalty, sample_weight=X.weights)
+                relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.weights)
             result = solve(relaxation, name, **limits)
         else:
             callback = ProgressPrinter() if is_verbose else self.verbose or None

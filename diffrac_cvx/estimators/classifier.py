@@ -23,7 +23,7 @@ from diffrac_cvx.points.checks import (
     one_of,
     rows_with_weight,
 )
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.constraints import Constraints, split_unlabelled
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import mean_of
 from diffrac_cvx.points.points import Points
@@ -86,9 +86,9 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     labeled_weight : float or "auto"
         Minimum fraction of the total weight for the labelled points, in [0, 1).  At 0 all points have equal weight;
         near 1 only the labelled points are fitted.  "auto" chooses from 0 and 0.95.
-    unknown : int
-        Value in y of unlabelled points, as in scikit-learn; for labels -1 and +1 it may be 0.  In an array of names
-        unlabelled points are None or NaN.
+    unlabelled : object, optional
+        Another mark of unlabelled points in y than None, NaN, pd.NA and "".  By default -1 is one, with a warning,
+        beside two or more other values; pass -1, another value such as 0, or NaN if -1 is always a class.
     tol, max_iter, standardize
         As for `DiffracClustering`.
     time_limit : float, optional
@@ -142,7 +142,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         ridge: float | Array | str = "auto",
         nu: float = 1.0,
         labeled_weight: float | str = "auto",
-        unknown: int = UNLABELED,
+        unlabelled: object = None,
         groups: GroupsLike | FeatureGroups | None = None,
         group_weights: GroupWeights = "equal",
         nonnegative: Any = None,
@@ -151,7 +151,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         time_limit: float | None = None,
         standardize: bool = True,
     ) -> None:
-        self.lam, self.ridge, self.nu, self.labeled_weight, self.unknown = lam, ridge, nu, labeled_weight, unknown
+        self.lam, self.ridge, self.nu, self.labeled_weight, self.unlabelled = lam, ridge, nu, labeled_weight, unlabelled
         self.tol, self.max_iter, self.time_limit, self.standardize = tol, max_iter, time_limit, standardize
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
@@ -163,8 +163,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         X : (n, d) array, data frame or sparse matrix
             All points, labelled and unlabelled; sparse matrices are converted to dense.
         y : (n,) array
-            Labels: numbers, with ``unknown`` for unlabelled points, or names, with None or NaN.  At least two classes
-            need labels.  If y contains only -1 and 1, these count as two classes, with a warning.
+            Labels, numbers or text; unlabelled points have None, NaN, pd.NA, "" or ``unlabelled``.  At least two
+            classes need labels.  If y contains only -1 and 1, these count as two classes, with a warning.
         sample_weight : (n,) array, optional
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
             only receives a label.
@@ -180,7 +180,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         if y is None:
             raise DataError("DiffracClassifier requires y to be passed, but the target y is None")
         given = table_array(self._read_table(X, ensure_min_samples=2))
-        self.classes_, classes = read_classes(y, len(given), self.unknown)
+        self.classes_, classes = read_classes(y, len(given), self.unlabelled)
         require_one_direction(self._penalty, len(self.classes_), "the number of classes")
         weights = as_weights(sample_weight, len(given))
         data, seen = self._scale(given, weights), rows_with_weight(classes, weights)
@@ -227,7 +227,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         point_weights = reweight_known(X.weights, classes != UNLABELED, self.labeled_weight_)
         mean = mean_of(X.array(), point_weights)
         if len(self.classes_) == 2:
-            constraints = Constraints(labels=np.where(classes == UNLABELED, 0, 2 * classes - 1))
+            constraints = Constraints(labels=np.where(classes == UNLABELED, np.nan, 2.0 * classes - 1.0))
         else:
             constraints = Constraints(groups=classes)
         weighted = all_positive_weights(point_weights)
@@ -270,25 +270,18 @@ def errors_of(values: Array, classes: ClusterIndices) -> Array:
     return np.asarray(cluster_indices(values) != classes).astype(np.float64)
 
 
-def read_classes(y: Any, n: int, unknown: int) -> tuple[npt.NDArray[Any], ClusterIndices]:
+def read_classes(y: Any, n: int, unlabelled: object) -> tuple[npt.NDArray[Any], ClusterIndices]:
     """Return the sorted classes and the class index of each point, UNLABELED if unknown."""
     given = column_or_1d(y, warn=True)
     if len(given) != n:
         raise DataError(f"y has {len(given)} entries for {n} points")
-    known = np.ones(n, dtype=bool)
-    if given.dtype.kind == "O":
-        known = np.array([value is not None and value == value for value in given.tolist()])
-    names = np.array(given[known].tolist()) if given.dtype.kind == "O" else given
-    if names.dtype.kind in "iuf":
-        if not np.isfinite(names).all():
-            wrong = names[~np.isfinite(names)][0]
-            raise DataError(f"y contains {wrong}; in an array of numbers mark unlabelled points by {unknown}")
-        if unknown == UNLABELED and known.all() and set(names.tolist()) == {-1, 1}:
-            message = "y contains only -1 and 1, which are taken for two classes; set unknown if -1 means unlabelled"
-            warnings.warn(message, DegenerateDataWarning, stacklevel=4)
-        else:
-            known[known] = names != unknown
-            names = names[names != unknown]
+    values, known = split_unlabelled(given, unlabelled, "y")
+    names = given[known] if given.dtype.kind in "biuf" else np.array([values[i] for i in np.flatnonzero(known)])
+    if names.dtype.kind == "f" and not np.isfinite(names).all():
+        raise DataError(f"y contains {names[~np.isfinite(names)][0]}; mark unlabelled points by None, NaN or -1")
+    if unlabelled is None and known.all() and names.dtype.kind in "iuf" and set(names.tolist()) == {-1, 1}:
+        message = "y contains only -1 and 1, which are taken for two classes; pass unlabelled=-1 if -1 means unlabelled"
+        warnings.warn(message, DegenerateDataWarning, stacklevel=4)
     if not len(names):
         raise DataError("y has no labels; label points of at least two classes, or use DiffracClustering")
     check_classification_targets(names)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from inspect import signature
 from typing import Any, Self
 
@@ -33,17 +34,18 @@ from diffrac_cvx.points.checks import (
     positive_int,
     rows_with_weight,
 )
-from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, scale_by_sqrt_weights
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.points.streamed import is_chunked
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
+from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import GroupWeights, weights_of
-from diffrac_cvx.problem.result import Progress, Result, Status
+from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
 from diffrac_cvx.rounding.directions import best_direction, oriented_direction, threshold
 from diffrac_cvx.rounding.many_clusters import (
@@ -55,6 +57,7 @@ from diffrac_cvx.rounding.many_clusters import (
 )
 from diffrac_cvx.rounding.two_clusters import labels_from_known
 from diffrac_cvx.solvers.driver import with_all_points
+from diffrac_cvx.solvers.exact import optimal_labels
 from diffrac_cvx.solvers.factored.sampling import many_rows
 
 MAX_REFINEMENTS = 100  # alternations of directions and splits
@@ -136,6 +139,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         most two seconds) and for stability: with a tolerance ten times larger or, for more than two clusters, other
         random initialisations.  Failed tests are added to ``diagnostics_``.  The structure test ignores constraints and
         is not reported with them; sample weights are not supported.
+    prove : bool
+        If True, `optimal_labels` then searches for the labels of least objective, until they are certified optimal to
+        within ``tol`` or the time limit, and the better ones of both are ``labels_``.  For two clusters only.
     verbose : bool or callable
         If True, the bounds are written to standard error once a second; a callable receives each `Progress` and stops
         the solver by returning True.
@@ -170,6 +176,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     structure_ : tuple of StructureTest
         With ``test_structure``: the tests against independently permuted columns (if there are several) and against one
         Gaussian cloud.
+    optimal_ : OptimalLabels
+        With ``prove``: the result of the search.  Its certificate, if any, is in the units of X: `check_certificate`
+        verifies it on the table given to `fit`.  ``lower_bound_`` is then the bound of the search on Eq. (9).
     label_gap_ : float
         Certified optimality gap of ``labels_``: the objective exceeds that of the best partition into K clusters by at
         most this amount.  The objective is Eq. (9) for two clusters, that of `certify_clusters` for more.  Available
@@ -215,12 +224,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         n_clusters: int = 2,
         strategy: str = "together",
         test_structure: bool = False,
+        prove: bool = False,
         verbose: bool | Callable[[Progress], object] = False,
     ) -> None:
         self.nu, self.a, self.c, self.lam, self.ridge = nu, a, c, lam, ridge
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
         self.n_clusters, self.strategy, self.verbose = n_clusters, strategy, verbose
-        self.test_structure = test_structure
+        self.test_structure, self.prove = test_structure, prove
         self.solver, self.rounding, self.refine = solver, rounding, refine
         self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
         self.standardize, self.random_state = standardize, random_state
@@ -271,6 +281,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         one_of(self.strategy, "strategy", CLUSTERING_STRATEGIES)
         require_flag(self.refine, "refine")
         require_flag(self.test_structure, "test_structure")
+        require_flag(self.prove, "prove")
         K = positive_int(self.n_clusters, "n_clusters")
         if not isinstance(constraints, Constraints | None):
             kind = type(constraints).__name__
@@ -282,6 +293,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             n = table.shape[0]
             raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
         require_one_direction(self._penalty, K)
+        if self.prove and K != 2:
+            raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
         weights = as_weights(sample_weight, table.shape[0], min_positive=max(K, 2))
         if self.test_structure and weights is not None:
             raise ParameterError("test_structure = True does not support sample_weight; omit one of them")
@@ -321,7 +334,10 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         labels: Any = rows_with_weight(self.labels_, weights)
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
         self.label_gap_ = optimality_gap(data.X, labels, self.result_, max(K, 2), **options)
-        options |= {"n_clusters": K, "objective": self.label_gap_ + self.result_.lower}
+        if self.prove:
+            self._search_optimal(given, data, weights, constraints)
+            labels = rows_with_weight(self.labels_, weights)
+        options |= {"n_clusters": K, "objective": self.label_gap_ + self.lower_bound_}
         options["names"] = getattr(self, "feature_names_in_", None)
         self.diagnostics_ = find_diagnostics(data.X, labels, self.result_, **options) if K > 1 else ()
         if self.test_structure and K > 1:
@@ -333,6 +349,42 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
             self.result_ = with_all_points(self.result_, problem, array_points(X_all), weights, constraints)
         return self
+
+    def _search_optimal(
+        self, given: Any, data: ScaledTable, weights: PointWeights | None, constraints: Constraints | None
+    ) -> None:
+        """Search for the optimal labels, with the penalty of the scaled features, and store the better labels."""
+        table = table_array(given)
+        X = (table - data.mean) * data.inverse_scale
+        penalty, verbose = self._penalty, self.verbose
+        pair_penalty, timer = weights_of(penalty, X.shape[1]), Timer(None)
+
+        def callback(bounds: Bracket, nodes: int, cuts: int) -> bool:  # noqa: ARG001
+            return callable(verbose) and bool(verbose(Progress(nodes, timer.elapsed, *bounds)))
+
+        limits: dict[str, Any] = {"tol": self.tol, "time_limit": seconds_left(), "callback": callback}
+        limits |= {"sample_weight": weights, "certificate": pair_penalty.splits_into_blocks}
+        found = optimal_labels(X, self.nu, penalty, constraints=constraints, **limits)
+        certificate = None if found.certificate is None else found.certificate.in_units(data.inverse_scale, table)
+        self.optimal_ = replace(found, certificate=certificate)
+        objective, self.lower_bound_ = self.lower_bound_ + self.label_gap_, max(found.lower, self.lower_bound_)
+        self.label_gap_ = width_of(self.lower_bound_, min(objective, found.upper))
+        if found.upper >= objective:
+            return
+        y = found.labels
+        if chunklets_of(constraints, len(X)).labeled < 0:
+            oriented, _ = oriented_direction(data.X, rows_with_weight(y, weights), pair_penalty)
+            agreement = y @ (2.0 * self.labels_ - 1.0)
+            y = y * np.sign(agreement or 1.0 if pair_penalty.is_even else oriented @ rows_with_weight(y, weights))
+        mean = float(data.X.mean_of(rows_with_weight(y, weights)))
+        v = best_direction(data.X, rows_with_weight(y, weights) - mean, pair_penalty)
+        self.coef_, self.labels_ = v * data.inverse_scale, (y > 0.0).astype(np.int64)
+        self.intercept_ = float((1.0 - self.nu) * mean - self.coef_ @ data.mean)
+        self.scaled_coef_ = v * np.sqrt(data.X.mean_squares())
+        self.support_ = np.flatnonzero(v)
+        self._name_groups(penalty)
+        if weights is not None and weights.has_zeros and constraints is None:
+            self.labels_ = np.where(weights.mask, self.labels_, self._decide(table) > 0.0).astype(np.int64)
 
     def _test_structure(self, given: Any) -> tuple[StructureTest, ...]:
         """Return the structure tests, within a fraction of the time limit."""
@@ -362,7 +414,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             "groups": self._penalty.groups,
             "nonnegative": self._penalty.nonnegative,
         }  # by index: arrays have no names
-        other = type(self)(**{**self.get_params(), **changed, "test_structure": False, "verbose": False})
+        changed |= {"test_structure": False, "prove": False, "verbose": False}
+        other = type(self)(**{**self.get_params(), **changed})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             other.fit(given, constraints=constraints)

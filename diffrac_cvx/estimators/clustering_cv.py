@@ -227,7 +227,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         for count in counts:
             require_one_direction(columns, count)
         weights = as_weights(sample_weight, len(given))
-        data = self._scale(given, weights, depth=4)
+        data = self._scale(given, weights)
         seed = choose_seed(self.random_state)
         rng = np.random.default_rng(seed)
         points, center = subsample_points(data.X, rng)

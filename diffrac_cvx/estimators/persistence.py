@@ -15,8 +15,8 @@ from diffrac_cvx.datasets.tables import MISSING_POLICIES, Table
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.points.checks import Array, as_table, require_finite
-from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.reading import table_array, table_times
+from diffrac_cvx.points.streamed import is_chunked, known_shape
 from diffrac_cvx.rounding.many_clusters import BinarySplit, cluster_indices, scores_of_splits
 
 FILE_KIND = "diffrac-cvx score"
@@ -295,10 +295,13 @@ def read_schema(content: dict[str, Any], d: int) -> TableSchema | None:
     if any(len({*names}) < max(len(names), 2) for names in categories.values()):
         raise ValueError("'categories' has fewer than two categories of a column, or one twice")
     options = dict(content["how"])
-    types = dict.fromkeys(READ_OPTIONS, (str,)) | {"header": (bool,), "transpose": (bool,)}
+    types: dict[str, Any] = dict.fromkeys(READ_OPTIONS, str) | {"header": bool, "transpose": bool, "skip_footer": int}
+    types |= {"skip_rows": int | list, "na_values": list}
     if any(not isinstance(options[key], types[key]) for key in READ_OPTIONS if key in options):
         raise ValueError("'how' has an invalid option")
-    for key in ("drop", "aside", "one_hot"):
+    if isinstance(lines := options.get("skip_rows", 0), list) and not all(isinstance(line, int) for line in lines):
+        raise ValueError("'how' has an invalid option")
+    for key in ("drop", "aside", "one_hot", "na_values"):
         if key in options and options[key] != "all":
             options[key] = read_texts(options[key], key)
     if options.get("missing", "error") not in MISSING_POLICIES or not isinstance(options.get("label", ""), str):

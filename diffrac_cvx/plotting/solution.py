@@ -9,7 +9,7 @@ import numpy.typing as npt
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.plotting.canvas import GRAY, Axes, Display, line_style, scale_x, short_legend
 from diffrac_cvx.points.checks import Array, one_of
-from diffrac_cvx.points.factors import eigenvalues
+from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.problem.result import Progress, Result
 from diffrac_cvx.solvers.exact import OptimalLabels
@@ -189,7 +189,7 @@ class SpectrumDisplay(Display):
         The spectrum of V depends on the units of the features and includes the offset, if V has one.
         """
         singular = np.linalg.svd(result.F, compute_uv=False)
-        return cls(singular**2, None if result.G is None else eigenvalues(result.G))
+        return cls(singular**2, None if result.G is None else np.linalg.svd(dense(result.G), compute_uv=False) ** 2)
 
     def plot(self, ax: Axes | None = None, *, most: int = 20, floor: float = 1e-10, **kwargs: Any) -> Self:
         """Draw the leading eigenvalues on a logarithmic axis.

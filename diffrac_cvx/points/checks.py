@@ -2,7 +2,7 @@
 
 import difflib
 import math
-import mmap
+import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,26 +29,31 @@ def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
 
 def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
     """Return a matrix-like input as a real (n, d) array, not copied if numeric; entries may be infinite or NaN."""
-    if hasattr(X, "toarray"):
-        raise DataError(f"{name} is a sparse matrix. Pass {name}.toarray().")
-    if hasattr(X, "dask"):
-        raise DataError(f"{name} is a dask array: unsupported here. Pass {name}.compute() if it fits in memory.")
-    require_file(X, name)
+    for attribute, method in (("toarray", "toarray"), ("dask", "compute")):
+        if hasattr(X, attribute):
+            raise DataError(f"{name} is a {type(X).__name__}, not an array in memory. Pass {name}.{method}().")
     if np.ma.is_masked(X):
         raise DataError(f"{name} is a masked array. Drop or impute the masked entries.")
+    table = as_real(X, name)
+    require_table(table, name)
+    return table
+
+
+def as_real(values: npt.ArrayLike, name: str) -> npt.NDArray[np.number]:
+    """Return values as an array of real numbers, not copied if they are one."""
     try:
-        raw = np.asarray(X)
-    except ValueError as error:
-        raise DataError(f"{name} has rows of different lengths ({error}). Pass a 2-d array.") from None
-    if raw.dtype.kind == "c":
-        raise DataError(f"{name} is complex. Pass its real part, or the real and imaginary parts as separate columns.")
-    require_table(raw, name, "biufO", f", or {name}.reshape(-1, 1) for a single feature")
-    try:
-        return raw.astype(np.float64) if raw.dtype.kind == "O" else raw
+        raw = np.asarray(values)
+        raw = raw.astype(np.float64) if raw.dtype.kind == "O" else raw
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(
-            f"{name} contains entries that are not real numbers ({error}). Encode them as numbers."
-        ) from None
+        raise DataError(f"{name} is not an array of real numbers ({error}). Encode its entries as numbers.") from None
+    require_numbers(raw, name)
+    return raw
+
+
+def require_numbers(values: Any, name: str) -> None:
+    """Raise DataError if an array does not contain real numbers."""
+    if values.dtype.kind not in "biuf":
+        raise DataError(f"{name} has entries of type {values.dtype}. Encode them as numbers.")
 
 
 def as_sparse_table(X: Any) -> Any:
@@ -62,35 +67,13 @@ def as_sparse_table(X: Any) -> Any:
     return table
 
 
-def require_table(X: Any, name: str = "X", kinds: str = "biuf", remedy: str = "") -> None:
+def require_table(X: Any, name: str = "X") -> None:
     """Raise DataError if X is not a non-empty 2-d array of real numbers."""
-    if X.dtype.kind not in kinds:
-        raise DataError(f"{name} has entries of type {X.dtype}. Encode them as numbers.")
+    require_numbers(X, name)
     if X.ndim != 2:
-        raise DataError(f"{name} has shape {X.shape}. Pass a 2-d array{remedy}.")
+        raise DataError(f"{name} has shape {X.shape}. Pass a 2-d array; for a single feature, reshape(-1, 1).")
     if 0 in X.shape:
         raise DataError(f"{name} is empty: it has shape {X.shape}. Pass at least two rows and one column.")
-
-
-def require_file(table: Any, name: str = "X") -> Any:
-    """Return the table; raise DataError if it is, or is a view of, a memory map longer than its file.
-
-    Reading such a map gives zeros, or ends the process.  A file truncated between this check and the reading has the
-    same effect; therefore each block of rows is read immediately after a check.
-    """
-    file: Any = table
-    while isinstance(file, np.ndarray) and getattr(file, "_mmap", None) is None:
-        file = file.base
-    if not hasattr(file, "_mmap"):
-        return table
-    needed = file.offset - file.offset % mmap.ALLOCATIONGRANULARITY + len(file._mmap)
-    try:
-        size = file._mmap.size()  # of the open file, even if its name now refers to another one
-    except (OSError, ValueError):
-        return table
-    if size < needed:
-        raise DataError(f"{name} is a memory map of {file.filename}, which was truncated to {size} of {needed} bytes")
-    return table
 
 
 def require_finite(matrix: Array, name: str) -> None:
@@ -122,27 +105,20 @@ class PointWeights:
 
 def _checked_weights(sample_weight: npt.ArrayLike, n: int, min_positive: int) -> Array:
     """Return the weights of n points as finite numbers >= 0, at least min_positive of them > 0."""
-    raw = np.asarray(sample_weight)
-    if raw.dtype.kind not in "biufO":
-        raise DataError(f"sample_weight has entries of type {raw.dtype}. Pass real numbers.")
-    try:
-        w = raw.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"sample_weight contains entries that are not real numbers ({error})") from None
-    if w.ndim != 1:
+    w = as_real(sample_weight, "sample_weight").astype(np.float64)
+    if w.shape != (n,):
         raise DataError(f"sample_weight has shape {w.shape}. Pass a 1-d array of {n} weights, one per point.")
-    if len(w) != n:
-        raise DataError(f"sample_weight has {len(w)} weights for {n} points. Pass one weight per point.")
     require_finite(w, "sample_weight")
     if np.any(w < 0.0):
         i = int(np.argmax(w < 0.0))
         raise DataError(
             f"sample_weight is {format_exact(w[i])} at entry {i}, counting from 0. Weights must not be negative."
         )
-    mask = w > 0.0
-    if mask.sum() < min_positive:
-        many = f"{mask.sum()} positive among {n} entries" if mask.any() else "only zeros"
-        raise DataError(f"sample_weight has {many}. At least {min_positive} points need a positive weight.")
+    count = np.count_nonzero(w)
+    if count < min_positive:
+        raise DataError(
+            f"sample_weight is zero except at {count} points. At least {min_positive} need a positive weight."
+        )
     return w
 
 
@@ -194,29 +170,24 @@ def rows_with_weight(X: ArrayT, weights: PointWeights | None) -> ArrayT:
     return X if weights is None or not weights.has_zeros else cast(ArrayT, X[weights.mask])
 
 
-def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool = True, depth: int = 4) -> Array:
+def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool = True) -> Array:
     """Return the (n, d) data matrix of `centered_data`, n >= 2, for methods without certified bounds.
 
     Columns that vary by no more than the rounding of their mean are set to zero: they must not act as features.
     """
-    data, mean = centered_data(X, weights, warn=warn, depth=depth + 1)
+    data, mean = centered_data(X, weights, warn=warn)
     rows = data if weights is None else data[weights.mask]
     data[:, np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows))] = 0.0
     return data
 
 
 def centered_data(
-    X: npt.ArrayLike,
-    weights: PointWeights | None = None,
-    *,
-    means: Array | float = 0.0,
-    warn: bool = True,
-    depth: int = 4,
+    X: npt.ArrayLike, weights: PointWeights | None = None, *, means: Array | float = 0.0, warn: bool = True
 ) -> tuple[Array, Array]:
     """Return the centred (n, d) data matrix, n >= 2, and its means: errors are proportional to a column's variation.
 
     With sample weights the mean is weighted; points of weight 0 are centred by the same mean.  For columns that were
-    centred before, ``means`` is what was then subtracted.  Warnings point at the user's line, ``depth`` calls up.
+    centred before, ``means`` is what was then subtracted.
     """
     data = as_matrix(X)
     require_two_points(len(data))
@@ -231,7 +202,7 @@ def centered_data(
         mean += shift
         rows = data if weights is None else data[weights.mask]
     data[:, constant] = 0.0
-    warn_constant(np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows)), warn, depth + 1)
+    warn_constant(np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows)), warn)
     return data, mean
 
 
@@ -254,21 +225,22 @@ def rounding_floor(mean: Array, n: int) -> Array:
     return np.asarray(8 * n**0.5 * np.finfo(float).eps * np.abs(mean))
 
 
-def warn_constant(
-    constant: npt.NDArray[np.bool_], warn: bool, depth: int, names: Sequence[object] | None = None
-) -> None:
-    """Warn about constant columns, by name if names are given, at the user's line, ``depth`` calls up."""
+def warn_constant(constant: npt.NDArray[np.bool_], warn: bool, names: Sequence[object] | None = None) -> None:
+    """Warn about constant columns, by name if names are given."""
     if constant.all():
-        warn_degenerate("every column of X is constant up to rounding: there is nothing to cluster", warn, depth)
+        warn_degenerate("every column of X is constant up to rounding: there is nothing to cluster", warn)
     elif constant.any():
         one = constant.sum() == 1
         which = f"{'column' if one else 'columns'} {format_indices(constant, names=names)} of X"
         does = "is constant up to rounding and carries" if one else "are constant up to rounding and carry"
-        warn_degenerate(f"{which} {does} no information", warn, depth)
+        warn_degenerate(f"{which} {does} no information", warn)
 
 
-def warn_degenerate(message: str, warn: bool = True, depth: int = 4) -> None:
-    """Warn that the data are degenerate, at the user's line, ``depth`` calls up."""
+def warn_degenerate(message: str, warn: bool = True) -> None:
+    """Warn that the data are degenerate, at the user's line: the first one outside of this package."""
+    frame, depth = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("diffrac_cvx."):
+        frame, depth = frame.f_back, depth + 1
     if warn:
         warnings.warn(message, DegenerateDataWarning, stacklevel=depth)
 
@@ -284,33 +256,27 @@ def format_indices(mask: npt.NDArray[np.bool_], limit: int = 5, names: Sequence[
 def as_labels(y: npt.ArrayLike, n: int | None = None, name: str = "y") -> Array:
     """Return a float64 (n,) copy of labels in {-1, +1}."""
     raw = np.asarray(y)
-    if raw.ndim != 1:
-        raise DataError(f"{name} has shape {raw.shape}. Pass a 1-d array of labels.")
+    if raw.ndim != 1 or len(raw) == 0:
+        raise DataError(f"{name} has shape {raw.shape}. Pass a 1-d array of labels, one per point.")
     if n is not None and len(raw) != n:
         raise DataError(f"{name} has {len(raw)} labels for {n} points. Pass one label per point.")
     if raw.dtype.kind not in "biuf" or not np.isin(raw, (-1, 1)).all():
         raise DataError(f"{name} must contain only -1 and +1. Map the two classes to these values.")
-    if len(raw) == 0:
-        raise DataError(f"{name} is empty. Pass at least one label.")
     return raw.astype(np.float64)
 
 
 def as_clusters(labels: npt.ArrayLike, n: int, n_clusters: int | None = None) -> tuple[npt.NDArray[np.int64], int]:
     """Return an int64 (n,) copy of labels in 0, ..., K - 1, and K: n_clusters, or by default the smallest possible."""
     raw = np.asarray(labels)
-    if raw.ndim != 1 or len(raw) != n:
-        raise DataError(f"labels has shape {raw.shape}. Pass one integer for each of the {n} points.")
-    if raw.dtype.kind not in "biu" or (raw.size and raw.min() < 0):
-        raise DataError("labels must contain integers from 0 on. Pass np.unique(labels, return_inverse=True)[1].")
+    if raw.shape != (n,) or raw.dtype.kind not in "biu" or raw.min(initial=0) < 0:
+        raise DataError(f"labels must contain {n} integers from 0 on. Pass np.unique(labels, return_inverse=True)[1].")
     min_clusters = max(int(raw.max()) + 1, 2)
     K = min_clusters if n_clusters is None else positive_int(n_clusters, "n_clusters")
-    if min_clusters > K:
+    if not min_clusters <= K <= max(n, 2):
         raise ParameterError(
-            f"n_clusters = {K} must be at least {min_clusters}, to allow labels up to {min_clusters - 1}"
+            f"n_clusters = {K} must be at least {min_clusters}, to allow labels up to {min_clusters - 1}, and at most "
+            f"the number of points, {n}. Number the clusters by np.unique(labels, return_inverse=True)[1]."
         )
-    if K > max(n, 2):
-        numbered = "Number them consecutively by np.unique(labels, return_inverse=True)[1]."
-        raise ParameterError(f"{K} clusters for only {n} points. {numbered}")
     return raw.astype(np.int64), K
 
 

@@ -1,25 +1,39 @@
 """Constraints on the labels of points: must-link and cannot-link pairs, known labels, and groups of equal labels."""
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import wraps
+from numbers import Real
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.errors import DataError
+from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import unit_rows
 
 IndexPair = tuple[int, int]
 Indices = npt.NDArray[np.intp]
 ValuesT = TypeVar("ValuesT", bound=npt.NDArray[Any])
+Operation = TypeVar("Operation", bound=Callable[..., Any])
+
+
+def identity_without_constraints(operation: Operation) -> Operation:
+    """Let an operation of chunklets return its first argument, not copied, if there are no constraints."""
+
+    @wraps(operation)
+    def applied(chunklets: "Chunklets", values: Any, *others: Any) -> Any:
+        return operation(chunklets, values, *others) if len(chunklets.membership) else values
+
+    return cast(Operation, applied)
 
 
 class Chunklets(NamedTuple):
-    """Chunklets: sets of points whose labels are fixed up to one common sign."""
+    """Chunklets: sets of points whose labels are fixed up to one common sign; empty without constraints."""
 
     membership: Indices  # (n,), chunklet of each point, numbered from 0 in the order of their first points
     sign: Array  # (n,), sign of each point in its chunklet: its known label, or relative to the first point (+1)
@@ -37,7 +51,7 @@ class Chunklets(NamedTuple):
     @property
     def n_roundings(self) -> int:
         """Number of roundings of a sum over a chunklet and of its norm."""
-        return self.max_size + 4
+        return self.max_size and self.max_size + 4
 
     @property
     def allow_one_cluster(self) -> bool:
@@ -45,44 +59,49 @@ class Chunklets(NamedTuple):
         ones = np.ones(len(self.membership))
         return np.array_equal(np.abs(self.signed_sums(ones)), self.sums(ones))
 
+    @identity_without_constraints
     def signed_sums(self, values: Array) -> Array:
         """Return the signed sum of the points' values in each chunklet, shape (n_chunklets, ...)."""
         n = len(self.membership)
         S = scipy.sparse.csr_array((self.sign, (self.membership, np.arange(n))), shape=(self.n_chunklets, n))
         return np.asarray(S @ values)
 
+    @identity_without_constraints
     def sums(self, values: Array) -> Array:
         """Return the unsigned sum of the points' values in each chunklet, shape (n_chunklets,)."""
         return np.bincount(self.membership, weights=values, minlength=self.n_chunklets).astype(np.float64)
 
+    @identity_without_constraints
     def repeat(self, values: ValuesT) -> ValuesT:
         """Return the value of each point's chunklet, shape (n, ...)."""
         return cast(ValuesT, values[self.membership])
 
+    @identity_without_constraints
     def firsts(self, values: Array) -> Array:
         """Return the value of the first point of each chunklet, shape (n_chunklets, ...)."""
         return values[np.unique(self.membership, return_index=True)[1]]
 
-    def with_signs(self, values: Array) -> Array:
-        """Return the points' values, (n,), times their signs in the chunklets."""
-        return self.sign * values
-
+    @identity_without_constraints
     def expand(self, values: Array) -> Array:
         """Return the value of each point's chunklet times the sign of the point, shape (n, ...)."""
         sign = self.sign if values.ndim == 1 else self.sign[:, None]
         return np.asarray(values[self.membership] * sign)
 
+    @identity_without_constraints
     def common_unit_rows(self, values: Array) -> Array:
         """Return unit rows that agree, up to sign, in each chunklet: those of the signed sums."""
         return self.expand(unit_rows(self.signed_sums(values)))
 
     def subset(self, mask: npt.NDArray[np.bool_]) -> "Chunklets":
         """Return the chunklets of a subset of the points, renumbered."""
+        if not len(self.membership):
+            return self
         _, first, membership = np.unique(self.membership[mask], return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))
         labeled = np.flatnonzero(self.membership[mask] == self.labeled)
         return Chunklets(rank[membership], self.sign[mask], int(rank[membership[labeled[0]]]) if len(labeled) else -1)
 
+    @identity_without_constraints
     def propagate(self, values: Array, known: Array, mask: npt.NDArray[np.bool_]) -> Array:
         """Return a copy of the values, (n, k), with known rows inserted and propagated, with signs, to chunklets."""
         values = values.copy()
@@ -96,12 +115,15 @@ class Chunklets(NamedTuple):
 
     def means(self, values: Array, weights: Array | None = None) -> tuple[Array, Array | None]:
         """Return the unsigned means over each chunklet, (n_chunklets, ...), and the total weights of the chunklets."""
+        if not len(self.membership):
+            return values, weights
         p = np.full(len(values), 1.0 / len(values)) if weights is None else weights
         S = scipy.sparse.csr_array((p, (self.membership, np.arange(len(p)))), shape=(self.n_chunklets, len(p)))
         sizes = self.sums(p)
         return np.asarray(S @ values) / (sizes if values.ndim == 1 else sizes[:, None]), sizes
 
-    def adjust_labels(self, labels: Array, votes: Array) -> Array:  # noqa: ARG002  # used without constraints
+    @identity_without_constraints
+    def adjust_labels(self, labels: Array, votes: Array) -> Array:  # noqa: ARG002  # returned without constraints
         """Return labels that satisfy the constraints, by the signed sums of the points' votes for the label +1."""
         return self.labels_from_signs(np.where(self.signed_sums(votes) >= 0.0, 1.0, -1.0))
 
@@ -112,53 +134,14 @@ class Chunklets(NamedTuple):
             signs[self.labeled] = 1.0
         return self.labels_from_signs(signs)
 
+    @identity_without_constraints
     def labels_from_signs(self, values: Array) -> Array:
         """Return the labels, shape (n,), from one sign per chunklet, oriented so that known labels are unchanged."""
         flip = values[self.labeled] if self.labeled >= 0 else 1.0
         return np.asarray(self.sign * values[self.membership] * flip)
 
 
-class Unconstrained(Chunklets):
-    """Chunklets of points without constraints: each point is its own chunklet, and every operation is the identity."""
-
-    @property
-    def max_size(self) -> int:
-        """Number of points that are summed: none."""
-        return 0
-
-    @property
-    def n_roundings(self) -> int:
-        return 0
-
-    @property
-    def allow_one_cluster(self) -> bool:
-        return True
-
-    def means(self, values: Array, weights: Array | None = None) -> tuple[Array, Array | None]:
-        return values, weights
-
-    def signed_sums(self, values: Array) -> Array:
-        return values
-
-    sums = firsts = with_signs = expand = common_unit_rows = labels_from_signs = signed_sums
-
-    def repeat(self, values: ValuesT) -> ValuesT:
-        return values
-
-    def subset(self, mask: npt.NDArray[np.bool_]) -> "Chunklets":  # noqa: ARG002
-        return self
-
-    def propagate(self, values: Array, known: Array, mask: npt.NDArray[np.bool_]) -> Array:  # noqa: ARG002
-        return values
-
-    def adjust_labels(self, labels: Array, votes: Array) -> Array:  # noqa: ARG002
-        return labels
-
-    def assign_labels(self, values: Array, weights: Array | None = None) -> Array:  # noqa: ARG002
-        return np.where(values > 0.0, 1.0, -1.0)
-
-
-UNCONSTRAINED: Chunklets = Unconstrained(np.zeros(0, dtype=np.intp), np.zeros(0), -1)
+UNCONSTRAINED = Chunklets(np.zeros(0, dtype=np.intp), np.zeros(0), -1)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -176,19 +159,23 @@ class Constraints:
     must_link, cannot_link : iterable of pairs (i, j)
         Pairs of points with equal labels, and pairs with different labels.  Points are numbered from 0.
     labels : (n,) array, optional
-        Known labels: -1 or +1, and 0 for unlabelled points; or names of at most two classes, and None or NaN for
-        unlabelled points.  Of two names, the first in sorted order is -1.
+        Known labels, numbers or text of at most two classes; the second in sorted order is +1, and so is a single one
+        other than -1.  Unlabelled points have None, NaN, pd.NA or "".  Beside two or more other values, -1 also marks
+        unlabelled points, with a warning.
     groups : (n,) array of int, optional
         Group of each point.  All points of a group, such as the rows of one patient, have equal labels; -1: no group.
+    unlabelled : object, optional
+        Another mark of unlabelled points in ``labels``, such as 0 or -1; or NaN if -1 is always a class.
 
     Raises
     ------
     DataError
-        If an argument is malformed, ``cannot_link`` pairs a point with itself, or ``labels`` has more than two classes.
+        If an argument is malformed, or ``labels`` has more than two classes, or consists of -1 and one other value than
+        1, so that -1 may be a class or mark unlabelled points.
 
     Examples
     --------
-    >>> Constraints(must_link=[(0, 5)], cannot_link=[(1, 2)], labels=[0, 1, 0, 0, 0, -1]).chunklets_of(6).n_chunklets
+    >>> Constraints(must_link=[(0, 5)], cannot_link=[(1, 2)], labels=[None] * 4 + [-1, 1]).chunklets_of(6).n_chunklets
     3
     """
 
@@ -204,16 +191,14 @@ class Constraints:
         cannot_link: Iterable[IndexPair] = (),
         labels: npt.ArrayLike | None = None,
         groups: npt.ArrayLike | None = None,
+        unlabelled: object = None,
     ) -> None:
-        known, classes = (None, (-1, 1)) if labels is None else read_labels(labels)
+        known, classes = (None, (-1, 1)) if labels is None else read_labels(labels, unlabelled)
         object.__setattr__(self, "must_link", read_pairs(must_link, "must_link"))
         object.__setattr__(self, "cannot_link", read_pairs(cannot_link, "cannot_link"))
         object.__setattr__(self, "labels", known)
         object.__setattr__(self, "groups", None if groups is None else read_row_groups(groups))
         object.__setattr__(self, "classes", classes)
-        for i, j in self.cannot_link:
-            if i == j:
-                raise DataError(f"cannot_link pairs point {i} with itself. Remove this pair.")
 
     def chunklets_of(self, n: int) -> Chunklets:
         """Return the chunklets that the constraints define on n points.
@@ -240,16 +225,13 @@ class Constraints:
         node = connected_components(graph, directed=False)[1]
         wrong = np.flatnonzero(node[:double] == node[double:])
         if len(wrong):
-            raise DataError(contradiction_message(graph, int(wrong[0]), double))
+            raise DataError(f"the constraints contradict each other at point {wrong[0]}. Remove one that links it.")
         pair = np.minimum(node[:double], node[double:])
         _, heads, membership = np.unique(pair, return_index=True, return_inverse=True)
         heads[membership[n]] = n
         signs = np.where(node[:double] == node[heads][membership], 1.0, -1.0)
-        present, place = np.unique(membership[:n], return_index=True)
-        rank = np.full(len(heads), -1)
-        rank[present[np.argsort(place)]] = np.arange(len(present))
-        known = rank[membership[n]] if self.labels is not None and np.any(self.labels != 0.0) else -1
-        return Chunklets(rank[membership[:n]], signs[:n], int(known))
+        known = membership[n] if self.labels is not None and np.any(self.labels != 0.0) else -1
+        return Chunklets(membership, signs, int(known)).subset(np.arange(double) < n)
 
     def edges(self, n: int) -> tuple[Indices, Indices, Array]:
         """Return the constraints as signed pairs; a known label connects its point to the virtual point n, label +1."""
@@ -275,23 +257,12 @@ def chunklets_of(constraints: Constraints | None, n: int) -> Chunklets:
 
 def require_satisfied(labels: Array, chunklets: Chunklets) -> None:
     """Raise DataError, naming a point, if neither the labels nor their negatives satisfy the constraints."""
-    heads = chunklets.repeat(chunklets.firsts(chunklets.with_signs(labels)))
-    wrong = np.flatnonzero(chunklets.with_signs(heads) != labels)
+    signs = labels * chunklets.sign if chunklets.max_size else labels
+    wrong = np.flatnonzero(chunklets.repeat(chunklets.firsts(signs)) != signs)
     if len(wrong):
         raise DataError(
             f"the labels violate the constraints at point {wrong[0]}. Enforce them with rounding.apply_constraints."
         )
-
-
-def contradiction_message(graph: scipy.sparse.csr_array, point: int, size: int) -> str:
-    """Return the message for contradictory constraints: it names the points on a path from a node to its negation."""
-    _, predecessors = breadth_first_order(graph, point, directed=False)
-    path = [(point + size) % (2 * size)]
-    while path[-1] != point:
-        path.append(int(predecessors[path[-1]]))
-    points = list(dict.fromkeys(node % size for node in path if node % size != size - 1))
-    names = ", ".join(map(str, points[:12])) + (", ..." if len(points) > 12 else "")
-    return f"the constraints contradict each other at points {names}. Remove a constraint on one of these points."
 
 
 def read_pairs(pairs: Iterable[IndexPair], name: str) -> Indices:
@@ -311,21 +282,65 @@ def read_row_groups(groups: npt.ArrayLike) -> Indices:
     return given.astype(np.intp)
 
 
-def read_labels(labels: npt.ArrayLike) -> tuple[Array, tuple[object, object]]:
+def read_labels(labels: npt.ArrayLike, unlabelled: object = None) -> tuple[Array, tuple[object, object]]:
     """Return the labels as -1, +1, and 0 for unlabelled points, and the two classes."""
-    given = np.asarray(labels)
-    if given.ndim != 1:
-        raise DataError(f"labels has shape {given.shape}. Pass a 1-d array with one entry per point.")
-    if given.dtype == bool:
-        raise DataError("labels is a boolean mask. Pass -1 and +1 for known labels, and 0 for unlabelled points.")
-    if np.issubdtype(given.dtype, np.number):
-        known = np.where(np.isnan(given.astype(float)), 0.0, given.astype(float))
-        if not set(np.unique(known)) <= {-1.0, 0.0, 1.0}:
-            raise DataError(f"labels contains {np.unique(known)[:5].tolist()}. Use only -1, +1 and 0 (unlabelled).")
-        return known, (-1, 1)
-    missing = np.array([value is None or value != value for value in given.tolist()])
-    names = sorted({str(value) for value in given[~missing].tolist()})
+    if np.asarray(labels).dtype == bool:
+        raise DataError("labels is a boolean mask. Pass one label per point, and None for unlabelled points.")
+    values, known = split_unlabelled(labels, unlabelled)
+    found = {value for value, is_known in zip(values, known.tolist(), strict=True) if is_known}
+    are_numbers = all(isinstance(value, Real) for value in found)
+    names: list[Any] = sorted(found) if are_numbers else sorted(set(map(str, found)))
     if len(names) > 2:
-        raise DataError(f"labels contains {len(names)} classes: {', '.join(names[:5])}. Use at most two classes.")
+        raise DataError(
+            f"labels contains {len(names)} classes: {', '.join(map(str, names[:5]))}. Use at most two classes. If a "
+            "value marks unlabelled points, pass it as unlabelled=."
+        )
     classes = (names[0] if len(names) == 2 else None, names[-1] if names else None)
-    return np.where(missing, 0.0, np.where(given.astype(str) == classes[1], 1.0, -1.0)), classes
+    if are_numbers and found <= {-1, 1}:
+        classes = (-1, 1)
+    second = np.zeros(len(known), dtype=bool)
+    second[known] = [classes[1] in (values[i], str(values[i])) for i in np.flatnonzero(known)]
+    return np.where(~known, 0.0, np.where(second, 1.0, -1.0)), classes
+
+
+def split_unlabelled(
+    labels: npt.ArrayLike, unlabelled: object = None, name: str = "labels"
+) -> tuple[list[Any], npt.NDArray[np.bool_]]:
+    """Return the labels, text trimmed on both sides, and the mask of the labelled points.
+
+    Unlabelled points have None, NaN, pd.NA, "" or the value ``unlabelled``.  By default they also have -1, with a
+    warning, if there are two or more other values.
+    """
+    given = np.asarray(labels, dtype=object)
+    if given.ndim != 1:
+        raise DataError(f"{name} has shape {given.shape}. Pass a 1-d array with one entry per point.")
+    values = [value.strip() if isinstance(value, str) else value for value in given.tolist()]
+    known = np.array([not (is_missing(value) or is_equal(value, unlabelled)) for value in values], dtype=bool)
+    minus_one = known & np.array([str(value) in ("-1", "-1.0") for value in values], dtype=bool)
+    if unlabelled is not None or not minus_one.any():
+        return values, known
+    others = sorted({str(values[i]) for i in np.flatnonzero(known & ~minus_one)})
+    if len(others) > 1:
+        warnings.warn(
+            f"-1 in {name} marks unlabelled points, because there are other values: {', '.join(others[:5])}. Pass "
+            "unlabelled= to choose another mark, or NaN if -1 is a class.",
+            DegenerateDataWarning,
+            stacklevel=4,
+        )
+        return values, known & ~minus_one
+    if len(others) == 1 and known.all() and others[0] not in ("1", "1.0"):
+        raise DataError(
+            f"{name} contains only -1 and {others[0]}, and -1 may be a class or mark unlabelled points. Pass "
+            "unlabelled=-1, or unlabelled=NaN if it is a class."
+        )
+    return values, known
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a label is None, NaN, pd.NA or empty text."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value) or (value == "")
+
+
+def is_equal(value: Any, mark: object) -> bool:
+    """Return whether a label is the given mark, as a number or as text."""
+    return mark is not None and bool(value == mark or str(value) == str(mark).strip())

@@ -1,7 +1,6 @@
 """Points stored as a dense array."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Self
 
 import numpy as np
@@ -11,9 +10,9 @@ from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array, PointWeights, rows_with_weight
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.factors import Factor, products
+from diffrac_cvx.points.floating_point import RoundedFactor, chunklet_sum_bounds, row_norms
 from diffrac_cvx.points.linear_algebra import row_blocks, row_products, times
-from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, Mask, Points
-from diffrac_cvx.points.proved_sums import RoundedFactor, block_sum_bounds, chunklet_sum_bounds, row_norms
+from diffrac_cvx.points.points import ColumnPoints, Indexer, Points
 
 
 class DensePoints(ColumnPoints):
@@ -31,17 +30,9 @@ class DensePoints(ColumnPoints):
         self.table, self.weights, self.chunklets, self._means = table, weights, chunklets, means
 
     @property
-    def means(self) -> Array:
-        return super().means if self._means is None else self._means
-
-    @property
     def shape(self) -> tuple[int, int]:
         n, D = self.table.shape
         return n, D
-
-    @property
-    def stored_bytes(self) -> float:
-        return 8.0 * self.table.size
 
     def row_blocks(self) -> Iterator[Array]:
         return row_blocks(self.table)
@@ -51,12 +42,6 @@ class DensePoints(ColumnPoints):
     def array(self) -> Array:
         return self.table
 
-    def stored_array(self, refusal: Exception) -> Array:  # noqa: ARG002
-        return self.table
-
-    def in_columns(self) -> Self:
-        return self
-
     def as_dense(self) -> Self:
         return self
 
@@ -64,9 +49,6 @@ class DensePoints(ColumnPoints):
         scaled = self.with_table(self.table * factors)
         scaled._means = None if self._means is None else self._means * factors
         return scaled
-
-    def with_offset(self) -> Self:
-        return self.with_table(np.column_stack([self.table, np.ones(len(self))]))
 
     def in_basis(self, basis: Array) -> Self:
         return self.with_table(times(self.table, basis))
@@ -124,15 +106,6 @@ class DensePoints(ColumnPoints):
     def in_single_precision(self, factors: Array) -> npt.NDArray[np.float32]:
         return (self.table * factors).astype(np.float32)
 
-    def binary_columns(self, rtol: float) -> tuple[Indices, Mask]:
-        low, high = self.table.min(axis=0), self.table.max(axis=0)
-        slack, columns = rtol * (high - low), np.flatnonzero(high > low)
-        for rows in (self.table[:64], self.table):  # the first rows exclude most columns
-            part = rows[:, columns]
-            ends = (part <= (low + slack)[columns]) | (part >= (high - slack)[columns])
-            columns = columns[ends.all(axis=0)]
-        return columns, self.table[:, columns] >= (high - slack)[columns]
-
     def mean_abs(self) -> Array:
         return np.asarray(np.mean(np.abs(self.table), axis=0))
 
@@ -147,19 +120,13 @@ class DensePoints(ColumnPoints):
     # Sums with error bounds
 
     def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
-        counts = self.times_counts(np.ones(len(self)))
         if not self.chunklets.max_size:
-            sqrt_sum, total = self.add(partial(block_sum_bounds, factor), counts)
-            return sqrt_sum, total
-        products_with_features = np.asarray(self.table @ factor.features)
-        return chunklet_sum_bounds(
-            products_with_features, row_norms(self.table, factor.units), factor, counts, self.chunklets
-        )
+            return super().sum_bounds(factor)
+        XG, norms = np.asarray(self.table @ factor.features), row_norms(self.table, factor.units)
+        return chunklet_sum_bounds(XG, norms, factor, self.times_counts(np.ones(len(self))), self.chunklets)
 
 
-def array_points(table: Array, weights: Array | None = None, chunklets: Chunklets = UNCONSTRAINED) -> ColumnPoints:
-    """Return the rows of an (n, D) array as points, not copied, with optional weights, (n,) of sum 1, and chunklets."""
-    return DensePoints(table, weights, chunklets)
+array_points = DensePoints
 
 
 def weighted_points(

@@ -12,7 +12,7 @@ import scipy.linalg
 import scipy.sparse
 
 from diffrac_cvx.points.checks import Array, rounding_floor
-from diffrac_cvx.points.linear_algebra import EPS, RANK_FACTOR, whitener_by_cholesky
+from diffrac_cvx.points.linear_algebra import EPS, RANK_FACTOR, whitener_of_gram
 from diffrac_cvx.points.points import Excluded, Indices, Mask, Points
 
 PointsKind = TypeVar("PointsKind", bound=Points)
@@ -34,7 +34,7 @@ def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
     deviations = np.sqrt(points.mean_squares()[free])
     units = 1.0 / np.maximum(deviations, np.abs(points.means[free]) / len(points) ** 0.5)
     F = points.weighted_rows().in_columns().columns(free).array() * (units / len(points) ** 0.5)
-    if whitener_by_cholesky(F) is not None:  # clearly independent
+    if len(F) >= len(free) and whitener_of_gram(F.T @ F) is not None:  # clearly independent
         return points
     R, order = scipy.linalg.qr(np.linalg.qr(F, mode="r"), mode="r", pivoting=True, check_finite=False)
     rank = int(np.sum(np.abs(np.diag(R)) > RANK_FACTOR * max(F.shape) * EPS))

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
@@ -106,18 +105,3 @@ def outer_product(G: Factor) -> Array:
     size = G.shape[0]
     require_memory(8.0 * size**2, f"a dense {size} x {size} matrix", "use the factor G of the result, V = GG'")
     return np.asarray((G @ G.T).toarray() if is_sparse(G) else G @ G.T)
-
-
-def eigenvalues(G: Factor) -> Array:
-    """Return the eigenvalues of GG', largest first, computed by blocks if G is sparse; zeros may be omitted."""
-    if not is_sparse(G):
-        return np.asarray(np.linalg.svd(G, compute_uv=False) ** 2)
-    rows = scipy.sparse.csr_array(G)
-    _, labels = connected_components(rows @ rows.T, directed=False)
-    order = np.argsort(labels, kind="stable")
-    components = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    found = []
-    for component in components:
-        block = rows[component]
-        found.append(np.linalg.svd(block[:, np.unique(block.indices)].toarray(), compute_uv=False) ** 2)
-    return np.sort(np.concatenate(found))[::-1]

@@ -4,6 +4,10 @@ Standard model: the error of a computed sum of k products, in any order, is at m
 absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1).  If the Cholesky
 factorisation of a computed matrix succeeds, the matrix is positive semidefinite up to sum_error(k + 1) times its trace
 (Rump, Verification of positive definiteness, BIT 46, 2006).  Underflow is neglected because the entries are scaled.
+
+The errors of a product of a row with a factor or a direction are the rounding of a sum with one term per column, and
+the error of the centring of X, which is that of the means.  Both are bounded by the norm of the row, with columns in
+comparable units, times the norm of the factor.
 """
 
 from typing import NamedTuple
@@ -11,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.constraints import Chunklets
+from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, EPS, RidgeWhitener, times, weighted_gram
 
 UNIT_ROUNDOFF = EPS / 2
@@ -60,3 +66,89 @@ def outside_norm_bound(whitening: RidgeWhitener, n: int) -> float:
 def accumulation_length(n: int) -> int:
     """Return the number of successive additions in a blockwise sum over n rows."""
     return min(n, BLOCK_ROWS) + n // BLOCK_ROWS + 1
+
+
+# Sums over rows of products with a factor or a direction
+
+
+class RoundedFactor(NamedTuple):
+    """Factor of V in the user's units, and the quantities that determine the rounding errors of its products."""
+
+    features: Factor  # (d, r), rows of the features
+    offset: Array  # (r,), row of the offset
+    units: Array  # (d,), factors that make the columns comparable
+    norm: float  # norm of the factor in these units
+    n: int  # number of points
+
+    def errors(self, norms: Array) -> Array:
+        """Return bounds on the Euclidean norms of the errors of products with rows of these norms."""
+        d, r = self.features.shape
+        centering = 4.0 * sum_error(self.n) * self.norm * len(self.units) ** 0.5
+        return np.asarray(sum_error(d + r + 8) * (norms + 1.0) * self.norm + centering)
+
+
+class RoundedDirection(NamedTuple):
+    """Direction v, the units of the columns, its norm in these units, and the number of points.
+
+    The error of a target is at most `target_roundings` roundings of a number of size one.
+    """
+
+    v: Array
+    units: Array
+    norm: float
+    n: int
+    target_roundings: float = 4.0
+
+
+def row_norms(X: Array, units: Array) -> Array:
+    """Return the norms of rows whose columns are multiplied by the units."""
+    return np.asarray(np.sqrt(np.sum((X * units) ** 2, axis=1)))
+
+
+def row_bounds(XG: Array, norms: Array, factor: RoundedFactor) -> tuple[Array, Array]:
+    """Return lower bounds on sqrt(q_i) and upper bounds on q_i from products with the features and row norms."""
+    r = factor.features.shape[1]
+    length = np.sqrt(np.sum((XG + factor.offset) ** 2, axis=1))
+    off = factor.errors(norms)
+    roots = np.maximum(length * (1.0 - sum_error(r + 8)) - off, 0.0)
+    return roots, (length * (1.0 + sum_error(r + 8)) + off) ** 2
+
+
+def block_sum_bounds(factor: RoundedFactor, block: Array, counts: Array | float = 1.0) -> tuple[float, float]:
+    """Return a lower bound on the sum of sqrt(q_i) and an upper bound on that of q_i over rows with optional counts."""
+    roots, q_upper = row_bounds(np.asarray(block @ factor.features), row_norms(block, factor.units), factor)
+    return float(np.sum(roots * counts)), float(np.sum(q_upper * counts))
+
+
+def chunklet_sum_bounds(
+    XG: Array, norms: Array, factor: RoundedFactor, counts: Array, chunklets: Chunklets
+) -> tuple[float, float]:
+    """Return the bounds of `block_sum_bounds` with one row per chunklet: the norm of its signed sum replaces sqrt(q_i).
+
+    The error of a sum of k rows is at most the sum of their errors, plus sum_error(k) times their lengths.
+    """
+    r, k = factor.features.shape[1], chunklets.max_size
+    q_upper = row_bounds(XG, norms, factor)[1]
+    rows = (XG + factor.offset) * counts[:, None]
+    lengths = np.sqrt(np.sum(rows**2, axis=1))
+    off = chunklets.sums(counts * factor.errors(norms) + sum_error(k + r + 12) * lengths)
+    roots = np.sqrt(np.sum(chunklets.signed_sums(rows) ** 2, axis=1)) * (1.0 - sum_error(r + 8)) - off * (
+        1.0 + sum_error(k + 8)
+    )
+    return float(np.sum(np.maximum(roots, 0.0))), float(np.sum(q_upper * counts))
+
+
+def residual_bounds(products: Array, norms: Array, target: Array, direction: RoundedDirection) -> Array:
+    """Return upper bounds on (target_i - x_i'v)^2, shape (n,), from the products x_i'v and the norms of the rows."""
+    d = len(direction.v)
+    off = (sum_error(d + 16) * norms + 4.0 * sum_error(direction.n) * d**0.5) * direction.norm
+    residual = np.abs(target - products)
+    return np.asarray((residual + off + direction.target_roundings * UNIT_ROUNDOFF * (1.0 + residual)) ** 2)
+
+
+def block_residual_bound(
+    direction: RoundedDirection, block: Array, target: Array, counts: Array | float = 1.0
+) -> tuple[float]:
+    """Return the sum of `residual_bounds` over the rows of a block, times optional counts."""
+    found = residual_bounds(block @ direction.v, row_norms(block, direction.units), target, direction)
+    return (float(np.sum(found * counts)),)

@@ -69,47 +69,33 @@ def psd_factor(M: Array, rtol: float = 0.0) -> Array:
     """Return U with U U' the projection of M onto the cone of positive semidefinite matrices.
 
     Columns are in order of decreasing eigenvalue; those below rtol times the largest are dropped, except the first.  If
-    M is large and positive semidefinite, U is a Cholesky factor; if it is large and indefinite, U has only the
+    M is large and positive semidefinite, U is a pivoted Cholesky factor; if it is large and indefinite, U has only the
     principal columns when time is short.
     """
+    M = symmetric(M)
     if len(M) > LARGE_SIZE:
         U = pivoted_factor(M)
         if U is not None:
             return U
-        with contextlib.suppress(np.linalg.LinAlgError):
-            return cholesky(symmetric(M) + len(M) * EPS * float(np.diag(M).max()) * np.eye(len(M)))
         if is_late(10.0 * float(len(M)) ** 3):
-            values, vectors = extreme_eigenpairs(symmetric(M), 60, tol=ROUGH_RTOL)  # there is no time for more
+            values, vectors = extreme_eigenpairs(M, 60, tol=ROUGH_RTOL)  # there is no time for more
             return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1])
-    values, vectors = eigh(symmetric(M))
+    values, vectors = eigh(M)
     keep = values > max(rtol * values[-1], 0.0)
     keep[-1] = True
     return np.asarray((vectors[:, keep] * np.sqrt(np.maximum(values[keep], 0.0)))[:, ::-1])
 
 
 def pivoted_factor(M: Array) -> Array | None:
-    """Return U with U U' = M up to rounding if M is positive semidefinite of rank at most half its size; else None."""
-    max_diagonal = max(float(np.diag(M).max()), 0.0)
-    residual, columns = np.diag(M).copy(), np.zeros((len(M), 0))
-    while columns.shape[1] <= len(M) // 2:
-        check_deadline()
-        k = int(np.argmax(residual))
-        if residual[k] <= len(M) * EPS * max_diagonal:
-            blocks = zip(row_blocks(M), row_blocks(columns), strict=True)
-            error = max(float(np.abs(block - some @ columns.T).max()) for block, some in blocks)
-            return columns if error <= 8 * len(M) * EPS * max_diagonal and columns.shape[1] else None
-        # Several pivots at a time, by the factor of their block: matrix products are faster than vector products.
-        pivots = np.argsort(-residual, kind="stable")[: max(8, columns.shape[1] // 4)]
-        corner = M[np.ix_(pivots, pivots)] - columns[pivots] @ columns[pivots].T
-        values, vectors = np.linalg.eigh(symmetric(corner))
-        if values[0] < -8 * len(M) * EPS * max_diagonal:
-            return None
-        keep = values > max(1e-3 * values[-1], len(M) * EPS * max_diagonal)
-        vectors = vectors[:, keep] / np.sqrt(values[keep])
-        count_work(2.0 * columns.size * len(pivots))
-        columns = np.hstack([columns, (M[:, pivots] - columns @ columns[pivots].T) @ vectors])
-        residual = np.diag(M) - row_products(columns, columns)
-    return None
+    """Return U with U U' = M up to rounding, by Cholesky's method with pivoting; None if M is indefinite."""
+    check_deadline()
+    rounding = len(M) * EPS * max(float(np.diag(M).max()), 0.0)
+    L, order, rank, _ = scipy.linalg.lapack.dpstrf(M, tol=rounding, lower=1)
+    count_work(float(len(M)) * rank**2)
+    U = np.zeros((len(M), rank))
+    U[order - 1] = np.tril(L)[:, :rank]
+    blocks = zip(row_blocks(M), row_blocks(U), strict=True)
+    return U if rank and all(np.abs(rows - part @ U.T).max() <= 8 * rounding for rows, part in blocks) else None
 
 
 def eigh(M: Array) -> tuple[Array, Array]:
@@ -156,27 +142,10 @@ def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, to
 
 
 def cholesky(M: Array) -> Array:
-    """Return lower triangular L with L L' = M, in blocks if M is large; raise LinAlgError if M is not definite."""
-    check_deadline()
-    count_work(float(len(M)) ** 3 if len(M) <= 2 * LARGE_SIZE else 0.0)
-    if len(M) <= 2 * LARGE_SIZE:
-        return np.asarray(np.linalg.cholesky(M))
-    L = np.tril(M)
-    for start in range(0, len(M), LARGE_SIZE):
-        check_deadline()
-        block = slice(start, start + LARGE_SIZE)
-        L[block, block] = np.linalg.cholesky(L[block, block] + np.tril(L[block, block], -1).T)
-        for rows in range(start + LARGE_SIZE, len(M), LARGE_SIZE):
-            part = slice(rows, rows + LARGE_SIZE)
-            check_deadline()
-            count_work(1.5 * LARGE_SIZE**3)
-            L[part, block] = scipy.linalg.solve_triangular(L[block, block], L[part, block].T, lower=True).T
-        for rows in range(start + LARGE_SIZE, len(M), LARGE_SIZE):
-            part = slice(rows, rows + LARGE_SIZE)
-            L[part, start + LARGE_SIZE : rows + LARGE_SIZE] -= times(
-                L[part, block], L[start + LARGE_SIZE : rows + LARGE_SIZE, block].T
-            )
-    return np.tril(L)
+    """Return lower triangular L with L L' = M; raise LinAlgError if M is not definite."""
+    check_deadline(float(len(M)) ** 3 / 3.0)
+    count_work(float(len(M)) ** 3)
+    return np.asarray(np.linalg.cholesky(M))
 
 
 def solve_lower(L: Array, B: Array, *, transposed: bool = False) -> Array:
@@ -188,24 +157,16 @@ def solve_lower(L: Array, B: Array, *, transposed: bool = False) -> Array:
 
 
 def inverse_triangular(L: Array) -> Array:
-    """Return the inverse of a lower triangular matrix, in blocks of columns if it is large."""
-    inverse = np.zeros_like(L)
-    for start in range(0, len(L), LARGE_SIZE):
-        check_deadline()
-        columns = slice(start, min(start + LARGE_SIZE, len(L)))
-        count_work(1.5 * float(len(L) - start) ** 2 * (columns.stop - start))
-        unit = np.eye(len(L) - start, columns.stop - start)
-        inverse[start:, columns] = scipy.linalg.solve_triangular(L[start:, start:], unit, lower=True)
-    return inverse
+    """Return the inverse of a lower triangular matrix."""
+    check_deadline(float(len(L)) ** 3)
+    return solve_lower(L, np.eye(len(L)))
 
 
 def inverse_of_positive(M: Array) -> Array:
-    """Return the inverse of a positive definite matrix, from its Cholesky factor if it is large."""
-    if len(M) <= LARGE_SIZE:
-        count_work(3.0 * float(len(M)) ** 3)
-        return np.asarray(scipy.linalg.inv(M, check_finite=False))
-    root = inverse_triangular(cholesky(M))
-    return times(root.T, root)
+    """Return the inverse of a positive definite matrix."""
+    check_deadline(2.0 * float(len(M)) ** 3)
+    count_work(3.0 * float(len(M)) ** 3)
+    return np.asarray(scipy.linalg.inv(M, check_finite=False))
 
 
 def principal_columns(U: Array, rtol: float = 0.0) -> Array:
@@ -236,12 +197,8 @@ def left_singular(U: Array) -> tuple[Array, Array]:
 
 def leading_right_vectors(F: Array, k: int) -> Array:
     """Return the k leading right singular vectors of a large matrix as rows, by the Lanczos method; 0 if F = 0."""
-    n, r = F.shape
-    tol = ROUGH_RTOL if is_late() else 0.0
-    if n >= r:
-        vectors = lanczos(lambda x: F.T @ (F @ x), r, k, "LA", tol)[1]
-    else:
-        vectors = F.T @ lanczos(lambda x: F @ (F.T @ x), n, k, "LA", tol)[1]
+    r = F.shape[1]
+    vectors = lanczos(lambda x: F.T @ (F @ x), r, k, "LA", ROUGH_RTOL if is_late() else 0.0)[1]
     basis = np.linalg.qr(vectors)[0]  # if the rank is below k, the remaining vectors are not orthogonal
     found = np.linalg.svd(F @ basis, full_matrices=False)[2] @ basis.T
     return np.vstack([found, np.zeros((k - len(found), r))])
@@ -264,7 +221,7 @@ def whitener(M: Array, *, full_rank: bool = True) -> Array:
     or, for ``full_rank``, the number of its nonzero columns, all of which are used: if M is so ill conditioned that
     rounding dominates W, the error bounds of W are large too.
     """
-    W = whitener_by_cholesky(M)
+    W = whitener_of_gram(times(M.T, M)) if LARGE_SIZE // 2 < M.shape[1] <= len(M) else None
     if W is not None:
         return W
     nonzero = M.any(axis=0)
@@ -275,11 +232,6 @@ def whitener(M: Array, *, full_rank: bool = True) -> Array:
     W = np.zeros((M.shape[1], int(keep.sum())))
     W[nonzero] = left[:, keep] / np.maximum(singular[keep], floor)
     return W
-
-
-def whitener_by_cholesky(M: Array) -> Array | None:
-    """Return square W with (M W)'(M W) = I; None if M is ill conditioned, or too small for a saving."""
-    return whitener_of_gram(times(M.T, M)) if LARGE_SIZE // 2 < M.shape[1] <= len(M) else None
 
 
 def whitener_of_gram(B: Array) -> Array | None:
@@ -319,13 +271,8 @@ def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
     require_memory(
         8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "set c > 0, or use fewer features"
     )
-    return whitener_with_ridge_rows(X, a)
-
-
-def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
-    """Return `whitener_with_ridge` without compression; directions whose ridge is below rounding are lost."""
     M = with_ridge_rows(X, a)
-    W = whitener(M, full_rank=False)
+    W = whitener(M, full_rank=False)  # directions whose ridge is below rounding are lost
     return W, 0.0 if W.shape[1] == np.count_nonzero(M.any(axis=0)) else np.inf, 0.0
 
 
@@ -345,7 +292,7 @@ def compressing_whitener(X: Array, a: Array, uncompressed: npt.NDArray[np.bool_]
     W[others, r + np.arange(len(others))] = 1.0
     data, ridge = np.hstack([G, X[:, others]]), np.append(np.ones(r), a[others])
     units = 1.0 / np.sqrt(np.sum(data**2, axis=0) + ridge**2)
-    inner, lost, _ = whitener_with_ridge_rows(data * units, ridge * units)
+    inner, lost, _ = whitener_with_ridge(data * units, ridge * units)
     return W @ (units[:, None] * inner), outside + lost, size
 
 

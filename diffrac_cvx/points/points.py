@@ -1,23 +1,26 @@
-"""Interface of a matrix of points in any storage format: sums over rows, and bounds on their rounding errors.
-
-Code outside this folder does not depend on the storage format.  Each format is one file with one class.  The methods
-are documented here; the classes document only their special properties.
-"""
+"""Interface of a matrix of points in any storage format, one file each: sums over rows, and bounds on their errors."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
 from diffrac_cvx.points.factors import Factor, dense, order_columns, products
-from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, whitening_error_bounds
+from diffrac_cvx.points.floating_point import (
+    RoundedDirection,
+    RoundedFactor,
+    WhiteningErrorBounds,
+    block_residual_bound,
+    block_sum_bounds,
+    round_up,
+    whitening_error_bounds,
+)
 from diffrac_cvx.points.linear_algebra import (
     BLOCK_ROWS,
     inverse_or_one,
@@ -29,7 +32,6 @@ from diffrac_cvx.points.linear_algebra import (
     times,
     unit_rows,
 )
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, block_sum_bounds, residual_bounds, row_norms
 
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.signedinteger[Any]]
@@ -65,6 +67,7 @@ class Points(ABC):
     summed: Chunklets = UNCONSTRAINED  # chunklets whose points are summed in the rows of `problem_rows`
     rows_read: int = 0  # rows read so far, if each sum reads the table again
 
+    _means: Array | None = None
     excluded: Excluded | None = None  # columns set to zero by `exclude`
 
     @property
@@ -75,7 +78,7 @@ class Points(ABC):
     @property
     def means(self) -> Array:
         """Column means that were subtracted, in the units of the columns, shape (D,); 0 if unknown."""
-        return np.zeros(self.shape[1])
+        return np.zeros(self.shape[1]) if self._means is None else self._means
 
     @property
     @abstractmethod
@@ -84,11 +87,6 @@ class Points(ABC):
 
     def __len__(self) -> int:
         return self.shape[0]
-
-    @property
-    def stored_bytes(self) -> float:
-        """Size of the array in bytes; 0 if the points are not stored as one."""
-        return 0.0
 
     @property
     def unread_bytes(self) -> float:
@@ -107,11 +105,7 @@ class Points(ABC):
 
     def array(self) -> Array:
         """Return the matrix as an array, not copied if it is stored as one; otherwise it has to fit in memory."""
-        return self.stack(np.asarray)
-
-    def stored_array(self, refusal: Exception) -> Array:
-        """Return the matrix if it is stored as an array, else raise this exception."""
-        raise refusal
+        return self.stack(np.array)  # blocks may share their memory
 
     def by_rows(self, U: Factor | None = None) -> "Points":  # noqa: ARG002  # used by sparse columns
         """Return the points in the format with fast products with dense matrices, or with this factor."""
@@ -161,10 +155,7 @@ class Points(ABC):
         return self
 
     def problem_rows(self) -> "Points":
-        """Return the rows for means of norms, with equal weights: points times counts, signed sums over chunklets.
-
-        The following methods relate these rows to the points.
-        """
+        """Return the rows for means of norms, with equal weights: points times counts, signed sums over chunklets."""
         return self
 
     @property
@@ -180,28 +171,20 @@ class Points(ABC):
         """Return weights u of the rows from those of the points."""
         return self.summed.firsts(u) / self.row_counts
 
-    def squares_per_count(self, q: Array) -> Array:
-        """Return squared values of the rows, (n,), divided by the squares of their counts."""
-        return np.asarray(q / self.row_counts**2)
-
-    def squares_times_counts(self, q: float) -> Array | float:
-        """Return a squared value times the squares of the counts of the rows."""
-        return q * self.row_counts**2
-
     def largest_weight(self, u: Array) -> float:
         """Return the largest weight u of a row, times the count that scales the error of a point to its row."""
         top = float((u * self.row_counts).max(initial=0.0))
         return round_up(top, self.max_summed + 8) if self.max_summed else top
 
-    # Sums over rows, with equal weights; the workers of a cluster must be able to import the functions
+    # Sums over rows, with equal weights
 
     def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
         """Return ``function(block, *aligned)`` of the row blocks, stacked."""
-        return stack_blocks(self.row_blocks(), len(self), function, *aligned)
+        return cast(Values, np.concatenate(list(of_blocks(self.row_blocks(), function, aligned))))
 
     def add(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
         """Return the sums of the tuples ``function(block, *aligned)`` over the row blocks."""
-        return add_blocks(self.row_blocks(), function, *aligned)
+        return reduce(add_tuples, of_blocks(self.row_blocks(), function, aligned))
 
     def stack_products(self, function: Callable[..., Values], U: Factor, *aligned: Array) -> Values:
         """Return ``function(block, *aligned)`` of the row blocks of X U, stacked."""
@@ -219,17 +202,12 @@ class Points(ABC):
 
     def rmatvec(self, Y: Array) -> Array:
         """Return X'Y/n for Y of shape (n,) or (n, k), shape (D,) or (D, k)."""
-        (total,) = self.add(products_of_rows, Y)
+        (total,) = self.add(lambda block, Y: (block.T @ Y,), Y)
         return np.asarray(total / len(self))
 
     def quadratic_forms(self, U: Factor) -> Array:
         """Return q_i = x_i'UU'x_i, shape (n,), without forming an (n, n) matrix."""
         return self.stack_products(squared_norms, U)
-
-    def mean_sqrt_and_mean(self, U: Factor) -> tuple[float, float]:
-        """Return the means of sqrt(q_i) and of q_i."""
-        q = self.quadratic_forms(U)
-        return float(np.mean(np.sqrt(q))), float(np.mean(q))
 
     def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
         """Return the means of sqrt(q_i) and of q_i, and q; streamed points return (0,) instead: q is not stored."""
@@ -238,12 +216,12 @@ class Points(ABC):
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
-        total, gradient = self.add(partial(sqrt_sum_and_gradient, U))
+        total, gradient = self.add(partial(block_sqrt_sum_and_gradient, U))
         return total, gradient
 
     def weighted_gram(self, u: Array) -> Array:
         """Return M(u) = X' Diag(u) X / n, shape (D, D)."""
-        (total,) = self.add(block_weighted_gram, u)
+        (total,) = self.add(lambda block, u: (times(block.T, u[:, None] * block),), u)
         return np.asarray(total / len(self))
 
     def squared_products(self, scale: Array) -> Callable[[Array], Array]:
@@ -253,10 +231,6 @@ class Points(ABC):
     def second_moment(self) -> Array:
         """Return X'X/n, shape (D, D)."""
         return self.weighted_gram(np.ones(len(self)))
-
-    def second_moment_times(self, v: Array) -> Array:
-        """Return X'X v / n, shape (D,), without forming X'X if it is not known."""
-        return self.rmatvec(self @ v)
 
     def gram_of_products(self, G: Factor) -> Array:
         """Return (X G)'(X G)/n, shape (r, r), without forming X G if X'X is known."""
@@ -276,20 +250,9 @@ class Points(ABC):
         """Return the mask of zero rows, shape (n,): they contribute only to the number of rows in means."""
         return self.stack(lambda block: ~block.any(axis=1))
 
-    def certain_zero_rows(self) -> Mask:
-        """Return the mask of zero rows, without those of sums, which may be zero up to rounding only."""
-        return np.zeros(len(self), dtype=bool) if self.max_summed else self.zero_rows()
-
     def used_columns(self) -> Mask:
         """Return the mask of columns with a nonzero entry, shape (D,)."""
         return np.asarray(np.any([block.any(axis=0) for block in self.row_blocks()], axis=0))
-
-    def binary_columns(self, rtol: float) -> tuple[Indices, Mask]:  # noqa: ARG002  # stored arrays are searched
-        """Return the m binary columns, and where they have the larger value, (n, m); none unless stored as an array.
-
-        Values are equal if they differ by at most rtol times the range of the column.
-        """
-        return np.zeros(0, dtype=np.intp), np.zeros((len(self), 0), dtype=bool)
 
     def any(self) -> bool:
         """Return whether any entry is nonzero."""
@@ -310,12 +273,8 @@ class Points(ABC):
         return len(self)
 
     def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:  # noqa: ARG002
-        """Return bounds on the sums of the absolute values of the terms added in sum_i weights_i x_ij^2.
-
-        `squares` are these sums for the indexed columns, and `weight` is the sum of the weights.  By default they are
-        these sums themselves: no term is negative.
-        """
-        return squares
+        """Return bounds on sums of absolute terms, given the sums of squares of some columns, and of their weights."""
+        return squares  # no term is negative
 
     def mean_of(self, values: Array) -> Array:
         """Return the (weighted) mean of the points' values over the first axis."""
@@ -327,14 +286,7 @@ class Points(ABC):
         These are X'Diag(u)X and the sum of 1/u for each floor, and the sums of sqrt(q) and of q.  Zero rows count as
         1/u = 0, because X'Diag(u)X does not depend on their u.
         """
-        q, zero = self.quadratic_forms(U), self.zero_rows()
-        grams, inverse_sums = [], []
-        for floor in floors:
-            check_deadline()
-            roots = np.sqrt(np.maximum(q, floor))
-            grams.append(self.weighted_gram(1.0 / roots) * len(self))
-            inverse_sums.append(float(np.sum(roots[~zero])))
-        return np.stack(grams), np.array(inverse_sums), float(np.sum(np.sqrt(q))), float(np.sum(q))
+        return cast(WeightedSums, self.add(partial(block_weighted_sums, U, floors)))
 
     def take(self, indices: Indices) -> Array:
         """Return the rows at increasing indices as an array."""
@@ -343,25 +295,21 @@ class Points(ABC):
     # Sums with error bounds, for the exactly centred data
 
     def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
-        """Return n times a lower bound on the mean of sqrt(q_i), and n times an upper bound on the mean of q_i.
-
-        The rounding errors of `accumulation_length` additions are not included.
-        """
-        sqrt_sum, total = self.add(partial(block_sum_bounds, factor))
+        """Return a lower bound on sum sqrt(q_i) and an upper one on sum q_i, without the errors of the additions."""
+        counts = () if self.weights is None else (len(self) * self.weights,)
+        sqrt_sum, total = self.add(partial(block_sum_bounds, factor), *counts)
         return sqrt_sum, total
 
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
         """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
-        norms = self.stack(partial(row_norms, units=direction.units))
-        return float(self.mean_of(residual_bounds(self @ direction.v, norms, target, direction)))
+        counts = () if self.weights is None else (len(self) * self.weights,)
+        (total,) = self.add(partial(block_residual_bound, direction), target, *counts)
+        return float(total) / len(self)
 
     def whitening_error_bounds(
         self, W: Array, whitened: "Points", diagonal: Array, outside: float = 0.0
     ) -> WhiteningErrorBounds:
-        """Return bounds on the errors of the whitened points X W, and of W'(X'X/n + Diag(diagonal))W as the identity.
-
-        `outside` is the norm of the part of the points outside the span of W.
-        """
+        """Return bounds on the errors of X W, and of W'(X'X/n + Diag(diagonal))W = I, given X's norm outside W."""
         return whitening_error_bounds(self.array(), W, whitened.array(), diagonal, outside)
 
     def column_scales(self) -> Array:
@@ -371,6 +319,12 @@ class Points(ABC):
 
 class ColumnPoints(Points):
     """Points in memory that support column selection and products of pairs of columns."""
+
+    def in_columns(self) -> Self:
+        return self
+
+    def with_offset(self) -> Self:
+        return self.hstack(np.ones((len(self), 1)))
 
     @abstractmethod
     def columns(self, indexer: Indexer) -> Self:
@@ -385,7 +339,7 @@ class ColumnPoints(Points):
         """Return a subset of the rows."""
 
     @abstractmethod
-    def hstack(self, F: Array) -> "ColumnPoints":
+    def hstack(self, F: Array) -> Self:
         """Return the points with the columns of an array appended."""
 
     @abstractmethod
@@ -409,38 +363,19 @@ class ColumnPoints(Points):
         """Return the column means of the absolute values of the entries, shape (D,)."""
 
 
-# Functions of blocks of rows, which the workers of a cluster can import
+# Functions of blocks of rows
 
 
-def zip_aligned(blocks: Iterable[Array], aligned: tuple[Array, ...]) -> Iterator[tuple[Array, ...]]:
-    """Yield each block of rows with the corresponding entries of arrays aligned with the rows."""
+def of_blocks(blocks: Iterable[Array], function: Callable[..., Of], aligned: tuple[Array, ...]) -> Iterator[Of]:
+    """Yield a function of each block of rows and of the corresponding entries of arrays aligned with the rows."""
     start = 0
     for block in blocks:
-        yield block, *(values[start : start + len(block)] for values in aligned)
+        yield function(block, *(values[start : start + len(block)] for values in aligned))
         start += len(block)
 
 
-def stack_blocks(blocks: Iterable[Array], n: int, function: Callable[..., Values], *aligned: Array) -> Values:
-    """Return ``function(block, *aligned)`` of all blocks, of n rows in total, stacked."""
-    stacked, start = np.empty(0), 0
-    for given in zip_aligned(blocks, aligned):
-        found = function(*given)
-        if start == 0:
-            stacked = np.empty((n, *found.shape[1:]), dtype=found.dtype)
-        stacked[start : start + len(found)] = found
-        start += len(found)
-    return cast(Values, stacked)
-
-
-def add_blocks(blocks: Iterable[Array], function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-    """Return the sums of the tuples ``function(block, *aligned)`` over all blocks, at least one."""
-    sums: list[Any] = []
-    for given in zip_aligned(blocks, aligned):
-        found = function(*given)
-        sums = sums or [0.0] * len(found)
-        for i, value in enumerate(found):
-            sums[i] += value
-    return tuple(sums)
+def add_tuples(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 def of_products(function: Callable[..., Of], U: Factor, block: Array, *aligned: Array) -> Of:
@@ -452,36 +387,22 @@ def squared_norms(block: Array) -> Array:
     return row_products(block, block)
 
 
-def are_zero(used: npt.NDArray[np.bool_], block: Array) -> npt.NDArray[np.bool_]:
-    """Return the mask of rows that are zero in the used columns."""
-    return np.asarray(~block[:, used].any(axis=1))
+def block_weighted_sums(U: Array, floors: Array, block: Array) -> WeightedSums:
+    """Return `Points.weighted_sums` of a block; the few rows with small q_i are added for each floor."""
+    q = squared_norms(block @ U)
+    roots, small = np.sqrt(q), q < floors[-1]
+    safe = np.where(small, 1.0, roots)
+    gram, few = block.T @ (block * np.where(small, 0.0, 1.0 / safe)[:, None]), block[small]
+    floored = np.sqrt(np.maximum(q[small], floors[:, None]))  # (floors, small rows)
+    grams = np.stack([gram + few.T @ (few / below[:, None]) for below in floored])
+    inverse_sums = np.sum(np.where(small, 0.0, roots)) + floored @ few.any(axis=1)
+    return grams, inverse_sums, float(roots.sum()), float(q.sum())
 
 
-def norms_and_squares(block: Array) -> tuple[float, float]:
-    """Return the sum of the norms of the rows, and the sum of their squares."""
-    squares = squared_norms(block)
-    return float(np.sqrt(squares).sum()), float(squares.sum())
-
-
-def squares_and_sum(block: Array) -> tuple[Array, Array]:
-    """Return the sum of x_i x_i' and the sum of x_i."""
-    return block.T @ block, block.sum(axis=0)
-
-
-def block_weighted_gram(block: Array, u: Array) -> tuple[Array]:
-    """Return the sum of u_i x_i x_i'."""
-    return (times(block.T, u[:, None] * block),)
-
-
-def products_of_rows(block: Array, Y: Array) -> tuple[Array]:
-    """Return the sum of x_i y_i'."""
-    return (block.T @ Y,)
-
-
-def sqrt_sum_and_gradient(U: Array, block: Array) -> tuple[float, Array]:
+def block_sqrt_sum_and_gradient(U: Array, block: Array) -> tuple[float, Array]:
     """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U."""
     XU = times(block, U)
-    roots = np.sqrt(row_products(XU, XU))
+    roots = np.sqrt(squared_norms(XU))
     # At x_i'U = 0 the norm is not differentiable in U; 0 is one of its subgradients.
     XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
     return float(roots.sum()), times(block.T, XU)

@@ -19,32 +19,23 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, Sparse, is_sparse, order_columns
-from diffrac_cvx.points.floating_point import sum_error
+from diffrac_cvx.points.floating_point import RoundedDirection, RoundedFactor, residual_bounds, row_bounds, sum_error
 from diffrac_cvx.points.label_factors import SparseLabelsFactor
 from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, row_products
 from diffrac_cvx.points.points import ColumnPoints, Indexer, LazyFactor, Mask, Points
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, residual_bounds, row_bounds
 from diffrac_cvx.points.streamed import StreamedRows
 
 
 class SparseColumns(ColumnPoints):
-    """Matrix S + 1 r', (n, d): a sparse matrix S, and a row r that is added to each of its rows.
-
-    Centred columns, their powers, and constant columns have this form.  S is stored by columns; `mean` contains the
-    means subtracted from the user's columns, by default -r.
-    """
+    """Matrix S + 1 r', (n, d): a sparse matrix S, by columns, and a row r that is added to each of its rows."""
 
     def __init__(self, S: Sparse, r: Array, mean: Array | None = None) -> None:
         self.S: Any = scipy.sparse.csc_array(S)  # SciPy's types for indexing are too narrow
-        self.r, self.mean = r, -r if mean is None else mean
+        self.r, self._means = r, -r if mean is None else mean
 
     @property
     def shape(self) -> tuple[int, int]:
         return int(self.S.shape[0]), int(self.S.shape[1])
-
-    @property
-    def means(self) -> Array:
-        return self.mean
 
     @cached_property
     def sparse_rows(self) -> Sparse:
@@ -63,19 +54,11 @@ class SparseColumns(ColumnPoints):
     def by_rows(self, U: Factor | None = None) -> Points:
         return self if is_sparse(U) else rows_of(self, np.ones(self.shape[1]))
 
-    def in_columns(self) -> Self:
-        return self
-
     def as_dense(self) -> DensePoints:
         return DensePoints(self.array())
 
     def scaled(self, factors: Array) -> Self:
-        return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors, self.mean * factors)
-
-    def with_offset(self) -> Self:
-        """Return the points with an additional last column of ones, which needs no memory."""
-        S = scipy.sparse.hstack([self.S, scipy.sparse.csc_array((len(self), 1))], format="csc")
-        return type(self)(S, np.append(self.r, 1.0))
+        return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors, self.means * factors)
 
     def in_basis(self, basis: Array) -> Points:
         return DensePoints(self @ basis)
@@ -108,7 +91,6 @@ class SparseColumns(ColumnPoints):
         return np.asarray(self.S.T @ Y + np.multiply.outer(self.r, Y.sum(axis=0))) / len(self)
 
     def quadratic_forms(self, U: Factor) -> Array:
-        """Return q_i = x_i'UU'x_i; for a sparse factor, the products are sparse plus one constant row."""
         if not is_sparse(U):
             return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in self.sparse_blocks())])
         return np.maximum(self.times_sparse(U).squares() @ np.ones(U.shape[1]), 0.0)
@@ -123,14 +105,10 @@ class SparseColumns(ColumnPoints):
     def sparse_blocks(self) -> list[Self]:
         return [self.rows(slice(start, start + BLOCK_ROWS)) for start in range(0, len(self), BLOCK_ROWS)]
 
-    def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
-        return self.by_rows().sqrt_sum_and_gradient(U)
-
     def weighted_gram(self, u: Array) -> Array:
         return self.gram(u) / len(self)
 
     def mean_squares(self) -> Array:
-        """Return the means of the squared entries, without cancellation."""
         return self.mean_of_entries(np.square)
 
     def mean_abs(self) -> Array:
@@ -138,23 +116,21 @@ class SparseColumns(ColumnPoints):
 
     def mean_of_entries(self, function: Callable[[Array], Array]) -> Array:
         """Return the means of a function of the entries, shape (d,)."""
-        counts, sums = np.diff(self.S.indptr), np.zeros(self.shape[1])
-        np.add.at(sums, np.repeat(np.arange(self.shape[1]), counts), function(self.S.data + self.row_at_entries))
+        counts, d = np.diff(self.S.indptr), self.shape[1]
+        sums = np.bincount(np.repeat(np.arange(d), counts), function(self.S.data + self.row_at_entries), d)
         return np.asarray((sums + (len(self) - counts) * function(self.r)) / len(self))
 
     def zero_rows(self) -> Mask:
         at, n = self.row_at_entries, len(self)
-        stored, used = (
-            np.bincount(self.S.indices, at != 0.0, n),
-            np.bincount(self.S.indices, self.S.data + at != 0.0, n),
-        )
+        stored, used = (np.bincount(self.S.indices, mask, n) for mask in (at != 0.0, self.S.data + at != 0.0))
         return np.asarray((stored == np.count_nonzero(self.r)) & (used == 0))  # other entries equal those of r
 
     def used_columns(self) -> Mask:
         return self.mean_of_entries(lambda x: (x != 0.0).astype(np.float64)) > 0.0
 
     def labels_factor(self, U: Factor) -> LazyFactor:
-        return SparseLabelsFactor(self.times_sparse(order_columns(scipy.sparse.csc_array(U), rtol=1e-16)))
+        XU = self.times_sparse(order_columns(scipy.sparse.csc_array(U), rtol=1e-16))
+        return SparseLabelsFactor(XU.S, XU.r, np.sqrt(np.maximum(XU.squares() @ np.ones(len(XU.r)), 0.0)))
 
     def weighted_row_sum(self, weights: Array) -> Array:
         return np.asarray(weights @ self.S + weights.sum() * self.r)
@@ -193,8 +169,8 @@ class SparseColumns(ColumnPoints):
     def quadratic_form_bounds(self, factor: RoundedFactor) -> tuple[Array, Array]:
         """Return lower and upper bounds on q_i for a sparse factor, without a dense product.
 
-        X G is a sparse matrix plus one row r: q_i is the sum of (s + r)^2 - r^2 over the stored entries, plus |r|^2.
-        Its rounding error is proportional to |s + r|^2 + 2 |r|^2, in addition to the errors of the products themselves.
+        X G is s + r in each row: q_i is the sum of (s + r)^2 - r^2 over the stored entries, plus |r|^2.  Its rounding
+        error is proportional to |s + r|^2 + 2 |r|^2, in addition to the errors of the products themselves.
         """
         r = factor.features.shape[1]
         XG = self.times_sparse(factor.features, factor.offset)
@@ -208,49 +184,37 @@ class SparseColumns(ColumnPoints):
         return float(np.mean(residual_bounds(self @ direction.v, self.row_norms(direction.units), target, direction)))
 
 
-def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseColumns:
+def as_sparse_columns(X: Any, *, warn: bool = True) -> SparseColumns:
     """Return a sparse matrix, validated and centred as by `as_data`, without making it dense."""
     table = scipy.sparse.csc_array(as_sparse_table(X), dtype=np.float64)
     n, d = table.shape
     require_two_points(n)
-    bad = ~np.isfinite(table.data)
-    if bad.any():
-        place = int(np.argmax(bad))
-        column = int(np.searchsorted(table.indptr, place, side="right")) - 1
-        raise not_finite_error("X", table.data[place], (table.indices[place], column), int(bad.sum()))
     counts = np.diff(table.indptr)
-    columns, high = np.repeat(np.arange(d), counts), np.where(counts < n, 0.0, -np.inf)  # zeros are not stored
-    low = -high
-    np.maximum.at(high, columns, table.data)
-    np.minimum.at(low, columns, table.data)
+    columns, bad = np.repeat(np.arange(d), counts), np.flatnonzero(~np.isfinite(table.data))
+    if len(bad):
+        raise not_finite_error("X", table.data[bad[0]], (table.indices[bad[0]], columns[bad[0]]), len(bad))
+    low, high = (extreme(axis=0).toarray().ravel() for extreme in (table.min, table.max))
     require_moderate_scale(np.maximum(np.abs(low), np.abs(high)))
     constant = low == high
     mean = np.asarray(table.sum(axis=0)).ravel() / n
-    residual_mean = np.zeros(d)
-    np.add.at(residual_mean, columns, table.data - mean[columns])
-    residual_mean = (residual_mean - (n - counts) * mean) / n
+    residual_mean = (np.bincount(columns, table.data - mean[columns], d) - (n - counts) * mean) / n
     # A column without zeros may be far from zero, so its entries are centred directly.  The mean of any other column is
     # at most n**0.5 times its standard deviation, so that adding a row loses little accuracy.
     full = counts == n
     at = full[columns]
     table.data[at] = (table.data[at] - mean[columns[at]]) - residual_mean[columns[at]]
     mean += residual_mean
-    again = np.zeros(d)
-    np.add.at(again, columns[at], table.data[at])
-    table.data[at] -= again[columns[at]] / n
+    table.data[at] -= np.bincount(columns[at], table.data[at], d)[columns[at]] / n
     r = np.where(full, 0.0, -mean)
     keep = scipy.sparse.diags_array((~constant).astype(np.float64))
     table = scipy.sparse.csc_array(table @ keep)
     table.eliminate_zeros()
     found = SparseColumns(table, np.where(constant, 0.0, r), mean)
-    warn_constant(np.sqrt(found.mean_squares()) <= rounding_floor(mean, n), warn, depth + 1)
+    warn_constant(np.sqrt(found.mean_squares()) <= rounding_floor(mean, n), warn)
     return found
 
 
 def rows_of(X: SparseColumns, units: Array) -> StreamedRows:
-    """Return sparse columns as streamed rows with their second moments.
-
-    The moments are summed over blocks of rows, because `StreamedRows` does not account for rounding in sparse products.
-    """
+    """Return sparse columns as streamed rows, whose errors are those of second moments summed over blocks of rows."""
     rows = StreamedRows(X.sparse_rows, mean=-X.r, residual_mean=np.zeros(X.shape[1]), units=units)
     return replace(rows, gram=replace(rows, units=np.ones(X.shape[1])).second_moment())

@@ -1,62 +1,60 @@
-"""Streamed tables with many rows: each block is centred and scaled when it is read, without a copy of the table."""
+"""Streamed tables with many rows: each block is centred and scaled when it is read, without a copy of the table.
+
+The table is an array, a memory map, a sparse matrix, or a dask array, whose chunks are computed in this process or on
+the workers of a cluster, which return sums.
+"""
 
 import mmap
-import zlib
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from itertools import pairwise
 from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse
 
+from diffrac_cvx.errors import ClusterConnectionError, DataError, ParameterError
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, require_file
-from diffrac_cvx.points.chunks import POLL_SECONDS, Chunks, add_tuples, changed_rows_error, concatenate_rows
+from diffrac_cvx.points.checks import Array, require_table
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error
 from diffrac_cvx.points.label_factors import LabelsFactor
-from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, row_products
+from diffrac_cvx.points.linear_algebra import BLOCK_ROWS
 from diffrac_cvx.points.points import (
     ColumnPoints,
     Excluded,
     Indexer,
     Indices,
+    LazyFactor,
     Mask,
     Points,
     Values,
     WeightedSums,
-    add_blocks,
-    are_zero,
-    block_weighted_gram,
-    norms_and_squares,
+    add_tuples,
     of_products,
-    products_of_rows,
-    sqrt_sum_and_gradient,
-    squares_and_sum,
-    stack_blocks,
+    squared_norms,
 )
-from diffrac_cvx.points.points import LazyFactor as LazyFactor
-from diffrac_cvx.points.proved_sums import RoundedDirection, block_residual_bound
 
-CHECKSUM_WORDS, CHECKSUM_PRIME = 512, 509  # words of eight bytes: summed in runs, and by residue classes
 MAX_BLOCK_ENTRIES = 2_000_000  # entries of a block, if the table has many columns
+POLL_SECONDS = 0.2  # seconds between checks of the deadline while others read
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedRows(Points):
     """Matrix [(table - mean - residual_mean) * units, offset] @ basis, (n, D), stored as table and transformation.
 
-    `map_parts` and `sum_parts` compute results over all rows by parts: with threads for an array, a memory map or a
-    sparse matrix; with dask for a dask array, on the workers of a cluster if there is one.  The table is the user's
-    (n, d) array, memory map, sparse array (CSR), or `Chunks`; reading it after it has changed raises DataError.
+    Results over all rows are computed by parts: with threads for an array, a memory map or a sparse matrix; chunk by
+    chunk for a dask array, on the workers of a cluster if there is one.  A pass over a table that has changed since the
+    first pass raises DataError.
     """
 
-    table: Any
+    table: Any  # (n, d) array, memory map, CSR array, or dask array with chunks of complete rows; not copied
     mean: Array  # (d,), of the columns
     residual_mean: Array  # (d,), mean of the columns after this subtraction
     units: Array  # (d,), factors of the centred columns; 0 for constant columns
@@ -64,10 +62,9 @@ class StreamedRows(Points):
     basis: Array | None = None  # (d or d + 1, D), basis of new coordinates; None for the identity
     gram: Array | None = None  # (d, d), second moments of the centred columns, if known
     threads: int = 1  # number of threads that read the rows concurrently
-    reads: list[int] = field(default_factory=list)  # numbers of rows that were read, by all threads
-    # Checksums of blocks in the first pass, by their first rows; empty before it, and for `Chunks` (with their own).
-    checksums: dict[int, int] = field(default_factory=dict)
     first: int = 0  # index of the first row in the complete table, of which this may be a part
+    checksums: list[Array] = field(default_factory=list)  # of the blocks of a part, or of the passes over the table
+    checksum_error: Array | float = np.inf  # rounding errors of a checksum, see `checksum`
     excluded: Excluded | None = None
 
     is_streamed = True
@@ -79,7 +76,7 @@ class StreamedRows(Points):
 
     @property
     def is_local(self) -> bool:  # type: ignore[override]
-        return not isinstance(self.table, Chunks)
+        return not is_chunked(self.table)
 
     @property
     def means(self) -> Array:
@@ -88,7 +85,7 @@ class StreamedRows(Points):
 
     @property
     def rows_read(self) -> int:  # type: ignore[override]
-        return sum(self.reads)
+        return len(self) * len(self.checksums)
 
     @property
     def unread_bytes(self) -> float:
@@ -97,97 +94,56 @@ class StreamedRows(Points):
 
     def fits(self, copies: float, available: float) -> bool:
         """Return whether the rows are local and dense, and the given number of copies fits in the available bytes."""
-        n, D = self.shape
-        return self.is_local and not scipy.sparse.issparse(self.table) and 8.0 * copies * n * D <= available
+        return self.is_local and not scipy.sparse.issparse(self.table) and copies * self.unread_bytes <= available
 
     # Parts
 
-    def map_parts(self, function: Callable[..., Any], *aligned: Array) -> list[Any]:
-        """Return ``function(part, *aligned)`` for all parts of the rows, in order.
+    def map_parts(self, function: Callable[..., Any], *aligned: Array, summed: bool = False) -> list[Any]:
+        """Return ``function(part, *aligned)`` for all parts of the rows, in order, after a check of the table.
 
-        The workers of a cluster must be able to import the function; a part is `StreamedRows` of a table in memory.
-        Aligned arrays have one entry per row; the function receives those of the part.
+        A part is `StreamedRows` of a table in memory.  Aligned arrays have one entry per row; the function receives
+        those of the part.  With `summed`, a cluster returns one tuple of sums instead.
         """
-        slices = self.split_aligned(aligned)
-        if isinstance(self.table, Chunks):
-            found = self.table.map_parts(run_part, (function, self.without_table), slices)
-            self.reads.append(len(self))
-            return found
-        parts = self.parts()
-        if len(parts) == 1:
-            return [function(self, *aligned)]
-        with ThreadPoolExecutor(len(parts)) as pool:
-            tasks = [  # each with the caller's deadline
-                pool.submit(copy_context().run, function, part, *own) for part, own in zip(parts, slices, strict=True)
-            ]
-            while wait(tasks, timeout=POLL_SECONDS).not_done:
-                check_deadline()
-            return [task.result() for task in tasks]
-
-    def sum_parts(self, function: Callable[..., Any], *aligned: Array) -> Any:
-        """Return the sum of the tuples of numbers or arrays that `map_parts` returns, computed where the rows are."""
-        if isinstance(self.table, Chunks):
-            found = self.table.sum_parts(run_part, (function, self.without_table), self.split_aligned(aligned))
-            self.reads.append(len(self))
-            return found
-        return reduce(add_tuples, self.map_parts(function, *aligned))
+        frame = replace(self, table=None, gram=None, threads=1, checksums=[])
+        tasks = [((i, j), tuple(values[i:j] for values in aligned)) for i, j in self.bounds()]
+        if not self.is_local:
+            passed = run_chunks(self.table, (frame, function), tasks, summed)
+        else:
+            calls = [partial(run_part, self.table[i:j], (frame, function), i, own) for (i, j), own in tasks]
+            passed = list(in_threads(calls, self.threads)) if len(calls) > 1 else [calls[0]()]
+        found, checksums = zip(*passed, strict=True)
+        first = self.checksums[0] if self.checksums else sum(checksums)
+        if self.checksums and not np.all(np.abs(sum(checksums) - first) <= self.checksum_error):
+            raise DataError("X changed while it was being read. Do not modify X until the solver returns.")
+        self.checksums.append(first)
+        return list(found)
 
     def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
-        return cast(Values, concatenate_rows(self.map_parts(partial(stack_part, function), *aligned)))
+        found = self.map_parts(lambda part, *own: Points.stack(part, function, *own), *aligned)
+        return cast(Values, np.concatenate(found))
 
     def add(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-        return tuple(self.sum_parts(partial(add_part, function), *aligned))
-
-    @property
-    def without_table(self) -> "StreamedRows":
-        """Transformation that a worker needs in addition to its rows."""
-        return replace(self, table=None, gram=None, threads=1, reads=[])  # the caller counts the rows
+        found = self.map_parts(lambda part, *own: Points.add(part, function, *own), *aligned, summed=True)
+        return reduce(add_tuples, found)
 
     def bounds(self) -> list[tuple[int, int]]:
-        """Return the row ranges of the parts: the chunks, or about one part of complete blocks per thread.
-
-        The blocks are therefore the same for any number of threads.
-        """
-        if isinstance(self.table, Chunks):
-            return self.table.bounds
+        """Return the row ranges of the parts: the chunks, or about one part per thread, of the same complete blocks."""
+        if not self.is_local:
+            return list(pairwise(np.cumsum([0, *self.table.chunks[0]]).tolist()))
         size = -(-len(self) // (self.threads * self.block)) * self.block
         return [(i, min(i + size, len(self))) for i in range(0, len(self), size)]
 
-    def split_aligned(self, aligned: tuple[Array, ...]) -> list[tuple[Array, ...]]:
-        """Return the entries of aligned arrays for each part."""
-        return [tuple(values[i:j] for values in aligned) for i, j in self.bounds()]
-
-    def parts(self) -> list["StreamedRows"]:
-        """Return the parts, about one per thread."""
-        if len(self.bounds()) == 1:
-            return [self]
-        return [replace(self, table=self.table[i:j], threads=1, first=self.first + i) for i, j in self.bounds()]
-
     # Blocks of a part, whose table is in memory or a memory map
 
-    def raw_blocks(self) -> Iterator[tuple[int, Any]]:
-        """Yield the first row and an unmodified copy of each block of the table; the next block overwrites it.
-
-        The checksum of each copy is compared with that of the first pass, so that all results refer to the same data.
-        """
-        n, d = self.table.shape
-        size = self.block
-        buffer = None if hasattr(self.table, "toarray") else np.empty((min(size, n), d), dtype=self.table.dtype)
-        for start in range(0, max(n, 1), size):  # a chunk without rows is one block
-            require_file(self.table)
-            given = self.table[start : start + size]
-            if buffer is None:
-                block = given.toarray()
-            else:
-                block = buffer[: len(given)]
-                np.copyto(block, given)
-            expected = self.checksums.get(self.first + start)
-            if expected is not None and checksum_block(block) != expected:
-                raise changed_rows_error(self.first + start, self.first + start + len(block))
-            self.reads.append(len(block))
+    def raw_blocks(self) -> Iterator[Any]:
+        """Yield the blocks of the table as arrays, and keep their checksums."""
+        for start in range(0, max(len(self), 1), self.block):  # a chunk without rows is one block
             check_deadline()
-            yield start, block
-            release_pages(self.table, start, start + len(block))
+            block = self.table[start : start + self.block]
+            rows = block.toarray() if hasattr(block, "toarray") else block
+            self.checksums.append(checksum(rows, self.first + start))
+            yield rows
+            release_pages(block)
 
     def row_blocks(self) -> Iterator[Array]:
         """Yield the rows in blocks; the next block may overwrite the last."""
@@ -196,7 +152,7 @@ class StreamedRows(Points):
         n, d = self.table.shape
         buffer = np.ones((min(self.block, n), d + int(self.offset > 0.0)))
         again = bool(self.residual_mean.any())
-        for _, given in self.raw_blocks():
+        for given in self.raw_blocks():
             block = buffer[: len(given)]
             features = block[:, :d]
             features[...] = given  # for single precision nearly twice as fast as a subtraction with mixed types
@@ -213,7 +169,6 @@ class StreamedRows(Points):
 
     @property
     def accumulation_length(self) -> int:
-        """Number of successive additions in a sum over all rows, which is computed by blocks and by parts."""
         return min(len(self), self.block) + len(self) // self.block + len(self.bounds()) + 1
 
     @property
@@ -238,12 +193,20 @@ class StreamedRows(Points):
     # Results over all rows
 
     def take(self, indices: Indices) -> Array:
-        if isinstance(self.table, Chunks):
-            picked = self.table.take(indices)
-            self.reads.append(len(self))
+        """Return the rows at increasing indices; those of a memory map are read a few pages at a time."""
+        if self.is_local:
+            picked = []
+            for start in range(0, len(indices), BLOCK_ROWS):
+                some = indices[start : start + BLOCK_ROWS]
+                picked.append(self.table[some])
+                release_pages(self.table[some[0] : some[-1] + 1])
+            stack = scipy.sparse.vstack if scipy.sparse.issparse(self.table) else np.concatenate
+            table = stack(picked)
         else:
-            picked = pick_rows(self.table, indices)
-        return replace(self, table=picked, reads=[], checksums={}, threads=1).array()
+            lazy = self.table[indices]
+            scheduler = None if current_client() else "synchronous"
+            (table,) = in_threads([partial(read, lazy.compute, scheduler=scheduler)], 1)
+        return replace(self, table=table, checksums=[], threads=1).array()
 
     def in_columns(self) -> ColumnPoints:
         table = self.array()
@@ -254,7 +217,6 @@ class StreamedRows(Points):
         return made
 
     def scaled(self, factors: Array) -> Self:
-        """Return the points with columns multiplied by factors, without reading them."""
         if self.basis is not None:
             return replace(self, basis=self.basis * factors)
         units, offset = self.units * factors[: len(self.units)], self.offset
@@ -271,10 +233,7 @@ class StreamedRows(Points):
 
     @property
     def centered(self) -> "StreamedRows":
-        """Centred columns and the column of ones: the matrix is their product with ``transform``.
-
-        Factors and sums are transformed instead of the rows, which is cheaper.
-        """
+        """Centred columns and the column of ones, times ``transform`` the matrix: it is cheaper to transform sums."""
         offset = 1.0 if self.offset > 0.0 else 0.0
         return replace(self, basis=None, units=np.ones_like(self.units), offset=offset, gram=None)
 
@@ -284,67 +243,48 @@ class StreamedRows(Points):
     def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
         return self.centered.add(partial(of_products, function, self.transform @ dense(U)), *aligned)
 
-    def mean_sqrt_and_mean(self, U: Factor) -> tuple[float, float]:
-        """Return the means of sqrt(q_i) and of q_i, q_i = x_i'UU'x_i, with communication independent of n."""
-        sqrt_sum, square_sum = self.add_products(norms_and_squares, U)
-        return float(sqrt_sum) / len(self), float(square_sum) / len(self)
-
     def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
-        return *self.mean_sqrt_and_mean(U), np.zeros(0)
+        sqrt_sum, square_sum = self.add_products(
+            lambda XU: (np.sqrt(squared_norms(XU)).sum(), squared_norms(XU).sum()), U
+        )
+        return float(sqrt_sum) / len(self), float(square_sum) / len(self), np.zeros(0)
 
     def weighted_gram(self, u: Array) -> Array:
-        (total,) = self.centered.add(block_weighted_gram, u)
-        return self.transform_gram(total) / len(self)
+        return self.transform_gram(Points.weighted_gram(self.centered, u))
 
     def second_moment(self) -> Array:
         gram = self.gram
         if gram is None:
-            total, _ = replace(self, offset=0.0).centered.add(squares_and_sum)
+            (total,) = replace(self, offset=0.0).centered.add(lambda block: (block.T @ block,))
             gram = total / len(self)
         if self.offset > 0.0:
             gram = np.pad(gram, (0, 1))
             gram[-1, -1] = 1.0
         return self.transform_gram(gram)
 
-    def second_moment_times(self, v: Array) -> Array:
-        return self.second_moment() @ v
-
     def gram_of_products(self, G: Factor) -> Array:
         return np.asarray(G.T @ self.second_moment() @ G)
 
     def columns(self, indexer: Indexer) -> Self:
-        """Return a subset of the columns, as new coordinates: the table is not copied."""
         return self.in_basis(np.eye(self.shape[1])[:, indexer]).with_excluded(None)
 
     def rmatvec(self, Y: Array) -> Array:
-        (total,) = self.centered.add(products_of_rows, Y)
-        return np.asarray(self.transform.T @ total) / len(self)
+        return np.asarray(self.transform.T @ Points.rmatvec(self.centered, Y))
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         T = self.transform
-        total, gradient = self.centered.add(partial(sqrt_sum_and_gradient, T @ U))
+        total, gradient = Points.sqrt_sum_and_gradient(self.centered, T @ U)
         return total, np.asarray(T.T @ gradient)
 
     def weighted_sums(self, U: Array, floors: Array) -> WeightedSums:
-        """Return the sums of one pass over all rows.
-
-        Each part of the rows is read by its own thread with single-threaded products, for a speed-up of nearly the
-        number of threads.  Multi-threaded products gain little on blocks that fit in the cache, and lose much if other
-        processes occupy a core.
-        """
-        of_part = partial(part_weighted_sums, TU=self.transform @ U, floors=floors)
-        grams, inverse_sums, sqrt_sum, square_sum = self.centered.sum_parts(of_part)
-        return np.stack([self.transform_gram(gram) for gram in grams]), inverse_sums, sqrt_sum, square_sum
+        grams, *sums = cast(Any, Points.weighted_sums(self.centered, self.transform @ U, floors))
+        return cast(WeightedSums, (np.stack([self.transform_gram(gram) for gram in grams]), *sums))
 
     def mean_squares(self) -> Array:
         return np.maximum(np.diag(self.second_moment()), 0.0)
 
     def labels_factor(self, U: Factor) -> LazyFactor:
         return LabelsFactor(self, U)
-
-    def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
-        (total,) = self.add(partial(block_residual_bound, direction), target)
-        return float(total) / len(self)
 
     def whitening_error_bounds(
         self,
@@ -360,12 +300,6 @@ class StreamedRows(Points):
         data_error = sum_error(self.accumulation_length + len(W) + 16) * size**0.5 + outside
         return WhiteningErrorBounds(round_up(data_error), round_up(right_error), round_up(size))
 
-    def zero_rows(self) -> Mask:
-        """Return the mask of rows that are zero in all columns that are not constant, shape (n,)."""
-        if self.offset > 0.0:
-            return np.zeros(len(self), dtype=bool)
-        return self.centered.stack(partial(are_zero, self.units > 0.0))
-
     def used_columns(self) -> Mask:
         return np.asarray(self.units > 0.0)
 
@@ -376,91 +310,155 @@ def uncentered(table: Any, threads: int = 1) -> StreamedRows:
     return StreamedRows(table, mean=np.zeros(d), residual_mean=np.zeros(d), units=np.ones(d), threads=threads)
 
 
-# Functions of parts, which the workers of a cluster can import
+# Functions of parts
 
 
-def run_part(table: Any, task: tuple[Callable[..., Any], StreamedRows], aligned: tuple[Array, ...]) -> Any:
-    """Return the value of a function at a part, on a worker, with single-threaded linear algebra."""
-    function, frame = task
-    with one_thread():
-        return function(replace(frame, table=table), *aligned)
+def run_part(table: Any, task: tuple[StreamedRows, Callable[..., Any]], first: int, own: tuple[Array, ...]) -> Any:
+    """Return the value of a function at the part that starts at a row, and the checksum of the part."""
+    frame, function = task
+    part = replace(frame, table=table, first=first, checksums=[])
+    return function(part, *own), sum(part.checksums)
 
 
-def stack_part(function: Callable[..., Values], part: StreamedRows, *aligned: Array) -> Values:
-    return stack_blocks(part.row_blocks(), len(part), function, *aligned)
+def checksum(block: Array, first: int) -> Array:
+    """Return sums of the columns, (d,), with weights that depend on the numbers of the rows and nearly sum to zero.
 
-
-def add_part(function: Callable[..., Any], part: StreamedRows, *aligned: Array) -> Any:
-    return add_blocks(part.row_blocks(), function, *aligned)
-
-
-def part_weighted_sums(part: StreamedRows, TU: Array, floors: Array) -> WeightedSums:
-    """Return the sums over the centred rows of a part; the few rows with small q_i are added for each floor."""
-    size, small_at = len(TU), floors[-1]
-    grams, inverse_sums, sqrt_sum, square_sum = np.zeros((len(floors), size, size)), np.zeros(len(floors)), 0.0, 0.0
-    for block in part.row_blocks():
-        XU = block @ TU
-        q = row_products(XU, XU)
-        small = q < small_at
-        roots = np.sqrt(q)
-        sqrt_sum += float(roots.sum())
-        square_sum += float(q.sum())
-        roots[small] = 1.0
-        grams += block.T @ (block * np.where(small, 0.0, 1.0 / roots)[:, None])
-        inverse_sums += np.sum(np.where(small, 0.0, roots))
-        if not small.any():
-            continue
-        few, low = block[small], q[small]
-        nonzero = few.any(axis=1)
-        for i, floor in enumerate(floors):
-            roots = np.sqrt(np.maximum(low, floor))
-            grams[i] += few.T @ (few / roots[:, None])
-            inverse_sums[i] += np.sum(roots[nonzero])
-    return grams, inverse_sums, sqrt_sum, square_sum
-
-
-def checksum_block(block: np.ndarray) -> int:
-    """Return a checksum that detects changed or moved entries of a block.
-
-    Words of eight bytes are added as integers modulo 2^64, exactly on all machines: runs of neighbours, and words at
-    equal positions modulo a prime.  A change that preserves all sums of both kinds alters at least four entries in a
-    consistent way, which does not happen by accident.
+    A change of the sizes or places of entries changes these sums, except by accident.
     """
-    content = np.ascontiguousarray(block).reshape(-1).view(np.uint8)
-    count = len(content) // 8
-    words, rows, columns = (
-        content[: 8 * count].view(np.uint64),
-        count // CHECKSUM_WORDS * CHECKSUM_WORDS,
-        count // CHECKSUM_PRIME * CHECKSUM_PRIME,
-    )
-    found = zlib.crc32(content[8 * min(rows, columns) :].tobytes())
-    found = zlib.crc32(words[:rows].reshape(-1, CHECKSUM_WORDS).sum(axis=1).tobytes(), found)
-    return zlib.crc32(words[:columns].reshape(-1, CHECKSUM_PRIME).sum(axis=0).tobytes(), found)
+    golden = (5.0**0.5 - 1.0) / 2.0  # multiples of this number are spread most evenly in [0, 1] modulo 1
+    return np.asarray((golden * np.arange(first, first + len(block)) % 1.0 - 0.5) @ block)
 
 
-def pick_rows(table: Any, indices: Indices) -> Any:
-    """Return the rows at increasing indices; those of a memory map are read a few pages at a time."""
-    if not isinstance(table, np.memmap):
-        return table[indices]
-    pieces = []
-    for start in range(0, len(indices), BLOCK_ROWS):
-        piece = indices[start : start + BLOCK_ROWS]
-        require_file(table)
-        pieces.append(np.array(table[piece]))
-        release_pages(table, int(piece[0]), int(piece[-1]) + 1)
-    return np.concatenate(pieces)
-
-
-def release_pages(table: Any, start: int, stop: int) -> None:
-    """Release the pages of rows of a memory map that were read, which would count as memory of this process.
-
-    They stay in the file cache of the system while it has room.  Pages of a copy-on-write map are not released.
-    """
-    pages = getattr(table, "_mmap", None)
-    if pages is None or not hasattr(mmap, "MADV_DONTNEED") or table.mode == "c" or not table.flags.c_contiguous:
+def release_pages(block: Any) -> None:
+    """Release the pages of a block of a memory map, which would count as memory of this process."""
+    pages = getattr(block, "_mmap", None)
+    if pages is None or not hasattr(mmap, "MADV_DONTNEED") or block.mode == "c" or not block.flags.c_contiguous:
         return
-    low, high = np.lib.array_utils.byte_bounds(table[start:stop])
-    base = np.frombuffer(pages, dtype=np.uint8).__array_interface__["data"][0]
-    first, last = -(-(low - base) // mmap.PAGESIZE), (high - base) // mmap.PAGESIZE
+    start = block.ctypes.data - np.frombuffer(pages, dtype=np.uint8).ctypes.data
+    first, last = -(-start // mmap.PAGESIZE), (start + block.nbytes) // mmap.PAGESIZE
     if last > first:
         pages.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, (last - first) * mmap.PAGESIZE)
+
+
+def in_threads(calls: Sequence[Callable[[], Any]], workers: int) -> Iterator[Any]:
+    """Yield the values of calls, in order, from threads with the caller's deadline, which is checked while waiting."""
+    pool = ThreadPoolExecutor(workers)
+    tasks = [pool.submit(copy_context().run, call) for call in calls]
+    try:
+        for task in tasks:
+            while not wait([task], timeout=POLL_SECONDS).done:
+                check_deadline()
+            yield task.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # do not wait for a slow disk
+
+
+# Dask arrays
+
+
+def is_chunked(X: object) -> bool:
+    """Return whether X is a dask collection, without importing dask."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
+
+
+def known_shape(X: Any) -> Any:
+    """Return the table unchanged, or a dask collection as an array with chunks of complete rows of known heights."""
+    if not is_chunked(X):
+        return X
+    try:
+        import dask.array as da
+    except ImportError:
+        raise ParameterError(
+            "X is a dask array, but dask is not installed. Run pip install 'diffrac-cvx[scale]'."
+        ) from None
+    if not isinstance(X, da.Array) and not hasattr(type(X), "to_dask_array"):
+        raise DataError(f"X is a dask {type(X).__name__}. Pass a dask array, for example from dask.array.from_delayed.")
+    array = X if isinstance(X, da.Array) else X.to_dask_array()
+    require_table(array)
+    if np.isnan(array.shape[0]):
+        array = read(array.compute_chunk_sizes)
+        require_table(array)
+    return array.rechunk({1: -1}) if array.numblocks[1] > 1 else array
+
+
+def run_chunks(
+    array: Any,
+    task: tuple[StreamedRows, Callable[..., Any]],
+    own: list[tuple[tuple[int, int], tuple[Array, ...]]],
+    summed: bool,
+) -> list[Any]:
+    """Return the results of `run_part` for all chunks of a dask array; the workers of a cluster add them in pairs."""
+    blocks, client = array.to_delayed().ravel(), current_client()
+    if client is None:
+        calls = [partial(run_local_chunk, block, task, *part) for block, part in zip(blocks, own, strict=True)]
+        return list(in_threads(calls, 2))  # one reads while the other computes
+    from dask.base import annotate
+    from dask.delayed import delayed
+    from distributed import futures_of
+
+    run, join, shared = delayed(run_chunk, pure=False), delayed(add_results, pure=False), delayed(task, traverse=False)
+    held, tasks = futures_of(array), []  # by a cluster on which the array is persisted
+    holders = read(client.who_has, held) if held else {}
+    for block, part in zip(blocks, own, strict=True):  # otherwise the scheduler may send a chunk to any idle worker
+        workers = list(holders.get(block.key, ()))
+        with annotate(**({"workers": workers, "allow_other_workers": True} if workers else {})):
+            tasks.append(run(block, shared, *part))
+    while summed and len(tasks) > 1:
+        odd = tasks[-1:] if len(tasks) % 2 else []
+        tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
+    futures = client.compute(tasks)
+    try:
+        (found,) = in_threads([partial(read, client.gather, futures)], 1)
+    finally:
+        for future in futures:  # otherwise the workers would finish a pass that was left
+            future.release()
+    return list(found)
+
+
+def run_local_chunk(block: Any, *arguments: Any) -> Any:
+    """Return the result of `run_chunk` for a chunk that this process reads."""
+    return run_chunk(read(block.compute, scheduler="synchronous"), *arguments)
+
+
+def run_chunk(
+    chunk: Any, task: tuple[StreamedRows, Callable[..., Any]], rows: tuple[int, int], own: tuple[Array, ...]
+) -> Any:
+    """Return the result of `run_part` for a chunk with these rows, with single-threaded linear algebra."""
+    table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
+    shape = (rows[1] - rows[0], len(task[0].mean))
+    if np.ma.is_masked(chunk) or table.shape != shape or table.dtype.kind not in "biuf":
+        raise DataError(
+            f"the chunk of X from row {rows[0]} on has shape {table.shape} and type {table.dtype}. "
+            f"Make it an array of numbers of shape {shape}, without masked entries."
+        )
+    with one_thread():
+        return run_part(table, task, rows[0], own)
+
+
+def add_results(first: Any, second: Any) -> Any:
+    """Return the sums of the tuples, and of the checksums, of two results of `run_part`."""
+    return add_tuples(first[0], second[0]), first[1] + second[1]
+
+
+def current_client() -> Any:
+    """Return the client of the active dask cluster, or None without a cluster."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_client  # waits if another thread imports it
+
+    try:
+        return get_client(timeout=1)
+    except ValueError:
+        return None
+
+
+def read(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Return the value of a computation by dask; raise its errors as those of this package."""
+    try:
+        return function(*arguments, **options)
+    except DataError:
+        raise
+    except Exception as error:
+        is_lost = type(error).__module__.startswith("distributed") or "Cancelled" in type(error).__name__
+        kind = ClusterConnectionError if is_lost else DataError
+        raise kind(f"X cannot be read: {type(error).__name__}: {error}") from error

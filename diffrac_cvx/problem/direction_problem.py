@@ -128,7 +128,7 @@ class DirectionProblem:
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Mask of the zero rows, shape (n,): they count in the means and nowhere else."""
-        return self.X.certain_zero_rows()
+        return np.zeros(len(self.X), dtype=bool) if self.X.max_summed else self.X.zero_rows()
 
     @cached_property
     def Z(self) -> Points:
@@ -167,7 +167,7 @@ class DirectionProblem:
 
     def mean_sqrt(self, U: Factor) -> float:
         """Return g(UU') = mean_i sqrt(x_i'UU'x_i)."""
-        return self.X.mean_sqrt_and_mean(U)[0]
+        return self.X.root_mean_and_mean(U)[0]
 
     def mean_inverse(self, u: Array) -> float:
         """Return the mean of 1/u, with 1/u = 0 for zero rows."""
@@ -180,7 +180,7 @@ class DirectionProblem:
         """
         if self.basis is not None:
             return squared_norm(U)
-        data_term = self.Y.mean_sqrt_and_mean(U)[1] if mean_q is None else mean_q
+        data_term = self.Y.root_mean_and_mean(U)[1] if mean_q is None else mean_q
         total = data_term + squared_norm(scale_rows(U, self.a))
         return total + self.pair_penalty.value(U) if self.has_l1 else total
 
@@ -213,8 +213,8 @@ class DirectionProblem:
 
         The q of points are compared, because the q of a row of small weight is small.
         """
-        smallest = floor * max(float(np.mean(self.X.squares_per_count(q))), 1e-300)
-        return np.asarray(1.0 / np.sqrt(np.maximum(q, self.X.squares_times_counts(smallest))))
+        smallest = floor * max(float(np.mean(q / self.X.row_counts**2)), 1e-300)
+        return np.asarray(1.0 / np.sqrt(np.maximum(q, smallest * self.X.row_counts**2)))
 
     def transform_multiplier(self, result: Result) -> Factor | None:
         """Return a result's multiplier C in these coordinates; None if it has none that fits this problem."""
@@ -251,7 +251,9 @@ def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
 def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) in unit columns, without computing d x d matrices, for any penalty."""
     n, d = X.shape
-    require_memory(SOLVER_COPIES * X.stored_bytes, f"the problem of {n} points and {d} features", "use fewer of either")
+    require_memory(
+        SOLVER_COPIES * 8.0 * n * d * X.in_memory, f"the problem of {n} points and {d} features", "use fewer of either"
+    )
     weights, excluded = weights_of(penalty, d), X.excluded
     if nu < 1.0:  # the paper has a = nu / (1 - nu)
         X, weights = X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)
@@ -358,7 +360,7 @@ def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty
     """Warn if an affine-invariant relaxation cannot distinguish labellings, otherwise if columns are excluded."""
     n, rank = len(X), problem.X.shape[1] - int(problem.coordinates.has_offset)
     if not np.any(penalty.a) and not penalty.has_l1 and 0 < rank and rank >= n - 1:
-        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly. Add a penalty.", depth=5)
+        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly. Add a penalty.")
     elif problem.coordinates.excluded is not None:
         mask = np.zeros(X.shape[1], dtype=bool)
         mask[problem.coordinates.excluded.columns] = True
@@ -367,7 +369,7 @@ def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty
             return
         which = format_indices(mask)
         message = f"Columns of X are excluded, collinear with others up to rounding: {which}. Add a ridge to keep them."
-        warn_degenerate(message, depth=5)
+        warn_degenerate(message)
 
 
 def offset_solution(X: Points, nu: float) -> Array | None:

@@ -292,7 +292,7 @@ class Result:
             )
         instance = self._instance if X is None else partial(self._instance, X=X)
         if instance.keywords["X"] is None:
-            raise ParameterError("the result has no table. Pass the table that was solved: result.gradient(X).")
+            raise ParameterError("the result has no table: pickled, or X was Points. Pass it to result.gradient(X).")
         return instance(self.G, self.bracket, self.n_excluded)
 
     def checked_against(self, objective: float, trivial: float = 0.0) -> "Result":

@@ -209,7 +209,9 @@ def one_column(X: Array | Points, labels: npt.ArrayLike, names: Sequence[object]
     found, which = np.unique(np.asarray(labels), return_inverse=True)
     if X.shape[1] < 2 or len(found) < 2:
         return None
-    columns, high = (X if isinstance(X, Points) else array_points(X)).binary_columns(VALUE_RTOL)
+    if isinstance(X, Points) and not X.in_memory:
+        return None
+    columns, high = binary_columns(X.array() if isinstance(X, Points) else X)
     titles = [str(j) if names is None else repr(str(names[j])) for j in columns]
     counted = " (counted from 0)" if names is None else ""
     candidates = []
@@ -230,6 +232,17 @@ def one_column(X: Array | Points, labels: npt.ArrayLike, names: Sequence[object]
             message = f"The clusters are exactly {what}{counted}: a split along {along} has a low cost."
             return Diagnostic("one column", message, f"Exclude {excluded} and cluster again.")
     return None
+
+
+def binary_columns(X: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Return the m columns with two values, up to VALUE_RTOL times their range, and where they have the larger."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    slack, columns = VALUE_RTOL * (high - low), np.flatnonzero(high > low)
+    for rows in (X[:64], X):  # the first rows exclude most columns
+        part = rows[:, columns]
+        ends = (part <= (low + slack)[columns]) | (part >= (high - slack)[columns])
+        columns = columns[ends.all(axis=0)]
+    return columns, X[:, columns] >= (high - slack)[columns]
 
 
 def one_hot_groups(columns: npt.NDArray[np.intp], high: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

@@ -107,7 +107,7 @@ def direction_of_working_set(X: Points, target: Array, scale: Array, pairs: Pair
         gram = X.columns(active).scaled(scale[active]).second_moment() + np.diag(pairs.a[active] ** 2)
         v[active] = solve_gram(gram, Xty[active], pairs.restrict(active))
         if not chosen.all():
-            slopes = Xty - X.second_moment_times(scale * v) * scale - pairs.a**2 * v
+            slopes = Xty - X.rmatvec(X @ (scale * v)) * scale - pairs.a**2 * v
 
 
 def solve_gram(gram: Array, Xty: Array, pairs: PairPenalty) -> Array:

@@ -28,7 +28,6 @@ from diffrac_cvx.points.linear_algebra import (
     scale_by_weights,
     triangular_root,
 )
-from diffrac_cvx.points.reading import stored_factor
 
 FULL_SVD_SIZE = 400  # rows and columns above which only the leading singular vectors are computed
 
@@ -261,8 +260,7 @@ ROUNDINGS: dict[str, Callable[..., Array]] = {
 
 def _as_factor(F: Any, sample_weight: Array | None) -> tuple[Any, Array | None]:
     """Return F scaled to largest entry one, or a streamed factor as it is, and the normalised weights of its rows."""
-    factor: Any = F if isinstance(F, FactorTable) else stored_factor(F)
-    factor = _scale_largest_to_one(as_matrix(F, "F")) if factor is None else factor
+    factor = F if isinstance(F, FactorTable) else _scale_largest_to_one(as_matrix(F, "F"))
     return factor, normalize_weights(sample_weight, len(factor))
 
 
@@ -290,7 +288,7 @@ def right_vectors(F: Any, k: int, sample_weight: Array | None = None) -> Array:
 def _principal_component(F: Any, sample_weight: Array | None = None) -> Array:
     """Return the principal eigenvector of Pi F F' Pi, up to scale."""
     if isinstance(F, FactorTable):
-        projected = F.times(F.leading(1, centered=True)[1][0])
+        projected = F @ F.leading(1, centered=True)[1][0]
         return _without_rounding(projected - projected.mean(), F.shape)
     G = _center(F, sample_weight)
     return _project(G, right_vectors(G, 1, sample_weight)[0])

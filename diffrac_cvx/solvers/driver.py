@@ -16,7 +16,6 @@ from diffrac_cvx.errors import ClusterConnectionError, DataError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval
-from diffrac_cvx.points.chunks import known_shape
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns
 from diffrac_cvx.points.factors import as_sparse, is_sparse, squared_norm
@@ -24,6 +23,7 @@ from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.points.streamed import known_shape
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     PrimalPoint,
@@ -66,7 +66,7 @@ def solve_by_iterates(
     try:
         with time_limited(stopping.deadline):
             sample = read_points(
-                X, sample_weight, constraints=constraints, are_many=are_many, by_columns=by_columns, warn=True, depth=5
+                X, sample_weight, constraints=constraints, are_many=are_many, by_columns=by_columns, warn=True
             )
     except EarlyExitError as leave:
         return trivial(np.shape(X), status=leave.status)

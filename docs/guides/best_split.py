@@ -59,7 +59,7 @@ for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=
 # the bounds are on the cost of these. Points with known labels share one row of the problem, so constraints shrink it. Here every
 # ninth label is known:
 
-known = np.where(np.arange(len(X)) % 9 == 0, classes, 0)
+known = np.where(np.arange(len(X)) % 9 == 0, classes, np.nan)
 held = dc.optimal_labels(
     X, ridge=0.1, tol=1e-5, time_limit=10, constraints=dc.Constraints(labels=known)
 )

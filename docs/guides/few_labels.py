@@ -28,9 +28,9 @@ right = np.mean(supervised.predict(X[hidden]) == names[hidden])
 print(f"by ridge regression on the 20 labels: {right:.2f}")
 
 # %%
-# That is one data set and one draw of labels; the table below has many. Labels follow scikit-learn's semi-supervised classifiers:
-# numbers, with -1 for unknown labels, or names, with None or NaN for unknown ones. For labels -1 and +1 with 0 for
-# unknown, as in `Constraints`, pass ``unknown=0``. ``transduction_`` has the class of every row, with the known labels unchanged;
+# That is one data set and one draw of labels; the table below has many. Labels are numbers or text. As in `Constraints`, None, NaN,
+# pd.NA and "" mean unlabelled, and so does -1 beside two or more other values, as in scikit-learn, with a warning. Any other mark
+# is passed as ``unlabelled=``. ``transduction_`` has the class of every row, with the known labels unchanged;
 # ``predict`` and ``decision_function`` are for new rows.
 #
 # Certified bounds

@@ -16,14 +16,13 @@ X, classes = dc.datasets.load("heart", scaling="standardize")
 constraints = dc.Constraints(
     must_link=[(0, 5), (5, 9)],  # points are counted from 0
     cannot_link=[(1, 2)],
-    labels=np.where(
-        np.arange(len(X)) % 30 == 0, classes, 0
-    ),  # -1 or +1 for nine points, 0 for unknown
+    labels=np.where(np.arange(len(X)) % 30 == 0, classes, np.nan),  # -1 or +1 for nine points
 )
 print(f"{len(X)} points make {constraints.chunklets_of(len(X)).n_chunklets} rows")
 
 # %%
-# Labels may also be names: of two different names the first in alphabetical order is -1, and None or NaN means unknown.
+# Labels may be other numbers or text of two classes: the first in sorted order is -1. None, NaN, pd.NA and "" mean unlabelled;
+# so does -1 beside two other values, with a warning, and any value passed as ``unlabelled=``.
 # ``groups=`` takes a number for each row, such as that of its patient. Contradictory constraints are an error that lists the
 # points involved:
 
@@ -43,7 +42,7 @@ small, few = (
     dc.Constraints(
         must_link=[(0, 5), (5, 9)],
         cannot_link=[(1, 2)],
-        labels=np.where(np.arange(40) < 4, classes[:40], 0),
+        labels=np.where(np.arange(40) < 4, classes[:40], np.nan),
     ),
 )
 for name, found in {

@@ -41,8 +41,8 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 #
 # .. include:: ../wide_pairs.inc
 #
-# ``read_table(..., transpose=True)``, in the program ``--transpose``, transposes a table with one gene per row; if rows look like
-# features, a note or the error suggests it. ``top_variance=500``, ``--top-variance 500``, keeps the columns of largest variance, before
+# ``read_table(..., transpose=True)``, in the program ``--transpose``, transposes a table with one gene per row.
+# ``top_variance=500``, ``--top-variance 500``, keeps the columns of largest variance, before
 # any scaling, without using labels. ``tol`` is the tolerance on the duality gap; ``time_limit`` ends the search with
 # the bounds so far.
 

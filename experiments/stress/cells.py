@@ -219,7 +219,7 @@ def some_constraints(n: int) -> dc.Constraints:
     return dc.Constraints(
         must_link=[(p, q) for p, q in pairs if y[p] == y[q]],
         cannot_link=[(p, q) for p, q in pairs if y[p] != y[q]],
-        labels=np.where(np.arange(n) < 2, y, 0) if n > 4 else None,
+        labels=np.where(np.arange(n) < 2, y, np.nan) if n > 4 else None,
     )
 
 

@@ -59,12 +59,9 @@ def test_what_is_suggested_can_be_pasted_into_a_shell(tmp_path, command, monkeyp
     monkeypatch.chdir(tmp_path)
     Path("my table.csv").write_text(TEXT.replace("name,", "full name,"))
     said, line = command("cluster", "my table.csv", "--quiet", "--no-structure")[2].splitlines()
-    assert "2 columns are not numeric: 'full name' (text: 'p0'" in said
+    assert "2 columns are not numeric: 'full name' ('p0'" in said
     suggested = line.removeprefix("try: ")
-    assert (
-        suggested
-        == "diffrac-cvx cluster 'my table.csv' --quiet --no-structure --drop 'full name' --reference-column city"
-    )
+    assert suggested == "diffrac-cvx cluster 'my table.csv' --quiet --no-structure --drop 'full name' --drop city"
     assert command(*shlex.split(suggested)[1:]) == (0, "", "")
 
 
@@ -74,8 +71,8 @@ def test_a_table_that_pandas_wrote_with_its_default_names_has_all_its_points_and
     status, printed, _ = command("cluster", tmp_path / "t.csv", "--json")
     found = json.loads(printed)
     assert (status, found["n"], len(found["labels"])) == (1, 40, 40)  # pure noise
-    assert "(--no-header)" in found["notes"][0]
-    assert json.loads(command("cluster", tmp_path / "t.csv", "--json", "--no-header")[1])["n"] == 41
+    assert "(--header no)" in found["notes"][0]
+    assert json.loads(command("cluster", tmp_path / "t.csv", "--json", "--header", "no")[1])["n"] == 41
 
 
 def test_features_are_ranked_by_what_they_do_and_not_by_their_units(tmp_path, command):

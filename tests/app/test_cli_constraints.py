@@ -91,8 +91,8 @@ def test_a_limit_of_time_leaves_by_how_much_a_split_could_be_cheaper(command, tm
         ("--cannot-link 0,200", "there is no row 200. Give rows from 0 to 59"),
         ("--must-link 0", "Give two row numbers, such as --must-link 0,5"),
         ("--must-link 0,x", "is not a pair of rows"),
-        ("--must-link 0,2 --cannot-link 2,0", "contradict each other at points 0, 2"),
-        ("--cannot-link 3,3", "cannot_link pairs point 3 with itself"),
+        ("--must-link 0,2 --cannot-link 2,0", "contradict each other at point 0"),
+        ("--cannot-link 3,3", "contradict each other at point 3"),
         ("--known nothing", "there is no column 'nothing' to set aside"),
         ("--known patient", "labels contains 30 classes"),
         ("--prove --clusters 3", "--prove supports two clusters only"),
@@ -122,3 +122,33 @@ def test_rows_that_belong_together_are_together_in_more_than_two_clusters(table,
     assert status in (0, 1)
     assert all(labels[i] == labels[i + 2] for i in range(0, ROWS, 4))
     assert "partition that satisfies the constraints" in command(*options)[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--must-link", "10,11", "--must-link", "11,12", "--cannot-link", "10,12"], ["10", "11", "12"]),
+        (["--must-link", "3,7"], ["row 3 was left out, because values are missing"]),
+        (["--must-link", "5,99"], ["there is no row 99. Give rows from 0 to 39"]),
+        (["--known", "one"], ["contains only -1 and ill", "--unlabelled -1, or --unlabelled NaN"]),
+    ],
+)
+def test_errors_on_constraints_count_the_rows_of_the_file(options, words, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{i % 7},{'' if i == 3 else i % 5},{-1 if i % 4 else 'ill'}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,one", *rows]))
+    drop = [] if "--known" in options else ["--drop", "one"]
+    status, _, error = command("cluster", "t.csv", "--missing", "drop", "--no-structure", *drop, *options)
+    assert status == 2
+    assert all(word in error for word in words), error
+
+
+def test_minus_one_in_a_column_of_known_labels_marks_unlabelled_rows_with_a_note(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{4 * (i % 2) + i % 3},{i % 5},{['ill', 'well '][i % 2] if i < 6 else -1}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,state", *rows]))
+    _, printed, error = command("cluster", "t.csv", "--known", "state", "--no-structure")
+    assert "cluster 0 is ill and cluster 1 is well" in printed
+    assert "note: -1 in labels marks unlabelled points" in error
+    assert "--unlabelled" in error
+    assert "note" not in command("cluster", "t.csv", "--known", "state", "--unlabelled", "-1", "--no-structure")[2]

@@ -45,36 +45,59 @@ def suggested(error):
     return [line.removeprefix("try: ") for line in error.splitlines() if line.startswith("try: ")]
 
 
-def test_with_two_columns_of_text_what_is_suggested_makes_none_a_feature(on_table):
-    frame = BASE.assign(diagnosis=STATE, city=CITY)
-    status, _, error = on_table(frame)
-    assert status == 2
-    assert "never the outcome" in error
-    assert "(--reference-column, --one-hot, --drop)" in error
-    (line,) = suggested(error)
-    assert line == "diffrac-cvx cluster 'my table.csv' --no-structure --reference-column diagnosis --drop city"
-    status, printed, _ = on_table(frame, *shlex.split(line)[3:])
-    assert (status, "80 points, 4 features" in printed) == (0, True)
-
-
-def test_both_ways_with_missing_values_can_be_pasted(on_table):
-    frame = BASE.astype(str)
+def test_a_command_that_is_suggested_reads_the_table(on_table):
+    frame = BASE.assign(diagnosis=STATE, city=CITY).astype(object)
     frame.loc[3, "a"] = "?"
-    lines = suggested(on_table(frame)[2])
+    status, _, error = on_table(frame)
+    assert (status, "never the outcome" in error, "(--drop, --na-values)" in error) == (2, True, True)
+    lines = suggested(error)
+    repaired = (
+        "diffrac-cvx cluster 'my table.csv' --no-structure --drop diagnosis --drop city --na-values '?' --missing"
+    )
+    assert lines == [f"{repaired} drop", f"{repaired} mean"]
     found = [on_table(frame, *shlex.split(line)[3:]) for line in lines]
     assert [status for status, *_ in found] == [0, 0]
     assert {re.search(r"\d+ points", printed)[0] for _, printed, _ in found} == {"79 points", "80 points"}
 
 
-def test_genes_as_rows_are_turned_by_what_is_suggested(on_table, tmp_path):
+def test_a_line_of_units_and_totals_are_skipped_by_what_is_suggested(command, tmp_path):
+    text = BASE.round(1).to_csv(index=False).splitlines()
+    for lines, option in (
+        ([text[0], ",mm,kg,", *text[1:]], "--skip-rows 2-2"),
+        ([*text, "Source: me"], "--skip-footer 1"),
+    ):
+        (tmp_path / "t.csv").write_text("\n".join(lines))
+        status, _, error = command("cluster", "t.csv", "--no-structure")
+        (line,) = suggested(error)
+        assert (status, line) == (2, f"diffrac-cvx cluster t.csv --no-structure {option}")
+        assert "80 points, 4 features" in command(*shlex.split(line)[1:])[1]
+
+
+def test_the_other_reading_of_the_first_line_is_suggested_if_a_named_column_is_absent(command, tmp_path):
+    rows = "".join(f"P{i},{i % 7},{i * i % 11}\n" for i in range(30))
+    for text, name, header in (("name,0,0.5\n" + rows, "name", "yes"), ("P,3,5\n" + rows, "x1", "no")):
+        (tmp_path / "t.csv").write_text(text)
+        status, _, error = command("cluster", "t.csv", "--no-structure", "--drop", name)
+        (line,) = suggested(error)
+        assert (status, line) == (2, f"diffrac-cvx cluster t.csv --no-structure --drop {name} --header {header}")
+        assert f"{30 + (header == 'no')} points, 2 features" in command(*shlex.split(line)[1:])[1]
+
+
+def test_nothing_that_fails_is_suggested(on_table):
+    marks = BASE.assign(a=[f"{value:.1f}".replace(".", ".,"[i % 2]) for i, value in enumerate(BASE["a"])])
+    _, _, error = on_table(marks)
+    assert "one decimal mark" in error
+    assert suggested(error) == []
+
+
+def test_genes_as_rows_are_transposed_and_their_largest_variances_selected(on_table, tmp_path):
     status, _, error = on_table(GENES)
-    assert (status, "look like features" in error) == (2, True)
-    (line,) = suggested(error)
-    options = [*shlex.split(line)[3:], "--top-variance", "10", "--out", "o.csv", "--report", "r.html"]
+    assert (status, "if 'gene' names features, transpose the table" in error) == (2, True)
+    options = ["--transpose", "--top-variance", "10", "--out", "o.csv", "--report", "r.html"]
     _, printed, _ = on_table(GENES, *options)
     assert "20 points, 10 features" in printed
     assert "10 of 90 features" in printed
-    assert sum(line.startswith("Note: ") and "'tumour (2)'" in line for line in printed.splitlines()) == 1
+    assert sum(line.startswith("Note: columns with equal names were renamed") for line in printed.splitlines()) == 1
     rows = list(csv.DictReader((tmp_path / "o.csv").open()))
     assert [row["name"] for row in rows[:2]] == ["tumour", "tumour (2)"]
     assert "transpose=True, top_variance=10" in (tmp_path / "r.html").read_text()
@@ -100,12 +123,11 @@ def test_a_column_that_is_too_large_is_named(on_table):
 
 
 def test_the_option_that_helps_follows_a_note(on_table):
-    frame = BASE.assign(target=(SIDE > 0) * 1, twin=BASE["a"], id=RNG.permutation(N))
+    frame = BASE.assign(twin=BASE["a"], id=np.arange(N) + 7, age=np.where(SIDE > 0, 999, np.arange(N) % 50))
     _, printed, _ = on_table(frame)
-    assert "column 'target' looks like a label, with 2 values. Specify it as the label if it is one" in printed
-    assert "(--reference-column)" in printed
     assert "'a' = 'twin'. Keep one of each (--drop)" in printed
     assert "column 'id' numbers the rows but is used as a feature. Drop it if it is not one (--drop)" in printed
+    assert "column 'age' is 999 in 40 rows, far from the others. If it is missing, say so (--na-values)" in printed
     assert "80 points, one feature;" in on_table(BASE[["a"]])[1]
 
 

@@ -308,12 +308,12 @@ def test_a_table_with_a_bad_value_gets_a_message_that_names_row_and_column(page)
 def test_a_table_with_a_column_of_text_as_label_is_clustered(page):
     rows = [f"{(-1) ** i + 0.1 * (i % 7):.1f},{i % 5},{'cat' if i % 2 else 'dog'}" for i in range(40)]
     upload(page, "\n".join(["height,weight,species", *rows]))
+    page.locator(".summary", has_text="mine.csv: 40 points, 2 features, no reference classes").wait_for()
+    page.locator(".assumed", has_text="they may be reference labels, or categories for one-hot: 'species'").wait_for()
+    page.locator(".chip[data-name=species]:visible select").select_option("reference labels")
     page.locator(
         ".summary", has_text="mine.csv: 40 points, 2 features, 2 reference classes: cat (20), dog (20)"
     ).wait_for()
-    page.locator(".assumed", has_text="used as reference labels, for evaluation only: 'species'").wait_for()
-    page.locator(".chip[data-name=species]:visible select").select_option("excluded")
-    page.locator(".summary", has_text="mine.csv: 40 points, 2 features, no reference classes").wait_for()
     view(page, "projection").locator(".note", has_text="mine.csv").wait_for(state="attached")
 
 

@@ -82,7 +82,7 @@ def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_f
 
 def test_the_negative_part_of_the_rows_is_that_of_their_weighted_gram_matrix():
     X = np.random.default_rng(0).standard_normal((8, 30))
-    known = dc.Constraints(labels=[1, 1, 1, -1, -1, -1, 0, 0])
+    known = dc.Constraints(labels=[1, 1, 1, -1, -1, -1, None, None])
     points = read_points(X, None, constraints=known, by_columns=True).X
     split = block_problem(direction_problem(points, 1.0, dc.Penalty(ridge=0.3, lam=0.01)), np.zeros(0, dtype=np.intp))
     at = eliminate(split, np.full(len(split.problem.X), 1.0), 3.0)
@@ -101,7 +101,7 @@ def test_known_labels_cost_hardly_more_work_than_none(monkeypatch):
     X[:, :20] += 1.3 * y[:, None]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     operations = []
-    for constraints in (None, dc.Constraints(labels=np.where(np.arange(n) < 10, y, 0.0))):
+    for constraints in (None, dc.Constraints(labels=np.where(np.arange(n) < 10, y, np.nan))):
         before = work_done()
         found = dc.low_rank(X, lam=0.1, ridge=0.3, tol=1e-9, rtol=0.02, max_iter=1200, constraints=constraints)
         assert found.status is dc.Status.OPTIMAL

@@ -24,7 +24,7 @@ SITUATIONS = {
     "l1": {"lam": 0.05, "tol": 1e-2},
     "weights": {"sample_weight": np.arange(24) % 3},
     "constraints": {
-        "constraints": dc.Constraints([(0, 5), (1, 7)], [(2, 9)], labels=np.where(np.arange(24) < 3, 1, 0))
+        "constraints": dc.Constraints([(0, 5), (1, 7)], [(2, 9)], labels=np.where(np.arange(24) < 3, 1, np.nan))
     },
 }
 

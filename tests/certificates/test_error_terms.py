@@ -47,14 +47,14 @@ TERMS = {
     "the rounding of sums of linked points": (
         "problem.direction_problem", "place.with_chunklet_error = lambda found, *_: found", LINKED
     ),
-    "the rounding of the value of linked points": ("points.proved_sums", "place.sum_error = lambda k: 0.0", LINKED),
+    "the rounding of the value of linked points": ("points.floating_point", "place.sum_error = lambda k: 0.0", LINKED),
     "what labels that are proved optimal rest on": (
         "solvers.exact.tree",
         "place.grouped_bounds = lambda problem, M, sums, top: 1.0 - "
         "np.linalg.eigvalsh(M)[:, -1] * sums * (1.0 - 1e-10)",
         EXACT,
     ),
-    "what products with rows may be off": ("points.proved_sums", "place.sum_error = lambda k: 0.0", VALUES),
+    "what products with rows may be off": ("points.floating_point", "place.sum_error = lambda k: 0.0", VALUES),
     "the rounding of a value": ("certificates.values", "place.sum_error = lambda k: 0.0", VALUES),
     "what the objective of labels may be off": (
         "certificates.label_space", "place.objective_error = lambda *_: 0.0", VALUES

@@ -2,7 +2,6 @@
 
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from math import isqrt
 
 import numpy as np
@@ -36,10 +35,16 @@ from diffrac_cvx.certificates.label_space import (
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, WhiteningErrorBounds, sum_error
+from diffrac_cvx.points.floating_point import (
+    UNIT_ROUNDOFF,
+    RoundedDirection,
+    RoundedFactor,
+    WhiteningErrorBounds,
+    block_sum_bounds,
+    sum_error,
+)
 from diffrac_cvx.points.linear_algebra import scale_to_whiten
-from diffrac_cvx.points.points import add_blocks
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, block_sum_bounds
+from diffrac_cvx.points.points import add_tuples
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.sparse import as_sparse_columns
 from diffrac_cvx.solvers.stopping import Stopping
@@ -110,7 +115,7 @@ def test_the_sum_of_the_roots_counts_a_centering_in_the_worst_order():
     n, factor = 3000, rounded_factor(np.array([[1.0], [0.0]]), np.zeros(1), 3000)
     table = opposite_columns(n)
     X, x = as_data(table), centered(table)[:, 0]
-    gain, energy = add_blocks([X[:2000], X[2000:]], partial(block_sum_bounds, factor))
+    gain, energy = add_tuples(*(block_sum_bounds(factor, rows, np.ones(len(rows))) for rows in (X[:2000], X[2000:])))
     assert Fraction(gain) <= sum(abs(x)) < sum(abs(fractions(X)[:, 0]))
     assert energy >= float(sum(x**2))
     # Without what a centring may change, the small entries, which are too large, would make a root too large.
@@ -255,7 +260,7 @@ def test_each_term_of_a_residual_bound_is_as_large_as_its_sum_needs(coarse):
     coarse()
     n, d, rng, units, length = 50, 3, np.random.default_rng(0), np.array([1.0, 0.5, 2.0]), 2.0
     X, v, target = rng.standard_normal((2, d)), rng.standard_normal(d), np.array([0.7, -1.3])
-    found = np.sqrt(residual_bounds_of(X, target, RoundedDirection(v, units, length, n))) - np.abs(target - X @ v)
+    found = np.sqrt(residual_bounds_of(X, target, RoundedDirection(v, units, length, n, 0.0))) - np.abs(target - X @ v)
     products = sum_error(d) * np.linalg.norm(X * units, axis=1) * length
     centering = 4.0 * sum_error(n) * d**0.5 * length
     assert np.all(products + centering <= found)

@@ -11,7 +11,7 @@ from diffrac_cvx.rounding import ROUNDINGS, apply_constraints, goemans_williamso
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
 X, TRUTH, _ = dc.datasets.make_planted(60, 4, noise=0.8, rng=3)
-KNOWN = np.where(np.arange(60) < 6, -TRUTH, 0.0)  # deliberately wrong: the known labels contradict the data
+KNOWN = np.where(np.arange(60) < 6, -TRUTH, np.nan)  # deliberately wrong: the known labels contradict the data
 CONSTRAINTS = {
     "pairs": dc.Constraints(must_link=[(0, 1), (1, 2), (10, 11)], cannot_link=[(2, 3), (20, 21), (21, 22)]),
     "known": dc.Constraints(labels=KNOWN),
@@ -45,7 +45,7 @@ def test_a_rounding_satisfies_constraints_whatever_the_factor(name, constraints)
 
 
 def test_a_rounding_of_what_satisfies_constraints_is_the_rounding_without_them():
-    constraints = dc.Constraints(labels=np.where(np.arange(60) < 4, TRUTH, 0.0))
+    constraints = dc.Constraints(labels=np.where(np.arange(60) < 4, TRUTH, np.nan))
     F = dc.low_rank(X, constraints=constraints).F
     for rounding in ROUNDINGS.values():
         y = rounding(F)
@@ -145,5 +145,5 @@ def test_labels_that_violate_constraints_are_refused_by_their_certificate():
 def test_constraints_that_do_not_fit_are_an_error_everywhere(call):
     with pytest.raises(dc.DataError, match="contains point 60"):
         call(dc.Constraints(must_link=[(0, 60)]))
-    with pytest.raises(dc.DataError, match="contradict each other at points"):
+    with pytest.raises(dc.DataError, match="contradict each other at point"):
         call(dc.Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)]))

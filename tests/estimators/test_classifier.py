@@ -41,7 +41,7 @@ def constraints_of(y, rng, pairs=20, known=5):
     ends = ends[ends[:, 0] != ends[:, 1]]
     alike = y[ends[:, 0]] == y[ends[:, 1]]
     shown = np.isin(np.arange(len(y)), rng.permutation(len(y))[:known])
-    return dc.Constraints(ends[alike], ends[~alike], np.where(shown, y, 0))
+    return dc.Constraints(ends[alike], ends[~alike], np.where(shown, y, np.nan))
 
 
 def show(y, each, rng):
@@ -81,7 +81,7 @@ def test_the_bracket_with_constraints_is_that_of_the_function_and_the_gap_that_o
 
 def test_one_known_label_says_which_cluster_is_one(planted):
     for sign in (-1, 1):
-        labels = np.zeros(120)
+        labels = np.full(120, np.nan)
         labels[7] = sign
         model = dc.DiffracClustering().fit(planted.X, constraints=dc.Constraints(labels=labels))
         np.testing.assert_array_equal(2 * model.labels_ - 1, sign * planted.y * planted.y[7])
@@ -111,7 +111,9 @@ def test_more_than_two_clusters_keep_together_what_belongs_together(iris, weight
 
 
 def test_values_of_linked_points_are_added_up_and_a_known_group_does_not_turn_the_others():
-    chunklets = dc.Constraints(must_link=[(0, 1)], cannot_link=[(1, 2)], labels=[0, 0, 0, 1, -1, 0]).chunklets_of(6)
+    chunklets = dc.Constraints(
+        must_link=[(0, 1)], cannot_link=[(1, 2)], labels=[None, None, None, 1, -1, None]
+    ).chunklets_of(6)
     values = np.array([3.0, -1.0, -1.0, -5.0, 5.0, -1.0])  # the known labels contradict the values
     np.testing.assert_array_equal(chunklets.assign_labels(values), [1, 1, -1, 1, -1, -1])
     np.testing.assert_array_equal(
@@ -220,7 +222,7 @@ def test_with_all_labels_known_it_is_ridge_regression_and_the_certificate_is_exa
 def test_the_bracket_is_that_of_the_relaxation_with_known_labels(planted):
     few = show(planted.y, 5, np.random.default_rng(0))
     model = dc.DiffracClassifier(lam=0.02, ridge=0.2, nu=0.7, labeled_weight=0.0).fit(planted.X, few)
-    constraints = dc.Constraints(labels=np.where(few < 0, 0, 2 * few - 1))
+    constraints = dc.Constraints(labels=np.where(few < 0, np.nan, 2.0 * few - 1.0))
     result = dc.low_rank(standardized(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, constraints=constraints)
     assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
     w = np.where(few < 0, 0.5 / 110, 0.5 / 10)
@@ -299,7 +301,7 @@ def test_names_numbers_and_frames_are_the_same_classes(planted):
         np.testing.assert_array_equal(model.transduction_, names[expected.transduction_])
         np.testing.assert_array_equal(model.predict(planted.X), names[expected.predict(planted.X)])
     signs = np.where(few < 0, 0, 2 * few - 1)
-    model = dc.DiffracClassifier(unknown=0).fit(planted.X, signs)
+    model = dc.DiffracClassifier(unlabelled=0).fit(planted.X, signs)
     np.testing.assert_array_equal(model.transduction_, 2 * expected.transduction_ - 1)
     with pytest.warns(dc.DegenerateDataWarning, match="taken for two classes"):
         all_known = dc.DiffracClassifier().fit(planted.X, planted.y)
@@ -313,11 +315,11 @@ def test_names_numbers_and_frames_are_the_same_classes(planted):
     ("y", "message"),
     [
         (None, "requires y to be passed"),
-        (np.full(120, -1), "y has no labels"),
+        (np.full(120, -1), "y has only one class, -1"),
         (np.full(120, None), "y has no labels"),
-        (np.where(np.arange(120) == 5, 7, -1), "y has only one class, 7"),
+        (np.where(np.arange(120) == 5, 7, -1), "contains only -1 and 7, .* Pass unlabelled=-1, or"),
         (np.zeros(120), "y has only one class"),
-        (np.where(np.arange(120) == 5, np.nan, np.arange(120) % 2), "y contains nan"),
+        (np.where(np.arange(120) == 5, np.inf, np.arange(120) % 2), "y contains inf"),
         (np.arange(119) % 2, "y has 119 entries for 120 points"),
         (np.linspace(0.0, 1.0, 120), "Unknown label type"),
         (np.eye(120), "1d array"),

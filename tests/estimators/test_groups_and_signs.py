@@ -84,7 +84,7 @@ def test_known_signs_turn_the_labels_and_not_the_direction(table, refine):
 def test_where_labels_are_known_signs_against_them_make_coefficients_zero(table):
     X, y = table
     for sense in (1.0, -1.0):
-        few = np.where(np.arange(len(y)) < 10, sense * y, 0.0)
+        few = np.where(np.arange(len(y)) < 10, sense * y, np.nan)
         model = dc.DiffracClustering(nonnegative=["a", "b", "c"]).fit(X, constraints=dc.Constraints(labels=few))
         np.testing.assert_array_equal(model.labels_[:10] * 2.0 - 1.0, few[:10])
         assert np.all(model.coef_[:3] >= 0.0)
@@ -130,7 +130,7 @@ def test_a_classifier_and_several_labels_take_groups_too(table):
     X, y = table
     few = np.where(np.arange(len(y)) < 12, y, 0).astype(int)
     options = {"lam": 0.1, "groups": GROUPS, "group_weights": "size"}
-    model = dc.DiffracClassifier(ridge=0.3, labeled_weight=0.0, unknown=0, **options).fit(X, few)
+    model = dc.DiffracClassifier(ridge=0.3, labeled_weight=0.0, unlabelled=0, **options).fit(X, few)
     assert "one" in model.groups_used_
     assert "three" not in model.groups_used_
     several = dc.MultiLabelDiffrac(n_labels=2, **options).fit(X)

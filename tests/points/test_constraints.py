@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
@@ -19,7 +20,7 @@ def test_the_labels_that_groups_allow_are_those_that_satisfy_the_constraints():
         alike = y[pairs[:, 0]] == y[pairs[:, 1]]
         known = np.where(rng.random(n) < 0.3, y, 0) if rng.integers(2) else None
         numbers = np.where(y == 1, rng.integers(-1, 2, n), -1) if rng.integers(2) else None
-        chunklets = dc.Constraints(pairs[alike], pairs[~alike], known, numbers).chunklets_of(n)
+        chunklets = dc.Constraints(pairs[alike], pairs[~alike], known, numbers, unlabelled=0).chunklets_of(n)
         found = {
             tuple(chunklets.labels_from_signs(np.array(signs)))
             for signs in product((-1.0, 1.0), repeat=chunklets.n_chunklets)
@@ -42,18 +43,48 @@ def test_labels_may_be_names():
 
 
 @pytest.mark.parametrize(
+    ("labels", "how", "classes", "expected"),
+    [
+        (["ill ", None, " well", float("nan"), pd.NA, "", " "], {}, ("ill", "well"), [-1, 0, 1, 0, 0, 0, 0]),
+        (pd.Series(["b", pd.NA, "a"], dtype="string"), {}, ("a", "b"), [1, 0, -1]),
+        ([3.0, np.nan, 5.0], {}, (3.0, 5.0), [-1, 0, 1]),
+        ([-1, 1, 1], {}, (-1, 1), [-1, 1, 1]),
+        ([-1, None, 0], {}, (-1, 0), [-1, 0, 1]),
+        ([-1, 0, 1], {"unlabelled": 0}, (-1, 1), [-1, 0, 1]),
+        ([-1, 0, 0], {"unlabelled": -1}, (None, 0), [0, 1, 1]),
+        (["-1", "ill", "ill"], {"unlabelled": -1}, (None, "ill"), [0, 1, 1]),
+        ([-1, 0, 0], {"unlabelled": np.nan}, (-1, 0), [-1, 1, 1]),
+    ],
+)
+def test_labels_are_two_classes_and_marks_of_unlabelled_points(labels, how, classes, expected):
+    constraints = dc.Constraints(labels=labels, **how)
+    np.testing.assert_array_equal(constraints.labels, expected)
+    assert constraints.classes == classes
+
+
+@pytest.mark.parametrize(
+    "labels", [[-1, 0, 1, 0], ["-1", "ill", "well", "ill"], np.array([-1, "ill", "well", "ill"], dtype=object)]
+)
+def test_minus_one_beside_two_other_values_marks_unlabelled_points_with_a_warning(labels):
+    with pytest.warns(dc.DegenerateDataWarning, match="-1 in labels marks unlabelled points, .* Pass unlabelled="):
+        np.testing.assert_array_equal(dc.Constraints(labels=labels).labels, [0, -1, 1, -1])
+
+
+@pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}, "contradict each other at points 0, 2, 1"),
-        ({"labels": [1, 0, 0, -1], "must_link": [(0, 1), (1, 3)]}, "contradict each other at points 0, 3, 1"),
-        ({"groups": [0, 0, 1, 1], "cannot_link": [(3, 2)]}, "contradict each other at points 2, 3"),
-        ({"cannot_link": [(1, 1)]}, "cannot_link pairs point 1 with itself"),
+        ({"labels": [-1, 0, 0, -1]}, "only -1 and 0, .* Pass unlabelled=-1, or unlabelled=NaN"),
+        ({"labels": ["ill", "-1", "ill", "ill"]}, "only -1 and ill, .* Pass unlabelled=-1"),
+        ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}, "contradict each other at point 0"),
+        ({"labels": [1, None, None, -1], "must_link": [(0, 1), (1, 3)]}, "contradict each other at point 0"),
+        ({"groups": [0, 0, 1, 1], "cannot_link": [(3, 2)]}, "contradict each other at point 2"),
+        ({"cannot_link": [(1, 1)]}, "contradict each other at point 1"),
         ({"must_link": [(0, 9)]}, "contains point 9. The 4 points are numbered from 0 to 3"),
         ({"must_link": [(-1, 2)]}, "contains point -1"),
         ({"must_link": [(0.5, 1)]}, "pairs .i, j. of integers"),
         ({"must_link": [(0, 1, 2)]}, "pairs .i, j. of integers"),
         ({"labels": ["a", "b", "c", None]}, "3 classes: a, b, c"),
-        ({"labels": [0, 1, 2, 0]}, "Use only -1, .1 and 0"),
+        ({"labels": [0, 1, 2, 0]}, "3 classes: 0, 1, 2. .* pass it as unlabelled="),
         ({"labels": [True, False, True, False]}, "labels is a boolean mask"),
         ({"labels": [[1, -1]]}, "one entry per point"),
         ({"labels": [1, -1]}, "labels has 2 entries for 4 points"),
@@ -72,7 +103,7 @@ def test_a_pair_of_a_point_with_itself_and_a_pair_twice_say_nothing_more():
 
 
 def test_points_none_of_which_has_a_known_label_are_in_no_chunklet_of_known_labels():
-    chunklets = dc.Constraints(must_link=[(0, 1), (2, 3)], labels=[-1, 0, 0, 0, 0]).chunklets_of(5)
+    chunklets = dc.Constraints(must_link=[(0, 1), (2, 3)], labels=[-1, *[None] * 4]).chunklets_of(5)
     apart = chunklets.subset(np.array([False, False, True, True, True]))
     assert apart.labeled == -1
     np.testing.assert_array_equal(apart.labels_from_signs(np.array([1.0, -1.0])), [1.0, 1.0, -1.0])
@@ -85,9 +116,8 @@ def test_without_constraints_the_operations_of_chunklets_are_those_of_single_poi
     for name in ("signed_sums", "expand", "repeat", "firsts"):
         assert getattr(none, name)(F) is F
         np.testing.assert_array_equal(getattr(singles, name)(F), F)
-    for name in ("sums", "with_signs"):
-        assert getattr(none, name)(x) is x
-        np.testing.assert_array_equal(getattr(singles, name)(x), x)
+    assert none.sums(x) is x
+    np.testing.assert_array_equal(singles.sums(x), x)
     units = F / np.linalg.norm(F, axis=1)[:, None]
     np.testing.assert_allclose(none.common_unit_rows(units), singles.common_unit_rows(units), rtol=1e-15)
     np.testing.assert_array_equal(none.assign_labels(x), singles.assign_labels(x))
@@ -102,8 +132,8 @@ def test_without_constraints_the_operations_of_chunklets_are_those_of_single_poi
     [
         (None, True),
         (dc.Constraints(must_link=[(0, 1), (1, 4)]), True),
-        (dc.Constraints(labels=[0, -1, 0, -1, 0]), True),
-        (dc.Constraints(labels=[0, -1, 0, 1, 0]), False),
+        (dc.Constraints(labels=[None, -1, None, -1, None]), True),
+        (dc.Constraints(labels=[None, -1, None, 1, None]), False),
         (dc.Constraints(cannot_link=[(2, 3)]), False),
     ],
 )

@@ -65,19 +65,6 @@ def test_negligible_columns_are_dropped_at_any_scale_and_one_is_always_kept(most
         assert factors.order_columns(given * 0.0, 1e-16).shape == (3, 1)
 
 
-def test_the_spectrum_is_that_of_v_for_blocks_of_every_shape():
-    blocks = [RNG.standard_normal(shape) for shape in ((1, 1), (3, 1), (2, 4), (3, 3))]
-    U = scipy.linalg.block_diag(*blocks)
-    order = RNG.permutation(len(U))
-    expected = np.sort(np.linalg.eigvalsh(U @ U.T))[::-1]
-    for given in (U, scipy.sparse.csc_array(U), scipy.sparse.csc_array(U[order])):
-        found = factors.eigenvalues(given)
-        assert np.all(np.diff(found) <= 0.0)
-        size = min(len(found), len(expected))
-        np.testing.assert_allclose(found[:size], expected[:size], atol=1e-12)
-        assert np.all(np.abs(np.concatenate([found[size:], expected[size:]])) <= 1e-12)
-
-
 def test_a_matrix_too_large_for_the_memory_is_refused_with_words(monkeypatch):
     monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 100.0)
     for U in (DENSE, scipy.sparse.csc_array(DENSE)):

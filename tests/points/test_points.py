@@ -6,9 +6,10 @@ import scipy.sparse
 from forms import Form
 from rationals import centered, fractions, gram, size
 
+import diffrac_cvx as dc
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
+from diffrac_cvx.points.floating_point import RoundedDirection, RoundedFactor
 from diffrac_cvx.points.reading import as_points
 
 N, D = 301, 6
@@ -59,7 +60,7 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
     XW = X @ W
     q = np.sum(XW**2, axis=1)
     pull = X.T @ (XW / np.sqrt(q)[:, None])
-    gain, energy = points.mean_sqrt_and_mean(W)
+    gain, energy = points.root_mean_and_mean(W)[:2]
     total, found_pull = points.sqrt_sum_and_gradient(W)
     sums = points.weighted_sums(W, np.array([1e-12, 1e-2]))
     pairs = [
@@ -83,7 +84,6 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
         (points.columns(np.array([2, 0])).mean_squares(), np.mean(X[:, [2, 0]] ** 2, axis=0)),
         (points.gram_of_products(W), XW.T @ XW / N),
         (points.gram_of_products(scipy.sparse.csc_array(W)), XW.T @ XW / N),
-        (points.second_moment_times(W[:, 0]), X.T @ XW[:, 0] / N),
         (sums[0][0], X.T @ (X / np.sqrt(q)[:, None])),
         (sums[2:], (np.sqrt(q).sum(), q.sum())),
     ]
@@ -151,7 +151,7 @@ def test_weighted_points_are_rows_of_other_lengths():
     np.testing.assert_allclose(points.mean_of(Y), weights @ Y)
     np.testing.assert_allclose(points.mean_squares(), weights @ X**2)
     np.testing.assert_allclose(points.weighted_rows().second_moment(), X.T @ (weights[:, None] * X), atol=1e-14)
-    np.testing.assert_allclose(points.problem_rows().mean_sqrt_and_mean(U)[0], weights @ np.linalg.norm(X @ U, axis=1))
+    np.testing.assert_allclose(points.problem_rows().root_mean_and_mean(U)[0], weights @ np.linalg.norm(X @ U, axis=1))
     equal = DensePoints(M)
     assert equal.weighted_rows() is equal
     assert equal.problem_rows() is equal
@@ -173,7 +173,6 @@ def test_the_rows_of_a_problem_know_the_points_that_they_sum(weighted, linked):
     per_row = RNG.uniform(0.5, 2.0, len(rows))
     of_points = rows.values_of_points(per_row)
     np.testing.assert_allclose(rows.values_of_rows(of_points), per_row, rtol=1e-15)
-    np.testing.assert_allclose(rows.squares_times_counts(1.0) * rows.squares_per_count(per_row), per_row, rtol=1e-15)
     # The weight of a row, for the error of a point in it: at least that of each of its points.
     assert rows.largest_weight(per_row) >= of_points.max() * (1.0 - 1e-15)
     assert rows.max_summed == (3 if linked else 0)
@@ -185,3 +184,12 @@ def test_the_rows_of_a_problem_know_the_points_that_they_sum(weighted, linked):
         np.testing.assert_array_equal(F[[0, 5, 1]], [F[5], F[9], -F[2]])
     same = rows.in_columns().columns(np.arange(3))
     assert same.max_summed == rows.max_summed
+
+
+def test_points_hold_their_own_weights_and_constraints_and_a_result_of_points_says_why_it_has_no_table():
+    points = DensePoints(M)
+    for separate in ({"sample_weight": u}, {"constraints": Constraints(must_link=[(0, 1)])}):
+        with pytest.raises(dc.ParameterError, match="X is Points, which hold their own weights"):
+            dc.low_rank(points, ridge=0.1, **separate)
+    with pytest.raises(dc.ParameterError, match="X was Points"):
+        dc.low_rank(points, ridge=0.1).gradient()

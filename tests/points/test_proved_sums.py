@@ -8,13 +8,14 @@ from rationals import fractions
 
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.constraints import Chunklets
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
-from diffrac_cvx.points.proved_sums import (
+from diffrac_cvx.points.floating_point import (
+    UNIT_ROUNDOFF,
     RoundedDirection,
     RoundedFactor,
     chunklet_sum_bounds,
     residual_bounds,
     row_norms,
+    sum_error,
 )
 
 LARGE = 2.0**40  # a unit in which a column is small: errors proportional to the unit are negligible

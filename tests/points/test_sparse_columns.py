@@ -12,8 +12,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.proved_sums import RoundedFactor
+from diffrac_cvx.points.floating_point import RoundedFactor, sum_error
 from diffrac_cvx.points.reading import as_points, as_rows, rank_of
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns
 from diffrac_cvx.points.streamed import StreamedRows
@@ -143,7 +142,7 @@ def test_sparse_columns_are_centered_as_the_array_is():
     points = far_from_zero()
     exact = [sum(map(Fraction, column)) / len(points) for column in points.T.tolist()]
     found = as_sparse_columns(scipy.sparse.csr_array(points))
-    for mean, taken in zip(exact, found.mean, strict=True):
+    for mean, taken in zip(exact, found.means, strict=True):
         assert abs(Fraction(taken) - mean) <= Fraction(2) ** -52 * max(abs(mean), 1)
     assert found.r[0] == 0.0  # a column without zeros is centred directly
     deviation = points.std(axis=0)

@@ -17,7 +17,7 @@ from diffrac_cvx.solvers import race
 
 STEP = 1e-4
 TOL = 1e-11  # of the values: differences of them are right to 1e-7
-CONSTRAINTS = dc.Constraints(must_link=[(0, 5)], cannot_link=[(1, 2)], labels=np.r_[np.zeros(6), 1, -1, np.zeros(4)])
+CONSTRAINTS = dc.Constraints(must_link=[(0, 5)], cannot_link=[(1, 2)], labels=[*[None] * 6, 1, -1, *[None] * 4])
 WEIGHTS = np.array([0, 2, 1, 1, 0.5, 1, 3, 1, 1, 1, 1, 1])
 PENALTIES = {
     "ridge": {"ridge": 0.2},

@@ -95,7 +95,7 @@ def test_theorem_7_the_gap_of_a_node_is_at_most_the_square_of_what_is_free_besid
 
 def test_theorem_6_known_labels_are_one_row():
     X, y = dc.datasets.make_planted(16, 3, noise=0.4, rng=0)[:2]
-    constraints = dc.Constraints(labels=np.where(np.arange(16) < 4, y, 0.0))
+    constraints = dc.Constraints(labels=np.where(np.arange(16) < 4, y, np.nan))
     X = X - X.mean(axis=0)
     rows = np.vstack([y[:4] @ X[:4], X[4:]]) / 16
     expected = relaxation_of(rows, X.T @ X / 16 + 0.09 * np.eye(3), np.full(3, 0.1))

@@ -209,7 +209,7 @@ def outcome():
     frame["label ' $ <b>"] = np.where(np.arange(30) % 2, "'); import os; os.mkdir('owned')", "<b>$x")
     content = frame.to_csv(index=False).encode()
     source = UploadedSource(
-        content, "../<i>'); import os; os.mkdir('owned').csv", "label ' $ <b>", drop=[NAMES[3].replace("\n", "")]
+        content, "../<i>'); import os; os.mkdir('owned').csv", "label ' $ <b>", drop=[NAMES[3].replace("\n", " ")]
     )
     data = source.load()
     setting = PageSetting(nu=0.9, ridge=0.1)

@@ -102,7 +102,7 @@ def test_planted_classes_are_proved_to_be_optimal(k):
     [
         ([0, 1, 2], 2, dc.ParameterError, "n_clusters = 2 must be at least 3"),
         ([0, 0, 0], 1, dc.ParameterError, "at least 2"),
-        ([0, 1], 2, dc.DataError, "each of the 3 points"),
+        ([0, 1], 2, dc.DataError, "3 integers from 0 on"),
         ([0, -1, 1], 2, dc.DataError, "from 0 on"),
         ([0.5, 1, 1], 2, dc.DataError, "from 0 on"),
     ],

@@ -214,7 +214,7 @@ def test_weights_may_have_any_scale(function):
     w /= w.sum()  # normalised weights are used bit for bit
     np.testing.assert_allclose(function(F, 3.0 * w), function(F, w), rtol=1e-12)
     assert normalize_weights(w, 30).tobytes() == w.tobytes()
-    with pytest.raises(DataError, match="sample_weight has 29 weights for 30 points"):
+    with pytest.raises(DataError, match=r"sample_weight has shape \(29,\). Pass a 1-d array of 30"):
         function(F, w[:29])
 
 

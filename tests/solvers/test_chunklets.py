@@ -14,8 +14,7 @@ from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.label_space import min_eigenvalue, projection_of
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import DensePoints, array_points
-from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
-from diffrac_cvx.points.proved_sums import RoundedFactor
+from diffrac_cvx.points.floating_point import RoundedFactor, WhiteningErrorBounds, sum_error
 from diffrac_cvx.problem.direction_problem import direction_problem, with_chunklet_error
 
 pytestmark = [
@@ -31,7 +30,7 @@ def some_links(rng, n):
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     alike = y[pairs[:, 0]] == y[pairs[:, 1]]
     known = np.where(rng.random(n) < 0.25, y, 0) if rng.integers(2) else None
-    return dc.Constraints(pairs[alike], pairs[~alike], known)
+    return dc.Constraints(pairs[alike], pairs[~alike], known, unlabelled=0)
 
 
 def instance(seed, *, l1):
@@ -100,7 +99,7 @@ def test_constraints_never_lower_the_value_and_the_bound_is_one_of_the_labels_th
     known = np.where(np.arange(30) < 6, best.labels, 0)
     free, linked = (
         dc.low_rank(X, ridge=0.1, tol=1e-8, constraints=constraints)
-        for constraints in (None, dc.Constraints(labels=known))
+        for constraints in (None, dc.Constraints(labels=known, unlabelled=0))
     )
     assert linked.upper >= free.lower
     assert linked.lower <= best.upper
@@ -138,7 +137,7 @@ def test_constraints_that_do_not_fit_the_table_are_refused():
     with pytest.raises(dc.DataError, match="contains point 9"):
         dc.low_rank(X, constraints=dc.Constraints(must_link=[(0, 9)]))
     with pytest.raises(dc.DataError, match="labels has 3 entries for 6 points"):
-        dc.certify_v(X, np.eye(2), constraints=dc.Constraints(labels=[1, 0, -1]))
+        dc.certify_v(X, np.eye(2), constraints=dc.Constraints(labels=[1, None, -1]))
 
 
 def exact_sqrt_sum(x, chunklets):

@@ -9,11 +9,11 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import certify, certify_in_one_pass
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.chunks import add_tuples
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import weighted_gram
+from diffrac_cvx.points.points import add_tuples, block_weighted_sums
 from diffrac_cvx.points.reading import as_rows
-from diffrac_cvx.points.streamed import StreamedRows, part_weighted_sums
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.solvers.factored import augmented_lagrangian, sampling, working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     append_violated_direction,
@@ -211,9 +211,10 @@ def test_sums_at_several_floors_are_those_of_all_rows_at_once():
     q = np.sum((X @ U) ** 2, axis=1)
     floors = np.array([1e-3, 0.1, 0.5]) * q.mean()
     unit, none = np.ones(3), np.zeros(3)
-    parts = [StreamedRows(part, none, none, unit) for part in (X[:12], X[12:])]
-    sums = [part_weighted_sums(part, U, floors) for part in parts]
-    moments, inverses, roots, squares = add_tuples(*sums)
+    rows = StreamedRows(X, none, none, unit)
+    moments, inverses, roots, squares = add_tuples(*(block_weighted_sums(U, floors, rows) for rows in (X[:12], X[12:])))
+    for one, other in zip(rows.weighted_sums(U, floors), (moments, inverses, roots, squares), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
     assert (roots, squares) == (pytest.approx(np.sqrt(q).sum()), pytest.approx(q.sum()))
     for i, floor in enumerate(floors):
         expected = np.sqrt(np.maximum(q, floor))

@@ -52,10 +52,12 @@ def cluster(
         bool, typer.Option("--refine", help="Alternate between direction and clusters until nothing changes.")
     ] = False,
     known: points.KnownLabelsOption = None,
+    unlabelled: points.UnlabelledOption = None,
     must_link_column: points.MustLinkColumnOption = None,
     must_link: points.MustLinkOption = None,
     cannot_link: points.CannotLinkOption = None,
     prove: points.ProveOption = False,
+    certificate: points.CertificateOption = None,
     groups: GroupsOption = None,
     nonnegative: NonnegativeOption = None,
     structure: Annotated[bool, typer.Option(help="Test for group structure, in at most two seconds.")] = True,
@@ -80,11 +82,15 @@ def cluster(
         raise ParameterError("--clusters and --n-labels are both given. Give one of them.")
     automatic.refuse_auto_labels(n_labels, lam, ridge, nu)
     feature_lists.refuse_feature_labels(features, n_labels)
-    constraint_options = points.ConstraintOptions(known, must_link_column, must_link or (), cannot_link or ())
+    constraint_options = points.ConstraintOptions(
+        known, must_link_column, must_link or (), cannot_link or (), unlabelled
+    )
     if n_labels > 1 and (constraint_options.is_given or prove):
         raise ParameterError("constraints on rows and --prove apply to clusters, not to labels. Remove --n-labels.")
     if prove and n_clusters != 2:
         raise ParameterError("--prove supports two clusters only. Remove --clusters.")
+    if certificate is not None and not prove:
+        raise ParameterError("--certificate is written by the search for the optimal clusters. Add --prove.")
     if nonnegative and (n_labels > 1 or n_clusters != 2):
         which = "--n-labels" if n_labels > 1 else "--clusters"
         raise ParameterError(f"--nonnegative supports two clusters only. Remove {which}.")
@@ -112,9 +118,8 @@ def cluster(
         model, messages = fit_model(
             table, n_labels, n_clusters, progress, given, strategy=strategy, refine=refine, nu=parameters.nu,
             lam=parameters.lam, ridge=parameters.ridge, solver=solver, tol=tol, time_limit=progress.time_left,
-            standardize=not no_standardize, random_state=seed, structure=structure, **known,
+            standardize=not no_standardize, random_state=seed, structure=structure, prove=prove, **known,
         )  # fmt: skip
-        search = points.search_optimal(table, model, progress, **given) if prove and not progress.stopped else None
         progress.update("evaluating the clusters")
         if n_labels == 1 and n_clusters == 2 and lam is None and c is None:
             messages += automatic.suggest_lambda(len(table.X), table.X.shape[1], parameters.ridge)
@@ -124,8 +129,10 @@ def cluster(
             "parameters": {"lambda": parameters.lam, "ridge": parameters.ridge, "nu": parameters.nu},
             "choice": parameters.message,
         }
-        if search is not None:
-            findings |= points.search_findings(findings, search)
+        if prove:
+            findings |= points.search_findings(model)
+        if certificate is not None:
+            points.write_certificate(certificate, model)
         feature_table = None
         if n_labels == 1 and not (report is None and features is None):
             feature_table = feature_lists.feature_table(
@@ -151,7 +158,7 @@ def cluster(
     for line in describe_clustering(findings):
         console.echo(line)
     has_warnings = bool(findings["diagnostics"]) or not findings["finished"]
-    files = (out, report, features, save)
+    files = (out, report, features, save, certificate)
     console.finish(
         {"file": source.file, **findings}, has_warnings=has_warnings, interrupted=progress.stopped, files=files
     )
@@ -167,6 +174,7 @@ def fit_model(
     strategy: str,
     refine: bool,
     structure: bool,
+    prove: bool,
     **parameters: Any,
 ) -> tuple[Any, list[str]]:
     """Return the fitted estimator and its warnings, except its diagnostics."""
@@ -174,7 +182,7 @@ def fit_model(
 
     if n_labels == 1:
         kind = {"n_clusters": n_clusters, "strategy": strategy, "refine": refine, "test_structure": structure}
-        model = DiffracClustering(**kind, **parameters)
+        model = DiffracClustering(prove=prove, **kind, **parameters)
     else:
         model = MultiLabelDiffrac(n_labels=n_labels, **parameters)
     model.set_params(verbose=progress.solver_callback("solving"))

@@ -72,7 +72,7 @@ def write_cluster_report(
         numbers=number_rows(found),
         pictures=label_pictures(table, model, clusters), proofs=proof_pictures(model),
         groups=groups_table(found),
-        program=program_of(source, model, columns, constraint_options, by_search="n_nodes" in found),
+        program=program_of(source, model, columns, constraint_options),
     )  # fmt: skip
     write_text(path, text)
 
@@ -174,19 +174,15 @@ def program_of(
     model: Any,
     columns: ColumnOptions,
     constraint_options: ConstraintOptions | None,
-    *,
-    by_search: bool,
 ) -> str:
     """Return a Python program that reproduces the labels."""
     if model.groups is None:
-        return python_code(source.code(), model, constraint_options, by_search=by_search)
+        return python_code(source.code(), model, constraint_options)
     loading = source.code() if source.is_name else source.code(whole=True)
-    return python_code(f"{loading}\n{columns.code(source)}", model, constraint_options, by_search=by_search)
+    return python_code(f"{loading}\n{columns.code(source)}", model, constraint_options)
 
 
-def python_code(
-    loading: str, model: Any, constraint_options: ConstraintOptions | None = None, *, by_search: bool = False
-) -> str:
+def python_code(loading: str, model: Any, constraint_options: ConstraintOptions | None = None) -> str:
     """Return a Python program that reproduces the labels; the lines ``loading`` define X and, if needed, ``groups``."""
     defaults = type(model)().get_params()
     changed = {name: repr(value) for name, value in model.get_params().items() if value != defaults[name]}
@@ -194,15 +190,8 @@ def python_code(
     parameters = ", ".join(f"{name}={text}" for name, text in sorted(changed.items()))
     constraints_argument = "" if constraint_options is None else ", constraints=constraints"
     fit = f"model = dc.{type(model).__name__}({parameters}).fit(X{constraints_argument})"
-    if by_search:
-        scaled = "(X - X.mean(axis=0)) / X.std(axis=0)" if model.standardize else "X"
-        lam = repr(model.lam) if model.groups is None else f"[{model.lam!r} * len(some) for some in groups.values()]"
-        weights = f"lam={lam}, ridge={model.ridge!r}"
-        known = [f"{name}={changed[name]}" for name in ("groups", "nonnegative") if name in changed]
-        weights = f"penalty=dc.Penalty({', '.join([weights, *known])})" if known else weights
-        fit = f"best = dc.optimal_labels({scaled}, nu={model.nu!r}, {weights}, tol={model.tol!r}{constraints_argument})"
-    shown = "print((best.labels > 0).astype(int))" if by_search else "print(model.labels_)"
-    lines = [loading, *([] if constraint_options is None else [constraint_options.code()]), fit, shown]
+    lines = [loading, *([] if constraint_options is None else [constraint_options.code()]), fit]
+    lines.append("print(model.labels_)")
     imports = (
         "import pandas\n\n"
         if constraint_options is not None and constraint_options.must_link_column is not None

@@ -1,19 +1,18 @@
 """Constraints on rows from the options of `cluster`, and the search for the optimal clusters."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from diffrac_cvx.app.cli.console import ProgressReporter
 from diffrac_cvx.app.cli.messages import FINISHED_STATUSES, STATUS_MESSAGES
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.points.constraints import Constraints, chunklets_of
-from diffrac_cvx.problem.penalty import weights_of
-from diffrac_cvx.problem.result import Bracket, Progress
+from diffrac_cvx.points.constraints import Constraints
 
 CONSTRAINTS_PANEL = "Constraints on rows"
 
@@ -26,6 +25,11 @@ def constraint_option(kind: Any, help_text: str, name: str) -> Any:
 KnownLabelsOption = constraint_option(
     str | None, "Column with partial labels: one of two names, or empty if the label is unknown.", "--known"
 )
+UnlabelledOption = constraint_option(
+    str | None,
+    "Entry of --known of unlabelled rows.  By default empty entries are, and -1 beside two or more other values.",
+    "--unlabelled",
+)
 MustLinkColumnOption = constraint_option(
     str | None, "Column whose equal entries must be in one cluster, such as patient IDs.", "--must-link-column"
 )
@@ -35,6 +39,10 @@ MustLinkOption = constraint_option(
 CannotLinkOption = constraint_option(
     list[str] | None, "Two rows that must be in different clusters, such as 1,2.", "--cannot-link"
 )
+CertificateOption = Annotated[
+    Path | None,
+    typer.Option("--certificate", help="With --prove: write a certificate for dc.check_certificate (.npz)."),
+]
 ProveOption = Annotated[
     bool, typer.Option("--prove", help="Search for the optimal clusters until certified or --time-limit is reached.")
 ]
@@ -48,6 +56,7 @@ class ConstraintOptions:
     must_link_column: str | None
     must_link: Sequence[str]
     cannot_link: Sequence[str]
+    unlabelled: str | None = None
 
     @property
     def is_given(self) -> bool:
@@ -63,7 +72,7 @@ class ConstraintOptions:
         """Return the constraints on the points of a table as a keyword argument, if there are any."""
         if not self.is_given:
             return {}
-        columns: dict[str, np.ndarray] = {}
+        columns: dict[str, Any] = {}
         if self.must_link_column is not None:
             entries = table.excluded[self.must_link_column]
             names = {name: number for number, name in enumerate(dict.fromkeys(filter(None, entries)))}
@@ -74,10 +83,27 @@ class ConstraintOptions:
                 raise DataError(
                     f"column {self.labels_column!r} of --known is empty. Label some rows, or remove --known."
                 )
-        must_link = [parse_pair(text, table.rows, "--must-link") for text in self.must_link]
-        cannot_link = [parse_pair(text, table.rows, "--cannot-link") for text in self.cannot_link]
-        constraints = Constraints(must_link, cannot_link, **columns)
-        constraints.chunklets_of(len(table.X))
+        rows, n = table.rows, int(table.rows.max()) + 1
+        must_link = [parse_pair(text, rows, "--must-link") for text in self.must_link]
+        cannot_link = [parse_pair(text, rows, "--cannot-link") for text in self.cannot_link]
+        in_file: dict[str, Any] = {}  # by rows of the file, which errors name
+        for name, entries in columns.items():
+            in_file[name] = np.full(n, None if name == "labels" else -1, dtype=entries.dtype)
+            in_file[name][rows] = entries
+        place = np.full(n, -1)
+        place[rows] = np.arange(len(rows))
+        alike, unlike = ([(int(place[i]), int(place[j])) for i, j in pairs] for pairs in (must_link, cannot_link))
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                constraints = Constraints(alike, unlike, unlabelled=self.unlabelled, **columns)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                Constraints(must_link, cannot_link, unlabelled=self.unlabelled, **in_file).chunklets_of(n)
+        except DataError as error:
+            raise DataError(str(error).replace("unlabelled=", "--unlabelled ")) from None
+        for warning in caught:
+            warnings.warn(str(warning.message).replace("unlabelled=", "--unlabelled"), warning.category, stacklevel=2)
         return {"constraints": constraints}
 
     def findings(self, given: dict[str, Constraints]) -> dict[str, Any]:
@@ -90,6 +116,8 @@ class ConstraintOptions:
         named = [] if self.labels_column is None else [f"labels=table.excluded[{self.labels_column!r}]"]
         if self.must_link_column is not None:
             named.append(f"groups=pandas.factorize(table.excluded[{self.must_link_column!r}])[0]")
+        if self.unlabelled is not None:
+            named.append(f"unlabelled={self.unlabelled!r}")
         for name, texts in (("must_link", self.must_link), ("cannot_link", self.cannot_link)):
             if texts:
                 named.append(f"{name}=[{', '.join(f'({text})' for text in texts)}]")
@@ -97,65 +125,41 @@ class ConstraintOptions:
 
 
 def parse_pair(text: str, rows: np.ndarray, option: str) -> tuple[int, int]:
-    """Return the two points given as row numbers of the file."""
+    """Return two rows of the file, checked to be points."""
     try:
         first, second = (int(part) for part in text.split(","))
     except ValueError:
         raise ParameterError(
             f"{option} {text} is not a pair of rows. Give two row numbers, such as {option} 0,5."
         ) from None
-    places = {int(row): place for place, row in enumerate(rows.tolist())}
+    last = int(rows.max())
     for row in (first, second):
-        if row not in places:
-            last = int(rows.max())
+        if row < 0 or row > last:
             raise ParameterError(f"{option} {text}: there is no row {row}. Give rows from 0 to {last}.")
-    return places[first], places[second]
+        if row not in rows:
+            raise ParameterError(f"{option} {text}: row {row} was left out, because values are missing.")
+    return first, second
 
 
-def search_optimal(
-    table: Table, model: Any, progress: ProgressReporter, constraints: Constraints | None = None
-) -> dict[str, Any]:
-    """Search for the optimal two clusters, and store them in the model with their direction and certified bounds.
-
-    The objective has the penalty and the feature scaling of the fitted model.
-    """
-    from diffrac_cvx.rounding.diagnostics import NO_STRUCTURE, find_diagnostics
-    from diffrac_cvx.rounding.directions import best_direction, oriented_direction
-    from diffrac_cvx.solvers.exact import optimal_labels
-
-    data, penalty = model._scale(table.X, warn=False), model._penalty
-    report_bounds = progress.solver_callback("searching")
-
-    def callback(bounds: Bracket, nodes: int, cuts: int) -> bool:  # noqa: ARG001
-        return report_bounds(Progress(nodes, progress.seconds, *bounds))
-
-    limits: dict[str, Any] = {"tol": model.tol, "time_limit": progress.time_left, "callback": callback}
-    found = optimal_labels(data.X.array(), model.nu, penalty, constraints=constraints, **limits)
-    y = found.labels
-    weights, is_free = weights_of(penalty, len(data.inverse_scale)), chunklets_of(constraints, len(y)).labeled < 0
-    if is_free and weights.is_even:
-        y = y * (1.0 if y @ (2.0 * model.labels_ - 1.0) >= 0.0 else -1.0)
-    elif is_free:
-        y = oriented_direction(data.X, y, weights)[0]
-    v = best_direction(data.X, y - y.mean(), weights)
-    model.coef_, model.scaled_coef_ = v * data.inverse_scale, v * np.sqrt(data.X.mean_squares())
-    model.intercept_ = float((1.0 - model.nu) * y.mean() - model.coef_ @ data.mean)
-    model.labels_, model.support_ = (y > 0.0).astype(np.int64), np.flatnonzero(v)
-    model.lower_bound_, model.label_gap_ = found.lower, found.gap
-    parameters: dict[str, Any] = {"nu": model.nu, "penalty": penalty, "n_clusters": 2, "names": table.names}
-    model._name_groups(penalty)
-    of_table = (reason for reason in model.diagnostics_ if reason.code == NO_STRUCTURE)
-    model.diagnostics_ = (*of_table, *find_diagnostics(data.X, model.labels_, model.result_, **parameters))
-    return {"n_nodes": found.n_nodes, "seconds": found.seconds, "status": found.status}
-
-
-def search_findings(found: dict[str, Any], search: dict[str, Any]) -> dict[str, Any]:
-    """Return the findings that the search replaces: its termination status, its time and the upper bound."""
-    status = search["status"]
+def search_findings(model: Any) -> dict[str, Any]:
+    """Return the findings of the search for the optimal clusters: its termination status, its size and its hardness."""
+    found = model.optimal_
     return {
-        "finished": status in FINISHED_STATUSES,
-        "status": STATUS_MESSAGES.get(status, str(status)),
-        "n_nodes": search["n_nodes"],
-        "upper_bound": found["cost"],  # the bound of the relaxation may be below the new lower bound
-        "seconds": found["seconds"] + search["seconds"],
+        "finished": found.status in FINISHED_STATUSES,
+        "status": STATUS_MESSAGES.get(found.status, str(found.status)),
+        "n_nodes": found.n_nodes,
+        "n_cuts": found.n_cuts,
+        "hardness": found.hardness,
+        "upper_bound": model.lower_bound_ + model.label_gap_,  # that of the relaxation may be below the lower bound
+        "seconds": model.result_.seconds + found.seconds,
     }
+
+
+def write_certificate(file: Path, model: Any) -> None:
+    """Write the certificate of the optimal clusters, or raise an error that says why there is none."""
+    if model.optimal_.certificate is None:
+        raise ParameterError(
+            "--certificate: the cutting planes proved no bound, because --time-limit was reached or --groups or "
+            "--nonnegative are given. Raise the limit, or remove these options."
+        )
+    model.optimal_.certificate.save(file)

@@ -3,8 +3,9 @@
 import errno
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +13,38 @@ import numpy as np
 
 from diffrac_cvx import datasets
 from diffrac_cvx.datasets.tables import SUFFIXES, Table, read_table
-from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.points.checks import did_you_mean, require_moderate_scale
 
 DATASET_NAMES = (*datasets.names(), *datasets.names("extra"))
 LABEL_OPTION = "--reference-column"
 NOTE_OPTIONS = {  # part of a note on a table, and the option that changes the assumption
-    "Read the table without a header": "--no-header",
-    "Read the table with a header": "--header",
-    "Specify the decimal mark": "--decimal",
+    "Read the table without a header": "--header no",
+    "Read the table with a header": "--header yes",
+    "Specify the decimal mark or": "--decimal or --thousands",
+    "Specify the decimal mark if": "--decimal",
     "Specify its encoding": "--encoding",
+    "above the column names with few": "--header and --skip-rows",
+    "above the table were skipped": "--comment",
+    "Name it to use it": "--header no --skip-rows 1",
+    "at the end if not": "--skip-footer",
+    "If it is missing, say so": "--na-values",
     "sheets, and": "--sheet",
-    "Transpose the table": "--transpose",
-    "Specify it as the label": LABEL_OPTION,
+    "the table was transposed": "--drop",
     "Drop it": "--drop",
     "Keep one of each": "--drop",
 }
 CONSTANT_WARNING = ".* of X (is|are) constant"  # names columns by number; the notes on a table name them
-REMEDY_OPTIONS = {
-    "label": LABEL_OPTION,
-    **{name: f"--{name.replace('_', '-')}" for name in ("one_hot", "drop", "missing", "transpose")},
-}
+REMEDIES = ("drop", "header", "missing", "na_values", "skip_rows", "skip_footer")  # parameters of `read_table`
+MAX_SUGGESTIONS, MAX_TRIALS = 2, 8
+
+
+class TableError(DataError):
+    """A table cannot be read as given; ``suggestions`` are options of the program with which it can be."""
+
+    def __init__(self, error: DataError, suggestions: Sequence[Sequence[str]]) -> None:
+        super().__init__(str(error), column=error.column, row=error.row, remedies=error.remedies, columns=error.columns)
+        self.suggestions = suggestions
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,12 @@ class TableSource:
     header: bool | None = None
     separator: str | None = None
     decimal: str | None = None
+    thousands: str | None = None
     encoding: str | None = None
+    na_values: tuple[str, ...] = ()
+    skip_rows: int | tuple[int, ...] = 0
+    skip_footer: int = 0
+    comment: str | None = None
     sheet: str | None = None
     aside: tuple[str, ...] = ()
     transpose: bool = False
@@ -85,7 +102,7 @@ class TableSource:
             files = [file.name for file in Path.cwd().iterdir() if file.suffix in SUFFIXES]
             near = did_you_mean(self.file, (*DATASET_NAMES, *files))
             raise DataError(f"{self.file!r} is neither a file in {Path.cwd()} nor one of {known}{near}")
-        table = read_table(self.file, self.label, **self.read_options)
+        table = read_or_suggest(partial(read_table, self.file, self.label), self.read_options)
         require_moderate_scale(np.abs(table.X).max(axis=0), table.names)
         return table
 
@@ -127,13 +144,61 @@ def with_option(note: str) -> str:
 
 def with_remedies(error: DataError) -> str:
     """Return the message of an error with the options for its remedies."""
-    options = [REMEDY_OPTIONS[remedy] for remedy in error.remedies if remedy in REMEDY_OPTIONS]
+    options = [option_of(remedy) for remedy in error.remedies if remedy in REMEDIES]
     return f"{error} ({', '.join(options)})" if options else str(error)
 
 
+def option_of(parameter: str) -> str:
+    """Return the option of the program for a parameter of `read_table`."""
+    return f"--{parameter.replace('_', '-')}"
+
+
+def parse_skip_rows(text: str) -> int | tuple[int, ...]:
+    """Return the lines to skip: their number at the start, or indices of the lines of a range from 1 such as 2-2."""
+    first, dash, last = text.partition("-")
+    if not first.isdecimal() or (dash and not last.isdecimal()):
+        raise ParameterError(f"--skip-rows {text} is neither a number of lines nor a range of lines. Give 3, or 2-2.")
+    return tuple(range(int(first) - 1, int(last))) if dash else int(first)
+
+
+def read_or_suggest(read: Callable[..., Table], given: Mapping[str, Any]) -> Table:
+    """Return a table, or raise `TableError` with the options, each tried, with which it is read."""
+    try:
+        return read(**given)
+    except DataError as raised:
+        first = raised
+    found: list[list[str]] = []
+    waiting: list[tuple[DataError, list[str], dict[str, Any]]] = [(first, [], dict(given))]
+    trials = 0
+    for error, arguments, options in waiting:
+        repairs = [[(remedy, value) for value, remedy in error.columns]]
+        repairs += [[("missing", policy)] for policy in ("drop", "mean") if "missing" in error.remedies]
+        for repair in filter(None, repairs):
+            changed, more = dict(options), list(arguments)
+            for parameter, value in repair:
+                more += [option_of(parameter), value]
+                changed[parameter] = changed_value(parameter, value, changed.get(parameter, ()))
+            trials += 1
+            try:
+                read(**changed)
+                found.append(more)
+            except DataError as raised:
+                waiting += [(raised, more, changed)] if trials < MAX_TRIALS else []
+            except (ParameterError, ResourceError):
+                continue
+    raise TableError(first, found[:MAX_SUGGESTIONS]) from None
+
+
+def changed_value(parameter: str, value: str, before: Sequence[str]) -> Any:
+    """Return the value of a parameter of `read_table` with an option of the program added."""
+    if parameter in ("drop", "na_values"):
+        return (*before, value)
+    if parameter == "header":
+        return value == "yes"
+    return parse_skip_rows(value) if parameter == "skip_rows" else int(value) if parameter == "skip_footer" else value
+
+
 def suggest_commands(error: DataError, arguments: Sequence[str]) -> list[str]:
-    """Return commands, quoted for a shell, one of which would help."""
-    candidates = [[part for name, remedy in error.columns for part in (REMEDY_OPTIONS[remedy], name)]]
-    candidates += [["--missing", treatment] for treatment in ("drop", "mean") if "missing" in error.remedies]
-    candidates += [["--transpose"]] if "transpose" in error.remedies else []
-    return [shlex.join(("diffrac-cvx", *arguments, *candidate)) for candidate in candidates if candidate]
+    """Return commands, quoted for a shell, each of which reads the table."""
+    suggestions = error.suggestions if isinstance(error, TableError) else []
+    return [shlex.join(("diffrac-cvx", *arguments, *options)) for options in suggestions]

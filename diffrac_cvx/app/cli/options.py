@@ -8,12 +8,39 @@ from typing import Annotated, Any
 
 import typer
 
-from diffrac_cvx.app.cli.data import TableSource, refuse_outputs
+from diffrac_cvx.app.cli.data import TableSource, parse_skip_rows, refuse_outputs
 from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.points.checks import one_of
 from diffrac_cvx.problem.penalty import Penalty
 
 DEFAULT_RIDGE, DEFAULT_TOL = 0.3, 1e-4  # as in the estimators
-FILE_HELP = "Table file (.csv, .tsv, .txt, .xlsx, .parquet, .npz, .npy; one point per row) or name of a data set."
+FILE_HELP = (
+    "Table file (.csv, .tsv, .txt, .xlsx, .parquet, .npz, .npy, .libsvm, also as .gz, .bz2, .xz or .zip; one point per "
+    "row) or name of a data set."
+)
+
+READING_RULES = "\n\n".join(
+    (
+        "Rules for reading a table; notes say what was assumed, and the option changes it.",
+        "1. Text is UTF-8 or UTF-16, else cp1252 (--encoding); the separator occurs equally often in most "
+        "lines (--separator).",
+        "2. Blank lines, lines starting with # and lines with few entries above the names are skipped (--skip-rows, "
+        "--comment).",
+        "3. The first line has the names if every entry is text or a whole number, whole numbers increase or decrease "
+        "(count up by one if the table has whole numbers only), and no text recurs in its column unless another is "
+        "above numbers (--header).",
+        "4. A first column without a name has row names and is excluded.",
+        "5. Each column has the decimal mark with which all its entries are numbers; if both are possible, the other "
+        "columns decide, but none that is excluded (--decimal, --thousands).",
+        "6. Missing are empty entries and those that pandas knows, such as NA (--na-values, --missing).",
+        "7. Text is trimmed, and is an error among the features (--drop, --one-hot, --reference-column).",
+        "8. Unlabelled in --known are empty entries and, beside two or more other values, -1 (--unlabelled).",
+        "9. Columns are features; with --transpose every numeric column is a point.",
+        "10. Suspicious values such as -999, row numbers and last rows such as Total are used as they are, with a note "
+        "(--drop, --skip-footer).",
+        "11. Rows of data are counted from 0, before any is dropped.",
+    )
+)
 
 
 def table_option(kind: Any, help_text: str, *names: str, **settings: Any) -> Any:
@@ -25,12 +52,39 @@ MISSING_HELP = "Missing values: stop with an 'error', 'drop' the rows, or impute
 Missing = table_option(str, MISSING_HELP)
 MissingOrSaved = table_option(str | None, MISSING_HELP, show_default="as saved in the model")
 Header = table_option(
-    bool | None, "First line holds the column names, or not; detected by default.", "--header/--no-header"
+    str | None,
+    "Whether the first line has the column names.  By default it does if every entry is text or a whole number and the "
+    "whole numbers increase or decrease.",
+    metavar="yes|no",
 )
-Separator = table_option(str | None, "Field separator; detected by default.")
-Decimal = table_option(str | None, "Decimal mark, '.' or ','; detected by default.")
-Encoding = table_option(str | None, "Text encoding, such as cp1252; detected by default.")
+Separator = table_option(str | None, "Field separator; by default the one that occurs equally often in most lines.")
+Decimal = table_option(
+    str | None,
+    "Decimal mark, '.' or ','; by default, column by column, the one with which all entries are numbers.",
+)
+Thousands = table_option(str | None, "Thousands separator, '.' or ',', if numbers such as 1.204 leave it open.")
+Encoding = table_option(str | None, "Text encoding, such as cp1252; by default UTF-8, else cp1252.")
+NaValues = table_option(
+    list[str] | None, "Text of a missing value, such as ? or -999, besides those of pandas; may be repeated."
+)
+SkipRows = table_option(str | None, "Number of lines to skip at the start, or a range of lines such as 2-2 (units).")
+SkipFooter = table_option(int, "Number of lines to skip at the end, such as totals.")
+Comment = table_option(
+    str | None, "Start of comments; by default lines above the table that start with # are skipped, and with '' none."
+)
 Sheet = table_option(str | None, "Sheet of an Excel file; the first by default.")
+FILE_OPTIONS = {  # that also apply to a new file, by parameters of `read_table`
+    "header": Header,
+    "separator": Separator,
+    "decimal": Decimal,
+    "thousands": Thousands,
+    "encoding": Encoding,
+    "na_values": NaValues,
+    "skip_rows": SkipRows,
+    "skip_footer": SkipFooter,
+    "comment": Comment,
+    "sheet": Sheet,
+}
 TABLE_OPTIONS = {  # by the parameters of `TableSource`
     "label": table_option(
         str | None, "Column with reference labels; used for evaluation only.", "--reference-column", "--label"
@@ -41,11 +95,7 @@ TABLE_OPTIONS = {  # by the parameters of `TableSource`
     ),
     "one_hot_all": table_option(bool, "Convert every categorical column to binary columns.", "--one-hot-all"),
     "missing": Missing,
-    "header": Header,
-    "separator": Separator,
-    "decimal": Decimal,
-    "encoding": Encoding,
-    "sheet": Sheet,
+    **FILE_OPTIONS,
     "transpose": table_option(
         bool, "Features are the rows of the file, as is usual for genes, and points its columns.", "--transpose"
     ),
@@ -93,7 +143,7 @@ OUTPUT_OPTIONS = ("out", "report", "features", "save")  # that name an output fi
 def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command whose first parameter, a `TableSource`, is replaced by the table options."""
     signature, keyword = inspect.signature(command), inspect.Parameter.KEYWORD_ONLY
-    defaults = {"one_hot_all": False, "missing": "error", "transpose": False}  # the others: None
+    defaults = {"one_hot_all": False, "missing": "error", "transpose": False, "skip_footer": 0}  # the others: None
     parameters = [
         inspect.Parameter("file", keyword, annotation=Annotated[str, typer.Argument(help=FILE_HELP)]),
         *(
@@ -109,6 +159,7 @@ def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
         one_hot_all = read_options.pop("one_hot_all")
         read_options |= {name: tuple(read_options[name] or ()) for name in ("drop", "one_hot")}
         read_options |= {"one_hot": "all"} if one_hot_all else {}
+        read_options |= parse_file_options(read_options)
         source = TableSource(values.pop("file"), **read_options)
         refuse_outputs(source, {f"--{name}": values[name] for name in OUTPUT_OPTIONS if values.get(name) is not None})
         command(source, **values)
@@ -116,6 +167,16 @@ def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
     with_table.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     with_table.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return with_table
+
+
+def parse_file_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of reading a file as parameters of `read_table`."""
+    header, skip_rows = given["header"], given["skip_rows"]
+    return {name: given[name] for name in FILE_OPTIONS} | {
+        "header": None if header is None else one_of(header, "--header", ("yes", "no")) == "yes",
+        "na_values": tuple(given["na_values"] or ()),
+        "skip_rows": 0 if skip_rows is None else parse_skip_rows(skip_rows),
+    }
 
 
 def penalty_from_options(

@@ -1,5 +1,6 @@
 """``diffrac-cvx predict``: clusters of the points of a new table, from a model saved by ``cluster --save``."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +9,7 @@ import typer
 
 from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import Console
-from diffrac_cvx.app.cli.data import TableSource, is_same_file, refuse_outputs, with_option
+from diffrac_cvx.app.cli.data import TableSource, is_same_file, read_or_suggest, refuse_outputs, with_option
 from diffrac_cvx.app.labels import file_table, join_words
 from diffrac_cvx.datasets.schema import read_with_schema
 from diffrac_cvx.datasets.tables import Table
@@ -28,7 +29,12 @@ def predict(
     header: options.Header = None,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     encoding: options.Encoding = None,
+    na_values: options.NaValues = None,
+    skip_rows: options.SkipRows = None,
+    skip_footer: options.SkipFooter = 0,
+    comment: options.Comment = None,
     sheet: options.Sheet = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -50,8 +56,15 @@ def predict(
             f"{model} has no column names. Fit the estimator on a data frame, or pass save_model the table that "
             "read_table returned."
         )
-    read_options = {"header": header, "separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
-    table = read_with_schema(file, saved_model.schema, missing=missing, **read_options)
+    given = options.parse_file_options(
+        {
+            "header": header, "separator": separator, "decimal": decimal, "thousands": thousands, "encoding": encoding,
+            "na_values": na_values, "skip_rows": skip_rows, "skip_footer": skip_footer, "comment": comment,
+            "sheet": sheet,
+        }
+    )  # fmt: skip
+    read_options = {"missing": missing} | {name: value for name, value in given.items() if value not in (None, (), 0)}
+    table = read_or_suggest(partial(read_with_schema, file, saved_model.schema), read_options)
     labels, values = saved_model.predict(table.X), saved_model.decision_function(table.X)
     if out is not None:
         content = file_table(LABEL_COLUMNS, table.rows, labels, values, None, table.points)

@@ -15,6 +15,7 @@ from diffrac_cvx.app.cli.compare import compare
 from diffrac_cvx.app.cli.console import EXIT_ERROR, EXIT_INTERRUPTED
 from diffrac_cvx.app.cli.data import CONSTANT_WARNING, suggest_commands, with_remedies
 from diffrac_cvx.app.cli.doctor import doctor, version
+from diffrac_cvx.app.cli.options import READING_RULES
 from diffrac_cvx.app.cli.path import path
 from diffrac_cvx.app.cli.predict import predict
 from diffrac_cvx.app.page.ports import require_port
@@ -54,7 +55,9 @@ def explore(
     raise typer.Exit(subprocess.run([sys.executable, "-m", "diffrac_cvx.app.page", *flags], check=False).returncode)
 
 
-for _command in (cluster, predict, compare, path, explore, doctor):
+for _command in (cluster, predict, compare, path):
+    app.command(epilog=READING_RULES)(_command)
+for _command in (explore, doctor):
     app.command()(_command)
 app.add_typer(datasets.datasets_app, name="datasets")
 

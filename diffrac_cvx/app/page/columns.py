@@ -3,68 +3,33 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from diffrac_cvx.app.labels import join_words
-from diffrac_cvx.datasets.columns import classify_column, format_list, split_numbers
+from diffrac_cvx.datasets.columns import format_list, is_mostly_numeric
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array
 
 FEATURE, KNOWN_GROUPS, LEFT_OUT, ZERO_ONE = ROLES = ("feature", "reference labels", "excluded", "one-hot")
 MAX_CHIPS = 40  # columns with a control each
-MAX_GROUP_VALUES = 12  # distinct values of reference labels
-GROUP_COLUMN_NAMES = (
-    "class", "classes", "cluster", "diagnosis", "group", "groups", "kind", "label", "labels", "outcome", "quality",
-    "species", "target", "type", "y",
-)  # fmt: skip
 
 
 class Guess(NamedTuple):
-    """Detected role of a column, with a message unless it is an ordinary feature."""
+    """Initial role of a column, with a message unless it is a feature."""
 
     role: str = FEATURE
     message: str = ""
 
 
-POSSIBLE_GROUPS = Guess(LEFT_OUT, "excluded, but possibly reference labels, or categories for one-hot")
-LIKELY_GROUPS = Guess(KNOWN_GROUPS, "used as reference labels, for evaluation only")
-LIKELY_COUNTS = Guess(
-    FEATURE, "used as features although they hold few distinct integers; change the role if they are categories"
-)
+TEXT = Guess(LEFT_OUT, "excluded because they hold text; they may be reference labels, or categories for one-hot")
+LABELS = Guess(KNOWN_GROUPS, "used as reference labels, for evaluation only")
 
 
 def guess_columns(frame: Any) -> dict[str, Guess]:
-    """Return the detected roles of the columns of a data frame, at most one as reference labels."""
-    given, decimal = frame.attrs.get("label"), frame.attrs.get("decimal", ".")
-    guesses = {str(name): guess_column(str(name), frame.iloc[:, j], decimal) for j, name in enumerate(frame.columns)}
-    groups = [name for name, one in guesses.items() if one.role == KNOWN_GROUPS]
-    chosen = given if given in guesses else groups[0] if len(groups) == 1 else None
-    guesses |= dict.fromkeys(groups, POSSIBLE_GROUPS)
-    return guesses if chosen is None else {**guesses, chosen: LIKELY_GROUPS}
-
-
-def guess_column(name: str, column: Any, decimal: str) -> Guess:
-    """Return the detected role of a column."""
-    numbers, text = split_numbers(column, decimal)
-    if text.any():
-        kind = classify_column(name, column, numbers, text).kind
-        if kind == "some text":  # reading the table raises an error with the value to correct
-            return Guess()
-        if kind == "categories" and column.nunique() <= MAX_GROUP_VALUES:
-            return LIKELY_GROUPS
-        return Guess(LEFT_OUT, f"excluded because they hold {'text' if kind == 'names' else kind}")
-    if len(numbers) > 2 and np.all(np.diff(numbers) == 1.0):
-        return Guess(LEFT_OUT, "excluded as row numbers")
-    if not is_few_integers(numbers):
-        return Guess()
-    return LIKELY_GROUPS if name.strip().lower() in GROUP_COLUMN_NAMES else LIKELY_COUNTS
-
-
-def is_few_integers(numbers: Array) -> bool:
-    """Whether the values are integers with few distinct values, as in a column of labels."""
-    values = np.unique(numbers[np.isfinite(numbers)])
-    whole = bool(np.all(np.mod(values, 1.0) == 0.0))
-    return whole and 2 <= len(values) <= min(MAX_GROUP_VALUES, len(numbers) // 3)
+    """Return the initial roles of the columns of a data frame: numbers are features, some text among them included."""
+    guesses = {
+        str(name): TEXT if column.dtype == object and not is_mostly_numeric(column) else Guess()
+        for name, column in frame.items()
+    }
+    label = frame.attrs.get("label")
+    return guesses | ({label: LABELS} if label in guesses else {})
 
 
 def visible_columns(guesses: Mapping[str, Guess]) -> list[str]:

@@ -65,7 +65,7 @@ class PageSetting:
         """Return the constraints on n points, None if there are none."""
         if not self.has_constraints:
             return None
-        labels = np.zeros(n)
+        labels = np.full(n, np.nan)
         for point, label in self.marks:
             labels[point] = label
         return Constraints(labels=labels)
@@ -113,7 +113,11 @@ class PageSetting:
     def code_of_constraints(self) -> list[str]:
         """Return the lines that define constraints."""
         points, labels = map(list, zip(*self.marks, strict=True))
-        return ["known = np.zeros(len(X))", f"known[{points}] = {labels}", "constraints = dc.Constraints(labels=known)"]
+        return [
+            "known = np.full(len(X), np.nan)",
+            f"known[{points}] = {labels}",
+            "constraints = dc.Constraints(labels=known)",
+        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from diffrac_cvx.problem.result import Status
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 
 SIZES = (3, 5, 7)  # numbers of chunklets of an inequality
-STEPS, UPDATES = 50, 2  # L-BFGS steps for each update of the multipliers, and updates in each round
+STEPS, UPDATES, MAX_UPDATES = 50, 2, 6  # L-BFGS steps for each update of the multipliers, updates in a round
 NEW_CUTS = 15  # times m: inequalities added in a round, at most
 SLACK = 0.01  # inequalities with more slack and without a multiplier are removed
 MIN_VIOLATION = 1e-3
@@ -231,6 +231,7 @@ class CutRelaxation:
         m, rng = len(self.rows), self.rng
         gaps: list[float] = []
         fraction, last_violation, limit = FIRST_ROWS, np.inf, NEW_CUTS * m
+        n_updates, highest = UPDATES, -np.inf
         if not self.n_cuts:
             self.minimize(8 * STEPS, Memory(), timer)
         while True:
@@ -263,9 +264,10 @@ class CutRelaxation:
                 fraction = min(3.0 * fraction, 1.0) if len(found[0]) < limit // 4 else fraction
             elif worst < 0.1 and n_new < limit // 10:
                 n_new += sum(self.add(*violated_cliques(self.F, q, rng, limit // 2)) for q in SIZES[1:])
-            # 4. Steps of the augmented Lagrangian.
-            memory = Memory()
-            for _ in range(UPDATES):
+            # 4. Steps of the augmented Lagrangian, more of them after a round that proved nothing new.
+            memory, n_updates = Memory(), n_updates + (1 if computed < highest else -1)
+            n_updates, highest = min(max(n_updates, UPDATES), MAX_UPDATES), max(highest, computed)
+            for _ in range(n_updates):
                 self.minimize(2 * STEPS if len(self.U) else STEPS, memory, timer)
                 violation = self.update_multipliers()
             if n_new < 0.02 * self.n_cuts and violation > 0.3 * last_violation:

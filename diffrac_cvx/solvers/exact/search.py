@@ -27,7 +27,6 @@ from diffrac_cvx.solvers.exact.tree import RidgeTree, SparseTree
 TREE_WORK = 2e9  # operations of branch and bound before the cutting planes
 MIN_ROOT_GAP = 0.05  # gap of the root relaxation, with an l1 term, below which branch and bound gets ten times as many
 CUT_BYTES = 80.0  # bytes of the cutting planes for each pair of chunklets
-FILE_MARGIN = 1e-10  # by which the bounds of a certificate are wider than those computed, for other processors
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +210,8 @@ def optimal_labels(
             np.arange(reduced.shape[1]), reduced.excluded.columns if reduced.excluded else (), invert=True
         ),
     }
-    problem = LabelProblem(raw_table(X), **fields)
+    table = raw_table(X)
+    problem = LabelProblem(table, **fields)
     relaxation = CutRelaxation(problem)
     size = CUT_BYTES * all_chunklets.n_chunklets**2
     has_cuts = weights.splits_into_blocks and problem.B.any() and size < available_memory()
@@ -261,15 +261,9 @@ def optimal_labels(
     if relaxation.dual is not None:
         diagonal, cliques, C = relaxation.dual
         v = v * (oriented[0] * sample.with_weight(labels)[0])
-        proof = CutCertificate(
-            labels,
-            v,
-            relaxation.lower - FILE_MARGIN,
-            problem.upper_bound(labels, v) + FILE_MARGIN,
-            diagonal=diagonal,
-            cliques=cliques,
-            C=np.zeros((0, 0)) if C is None else C,
-            **fields,
+        C = np.zeros((0, 0)) if C is None else C
+        proof = CutCertificate(labels, v, 0.0, 1.0, diagonal=diagonal, cliques=cliques, C=C, **fields).with_bounds(
+            table
         )
     return OptimalLabels(
         labels=labels,

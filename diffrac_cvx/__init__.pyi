@@ -6,9 +6,6 @@ from . import plotting as plotting
 from . import registry as registry
 from . import rounding as rounding
 from .certificates import (
-    ClustersCertificate as ClustersCertificate,
-)
-from .certificates import (
     CutCertificate as CutCertificate,
 )
 from .certificates import (

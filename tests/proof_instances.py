@@ -120,7 +120,7 @@ def instance(kind, seed, hard=False, size=(6, 9)):
     m, blocks, C, Z = len(split.penalized), [], None, None
     if problem.basis is None and kind != "blocks":
         guess = rng.standard_normal((len(E), len(E))) * (problem.c[E].mean() if len(E) else 0.0) ** 2
-        C = split.project_eliminated(guess * rng.uniform(0.0, 1.2))
+        C = split.project_inner(guess * rng.uniform(0.0, 1.2))
     if kind == "blocks":
         labels = rng.integers(0, max(2, m // 2), m)
         for label in np.unique(labels):

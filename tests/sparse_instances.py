@@ -90,7 +90,7 @@ def restricted_point(blocks, U, noise, rng):
     """A `Point` with the rows of a factor U of V in each group, and some noise."""
     split = blocks.problem
     rows, f = U[split.penalized], split.F.shape[1]
-    free = np.linalg.lstsq(split.basis, U[split.free])[0] / (1 + blocks.labels.max()) ** 0.5
+    free = np.linalg.lstsq(split.inner.W, U[split.free])[0] / (1 + blocks.labels.max()) ** 0.5
     weights = np.linalg.norm(rows[blocks.singles], axis=1)
     intercepts = rows[blocks.singles] @ free.T / np.maximum(weights, 1e-300)[:, None]
     factors = [np.vstack([rows[block], free]) for block in blocks.members]

@@ -1,18 +1,16 @@
 """Certificates: bounds on the optimum that hold for any point from any solver, rounding errors included."""
 
 from diffrac_cvx.certificates.certify import (
-    ClustersCertificate,
     LabelCertificate,
     certify_clusters,
     certify_labels,
     certify_v,
     certify_y,
+    find_components,
 )
-from diffrac_cvx.certificates.components import find_components
 from diffrac_cvx.certificates.cut_certificate import CutCertificate, check_certificate
 
 __all__ = [
-    "ClustersCertificate",
     "CutCertificate",
     "LabelCertificate",
     "certify_clusters",

@@ -1,14 +1,13 @@
 """Lower bounds on (15) at a block diagonal V: all pairs of coordinates are screened, without a dense matrix."""
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, groups_of, scatter
-from diffrac_cvx.certificates.proof import NO_PAIRS, Pairs, bound_at, eliminate, prove
-from diffrac_cvx.certificates.screening import screen_pairs
+from diffrac_cvx.certificates.proof import NO_PAIRS, bound_at, eliminate, prove
+from diffrac_cvx.certificates.screening import Verdict, screen_pairs
 from diffrac_cvx.certificates.search import best_combination, row_weights
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
@@ -56,7 +55,7 @@ class Blocks:
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0)) * relative_error
         Mz, inside = symmetric(times(W.T, times(M, W))), symmetric(times(W[:s].T, times(C, W[:s])))
         M_error, right_error = size * float(np.trace(M)), size * float(np.trace(self.right[i]))
-        t, weight, min_eigenvalue = best_combination(Mz, inside, M_error, right_error)
+        t, weight, min_eigenvalue = best_combination(Mz, inside)
         return t + 2.0 * (M_error + t * right_error) / min_eigenvalue if t < np.inf else t, weight * C
 
     # Factors and multipliers in the problem's coordinates
@@ -68,25 +67,21 @@ class Blocks:
         the unpenalised coordinates alone; factors (s + f, r) to the blocks.
         """
         problem, D, m1 = self.problem, len(self.problem.problem.c), len(weights)
-        single_entries = np.column_stack([weights, intercepts @ problem.basis.T])
+        single_entries = np.column_stack([weights, intercepts @ problem.inner.W.T])
         rows = np.column_stack([problem.penalized[self.singles], np.tile(problem.free, (m1, 1))])
         starts = np.arange(m1 + 1) * (1 + len(problem.free))
         parts: list[Sparse] = [scipy.sparse.csc_array((single_entries.ravel(), rows.ravel(), starts), shape=(D, m1))]
         positions = [np.concatenate([problem.penalized[block], problem.free]) for block in self.members]
         for position, U in zip([problem.free, *positions], [free_factor, *factors], strict=True):
             s = len(position) - len(problem.free)
-            parts.append(scatter(np.vstack([U[:s], problem.basis @ U[s:]]), position, D))
+            parts.append(scatter(np.vstack([U[:s], problem.inner.W @ U[s:]]), position, D))
         return scipy.sparse.csc_array(scipy.sparse.hstack(parts))
 
     def multiplier(self, C: list[Array]) -> scipy.sparse.csr_array:
         """Return the multipliers of the blocks as one sparse matrix in the problem's coordinates."""
-        D, blocks = len(self.problem.problem.c), [self.problem.penalized[block] for block in self.members]
-        rows = [np.repeat(block, len(block)) for block in blocks]
-        columns = [np.tile(block, len(block)) for block in blocks]
-        if not rows:
-            return scipy.sparse.csr_array((D, D))
-        entries = np.concatenate([matrix.ravel() for matrix in C])
-        return scipy.sparse.csr_array((entries, (np.concatenate(rows), np.concatenate(columns))), shape=(D, D))
+        D, inside = len(self.problem.problem.c), scipy.sparse.block_diag([np.zeros((0, 0)), *C], format="coo")
+        places = self.problem.penalized[np.concatenate([NO_PAIRS.j, *self.members])]
+        return scipy.sparse.csr_array((inside.data, (places[inside.row], places[inside.col])), shape=(D, D))
 
     def restrict_multiplier(self, C: Factor | None) -> list[Array]:
         """Return the entries of a multiplier inside the blocks, projected onto the dual set; 0 if C is None."""
@@ -135,14 +130,6 @@ def whiten(right: Array) -> Array:
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
-class Verdict(NamedTuple):
-    """Result of an attempt to prove a bound at a block diagonal V; pairs and coordinates are those at the least t."""
-
-    lower: float | None = None  # the bound, if it is proved
-    pairs: Pairs = NO_PAIRS  # in different blocks, that may violate their box
-    violated: IntegerArray = NO_PAIRS.j  # coordinates of the components where S is not proved positive
-
-
 def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tries: int) -> Verdict:
     """Prove a lower bound by screening all pairs in different blocks, at the least t that succeeds, or one larger.
 
@@ -158,7 +145,7 @@ def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tri
         violated = prove(remainder, pairs, inside)
         if attempt == 0:
             members = np.concatenate([NO_PAIRS.j, *(members for members, _, _ in violated)])
-            verdict = Verdict(None, pairs, members)
+            verdict = Verdict(None, members, pairs)
         if not violated:
             return verdict._replace(lower=bound_at(t, problem.problem.mean_inverse(u)))
         t = larger_t(problem, u, t, violated, 1.4**attempt)

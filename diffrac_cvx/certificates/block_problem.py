@@ -12,10 +12,9 @@ from scipy.sparse.csgraph import connected_components
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, Sparse, dense
-from diffrac_cvx.points.floating_point import WhiteningErrorBounds, whitening_error_bounds
-from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, weighted_gram, whitener
+from diffrac_cvx.points.linear_algebra import psd_factor, symmetric
 from diffrac_cvx.points.points import ColumnPoints
-from diffrac_cvx.problem.direction_problem import DirectionProblem, with_chunklet_error
+from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import OffDiagonalDual, PairPenalty
 from diffrac_cvx.problem.result import Labels
 
@@ -100,92 +99,48 @@ class BlockProblem:
         X, Y = self.problem.X, self.problem.Y
         return max(X.n_gram_terms, Y.n_gram_terms) + X.max_summed
 
-    # E in its given coordinates
+    # E
+
+    @cached_property
+    def inner(self) -> DirectionProblem:
+        """Problem (15) on E alone."""
+        return self.problem if len(self.free) == len(self.problem.c) else self.problem.restrict(self.free)
 
     @cached_property
     def given(self) -> Array:
         """Columns of E, with the rows of `rows`."""
-        X, Y = (points.in_columns().columns(self.free).array() for points in (self.problem.X, self.problem.Y))
-        return X if self.problem.Y is self.problem.X else np.vstack([X, Y])
-
-    @cached_property
-    def A(self) -> Array:
-        """A on E."""
-        if len(self.free) == len(self.problem.c):
-            return self.problem.summed_A
-        rows = self.given[-len(self.problem.Y) :]
-        return weighted_gram(rows, np.ones(len(rows))) + np.diag(self.problem.a[self.free] ** 2)
-
-    def eliminated_gram(self, u: Array) -> Array:
-        """Return M = X' Diag(u) X / n on E."""
-        if len(self.free) == len(self.problem.c):
-            return symmetric(self.problem.X.weighted_gram(u))
-        return symmetric(weighted_gram(self.given[: len(u)], u))
-
-    def eliminated_sizes(self, u: Array, t: float, M: Array | None = None) -> Array:
-        """Return h on E, (f0,), from M on E if it is known: the terms of S_jk are at most h_j h_k together."""
-        squares = u @ np.square(self.given[: len(u)]) / len(u) if M is None else np.diag(M)
-        squares = squares + t * (np.diag(self.A) + self.problem.c[self.free] ** 2)
-        if len(self.free) == len(self.problem.c):
-            squares = self.problem.X.absolute_sum_bound(squares, t + float(np.mean(u)))
-        return np.asarray(np.sqrt(squares))
-
-    @cached_property
-    def used(self) -> IntegerArray:
-        """Positions in E of the coordinates with any data or penalty: S is 0 on the others."""
-        return np.flatnonzero(np.diag(self.A) + self.problem.c[self.free] > 0.0)
-
-    def project_eliminated(self, C: Array) -> Array:
-        """Return a multiplier on E, projected onto the dual set; 0 where S is 0 otherwise."""
-        C, unused = (
-            self.problem.pair_penalty.restrict(self.free).project_safe(symmetric(C)),
-            np.ones(len(self.free), bool),
-        )
-        unused[self.used] = False
-        C[unused], C[:, unused] = 0.0, 0.0
-        return C
-
-    @cached_property
-    def off_diagonal(self) -> OffDiagonalDual:
-        """Dual set between E, in rows, and N, in columns."""
-        return self.problem.pair_penalty.off_diagonal(self.free, self.penalized)
-
-    # E in whitened coordinates
-
-    @cached_property
-    def basis(self) -> Array:
-        """W, (f0, f), with W'(A + Diag(c)^2)W = I on E."""
-        if len(self.free) == len(self.problem.c):
-            return self.problem.W
-        a, c = self.problem.a[self.free], self.problem.c[self.free]
-        root = np.vstack([self.given[-len(self.problem.Y) :] / len(self.problem.Y) ** 0.5, np.diag(a), np.diag(c)])
-        return whitener(root) if len(self.free) else np.zeros((0, 0))
-
-    @cached_property
-    def whitened(self) -> WhiteningErrorBounds:
-        """Error bounds of the whitened coordinates of E."""
-        if len(self.free) == len(self.problem.c):
-            return self.problem.whitening_error
-        rows, W = self.given[-len(self.problem.Y) :], self.basis
-        diagonal = self.problem.a[self.free] ** 2 + self.problem.c[self.free] ** 2
-        found = whitening_error_bounds(rows, W, rows @ W, diagonal)
-        return with_chunklet_error(found, self.problem.X.max_summed, array_points(rows), W)
+        X, Y = self.inner.X, self.inner.Y
+        return X.array() if Y is X else np.vstack([X.array(), Y.array()])
 
     @cached_property
     def whitened_rows(self) -> Array:
         """Columns of E in whitened coordinates, with the rows of `rows`."""
-        return self.given @ self.basis
+        return self.given @ self.inner.W
 
     @property
     def F(self) -> Array:
         """Columns of E in whitened coordinates, (n, f)."""
         return self.whitened_rows[: len(self.problem.X)]
 
-    def whitened_gram(self, u: Array) -> Array:
-        """Return M on E in whitened coordinates."""
-        if len(self.free) == len(self.problem.c):
-            return symmetric(self.problem.Z.weighted_gram(u))
-        return weighted_gram(self.F, u)
+    @cached_property
+    def inner_diagonal(self) -> Array:
+        """A_jj + c_j^2 on E, (f0,): S is 0 where it is 0, on coordinates without any data or penalty."""
+        return np.diag(self.inner.summed_A) + self.inner.c**2
+
+    @property
+    def used(self) -> IntegerArray:
+        """Positions in E of the coordinates with any data or penalty."""
+        return np.flatnonzero(self.inner_diagonal > 0.0)
+
+    def inner_sizes(self, u: Array, t: float, M: Array) -> Array:
+        """Return h on E, (f0,), from M there: the terms of S_jk are at most h_j h_k together."""
+        squares = np.diag(M) + t * self.inner_diagonal
+        return np.asarray(np.sqrt(self.inner.X.absolute_sum_bound(squares, t + float(np.mean(u)))))
+
+    def project_inner(self, C: Array) -> Array:
+        """Return a multiplier on E, projected onto the dual set; 0 where S is 0 otherwise."""
+        used = self.inner_diagonal > 0.0
+        return np.where(np.outer(used, used), self.inner.pair_penalty.project_safe(symmetric(C)), 0.0)
 
     # N
 
@@ -213,6 +168,11 @@ class BlockProblem:
     def diagonal(self) -> Array:
         """A_jj + c_j^2, shape (m,): about 1, except for zero columns."""
         return np.asarray(self.Y.mean_squares() + self.a**2 + self.c**2)
+
+    @cached_property
+    def off_diagonal(self) -> OffDiagonalDual:
+        """Dual set between E, in rows, and N, in columns."""
+        return self.problem.pair_penalty.off_diagonal(self.free, self.penalized)
 
     @cached_property
     def squares(self) -> ColumnPoints:

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import factor_by_blocks
+from diffrac_cvx.certificates.block_problem import UNPENALIZED, factor_by_blocks
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint, certify
-from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
-from diffrac_cvx.certificates.label_proof import projection_of
+from diffrac_cvx.certificates.label_space import bracket_alpha, bracket_nu, projection_of
+from diffrac_cvx.certificates.screening import screen_components
 from diffrac_cvx.certificates.values import (
     certified_clusters_value,
     certified_labels_value,
@@ -18,6 +18,7 @@ from diffrac_cvx.certificates.values import (
     or_zero_direction,
 )
 from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import (
     Array,
     as_clusters,
@@ -30,12 +31,13 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.constraints import Constraints, chunklets_of, require_satisfied
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import PointsKind, exclude_columns
-from diffrac_cvx.points.factors import Factor, Sparse, dense
+from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import Sample, read_points
 from diffrac_cvx.problem.direction_problem import (
+    SOLVER_COPIES,
     DirectionProblem,
     direction_problem,
     problem_by_rows,
@@ -43,7 +45,7 @@ from diffrac_cvx.problem.direction_problem import (
 )
 from diffrac_cvx.problem.formatting import format_gap, format_upper
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of, weights_of
-from diffrac_cvx.problem.result import Bracket, Result
+from diffrac_cvx.problem.result import Bracket, Labels, Result
 from diffrac_cvx.rounding.directions import best_directions, oriented_direction
 
 
@@ -194,7 +196,7 @@ def certify_y(
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
     bounds = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
     require_consistent(*bounds, "the label matrix")
-    return Bracket(*bounds, H.n_excluded)
+    return Bracket(*bounds, H.points.n_excluded)
 
 
 def without_excluded(X: PointsKind, nu: float, penalty: Penalty) -> PointsKind:
@@ -204,19 +206,36 @@ def without_excluded(X: PointsKind, nu: float, penalty: Penalty) -> PointsKind:
     return without_collinear(X, penalty)
 
 
-def count_excluded(lower: Result | float, X: Points) -> int:
-    """Return the number of columns excluded by the result that gives the bound, or from the points."""
-    return max(X.n_excluded, lower.n_excluded if isinstance(lower, Result) else 0)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate:
-    """Objective of labels or clusters with directions, and a certified lower bound on the optimal objective."""
+class LabelCertificate:
+    """Result of `certify_labels` and `certify_clusters`: an objective, and a certified lower bound on all objectives.
+
+    Attributes
+    ----------
+    objective : float
+        Upper bound on the objective, penalty included, of these labels or clusters with the fitted directions.
+    lower : float
+        Certified lower bound on the objective (9) over all 2^n labellings, or those that satisfy the constraints; or
+        on that of every partition into at most K clusters.
+    directions : (d,) or (K, d) array
+        Fitted direction of the labels; with known signs, that of y or of -y, whichever has the lower objective.  Of
+        each of K clusters against the others.
+    n_excluded : int
+        Number of excluded columns, see `Result`: the lower bound is that of X without them.
+    """
 
     objective: float
     lower: float
     directions: Array
     n_excluded: int = 0
+
+    @property
+    def v(self) -> Array:
+        return self.directions
+
+    @property
+    def W(self) -> Array:
+        return self.directions
 
     @property
     def gap(self) -> float:
@@ -230,48 +249,18 @@ class Certificate:
 
     def __repr__(self) -> str:
         objective, gap = format_upper(self.objective, self.gap), format_gap(*self.bracket)
-        parts = [f"objective={objective}", f"bracket={self.bracket}", f"gap={gap}"]
-        return f"{type(self).__name__}({', '.join(parts)})"
+        return f"LabelCertificate(objective={objective}, bracket={self.bracket}, gap={gap})"
 
 
-class LabelCertificate(Certificate):
-    """Result of `certify_labels`: the objective of labels and a certified lower bound on that of all labels.
-
-    Attributes
-    ----------
-    objective : float
-        Upper bound on the objective (9), penalty included, at these labels with the direction v.
-    lower : float
-        Certified lower bound on (9) over all 2^n labellings; with constraints, over those that satisfy them.
-    v : (d,) array
-        Fitted direction; with known signs, that of y or of -y, whichever has the lower objective.
-    n_excluded : int
-        Number of excluded columns, see `Result`: the lower bound is that of X without them.
-    """
-
-    @property
-    def v(self) -> Array:
-        return self.directions
-
-
-class ClustersCertificate(Certificate):
-    """Result of `certify_clusters`: the objective of K clusters and a certified lower bound on that of all partitions.
-
-    Attributes
-    ----------
-    objective : float
-        Upper bound on the objective of the partition, penalty included, with the directions W.
-    lower : float
-        Certified lower bound on the objective of every partition into at most K clusters.
-    W : (K, d) array
-        Fitted direction of each cluster against the others.
-    n_excluded : int
-        Number of excluded columns, see `Result`: the lower bound is that of X without them.
-    """
-
-    @property
-    def W(self) -> Array:
-        return self.directions
+def certificate_at(
+    X: Points, objective: float, directions: Array, lower: Result | float, what: str
+) -> LabelCertificate:
+    """Return the certificate of labels or clusters, with directions 0 if these are not better."""
+    bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
+    objective, directions = or_zero_direction(objective, directions)
+    require_consistent(bound, objective, what)
+    n_excluded = max(X.n_excluded, lower.n_excluded if isinstance(lower, Result) else 0)
+    return LabelCertificate(objective, bound, directions, n_excluded)
 
 
 @in_range()
@@ -327,13 +316,11 @@ def certify_labels(
     y_all = as_labels(y, points.n_all)
     require_satisfied(y_all, chunklets_of(constraints, len(y_all)))
     labels = points.with_weight(y_all).astype(np.float64)
-    bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])
     X_reduced = without_excluded(points.X, nu, penalty)
     labels, v = oriented_direction(X_reduced, labels, weights)
-    objective, v = or_zero_direction(certified_labels_value(X_reduced, labels, v, nu, weights), v)
-    require_consistent(bound, objective, "these labels")
-    return LabelCertificate(objective, bound, v, count_excluded(lower, X_reduced))
+    objective = certified_labels_value(X_reduced, labels, v, nu, weights)
+    return certificate_at(X_reduced, objective, v, lower, "these labels")
 
 
 @in_range()
@@ -348,7 +335,7 @@ def certify_clusters(
     lam: Weight = None,
     ridge: Weight = None,
     sample_weight: npt.ArrayLike | None = None,
-) -> ClustersCertificate:
+) -> LabelCertificate:
     r"""Certify the optimality gap of a partition into K clusters, with the relaxation for two clusters.
 
     With Z the (n, K) cluster indicators, the objective is
@@ -364,42 +351,102 @@ def certify_clusters(
 
     Source: Eq. (11) and section 4.
 
+    Parameters, except these, and errors are those of `certify_labels`; known signs are not supported.
+
     Parameters
     ----------
-    X : (n, d) array
-        Data; centred here.
     labels : (n,) array of int
         Cluster labels in 0, ..., K - 1; clusters may be empty.
     lower : Result or float
         Solved relaxation (8), (11) or (15) with the same nu and penalty, or its lower bound.
     n_clusters : int, optional
         K, from 2 to the number of points; by default the largest label plus one, but at least 2.
-    nu : float
-        Weight of the imbalance, in [0, 1].
-    penalty : Penalty
-        Ridge and l1 or group penalty; none by default.
-    lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, as an alternative to ``penalty``.
-    sample_weight : (n,) array, optional
-        Weights of the points, >= 0, on any scale: weight 2 counts a point twice, weight 0 omits it.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is invalid; the message names the value and the remedy.
-    InvalidBoundError
-        If the objective is below the lower bound, which then does not match these data and parameters.
     """
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
     cluster_labels, K = as_clusters(labels, points.n_all, n_clusters)
-    bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     weights = weights_of(penalty, points.X.shape[1])
     if not weights.is_even:
         raise ParameterError("nonnegative is not supported: K clusters have K directions. Omit nonnegative.")
     Z = (points.with_weight(cluster_labels)[:, None] == np.arange(K)).astype(np.float64)
     X_reduced = without_excluded(points.X, nu, penalty)
     W = best_directions(X_reduced, Z - X_reduced.mean_of(Z), weights)
-    objective, W = or_zero_direction(certified_clusters_value(X_reduced, Z, W, nu, weights), W)
-    require_consistent(bound, objective, "these clusters")
-    return ClustersCertificate(objective, bound, W, count_excluded(lower, X_reduced))
+    objective = certified_clusters_value(X_reduced, Z, W, nu, weights)
+    return certificate_at(X_reduced, objective, W, lower, "these clusters")
+
+
+@in_range()
+def find_components(
+    X: npt.ArrayLike,
+    V: npt.ArrayLike | Sparse | Result,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    rtol: float | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> Labels:
+    r"""Return the components of the features, between which every optimal V of (15) is zero, from one solution.
+
+    With u = 1/sqrt(q) at an optimum, which is the same for all optima, and
+
+    .. math:: G = \tfrac1n X^\top \mathrm{Diag}(u) X - A,
+
+    connect features j and k if :math:`|G_{jk}| \ge c_j c_k`.  Every optimal V is block diagonal along the connected
+    components of this graph, and an optimum among the matrices that are block diagonal along it is optimal among all.
+    Coordinates with c = 0, such as the offset if nu < 1, belong to every component: G is then replaced by its Schur
+    complement.
+
+    With feature groups, whole groups are connected if their block has a spectral norm of at least w_g w_h; with known
+    signs, if its positive part has.
+
+    The certified gap of V bounds the distance of its G from the optimal one, entry by entry; by default every pair that
+    may be connected within that bound is.  So the separation is certified, and a smaller gap separates more.
+
+    Source: duality, as in the screening rule of the graphical lasso and in gap-safe screening; not in the paper.
+    O(n d^2), by blocks of columns; only the connected pairs are stored.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    V : Result, or (d, d) array or sparse array, or (d + 1, d + 1) with the offset last
+        Solution.  The lower bound of a result, which must have the same nu and penalty, is used as it is; for a matrix
+        it is computed.
+    nu, penalty
+        As in `certify_v`; without an l1 term there are no components.
+    rtol : float, optional
+        Tolerance in [0, 1]: connect the pairs with :math:`|G_{jk}| \ge (1 - \mathrm{rtol})\, c_j c_k` at V instead.
+        This separates more, but certifies nothing.
+    sample_weight : (n,) array, optional
+        Weights of the points, which must be those of the solution.
+
+    Returns
+    -------
+    (d,) array of int
+        Component of each feature, numbered from 0 by first feature; -1 for features with c = 0.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is invalid; the message names the value and the remedy.
+    ResourceError
+        If X is a dask array that does not fit in memory.
+    """
+    nu, data = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True).X
+    n, d = data.shape
+    require_memory(
+        SOLVER_COPIES * data.unread_bytes, f"the components of {n} points and {d} features", "use fewer of either"
+    )
+    data = data.in_columns()  # all rows are needed at once
+    rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
+    problem = direction_problem(data, nu, penalty)
+    U = problem.coordinates.transform_result(dense(V) if is_sparse(V) else V)
+    labels = np.full(d, UNPENALIZED)
+    if not problem.has_l1:
+        return labels
+    point = problem.rescale(U)
+    gap = 0.0  # not used if rtol is given
+    if rtol is None:
+        gap = point.value - (V.lower if isinstance(V, Result) else certify(problem, point).lower)
+    labels[np.flatnonzero(problem.c)] = screen_components(problem, point.q, gap, rtol)
+    return labels

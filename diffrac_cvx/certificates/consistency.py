@@ -14,15 +14,14 @@ from diffrac_cvx.certificates.values import certified_labels_value, certified_va
 from diffrac_cvx.errors import InvalidBoundError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
-from diffrac_cvx.points.linear_algebra import inverse_or_one, with_ridge_rows
+from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 POWER_ITERATIONS = 20  # for the leading eigenvector of Y
-DENSE_LSTSQ_SIZE = 1e6  # (n + d) d^2 up to which a direct solver computes the least squares
-LSMR_STEPS = 30  # at most, and at least three, of LSMR for larger problems
+LSMR_STEPS = 30  # at most, and at least three
 MAX_ENTRIES_READ = 1.2e8  # of X that LSMR reads: about a second in total
 REWEIGHTING_STEPS = 4  # of iteratively reweighted least squares for the l1 term
 
@@ -126,10 +125,6 @@ class RoundingBound:
         n, d = self.X.shape
         units = inverse_or_one(np.sqrt(1.0 / scale**2 + ridge**2))
         X, target = self.X.weighted_rows(), self.X.times_root_counts(target) * n**-0.5
-        if (n + d) * d**2 <= DENSE_LSTSQ_SIZE:
-            stacked = with_ridge_rows(X.array() * (units * n**-0.5), ridge * units)
-            found = np.linalg.lstsq(stacked, np.append(target, np.zeros(len(stacked) - n)))[0]
-            return np.asarray(found * units)
         system = scipy.sparse.linalg.LinearOperator(
             (n + d, d),
             matvec=lambda v: np.append((X @ (units * v.ravel())) * n**-0.5, ridge * units * v.ravel()),

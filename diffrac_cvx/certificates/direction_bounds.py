@@ -3,6 +3,7 @@
 For streamed rows one pass computes sums whose size does not depend on n, which certify both bounds.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,20 +11,18 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.pencils import bound_normalized, value_normalized
-from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, project_dual, skip_zero_rows
+from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, eliminate, project_dual, skip_zero_rows
 from diffrac_cvx.certificates.search import (
     NEGLIGIBLE_ENTRY,
     best_bound,
     candidate_multipliers,
     min_ratio,
-    normalized_theta,
     row_weights,
 )
 from diffrac_cvx.certificates.working_set import bound_from_working_set
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, as_sparse, dense, diagonal, is_sparse
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, problem_by_rows
 from diffrac_cvx.problem.result import Bracket
@@ -50,23 +49,21 @@ def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_
 
     If the factor is sparse, C comes from a working set, or from blocks, and is clipped outside.  Else V is one block.
     """
-    U, value, penalty = point.U, float(point.value), problem.pair_penalty
-    if is_sparse(U) and value > 1.0 - 1e-12:  # V is zero up to rounding
+    U, value, penalty, is_sparse_factor = point.U, float(point.value), problem.pair_penalty, is_sparse(point.U)
+    if is_sparse_factor and value > 1.0 - 1e-12:  # V is zero up to rounding
         return Bracket(0.0, value)
     few = 2 * int(np.count_nonzero(diagonal(U))) <= len(problem.c) >= MIN_WIDE_SIZE
-    if is_sparse(U) and few and problem.X.in_memory and penalty.is_even:
+    if is_sparse_factor and few and problem.X.in_memory and penalty.is_even:
         return Bracket(bound_from_working_set(problem, point, None if dual.C is None else as_sparse(dual.C)), value)
     U = U if penalty.splits_into_blocks else dense(U)
     problem = problem_by_rows(problem, U)
-    if is_sparse(U) and not problem.X.is_streamed:
-        lower = bound_of_blocks(problem, point, dual)
-        if len(problem.c) <= 64:  # V as one block costs little
-            lower = max(lower, certify(problem, point._replace(U=dense(U)), dual).lower)
-        return Bracket(lower, value)
+    in_passes = problem.X.is_streamed
+    if is_sparse_factor and penalty.splits_into_blocks and not in_passes:
+        return Bracket(bound_of_blocks(problem, point, dual), value)
     U = dense(U)
     C = None if dual.C is None or not problem.has_l1 else project_dual(problem, dense(dual.C))
     given = [] if dual.u is None else [skip_zero_rows(problem, dual.u)]
-    if problem.X.is_streamed:
+    if in_passes:
         lower, weights = certify_in_one_pass(problem, U, C)[1].lower, given
     else:
         lower, weights = 0.0, [*given, row_weights(problem, point.q)]
@@ -92,25 +89,34 @@ def bound_of_blocks(problem: DirectionProblem, point: PrimalPoint, dual: DualPoi
 def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO_DUAL) -> Bracket:
     """Return certified bounds on the optimum of (21), min -(g(V) - sum c_i c_j |V_ij|) over tr AV = 1, from a factor.
 
-    With theta such that M/2 - C <= theta A, the optimum is at least -(mean(1/u)/2 + theta).  It is never below -1, and
-    not above 0 if the only penalty is the ridge.
+    With theta > 0 such that M/2 - C <= theta A, which is M <= t (A + C) at t = 2 theta for weights c_i c_j / theta, the
+    optimum is at least -(mean(1/u)/2 + theta).  It is never below -1, and not above 0 if the only penalty is the ridge.
+    The bound is -1 if the l1 term exceeds half of g, where there is no such theta.
     """
     size = float(np.sum((problem.R @ U) ** 2))
     if size == 0.0:
         return Bracket(-1.0, np.inf if problem.has_l1 else 0.0)
     U = U / size**0.5
-    l1 = problem.convex_term(U) - 1.0
+    l1, mean_sqrt = problem.convex_term(U) - 1.0, problem.mean_sqrt(U)
     value_error = problem.pair_penalty.value_error_bound(U) if problem.has_l1 else 0.0  # infinite if V is infeasible
-    upper, lower = value_normalized(problem, U, l1) + 2.0 * value_error, -1.0 - 4 * UNIT_ROUNDOFF
-    given = [] if dual.C is None else [project_dual(problem, dense(dual.C))]
+    relative_error = sum_error(4 * len(problem.X) + 4 * len(U)) + 2.0 * problem.whitening_error.data_error
+    upper = l1 - mean_sqrt + round_up(relative_error * (1.0 + l1)) + 2.0 * value_error
     u, inverse_mean = row_weights(problem, problem.X.quadratic_forms(U))
-    half_gram, theta = problem.X.weighted_gram(u) / 2, problem.mean_sqrt(U) / 2 - l1
-    slack = project_dual(problem, half_gram - theta * problem.A)
-    M_error = problem.gram_error(problem.Z.weighted_gram(u), problem.largest_weight(u)) / 2
+    M, theta, inverse_mean = problem.X.weighted_gram(u), mean_sqrt / 2 - l1, round_up(inverse_mean, MEAN_ROUNDINGS)
+    slack = project_dual(problem, M / 2 - theta * problem.A)
+    given = [] if dual.C is None else [project_dual(problem, dense(dual.C))]
+    least, everything, weights = 1.0 - inverse_mean / 2, np.arange(len(M)), problem.c * (1.0 - 8 * UNIT_ROUNDOFF)
     for C in [*given, problem.pair_penalty.subgradient(U @ U.T, NEGLIGIBLE_ENTRY, slack), slack]:
-        found = normalized_theta(problem, half_gram, project_dual(problem, C), M_error)
-        lower = max(lower, bound_normalized(inverse_mean, found))
-    return Bracket(float(max(lower, -1.0)), float(upper))
+        below = 1e-14
+        while least - theta > 1.01 * below:
+            larger = theta + (below * (least - theta)) ** 0.5
+            pair_penalty = problem.pair_penalty.with_weights(weights / max(larger, 1e-300) ** 0.5)
+            scaled = block_problem(replace(problem, pair_penalty=pair_penalty), everything)
+            if eliminate(scaled, u, 2.0 * larger, C / larger) is None:
+                below = larger - theta
+            else:
+                least = larger
+    return Bracket(float(max(-round_up(inverse_mean / 2 + least, 8), -1.0)), float(upper))
 
 
 def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None) -> tuple[PrimalPoint, Bracket, Array]:

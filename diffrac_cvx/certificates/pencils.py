@@ -1,37 +1,12 @@
-"""Certified multiples of one matrix that bound another: Eq. (21), and Eq. (9) with chunklets in branch and bound."""
+"""Lower bounds on Eq. (9) with chunklets, for many groupings at a time, in branch and bound."""
 
 import numpy as np
 
-from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, cholesky_or_none, is_positive, least_that_holds
+from diffrac_cvx.certificates.proof import bound_at, cholesky_or_none
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
-from diffrac_cvx.points.linear_algebra import symmetric
+from diffrac_cvx.points.floating_point import round_up, sum_error
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-
-
-def certified_shift(problem: DirectionProblem, half_gram: Array, shrunk: Array, M_error: float, theta: float) -> float:
-    """Return a number slightly above theta with M/2 - C <= theta A, certified; infinity if none is.
-
-    The error of M/2 is at most `M_error` in the coordinates W, in which A is at most 1; `shrunk` is C + Diag(c)^2.
-    """
-    W = problem.W
-    A, left = symmetric(W.T @ problem.A @ W), symmetric(W.T @ (half_gram - shrunk) @ W)
-    size = float(np.sum(W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half_gram)))
-    error = M_error + sum_error(4 * len(shrunk) + 16) * size
-    return certified_multiple(left, A, error, problem.whitening_error.right_error, theta)
-
-
-def bound_normalized(inverse_mean: float, theta: float) -> float:
-    """Return a lower bound on (21), -(mean(1/u)/2 + theta), if M/2 - C <= theta A."""
-    mean = round_up(inverse_mean / 2, MEAN_ROUNDINGS)
-    return -round_up(mean + max(theta, 0.0), 4) - min(theta, 0.0) * (1 - 4 * UNIT_ROUNDOFF)
-
-
-def value_normalized(problem: DirectionProblem, U: Array, l1: float) -> float:
-    """Return an upper bound on the objective of (21) at a factor with tr AUU' = 1 and this l1 term."""
-    relative_error = sum_error(4 * len(problem.X) + 4 * len(U)) + 2.0 * problem.whitening_error.data_error
-    return l1 - problem.mean_sqrt(U) + round_up(relative_error * (1.0 + l1))
 
 
 def grouped_bounds(problem: DirectionProblem, M: Array, sums: Array, top: Array) -> Array:
@@ -64,18 +39,3 @@ def grouped_bounds(problem: DirectionProblem, M: Array, sums: Array, top: Array)
     if cholesky_or_none(S) is None:
         holds &= np.array([cholesky_or_none(matrix) is not None for matrix in S])
     return np.array([bound_at(a, b, n + 8) if ok else -np.inf for a, b, ok in zip(larger, sums, holds, strict=True)])
-
-
-def certified_multiple(M: Array, right: Array, M_error: float, right_error: float, t: float) -> float:
-    """Return a t slightly above the given one with M <= t right certified; infinity if none is.
-
-    It holds for all matrices that differ from these by at most their errors, in the spectral norm.
-    """
-    of_M, of_right = (sum_error(4) * float(np.linalg.norm(S)) for S in (M, right))
-
-    def radius(t: float) -> float:
-        return round_up(abs(t) * (right_error + of_right) + M_error + of_M, 8)
-
-    trace = float(np.abs(np.diag(M)).sum() + abs(t) * np.abs(np.diag(right)).sum())
-    step = 2.0 * (radius(t) + sum_error(2 * len(right) + 8) * trace)
-    return least_that_holds(lambda larger: is_positive(larger * right - M, radius(larger)), t, step)

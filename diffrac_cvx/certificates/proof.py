@@ -30,7 +30,7 @@ from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, eigh, lanczos, solve_lower, symmetric, times
 from diffrac_cvx.points.points import Indexer, Mask
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.problem.direction_problem import DirectionProblem, max_penalty
+from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.group import (
     GroupNorms,
     block_norms,
@@ -40,7 +40,6 @@ from diffrac_cvx.problem.penalties.group import (
 
 MAX_T = 1e100  # a larger t proves nothing
 MAX_TRIES = 12  # of larger t, after failed factorisations
-VALUE_ERROR = 1e-9  # upper bound on the rounding of a value
 MEAN_ROUNDINGS = 400  # upper bound on the roundings of a mean by NumPy's pairwise sums
 INSIDE = 1.0 - 16.0 * UNIT_ROUNDOFF  # shrinks a bound, so that C is inside it after rounding
 MAX_FACTORIZED_SIZE = 4000  # rows of a component that are factorised
@@ -102,15 +101,9 @@ class Remainder:
     def extend(self, directions: Array) -> Array:
         """Return the part on E that makes the quadratic form of S least for given parts on N, (m, v)."""
         problem = self.problem
-        W = problem.basis if self.is_whitened else np.eye(len(problem.free))[:, problem.used]
+        W = problem.inner.W if self.is_whitened else np.eye(len(problem.free))[:, problem.used]
         inner = self.K[: len(self.L)] @ directions
         return np.asarray(-W @ solve_lower(self.L, inner, transposed=True))
-
-    def restrict(self, indices: IntegerArray) -> "Remainder":
-        """Return the remainder on some of the coordinates."""
-        problem = BlockProblem(self.problem.problem, self.problem.free, self.problem.penalized[indices])
-        K, F, tC = self.K[:, indices], self.F[:, indices], self.tC[:, indices]
-        return replace(self, problem=problem, K=K, F=F, tC=tC, Z=self.Z[indices])
 
     def with_correction(self, Z: Array) -> "Remainder":
         """Return the remainder with a further correction, (m, z): the multiplier is then chosen from G + ZZ'.
@@ -176,28 +169,41 @@ def eliminate(
         return eliminate(problem, u, t, C, between, whitened=True, M=M) if found is None else found
     if not (np.isfinite(t) and t > 0.0):
         return None
-    C = None if C is None else problem.project_eliminated(C)
-    P, radius = eliminated_matrix(problem, u, t, C, whitened=whitened, M=M)
-    r, m = len(P), len(problem.penalized)
-    factorized = sum_error(2 * r + 8) * float(np.abs(np.diag(P)).sum())
-    lift = round_up(radius + factorized) * (2.0 if m else 1.0)
+    M = problem.inner.X.weighted_gram(u) if M is None else M
+    C = None if C is None else problem.project_inner(C)
+    P, radius = eliminated_matrix(problem, u, t, M, C, whitened=whitened)
+    r, e, m, inner = len(P), len(problem.free), len(problem.penalized), problem.inner
+    L, lift = lifted_cholesky(P, radius, 2.0 if m else 1.0)
     # Outside the span of whitened coordinates the two sides are t times the identity and 0, up to the errors.
-    if whitened and not t >= radius:
+    if L is None or (whitened and not t >= radius):
         return None
-    L = cholesky_or_none(P - lift * np.eye(r))
-    if L is None:
-        return None
-    Z = np.zeros((m, 0))
+    tC, Z = np.zeros((e, m)), np.zeros((m, 0))
     if m == 0:
-        return Remainder(problem, u, t, np.zeros((r, 0)), np.zeros((3, 0)), L, whitened, np.zeros((r, 0)), Z)
-    S, tC, cross = cross_matrix(problem, u, t, C, between, whitened=whitened)
+        return Remainder(problem, u, t, np.zeros((r, 0)), np.zeros((3, 0)), L, whitened, tC, Z)
+    # S between E and N, and bounds on the errors of its columns.
+    weights, eps, h = problem.gram_weights(u, t), relative_error(problem, u, t), problem.sizes(u, t)
+    T = problem.products(weights, problem.given)
+    if between is not None and e:
+        given, used = np.eye(e), problem.used
+        given[np.ix_(used, used)] = eliminated_matrix(problem, u, t, M, C, whitened=False)[0] if whitened else P
+        tC = problem.off_diagonal.project_safe(between(given, T), t)
+    if whitened:
+        W, (data_error, right_error, _), top = inner.W, inner.whitening_error, problem.problem.largest_weight(u)
+        norm = (t * W.shape[1] * (1.0 + right_error) + float(np.sum(u @ problem.F**2)) / len(u)) ** 0.5
+        S = W.T @ tC - problem.products(weights, problem.whitened_rows)
+        cross = (eps * norm + data_error * (t + top) ** 0.5 * (1.0 + eps)) * h
+        cross += sum_error(e + 8) * float(np.linalg.norm(W)) * np.linalg.norm(tC, axis=0)
+    else:
+        S = (tC - T)[problem.used]
+        cross = eps * float(np.linalg.norm(problem.inner_sizes(u, t, M))) * h
+        cross += sum_error(e + 8) * np.linalg.norm(tC, axis=0)
     K = solve_lower(L, S) if r else S
     if not are_finite(L, K):
         return None
-    sizes, eps, h = np.linalg.norm(K, axis=0), relative_error(problem, u, t), problem.sizes(u, t)
+    sizes = np.linalg.norm(K, axis=0)
     # S >= [L; K'][L; K']' + [[margin, R], [R', S_NN - K'K]] with columns R_j of norm at most `rest`.
     rest = np.linalg.norm(S - L @ K, axis=0) + sum_error(r + 4) * np.linalg.norm(L) * sizes + cross
-    margin = lift - round_up(radius + factorized)
+    margin = lift / 2.0
     F = np.stack([eps**0.5 * h, rest / max(margin, 1e-300) ** 0.5 if r else 0.0 * h]) * round_up(1.0, 16)
     return Remainder(problem, u, t, K, np.vstack([F, gram_error_roots(K)]), L, whitened, tC, Z)
 
@@ -219,60 +225,29 @@ def relative_error(problem: BlockProblem, u: Array, t: float) -> float:
 
 
 def eliminated_matrix(
-    problem: BlockProblem, u: Array, t: float, C: Array | None, *, whitened: bool, M: Array | None = None
+    problem: BlockProblem, u: Array, t: float, M: Array, C: Array | None, *, whitened: bool
 ) -> tuple[Array, float]:
     """Return S on E, in its given coordinates, without those where it is 0, or in whitened ones, and its error.
 
     The error is bounded in the spectral norm.
     """
+    inner, used = problem.inner, problem.used
     if not whitened:
-        M, c = problem.eliminated_gram(u) if M is None else M, problem.problem.c[problem.free]
-        P = t * (problem.A + np.diag(c**2)) - M
-        mass = float(np.sum(problem.eliminated_sizes(u, t, M) ** 2))
-        radius = relative_error(problem, u, t) * mass
+        P = t * (inner.summed_A + np.diag(inner.c**2)) - symmetric(M)
+        radius = relative_error(problem, u, t) * float(np.sum(problem.inner_sizes(u, t, M) ** 2))
         if C is not None:
             P += t * C
             radius += sum_error(4) * t * float(np.linalg.norm(C))
-        return (P if len(problem.used) == len(P) else P[np.ix_(problem.used, problem.used)]), round_up(radius)
-    W, (data_error, right_error, gram_factor), top = problem.basis, problem.whitened, problem.problem.largest_weight(u)
-    Mw, r = problem.whitened_gram(u) if M is None or problem.problem.basis is None else M, W.shape[1]
-    P, mass, moved = t * np.eye(r) - symmetric(Mw), float(np.trace(Mw)), top**0.5 * data_error
+        return (P if len(used) == len(P) else P[np.ix_(used, used)]), round_up(radius)
+    (data_error, right_error, gram_factor), top = inner.whitening_error, problem.problem.largest_weight(u)
+    Mw, W = symmetric(M if inner.basis is not None else inner.Z.weighted_gram(u)), inner.W
+    P, mass, moved, r = t * np.eye(len(Mw)) - Mw, float(np.trace(Mw)), top**0.5 * data_error, len(Mw)
     radius = t * (right_error + sum_error(4) * r) + sum_error(problem.n_terms + 12) * gram_factor * mass
     radius += (2.0 * mass**0.5 + moved) * moved
     if C is not None:
         P += t * symmetric(times(W.T, times(C, W)))
         radius += t * sum_error(2 * len(C) + 12) * float(np.sum(W**2) * np.linalg.norm(C))
     return P, round_up(radius, 8)
-
-
-def cross_matrix(
-    problem: BlockProblem,
-    u: Array,
-    t: float,
-    C: Array | None,
-    between: Callable[[Array, Array], Array] | None,
-    *,
-    whitened: bool,
-) -> tuple[Array, Array, Array]:
-    """Return S between E and N, t C there, and bounds on the errors of the columns of S, (m,)."""
-    e, weights, eps = len(problem.free), problem.gram_weights(u, t), relative_error(problem, u, t)
-    h, used = problem.sizes(u, t), problem.used
-    tC = np.zeros((e, len(problem.penalized)))
-    if between is not None and e:
-        P = np.eye(e)
-        P[np.ix_(used, used)] = eliminated_matrix(problem, u, t, C, whitened=False)[0]
-        T = problem.products(weights, problem.given)
-        tC = problem.off_diagonal.project_safe(between(P, T), t)
-    if not whitened:
-        T = T if between is not None and e else problem.products(weights, problem.given)
-        cross = eps * float(np.linalg.norm(problem.eliminated_sizes(u, t))) * h
-        return (tC - T)[used], tC, cross + sum_error(e + 8) * np.linalg.norm(tC, axis=0)
-    W, (data_error, right_error, _) = problem.basis, problem.whitened
-    top, mass = problem.problem.largest_weight(u), float(np.trace(problem.whitened_gram(u)))
-    norm = (t * W.shape[1] * (1.0 + right_error) + mass) ** 0.5
-    cross = (eps * norm + data_error * (t + top) ** 0.5 * (1.0 + eps)) * h
-    cross += sum_error(e + 8) * float(np.linalg.norm(W)) * np.linalg.norm(tC, axis=0)
-    return W.T @ tC - problem.products(weights, problem.whitened_rows), tC, cross
 
 
 def least_certified_t(
@@ -289,27 +264,17 @@ def least_certified_t(
     # A t so small that its rounding hides in that of the weights proves no more than a slightly larger one.
     t = max(t, UNIT_ROUNDOFF * problem.problem.largest_weight(u), 1e-300)
     is_whitened, best = problem.problem.basis is not None, np.inf
-    C = None if C is None else problem.project_eliminated(C)
+    C = None if C is None else problem.project_inner(C)
     for whitened, factor in ((False, 4.0), (True, 2.0)):
         if (is_whitened and not whitened) or (whitened and not is_whitened and len(u) < len(problem.problem.X)):
             continue
-
-        def holds(larger: float, whitened: bool = whitened) -> bool:
-            S, radius = eliminated_matrix(problem, u, larger, C, whitened=whitened, M=M)
-            return (larger >= radius or not whitened) and is_positive(S, radius)
-
-        usable = min_eigenvalue - problem.whitened.right_error if whitened else 1.0
-        step = eliminated_matrix(problem, u, t, C, whitened=whitened, M=M)[1] * (1.0 + 1e-6)
-        best = min(best, least_that_holds(holds, t, step / usable, factor) if usable > 0.0 else np.inf)
+        usable = min_eigenvalue - problem.inner.whitening_error.right_error if whitened else 1.0
+        step = eliminated_matrix(problem, u, t, M, C, whitened=whitened)[1] * (1.0 + 1e-6) / max(usable, 1e-300)
+        tries = (float(t + factor**i * step) for i in range(MAX_TRIES if usable > 0.0 and np.isfinite(step) else 0))
+        best = min(best, next((s for s in tries if eliminate(problem, u, s, C, whitened=whitened, M=M)), np.inf))
         if best <= t * (1.0 + 1e-9):  # given columns that are nearly collinear need a larger t than whitened ones
             break
     return best
-
-
-def least_that_holds(holds: Callable[[float], bool], t: float, step: float, factor: float = 2.0) -> float:
-    """Return the first t plus a multiple of a step, by powers of a factor, for which a test holds; infinity if none."""
-    tries = (float(t + factor**i * step) for i in range(MAX_TRIES if np.isfinite(t + step) else 0))
-    return next((larger for larger in tries if holds(larger)), np.inf)
 
 
 # The remainder
@@ -465,10 +430,10 @@ def is_sum_positive(diagonal: Array, E: Factor, Z: Array, weak: Mask) -> bool:
     return cholesky_or_none(symmetric(S) - shift * np.eye(len(S))) is not None
 
 
-def is_positive(S: Array, radius: float) -> bool:
-    """Whether every matrix within the radius of a symmetric one, in the spectral norm, is positive definite."""
-    shift = round_up(radius + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
-    return cholesky_or_none(S - shift * np.eye(len(S))) is not None
+def lifted_cholesky(S: Array, radius: float, multiple: float = 1.0) -> tuple[Array | None, float]:
+    """Return the Cholesky factor of S minus a multiple of what S, by its radius, and rounding may be off, and that."""
+    lift = multiple * round_up(radius + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
+    return cholesky_or_none(S - lift * np.eye(len(S))), lift
 
 
 def cholesky_or_none(S: Array) -> Array | None:
@@ -485,20 +450,12 @@ def cholesky_or_none(S: Array) -> Array | None:
 # Values of bounds
 
 
-def bound_at(t: float, inverse_mean: float, n_roundings: int = MEAN_ROUNDINGS, slack_cost: float = 0.0) -> float:
-    """Return a lower bound on 1 - t inverse_mean - slack_cost, for a mean of positive numbers with `n_roundings`."""
+def bound_at(t: float, inverse_mean: float, n_roundings: int = MEAN_ROUNDINGS) -> float:
+    """Return a lower bound on 1 - t inverse_mean, for a mean of positive numbers with `n_roundings`."""
     if not np.isfinite(t):  # for any mean, also 0
         return -np.inf
-    product = round_up(round_up(t * inverse_mean, n_roundings) + slack_cost, 1 if slack_cost else 0)
+    product = round_up(t * inverse_mean, n_roundings)
     return 1.0 - product - 2 * UNIT_ROUNDOFF if np.isfinite(product) else -np.inf
-
-
-def inflation_cost(inflation: float, upper: float) -> float:
-    """Return a bound on how far the optimum, at most `upper`, is below that with penalties times 1 + inflation.
-
-    At an optimum of value v the ridge plus the l1 term is at most v (1 - v).
-    """
-    return round_up((inflation + 16.0 * UNIT_ROUNDOFF) * max_penalty(upper + VALUE_ERROR), 8) if inflation else 0.0
 
 
 def project_dual(problem: DirectionProblem, C: Array) -> Array:

@@ -1,27 +1,49 @@
-"""Screening of pairs of coordinates for violations of their box, by blocks of columns.
+r"""Screening of pairs of coordinates by blocks of columns: of violations of their box, and of components.
 
 The results hold with rounding included, and no matrix of all pairs is stored.
+
+Components: after elimination of the unpenalised coordinates F, G = M - A + K'K at the optimal weights u.  Groups are in
+different components if the spectral norm of G_gh, or of its positive part for known signs, is below w_g w_h: then C = G
+is strictly inside the dual set there, so that every optimal V is 0.  A gap bounds the error of G entry by entry, and
+the Frobenius norm of these bounds covers a block.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.certificates.block_problem import IntegerArray
-from diffrac_cvx.certificates.proof import INSIDE, NO_PAIRS, Pairs, Remainder
+from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem, join_labels, number_by_first
+from diffrac_cvx.certificates.proof import INSIDE, NO_PAIRS, Pairs, Remainder, eliminate
 from diffrac_cvx.machine.deadlines import check_deadline
+from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.work import count_work
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import sum_error
+from diffrac_cvx.points.points import Indexer
 from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.penalties.base import PairPenalty
+from diffrac_cvx.problem.penalties.group import block_norms
 from diffrac_cvx.problem.result import Labels
 
+Distance = Callable[[Indexer, Indexer], Array]  # at most, of G_jk to its optimum, over c_j c_k
 COLUMN_BLOCK = 512  # of X multiplied with the others at a time, fewer if there are many others
 MAX_PRODUCTS = 5_000_000  # at a time
 SINGLE_PRECISION_SIZE = 500  # penalised coordinates from which on single precision is used first
 MAX_SINGLE_PRECISION_ERROR = 0.1  # largest error of single precision, as a fraction of the bound
-PAIR_BATCH = 20_000  # pairs between deadline checks
-GATHER_COST = 30  # time of a single product relative to one in a matrix product
+
+
+class Verdict(NamedTuple):
+    """Result of an attempt to prove a lower bound: the bound, or what violates it."""
+
+    lower: float | None = None  # the bound, if it is proved
+    violated: IntegerArray = NO_PAIRS.j  # coordinates where S is not proved positive, by decreasing violation
+    pairs: Pairs = NO_PAIRS  # in different blocks, that may violate their box
+    directions: Array | None = None  # (D, v), in which S is negative
+    C: Array | None = None  # (w + k, k), next multiplier of a working set and the violated coordinates with these
 
 
 class TooManyPairsError(Exception):
@@ -32,16 +54,15 @@ class TooManyPairsError(Exception):
 def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.inf) -> Pairs:
     """Return the pairs in different blocks that may violate |G_jk| <= t c_j c_k, G = M - t A + K'K; O(n m^2).
 
-    The columns are divided by c_j first, so that all bounds are equal.  Single precision is used if its rounding is
-    small compared with the bound: pairs within that rounding of the bound are selected too, and their G is
-    recomputed.  TooManyPairsError is raised at more than `max_pairs`.  With such a limit G stays in single precision,
-    and its rounding is subtracted from the bounds: the excess is that of a multiplier too.
+    The columns are divided by c_j first, so that all bounds are equal.  TooManyPairsError is raised at more than
+    `max_pairs`.  With such a limit, single precision is used if its rounding is small compared with the bound, from
+    which it is subtracted: the excess is that of a multiplier too.
     """
-    (products, rounding, order), known = scaled_columns(remainder), remainder.known_signs
+    c, known = remainder.problem.c, remainder.known_signs
+    products, rounding, order = scaled_columns(remainder, max_pairs < np.inf)
     # F_j'F_k <= |F_j| |F_k|: a bound on the error of G_jk over c_j c_k for each column and the largest of a block.
-    sizes, m = (np.sqrt(remainder.errors) / remainder.problem.c)[order], len(order)
-    parts, n_found = [NO_PAIRS], 0
-    for block, remaining in column_blocks(m):
+    sizes, parts, n_found = (np.sqrt(remainder.errors) / c)[order], [NO_PAIRS], 0
+    for block, remaining in column_blocks(len(order)):
         check_deadline()
         G, first, second = products(block, remaining), order[block], order[remaining]
         count_work(6.0 * (len(remainder.gram_weights) + len(remainder.K)) * G.size)
@@ -51,15 +72,18 @@ def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.
         # If c_j c_k is too small to divide by, G_jk / (c_j c_k) may be NaN: such a pair counts as violated.
         if float(size.max(initial=0.0)) <= least.min():
             continue
-        j, k = np.nonzero(~(size <= (least - 4.0 * np.finfo(size.dtype).eps * np.abs(least)).astype(size.dtype)))
-        apart = (k > j) & (labels[first[j]] != labels[second[k]])
-        j, k = j[apart], k[apart]
-        n_found += len(j)
+        rows, columns = np.nonzero(
+            ~(size <= (least - 4.0 * np.finfo(size.dtype).eps * np.abs(least)).astype(size.dtype))
+        )
+        apart = (columns > rows) & (labels[first[rows]] != labels[second[columns]])
+        rows, columns = rows[apart], columns[apart]
+        j, k, n_found = first[rows], second[columns], n_found + len(rows)
         if n_found > max_pairs:
             raise TooManyPairsError
-        parts.append(
-            select_pairs(remainder, (first, second), (j, k), G[j, k], rounding, recomputed=max_pairs == np.inf)
-        )
+        found = G[rows, columns].astype(np.float64) * (c[j] * c[k])
+        found = found if are_finite(found) else remainder.gram(first, second)[rows, columns]
+        bound = remainder.bounds(j, k) - rounding * (c[j] * c[k])
+        parts.append(Pairs(np.minimum(j, k), np.maximum(j, k), found, bound))
     selected = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
     size = np.abs(selected.G)
     if known is not None:  # C has no lower side
@@ -74,66 +98,138 @@ def column_blocks(m: int) -> Iterator[tuple[slice, slice]]:
         yield slice(start, min(start + step, m)), slice(start, m)
 
 
-def single_precision_error(remainder: Remainder) -> float:
-    """Return a bound on the single-precision error of G_jk / (c_j c_k); infinite if there are too few columns.
-
-    |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
-    """
-    if remainder.K.shape[1] < SINGLE_PRECISION_SIZE:
-        return float("inf")
-    squares = remainder.problem.rows.squares().weighted_row_sum(np.abs(remainder.gram_weights)) + np.sum(
-        remainder.K**2, axis=0
-    )
-    size = float(np.max(squares / remainder.problem.c**2, initial=0.0))
-    return 1.1 * (len(remainder.gram_weights) + len(remainder.K) + 4) * float(np.finfo(np.float32).eps) * size
-
-
-def select_pairs(
-    remainder: Remainder,
-    sets: tuple[IntegerArray, IntegerArray],
-    positions: tuple[IntegerArray, IntegerArray],
-    scaled: npt.NDArray[np.floating[Any]],
-    rounding: float,
-    *,
-    recomputed: bool,
-) -> Pairs:
-    """Return the pairs at these positions of two sets, with G in double precision, or bounds less its rounding."""
-    c, (first, second) = remainder.problem.c, sets
-    j, k = first[positions[0]], second[positions[1]]
-    pairs = Pairs(np.minimum(j, k), np.maximum(j, k), scaled * (c[j] * c[k]), remainder.bounds(j, k))
-    if are_finite(scaled) and not (recomputed and rounding):
-        return pairs._replace(bound=pairs.bound - rounding * (c[j] * c[k]))
-    if len(j) * GATHER_COST > len(first) * len(second):
-        return pairs._replace(G=remainder.gram(*sets)[positions])
-    for start in range(0, len(j), PAIR_BATCH):
-        check_deadline()
-        some = slice(start, start + PAIR_BATCH)
-        products = np.sum(remainder.K[:, j[some]] * remainder.K[:, k[some]], axis=0)
-        pairs.G[some] = remainder.problem.rows.pair_sums(remainder.gram_weights, j[some], k[some]) + products
-    return pairs
-
-
 def scaled_columns(
-    remainder: Remainder,
+    remainder: Remainder, single: bool
 ) -> tuple[Callable[[slice, slice], npt.NDArray[np.floating[Any]]], float, IntegerArray]:
     """Return the products G_jk / (c_j c_k) of two ranges of columns, a bound on their error, and the columns' order.
 
-    They are in single precision if it is accurate enough, and faster.  Columns with K = 0 then come first: their
-    products with the others need X alone.
+    They are in single precision if that is allowed, accurate enough, and faster.  Columns with K = 0 then come first:
+    their products with the others need X alone.
     """
-    X, c, K = remainder.problem.rows, remainder.problem.c, remainder.K
-    rounding, in_order = single_precision_error(remainder), np.arange(len(c))
-    scaled = X.in_single_precision(1.0 / c) if rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t else None
+    X, c, K, scaled = remainder.problem.rows, remainder.problem.c, remainder.K, None
+    if single and len(c) >= SINGLE_PRECISION_SIZE:
+        rounding = single_precision_error(remainder)
+        scaled = X.in_single_precision(1.0 / c) if rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t else None
     if scaled is None:
-        return lambda first, rest: remainder.gram(first, rest) / np.outer(c[first], c[rest]), 0.0, in_order
-    right = np.vstack([scaled, (K / c).astype(np.float32)])
-    weights = np.append(remainder.gram_weights, np.ones(len(K))).astype(np.float32)[:, None]
+        return lambda first, rest: remainder.gram(first, rest) / np.outer(c[first], c[rest]), 0.0, np.arange(len(c))
     in_K = K.any(axis=0)
     order, simple = np.argsort(in_K, kind="stable"), len(c) - int(in_K.sum())
+    right = np.vstack([scaled, (K / c).astype(np.float32)])
     right = right[:, order] if 0 < simple < len(c) else right
+    weights = np.append(remainder.gram_weights, np.ones(len(K))).astype(np.float32)[:, None]
 
     def products(first: slice, others: slice) -> npt.NDArray[np.float32]:
         rows = slice(len(X) if first.stop <= simple else None)
         return np.asarray((right[rows, first] * weights[rows]).T @ right[rows, others])
 
     return products, rounding, order
+
+
+def single_precision_error(remainder: Remainder) -> float:
+    """Return a bound on the single-precision error of G_jk / (c_j c_k).
+
+    |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
+    """
+    weights, K = np.abs(remainder.gram_weights), remainder.K
+    squares = remainder.problem.rows.squares().weighted_row_sum(weights) + np.sum(K**2, axis=0)
+    size = float(np.max(squares / remainder.problem.c**2, initial=0.0))
+    return 1.1 * (len(weights) + len(K) + 4) * float(np.finfo(np.float32).eps) * size
+
+
+# Components
+
+
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
+def screen_components(problem: DirectionProblem, q: Array, gap: float, rtol: float | None = None) -> Labels:
+    """Return the component of each penalised coordinate, numbered from 0 by first coordinate, from a point's q and gap.
+
+    All are in one component if the others cannot be eliminated, as far from an optimum, or if a row has nearly no
+    weight, or with must-link constraints, because sums of points may be nothing but rounding.
+    """
+    mask, one = ~problem.zero_rows, np.zeros(int(np.count_nonzero(problem.c)), dtype=np.int64)
+    u, w = gap_safe_weights(q, gap)
+    underflows = float(np.max(u[mask], initial=0.0)) > 1e40  # fourth powers of the entries of such a row
+    if rtol is None and (problem.X.max_summed or underflows):
+        return one
+    if np.any(problem.pair_penalty.reference_weights > problem.c):  # coordinates with c = 0 have multipliers too
+        return one
+    split = block_problem(problem)
+    remainder = eliminate(split, np.where(mask, u, 0.0), 1.0, whitened=True)
+    distance = None if remainder is None or rtol is not None else gap_safe_distance(remainder, np.where(mask, w, 0.0))
+    if remainder is None or (distance is None and rtol is None):
+        return one
+    pair_penalty, c = problem.pair_penalty.restrict(split.penalized), split.c
+    if not pair_penalty.splits_into_blocks:
+        return number_by_first(screen_groups(remainder, pair_penalty, distance, rtol))
+    labels, known = np.arange(len(c)), remainder.known_signs
+    for block, remaining in column_blocks(len(c)):
+        check_deadline()
+        G = remainder.gram(block, remaining) / np.outer(c[block], c[remaining])
+        np.fill_diagonal(G, 0.0)
+        size = np.abs(G) if known is None else np.where(np.outer(known[block], known[remaining]), G, np.abs(G))
+        size += rtol or 0.0 if distance is None else distance(block, remaining) + remainder.entry_error
+        j, k = np.nonzero(~(size < 1.0))
+        labels = join_labels(labels, block.start + j, remaining.start + k)
+    return number_by_first(labels)
+
+
+def screen_groups(
+    remainder: Remainder, pair_penalty: PairPenalty, distance: Distance | None, rtol: float | None
+) -> Labels:
+    """Return the component of each penalised coordinate, connecting groups by the distance or by rtol."""
+    m, c, groups = len(remainder.problem.c), remainder.problem.c, pair_penalty.groups
+    require_memory(4 * 8.0 * m**2, f"the components of {m} features in groups", "use fewer features")
+    weights, everything = np.array([c[group[0]] for group in groups]), slice(None)
+    norms = pair_penalty.dual_norms(remainder.gram(everything, everything))
+    if distance is not None:
+        radii = (distance(everything, everything) + remainder.entry_error) * np.outer(c, c)
+        norms = (norms + block_norms(radii, groups)) * (1.0 + sum_error(m + 10))
+        joined = ~(norms < np.outer(weights, weights) * (1.0 - sum_error(16)))
+    else:
+        joined = norms >= (1.0 - (rtol or 0.0)) * np.outer(weights, weights)
+    found = np.empty(m, dtype=np.int64)
+    for label, group in zip(connected_components(joined, directed=False)[1], groups, strict=True):
+        found[group] = label
+    return found
+
+
+def gap_safe_weights(q: Array, gap: float) -> tuple[Array, Array]:
+    r"""Return u = 1/sqrt(q), and w with |G_jk - G*_jk|^2 <= mean_i w_i x_ij^2 x_ik^2, G* the optimum and x_i the rows.
+
+    With :math:`r = \sqrt q` and :math:`r^*` its optimum, duality gives  gap >= mean (r - r*)^2 / r*.  Then
+    :math:`(G - G^*)_{jk}^2 \le \mathrm{gap} \cdot \mathrm{mean}_i\, x_{ij}^2 x_{ik}^2 / (r_i^2 r_i^*)` by Cauchy and
+    Schwarz, and r* is bounded from below by the same inequality, row by row.
+    """
+    gap = max(gap, 1e-13)  # smaller gaps are rounding
+    r = np.maximum(np.sqrt(q), 1e-100)
+    half = len(r) * gap / 2
+    least = r**2 / (r + half + np.sqrt(2 * half * r + half**2))  # r + half - sqrt(...), without its cancellation
+    return 1.0 / r, gap / (r**2 * np.maximum(least, 1e-100))
+
+
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
+def gap_safe_distance(remainder: Remainder, w: Array) -> Distance | None:
+    """Return a bound on the distance of G at t = 1 to its optimum, from `gap_safe_weights`, rounding included.
+
+    F is eliminated from both: S_FF has an error of at most `error`, and its columns S_Fj of at most `slack`.  None if
+    the optimal S_FF may be singular.
+    """
+    problem, u, F, squares = remainder.problem, remainder.u, remainder.problem.F, remainder.problem.squares
+    n, gap_weights = len(u), w / len(u)
+    values = np.linalg.eigvalsh(np.eye(F.shape[1]) - F.T @ (u[:, None] * F) / n)
+    error = float(np.sqrt((F**2).T @ (gap_weights[:, None] * F**2)).sum())
+    least = float(values.min(initial=np.inf)) - error
+    if least <= 1e-9 * float(np.abs(values).max(initial=0.0)):  # rounding may hide a singular matrix
+        return None
+    size = np.linalg.norm(problem.products(remainder.gram_weights, problem.whitened_rows), axis=0)
+    slack = np.sqrt(np.sum(squares.rmatvec(gap_weights[:, None] * F**2), axis=1) * n)
+
+    def distance(first: Indexer, second: Indexer) -> Array:
+        found = np.sqrt(np.maximum(squares.gram(gap_weights, first, second), 0.0))
+        if F.shape[1]:
+            largest_sizes = np.outer((size + slack)[first], (size + slack)[second])
+            sizes = np.outer(size[first], size[second])
+            found += sizes * (error / (values[0] * least)) + (largest_sizes - sizes) / least
+        return np.asarray((1.0 + sum_error(n + 64)) * found / np.outer(problem.c[first], problem.c[second]))
+
+    return distance

@@ -5,18 +5,14 @@ A bad choice makes a bound loose, never false: `proof` certifies it or rejects i
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize
 
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.pencils import certified_shift
 from diffrac_cvx.certificates.proof import bound_at, least_certified_t, project_dual, skip_zero_rows
 from diffrac_cvx.machine.deadlines import EarlyExitError, check_deadline
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
     cholesky,
@@ -31,13 +27,14 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.points.ranges import are_finite, is_out_of_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.penalties.base import diagonal_scale
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which shrinking C makes the bound worse.
 WELL_CONDITIONED_EIGENVALUE = 0.05
 NEGLIGIBLE_ENTRY = 1e-2  # relative to the diagonal of V, below which an entry may be 0
 MAX_NEGATIVE_EIGENVECTORS = 40  # of a large matrix that is projected onto the cone
 EIGENVALUE_ERROR = 1e-8  # relative, of a large matrix, where no proof relies on it
-MIN_SHIFTED_EIGENVALUE = 1e-9  # of I + C, below which no ratio is computed
+MIN_SHIFTED_EIGENVALUE = 1e-7  # of I + C, below which no ratio is computed
 
 
 def row_weights(problem: DirectionProblem, q: Array) -> tuple[Array, float]:
@@ -96,11 +93,9 @@ def candidate_multipliers(
         yield None
         return
     V = times(U, U.T)
-    size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
     if C_given is not None:
-        yield C_given
-        yield alternate_projection(problem, M, C_given)
-        if np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
+        yield from improved_multipliers(problem, M, U, C_given)
+        if np.mean(np.abs(V) <= 1e-4 * diagonal_scale(V)) < 0.2:
             return  # if V has few zeros, its signs give the solver's C
     if not are_finite(M, V):
         yield problem.pair_penalty.zero()
@@ -110,14 +105,19 @@ def candidate_multipliers(
     yield start
     yield slack
     if C_given is None and len(V) <= LARGE_SIZE:
-        free = np.abs(V) <= NEGLIGIBLE_ENTRY * size if problem.pair_penalty.is_box else True
-        yield refine_dual(problem, M, V, start, steps=300, free=free)
+        yield refine_dual(problem, M, V, start, steps=300)
 
 
-def refine_dual(
-    problem: DirectionProblem, M: Array, V: Array, C: Array, steps: int, free: npt.NDArray[np.bool_] | bool = True
-) -> Array:
-    """Fit the free entries of C to the optimality conditions of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
+def improved_multipliers(problem: DirectionProblem, M: Array, U: Array, C: Array, steps: int = 0) -> Iterator[Array]:
+    """Yield C, its alternating projection, and C refined by steps with an eigendecomposition each, if any."""
+    yield C
+    yield alternate_projection(problem, M, C)
+    if steps:
+        yield refine_dual(problem, M, times(U, U.T), C, steps)
+
+
+def refine_dual(problem: DirectionProblem, M: Array, V: Array, C: Array, steps: int) -> Array:
+    """Fit C to the optimality conditions of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
 
     Accelerated projected gradient on the squared violations, one eigendecomposition a step; the result is in the dual
     set, so the bound is valid at any accuracy.
@@ -130,7 +130,7 @@ def refine_dual(
         S = fixed + extrapolated
         SV = times(S, V)
         gradient = (SV + SV.T) / 2 + negative_part(S)
-        new = np.where(free, problem.pair_penalty.project_inexact(extrapolated - gradient / 2), C)
+        new = problem.pair_penalty.project_inexact(extrapolated - gradient / 2)
         t, weight = momentum(t)
         extrapolated = new + weight * (new - C)
         C = new
@@ -149,30 +149,22 @@ def negative_part(S: Array) -> Array:
     return times(vectors * np.minimum(values, 0.0), vectors.T)
 
 
-def best_combination(M: Array, C: Array, M_error: float = 0.0, right_error: float = 0.0) -> tuple[float, float, float]:
+def best_combination(M: Array, C: Array) -> tuple[float, float, float]:
     """Return nearly the least t with M <= t (I + weight C), the weight, and the least eigenvalue of I + weight C.
 
-    The weight is below 1 if I + C is nearly singular: it minimises t with an allowance for rounding.
+    The weight is below 1 if I + C is nearly singular, where rounding would cost more.
     """
     if not are_finite(M, C):
         return np.inf, 1.0, 0.0
-    M_error, right_error = M_error + sum_error(2 * len(M)) * np.trace(M), right_error + sum_error(2 * len(M)) * len(M)
     lowest, ratio_at = shifted_ratios(M, C)
 
-    def eigenvalue_at(trivial_weight: float) -> float:
-        return max(1.0 + (1.0 - trivial_weight) * lowest, MIN_SHIFTED_EIGENVALUE)
-
-    @cache
     def t_at(trivial_weight: float) -> float:
-        return ratio_at(1.0 - trivial_weight) if eigenvalue_at(trivial_weight) > MIN_SHIFTED_EIGENVALUE else np.inf
-
-    def t_with_error(trivial_weight: float) -> float:
-        t = t_at(trivial_weight)
-        return float(t + 2.0 * (M_error + t * right_error) / eigenvalue_at(trivial_weight))
+        weight = 1.0 - trivial_weight
+        return ratio_at(weight) if 1.0 + weight * lowest > MIN_SHIFTED_EIGENVALUE else np.inf
 
     sufficient = 1.0 + (1.0 - WELL_CONDITIONED_EIGENVALUE) / min(lowest, -1e-300)
-    _, best = minimize_over_combinations(t_with_error, sufficient)
-    return t_at(best), 1.0 - best, eigenvalue_at(best)
+    t, best = minimize_over_combinations(t_at, sufficient)
+    return t, 1.0 - best, max(1.0 + (1.0 - best) * lowest, MIN_SHIFTED_EIGENVALUE)
 
 
 def minimize_over_combinations(evaluate: Callable[[float], float], sufficient: float = np.inf) -> tuple[float, float]:
@@ -232,11 +224,11 @@ def shifted_ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]
     return float(shifts[0]), rotated_ratio_at
 
 
-def best_combination_by_rows(rows: Array, B: Array, C: Array, scale: float) -> tuple[float, float]:
-    """Return the least t with rows'rows <= t (B + weight scale C), and its weight; rounding is not included."""
+def best_combination_by_rows(rows: Array, B: Array, C: Array) -> tuple[float, float]:
+    """Return the least t with rows'rows <= t (B + weight C), and its weight; rounding is not included."""
 
     def evaluate(trivial_weight: float) -> float:
-        right = B + (1.0 - trivial_weight) * scale * C
+        right = B + (1.0 - trivial_weight) * C
         with suppress(np.linalg.LinAlgError):
             if are_finite(rows, right):
                 K = solve_lower(cholesky(right), rows.T)
@@ -258,30 +250,3 @@ def top_eigenvalue(M: Array) -> float:
     if len(M) > LARGE_SIZE:
         return float(extreme_eigenpairs(M, 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
     return float(eigvalsh(M)[-1])
-
-
-def normalized_theta(problem: DirectionProblem, half_gram: Array, C: Array, M_error: float) -> float:
-    """Return a certified theta with M/2 - C - Diag(c)^2 <= theta A, with C shrunk if A is singular, or infinity.
-
-    In the coordinates W of A + Diag(c)^2, A is the identity minus a part that is 1 on the null space of A; there X
-    vanishes, and a Schur complement removes it.  The error of M/2 is at most `M_error` in these coordinates.
-    """
-    values, Q = np.linalg.eigh(symmetric(problem.W.T @ problem.A @ problem.W))
-    null, basis = values < 1e-9, problem.W @ Q
-    basis[:, ~null] /= np.sqrt(values[~null])
-    best = np.inf
-    for trivial_weight in (0.0, *10.0 ** np.arange(-8, 1)):
-        shrunk = (1 - trivial_weight) * C + np.diag(problem.c**2)
-        N = basis.T @ (shrunk - half_gram) @ basis
-        reduced = N[np.ix_(~null, ~null)]
-        if null.any():
-            corner = N[np.ix_(null, null)]
-            if np.linalg.eigvalsh(corner)[0] <= 1e-9 * max(np.abs(N).max(), 1e-300):
-                continue
-            cross = N[np.ix_(null, ~null)]
-            reduced = reduced - cross.T @ np.linalg.solve(corner, cross)
-        theta = top_eigenvalue(-(reduced + reduced.T) / 2)
-        best = min(best, certified_shift(problem, half_gram, shrunk, M_error, theta))
-        if not null.any():
-            break
-    return best

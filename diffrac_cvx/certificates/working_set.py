@@ -1,15 +1,11 @@
 """Lower bounds on (15) from a sparse factor: a dual on a working set of coordinates, and KKT checks of the others.
 
-At an optimum of value v the ridge plus the l1 term is at most v (1 - v).  So v is at least the value of the problem
-with both times 1 + e, minus e v (1 - v): a slightly infeasible multiplier costs less than a larger t.
-
 Outside the working set, t C is the projection of G + ZZ', G = M - t A + K'K, for any Z.  This leaves S = ZZ' minus
 the part of G + ZZ' beyond the dual set, and minus ZZ' on the diagonal.  Z = 0 leaves the smallest entries, and often a
 few negative directions that are spread over many coordinates: these directions as Z make S positive.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -21,20 +17,17 @@ from diffrac_cvx.certificates.proof import (
     Remainder,
     bound_at,
     eliminate,
-    inflation_cost,
     project_dual,
     prove,
 )
-from diffrac_cvx.certificates.screening import TooManyPairsError, screen_pairs
+from diffrac_cvx.certificates.screening import TooManyPairsError, Verdict, screen_pairs
 from diffrac_cvx.certificates.search import (
-    alternate_projection,
     best_combination_by_rows,
+    improved_multipliers,
     min_ratio,
-    refine_dual,
     row_weights,
 )
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
 from diffrac_cvx.points.linear_algebra import eigh, lanczos, symmetric, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
@@ -48,40 +41,22 @@ MIN_DIRECTION_WEIGHT = 0.02  # of a coordinate in violated directions, relative 
 LIFT = 0.1  # eigenvalue to which a correction raises negative directions, relative to the mean of t (a^2 + c^2)
 
 
-class Verdict(NamedTuple):
-    """Result of a KKT check of the coordinates outside a working set."""
-
-    lower: float | None  # the bound, if certified
-    entering: IntegerArray  # (k,), coordinates to enter the working set, by decreasing violation
-    directions: Array  # (D, v), violated directions, in which S is negative
-    C: Array  # (w + k, k), multiplier of the working set and these coordinates with these coordinates
-
-
 def best_dual(
     problem: DirectionProblem,
     restricted: DirectionProblem,
     point: PrimalPoint,
     candidates: Callable[[Array], Iterable[Array]],
-) -> tuple[float, Array, Array, float]:
-    """Return the largest bound on a working set, up to rounding, with its weights u, multiplier C and inflation.
+) -> tuple[float, Array, Array]:
+    """Return the largest bound on a working set, up to rounding, with its weights u and multiplier C.
 
-    u and (1 + inflation) C are feasible for penalties times 1 + inflation, which costs the gap without it at most.  The
-    candidates for C come from M = X' Diag(u) X / n.  A row that is zero only on the working set keeps its weight,
+    The candidates for C come from M = X' Diag(u) X / n.  A row that is zero only on the working set keeps its weight,
     because it belongs to the problem on all coordinates.
     """
-
-    def bound(u: Array, C: Array, inflation: float = 0.0) -> tuple[float, Array, Array, float]:
-        inflated = restricted.with_inflated_penalty(inflation)
-        rows = restricted.X.array() * (u / len(u))[:, None] ** 0.5
-        t, weight = best_combination_by_rows(rows, inflated.A + np.diag(inflated.c**2), C, 1.0 + inflation)
-        lower = 1.0 - t * problem.mean_inverse(u) - inflation_cost(inflation, point.value)
-        return lower, u, weight * C, inflation
-
-    u, _ = row_weights(problem, point.q)
-    best = max((bound(u, C) for C in candidates(restricted.X.weighted_gram(u))), key=lambda one: one[0])
-    lower, u, C, _ = best
-    inflation = (point.value - lower) / max(point.value * (1.0 - point.value), 1e-300)
-    return max(best, bound(u, C, inflation), key=lambda one: one[0]) if 0.0 < inflation < 1.0 else best
+    u, inverse_mean = row_weights(problem, point.q)
+    rows, B = restricted.X.array() * (u / len(u))[:, None] ** 0.5, restricted.A + np.diag(restricted.c**2)
+    found = [(*best_combination_by_rows(rows, B, C), C) for C in candidates(restricted.X.weighted_gram(u))]
+    t, weight, C = min(found, key=lambda one: one[0])
+    return 1.0 - t * inverse_mean, u, weight * C
 
 
 def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Sparse | None = None) -> float:
@@ -99,38 +74,32 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
     C_ws = None if C is None else dense(scipy.sparse.csr_array(C)[ws][:, ws])
     lower, refine = max(bound_at_equal_weights(without_l1(problem)), 0.0), C is None
     for _ in range(6):  # expansions
-        ws_bound, u, C_dual, inflation = dual_on_working_set(problem, point, ws, dense(rows[ws]), C_ws, refine=refine)
+        ws_bound, u, C_dual = dual_on_working_set(problem, point, ws, dense(rows[ws]), C_ws, refine=refine)
         gap = max(SUFFICIENT_GAP / 2.0 * point.value, 1.25 * (point.value - ws_bound))
-        verdict = no_verdict(problem)
+        verdict, split = Verdict(), block_problem(problem, ws)
         for tried in (gap, (gap * max(point.value - lower, 0.0)) ** 0.5):  # also between the failed and the known gap
             if tried < point.value - lower:
-                found = check_bound(problem, ws, u, C_dual, inflation, point.value - tried, point.value)
+                found = check_kkt(split, u, C_dual, (1.0 - point.value + tried) / problem.mean_inverse(u))
                 lower = max(lower, found.lower or 0.0)
-                verdict = verdict if len(verdict.entering) else found
+                verdict = verdict if len(verdict.violated) else found
         is_near = lower >= (1.0 - SUFFICIENT_GAP) * point.value
-        if is_near or not 0 < len(verdict.entering) <= MAX_REFINED_SIZE - len(ws):
+        if is_near or not 0 < len(verdict.violated) <= MAX_REFINED_SIZE - len(ws):
             break
-        (ws, C_ws, _), refine = expand_working_set(problem, ws, u, C_dual, verdict.entering, verdict), True
+        (ws, C_ws, _), refine = expand_working_set(problem, ws, u, C_dual, verdict.violated, verdict), True
     return lower
 
 
 def dual_on_working_set(
     problem: DirectionProblem, point: PrimalPoint, ws: IntegerArray, U: Array, C_given: Array | None, *, refine: bool
-) -> tuple[float, Array, Array, float]:
+) -> tuple[float, Array, Array]:
     """Return the best dual on a working set: with the given multiplier, its projection, or one fitted from it or V."""
     restricted = problem.restrict(ws)
 
     def candidates(M: Array) -> Iterator[Array]:
-        V = times(U, U.T)
-        if C_given is not None:
-            start = project_dual(restricted, C_given)
-            yield start
-            yield alternate_projection(restricted, M, start)
-        else:
-            slack = project_dual(restricted, M - restricted.A)
-            start = restricted.pair_penalty.subgradient(V, NEGLIGIBLE_ENTRY, slack)
-        if refine:
-            yield refine_dual(restricted, M, V, start, steps=60)
+        C = project_dual(restricted, M - restricted.A if C_given is None else C_given)
+        if C_given is None:
+            C = restricted.pair_penalty.subgradient(times(U, U.T), NEGLIGIBLE_ENTRY, C)
+        return improved_multipliers(restricted, M, U, C, 60 if refine else 0)
 
     return best_dual(problem, restricted, point, candidates)
 
@@ -142,19 +111,15 @@ def expand_working_set(
 
     The new multipliers are those of the check that returned the coordinates, or minimise S at the weights u.
     """
-    both, n_old = np.concatenate([ws, new]), len(ws)
-    order = np.argsort(both, kind="stable")
-    data = array_points(problem.X.in_columns().columns(both).array())
-    A = array_points(problem.Y.in_columns().columns(both).array()).second_moment()
-    C = problem.pair_penalty.restrict(both).project_safe(data.weighted_gram(u) - A)
-    C[:n_old, :n_old] = C_ws
-    places = {j: i for i, j in enumerate(verdict.entering)}
-    named = np.array([places[j] for j in new if j in places], dtype=np.intp)
-    positions = n_old + np.flatnonzero(np.isin(new, verdict.entering))
-    C[np.ix_(np.append(np.arange(n_old), positions), positions)] = verdict.C[
-        np.ix_(np.append(np.arange(n_old), n_old + named), named)
-    ]
-    C[positions, :n_old] = C[:n_old, positions].T
+    both, w = np.concatenate([ws, new]), len(ws)
+    order, expanded = np.argsort(both, kind="stable"), problem.restrict(both)
+    C = expanded.pair_penalty.project_safe(expanded.X.weighted_gram(u) - expanded.summed_A)
+    C[:w, :w] = C_ws
+    if verdict.C is not None:
+        _, mine, named = np.intersect1d(new, verdict.violated, return_indices=True)
+        rows, columns = np.append(np.arange(w), w + mine), w + mine
+        C[np.ix_(rows, columns)] = verdict.C[np.ix_(np.append(np.arange(w), w + named), named)]
+        C[columns, :w] = C[:w, columns].T
     return both[order], C[np.ix_(order, order)], order
 
 
@@ -164,18 +129,8 @@ def bound_at_equal_weights(problem: DirectionProblem) -> float:
     return bound_at(min_ratio(problem, u, problem.X.weighted_gram(u), None), problem.mean_inverse(np.ones(len(u))))
 
 
-def check_bound(
-    problem: DirectionProblem, ws: IntegerArray, u: Array, C: Array, inflation: float, lower: float, upper: float
-) -> Verdict:
-    """Try to certify a lower bound with the weights u, and (1 + inflation) C at penalties times 1 + inflation."""
-    cost = inflation_cost(inflation, upper)
-    t = (1.0 - lower - cost) / problem.mean_inverse(u)
-    working_set = block_problem(problem.with_inflated_penalty(inflation), ws)
-    return check_kkt(working_set, u, (1.0 + inflation) * C, t, cost)
-
-
-def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float, slack_cost: float = 0.0) -> Verdict:
-    """Try to certify the bound 1 - t mean(1/u) - slack_cost from a working set E and C on it.
+def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdict:
+    """Try to certify the bound 1 - t mean(1/u) from a working set E and C on it.
 
     If that fails, return the violated coordinates.  On the working set M <= t (A + C + Diag(c)^2) should hold,
     otherwise nothing is found.
@@ -188,7 +143,7 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float, slack_cos
     problem, outside = working_set.problem, working_set.penalized
     remainder = eliminate(working_set, u, t, C, lambda P, T: off_diagonal_multipliers(working_set, P, T, t))
     if remainder is None:
-        return no_verdict(problem)
+        return Verdict()
     m, diagonal, splits = len(outside), remainder.diagonal - remainder.errors, problem.pair_penalty.splits_into_blocks
     nonpositive = np.flatnonzero(~(diagonal > 0.0)) if splits else np.zeros(0, dtype=np.intp)  # NaN too
     if len(nonpositive) > MAX_DIRECTIONS:
@@ -207,7 +162,7 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float, slack_cos
             pairs = pairs.take(np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive)))
         found = prove(corrected, pairs, max_directions=MAX_DIRECTIONS)
         if not found:
-            return no_verdict(problem)._replace(lower=bound_at(t, problem.mean_inverse(u), slack_cost=slack_cost))
+            return Verdict(bound_at(t, problem.mean_inverse(u)))
         previous, least = least, min(float(eigenvalues[0]) for _, eigenvalues, _ in found)
         if len(values) and not least > previous:
             break
@@ -247,15 +202,9 @@ def negative_part_of_rows(remainder: Remainder) -> Array:
     return np.asarray(vectors[:, negative] * np.sqrt(-values[negative] / 2.0))
 
 
-def no_verdict(problem: DirectionProblem) -> Verdict:
-    """Return a verdict without a bound and without coordinates."""
-    return Verdict(None, np.zeros(0, dtype=np.intp), np.zeros((len(problem.c), 0)), np.zeros((0, 0)))
-
-
 def failed_check(remainder: Remainder, entering: IntegerArray, violated: Array | None = None) -> Verdict:
     """Return entering coordinates and violated directions, unit vectors by default, extended to the working set."""
-    working_set, t = remainder.problem, remainder.t
-    problem, outside = working_set.problem, working_set.penalized
+    working_set, problem, outside = remainder.problem, remainder.problem.problem, remainder.problem.penalized
     if violated is None:
         some = entering[:MAX_DIRECTIONS]
         violated = np.zeros((len(outside), len(some)))
@@ -265,9 +214,9 @@ def failed_check(remainder: Remainder, entering: IntegerArray, violated: Array |
     directions = np.zeros((len(problem.c), violated.shape[1]))
     directions[outside] = violated
     directions[working_set.free] = remainder.extend(violated)
-    penalty = problem.pair_penalty.restrict(outside[entering])
-    C_entering = penalty.project_safe(remainder.gram(entering, entering) / t)
-    return Verdict(None, outside[entering], directions, np.vstack([remainder.tC[:, entering] / t, C_entering]))
+    C = problem.pair_penalty.restrict(outside[entering]).project_safe(remainder.gram(entering, entering) / remainder.t)
+    C = np.vstack([remainder.tC[:, entering] / remainder.t, C])
+    return Verdict(None, outside[entering], directions=directions, C=C)
 
 
 def off_diagonal_multipliers(working_set: BlockProblem, P: Array, T: Array, t: float) -> Array:

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx import metrics
-from diffrac_cvx.certificates.label_bounds import bracket_alpha
-from diffrac_cvx.certificates.label_proof import projection_of
+from diffrac_cvx.certificates.label_space import bracket_alpha, projection_of
 from diffrac_cvx.comparison.disagreements import (
     describe_best_labels,
     find_disagreements,

@@ -12,7 +12,7 @@ from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints
 from diffrac_cvx.points.factors import Factor, products
 from diffrac_cvx.points.floating_point import RoundedFactor, chunklet_sum_bounds, row_norms
 from diffrac_cvx.points.linear_algebra import row_blocks, row_products, times
-from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, Points
+from diffrac_cvx.points.points import ColumnPoints, Indexer, Points
 
 
 class DensePoints(ColumnPoints):
@@ -116,16 +116,6 @@ class DensePoints(ColumnPoints):
         found = np.asarray((self.table[:, left] * weights[:, None]).T @ self.table[:, right])
         count_work(2.0 * len(self) * found.size)
         return found
-
-    def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
-        """Return sum_i weights_i x_ij x_ik for pairs of columns, a few million entries at a time."""
-        step = max(1, 2**22 // len(self))
-        count_work(30.0 * len(self) * len(j))
-        parts = [
-            np.einsum("ip,i,ip->p", self.table[:, j[at : at + step]], weights, self.table[:, k[at : at + step]])
-            for at in range(0, len(j), step)
-        ]
-        return np.concatenate(parts) if parts else np.zeros(0)
 
     # Sums with error bounds
 

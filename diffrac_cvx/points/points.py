@@ -354,10 +354,6 @@ class ColumnPoints(Points):
     def gram(self, weights: Array, left: Indexer = slice(None), right: Indexer = slice(None)) -> Array:
         """Return sum_i weights_i x_i x_i' between two sets of columns."""
 
-    @abstractmethod
-    def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
-        """Return sum_i weights_i x_ij x_ik for pairs of columns."""
-
     def in_single_precision(self, factors: Array) -> npt.NDArray[np.float32] | None:  # noqa: ARG002
         """Return the columns times factors for fast products in single precision; None if sparse ones are faster."""
         return None

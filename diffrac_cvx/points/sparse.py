@@ -22,7 +22,7 @@ from diffrac_cvx.points.factors import Factor, Sparse, is_sparse, order_columns
 from diffrac_cvx.points.floating_point import RoundedDirection, RoundedFactor, residual_bounds, row_bounds, sum_error
 from diffrac_cvx.points.label_factors import SparseLabelsFactor
 from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, row_products
-from diffrac_cvx.points.points import ColumnPoints, Indexer, Indices, LazyFactor, Mask, Points
+from diffrac_cvx.points.points import ColumnPoints, Indexer, LazyFactor, Mask, Points
 from diffrac_cvx.points.streamed import StreamedRows
 
 
@@ -142,16 +142,6 @@ class SparseColumns(ColumnPoints):
         found += np.outer(self.r[left], sums + weights.sum() * self.r[right])
         found += np.outer(weighted.sum(axis=0), self.r[right])
         return np.asarray(found)
-
-    def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
-        sums, parts = weights @ self.S, [np.zeros(0)]
-        for at in range(0, len(j), BLOCK_ROWS):
-            first, second = j[at : at + BLOCK_ROWS], k[at : at + BLOCK_ROWS]
-            weighted = scipy.sparse.csc_array(scipy.sparse.diags_array(weights) @ self.S[:, first])
-            found = np.asarray(weighted.multiply(self.S[:, second]).sum(axis=0)).ravel()
-            found += self.r[first] * sums[second]
-            parts.append(found + self.r[second] * (sums[first] + weights.sum() * self.r[first]))
-        return np.concatenate(parts)
 
     # Sums with error bounds
 

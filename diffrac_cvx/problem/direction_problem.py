@@ -16,7 +16,6 @@ from diffrac_cvx.points.factors import Factor, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
     WhiteningErrorBounds,
-    accumulation_length,
     outside_norm_bound,
     round_up,
     sum_error,
@@ -83,15 +82,6 @@ class DirectionProblem:
             return self.whitened
         return whitening_error_of_rows(self, self.Z, self.W, self.a**2 + self.c**2)
 
-    def gram_error(self, Mz: Array, top: float) -> float:
-        """Return a bound on the spectral-norm error of a computed weighted Gram matrix of the whitened data.
-
-        `top` is the largest weight of a row, from `largest_weight`.
-        """
-        n, mass, row_error = len(self.X), float(np.trace(Mz)), top**0.5 * self.whitening_error.data_error
-        formed = sum_error(accumulation_length(n) + 4 * len(self.W) + 16) * self.whitening_error.gram_factor * mass
-        return round_up(formed + (2.0 * mass**0.5 + row_error) * row_error)
-
     @cached_property
     def R(self) -> Array:
         """Upper triangular R with A = R'R, shape (D, D)."""
@@ -143,7 +133,7 @@ class DirectionProblem:
     @cached_property
     def Z(self) -> Points:
         """Whitened data X W, (n, r)."""
-        return self.X.in_basis(self.W) if self.has_l1 else self.X
+        return self.X.in_basis(self.W) if self.basis is None else self.X
 
     @property
     def has_l1(self) -> bool:
@@ -156,7 +146,7 @@ class DirectionProblem:
         return X, X if self.Y is self.X else change(self.Y)
 
     def restrict(self, indices: npt.NDArray[np.intp]) -> "DirectionProblem":
-        """Return the problem with V zero outside these coordinates; requires an l1 term."""
+        """Return the problem with V zero outside these coordinates, in unit columns."""
         has_offset = self.coordinates.has_offset and len(self.c) - 1 in indices
         return DirectionProblem(
             *self.map_rows(lambda rows: rows.in_columns().columns(indices).as_dense()),
@@ -174,11 +164,6 @@ class DirectionProblem:
         """Return the problem with rows stored as arrays, itself if they are."""
         X, Y = self.map_rows(lambda rows: rows.in_columns().as_dense())
         return self if X is self.X else replace(self, X=X, Y=Y)
-
-    def with_inflated_penalty(self, inflation: float) -> "DirectionProblem":
-        """Return the problem with the ridge and the l1 term times 1 + inflation; requires an l1 term."""
-        inflated = self.pair_penalty.scaled((1.0 + inflation) ** 0.5)
-        return replace(self, pair_penalty=inflated, root=None, whitened=None) if inflation else self
 
     def mean_sqrt(self, U: Factor) -> float:
         """Return g(UU') = mean_i sqrt(x_i'UU'x_i)."""
@@ -237,14 +222,6 @@ class DirectionProblem:
         if result.C is None or not self.has_l1 or result.C.shape != (size, size):
             return None
         return scale_rows(scale_rows(result.C, self.coordinates.scale).T, self.coordinates.scale)
-
-
-def max_penalty(upper: float) -> float:
-    """Return an upper bound on the ridge plus l1 term at an optimum of value at most `upper`.
-
-    At the optimal scale g = T = 1 - optimum, and the part mean q >= g^2 of T is no penalty: at most g - g^2 remains.
-    """
-    return upper * (1.0 - upper) if upper < 0.5 else 0.25  # its maximum
 
 
 def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:

@@ -9,8 +9,14 @@ import numpy.typing as npt
 import scipy
 
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.label_bounds import NEAR_BALANCE, bracket_alpha, bracket_nu, with_imbalance
-from diffrac_cvx.certificates.label_proof import Projection, projection_of
+from diffrac_cvx.certificates.label_space import (
+    NEAR_BALANCE,
+    Projection,
+    bracket_alpha,
+    bracket_nu,
+    projection_of,
+    with_imbalance,
+)
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_data, centered_data, in_unit_interval, positive_int
@@ -66,7 +72,7 @@ def penalized_nu(
 
     def read() -> Solution:
         F = H.points.chunklets.expand(unit_rows(psd_factor(matrix_of(Y), rtol=1e-14)))
-        bounds = Bracket(*bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit)), H.n_excluded)
+        bounds = Bracket(*bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit)), H.points.n_excluded)
         rounding_bound = RoundingBound(H.points, value_of(weight), penalty)
         return Solution(F=F, value=bounds.upper, bracket=bounds, rounding_bound=rounding_bound)
 
@@ -150,7 +156,7 @@ def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
 def read_at_imbalance(H: Projection, F: Array, alpha: float, mu: Array | None) -> Solution:
     """Return the certified solution of (7) at the feasible point nearest to a factor."""
     F = with_imbalance(F, alpha)
-    bounds = Bracket(*bracket_alpha(H, F, alpha, mu), H.n_excluded)
+    bounds = Bracket(*bracket_alpha(H, F, alpha, mu), H.points.n_excluded)
     return Solution(F=F, value=bounds.upper, bracket=bounds)
 
 
@@ -200,7 +206,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
         lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bracket_nu(H, S, nu))
         F = np.column_stack([np.full(n, k**-0.5), (1 - 1 / k) ** 0.5 * S])
         upper = min(upper, 1.0)  # the value of a single class
-        return Solution(F=F, value=upper, bracket=Bracket(lower, upper, H.n_excluded))
+        return Solution(F=F, value=upper, bracket=Bracket(lower, upper, H.points.n_excluded))
 
     def read() -> Solution:
         return solution_of(unit_rows(psd_factor(matrix_of(Y) - 1.0 / k, rtol=1e-14)), value_of(weight))

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import UNPENALIZED, labels_by_zeros, number_by_first
-from diffrac_cvx.certificates.block_screening import screen_components
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
+from diffrac_cvx.certificates.screening import screen_components
 from diffrac_cvx.errors import ClusterConnectionError, DataError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, time_limited
 from diffrac_cvx.machine.threads import one_thread

@@ -134,8 +134,7 @@ splits into groups of features, which can be found from one solution, and ``low_
 # :math:`w^\top T w` says by Newton's method how much larger t has to be.
 #
 # All pairs are checked in one pass over the columns of X, 512 at a time with all that follow, :math:`n d^2 / 2` multiplications.
-# From 500 features on the products are computed in single precision with an a priori rounding error bound; a pair
-# within this bound of its box is recomputed in double precision. No d × d matrix is stored.
+# No d × d matrix is stored.
 
 # %%
 # How low_rank uses it

@@ -13,7 +13,7 @@ Eq. (15), the problem in the d × d matrix V: the number of points enters only t
 # :math:`n d`, a factorisation of a d × d matrix :math:`d^3`. Which of these ``low_rank`` pays depends on the regime.
 #
 # - **Components are small**: a sparse penalty that is large enough (:doc:`components`). A step costs :math:`O(n d)`, and each check
-#   of all pairs of features half a Gram pass, in single precision from 500 features on. If V is diagonal, one or two checks are
+#   of all pairs of features half a Gram pass. If V is diagonal, one or two checks are
 #   enough. Memory is a few times that of X, and no d × d matrix is formed. See the rows *planted, λ = 1/√n* of the tables.
 # - **One component has most of the features**: a small λ, or none, or features that are all correlated. V is one dense block. A step
 #   costs :math:`O(n d r)` with a factor of r columns, a certificate :math:`O(n d^2 + d^3)`, and memory is taken to be that of

@@ -86,10 +86,9 @@ for k in (0, 10, 20, 30, 40, 50):
 # - ``relative_error``: ``sum_error(k + 16) * (1.0 + problem.problem.largest_weight(u) / t) ** 0.5`` and
 #   ``sum_error(k + 32) + (2.0 + moved) * moved``
 # - ``eliminated_matrix``: ``sum_error(4) * t * float(np.linalg.norm(C))``
-# - ``eliminate``: ``sum_error(2 * r + 8) * float(np.abs(np.diag(P)).sum())``,
-#   ``sum_error(r + 4) * np.linalg.norm(L) * sizes``
+# - ``lifted_cholesky``: ``radius + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum())``
+# - ``eliminate``: ``sum_error(r + 4) * np.linalg.norm(L) * sizes``
 # - ``gram_error_roots``: ``sum_error(len(K) + 8) ** 0.5 * round_up(1.0, 16) * np.linalg.norm(K, axis=0)``
-# - ``certified_multiple``: ``abs(t) * (right_error + of_right) + M_error + of_M``
 #
 # t is raised by what rounding may change before the factorisation is tried, and by more if it fails; if it fails again and again
 # the bound is 0.

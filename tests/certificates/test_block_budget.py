@@ -16,9 +16,10 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import proof, screening
 from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.block_screening import gap_safe_distance, gap_safe_weights
 from diffrac_cvx.certificates.proof import Pairs, eliminate
 from diffrac_cvx.certificates.screening import (
+    gap_safe_distance,
+    gap_safe_weights,
     scaled_columns,
     screen_pairs,
 )
@@ -37,7 +38,7 @@ def split_of(table, nu=1.0, c=0.3, a=0.0, whitened=None):
     X = as_sparse_columns(table, warn=False) if scipy.sparse.issparse(table) else as_data(table, warn=False)
     split = block_problem(direction_problem(X, nu, dc.Penalty(a, c)))
     if whitened is not None:
-        split.__dict__["whitened"] = whitened
+        split.inner.__dict__["whitening_error"] = whitened
     return split
 
 
@@ -206,9 +207,9 @@ def test_coordinates_that_the_elimination_leaves_alone_may_come_first(monkeypatc
     at = replace(at, K=K, F=3e-5 * np.ones((1, 12)) * split.c)
     G, sides = split.X.gram(at.gram_weights) + K.T @ K, np.outer(split.c, split.c)
     expected = np.argwhere(np.triu(np.abs(G) > (at.t - 9e-10) * sides, 1))
-    found = screen_pairs(at, np.arange(12))
+    found = screen_pairs(at, np.arange(12), max_pairs=100)
     assert [list(pair) for pair in sorted(zip(found.j, found.k, strict=True))] == expected.tolist()
-    np.testing.assert_allclose(found.G, G[found.j, found.k], rtol=1e-12)
+    np.testing.assert_allclose(found.G, G[found.j, found.k], rtol=1e-5 if single == 1 else 1e-12)
     assert 4 < len(expected) < 66
 
 
@@ -291,7 +292,7 @@ def in_single(monkeypatch):
 
     def pairs(split, u, t):
         at, columns = eliminate(split, u, t), slice(0, len(split.c))
-        single = np.abs(scaled_columns(at)[0](columns, columns).astype(float))
+        single = np.abs(scaled_columns(at, True)[0](columns, columns).astype(float))
         return at, np.abs(pairs_of(at, len(split.c)) / np.outer(split.c, split.c)), single
 
     return pairs
@@ -300,12 +301,12 @@ def in_single(monkeypatch):
 def test_no_pair_is_lost_by_single_precision(in_single):
     """Each pair at a share of its box that it just exceeds, and its product in single precision does not."""
     at, G, single = in_single(wide_split(), uniform(0.3, 3.0, 50), 3.0)
-    assert np.abs(single - G).max() <= scaled_columns(at)[1] <= 1e5 * np.abs(single - G).max()
+    assert np.abs(single - G).max() <= scaled_columns(at, True)[1] <= 1e5 * np.abs(single - G).max()
     lost, c = np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.1), 1))[:40], at.problem.c
     assert len(lost) > 10
     for j, k in lost:
         at.problem.__dict__["c"] = c * (G[j, k] * (1 - 1e-12) / (at.t - at.entry_error)) ** 0.5
-        found = screen_pairs(at, np.arange(30))
+        found = screen_pairs(at, np.arange(30), max_pairs=1000)
         assert (j, k) in set(zip(found.j, found.k, strict=True))
 
 
@@ -314,7 +315,7 @@ def test_single_precision_counts_the_products_of_what_is_eliminated(in_single):
     K = 0.3 * split.c * np.random.default_rng(0).standard_normal((20, 8))
     at = replace(at, K=K)
     at.__dict__["gram_weights"] = np.zeros(50)
-    products, rounding, _ = scaled_columns(at)
+    products, rounding, _ = scaled_columns(at, True)
     off = np.abs(products(slice(0, 8), slice(0, 8)) - (K / split.c).T @ (K / split.c))
     assert 0.0 < off.max() <= rounding < 0.1
 
@@ -322,10 +323,10 @@ def test_single_precision_counts_the_products_of_what_is_eliminated(in_single):
 def test_single_precision_is_not_used_where_its_rounding_is_not_small_beside_a_box(in_single):
     at, *_ = in_single(split := wide_split(6), uniform(0.3, 3.0, 50), 3.0)
     length = float(np.max((split.squares.weighted_row_sum(np.abs(at.gram_weights))) / split.c**2))
-    roundings = scaled_columns(at)[1] / (float(np.finfo(np.float32).eps) * length)
+    roundings = scaled_columns(at, True)[1] / (float(np.finfo(np.float32).eps) * length)
     assert 50 <= roundings <= 70  # fifty terms, and a few roundings each
     split.__dict__["c"] = split.c * 1e-3
-    assert scaled_columns(at)[1] == 0.0
+    assert scaled_columns(at, True)[1] == 0.0
 
 
 # S on a component
@@ -372,4 +373,4 @@ def test_unpenalized_columns_of_linked_points_are_off_by_their_sums_too():
         block_problem(direction_problem(linked_points(X, given), 0.5, dc.Penalty(c=0.3)))
         for given in (constraints, None)
     )
-    assert linked.whitened.data_error >= free.whitened.data_error + 0.7 * sum_error(200)
+    assert linked.inner.whitening_error.data_error >= free.inner.whitening_error.data_error + 0.7 * sum_error(200)

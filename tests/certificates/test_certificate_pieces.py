@@ -10,11 +10,11 @@ from posed import direction_problem, linked_points
 from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import block_screening, label_bounds, label_proof
+from diffrac_cvx.certificates import label_space, screening
 from diffrac_cvx.certificates.block_problem import block_problem, groups_of, join_labels, number_by_first
-from diffrac_cvx.certificates.block_screening import gap_safe_weights, screen_components, screen_groups
 from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket_normalized
 from diffrac_cvx.certificates.proof import eliminate, is_sum_positive, project_dual, skip_zero_rows
+from diffrac_cvx.certificates.screening import gap_safe_weights, screen_components, screen_groups
 from diffrac_cvx.certificates.search import (
     alternate_projection,
     best_combination,
@@ -88,7 +88,7 @@ def test_a_blended_ratio_is_the_largest_eigenvalue_with_the_weight_it_says(C):
     """M <= t (I + s C), whatever the share s; at s = 0 it is the largest eigenvalue of M alone."""
     B = np.random.default_rng(0).standard_normal((4, 6))
     M, whole = B @ B.T / 6, np.linalg.eigvalsh(np.eye(4) + C)[0]
-    t, weight, least = best_combination(M, C, 1e-9, 1e-9)
+    t, weight, least = best_combination(M, C)
     right = np.eye(4) + weight * C
     assert np.linalg.eigvalsh(right)[0] == pytest.approx(least, rel=1e-6)
     root = np.linalg.inv(np.linalg.cholesky(right))
@@ -146,7 +146,9 @@ def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, 
         found = bracket_normalized(problem, factor)
         assert -1.0 <= found.lower <= best + 1e-6
         assert found.upper >= best - 1e-6
-        assert bracket_normalized(problem, factor, DualPoint(C=np.zeros((d, d)))).lower >= found.lower
+        assert (
+            bracket_normalized(problem, factor, DualPoint(C=np.zeros((d, d)))).lower >= found.lower - 0.01 * found.gap
+        )
     assert bracket_normalized(problem, U).gap < 0.02
     assert bracket_normalized(problem, np.zeros((d, 1))) == Bracket(-1.0, np.inf if problem.has_l1 else 0.0)
 
@@ -221,7 +223,7 @@ def test_no_pair_that_a_point_itself_joins_is_separated_by_what_its_gap_adds():
 def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu, monkeypatch):
     """The box ends where rounding may have moved the sum to."""
     problem, q = problem_of(50, 2, nu, dc.Penalty(c=0.3), 5), np.full(50, 0.4)
-    monkeypatch.setattr(block_screening, "gap_safe_weights", lambda q, gap: (1.0 / np.sqrt(q), 0.0 * q))  # no gap
+    monkeypatch.setattr(screening, "gap_safe_weights", lambda q, gap: (1.0 / np.sqrt(q), 0.0 * q))  # no gap
     G = problem.X.weighted_gram(1.0 / np.sqrt(q)) - problem.A
     if nu < 1.0:
         G = G - np.outer(G[:, 2], G[:, 2]) / G[2, 2]
@@ -298,7 +300,7 @@ def test_labels_are_numbered_by_first_appearance_and_groups_of_pairs_are_joined(
 
 @pytest.mark.parametrize("n", [2, 3, 4, 7, 8])
 def test_the_balanced_factor_has_unit_rows_that_sum_to_zero(n):
-    F = label_bounds.balanced_factor(n)
+    F = label_space.balanced_factor(n)
     np.testing.assert_allclose(np.sum(F**2, axis=1), 1.0)
     np.testing.assert_allclose(F.sum(axis=0), 0.0, atol=1e-15)
 
@@ -306,7 +308,7 @@ def test_the_balanced_factor_has_unit_rows_that_sum_to_zero(n):
 STARTS = {
     "random": np.random.default_rng(9).standard_normal((7, 3)),
     "one cluster": np.ones((7, 1)),
-    "balanced": label_bounds.balanced_factor(7),
+    "balanced": label_space.balanced_factor(7),
     "one apart": np.array([1.0] * 6 + [-1.0])[:, None],
 }
 
@@ -314,7 +316,7 @@ STARTS = {
 @pytest.mark.parametrize("alpha", [0.0, 1e-6, 0.2, 0.7, 1.0])
 @pytest.mark.parametrize("start", STARTS)
 def test_any_factor_is_moved_to_unit_rows_of_the_imbalance_asked_for(alpha, start):
-    F = label_bounds.with_imbalance(STARTS[start], alpha)
+    F = label_space.with_imbalance(STARTS[start], alpha)
     np.testing.assert_allclose(np.sum(F**2, axis=1), 1.0, rtol=1e-12)
     assert factor_imbalance(F) == pytest.approx(alpha, abs=2e-12)
 
@@ -322,8 +324,8 @@ def test_any_factor_is_moved_to_unit_rows_of_the_imbalance_asked_for(alpha, star
 def test_labels_less_unbalanced_are_the_signs_of_the_factor_where_these_are_feasible():
     y = np.array([1.0, 1.0, 1.0, -1.0])
     F = np.column_stack([0.9 * y, np.full(4, 0.1)])
-    np.testing.assert_array_equal(np.abs(label_bounds.reduce_imbalance(F, 0.3).T @ y), [4.0])  # imbalance 1/4
-    assert factor_imbalance(label_bounds.reduce_imbalance(F, 0.2)) == 0.0
+    np.testing.assert_array_equal(np.abs(label_space.reduce_imbalance(F, 0.3).T @ y), [4.0])  # imbalance 1/4
+    assert factor_imbalance(label_space.reduce_imbalance(F, 0.2)) == 0.0
 
 
 def test_the_objective_and_its_gradient_are_those_of_the_dense_formulas():
@@ -331,8 +333,8 @@ def test_the_objective_and_its_gradient_are_those_of_the_dense_formulas():
     F /= np.linalg.norm(F, axis=1)[:, None]
     Q = np.linalg.qr(as_data(np.random.default_rng(6).standard_normal((8, 2))))[0]
     Y, H, Pi = F @ F.T, Q @ Q.T, np.eye(8) - 1 / 8
-    assert label_proof.objective(Q, F) == pytest.approx(np.trace(Y @ (Pi - H)) / 8)
-    diagonal, drift = label_bounds.multiplier_terms(Q, F)
+    assert label_space.objective(Q, F) == pytest.approx(np.trace(Y @ (Pi - H)) / 8)
+    diagonal, drift = label_space.multiplier_terms(Q, F)
     np.testing.assert_allclose(diagonal, np.diag(H @ Y))
     np.testing.assert_allclose(drift, np.diag(np.ones((8, 8)) @ Y) / 8)
 
@@ -340,7 +342,7 @@ def test_the_objective_and_its_gradient_are_those_of_the_dense_formulas():
 def near_an_optimum(seed, weight=0.6, n=16):
     """A projection, and a factor of rank four near the optimum of (8) at nu = 1 - weight, found row by row."""
     rng = np.random.default_rng(seed)
-    H, F = label_proof.projection_of(array_points(as_data(rng.standard_normal((n, 3))))), rng.standard_normal((n, 4))
+    H, F = label_space.projection_of(array_points(as_data(rng.standard_normal((n, 3))))), rng.standard_normal((n, 4))
     K = H.Q @ H.Q.T + weight / n
     np.fill_diagonal(K, 0.0)
     F /= np.linalg.norm(F, axis=1)[:, None]
@@ -355,39 +357,33 @@ def near_an_optimum(seed, weight=0.6, n=16):
 def test_no_weight_of_the_imbalance_near_by_proves_more_than_the_bracket(seed):
     H, F, rng = near_an_optimum(seed)
     alpha = factor_imbalance(F)
-    F = label_bounds.with_imbalance(F + 0.03 * rng.standard_normal(F.shape), alpha)
-    found, (diagonal, drift) = label_bounds.bracket_alpha(H, F, alpha), label_bounds.multiplier_terms(H.Q, F)
+    F = label_space.with_imbalance(F + 0.03 * rng.standard_normal(F.shape), alpha)
+    found, (diagonal, drift) = label_space.bracket_alpha(H, F, alpha), label_space.multiplier_terms(H.Q, F)
     weights = np.linspace(0.4, 0.8, 17)
     assert found.lower > 0.02
-    assert found.lower >= max(label_bounds.label_bound_at(H, diagonal + w * drift, w, alpha) for w in weights) - 1e-5
+    assert found.lower >= max(label_space.label_bound_at(H, diagonal + w * drift, w, alpha) for w in weights) - 1e-5
 
 
 def test_the_multipliers_of_points_that_are_there_twice_and_linked_prove_what_those_of_the_points_do():
     """Each group of two has the multiplier of its points together, in the mean over twice as many."""
     X, (_, F, rng) = as_data(np.random.default_rng(3).standard_normal((16, 3))), near_an_optimum(3)
-    diagonal, drift = label_bounds.multiplier_terms(label_proof.projection_of(array_points(X)).Q, F)
+    diagonal, drift = label_space.multiplier_terms(label_space.projection_of(array_points(X)).Q, F)
     mu, poor = (1.0 - diagonal - 0.6 * drift) / 16, F + 0.5 * rng.standard_normal(F.shape)
     twice, chunklets = np.vstack([X, X]), Chunklets(np.tile(np.arange(16), 2), np.ones(32), -1)
-    once = label_bounds.bracket_nu(label_proof.projection_of(array_points(X)), poor, 0.4, mu)
-    H = label_proof.projection_of(array_points(twice, None, chunklets))
-    linked = label_bounds.bracket_nu(H, np.vstack([poor, poor]), 0.4, mu)
-    assert once.lower > label_bounds.bracket_nu(label_proof.projection_of(array_points(X)), poor, 0.4).lower + 0.01
+    once = label_space.bracket_nu(label_space.projection_of(array_points(X)), poor, 0.4, mu)
+    H = label_space.projection_of(array_points(twice, None, chunklets))
+    linked = label_space.bracket_nu(H, np.vstack([poor, poor]), 0.4, mu)
+    assert once.lower > label_space.bracket_nu(label_space.projection_of(array_points(X)), poor, 0.4).lower + 0.01
     assert linked.lower == pytest.approx(once.lower, abs=1e-9)
     assert linked.upper == pytest.approx(once.upper, abs=1e-9)
 
 
 def test_where_all_points_are_linked_every_factor_has_the_value_of_the_labels_that_are_left():
     X, sign = as_data(np.random.default_rng(0).standard_normal((9, 2))), np.where(np.arange(9) % 2, 1.0, -1.0)
-    H = label_proof.projection_of(array_points(X, None, Chunklets(np.zeros(9, dtype=int), sign, -1)))
-    least = label_proof.objective(H.Q, sign[:, None]) + np.mean(sign) ** 2
+    H = label_space.projection_of(array_points(X, None, Chunklets(np.zeros(9, dtype=int), sign, -1)))
+    least = label_space.objective(H.Q, sign[:, None]) + np.mean(sign) ** 2
     for F in (X, np.sign(X[:, :1]), np.random.default_rng(1).standard_normal((9, 3))):
-        assert label_bounds.bracket_nu(H, F, 1.0).upper == pytest.approx(least, abs=1e-12)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.3])
-def test_no_rows_cost_more_than_one_however_far_their_imbalance_is_from_the_one_asked_for(alpha):
-    H = label_proof.projection_of(array_points(as_data(np.random.default_rng(0).standard_normal((12, 3)))))
-    assert label_proof.value_with_balance(H, np.ones((12, 1)), alpha) == 1.0
+        assert label_space.bracket_nu(H, F, 1.0).upper == pytest.approx(least, abs=1e-12)
 
 
 def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wrong(noisy, monkeypatch):
@@ -395,9 +391,9 @@ def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wron
     assert dc.certify_y(noisy, Y).upper < 2.0
     for error in (0.6, 1.0, 1.5, np.inf, np.nan):
         monkeypatch.setattr(
-            label_proof, "whitening_error_bounds", lambda *of, error=error: WhiteningErrorBounds(0.0, error)
+            label_space, "whitening_error_bounds", lambda *of, error=error: WhiteningErrorBounds(0.0, error)
         )
-        assert label_proof.projection_of(array_points(noisy)).error == np.inf
+        assert label_space.projection_of(array_points(noisy)).error == np.inf
         assert dc.certify_y(noisy, Y) == Bracket(0.0, 1.0)
 
 

@@ -10,8 +10,8 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.block_screening import screen_components, screen_groups
 from diffrac_cvx.certificates.proof import Remainder
+from diffrac_cvx.certificates.screening import screen_components, screen_groups
 from diffrac_cvx.machine import memory
 from diffrac_cvx.problem.penalties.group import GroupNorms
 

@@ -8,7 +8,7 @@ import scipy.sparse
 from posed import best_direction, drop_beside_the_largest
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import label_proof, search
+from diffrac_cvx.certificates import label_space, search
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.constraints import Chunklets
@@ -57,8 +57,8 @@ def test_a_false_bound_at_unequal_weights_and_an_offset_is_withdrawn(wrong_coord
 
 def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
     X = np.random.default_rng(0).standard_normal((12, 3))
-    true = label_proof.lower_bound_of_mean
-    monkeypatch.setattr(label_proof, "lower_bound_of_mean", lambda x: true(x) + 0.9)
+    true = label_space.lower_bound_of_mean
+    monkeypatch.setattr(label_space, "lower_bound_of_mean", lambda x: true(x) + 0.9)
     result = dc.solve(dc.penalized_nu(X), "CLARABEL")
     assert result.status is Status.INVALID_BOUND
     assert result.lower == 0.0

@@ -36,7 +36,7 @@ def wide_instance(seed, kind):
     u = 1.0 / np.sqrt(np.maximum(problem.X.quadratic_forms(U), 0.1))
     in_E = np.isin(np.arange(len(problem.c)), rng.permutation(len(problem.c))[: seed % 3])
     split = block_problem(problem, np.flatnonzero(problem.pair_penalty.complete_groups(in_E | (problem.c == 0.0))))
-    C = split.project_eliminated(split.eliminated_gram(u) - split.A)
+    C = split.project_inner(split.inner.X.weighted_gram(u) - split.inner.summed_A)
     return Instance(kind, X * units, None, None, split, unit, u, C, [], None)
 
 

@@ -25,12 +25,9 @@ CERTIFICATES, CUTS = ("certificates/test_cut_certificate.py",), ("solvers/test_c
 
 # What is forgotten: in which module, by which statement, and where that has to be noticed.
 TERMS = {
-    "what a moment may be off": (
-        "problem.direction_problem", "place.DirectionProblem.gram_error = lambda *_: 0.0", BUDGETS
-    ),
     "what whitened coordinates may be off": (
         "problem.direction_problem",
-        "place.whitening_error_bounds = lambda *_: place.WhiteningErrorBounds(0.0, 0.0)",
+        "place.whitening_error_of_rows = lambda *_: place.WhiteningErrorBounds(0.0, 0.0)",
         BUDGETS,
     ),
     "the rounding of the box": (
@@ -60,10 +57,10 @@ TERMS = {
     "what products with rows may be off": ("points.floating_point", "place.sum_error = lambda k: 0.0", VALUES),
     "the rounding of a value": ("certificates.values", "place.sum_error = lambda k: 0.0", VALUES),
     "what the objective of labels may be off": (
-        "certificates.label_proof", "place.objective_error = lambda *_: 0.0", VALUES
+        "certificates.label_space", "place.objective_error = lambda *_: 0.0", VALUES
     ),
     "the rounding of a mean": (
-        "certificates.label_proof", "place.lower_bound_of_mean = lambda x: float(np.mean(x))", VALUES
+        "certificates.label_space", "place.lower_bound_of_mean = lambda x: float(np.mean(x))", VALUES
     ),
     "the roundings of a certificate of labels": (
         "certificates.cut_certificate", "place.relative = lambda k: 0.0", CERTIFICATES

@@ -9,17 +9,16 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from diffrac_cvx.certificates import block_screening, proof
-from diffrac_cvx.certificates.pencils import certified_multiple
+from diffrac_cvx.certificates import proof, screening
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 PAGE, COMPONENTS = GUIDES / "reliability.py", GUIDES / "components.py"
 PLACES = {
     "relative_error": proof.relative_error,
     "eliminated_matrix": proof.eliminated_matrix,
+    "lifted_cholesky": proof.lifted_cholesky,
     "eliminate": proof.eliminate,
     "gram_error_roots": proof.gram_error_roots,
-    "certified_multiple": certified_multiple,
 }
 
 
@@ -33,7 +32,7 @@ def quoted():
 
 def test_the_page_quotes_every_place_where_rounding_is_counted():
     assert {place for place, _ in quoted()} == set(PLACES)
-    assert len(quoted()) == 7
+    assert len(quoted()) == 6
 
 
 @pytest.mark.parametrize(("place", "code"), quoted())
@@ -57,7 +56,7 @@ def test_the_formulas_have_the_constants_of_the_quotations():
 
 def test_what_the_components_page_adds_for_unpenalized_coordinates_bounds_every_perturbation():
     """The inequality, tried on random matrices; the code's is the same."""
-    source = inspect.getsource(block_screening.gap_safe_distance)
+    source = inspect.getsource(screening.gap_safe_distance)
     assert "sizes * (error / (values[0] * least)) + (largest_sizes - sizes) / least" in source
     assert r"\frac{e}{\sigma (\sigma - e)}" in COMPONENTS.read_text(encoding="utf-8")
     rng = np.random.default_rng(0)

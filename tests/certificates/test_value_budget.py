@@ -19,10 +19,19 @@ from posed import (
 from rationals import badly_centered_column, centered, fractions, is_semidefinite, nearly_ones, size
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import label_bounds, label_proof, values
+from diffrac_cvx.certificates import label_space, values
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, min_eigenvalue, with_imbalance
-from diffrac_cvx.certificates.label_proof import Projection, balance_cost, objective, objective_error, projection_of
+from diffrac_cvx.certificates.label_space import (
+    Projection,
+    balance_cost,
+    bracket_alpha,
+    bracket_nu,
+    min_eigenvalue,
+    objective,
+    objective_error,
+    projection_of,
+    with_imbalance,
+)
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
@@ -325,7 +334,7 @@ def test_what_a_projection_is_off_is_made_of_both_parts_of_the_whitening_of_its_
         (WhiteningErrorBounds(1e-3, 0.0), 2e-3 + 1e-6),
         (WhiteningErrorBounds(0.0, 1e-3), 1e-3 / (1.0 - 1e-3)),
     ):
-        monkeypatch.setattr(label_proof, "whitening_error_bounds", lambda *of, exact=exact: given.append(of) or exact)
+        monkeypatch.setattr(label_space, "whitening_error_bounds", lambda *of, exact=exact: given.append(of) or exact)
         assert least <= projection_of(array_points(X), ridge).error <= 1.6 * least
     (table, W, Z, diagonal, outside), (_, scaled, found) = given[0], scale_to_whiten(X, ridge)
     np.testing.assert_allclose(W, found[0])
@@ -341,7 +350,7 @@ def test_what_the_coordinates_of_a_projection_leave_out_is_in_what_it_is_off(mon
     X = np.array([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]]) * [1.0, 1e-3]
     ridge, beside = np.array([0.5, a]), 1e-3 / a
     found = (np.array([[(1.0 + 0.25) ** -0.5], [0.0]]), beside, 1.0 / 0.5 + beside)
-    monkeypatch.setattr(label_proof, "scale_to_whiten", lambda X, ridge: (X, ridge, found))
+    monkeypatch.setattr(label_space, "scale_to_whiten", lambda X, ridge: (X, ridge, found))
     H, y = projection_of(array_points(X), ridge), np.array([1.0, -1.0, 1.0, -1.0])
     lacks = beside**2 / (1.0 + beside**2)
     assert np.sum((H.Q.T @ y) ** 2) == pytest.approx(4.0 * 0.8)  # of the column that is kept
@@ -437,7 +446,7 @@ def test_the_bound_near_balance_is_not_above_the_optimum_of_a_column_that_asks_f
     for n in (4, 10, 1000, 10**5):  # n delta is 2 at most
         at_balance, mean = 4.0 / (n + 2), Fraction(delta)
         exact = 1 - mean**2 - Fraction(n - 2, n + 2) * (1 + mean) ** 2
-        assert Fraction(label_proof.bound_near_balance(at_balance, delta**2)) <= max(exact, 0)
+        assert Fraction(label_space.bound_near_balance(at_balance, delta**2)) <= max(exact, 0)
 
 
 @pytest.mark.parametrize("alpha", [1e-12, 3e-13, 7e-17, 1e-30])
@@ -447,7 +456,7 @@ def test_the_bound_near_balance_is_that_at_balance_less_what_balancing_rows_of_t
     The bound is about half of the number given, so that the difference is exact.
     """
     F, lower = np.tile(BALANCED, (2, 1)) + np.array([alpha**0.5, 0.0]), 16.0 * alpha**0.5
-    fallen = Fraction(lower) - Fraction(label_proof.bound_near_balance(lower, alpha))
+    fallen = Fraction(lower) - Fraction(label_space.bound_near_balance(lower, alpha))
     assert 64 * Fraction(alpha) <= fallen**2 <= 64 * Fraction(alpha) * (1 + 20 * Fraction(UNIT_ROUNDOFF))
     assert balance_cost(F, 0.0) == pytest.approx(float(fallen), rel=1e-6, abs=8.0 * sum_error(40))
 
@@ -481,9 +490,9 @@ def test_a_mean_is_not_above_the_exact_one():
     x = np.full(128, -0.99 * 2.0**-53)
     x[:8] = -1.0
     assert Fraction(float(np.mean(x))) > sum(fractions(x)) / 128  # what is lost is negative
-    assert Fraction(label_proof.lower_bound_of_mean(x)) <= sum(fractions(x)) / 128
+    assert Fraction(label_space.lower_bound_of_mean(x)) <= sum(fractions(x)) / 128
     y = np.array([1.0, -1.0, 0.5])
-    lowered = np.mean(y) - label_proof.lower_bound_of_mean(y) + UNIT_ROUNDOFF
+    lowered = np.mean(y) - label_space.lower_bound_of_mean(y) + UNIT_ROUNDOFF
     assert sum_error(3) * np.mean(np.abs(y)) <= lowered <= sum_error(20) * np.mean(np.abs(y))
 
 
@@ -535,21 +544,12 @@ def test_the_least_eigenvalue_is_bounded_to_one_percent_without_the_matrix(weigh
     assert 1.011 * least - 2e-13 <= min_eigenvalue(D, Q, weight) <= least
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.3, -0.5, -np.inf])
-def test_a_number_that_is_above_an_eigenvalue_proves_nothing_of_labels(weight):
-    H, D = projection_of(array_points(data(9, 3, seed=3))), np.random.default_rng(4).uniform(0.0, 1.0, 9)
-    least = min_eigenvalue(D, H.Q, weight)
-    assert label_proof.certified_label_bound(H, D, weight, least) == label_bounds.label_bound_at(H, D, weight) > -np.inf
-    for lowest in (0.98 * least, 0.0, 1.0, np.inf, -np.inf, np.nan):
-        assert label_proof.certified_label_bound(H, D, weight, lowest) == -np.inf
-
-
 def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
     """(w - 1) alpha is subtracted from the bound where it is rounded."""
     X = data(12, 2)
     H, F = projection_of(array_points(X)), dc.low_rank(X, tol=1e-6).F
     fine = bracket_alpha(H, F, 0.2)
-    monkeypatch.setattr(label_proof, "UNIT_ROUNDOFF", 1e-3)
+    monkeypatch.setattr(label_space, "UNIT_ROUNDOFF", 1e-3)
     coarse = bracket_alpha(H, F, 0.2)
     assert 0.0 < fine.lower - coarse.lower <= 4e-3 * 0.2 * 20
     assert coarse.upper == fine.upper

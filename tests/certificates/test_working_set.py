@@ -4,18 +4,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import scipy.linalg
-import scipy.sparse
 from posed import direction_problem
-from rationals import fractions, is_semidefinite
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.proof import Remainder, is_sum_positive
+from diffrac_cvx.certificates.proof import Remainder
 from diffrac_cvx.certificates.working_set import check_kkt, dual_on_working_set
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF
 from diffrac_cvx.problem.direction_problem import univariate_gains
 
 NONE, NO_C = np.zeros(0, dtype=np.intp), np.zeros((0, 0))
@@ -25,41 +21,10 @@ def data(n, d, seed=0):
     return as_data(np.random.default_rng(seed).standard_normal((n, d)))
 
 
-@pytest.mark.parametrize("excess", [0.0, 0.3])
-def test_a_multiplier_beyond_its_box_is_clipped_on_a_working_set(excess):
+def test_a_multiplier_beyond_its_box_is_clipped_on_a_working_set():
     problem = direction_problem(data(20, 3), 1.0, dc.Penalty(c=np.array([0.2, 0.3, 0.1])))
-    inflated = block_problem(problem.with_inflated_penalty(excess), np.arange(2))
-    C = inflated.project_eliminated(np.array([[1.0, -9.0], [-9.0, 1.0]]))
-    np.testing.assert_allclose(C, -(1.0 + excess) * np.prod(problem.c[:2]) * (1.0 - np.eye(2)), rtol=1e-12)
-
-
-@pytest.mark.parametrize("weak", [False, True])
-def test_a_row_whose_sum_loses_most_is_not_proved_dominant(weak):
-    """After ones each entry, or its square over a diagonal, is less than half a unit: d_0 < sum e_k^2 / d_k exactly."""
-    e = np.where(np.arange(512) % 128 < 8, 1.0, 0.98 * UNIT_ROUNDOFF)
-    E, diagonal = np.zeros((513, 513)), np.append(32.0 + 256.0 * UNIT_ROUNDOFF, e * (1.0 + 4.0 * UNIT_ROUNDOFF))
-    E[0, 1:] = E[1:, 0] = e
-    assert Fraction(diagonal[0]) < sum(fractions(e) ** 2 / fractions(diagonal[1:]))
-    assert not is_sum_positive(
-        diagonal, scipy.sparse.csr_array(-E), np.zeros((513, 0)), np.append(weak, np.zeros(512, dtype=bool))
-    )
-
-
-def test_a_factorization_of_weak_rows_that_rounding_lets_succeed_proves_nothing():
-    lucky = 0
-    for seed in range(120):
-        B = np.random.default_rng(seed).standard_normal((5, 3))
-        S = B @ B.T
-        S = (S + S.T) / 2
-        off_diagonal = scipy.sparse.csr_array(S - np.diag(np.diag(S)))
-        try:
-            lucky += bool(np.all(np.isfinite(scipy.linalg.cholesky(S))))
-        except scipy.linalg.LinAlgError:
-            continue
-        assert is_semidefinite(fractions(S)) or not is_sum_positive(
-            np.diag(S), off_diagonal, np.zeros((5, 0)), np.ones(5, dtype=bool)
-        )
-    assert lucky > 5
+    C = block_problem(problem, np.arange(2)).project_inner(np.array([[1.0, -9.0], [-9.0, 1.0]]))
+    np.testing.assert_allclose(C, -np.prod(problem.c[:2]) * (1.0 - np.eye(2)), rtol=1e-12)
 
 
 def two_columns_that_agree_where_weights_are_large(groups=None, lam=0.2):
@@ -83,20 +48,18 @@ def two_columns_that_agree_where_weights_are_large(groups=None, lam=0.2):
 def test_a_kkt_check_proves_its_bound_where_s_with_the_multiplier_nearest_to_it_is_positive_beyond_its_slack(
     monkeypatch, groups, slack, lam
 ):
-    diagonal, refused, spent = Remainder.diagonal.func, 0, 0.01
+    diagonal, refused = Remainder.diagonal.func, 0
     # On the diagonal: of components, it is the sum of their coordinates'.
     monkeypatch.setattr(Remainder, "diagonal", property(lambda self: diagonal(self) - slack))
     core, u = two_columns_that_agree_where_weights_are_large(groups, lam)
     problem = core.problem
     for t in np.linspace(0.5, 3.0, 60):
-        look = check_kkt(core, u, NO_C, t, spent)
+        look = check_kkt(core, u, NO_C, t)
         G = problem.X.weighted_gram(u) - t * (problem.A + np.diag(problem.c**2))
         S = t * problem.pair_penalty.project_safe(G / t) - G
         assert look.lower is not None or np.linalg.eigvalsh(S)[0] <= slack  # another multiplier may prove more
         refused += look.lower is None
-        assert look.lower is None or Fraction(look.lower) <= 1 - Fraction(t) * Fraction(
-            float(np.mean(1.0 / u))
-        ) - Fraction(spent)
+        assert look.lower is None or Fraction(look.lower) <= 1 - Fraction(t) * Fraction(float(np.mean(1.0 / u)))
     assert 0 < refused < 60
 
 
@@ -105,7 +68,7 @@ def test_the_coordinates_that_are_named_are_those_of_the_pair_that_makes_s_negat
     assert check_kkt(core, u, NO_C, 1.9).lower is not None
     look = check_kkt(core, u, NO_C, 1.0)
     assert look.lower is None
-    assert set(look.entering) == {4, 5}
+    assert set(look.violated) == {4, 5}
 
 
 @pytest.mark.parametrize("nu", [1.0, 0.5])

@@ -13,9 +13,9 @@ from sparse_instances import instance, random_blocks, random_multipliers, random
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.block_screening import gap_safe_weights
 from diffrac_cvx.certificates.certify import read_matrix
 from diffrac_cvx.certificates.direction_bounds import certify
+from diffrac_cvx.certificates.screening import gap_safe_weights
 from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.estimators.choice import (
     GridSetting,
@@ -364,10 +364,10 @@ def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
     both = read_points(X, w).X, as_data(repeated(X, w))
     problems = [direction_problem(points, 0.6, dc.Penalty(c=np.array([0.3, 0.1, 0.3, 0.2, 0.0]))) for points in both]
     other = random_blocks(rng, block_problem(problems[1]))
-    basis, point, multipliers = other.problem.basis, random_point(rng, other), random_multipliers(rng, other)
+    basis, point, multipliers = other.problem.inner.W, random_point(rng, other), random_multipliers(rng, other)
     for problem in problems:
         split = block_problem(problem)
-        turn = np.linalg.solve(split.basis, basis)  # coordinates on the free columns are determined up to a rotation
+        turn = np.linalg.solve(split.inner.W, basis)  # coordinates on the free columns are determined up to a rotation
         weights, intercepts, rest, factors = point
         s = [len(U) - len(turn) for U in factors]
         factors = [np.vstack([U[:k], turn @ U[k:]]) for U, k in zip(factors, s, strict=True)]

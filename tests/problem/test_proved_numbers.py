@@ -126,8 +126,7 @@ def of_warning_of_estimator(lower, upper):
 
 def certificate_of(lower, upper, k=None):
     of = {"objective": upper, "lower": lower}
-    kind = dc.LabelCertificate if k is None else dc.ClustersCertificate
-    return kind(**of, directions=NOTHING)
+    return dc.LabelCertificate(**of, directions=NOTHING)
 
 
 def of_splits_on_the_page(lower, upper, k=None):
@@ -161,7 +160,7 @@ FACES = {
     "bracket": lambda *of: (str(dc.Bracket(*of)), "[<L>, <U>]"),
     "result": lambda *of: (repr(result_of(*of)), "value=<U>, bracket=[<L>, <U>], gap=<G>,"),
     "labels": lambda *of: (str(certificate_of(*of)), "objective=<U>, bracket=[<L>, <U>], gap=<G>)"),
-    "clusters": lambda *of: (repr(certificate_of(*of, 3)), "ClustersCertificate(objective=<U>, bracket=[<L>, <U>]"),
+    "clusters": lambda *of: (repr(certificate_of(*of, 3)), "LabelCertificate(objective=<U>, bracket=[<L>, <U>]"),
     "split in words": lambda *of: of_split(
         messages.describe_bounds(found_by(*of)), *of, lambda width: width <= 1e-4, "more than <G>."
     ),

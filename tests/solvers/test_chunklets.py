@@ -11,8 +11,7 @@ from rationals import fractions, is_semidefinite
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.label_bounds import min_eigenvalue
-from diffrac_cvx.certificates.label_proof import projection_of
+from diffrac_cvx.certificates.label_space import min_eigenvalue, projection_of
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import DensePoints, array_points
 from diffrac_cvx.points.floating_point import RoundedFactor, WhiteningErrorBounds, sum_error

@@ -16,7 +16,7 @@ from diffrac_cvx.app.page.naming import Numbers, match_names, name_two_clusters,
 from diffrac_cvx.app.page.solve_choice import PageSetting
 from diffrac_cvx.app.page.tables import MIN_COEFFICIENT, list_html, stacked_html
 from diffrac_cvx.certificates import certify_clusters, certify_labels
-from diffrac_cvx.certificates.certify import ClustersCertificate, LabelCertificate
+from diffrac_cvx.certificates.certify import LabelCertificate
 from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.machine.writing import write_rows
 from diffrac_cvx.metrics import adjusted_rand_score, contingency_matrix
@@ -54,7 +54,7 @@ class ClusterSummary:
     @classmethod
     def from_labels(
         cls, diagnostics: Iterable[Diagnostic], messages: list[str], data: Data, labels: Array, scores: Array,
-        proof: LabelCertificate | ClustersCertificate,
+        proof: LabelCertificate,
     ) -> Self:  # fmt: skip
         """Return the summary of clusters, with their agreement with the reference labels."""
         sentences, groups = (*messages, *describe_agreement(data, labels)), None
@@ -220,7 +220,7 @@ def describe_search(found: OptimalLabels, proof: LabelCertificate, has_constrain
 
 
 def describe_cost(
-    proof: LabelCertificate | ClustersCertificate, k: int = 2, unproved: str = "", *, has_constraints: bool = False
+    proof: LabelCertificate, k: int = 2, unproved: str = "", *, has_constraints: bool = False
 ) -> list[str]:
     """Return the cost of k clusters and the certified bound; `unproved` is the reason if there is none."""
     lower, cost = format_ends(max(proof.lower, 0.0), proof.objective)

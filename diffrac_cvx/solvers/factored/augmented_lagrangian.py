@@ -6,7 +6,7 @@ import numpy as np
 
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.proof import project_dual
-from diffrac_cvx.certificates.search import alternate_projection, best_bound, refine_dual, row_weights
+from diffrac_cvx.certificates.search import best_bound, improved_multipliers, row_weights
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import EarlyExitError, is_late
 from diffrac_cvx.points.checks import Array
@@ -270,14 +270,8 @@ def refine_point(
     thresholded = threshold_inactive(problem, U, C)
     better = thresholded if thresholded.value < point.value else point
     C = project_dual(problem, C)
-
-    def multipliers(M: Array) -> Iterator[Array]:
-        yield C
-        yield alternate_projection(problem, M, C)
-        if fitted:
-            yield refine_dual(problem, M, times(U, U.T), C, 10)
-
-    lower = best_bound(problem, [row_weights(problem, point.q)], multipliers)
+    weights, steps = [row_weights(problem, point.q)], 10 if fitted else 0
+    lower = best_bound(problem, weights, lambda M: improved_multipliers(problem, M, U, C, steps))
     return better, Bracket(lower, float(better.value))
 
 

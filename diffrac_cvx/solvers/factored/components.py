@@ -121,7 +121,7 @@ def block_point(blocks: Blocks, U: Factor) -> BlockPoint:
     A single coordinate has one intercept; the rest of its free part is not needed at an optimum.
     """
     problem, rows = blocks.problem, scipy.sparse.csr_array(U)
-    penalized, free = rows[problem.penalized], np.linalg.lstsq(problem.basis, dense(rows[problem.free]))[0]
+    penalized, free = rows[problem.penalized], np.linalg.lstsq(problem.inner.W, dense(rows[problem.free]))[0]
     weights = np.sqrt(np.asarray(penalized.multiply(penalized).sum(axis=1)).ravel())
     intercepts, factors = (penalized @ free.T) * inverse_or_one(weights)[:, None], []
     for block in blocks.members:

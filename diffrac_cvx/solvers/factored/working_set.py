@@ -5,26 +5,23 @@ enter alone, then, after screening all pairs, features and directions in which S
 decreases, inactive features are dropped again.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates import direction_bounds
-from diffrac_cvx.certificates.block_problem import IntegerArray, scatter
+from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem, scatter
 from diffrac_cvx.certificates.direction_bounds import DualPoint
-from diffrac_cvx.certificates.search import alternate_projection, refine_dual
+from diffrac_cvx.certificates.screening import Verdict
+from diffrac_cvx.certificates.search import improved_multipliers
 from diffrac_cvx.certificates.working_set import (
-    Verdict,
     best_dual,
     bound_at_equal_weights,
-    check_bound,
+    check_kkt,
     expand_working_set,
-    no_verdict,
 )
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense, diagonal
-from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric, times
+from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     PrimalPoint,
@@ -80,7 +77,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             at, n_steps = run_multiplier_method(lagrangian, at, min(max(pace, steps // 2), limit - steps), memory)
             steps += max(n_steps, 1)
             C = next(iter(lagrangian.multiplier(at.U)), np.zeros((len(ws), len(ws))))  # none without an l1 weight
-            point, (lower, u, C_dual, inflation) = certify_solution(problem, small, at.U, C)
+            point, (lower, u, C_dual) = certify_solution(problem, small, at.U, C)
             gap = point.value - lower
             if gap <= target or steps >= limit:
                 break
@@ -100,7 +97,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         # 2. Find the features that would enter alone.  If they are few, certify smaller and smaller gaps.
         new = single_feature_violations(problem, ws, best_U)
         max_new = max(INITIAL_SIZE, len(ws)) // 2
-        verdict, proved, checked = no_verdict(problem), False, 2 * len(new) < max_new
+        verdict, proved, checked = Verdict(), False, 2 * len(new) < max_new
         tol = max(stopping.tol, stopping.rtol * bounds.upper)
         goal = min(goal, max(tol, 0.3 * bounds.upper))
         while checked:
@@ -109,7 +106,8 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             if tried > max(goal, 0.6 * bounds.gap):
                 break
             yield 0.0
-            verdict = check_bound(problem, ws, u, C_dual, inflation, bounds.upper - 0.99 * tried, bounds.upper)
+            t = (1.0 - bounds.upper + 0.99 * tried) / problem.mean_inverse(u)
+            verdict = check_kkt(block_problem(problem, ws), u, C_dual, t)
             if verdict.lower is None:
                 break
             bounds, proved = Bracket(max(bounds.lower, verdict.lower), bounds.upper), True
@@ -120,7 +118,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             yield iterate._replace(bounds=bounds)
         # 3. Add these features, and those that the last check names.  If there are none, the solution on the working
         # set has to be more accurate, up to a thousandth of the gap.
-        new = np.concatenate([new, verdict.entering[~np.isin(verdict.entering, new)]])
+        new = np.concatenate([new, verdict.violated[~np.isin(verdict.violated, new)]])
         accuracy = TARGET if len(new) or proved else accuracy / 3.0
         if accuracy < 1e-3:
             return
@@ -156,7 +154,7 @@ def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tup
             given = scipy.sparse.csr_array((len(problem.c),) * 2) if warm_start.C is None else warm_start.C
             C = symmetric(dense(scipy.sparse.csr_array(given)[ws][:, ws]))
             C = problem.restrict(ws).pair_penalty.project_safe(C)
-            return grow(problem, ws, dense(rows[ws]), np.ones(len(problem.X)), C, ws[:0], no_verdict(problem))
+            return grow(problem, ws, dense(rows[ws]), np.ones(len(problem.X)), C, ws[:0], Verdict())
     ws = select_initial_features(problem, INITIAL_SIZE + int(np.sum(problem.c == 0.0)))
     w, r = len(ws), 2 * SPARE_RANK
     return ws, np.random.default_rng(0).standard_normal((w, r)) / (w * r) ** 0.5, np.zeros((w, w))
@@ -164,17 +162,13 @@ def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tup
 
 def certify_solution(
     problem: DirectionProblem, small: DirectionProblem, U: Array, C: Array
-) -> tuple[PrimalPoint, tuple[float, Array, Array, float]]:
+) -> tuple[PrimalPoint, tuple[float, Array, Array]]:
     """Return the better of the scaled and thresholded points of a factor on the working set, and its `best_dual`."""
     point = small.rescale(U)
     thresholded = threshold_inactive(small, dense(point.U), C)
 
-    def candidates(M: Array) -> Iterator[Array]:
-        yield alternate_projection(small, M, C)
-        if not problem.pair_penalty.splits_into_blocks:  # the multipliers of blocks settle slowly
-            yield refine_dual(small, M, times(dense(point.U), dense(point.U).T), C, steps=30)
-
-    dual = best_dual(problem, small, point, candidates)
+    steps = 0 if problem.pair_penalty.splits_into_blocks else 30  # the multipliers of blocks settle slowly
+    dual = best_dual(problem, small, point, lambda M: improved_multipliers(small, M, dense(point.U), C, steps))
     return min(thresholded, point, key=lambda one: one.value), dual
 
 
@@ -200,10 +194,17 @@ def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Ar
 
 
 def grow(
-    problem: DirectionProblem, ws: IntegerArray, U: Array, u: Array, C: Array, new: IntegerArray, verdict: Verdict
+    problem: DirectionProblem,
+    ws: IntegerArray,
+    U: Array,
+    u: Array,
+    C: Array,
+    new: IntegerArray,
+    verdict: Verdict,
 ) -> tuple[IntegerArray, Array, Array]:
     """Return the working set with new features, a factor with small entries of V there, and a multiplier."""
-    n_old, directions = len(ws), verdict.directions[np.append(ws, new)]
+    n_old, both = len(ws), np.append(ws, new)
+    directions = np.zeros((len(both), 0)) if verdict.directions is None else verdict.directions[both]
     ws, C, order = expand_working_set(problem, ws, u, C, new, verdict)
     U = principal_columns(U, rtol=COLUMN_RTOL)
     (w, r), size = (len(ws), U.shape[1] + directions.shape[1] + SPARE_RANK), float(np.linalg.norm(U))

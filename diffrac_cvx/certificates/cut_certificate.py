@@ -160,6 +160,8 @@ def check_certificate(X: npt.ArrayLike, certificate: CutCertificate | str | Path
 
     The bounds are computed again from the table, in O((m + d)^3) and rounding errors included, without any search.
 
+    Source: Eq. (9); clique inequalities as in Deza and Laurent, Geometry of Cuts and Metrics, 1997; not in the paper.
+
     Parameters
     ----------
     X : (n, d) array

@@ -13,7 +13,7 @@ import numpy as np
 import diffrac_cvx as dc
 
 X, classes = dc.datasets.load("breast_cancer", scaling="standardize")
-found = dc.optimal_labels(X, ridge=0.1, tol=1e-5, time_limit=10)
+found = dc.optimal_labels(X, ridge=0.1, tol=1e-5, time_limit=30)
 print(found)
 
 # %%
@@ -137,7 +137,7 @@ for n in (50, 200):
 
 known = np.where(np.arange(len(X)) % 9 == 0, classes, np.nan)
 held = dc.optimal_labels(
-    X, ridge=0.1, tol=1e-5, time_limit=10, constraints=dc.Constraints(labels=known)
+    X, ridge=0.1, tol=1e-5, time_limit=30, constraints=dc.Constraints(labels=known)
 )
 print(held)
 aligned = found.labels * np.sign(

@@ -136,6 +136,7 @@ def test_a_certificate_is_searched_for_where_branching_alone_closes_the_gap():
 def test_a_limit_and_an_interruption_leave_valid_bounds(monkeypatch):
     X = dc.datasets.make_planted(200, 10, noise=0.5, rng=0).X
     monkeypatch.setattr(search, "TREE_WORK", 0.0)
+    monkeypatch.setattr(search, "MORE_WORK", 0.0)
     seconds = dc.optimal_labels(X, tol=1e-7, time_limit=0.5)
     assert seconds.status is dc.Status.TIME_LIMIT
     assert seconds.seconds < 2.5

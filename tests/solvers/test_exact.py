@@ -93,6 +93,7 @@ def check(seed, *, l1):
 def test_brute_force_agrees_with_labels_bounds_and_points_that_are_persistent(monkeypatch, l1, branching):
     if not branching:
         monkeypatch.setattr(search, "TREE_WORK", 0.0)
+        monkeypatch.setattr(search, "MORE_WORK", 0.0)
     assert sum(check(seed, l1=l1) > 1 for seed in range(24 if branching else 8)) >= 4
 
 
@@ -103,6 +104,7 @@ def test_brute_force_agrees_with_labels_bounds_and_points_that_are_persistent(mo
 def test_brute_force_agrees_on_hundreds_of_instances(monkeypatch, first, l1, branching):
     if not branching:
         monkeypatch.setattr(search, "TREE_WORK", 0.0)
+        monkeypatch.setattr(search, "MORE_WORK", 0.0)
     for seed in range(first, first + 50):
         check(seed, l1=l1)
 

@@ -24,8 +24,8 @@ from diffrac_cvx.rounding.directions import oriented_direction
 from diffrac_cvx.solvers.exact.cuts import CutRelaxation
 from diffrac_cvx.solvers.exact.tree import RidgeTree, SparseTree
 
-TREE_WORK = 2e9  # operations of branch and bound before the cutting planes
-MIN_ROOT_GAP = 0.05  # gap of the root relaxation, with an l1 term, below which branch and bound gets ten times as many
+TREE_WORK, MORE_WORK = 2e9, 1.5e10  # operations of branch and bound before the cutting planes; if it is successful
+MIN_ROOT_GAP = 0.05  # gap of the root relaxation, with an l1 term, below which branch and bound gets more
 CUT_BYTES = 80.0  # bytes of the cutting planes for each pair of chunklets
 
 
@@ -239,8 +239,9 @@ def optimal_labels(
 
     with time_limited(timer.deadline):
         status = tree.search(TREE_WORK if has_cuts else np.inf)
-        if status is None and penalty.has_l1 and tree.best - tree.root_bound < MIN_ROOT_GAP:
-            status = tree.search(10.0 * TREE_WORK)
+        root_gap = tree.best - tree.root_bound
+        if status is None and (tree.best - tree.lower < 0.5 * root_gap or (penalty.has_l1 and root_gap < MIN_ROOT_GAP)):
+            status = tree.search(MORE_WORK)  # branch and bound closes the gap quickly
         if status is None or (certificate and has_cuts and status is Status.OPTIMAL):
             try:
                 status = relaxation.solve(lambda: tree.cutoff, tree.improve, report, timer) or status

@@ -94,8 +94,8 @@ def compare() -> pd.DataFrame:
         found = [dc.metrics.adjusted_rand_score(y, labels) for labels in (model.labels_, best.labels_, others)]
         said = "; ".join(reason.kind for reason in model.diagnostics_)
         rows.append([name, *X.shape, K, *found, *(test.pvalue for test in model.structure_), said, seconds, *proof])
-    columns = ["name", "n", "d", "groups", "default", "optimum", "k-means", "p_columns", "p_covariance", "diagnostics"]
-    columns += ["seconds", "objective", "objective of optimum", "gap of optimum", "seconds of optimum"]
+    columns = ["name", "n", "d", "groups", "default", "exact", "k-means", "p_columns", "p_covariance", "diagnostics"]
+    columns += ["seconds", "objective", "objective of exact", "gap of exact", "seconds of proof"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -108,12 +108,9 @@ def passage(table: pd.DataFrame) -> str:
         numbers = f"{row['n']} x {row['d']} | {row['groups']} | {row['default']:.2f} | {row['k-means']:.2f}"
         proof = "- | - | -"
         if row["groups"] == 2:
-            proved = (
-                f"{row['seconds of optimum']:.0f} s"
-                if row["gap of optimum"] <= TOL
-                else f"gap {row['gap of optimum']:.4f}"
-            )
-            proof = f"{row['optimum']:.2f} | {row['objective']:.3f}, {row['objective of optimum']:.3f} | {proved}"
+            objectives = f"{format_upper(row['objective'])}, {format_upper(row['objective of exact'])}"
+            seconds = f"{row['seconds of proof']:.0f} s" if row["gap of exact"] <= TOL else "no"
+            proof = f"{row['exact']:.2f} | {objectives} | {seconds}"
         lines.append(f"| {row['name']} | {numbers} | {said} | {proof} |")
     return "\n".join([*lines, ""])
 

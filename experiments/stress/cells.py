@@ -239,8 +239,13 @@ def bounds_with_constraints(instance: Instance, constraints: dc.Constraints | No
         slack = (
             None if has_l1 else PERSISTENCY_SLACKS[n % len(PERSISTENCY_SLACKS)]
         )  # with an l1 penalty it takes seconds per point
+        given |= {"certificate": penalty.groups is None and penalty.nonnegative is None}
         found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, persistency_slack=slack, **given)
         yield from lower_bounds(what, Stated(found.lower, excluded_of(found)), least)
+        if found.certificate is not None:
+            yield from lower_bounds(
+                f"certificate of {what}", Stated(found.certificate.lower, excluded_of(found)), least
+            )
         if slack is not None:
             yield Bound(what, "upper", found.upper, least.value)
             others = [not agrees(y, found.labels, found.persistent, constraints) for y in labelings]
@@ -251,6 +256,7 @@ def bounds_with_constraints(instance: Instance, constraints: dc.Constraints | No
     except dc.InvalidBoundError as contradiction:
         yield from lower_bounds(what, Stated(contradiction.lower, excluded_of(contradiction, said)), least)
     if constraints is not None:
+        del given["certificate"]
         result = dc.low_rank(X, nu, penalty, tol=1e-9, max_iter=500, time_limit=SECONDS, **given)
         yield from lower_bounds("low_rank with constraints", stated_bound(result), least)
         again = certified_bound(said, dc.certify_v, X, result.V, nu, penalty, **given)

@@ -61,6 +61,7 @@ NEEDED = {
     "n_clusters": 2,
     "rng": 0,
 }
+NEEDED |= {"certificate": dc.optimal_labels(X, ridge=0.1, tol=1e-2, certificate=True).certificate}
 NEEDED |= {"V": np.eye(D), "Y_or_F": LABELS[:, None], "nus": [0.5, 1.0], "lams": [0.1, 0.3]}
 OPTIONS = {
     "compare": {"methods": ["low_rank"]},
@@ -70,8 +71,8 @@ OPTIONS = {
     "gaussian_mixture": {"n_init": 1},
 }
 TABLES_READ = {  # functions that stream a table; the others need it in memory
-    "certify_clusters", "certify_labels", "certify_v", "find_components", "fista", "lambda_path", "leading_direction",
-    "low_rank", "nu_path", "optimal_labels", "structure_test",
+    "certify_clusters", "certify_labels", "certify_v", "check_certificate", "find_components", "fista", "lambda_path",
+    "leading_direction", "low_rank", "nu_path", "optimal_labels", "structure_test",
 }  # fmt: skip
 ESTIMATORS = {
     "DiffracClustering": lambda: dc.DiffracClustering(),

@@ -92,7 +92,7 @@ def compare() -> pd.DataFrame:
                 objectives = [some.lower_bound_ + some.label_gap_ for some in (model, best)]
                 proof = [*objectives, best.label_gap_, time.process_time() - begun]
         found = [dc.metrics.adjusted_rand_score(y, labels) for labels in (model.labels_, best.labels_, others)]
-        said = "; ".join(reason.kind for reason in model.diagnostics_)
+        said = "; ".join(reason.code for reason in model.diagnostics_)
         rows.append([name, *X.shape, K, *found, *(test.pvalue for test in model.structure_), said, seconds, *proof])
     columns = ["name", "n", "d", "groups", "default", "exact", "k-means", "p_columns", "p_covariance", "diagnostics"]
     columns += ["seconds", "objective", "objective of exact", "gap of exact", "seconds of proof"]

@@ -114,7 +114,7 @@ class CutCertificate:
         return moved.with_bounds(X)
 
     def with_bounds(self, X: Array) -> "CutCertificate":
-        """Return the certificate with the bounds that it proves on a table, less `MARGIN` for other processors."""
+        """Return the certificate with the bounds that it proves on a table, less a margin for other processors."""
         problem, C = self.problem(X), self.C if self.C.size else None
         lower = problem.lower_bound(self.diagonal, self.cliques, C) - MARGIN
         return replace(self, lower=lower, upper=problem.upper_bound(self.labels, self.direction) + MARGIN)

@@ -49,7 +49,7 @@ class CutRelaxation:
         self.F = unit_rows(self.rng.standard_normal((m, min(m, FIRST_RANK))))
         self.C, self.relative = np.diag(problem.c**2), np.zeros((len(problem.c), len(problem.c)))
         self.box = np.outer(problem.c, problem.c)
-        self.stiffness_C = min(12.0 * len(problem.c), 20.0 / max(float(self.box.max(initial=0.0)), 1e-300))
+        self.stiffness_C = min(36.0 * len(problem.c), 60.0 / max(float(self.box.max(initial=0.0)), 1e-300))
         self.rows, self.root = self.whitened_rows(), inverse_root(problem.A + self.C)
         self.U = self.best_directions(self.F)
         self.cliques = [Cliques(np.zeros((0, q), np.int64), np.zeros((0, q), np.int8), np.zeros(0)) for q in SIZES]
@@ -232,6 +232,8 @@ class CutRelaxation:
         gaps: list[float] = []
         fraction, last_violation, limit = FIRST_ROWS, np.inf, NEW_CUTS * m
         n_updates, highest = UPDATES, -np.inf
+        # With an l1 term C converges more slowly than the other multipliers: longer rounds, and no stiffer ones.
+        slow = 2 if len(self.U) else 1
         if not self.n_cuts:
             self.minimize(8 * STEPS, Memory(), timer)
         while True:
@@ -266,11 +268,11 @@ class CutRelaxation:
                 n_new += sum(self.add(*violated_cliques(self.F, q, rng, limit // 2)) for q in SIZES[1:])
             # 4. Steps of the augmented Lagrangian, more of them after a round that proved nothing new.
             memory, n_updates = Memory(), n_updates + (1 if computed < highest else -1)
-            n_updates, highest = min(max(n_updates, UPDATES), MAX_UPDATES), max(highest, computed)
+            n_updates, highest = min(max(n_updates, UPDATES), slow * MAX_UPDATES), max(highest, computed)
             for _ in range(n_updates):
-                self.minimize(2 * STEPS if len(self.U) else STEPS, memory, timer)
+                self.minimize(slow * STEPS, memory, timer)
                 violation = self.update_multipliers()
-            if n_new < 0.02 * self.n_cuts and violation > 0.3 * last_violation:
+            if slow == 1 and n_new < 0.02 * self.n_cuts and violation > 0.3 * last_violation:
                 self.stiffness = min(1.6 * self.stiffness, 200.0)
             last_violation = violation
 

@@ -240,7 +240,7 @@ def optimal_labels(
     with time_limited(timer.deadline):
         status = tree.search(TREE_WORK if has_cuts else np.inf)
         root_gap = tree.best - tree.root_bound
-        if status is None and (tree.best - tree.lower < 0.5 * root_gap or (penalty.has_l1 and root_gap < MIN_ROOT_GAP)):
+        if status is None and (tree.best - tree.lower < 0.4 * root_gap or (penalty.has_l1 and root_gap < MIN_ROOT_GAP)):
             status = tree.search(MORE_WORK)  # branch and bound closes the gap quickly
         if status is None or (certificate and has_cuts and status is Status.OPTIMAL):
             try:

@@ -179,6 +179,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     optimal_ : OptimalLabels
         With ``prove``: the result of the search.  Its certificate, if any, is in the units of X: `check_certificate`
         verifies it on the table given to `fit`.  ``lower_bound_`` is then the bound of the search on Eq. (9).
+    rounded_labels_, rounded_objective_ : (n,) array of int, float
+        With ``prove``: the labels without the search, and an upper bound on their objective.
     label_gap_ : float
         Certified optimality gap of ``labels_``: the objective exceeds that of the best partition into K clusters by at
         most this amount.  The objective is Eq. (9) for two clusters, that of `certify_clusters` for more.  Available
@@ -369,6 +371,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.optimal_ = replace(found, certificate=certificate)
         objective, self.lower_bound_ = self.lower_bound_ + self.label_gap_, max(found.lower, self.lower_bound_)
         self.label_gap_ = width_of(self.lower_bound_, min(objective, found.upper))
+        self.rounded_labels_, self.rounded_objective_ = self.labels_, objective
         if found.upper >= objective:
             return
         y = found.labels

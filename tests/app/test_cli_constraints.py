@@ -155,3 +155,18 @@ def test_minus_one_in_a_column_of_known_labels_marks_unlabelled_rows_with_a_note
     assert "note: -1 in labels marks unlabelled points" in error
     assert "--unlabelled" in error
     assert "note" not in command("cluster", "t.csv", "--known", "state", "--unlabelled", "-1", "--no-structure")[2]
+
+
+def test_a_certificate_is_written_that_the_checker_accepts_and_a_split_that_changed_is_named(tmp_path, command):
+    X, _ = dc.datasets.load("heart")
+    table, file = tmp_path / "heart.csv", tmp_path / "heart.npz"
+    np.savetxt(table, X, delimiter=",", header=",".join(f"c{i}" for i in range(13)), comments="")
+    options = ("--ridge", 1, "--no-structure", "--prove", "--certificate", file)
+    _, printed, _ = command("cluster", table, *options)
+    assert "Certified optimal" in printed
+    assert "Without --prove the cost is 0.4" in printed
+    given = dc.check_certificate(dc.datasets.read_table(table).X, file)
+    assert given.bracket.gap < 1.1e-4
+    status, _, error = command("cluster", table, "--certificate", file)
+    assert status == 2
+    assert "Add --prove" in error

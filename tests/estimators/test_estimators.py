@@ -307,3 +307,23 @@ def test_what_cannot_be_split_is_one_cluster(estimator):
     assert not model.coef_.any()
     assert model.score(X) == 0.0
     np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"constraints": dc.Constraints([(0, 1)], [(2, 39)])}, {"sample_weight": np.arange(40) % 3}]
+)
+def test_labels_proved_optimal_cost_no_more_than_rounded_ones_and_have_a_certificate_for_the_given_table(given):
+    X = dc.datasets.make_planted(40, 4, noise=0.6, rng=0).X * [1.0, 10.0, 0.1, 3.0] + 5.0
+    rounded, proved = dc.DiffracClustering().fit(X, **given), dc.DiffracClustering(prove=True).fit(X, **given)
+    assert proved.optimal_.status is dc.Status.OPTIMAL
+    assert proved.label_gap_ <= 1e-4
+    assert proved.lower_bound_ + proved.label_gap_ <= rounded.lower_bound_ + rounded.label_gap_ + 1e-9
+    np.testing.assert_array_equal(proved.rounded_labels_, rounded.labels_)
+    assert dc.check_certificate(X, proved.optimal_.certificate).bracket.gap <= 1.1e-4
+    if "constraints" not in given:
+        np.testing.assert_array_equal(proved.predict(X), proved.labels_)
+
+
+def test_only_two_clusters_are_proved_optimal():
+    with pytest.raises(dc.ParameterError, match="two clusters only"):
+        dc.DiffracClustering(prove=True, n_clusters=3).fit(np.eye(5))

@@ -12,6 +12,7 @@ import typer
 from diffrac_cvx.app.cli.messages import FINISHED_STATUSES, STATUS_MESSAGES
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.constraints import Constraints
 
 CONSTRAINTS_PANEL = "Constraints on rows"
@@ -150,6 +151,8 @@ def search_findings(model: Any) -> dict[str, Any]:
         "n_nodes": found.n_nodes,
         "n_cuts": found.n_cuts,
         "hardness": found.hardness,
+        "rounded_cost": model.rounded_objective_,
+        "rounded_agreement": adjusted_rand_score(model.rounded_labels_, model.labels_),
         "upper_bound": model.lower_bound_ + model.label_gap_,  # that of the relaxation may be below the lower bound
         "seconds": model.result_.seconds + found.seconds,
     }

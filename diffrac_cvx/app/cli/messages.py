@@ -68,10 +68,20 @@ def describe_clusters(found: dict[str, Any]) -> list[str]:
         clusters,
         *named,
         describe_bounds(found),
+        *describe_rounding(found),
         *describe_feature_count(found),
         *describe_feature_groups(found),
         describe_features(found),
     ]
+
+
+def describe_rounding(found: dict[str, Any]) -> list[str]:
+    """Return how the clusters before the search for the optimum differ from those after it."""
+    if found.get("rounded_agreement", 1.0) == 1.0:
+        return []
+    cost = format_upper(found["rounded_cost"])
+    index = f"{found['rounded_agreement']:.2f}"
+    return [f"Without --prove the cost is {cost}: another split, whose adjusted Rand index with this one is {index}."]
 
 
 def describe_bounds(found: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.cut_certificate import LabelProblem
+from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.solvers.exact import cuts, search, tree
 from diffrac_cvx.solvers.exact.cuts import CutRelaxation, violated_cliques, violated_triangles
@@ -154,3 +155,14 @@ def test_a_limit_and_an_interruption_leave_valid_bounds(monkeypatch):
     assert stopped.status is dc.Status.STOPPED
     assert seconds.lower <= stopped.upper
     assert stopped.lower <= seconds.upper
+
+
+def test_a_slower_machine_gives_the_same_bounds(monkeypatch):
+    X = dc.datasets.make_planted(120, 8, noise=0.5, rng=0).X
+    found = dc.optimal_labels(X, ridge=0.1)
+    seconds = deadlines.time.monotonic
+    monkeypatch.setattr(deadlines.time, "monotonic", lambda: 1000.0 * seconds())
+    slow = dc.optimal_labels(X, ridge=0.1)
+    assert found.n_cuts > 0
+    assert (found.bracket, found.n_nodes, found.n_cuts) == (slow.bracket, slow.n_nodes, slow.n_cuts)
+    np.testing.assert_array_equal(found.labels, slow.labels)

@@ -1,4 +1,4 @@
-r"""Certificates of optimal labels by clique inequalities, verified on the raw table by code that shares no search.
+r"""Certificates of optimal labels by clique inequalities, verified on the raw table without any part of the search.
 
 Labels that satisfy the constraints are y = S z, with one sign z_g for each chunklet g (for each point, without
 constraints).  For an odd number q of chunklets and any signs s, sum_{i<j} s_i s_j z_i z_j >= -(q - 1)/2.  So with

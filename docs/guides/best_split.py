@@ -64,7 +64,7 @@ for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=
 # -----------------------
 # The search is long, its result is short: the multipliers of the inequalities prove the bound by one Cholesky factorisation.
 # ``found.certificate`` holds them if the cutting planes proved the bound, or on request with ``certificate=True``. Anyone who has
-# the table can verify the file, without trusting the search: `check_certificate` shares no code with it.
+# the table can verify the file, without trusting the search: `check_certificate` contains no part of it.
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from experiments import answer
 from experiments.harness.command import run
 from experiments.harness.tables import read_table
 from experiments.optimal import cells, claims, instances, rivals
@@ -169,3 +170,15 @@ def test_a_contradiction_fails_the_command(columns, says):
     assert not outcome.passed
     assert says in outcome.text
     assert claims.check_bounds(made()).passed
+
+
+def test_the_table_of_the_readme_names_the_proved_optimum_of_two_clusters(monkeypatch):
+    X, y, _ = dc.datasets.make_planted(60, 4, noise=0.3, rng=0)
+    three = np.repeat([0, 1, 2], 20)
+    monkeypatch.setattr(answer, "tables", lambda: [("two", X, y), ("three", X + 4.0 * np.eye(3, 4)[three], three)])
+    table = answer.compare()
+    two, many = table.to_dict("records")
+    assert two["gap of exact"] <= 1e-4
+    assert two["objective of exact"] <= two["objective"] + 1e-12
+    assert np.isnan(many["objective of exact"])
+    assert [line.count("|") for line in answer.passage(table).splitlines()] == [10] * 4

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.points import Indices
+from diffrac_cvx.points.reading import raw_table
 from diffrac_cvx.problem.result import Bracket
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -180,8 +181,7 @@ def check_certificate(X: npt.ArrayLike, certificate: CutCertificate | str | Path
         If the file is not a certificate, or does not prove its bounds on this table.
     """
     found = certificate if isinstance(certificate, CutCertificate) else CutCertificate.load(certificate)
-    table = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-    reason = reason_to_refuse(table, found)
+    reason = reason_to_refuse(raw_table(X), found)
     if reason:
         raise DataError(f"the certificate is refused: {reason}. It proves nothing about this table.")
     return found
@@ -194,7 +194,7 @@ def reason_to_refuse(X: Array, given: CutCertificate) -> str:
     shapes = {"labels": n, "direction": d, "ridge": d, "lam": d, "weights": n, "membership": n, "sign": n, "columns": d}
     wrong = [name for name, size in shapes.items() if np.shape(getattr(given, name)) != (size,)]
     if wrong:
-        return f"its {wrong[0]} are of another number than the {n} points and {d} columns"
+        return f"its {wrong[0]} does not fit the {n} points and {d} columns"
     numbers = [
         X,
         given.direction,
@@ -211,8 +211,10 @@ def reason_to_refuse(X: Array, given: CutCertificate) -> str:
         return "nu is outside [0, 1], or a weight is negative"
     if not (np.all(np.abs(y) == 1.0) and np.all(np.abs(given.sign) == 1.0)):
         return "labels or signs are not -1 or +1"
-    if given.membership.dtype.kind != "i" or given.membership.min() < 0 or given.membership.max() >= m:
-        return "a point is in no chunklet"
+    if given.membership.dtype.kind != "i" or not np.array_equal(np.unique(given.membership), np.arange(m)):
+        return "a point is in no chunklet, or a chunklet has no point"
+    if given.columns.dtype != bool:
+        return "its columns are not marked by booleans"
     z = np.zeros(m)
     z[given.membership] = given.sign * y
     if not np.array_equal(given.sign * z[given.membership], y):
@@ -290,13 +292,6 @@ class LabelProblem:
         margin = self.error + 2.0 * factorization_error(metric)
         # Least eigenvalue of the metric of v, certified at half its computed value; 0 if that is not positive.
         self.least = least if least > 0.0 and has_cholesky(metric - (least + margin) * np.eye(d)) else 0.0
-
-    @property
-    def hardness(self) -> float:
-        """d_eff (d_eff + 1) / (2 m) with d_eff = tr X (X'PX + Diag(a)^2)^-1 X'P."""
-        inverse = np.linalg.pinv(self.A, hermitian=True)
-        effective = float(np.trace(inverse @ self.A) - np.sum(np.diag(inverse) * self.ridge))
-        return effective * (effective + 1.0) / (2.0 * len(self.w))
 
     def lower_bound(self, mu: Array, cliques: Sequence[Cliques], C: Array | None = None) -> float:
         """Return a certified lower bound on Eq. (9) at all signs; -infinity if the multipliers prove none."""

@@ -111,7 +111,7 @@ def flip_signs(X, y):
     return y
 
 
-for n in (50, 200):
+for n in (50, 200, 500):
     sample = np.random.default_rng(n).standard_t(3, (n, 8))
     sample -= sample.mean(axis=0)
     v, search = l1_component(sample, tol=1e-4, time_limit=30)
@@ -125,9 +125,7 @@ for n in (50, 200):
     )
 
 # %%
-# For 500 and 1000 points of the same kind the optimum is 704.75 and 1402.41; flips reach 680.35 and 1392.48 from the first
-# component, and 704.44 and 1397.52 from the best of eight. The search proves the optimum in 6 s, and for 1000 points it reaches a
-# gap of 0.0065 in 21 s of processor time.
+# The optimum is proved; sign flips may miss it, from any component.
 #
 # With constraints
 # ----------------
@@ -158,9 +156,8 @@ print(f"the known labels cost between {least:.5f} and {most:.5f}")
 # Run time
 # --------
 # The problem is NP-hard, and the time may grow exponentially. ``found.hardness`` predicts it before the search: with d_eff the
-# effective number of columns at the given ridge, it is d_eff (d_eff + 1) / 2n. Tables up to about 0.25 are closed by triangle
-# inequalities, up to about 2 by those on five and seven points; noise without groups is closed at 0.12, not at 0.5. From
-# ``make optimal``, on one thread:
+# effective number of columns at the given ridge, it is d_eff (d_eff + 1) / 2n. Up to about 0.25 nearly all tables are solved in
+# seconds, and many up to 2. From ``make optimal``, on one thread:
 #
 # .. include:: ../optimal.inc
 #
@@ -171,5 +168,5 @@ print(f"the known labels cost between {least:.5f} and {most:.5f}")
 # .. include:: ../optimal_losses.inc
 #
 # Alternating optimisation never proves that its labels are optimal. Enumerating all directions does, but their number grows as n to
-# the power d - 1. Cutting planes need memory in proportion to the square of n; a thousand points take seconds to minutes. With an
-# l1 penalty the gap often ends near 0.001, and feature groups and known signs have branch and bound alone.
+# the power d - 1. Tables with more columns than points have branch and bound alone. Cutting planes need memory in proportion to the square of n; a thousand points take seconds to minutes. With an
+# l1 penalty they converge slowly, and feature groups and known signs have branch and bound alone.

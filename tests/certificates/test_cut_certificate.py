@@ -97,6 +97,8 @@ TAMPERED = {
     ),
     "a chunklet too many": lambda given: replace(given, membership=given.membership + 1),
     "a C outside its box": lambda given: replace(given, C=np.eye(4)),
+    "a chunklet without a point": lambda given: replace(given, diagonal=np.append(given.diagonal, 0.1)),
+    "columns by number": lambda given: replace(given, columns=np.zeros(4, dtype=np.int64)),
     "not a number": lambda given: replace(given, diagonal=given.diagonal * np.nan),
 }
 

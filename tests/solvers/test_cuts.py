@@ -166,3 +166,49 @@ def test_a_slower_machine_gives_the_same_bounds(monkeypatch):
     assert found.n_cuts > 0
     assert (found.bracket, found.n_nodes, found.n_cuts) == (slow.bracket, slow.n_nodes, slow.n_cuts)
     np.testing.assert_array_equal(found.labels, slow.labels)
+
+
+def test_the_search_ends_with_valid_bounds_where_columns_are_too_nearly_collinear_for_cutting_planes(monkeypatch):
+    monkeypatch.setattr(search, "TREE_WORK", 0.0)
+    monkeypatch.setattr(search, "MORE_WORK", 0.0)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 3))
+    X[:, 2] = X[:, 0] + 1e-9 * rng.standard_normal(12)
+    found = dc.optimal_labels(X, certificate=True)
+    assert found.certificate is None
+    assert found.gap < 1e-3  # what rounding leaves
+    assert found.hardness == pytest.approx(3 * 4 / 24, rel=1e-2)
+
+
+@pytest.mark.parametrize("method", ["proof that fails", "no time to certify"])
+def test_cutting_planes_that_prove_nothing_give_way_to_branching(monkeypatch, method):
+    X = dc.datasets.make_planted(30, 4, noise=0.5, rng=0).X
+    best = dc.optimal_labels(X, ridge=0.1)
+    monkeypatch.setattr(search, "TREE_WORK", 0.0)
+    monkeypatch.setattr(search, "MORE_WORK", 0.0)
+    if method == "proof that fails":
+        monkeypatch.setattr(LabelProblem, "lower_bound", lambda *_: -np.inf)
+    else:
+        monkeypatch.setattr(cuts, "is_late", lambda _: True)
+    found = dc.optimal_labels(X, ridge=0.1, time_limit=60.0)
+    assert found.certificate is None
+    assert found.status is dc.Status.OPTIMAL
+    assert found.upper == pytest.approx(best.upper, abs=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e-12, 1e12, 1e90])
+def test_labels_are_proved_optimal_in_any_units(unit):
+    X = dc.datasets.make_planted(30, 3, noise=0.5, rng=0).X
+    best, found = dc.optimal_labels(X), dc.optimal_labels(unit * X)
+    assert found.status is dc.Status.OPTIMAL
+    assert found.upper == pytest.approx(best.upper, abs=1e-9)
+
+
+def test_tables_with_more_columns_than_points_have_branching_alone():
+    X = np.random.default_rng(0).standard_normal((12, 40))
+    found = dc.optimal_labels(X, ridge=3.0, certificate=True, time_limit=20.0)
+    assert found.certificate is None
+    assert found.n_cuts == 0
+    A = (X - X.mean(axis=0)).T @ (X - X.mean(axis=0)) / 12
+    effective = np.trace(np.linalg.solve(A + 3.0 * np.eye(40), A))
+    assert found.hardness == pytest.approx(effective * (effective + 1.0) / 24.0)

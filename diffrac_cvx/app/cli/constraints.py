@@ -162,7 +162,7 @@ def write_certificate(file: Path, model: Any) -> None:
     """Write the certificate of the optimal clusters, or raise an error that says why there is none."""
     if model.optimal_.certificate is None:
         raise ParameterError(
-            "--certificate: the cutting planes proved no bound, because --time-limit was reached or --groups or "
-            "--nonnegative are given. Raise the limit, or remove these options."
+            "--certificate: the cutting planes proved no bound, because --time-limit was reached, --groups or "
+            "--nonnegative is given, or the table has more columns than rows. Raise the limit, or remove the option."
         )
     model.optimal_.certificate.save(file)

@@ -238,8 +238,8 @@ class CutRelaxation:
             self.minimize(8 * STEPS, Memory(), timer)
         while True:
             # 1. Bound, and labels by rounding.
-            if is_late(6.0 * m**3):
-                return Status.TIME_LIMIT
+            if is_late(6.0 * m**3):  # branch and bound may use the time that is left
+                return None
             computed, vectors = self.certify()
             rounded = np.where(self.F @ rng.standard_normal((self.F.shape[1], 10)) >= 0.0, 1.0, -1.0)
             best = min(improve(y) for y in rounded.T)
@@ -248,7 +248,8 @@ class CutRelaxation:
                 return Status.OPTIMAL
             excess = max(best - 1.0 + float(np.sum((self.rows.T @ self.F) ** 2)), 0.0)  # of Y over the labels
             gaps.append(best - self.lower + excess)
-            stalled = len(gaps) > STALLED_ROUNDS and gaps[-1] > STALLED_GAP * gaps[-1 - STALLED_ROUNDS]
+            # Also if nothing was proved, so that both are infinite.
+            stalled = len(gaps) > STALLED_ROUNDS and not gaps[-1] < STALLED_GAP * gaps[-1 - STALLED_ROUNDS]
             if status is not None or stalled:
                 return status
             # 2. A larger rank where the dual is violated more than the labels lack.

@@ -16,6 +16,8 @@ from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.constraints import Chunklets, Constraints
 from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.linear_algebra import inverse_or_one
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import raw_table, read_points
 from diffrac_cvx.problem.direction_problem import without_collinear
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
@@ -129,9 +131,9 @@ def optimal_labels(
 
     Notes
     -----
-    The number ``hardness`` of the result predicts the effort: cutting planes closed all tables of the experiment
-    ``optimal`` with a hardness up to 0.25 by triangle inequalities alone, most up to 2 with inequalities on five and
-    seven points, and few beyond.
+    The number ``hardness`` of the result predicts the effort: nearly all instances of ``make optimal`` with a hardness
+    up to 0.25 are solved within its limit of seconds, and most up to 2.  Cutting planes are used for tables with at
+    most as many columns as chunklets, if their memory is free.
 
     Source: Eq. (9) with constraints; the methods are not in the paper.
 
@@ -160,7 +162,7 @@ def optimal_labels(
         If given, also find the points that have the same label in every labelling whose objective is at most this
         much above that of the best one found.  This takes one more relaxation per point after the search.
     cutting_planes : bool
-        Whether to use cutting planes, which are skipped if their memory is not free; default True.
+        Whether to use cutting planes; default True.
     certificate : bool
         Whether to search for a certificate where branch and bound alone proves the labels optimal; default False.
 
@@ -213,44 +215,50 @@ def optimal_labels(
             np.arange(reduced.shape[1]), reduced.excluded.columns if reduced.excluded else (), invert=True
         ),
     }
-    table = raw_table(X)
-    problem = LabelProblem(table, **fields)
-    relaxation = CutRelaxation(problem)
-    size = CUT_BYTES * all_chunklets.n_chunklets**2
-    has_cuts = cutting_planes and weights.splits_into_blocks and problem.B.any() and size < available_memory()
+    m, table, relaxation = all_chunklets.n_chunklets, None, None
+    size = CUT_BYTES * m**2
+    if cutting_planes and weights.splits_into_blocks and points.shape[1] <= m and size < available_memory():
+        table = raw_table(X)
+        problem = LabelProblem(table, **fields)
+        relaxation = CutRelaxation(problem) if problem.least > 0.0 and problem.B.any() else None
     if certificate and not weights.splits_into_blocks:
         raise ParameterError("certificate = True supports no feature groups and no sign constraints. Remove them.")
     if certificate and not cutting_planes:
         raise ParameterError("certificate = True and cutting_planes = False: cutting planes make certificates.")
     if certificate:
-        require_memory(size, f"the certificate of {all_chunklets.n_chunklets} points", "use fewer points")
+        require_memory(size, f"the certificate of {m} points", "use fewer points")
 
     # 2. Branch and bound for a fixed amount of work, cutting planes, and branch and bound again.
-    def report() -> Status | None:
-        tree.floor, tree.n_cuts = max(tree.floor, relaxation.lower), relaxation.n_cuts
-        return tree.stop_status()
+    def add_cuts(relaxation: CutRelaxation) -> Status | None:
+        def report() -> Status | None:
+            tree.floor, tree.n_cuts = max(tree.floor, relaxation.lower), relaxation.n_cuts
+            return tree.stop_status()
+
+        return relaxation.solve(lambda: tree.cutoff, tree.improve, report, timer)
 
     def bound_merged(i: int, j: int, sign: float, cutoff: float) -> float:
+        if relaxation is None:
+            return -np.inf
         if relaxation.n_rounds == 0:  # branch and bound alone proved the labels optimal
-            relaxation.solve(lambda: tree.cutoff, tree.improve, report, timer)
+            add_cuts(relaxation)
         node = relaxation.merged(i, j, sign)
         node.solve(lambda: cutoff, lambda _: cutoff, tree.stop_status, timer)
         return node.lower
 
     with time_limited(timer.deadline):
-        status = tree.search(TREE_WORK if has_cuts else np.inf)
+        status = tree.search(np.inf if relaxation is None else TREE_WORK)
         root_gap = tree.best - tree.root_bound
         if status is None and (tree.best - tree.lower < 0.4 * root_gap or (penalty.has_l1 and root_gap < MIN_ROOT_GAP)):
             status = tree.search(MORE_WORK)  # branch and bound closes the gap quickly
-        if status is None or (certificate and has_cuts and status is Status.OPTIMAL):
+        if relaxation is not None and (status is None or (certificate and status is Status.OPTIMAL)):
             try:
-                status = relaxation.solve(lambda: tree.cutoff, tree.improve, report, timer) or status
+                status = add_cuts(relaxation) or status
             except KeyboardInterrupt:
                 status = Status.STOPPED
         status = status or tree.search() or Status.STALLED
         persistent = None
         if persistency_slack is not None:
-            tighter = bound_merged if has_cuts else None
+            tighter = None if relaxation is None else bound_merged
             persistent_chunklets, status = tree.persistent(persistency_slack, all_chunklets.labeled, status, tighter)
             persistent = persistent_chunklets[all_chunklets.membership]
 
@@ -264,13 +272,12 @@ def optimal_labels(
     if status is Status.OPTIMAL and upper - lower > tol:
         status = Status.STALLED
     proof = None
-    if relaxation.dual is not None:
+    if table is not None and relaxation is not None and relaxation.dual is not None:
         diagonal, cliques, C = relaxation.dual
         v = v * (oriented[0] * sample.with_weight(labels)[0])
         C = np.zeros((0, 0)) if C is None else C
-        proof = CutCertificate(labels, v, 0.0, 1.0, diagonal=diagonal, cliques=cliques, C=C, **fields).with_bounds(
-            table
-        )
+        proof = CutCertificate(labels, v, 0.0, 1.0, diagonal=diagonal, cliques=cliques, C=C, **fields)
+        proof = proof.with_bounds(table)
     return OptimalLabels(
         labels=labels,
         lower=lower,
@@ -279,10 +286,20 @@ def optimal_labels(
         n_nodes=tree.n_nodes,
         n_cuts=tree.n_cuts,
         root_bound=tree.root_bound,
-        hardness=problem.hardness,
+        hardness=hardness(points, weights.a, m),
         history=tree.history,
         seconds=timer.elapsed,
         certificate=proof,
         persistent=persistent,
         n_excluded=tree.n_excluded,
     )
+
+
+def hardness(points: Points, a: Array, m: int) -> float:
+    """Return d_eff (d_eff + 1) / (2 m), with d_eff = tr X (X'PX + Diag(a)^2)^-1 X'P computed on the shorter side."""
+    X = points.weighted_rows().array() / len(points) ** 0.5
+    units = np.sqrt(np.sum(X**2, axis=0) + a**2)
+    X, a = X * inverse_or_one(units), np.maximum(a * inverse_or_one(units), 1e-7)  # nearly none, for a = 0
+    squares = np.linalg.svd(X / a, compute_uv=False) ** 2
+    effective = float(np.sum(squares / (1.0 + squares)))
+    return effective * (effective + 1.0) / (2.0 * m)

@@ -299,7 +299,7 @@ def hardness(points: Points, a: Array, m: int) -> float:
     """Return d_eff (d_eff + 1) / (2 m), with d_eff = tr X (X'PX + Diag(a)^2)^-1 X'P computed on the shorter side."""
     X = points.weighted_rows().array() / len(points) ** 0.5
     units = np.sqrt(np.sum(X**2, axis=0) + a**2)
-    X, a = X * inverse_or_one(units), np.maximum(a * inverse_or_one(units), 1e-7)  # nearly none, for a = 0
+    X, a = X * inverse_or_one(units), np.maximum(a * inverse_or_one(units), 1e-12)  # nearly none, for a = 0
     squares = np.linalg.svd(X / a, compute_uv=False) ** 2
     effective = float(np.sum(squares / (1.0 + squares)))
     return effective * (effective + 1.0) / (2.0 * m)

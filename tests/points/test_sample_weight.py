@@ -462,7 +462,7 @@ def test_diagnostics_look_at_the_weight_of_a_cluster_and_not_at_its_points():
     light = np.where(X[:, 0] > X[:50, 0].max(), 1e-4, 1.0)
     labels = (light < 1.0).astype(float)
     assert "of the weight" in kinds(light)["few points"]
-    model = dc.DiffracClustering(nu=0.05)
+    model = dc.DiffracClustering(nu=0.3)
     assert [found.code for found in model.fit(X).diagnostics_] == ["few points"]
     assert model.fit(X, sample_weight=heavy).diagnostics_ == ()
 

@@ -134,7 +134,10 @@ def format_entry(entry: Any) -> str:
     """Format an entry with three digits; NaN is "none"."""
     if isinstance(entry, str | Interval | bool | np.bool_ | int | np.integer):
         return {"True": "yes", "False": "no"}.get(str(entry), str(entry))
-    return "none" if pd.isna(entry) else f"{float(entry):.3g}"
+    if pd.isna(entry):
+        return "none"
+    number = float(entry)
+    return f"{number:.0f}" if 1e3 <= abs(number) < 1e7 else f"{number:.3g}"
 
 
 def markdown(table: pd.DataFrame) -> str:

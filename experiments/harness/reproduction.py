@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -199,11 +200,16 @@ def format_found(found: Found) -> str:
     if isinstance(found, Finding):
         return f"- **{capital(found.statement)}.** {found.measured}{comment}\n"
     parts = [f"**{capital(found.caption)}.**{comment}", "", findings.markdown(found.table), ""]
-    for rule in found.rules:
-        named = rule.of_paper
-        about = f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
-        parts.append(f"- {about}: **{rule(found.table).value}**. *Rule:* {rule.words}.")
+    for words, rules in groupby(found.rules, key=lambda rule: rule.words):
+        verdicts = [f"{name_of(rule)}: **{rule(found.table).value}**" for rule in rules]
+        parts.append(f"- {'; '.join(verdicts)}. *Rule:* {words}.")
     return "\n".join([*parts, ""] if found.rules else parts)
+
+
+def name_of(rule: findings.Rule) -> str:
+    """Return the number and the place of the statement of a rule, or its sentence."""
+    named = rule.of_paper
+    return f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
 
 
 def format_rechecks(records: Mapping[str, Mapping[str, Any]]) -> str:

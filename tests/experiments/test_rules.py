@@ -12,8 +12,6 @@ from experiments.harness.tables import read_table
 from experiments.multi_label import claims as labels
 from experiments.robustness import claims as robustness
 from experiments.robustness.cells import FISTA, WITHOUT_LAMBDA
-from experiments.runtime import claims as runtime
-from experiments.runtime.methods import MAX_CUT
 from experiments.sparse_regime import claims as regime
 from experiments.theory import claims_balanced, claims_labels, claims_sparse
 from experiments.theory.label_recovery import NO_CLUSTERS
@@ -269,107 +267,6 @@ REGIME = {
     ),
 }  # fmt: skip
 
-# Figure 3
-
-
-def goal(name, /, query=None, **columns):
-    """Some rows of a goal, with columns replaced."""
-    table = committed("runtime").query(f"goal == '{name}'")
-    return (table if query is None else table.query(query)).assign(**columns)
-
-
-def cost(in_n, in_d, query=None):
-    power = where(lambda t: t["panel"] == "n", lambda t: t["n"] ** in_n, lambda t: t["d"] ** in_d)
-    return goal("cost", query, iteration_seconds=lambda t: power(t) * (1.0 + 0.01 * t["replication"]))
-
-
-def counts(power, growth, met=1, in_n=0.0):
-    """Counts of iterations: smoothing^-power (log d)^(growth - 1/2) n^in_n, up to a factor."""
-
-    def iterations(t):
-        smoothing = t["epsilon"] / np.log(t["d"])
-        scale = smoothing ** -np.where(t["panel"] == "epsilon", power, 1.0)
-        return 10 * scale * np.log(t["d"]) ** (growth - 0.5) * t["n"] ** in_n * (1 + 0.001 * t["replication"])
-
-    return goal("iterations", met=met, iterations=iterations)
-
-
-def own(methods, query=None):
-    """Rows of methods stopped by their own rules: method to columns, each a number or one per lambda."""
-    rng = np.random.default_rng(1)
-    table = goal("own", query, met=1, gap=0.1, value=0.2, iterations=10, seconds=1.0, error=0.5)
-    table = table[table["method"].isin(methods)].copy()
-    for method, columns in methods.items():
-        rows = table["method"] == method
-        for column, value in columns.items():
-            of_lambda = value if isinstance(value, dict) else {0.0: value, 0.001: value}
-            table.loc[rows, column] = table.loc[rows, "lam"].map(of_lambda)
-    table["error"] += 0.001 * rng.standard_normal(len(table))
-    table["seconds"] *= np.exp(0.05 * rng.standard_normal(len(table)))
-    return table
-
-
-def against_max_cut(times, errors, rival=MAX_CUT):
-    fista = {name: {"seconds": s, "error": 0.5 + e} for name, s, e in zip((LOOSE, TIGHT), times, errors, strict=True)}
-    return runtime.against_max_cut(own({**fista, rival: {}}))
-
-
-def two_rules(gap, iterations, error, query=None, seconds=100.0):
-    tight = {"gap": gap, "iterations": iterations, "seconds": seconds, "error": error}
-    return runtime.two_rules(own({LOOSE: {"seconds": 10.0}, TIGHT: tight}, query), goal("own"))
-
-
-def sparse_errors(cvxpy, tight, methods=(SCS, "low_rank", LOOSE, TIGHT)):
-    errors = {SCS: cvxpy, "low_rank": cvxpy, LOOSE: 0.5, TIGHT: tight}
-    return runtime.sparse_errors(own({name: {"error": errors[name]} for name in methods}))
-
-
-FIGURE_3 = {
-    "the cost of an iteration is judged by both exponents": (
-        lambda *made: runtime.time_of_iteration(cost(*made)),
-        ((1.0, 2.0), AGREES), ((0.8, 2.6), PARTLY), ((1.4, 1.9), PARTLY), ((1.5, 3.0), DIFFERS),
-        ((1.0, 2.0, "panel == 'n'"), NOT_TESTED),
-    ),
-    "the number of iterations is judged by its growth in epsilon, then in d and n": (
-        lambda *made: runtime.number_of_iterations(counts(*made)),
-        ((1.0, 0.0), AGREES), ((0.7, -1.0), AGREES), ((1.0, 1.0), PARTLY), ((1.0, 0.0, 1, 0.4), PARTLY),
-        ((1.5, 0.0), DIFFERS), ((1.5, 1.0), DIFFERS), ((1.0, 0.0, 0), NOT_TESTED),
-    ),
-    "a breakdown beyond the paper's size is not comparable and one at it agrees": (
-        lambda last, query=None: runtime.breakdown(
-            goal("gap", query, **{"time_to_1e-2": lambda t: t["seconds"].where(t["n"] <= last)})
-        ),
-        ((999,), AGREES), ((1000,), NOT_COMPARABLE), ((1e9,), NOT_COMPARABLE), ((999, "n < 0"), NOT_TESTED),
-    ),
-    "CVXPY is held against FISTA only where it is as slow as the paper says": (
-        lambda plain, sparse, query=None: runtime.cost_of_cvxpy(
-            own({SCS: {"seconds": {0.0: plain, 0.001: sparse}}, TIGHT: {}}, query)
-        ),
-        ((10.0, 1.0), AGREES), ((0.1, 1.0), NOT_COMPARABLE), ((10.0, 0.05), NOT_COMPARABLE),
-        ((10.0, 1.0, "lam == 0.0"), NOT_TESTED),
-    ),
-    "FISTA is comparable to max-cut in time and in error": (
-        against_max_cut,
-        (((1.5, 30.0), (0.0, 0.2)), AGREES), (((1.5, 30.0), (0.2, 0.0)), PARTLY), (((20.0, 30.0), (0.0, 0.0)), PARTLY),
-        (((20.0, 30.0), (0.2, 0.2)), DIFFERS), (((1.5, 30.0), (0.0, 0.2), SCS), NOT_TESTED),
-    ),
-    "the max-cut form solves another problem where its excess is proved": (
-        lambda p, rows=None: runtime.beyond_max_cut(goal("beyond", excess=with_proportion(p), slack=1e-4)[:rows]),
-        ((1.0,), AGREES), ((0.85,), PARTLY), ((0.2,), DIFFERS), ((1.0, 2), NOT_TESTED),
-    ),
-    "the smaller epsilon is to be more accurate and dearer": (
-        two_rules,
-        ((0.01, 100, 0.3), AGREES), ((0.01, 100, 0.5), PARTLY), ((0.1, 100, 0.3), DIFFERS), ((0.01, 5, 0.3), DIFFERS),
-        ((0.01, 100, 0.3, None, 5.0), DIFFERS),
-        ((0.01, 100, 0.3, "n == 100 and d == 50 and lam == 0.0"), NOT_TESTED),
-    ),
-    "CVXPY is to lead and the smaller gap to reduce the lead": (
-        sparse_errors,
-        ((0.2, 0.4), AGREES), ((0.2, 0.5), PARTLY), ((0.5, 0.4), DIFFERS), ((0.7, 0.4), DIFFERS),
-        ((0.2, 0.4, (LOOSE, TIGHT)), NOT_TESTED),
-    ),
-}  # fmt: skip
-
 # Figure 4
 
 
@@ -462,6 +359,6 @@ FIGURES_5_AND_6 = {
 }  # fmt: skip
 
 
-@each_answer(THEORY | REGIME | FIGURE_3 | FIGURE_4 | FIGURES_5_AND_6)
+@each_answer(THEORY | REGIME | FIGURE_4 | FIGURES_5_AND_6)
 def test_a_rule_gives_each_of_its_answers(rule, given, verdict):
     assert verdict_of(rule, given) is verdict

@@ -66,7 +66,7 @@ class Experiment:
         Maps the entries of a cell to a row; importable by the workers.
     draw : callable or None
         Draws figures from the table and a file stem.
-    claims : callable
+    findings : callable
         Maps the table to findings (or to claims of the former kind).
     settings : mapping
         Parameters that rows depend on besides their cells; rows with other settings are measured again.
@@ -93,7 +93,7 @@ class Experiment:
     cells: Callable[[str], Sequence[Cell]]
     measure: Callable[..., Row]
     draw: Callable[[pd.DataFrame, Path], None] | None
-    claims: Callable[[pd.DataFrame], Sequence[Claim | Finding | findings.Finding]]
+    findings: Callable[[pd.DataFrame], Sequence[Claim | Finding | findings.Finding]]
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     memory: float | None = None
@@ -270,7 +270,7 @@ def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
         print(verdict.text)
     if grid == "smoke":
         print("The smoke grid only checks that the command works; it is too coarse for the verdicts below.")
-    print(format_claims(experiment.claims(table)))
+    print(format_claims(experiment.findings(table)))
     print(f"wrote {stem}.csv" + (", .pdf and .png" if experiment.draw is not None else ""))
     return 0 if verdict.passed else 1
 

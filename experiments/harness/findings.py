@@ -147,9 +147,14 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def in_words(table: pd.DataFrame) -> str:
-    """Return a small table as a phrase: each entry after its column, the rows separated by semicolons."""
+    """Return a small table as a phrase: each entry after its column, rows after their names."""
     head, *rows = lines_of(table)
-    return "; ".join(", ".join(f"{name} {entry}" for name, entry in zip(head, row, strict=True)) for row in rows)
+    named = 0 if table.index.names == [None] else table.index.nlevels
+    phrases = []
+    for row in rows:
+        entries = ", ".join(f"{name} {entry}" for name, entry in zip(head[named:], row[named:], strict=True))
+        phrases.append(f"{', '.join(row[:named])}: {entries}" if named else entries)
+    return "; ".join(phrases)
 
 
 def describe(finding: Finding) -> str:

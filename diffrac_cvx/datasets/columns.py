@@ -63,7 +63,7 @@ def text_columns(frame: "pd.DataFrame") -> list[Any]:
 
 def clean_texts(entries: Iterable[Any], missing: frozenset[str] = MISSING_TEXTS) -> list[str | None]:
     """Return entries as text trimmed on both sides, None if missing."""
-    return [None if text in missing else text for text in (str(entry).strip() for entry in entries)]
+    return [None if (text := str(entry).strip()) in missing else text for entry in entries]
 
 
 def read_numbers(
@@ -132,7 +132,7 @@ def read_numbers(
 def plain_numbers(texts: Sequence[str | None]) -> Array | None:
     """Return texts as numbers with a decimal point, NaN for None, or None if one is another text."""
     try:
-        return None if any(text and "_" in text for text in texts) else np.array(texts, dtype=float)
+        return None if "_" in "".join(filter(None, texts)) else np.array(texts, dtype=float)
     except ValueError:
         return None
 
@@ -182,6 +182,8 @@ def choose_categories(frame: "pd.DataFrame", one_hot: Sequence[str] | str, label
 
 def encode_columns(frame: "pd.DataFrame", categories: Mapping[str, Sequence[str]]) -> tuple[Array, tuple[str, ...]]:
     """Return the features of a table and their names; in binary columns, NaN for missing and unknown categories."""
+    if not categories:
+        return frame.to_numpy(dtype=float), tuple(frame.columns)
     count = len(category_columns(categories))
     require_memory(16.0 * len(frame) * count, f"{count} binary columns", "one-hot encode fewer columns")
     parts, names = list[Array](), list[str]()

@@ -154,7 +154,7 @@ def find_separator(lines: list[str], decimal: str | None = None) -> str:
 
 def count_filled(row: Sequence[str]) -> int:
     """Return the number of entries up to the last that is not empty."""
-    return max((j + 1 for j, entry in enumerate(row) if entry), default=0)
+    return next((j for j in range(len(row), 0, -1) if row[j - 1]), 0)
 
 
 def count_titles(rows: Sequence[Sequence[str]]) -> int:

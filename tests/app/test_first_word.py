@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from diffrac_cvx.app.entry import first_line
+from diffrac_cvx.app.cli.program import first_line
 
 
 def run_python(code):
@@ -60,9 +60,9 @@ entry()
 @pytest.mark.parametrize(
     ("arguments", "said"),
     {
-        "compare table.csv -l 0.1": "reading table.csv",
-        "path --over nu table.csv": "reading the table",
-        "explore": "starting the page",
+        "compare table.csv -l 0.1": "reading table.csv ...",
+        "path --over nu table.csv": "reading the table ...",
+        "explore": "",
         "cluster table.csv --quiet": "",
         "cluster table.csv -qo out.csv": "",
         "compare table.csv --json": "",

@@ -54,7 +54,7 @@ MAY_IMPORT = {
     "pandas": {f"datasets.{name}" for name in ("columns", "schema", "tables", "text_tables")},
     "pooch": {"datasets.files"},
     "jinja2": {"app.report"},
-    "rich": {"comparison.table", "app.cli.compare", "app.cli.console"},
+    "rich": {"comparison.table"},
     "sklearn": {"baselines.standardized", "app.cli.cluster"}
     | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }

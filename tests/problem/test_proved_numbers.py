@@ -8,6 +8,7 @@ import re
 import sys
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,7 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli import cluster_report, messages, path
 from diffrac_cvx.app.cli.console import Console, ProgressReporter
-from diffrac_cvx.app.page import computation, summary
-from diffrac_cvx.app.page.tables import rounding_table
+from diffrac_cvx.app.page import views
 from diffrac_cvx.app.report import render
 from diffrac_cvx.comparison import comparing, disagreements
 from diffrac_cvx.comparison.methods import ComparisonTask, MethodResult
@@ -129,10 +129,16 @@ def certificate_of(lower, upper, k=None):
     return dc.LabelCertificate(**of, directions=NOTHING)
 
 
-def of_splits_on_the_page(lower, upper, k=None):
-    proof = certificate_of(lower, upper, k)
-    text = " ".join(summary.describe_cost(proof, *([] if k is None else [k])))
-    return of_split(text, lower, upper, lambda _: proof.gap < summary.CERTIFIED_GAP, "more than <G>.")
+def of_clusters_on_the_page(lower, upper):
+    fitted = {"lower_bound_": lower, "label_gap_": width_of(lower, upper), "scaled_coef_": np.ones(2)}
+    more = {"diagnostics_": (), "result_": result_of(lower, upper), "n_clusters": 2, "n_excluded_": 0}
+    table = dc.datasets.Table(X, ("a", "b"), None, (), np.arange(5))
+    text = " ".join(views.describe_answer(table, SimpleNamespace(**fitted, **more))[1])
+    return text, "Objective <U> (0", "below <L>. The optimality gap is at most <G>."
+
+
+def of_method_on_the_page(lower, upper):
+    return " ".join(views.format_value(result_of(lower, upper))), "<U> [<L>, <U>]"
 
 
 def of_report(lower, upper):
@@ -168,11 +174,8 @@ FACES = {
         " ".join(messages.describe_clusters(found_by(*of) | {"cost": None})), "at least <L> (0"
     ),
     "verbose estimator": lambda *of: (bounds_message(*of), "[<L>, <U>]"),
-    "clusters on the page": lambda *of: of_splits_on_the_page(*of, k=3),
-    "progress on the page": lambda *of: (
-        str(computation.StatusLine("one", 0, 1, 0.1, dc.Progress(1, 0.1, *of), "running")), "between <L> and <U>"
-    ),
-    "split on the page": of_splits_on_the_page, "progress": of_progress_on_the_terminal, "comparison": of_comparison,
+    "clusters on the page": of_clusters_on_the_page, "method on the page": of_method_on_the_page,
+    "progress": of_progress_on_the_terminal, "comparison": of_comparison,
     "row of a comparison": of_row_of_comparison, "best labels": of_best_labels, "lost cluster": of_lost_cluster,
     "warning of an estimator": of_warning_of_estimator, "report": of_report, "path": of_path,
 }  # fmt: skip
@@ -297,13 +300,6 @@ def test_a_proved_number_is_a_float_that_keeps_its_text():
     assert (type(copy), copy, copy.text) == (FormattedBound, 0.3, "0.2999")
     assert format_cell(formatted_upper(math.nan)) == ""
     assert format_cell(0.3) == "0.3000"
-
-
-def test_the_tables_of_the_page_print_costs_and_gaps_rounded_up():
-    table = rounding_table(X, dc.low_rank(X), Y, 1.0, dc.Penalty(ridge=0.3), like=Y)
-    proved = [value for row in table.rows for value in row if isinstance(value, FormattedBound)]
-    assert len(proved) == 2 * len(table.rows)
-    assert all(Fraction(value.text) >= Fraction(float(value)) for value in proved)
 
 
 def test_a_report_prints_a_proved_number_by_its_own_text():

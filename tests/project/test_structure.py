@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "dask": {"points.streamed"},
     "distributed": {"points.streamed"},
-    "marimo": {"app.page.cards", "app.page.controls", "app.page.notebook"},
+    "marimo": {"app.page.notebook"},
     "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.tables"},

@@ -21,7 +21,7 @@ with app.setup:
     from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 
     USER_ERRORS = (DataError, ParameterError, ResourceError)  # with a message for the user
-    LAMBDA_STEPS = [0.0, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0]
+    LAMBDA_STEPS = [0.0, 0.0001, 0.0003, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0]
     RIDGE_STEPS = [0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0]
     SLIDER = {"show_value": True, "debounce": True, "full_width": True}
     FIRST_METHODS = ("v_space", "lifted", "penalized_nu", "low_rank", "fista", "CLARABEL")  # compared at the start
@@ -83,7 +83,7 @@ def _():
         "<br>".join(f"{{{name}}}" for name in names) for names in (registry.RELAXATIONS, registry.SOLVERS)
     )
     chosen = (
-        mo.Html(f"Relaxations<br>{_relaxations}<br>Solvers<br>{_solvers}")
+        mo.md(f"Relaxations<br>{_relaxations}<br>Solvers<br>{_solvers}")
         .batch(**_boxes)
         .form(submit_button_label="Compare", bordered=False)
     )

@@ -88,8 +88,7 @@ def choose_methods(names: Sequence[str], n: int, d: int) -> tuple[list[str], dic
 
 def compare_methods(data: PageData, setting: Setting, methods: Sequence[str]) -> Comparison:
     """Return the comparison of these methods; warnings are among its notes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         return compare(
             setting.scaled(data.table.X), data.table.labels, methods=methods, nu=setting.nu, penalty=setting.penalty,
             tol=setting.tol, time_limit=setting.seconds(methods),
@@ -102,8 +101,7 @@ def cluster_points(table: Table, setting: Setting) -> DiffracClustering:
         nu=setting.nu, lam=setting.lam, ridge=setting.ridge, n_clusters=setting.n_clusters, tol=setting.tol,
         standardize=setting.standardize, time_limit=setting.time_limit or CLUSTER_SECONDS, random_state=0,
     )  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         return model.fit(table.X)
 
 
@@ -153,8 +151,9 @@ def comparison_table(data: PageData, setting: Setting, comparison: Comparison) -
             objective = comparison.method_results[name].objective
             record |= {"objective of labels": formatted_upper(objective), "optimality gap": row["label_gap"]}
         elif name in labels:
-            X = setting.scaled(data.table.X)
-            proof = certify_clusters(X, labels[name], lower, K, nu=setting.nu, penalty=setting.penalty)
+            X, proved = setting.scaled(data.table.X), max(lower, 0.0)
+            with warnings.catch_warnings(action="ignore", category=UserWarning):
+                proof = certify_clusters(X, labels[name], proved, K, nu=setting.nu, penalty=setting.penalty)
             record["objective of labels"] = formatted_upper(proof.objective)
             record["optimality gap"] = formatted_upper(proof.gap) if np.isfinite(lower) else None
         if name in labels and K == len(data.table.classes) == 2:

@@ -100,6 +100,7 @@ def answer_of(
     """
     labels, penalty, scaled = np.asarray(model.labels_), model._penalty, np.atleast_2d(model.scaled_coef_)
     K = max(len(scaled), 2)
+    ridge, lam = model.ridge if model.a is None else penalty.ridge, model.lam if model.c is None else penalty.lam
     objective, search = sum_rounded_up(model.lower_bound_, model.label_gap_), getattr(model, "optimal_", None)
     named = one_column(table.X, labels, table.names)  # the estimator does not know the names
     support = sorted(model.support_, key=lambda j: -abs(scaled[0, j]))
@@ -135,7 +136,7 @@ def answer_of(
         contingency_matrix=counts,
         rounded_objective=None if search is None else model.rounded_objective_,
         rounded_agreement=None if search is None else metrics.adjusted_rand_score(model.rounded_labels_, labels),
-        parameters={"nu": model.nu, "lambda": penalty.lam, "ridge": penalty.ridge, "tol": model.tol},
+        parameters={"nu": model.nu, "lambda": lam, "ridge": ridge, "tol": model.tol},
         solver=model.result_.solver,
         status=model.result_.status if search is None else search.status,
         seconds=seconds,

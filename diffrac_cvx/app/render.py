@@ -13,6 +13,7 @@ from diffrac_cvx.app.answer import STATUS_WORDS, Answer
 from diffrac_cvx.comparison.table import ReportTable, format_cell
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.metrics import ContingencyMatrix
+from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.formatting import format_gap, format_lower, format_upper
 from diffrac_cvx.problem.result import excluded_clause
 
@@ -129,6 +130,24 @@ def feature_table(answer: Answer) -> ReportTable:
     }
     columns |= {"in units of the table": answer.coefficients[0, shown].tolist()} if K == 1 else {}
     columns |= {"standard deviation": answer.standard_deviations[shown].tolist()}
+    return ReportTable(tuple(columns), tuple(zip(*columns.values(), strict=True)))
+
+
+def label_table(table: Table, labels: Array, decisions: Array) -> ReportTable:
+    """Return the label file: row of the file, cluster or labels, decision values, margin, reference label, name.
+
+    The margin, for more than two clusters, is the largest decision value minus the second.
+    """
+    n = len(table.rows)
+    labels, decisions = labels.reshape(n, -1), decisions.reshape(n, -1)
+    k, K = labels.shape[1], decisions.shape[1]
+    columns: dict[str, Any] = {"row": table.rows.tolist()}
+    columns |= {f"label_{j + 1}" if k > 1 else "label": labels[:, j].tolist() for j in range(k)}
+    values = decisions if k == K else np.column_stack([decisions, np.ptp(np.sort(decisions)[:, -2:], axis=1)])
+    titles = [f"decision_{j}" if K > 1 else "decision" for j in range(K)] + ["margin"] * (k < K)
+    columns |= {title: [float(f"{value:.9g}") for value in values[:, j]] for j, title in enumerate(titles)}
+    columns |= {} if table.labels is None else {"true": table.labels.tolist()}
+    columns |= {} if table.points is None else {"name": table.points.tolist()}
     return ReportTable(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
 

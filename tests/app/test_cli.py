@@ -10,18 +10,15 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer
 
 import diffrac_cvx as dc
 from diffrac_cvx import registry
 from diffrac_cvx.app.cli import console, program
-
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.registry import BaselineRecord, SolverRecord
 
@@ -407,7 +404,7 @@ def test_the_program_is_installed_and_knows_its_version():
 def test_a_missing_package_is_one_line_that_says_how_to_get_it(table, command, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
-    cached = ("diffrac_cvx.estimator", "diffrac_cvx.app.cli.c")
+    cached = ("diffrac_cvx.estimator", "diffrac_cvx.app.cli.cluster")
     for name in [name for name in sys.modules if name.startswith(cached)]:
         monkeypatch.delitem(sys.modules, name)
     if hasattr(dc, "estimators"):

@@ -23,8 +23,7 @@ from diffrac_cvx.app import render
 from diffrac_cvx.app.answer import Answer
 from diffrac_cvx.app.cli import path
 from diffrac_cvx.app.cli.console import Console
-from diffrac_cvx.app.page import computation, summary
-from diffrac_cvx.app.page.tables import rounding_table
+from diffrac_cvx.app.page import views
 from diffrac_cvx.comparison import comparing, disagreements
 from diffrac_cvx.comparison.methods import ComparisonTask, MethodResult
 from diffrac_cvx.comparison.table import ReportTable, format_cell
@@ -141,10 +140,8 @@ def certificate_of(lower, upper, k=None):
     return dc.LabelCertificate(**of, directions=NOTHING)
 
 
-def of_splits_on_the_page(lower, upper, k=None):
-    proof = certificate_of(lower, upper, k)
-    text = " ".join(summary.describe_cost(proof, *([] if k is None else [k])))
-    return of_split(text, lower, upper, lambda _: proof.gap < summary.CERTIFIED_GAP, "more than <G>.")
+def of_method_on_the_page(lower, upper):
+    return " ".join(views.format_value(result_of(lower, upper))), "<U> [<L>, <U>]"
 
 
 def of_selection(lower, upper):
@@ -176,11 +173,8 @@ FACES = {
         render.bound_sentence(answer_with(*of)), *of, lambda width: width <= 1e-4, "more than <G>."
     ),
     "verbose estimator": lambda *of: (bounds_message(*of), "[<L>, <U>]"),
-    "clusters on the page": lambda *of: of_splits_on_the_page(*of, k=3),
-    "progress on the page": lambda *of: (
-        str(computation.StatusLine("one", 0, 1, 0.1, dc.Progress(1, 0.1, *of), "running")), "between <L> and <U>"
-    ),
-    "split on the page": of_splits_on_the_page, "progress": of_progress_on_the_terminal, "comparison": of_comparison,
+    "method on the page": of_method_on_the_page,
+    "progress": of_progress_on_the_terminal, "comparison": of_comparison,
     "row of a comparison": of_row_of_comparison, "best labels": of_best_labels, "lost cluster": of_lost_cluster,
     "warning of an estimator": of_warning_of_estimator, "selected features": of_selection, "path": of_path,
 }  # fmt: skip
@@ -305,13 +299,6 @@ def test_a_proved_number_is_a_float_that_keeps_its_text():
     assert (type(copy), copy, copy.text) == (FormattedBound, 0.3, "0.2999")
     assert format_cell(formatted_upper(math.nan)) == ""
     assert format_cell(0.3) == "0.3000"
-
-
-def test_the_tables_of_the_page_print_costs_and_gaps_rounded_up():
-    table = rounding_table(X, dc.low_rank(X), Y, 1.0, dc.Penalty(ridge=0.3), like=Y)
-    proved = [value for row in table.rows for value in row if isinstance(value, FormattedBound)]
-    assert len(proved) == 2 * len(table.rows)
-    assert all(Fraction(value.text) >= Fraction(float(value)) for value in proved)
 
 
 @a_few

@@ -18,8 +18,8 @@ from diffrac_cvx.app.cli.constraints import (
     row_constraints,
 )
 from diffrac_cvx.app.cli.options import Parser, add_output, add_parameters, add_table
-from diffrac_cvx.app.cli.table import CONSTANT_WARNING, label_table, load, loading_code, refuse_outputs
-from diffrac_cvx.app.render import figures_of, html_report, terminal_lines
+from diffrac_cvx.app.cli.table import CONSTANT_WARNING, load, loading_code, refuse_outputs
+from diffrac_cvx.app.render import figures_of, html_report, label_table, terminal_lines
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators import DiffracClustering
@@ -76,7 +76,7 @@ def main(given: argparse.Namespace, console: Console) -> int:
     if given.save is not None:
         notes += save_fitted_model(given.save, model, table)
     figures = [] if given.report is None else list(figures_of(model, table))
-    loading = f"{loading_code(given, model.groups is not None)}{constraint_code(given, table, constraints)}"
+    loading = f"{loading_code(given, model.groups is not None)}{constraint_code(given, constraints)}"
     answer = answer_of(model, table, seconds=console.seconds, loading=loading, notes=notes, constraints=constraints)
     if given.report is not None:
         write_text(given.report, html_report(answer, figures, given.file))

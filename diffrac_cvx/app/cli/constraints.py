@@ -118,8 +118,8 @@ def column_parameters(given: argparse.Namespace, table: Table, *, has_l1: bool) 
     return found | ({"nonnegative": [table.names.index(name) for name in dict.fromkeys(names)]} if names else {})
 
 
-def constraint_code(given: argparse.Namespace, table: Table, constraints: Constraints | None) -> str:
-    """Return the lines of Python that define ``constraints``, which need the table."""
+def constraint_code(given: argparse.Namespace, constraints: Constraints | None) -> str:
+    """Return the line of Python that defines ``constraints``, "" without any; pairs are of points, not of rows."""
     if constraints is None:
         return ""
     named = [] if given.known is None else [f"labels=table.excluded[{given.known!r}]"]

@@ -7,8 +7,8 @@ import numpy as np
 
 from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.cli.options import FILE_PARAMETERS, Parser, add_output, add_parameters
-from diffrac_cvx.app.cli.table import label_table, read_options, refuse_outputs
-from diffrac_cvx.app.render import join_words
+from diffrac_cvx.app.cli.table import read_options, refuse_outputs
+from diffrac_cvx.app.render import join_words, label_table
 from diffrac_cvx.datasets.schema import read_with_schema
 from diffrac_cvx.datasets.tables import Table, read_table
 from diffrac_cvx.errors import DataError

@@ -88,7 +88,8 @@ def run_command_line(arguments: list[str] | None = None) -> int:
     except SystemExit as end:  # --help of a command
         return int(end.code or 0)
     except ModuleNotFoundError as error:
-        message = f"the package {error.name} is not installed. Run: pip install 'diffrac-cvx[app]'"
+        package = (error.name or "").partition(".")[0]
+        message = f"the package {package} is not installed. Run: pip install 'diffrac-cvx[app]'"
     except DataError as error:
         flags = [f"--{remedy.replace('_', '-')}" for remedy in error.remedies if remedy in REMEDIES]
         message = f"{error} ({', '.join(flags)})" if flags else str(error)

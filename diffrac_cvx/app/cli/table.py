@@ -12,10 +12,9 @@ import numpy as np
 
 from diffrac_cvx import datasets
 from diffrac_cvx.app.cli.options import TABLE_PARAMETERS, flags_of
-from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.datasets.tables import SUFFIXES, Table, read_table
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
-from diffrac_cvx.points.checks import Array, did_you_mean, require_moderate_scale
+from diffrac_cvx.points.checks import did_you_mean, require_moderate_scale
 
 DATASET_NAMES = (*datasets.names(), *datasets.names("extra"))
 CONSTANT_WARNING = ".* of X (is|are) constant"  # names columns by number; the notes on a table name them
@@ -100,21 +99,3 @@ def suggest_options(read: Callable[[list[str]], object], given: list[str], error
             except (ParameterError, ResourceError):
                 continue
     return found[:MAX_SUGGESTIONS]
-
-
-def label_table(table: Table, labels: Array, decisions: Array) -> ReportTable:
-    """Return the label file: row of the file, cluster or labels, decision values, margin, reference label, name.
-
-    The margin, for more than two clusters, is the largest decision value minus the second.
-    """
-    n = len(table.rows)
-    labels, decisions = labels.reshape(n, -1), decisions.reshape(n, -1)
-    k, K = labels.shape[1], decisions.shape[1]
-    columns: dict[str, Any] = {"row": table.rows.tolist()}
-    columns |= {f"label_{j + 1}" if k > 1 else "label": labels[:, j].tolist() for j in range(k)}
-    values = decisions if k == K else np.column_stack([decisions, np.ptp(np.sort(decisions)[:, -2:], axis=1)])
-    titles = [f"decision_{j}" if K > 1 else "decision" for j in range(K)] + ["margin"] * (k < K)
-    columns |= {title: [float(f"{value:.9g}") for value in values[:, j]] for j, title in enumerate(titles)}
-    columns |= {} if table.labels is None else {"true": table.labels.tolist()}
-    columns |= {} if table.points is None else {"name": table.points.tolist()}
-    return ReportTable(tuple(columns), tuple(zip(*columns.values(), strict=True)))

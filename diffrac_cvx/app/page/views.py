@@ -32,6 +32,7 @@ from diffrac_cvx.rounding import kmeans_rows
 
 FAST_SECONDS, REFERENCE_SECONDS = 0.4, 5.0  # default time limits of a comparison without and with CVXPY
 CLUSTER_SECONDS = 1.0  # default time limit of the estimator
+MAX_REFERENCE_ENTRIES = 20_000  # of a table on which CVXPY runs
 MAX_PIXELS = 240  # rows of a heat map of Y
 MAX_FEATURES = 60  # rows of a heat map of V
 MAX_EIGENVALUES = 8
@@ -76,13 +77,15 @@ class Setting:
 def choose_methods(names: Sequence[str], n: int, d: int) -> tuple[list[str], dict[str, str]]:
     """Return the methods of `compare` for relaxations and solvers, and the reasons to omit others at this size.
 
-    Fast solvers solve (15) only; a CVXPY solver runs where `compare` runs it by default.
+    Fast solvers solve (15) only.  A CVXPY solver runs on small tables only, and where `compare` runs it by default.
     """
     known = list_methods()
     wanted = [name for name in registry.fast_solvers() if name in names and "v_space" in names]
     chosen = [name for name in registry.RELAXATIONS if name in names]
     wanted += [f"{name}/{by}" for name in chosen for by in registry.cvxpy_solvers() if by in names]
-    reasons = {name: known[name].too_large(n, d).partition(";")[0] for name in wanted if known[name].through_cvxpy}
+    large = f"the table has {n * d} entries, more than {MAX_REFERENCE_ENTRIES}" if n * d > MAX_REFERENCE_ENTRIES else ""
+    by_cvxpy = [name for name in wanted if known[name].through_cvxpy]
+    reasons = {name: large or known[name].too_large(n, d).partition(";")[0] for name in by_cvxpy}
     return [name for name in wanted if not reasons.get(name)], {name: why for name, why in reasons.items() if why}
 
 
@@ -195,8 +198,9 @@ def describe_others(comparison: Comparison, reasons: dict[str, str], n_clusters:
     failed = [f"{name} failed: {one.reason}" for name, one in comparison.method_results.items() if one.reason]
     two_way = [] if n_clusters == 2 else list(describe_best_labels(comparison.method_results))
     notes = [note for note in comparison.notes if note not in two_way]
-    omitted = [f"omitted at this size: {'; '.join(f'{name} ({reason})' for name, reason in reasons.items())}"]
-    return [f"{text}." for text in (*failed, *ended, *notes, *(omitted if reasons else ()))]
+    by_reason = {reason: [name for name in reasons if reasons[name] == reason] for reason in reasons.values()}
+    omitted = [f"omitted at this size: {', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+    return [f"{text}." for text in (*failed, *ended, *notes, *omitted)]
 
 
 def row_order(table: Table, labels: np.ndarray) -> np.ndarray:

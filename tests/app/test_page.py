@@ -147,7 +147,7 @@ def test_methods_are_compared_when_they_are_all_chosen(page):
 
 def test_three_clusters_are_found_by_every_method_and_saved(page):
     move(page, "clusters K", "ArrowRight")
-    wait_for_code(page, "kmeans_rows(F[name], 3, rng=0)")
+    wait_for_code(page, "kmeans_rows(F[name], 3, n_init=3, rng=0)")
     page.locator(".stacked th", has_text="adjusted Rand").first.wait_for()
     page.locator("p.answer", has_text="no partition into 3 clusters").wait_for()
     with page.expect_download() as download:

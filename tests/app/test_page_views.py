@@ -161,7 +161,7 @@ def test_a_method_that_a_limit_stopped_is_named():
     (sentence,) = views.describe_limits(found, 0.01)
     assert sentence.startswith("The time limit, 0.01 s for all methods, stopped low_rank. The bounds are valid.")
     model = views.cluster_points(data.table, Setting(lam=0.01, time_limit=0.01))
-    assert any("A limit stopped the solver" in text for text in views.describe_answer(data.table, model)[0])
+    assert any("The time limit stopped the solver" in text for text in views.describe_answer(data.table, model)[0])
 
 
 def test_a_failed_method_is_named_with_its_reason(comparison):

@@ -297,7 +297,9 @@ def describe_answer(table: Table, model: DiffracClustering) -> tuple[list[str], 
     """Return the warnings about the clusters of a table, and objective, bounds and features as sentences."""
     alarms = [str(reason) for reason in model.diagnostics_]
     if model.result_.status in LIMITS:
-        alarms.append(f"A limit stopped the solver. {BOUNDS_HOLD}")
+        alarms.append(
+            "The time limit stopped the solver. The bounds are valid. Increase the time limit to tighten them."
+        )
     objective = sum_rounded_up(model.lower_bound_, model.label_gap_)
     least, most = format_ends(model.lower_bound_, objective)
     others = "two-way split" if model.n_clusters == 2 else f"partition into {model.n_clusters} clusters"

@@ -452,16 +452,19 @@ OF_REPORTS = {
 def test_parts_of_the_page_show_names_as_text(hostile_data):
     setting, methods = views.Setting(), ["low_rank"]
     comparison = views.compare_methods(hostile_data, setting, methods)
-    model = views.cluster_points(hostile_data.table, setting)
+    model, labels = (
+        views.cluster_points(hostile_data.table, setting),
+        views.labels_of(hostile_data.table, comparison, 2),
+    )
     code = views.python_code(hostile_data, setting, methods)
     for text in (
         views.sentences_html(
             [*NAMES, hostile_data.summary, *views.describe_answer(hostile_data.table, model)[1]], "note"
         ),
-        views.table_html(views.comparison_table(hostile_data, setting, comparison)),
+        views.table_html(views.comparison_table(hostile_data, setting, comparison, labels)),
         views.table_html(views.answer_table(hostile_data.table, model)),
         views.table_html(ReportTable(tuple(NAMES), (tuple(NAMES),))),
-        views.solution_cards(hostile_data, setting, comparison).replace("<i style=", "<u style="),
+        views.solution_cards(hostile_data, comparison, labels).replace("<i style=", "<u style="),
         mo.md(f"```python\n{code}\n```").text,
         ReportTable(tuple(NAMES), (tuple(NAMES),)).html(),
     ):

@@ -122,7 +122,6 @@ def _(
         "known set": [known],
         "file": [file, label, drop, one_hot, missing],
     }
-    _problem = [nu, lam, ridge, n_clusters, standardize]
     _parts = {
         "Data": [source, *_inputs[source.value]],
         "Problem": [nu, lam, ridge, n_clusters, standardize],
@@ -171,15 +170,16 @@ def _(data, methods, omitted, setting):
         mo.stop(True, mo.Html(views.sentences_html([str(error)], "alarm")))
     _agreement = "alarm" if comparison.disagreements else "fine"
     _stopped = views.describe_limits(comparison, setting.seconds(methods))
+    _labels = views.labels_of(data.table, comparison, setting.n_clusters)
     mo.Html(
         "<h2>Values and certified bounds</h2>"
-        + views.sentences_html(filter(None, [_stopped]), "alarm")
+        + views.sentences_html(_stopped, "alarm")
         + views.sentences_html(views.describe_agreement(comparison), _agreement)
-        + views.table_html(views.comparison_table(data, setting, comparison))
+        + views.table_html(views.comparison_table(data, setting, comparison, _labels))
         + views.sentences_html(views.describe_others(comparison, omitted, setting.n_clusters), "note")
         + "<h2>Solutions</h2>"
         + views.sentences_html([views.LEGEND], "note")
-        + views.solution_cards(data, setting, comparison)
+        + views.solution_cards(data, comparison, _labels)
     )
 
 

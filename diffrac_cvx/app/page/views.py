@@ -2,7 +2,7 @@
 
 import warnings
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO, StringIO
@@ -33,6 +33,8 @@ from diffrac_cvx.rounding import kmeans_rows
 
 FAST_SECONDS, REFERENCE_SECONDS = 0.4, 5.0  # default time limits of a comparison without and with CVXPY
 CLUSTER_SECONDS = 1.0  # default time limit of the estimator
+MAX_REFERENCE_ENTRIES = 20_000  # of a table on which CVXPY runs
+N_INIT = 3  # initialisations of k-means, for more than two clusters
 MAX_PIXELS = 240  # rows of a heat map of Y
 MAX_FEATURES = 60  # rows of a heat map of V
 MAX_EIGENVALUES = 8
@@ -77,13 +79,15 @@ class Setting:
 def choose_methods(names: Sequence[str], n: int, d: int) -> tuple[list[str], dict[str, str]]:
     """Return the methods of `compare` for relaxations and solvers, and the reasons to omit others at this size.
 
-    Fast solvers solve (15) only; a CVXPY solver runs where `compare` runs it by default.
+    Fast solvers solve (15) only.  A CVXPY solver runs on small tables only, and where `compare` runs it by default.
     """
     known = list_methods()
     wanted = [name for name in registry.fast_solvers() if name in names and "v_space" in names]
     chosen = [name for name in registry.RELAXATIONS if name in names]
     wanted += [f"{name}/{by}" for name in chosen for by in registry.cvxpy_solvers() if by in names]
-    reasons = {name: known[name].too_large(n, d).partition(";")[0] for name in wanted if known[name].through_cvxpy}
+    large = f"the table has {n * d} entries, more than {MAX_REFERENCE_ENTRIES}" if n * d > MAX_REFERENCE_ENTRIES else ""
+    by_cvxpy = [name for name in wanted if known[name].through_cvxpy]
+    reasons = {name: large or known[name].too_large(n, d).partition(";")[0] for name in by_cvxpy}
     return [name for name in wanted if not reasons.get(name)], {name: why for name, why in reasons.items() if why}
 
 
@@ -114,7 +118,9 @@ def labels_of(table: Table, comparison: Comparison, n_clusters: int) -> dict[str
     if n_clusters == 2:
         found = {name: (labels > 0).astype(int) for name, labels in comparison.labels.items()}
     else:
-        found = {name: kmeans_rows(result.F, n_clusters, rng=0) for name, result in comparison.results.items()}
+        found = {
+            name: kmeans_rows(result.F, n_clusters, n_init=N_INIT, rng=0) for name, result in comparison.results.items()
+        }
     first = next(iter(found.values()), np.zeros(0)) if table.labels is None else class_indices(table)
     return {name: numbered_like(first, labels, n_clusters) for name, labels in found.items()}
 
@@ -133,9 +139,11 @@ def numbered_like(reference: np.ndarray, labels: np.ndarray, n_clusters: int) ->
     return np.asarray(np.unique(numbers, return_inverse=True)[1][labels])
 
 
-def comparison_table(data: PageData, setting: Setting, comparison: Comparison) -> ReportTable:
-    """Return values, certified bounds, rank and labels of each method; those of K > 2 clusters by `labels_of`."""
-    labels, K = labels_of(data.table, comparison, setting.n_clusters), setting.n_clusters
+def comparison_table(
+    data: PageData, setting: Setting, comparison: Comparison, labels: Mapping[str, np.ndarray]
+) -> ReportTable:
+    """Return values, certified bounds and rank of each method, and objective and error of its clusters."""
+    K = setting.n_clusters
     bounds = [lower_bound_of(one) for one in comparison.method_results.values()]
     lower = -np.inf if comparison.disagreements else max(bounds, default=-np.inf)
     records = []
@@ -145,7 +153,8 @@ def comparison_table(data: PageData, setting: Setting, comparison: Comparison) -
         if result is not None:
             record["value"], record["certified bounds"] = format_value(result)
             record["gap"] = row["gap"]
-            record |= {"rank of Y": row["rank"], "eigenvalue ratio": row["eigenvalue_ratio"]}
+            record |= {"excluded columns": row["excluded"], "rank of Y": row["rank"]}
+            record["eigenvalue ratio"] = row["eigenvalue_ratio"]
         if name in labels:
             record["clusters"] = " + ".join(map(str, np.bincount(labels[name], minlength=K).tolist()))
         if name in labels and K == 2:
@@ -172,13 +181,15 @@ def format_value(result: Result) -> tuple[str, str]:
     return format_upper(result.value, width), f"[{lower}, {upper}]"
 
 
-def describe_limits(comparison: Comparison, seconds: float) -> str:
-    """Return which methods a time limit stopped as a sentence, "" if it stopped none."""
-    stopped = [name for name, result in comparison.results.items() if result.status in LIMITS]
-    if not stopped:
-        return ""
-    named = ", ".join(stopped)
-    return f"The time limit, {seconds:g} s for all methods, stopped {named}. {BOUNDS_HOLD}"
+def describe_limits(comparison: Comparison, seconds: float) -> list[str]:
+    """Return which methods a limit stopped as sentences; CVXPY does not report whether it was a time limit."""
+    reasons = (f"The time limit, {seconds:g} s for all methods,", "A limit of iterations or time")
+    stopped = [[name for name, one in comparison.results.items() if one.status is limit] for limit in LIMITS]
+    return [
+        f"{reason} stopped {', '.join(names)}. {BOUNDS_HOLD}"
+        for reason, names in zip(reasons, stopped, strict=True)
+        if names
+    ]
 
 
 def describe_agreement(comparison: Comparison) -> list[str]:
@@ -196,8 +207,9 @@ def describe_others(comparison: Comparison, reasons: dict[str, str], n_clusters:
     failed = [f"{name} failed: {one.reason}" for name, one in comparison.method_results.items() if one.reason]
     two_way = [] if n_clusters == 2 else list(describe_best_labels(comparison.method_results))
     notes = [note for note in comparison.notes if note not in two_way]
-    omitted = [f"omitted at this size: {'; '.join(f'{name} ({reason})' for name, reason in reasons.items())}"]
-    return [f"{text}." for text in (*failed, *ended, *notes, *(omitted if reasons else ()))]
+    by_reason = {reason: [name for name in reasons if reasons[name] == reason] for reason in reasons.values()}
+    omitted = [f"omitted at this size: {', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+    return [f"{text}." for text in (*failed, *ended, *notes, *omitted)]
 
 
 def row_order(table: Table, labels: np.ndarray) -> np.ndarray:
@@ -253,11 +265,11 @@ def spectrum_bars(result: Result) -> tuple[str, str]:
     return f'<div class="bars">{bars}</div>', ", ".join(f"{value:.3f}" for value in values[:3])
 
 
-def solution_cards(data: PageData, setting: Setting, comparison: Comparison) -> str:
+def solution_cards(data: PageData, comparison: Comparison, labels: Mapping[str, np.ndarray]) -> str:
     """Return Y, V and the spectrum of each solution side by side; all maps have the same rows in the same order."""
-    labels, n, d = labels_of(data.table, comparison, setting.n_clusters), len(data.table.X), len(data.table.names)
     if not comparison.results:
         return ""
+    n, d = data.table.X.shape
     rows = row_order(data.table, labels[next(iter(comparison.results))])
     cards = []
     for name, result in comparison.results.items():
@@ -319,7 +331,7 @@ def python_code(data: PageData, setting: Setting, methods: Sequence[str]) -> str
         "F = {name: result.F for name, result in comparison.results.items()}  # Y = F @ F.T; result.V is V",
     ]
     if setting.n_clusters > 2:
-        rounded = f"dc.rounding.kmeans_rows(F[name], {setting.n_clusters}, rng=0)"
+        rounded = f"dc.rounding.kmeans_rows(F[name], {setting.n_clusters}, n_init={N_INIT}, rng=0)"
         compared.append(f"labels = {{name: {rounded} for name in F}}")
     clustered = [
         "model = dc.DiffracClustering(",

@@ -65,7 +65,6 @@ NEEDED |= {"certificate": dc.optimal_labels(X, ridge=0.1, tol=1e-2, certificate=
 NEEDED |= {"V": np.eye(D), "Y_or_F": LABELS[:, None], "nus": [0.5, 1.0], "lams": [0.1, 0.3]}
 OPTIONS = {
     "compare": {"methods": ["low_rank"]},
-    "structure_test": {"n_resamples": 2},
     "sparse_kmeans": {"n_init": 1, "bound": 1.3},
     "select_sparse_kmeans": {"n_init": 1},
     "gaussian_mixture": {"n_init": 1},
@@ -462,7 +461,6 @@ OPTIONS_OF_ESTIMATORS = {
     "memory map": {},
     "csr": {"lam": 0.02},
     "coo": {"standardize": False, "nu": 0.6},
-    "dask": {"refine": True},
 }
 
 

@@ -85,7 +85,9 @@ def main(given: argparse.Namespace, console: Console) -> int:
         write_csv(given.out, content.header, content.rows)
     for line in terminal_lines(answer):
         console.echo(line)
-    findings = {"file": given.file, "finished": answer.finished, **vars(answer)}
+    findings: dict[str, Any] = {"file": given.file, "finished": answer.finished, **vars(answer)}
+    if (test := answer.structure) is not None:
+        findings["structure"] = {"verdict": test.verdict, "pvalue": test.pvalue, "message": str(test)}
     for name in ("scaled_coefficients", "coefficients"):
         findings[name] = dict(zip(answer.names, getattr(answer, name).T, strict=True))
     return console.finish(findings, *files.values(), has_warnings=answer.has_warnings)

@@ -63,6 +63,9 @@ from diffrac_cvx.solvers.factored.sampling import many_rows
 MAX_ALTERNATIONS = 100  # of directions and labels
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight
 STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
+AUTO = "auto"
+MIN_AUTO_POINTS, MAX_AUTO_CLUSTERS = 6, 8  # of n_clusters="auto"
+AUTO_RESAMPLES, AUTO_TIME_FRACTION = 6, 0.7  # half-samples; the fraction is of the time limit
 KMEANS_N_INIT = 10  # for more than two clusters
 CLUSTERING_STRATEGIES = ("together", "splits")
 
@@ -103,8 +106,10 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         "auto" is "low_rank"; the last two use CVXPY.  ``registry.SOLVERS`` lists them.
     rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
         Rounding of the relaxation for two clusters.
-    n_clusters : int
-        Number of clusters, by default 2; 1 is accepted for scikit-learn's tools, with a warning.
+    n_clusters : int or "auto"
+        Number of clusters, by default 2; 1 is accepted for scikit-learn's tools, with a warning.  With "auto" it is
+        chosen from 2 to 8 by the prediction strength across half-samples, as by `DiffracClusteringCV`, without
+        constraints.
     strategy : {"together", "splits"}
         Strategy for more than two clusters: jointly, or by repeated bisection.
     tol : float
@@ -162,6 +167,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Selected features: indices with a nonzero coefficient.
     lower_bound_, upper_bound_ : float
         Certified bounds on the optimal objective of the relaxation.
+    n_clusters_ : int
+        Number of clusters requested, or chosen with "auto".
     n_excluded_ : int
         Number of columns excluded as collinear or constant up to rounding; the bounds refer to X without them.
     diagnostics_ : tuple of Diagnostic
@@ -214,7 +221,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         time_limit: float | None = None,
         standardize: bool = True,
         random_state: Any = None,
-        n_clusters: int = 2,
+        n_clusters: int | str = 2,
         strategy: str = "together",
         test_structure: bool = False,
         prove: bool = False,
@@ -274,12 +281,14 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         one_of(self.strategy, "strategy", CLUSTERING_STRATEGIES)
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
-        K = positive_int(self.n_clusters, "n_clusters")
         if not isinstance(constraints, Constraints | None):
             kind = type(constraints).__name__
             raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
         table = self._read_table(X, ensure_min_samples=2)
         chunklets = chunklets_of(constraints, table.shape[0])
+        is_auto = isinstance(self.n_clusters, str) and self.n_clusters == AUTO
+        K = self._choose_count(X, sample_weight) if is_auto else positive_int(self.n_clusters, "n_clusters")
+        self.n_clusters_ = K
         require_applicable(chunklets, K, self.strategy)
         if table.shape[0] < K:
             n = table.shape[0]
@@ -292,6 +301,26 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         given = table if plain and self._is_streamed(table) else table_array(table)
         return self._fit_points(table, given, self._scale(given, weights, constraints), weights, constraints)
 
+    def _choose_count(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> int:
+        """Return the number of clusters that `DiffracClusteringCV` chooses at these weights."""
+        from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
+
+        n, left = np.shape(X)[0], seconds_left()
+        grid: dict[str, Any] = {"lams": (self._penalty.lam,), "ridges": (self._penalty.ridge,), "nus": (self.nu,)}
+        if n < MIN_AUTO_POINTS:
+            raise ParameterError(
+                f"n_clusters = {AUTO!r} needs at least {MIN_AUTO_POINTS} points, not {n}; give a number"
+            )
+        search = DiffracClusteringCV(
+            **grid, n_clusters=range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1), n_resamples=AUTO_RESAMPLES, refit=False,
+            groups=self.groups, group_weights=self.group_weights, nonnegative=self.nonnegative,
+            standardize=self.standardize, time_limit=None if left is None else AUTO_TIME_FRACTION * left,
+            random_state=self.random_state,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit with this number repeats the warnings about the table
+            return search.fit(X, sample_weight=sample_weight).n_clusters_
+
     def _fit_points(
         self,
         table: Any,
@@ -301,7 +330,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         constraints: Constraints | None = None,
     ) -> Self:
         """Fit the directions and clusters of a checked table, given as an array unless it is streamed."""
-        K = int(self.n_clusters)
+        K = self.n_clusters_
         if self.test_structure:
             limit = None if seconds_left() is None else STRUCTURE_TIME_FRACTION * (seconds_left() or 0.0)
             self.structure_ = structure_test(
@@ -390,18 +419,18 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if not ended or is_late() or data.X.unread_bytes:
             return tuple(found)
         changed: dict[str, Any] = (
-            {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters == 2 else {"random_state": KMEANS_N_INIT}
+            {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters_ == 2 else {"random_state": KMEANS_N_INIT}
         )
         changed |= {
             "groups": self._penalty.groups,
             "nonnegative": self._penalty.nonnegative,
         }  # by index: arrays have no names
-        changed |= {"test_structure": False, "prove": False, "verbose": False}
+        changed |= {"test_structure": False, "prove": False, "verbose": False, "n_clusters": self.n_clusters_}
         other = type(self)(**{**self.get_params(), **changed})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             other.fit(given, sample_weight=None if weights is None else weights.of_all(), constraints=constraints)
-        words = "a tolerance ten times larger" if self.n_clusters == 2 else "other random initialisations"
+        words = "a tolerance ten times larger" if self.n_clusters_ == 2 else "other random initialisations"
         diagnostic = unstable(words, adjusted_rand_score(self.labels_, other.labels_))
         return (*found, *([] if diagnostic is None else [diagnostic]))
 
@@ -462,7 +491,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("auto", "low_rank", "fista"))
 
     def _decide(self, table: Any) -> Array:
-        if self.n_clusters > 2 and self.strategy == "splits":
+        if self.n_clusters_ > 2 and self.strategy == "splits":
             return scores_of_splits(table_array(table), self.splits_)
         return super()._decide(table)
 

@@ -33,7 +33,7 @@ from diffrac_cvx.estimators.choice import (
     subset_of,
     tabulate,
 )
-from diffrac_cvx.estimators.clustering import DiffracClustering
+from diffrac_cvx.estimators.clustering import DiffracClustering, require_applicable
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, time_limited
 from diffrac_cvx.points.checks import (
     Array,
@@ -45,6 +45,7 @@ from diffrac_cvx.points.checks import (
     positive,
     positive_int,
 )
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
@@ -201,7 +202,14 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.n_clusters, self.refit = n_clusters, refit
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
-    def fit(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: object = None,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+    ) -> Self:
         """Solve the grid, choose a setting and fit it.
 
         Parameters
@@ -212,6 +220,9 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         sample_weight : (n,) array, optional
             Weights of the points, as for `DiffracClustering`.  Half-samples consist of rows: a point of weight 2 is in
             one of the two, whereas of two equal rows each may have one.
+        constraints : Constraints, optional
+            Constraints on rows, as for `DiffracClustering.fit`.  The fit of the chosen setting satisfies them; the
+            comparison of the settings ignores them.
 
         Errors and warnings are those of `DiffracClustering.fit` at the chosen setting.
         """
@@ -226,6 +237,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         columns = self._on_columns(UNIT_PENALTY)
         for count in counts:
             require_one_direction(columns, count)
+        chunklets = chunklets_of(constraints, len(given))
         weights = as_weights(sample_weight, len(given))
         data = self._scale(given, weights)
         seed = choose_seed(self.random_state)
@@ -244,10 +256,12 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.best_index_ = find_best(self.cv_results_)
         self._store_choice(entries[self.best_index_].partition.setting)
         if self.refit:
+            require_applicable(chunklets, self.n_clusters_, "together")
             self._refit(
                 given,
-                data,
+                data if constraints is None else self._scale(given, weights, constraints),
                 weights,
+                constraints,
                 seed,
                 None if limit is None else (timer.time_left or 0.0) + REFIT_TIME_FRACTION * limit,
             )
@@ -316,7 +330,13 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.selection_frequencies_ = table["selection_frequencies"][i]
 
     def _refit(
-        self, given: Array, data: ScaledTable, weights: PointWeights | None, seed: int, time_limit: float | None
+        self,
+        given: Array,
+        data: ScaledTable,
+        weights: PointWeights | None,
+        constraints: Constraints | None,
+        seed: int,
+        time_limit: float | None,
     ) -> None:
         """Fit the chosen setting and copy its attributes."""
         best = self.best_estimator_ = DiffracClustering(
@@ -324,12 +344,12 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             standardize=self.standardize, random_state=seed,
             groups=self.groups, group_weights=self.group_weights, nonnegative=self.nonnegative,
         )  # fmt: skip
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "n_clusters_"):
             if hasattr(self, name):
                 setattr(best, name, getattr(self, name))
         with warnings.catch_warnings(), time_limited(deadline_after(time_limit)):
             warnings.simplefilter("ignore", DegenerateDataWarning)
-            best._fit_points(given, given, data, weights)
+            best._fit_points(given, given, data, weights, constraints)
         for name in (*REFITTED_ATTRIBUTES, *(("groups_used_",) if self.groups is not None else ())):
             setattr(self, name, getattr(best, name))
         for diagnostic in self.diagnostics_ if self.n_clusters_ > 1 else (ONE_CLUSTER_REQUESTED,):

@@ -150,3 +150,13 @@ def test_no_command_is_suggested_that_was_not_tried(command, tmp_path):
     _, printed, error = command("cluster", tmp_path / "t.csv", "--no-structure")
     assert "--lambda" not in printed + error
     assert "try" not in printed + error
+
+
+def test_auto_finds_the_number_of_clusters_and_says_how(command, tmp_path):
+    X, _ = blobs(np.random.default_rng(0), 3, n=90)
+    np.savetxt(tmp_path / "t.csv", X, delimiter=",", header="a,b,c,d", comments="")
+    printed = command("cluster", tmp_path / "t.csv", "--clusters", "auto", "--no-structure")[1]
+    assert "Note: 3 clusters, chosen from 2 to 8 by prediction strength across half-samples." in printed
+    assert "Clusters of 30, 30 and 30 points." in printed
+    (tmp_path / "small.csv").write_text("a,b\n" + "1,2\n3,5\n" * 2)
+    assert "needs at least 6 points, not 4" in command("cluster", tmp_path / "small.csv", "--clusters", "auto")[2]

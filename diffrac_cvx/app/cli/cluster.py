@@ -17,7 +17,7 @@ from diffrac_cvx.app.cli.constraints import (
     constraint_code,
     row_constraints,
 )
-from diffrac_cvx.app.cli.options import Parser, add_output, add_parameters, add_table
+from diffrac_cvx.app.cli.options import AUTO, Parser, add_output, add_parameters, add_table
 from diffrac_cvx.app.cli.table import CONSTANT_WARNING, load, loading_code, refuse_outputs
 from diffrac_cvx.app.render import figures_of, html_report, label_table, terminal_lines
 from diffrac_cvx.datasets.tables import Table
@@ -70,6 +70,8 @@ def main(given: argparse.Namespace, console: Console) -> int:
     notes = [*table.notes, *fit(model, table, constraints, console)]
     if given.lam == 0.0 and model.groups is not None:
         notes.append("--feature-groups has no effect because --lambda, which selects the groups, is 0")
+    if given.n_clusters == AUTO:
+        notes.append(f"{model.n_clusters_} clusters, chosen from 2 to 8 by prediction strength across half-samples")
     console.update("writing")
     if given.certificate is not None:
         write_certificate(given.certificate, model)

@@ -30,9 +30,6 @@ STATUS_WORDS = {  # without the names of Python parameters
 class Answer:
     """Clusters of n points in d features, with everything that is reported about them."""
 
-    names: tuple[str, ...]  # of the features
-    rows: Array  # (n,) row of each point in the file
-    labels: Array  # (n,) cluster of each point, from 0
     sizes: tuple[int, ...]  # (K,) number of points of each cluster
     class_names: tuple[str | None, ...]  # of the clusters 0 and 1 among the labelled rows; empty without labelled rows
     has_constraints: bool  # on rows, which the clusters satisfy and to which the bounds refer
@@ -41,10 +38,6 @@ class Answer:
     label_gap: float  # certified optimality gap, objective - lower_bound
     upper_bound: float  # on the optimum of the relaxation or, after a search, of Eq. (9)
     n_excluded: int  # collinear or constant columns, which the bounds do not count
-    scaled_coefficients: Array  # (1 or K, d) per standard deviation, of each decision function
-    coefficients: Array  # (1 or K, d) in the units of the table
-    intercept: Array  # (1 or K,)
-    standard_deviations: Array  # (d,)
     selected_features: tuple[str, ...] | None  # the most important first; None without an l1 penalty or for K > 2
     feature_groups: Mapping[str, float] | None  # norms of their scaled coefficients, if features are grouped
     structure: Any  # `StructureTest`, None if it was not made
@@ -60,6 +53,13 @@ class Answer:
     status: Status  # of the solver or, after a search, of the search
     seconds: float  # from the start of the command
     code: str  # Python program that repeats the clustering
+    names: tuple[str, ...]  # of the features
+    rows: Array  # (n,) row of each point in the file
+    labels: Array  # (n,) cluster of each point, from 0
+    scaled_coefficients: Array  # (1 or K, d) per standard deviation, of each decision function
+    coefficients: Array  # (1 or K, d) in the units of the table
+    intercept: Array  # (1 or K,)
+    standard_deviations: Array  # (d,)
 
     @property
     def finished(self) -> bool:

@@ -1,15 +1,12 @@
 """Command line: text output, JSON output and exit status."""
 
 import csv
-import html
 import json
 import re
-import shlex
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -50,16 +47,6 @@ def test_a_strangers_table_gets_labels_a_proof_and_a_judgment(table, command, tm
     assert found["lower_bound"] <= found["upper_bound"]
     assert len(found["rows"]) == len(found["labels"]) == 24
     assert found["adjusted_rand_score"] == 1.0
-
-
-def test_what_is_suggested_can_be_pasted_into_a_shell(tmp_path, command, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("my table.csv").write_text(TEXT.replace("name,", "full name,"))
-    said, line = command("cluster", "my table.csv", "--quiet", "--no-structure")[2].splitlines()
-    assert "2 columns are not numeric: 'full name' ('p0'" in said
-    suggested = line.removeprefix("try: ")
-    assert suggested == "diffrac-cvx cluster 'my table.csv' --quiet --no-structure --drop 'full name' --drop city"
-    assert command(*shlex.split(suggested)[1:]) == (0, "", "")
 
 
 def test_a_table_that_pandas_wrote_with_its_default_names_has_all_its_points_and_no_more(tmp_path, command):
@@ -103,14 +90,6 @@ def test_a_split_that_is_no_answer_is_said_so_first_and_the_status_is_one(table,
     assert re.search(reason, printed)
 
 
-def test_a_path_has_an_answer_where_one_of_its_values_has(table, command):
-    status, printed, _ = command("path", table, *READ, "--value", "0.001", "--value", "1e6")
-    first, second = printed.splitlines()[-2:]
-    assert status == 0
-    assert not first.endswith(("one cluster", "no gain"))
-    assert second.endswith(("one cluster", "no gain"))
-
-
 def test_points_that_are_all_equal_are_no_answer(tmp_path, command):
     (tmp_path / "t.csv").write_text("age,income\n" + "1,2\n" * 5)
     status, printed, _ = command("cluster", tmp_path / "t.csv")
@@ -145,12 +124,6 @@ def test_the_features_that_carry_the_answer_are_counted_and_what_others_could_ga
     assert int(count) == len(found["selected_features"]) < 45
     assert found["label_gap"] <= float(gap) <= found["label_gap"] + 1e-4
     assert json.loads(command(*options, "--clusters", "3", "--json")[1])["selected_features"] is None
-
-
-def test_features_are_not_counted_where_no_l1_weight_chose_them_or_the_split_is_no_answer(wide, command):
-    assert json.loads(command("cluster", wide, "--no-structure", "--json")[1])["selected_features"] is None
-    for options in ([], ["--lambda", "1e6"]):
-        assert "selected; no other set" not in command("cluster", wide, "--no-structure", *options)[1]
 
 
 # Progress, limits, Ctrl-C
@@ -200,25 +173,6 @@ def test_ctrl_c_in_a_solver_keeps_its_bounds_and_the_labels(table, command, monk
     assert len(list(csv.DictReader(out.open()))) == 24
 
 
-def sleeping(X, *, rng):
-    time.sleep(0.3)
-    return np.sign(X[:, 0])
-
-
-def test_a_limit_of_time_is_one_for_all_methods_and_all_values_and_a_stop_keeps_what_was_solved(monkeypatch):
-    X, seen = dc.datasets.make_planted(30, 3, noise=0.3, rng=0).X, []
-    monkeypatch.setitem(registry.BASELINES, "slow", BaselineRecord(sleeping, "nothing"))
-    found = dc.compare(X, methods=["slow", "low_rank", "alternating"], time_limit=0.1)
-    assert "the time limit was reached before low_rank, alternating" in found.notes
-    assert list(found.method_results) == ["slow"]
-    path = dc.paths.lambda_path(X, np.geomspace(1e-4, 1e-2, 9), time_limit=1e-6)
-    assert len(path.parameter) == len(path.value) == len(path.diagnostics) == 1
-    assert path.parameter[0] == pytest.approx(1e-2)
-    path = dc.paths.nu_path(X, [0.25, 0.5, 1.0], on_parameter=lambda nu: seen.append(nu) or nu < 0.5)
-    assert seen == [1.0, 0.5, 0.25]
-    np.testing.assert_array_equal(path.parameter, [0.5, 1.0])
-
-
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 def test_quiet_prints_nothing_and_a_tolerance_that_is_not_met_is_exit_status_one(command):
     assert command("cluster", "heart", "--quiet", "--no-structure") == (0, "", "")
@@ -228,88 +182,7 @@ def test_quiet_prints_nothing_and_a_tolerance_that_is_not_met_is_exit_status_one
     assert printed.startswith(("WARNING: Not converged: time limit reached", "WARNING: No clusters were found"))
 
 
-# Several labels, and more than two clusters
-
-CLASSES = ("ash", "elm", "oak")
-
-
-@pytest.fixture
-def trees(tmp_path):
-    """Three well-separated classes of twelve points, with reference labels."""
-    rng = np.random.default_rng(0)
-    centers = np.array([[0.0, 4.0], [4.0, -2.0], [-4.0, -2.0]])[np.arange(36) % 3]
-    frame = pd.DataFrame(centers + 0.2 * rng.standard_normal((36, 2)), columns=["height", "girth"])
-    frame.assign(tree=np.array(CLASSES)[np.arange(36) % 3]).to_csv(tmp_path / "trees.csv", index=False)
-    return tmp_path / "trees.csv"
-
-
-@pytest.mark.parametrize("strategy", ["together", "splits"])
-def test_three_clusters_are_found_and_set_against_three_classes(trees, command, strategy):
-    arguments = (
-        "--reference-column",
-        "tree",
-        "--clusters",
-        3,
-        "--strategy",
-        strategy,
-        "--ridge",
-        0.1,
-        "--no-structure",
-        "--json",
-    )
-    status, printed, _ = command("cluster", trees, *arguments)
-    found = json.loads(printed)
-    assert status == 0
-    assert found["adjusted_rand_score"] == 1.0
-    assert found["sizes"] == [12, 12, 12]
-    assert found["contingency_matrix"]["true"] == list(CLASSES)
-    assert found["contingency_matrix"]["found"] == [0, 1, 2]
-    assert sorted(np.array(found["contingency_matrix"]["counts"]).max(axis=1)) == [12, 12, 12]
-    assert found["clustering_error"] is None
-
-
-def test_a_person_reads_the_clusters_and_the_crosstab_and_the_file_has_a_value_for_each(trees, command, tmp_path):
-    out, report = tmp_path / "labels.csv", tmp_path / "report.html"
-    options = ("--reference-column", "tree", "--clusters", 3, "--ridge", 0.1, "--out", out, "--report", report)
-    _, printed, _ = command("cluster", trees, *options)
-    assert "Clusters of 12, 12 and 12 points." in printed
-    assert "with the 3 reference classes: adjusted Rand index 1.000" in printed
-    lines = [line.split() for line in printed.splitlines()]
-    assert sum(line[:1] == [name] and sorted(line[1:]) == ["0", "0", "12"] for name in CLASSES for line in lines) == 3
-    rows = list(csv.DictReader(out.open()))
-    assert list(rows[0]) == ["row", "label", "decision_0", "decision_1", "decision_2", "margin", "true"]
-    values = np.array([[float(row[f"decision_{j}"]) for j in range(3)] for row in rows])
-    assert np.argmax(values, axis=1).tolist() == [int(row["label"]) for row in rows]
-    assert report.read_text(encoding="utf-8").count("data:image/png;base64,") >= 6, "a picture of each"
-
-
-def test_two_clusters_are_set_against_any_number_of_classes(command, tmp_path):
-    path, report = tmp_path / "many.csv", tmp_path / "report.html"
-    rows = (f"{k + i / 5},{k * 7 % 11},kind {k}" for k in range(20) for i in range(3))
-    path.write_text("\n".join(["height,width,kind", *rows]))
-    found = json.loads(
-        command("cluster", path, "--reference-column", "kind", "--no-structure", "--report", report, "--json")[1]
-    )
-    assert np.sum(found["contingency_matrix"]["counts"]) == 60
-    assert 0.0 < found["adjusted_rand_score"] < 1.0
-    page = report.read_text(encoding="utf-8")
-    assert "number of points by reference label." in page
-    assert all(f"kind {k}" in page for k in range(20))
-
-
 # Reports, comparisons, paths
-
-
-def test_the_report_asks_for_nothing_from_elsewhere_and_its_program_gives_the_same_labels(table, command, tmp_path):
-    report = tmp_path / "r.html"
-    status, printed, _ = command("cluster", table, *SPLIT, "--report", report, "--json")
-    page = report.read_text()
-    assert status == 0
-    assert page.count('<img alt="') == page.count("data:image/png;base64,") >= 3
-    assert not re.search(r'(src|href)="(?!data:)|<script|@import|url\(', page)
-    names: dict = {}
-    exec(html.unescape(re.search(r"<pre>(.*?)</pre>", page, flags=re.DOTALL)[1]), names)
-    assert names["model"].labels_.tolist() == json.loads(printed)["labels"]
 
 
 @pytest.mark.browser
@@ -334,15 +207,6 @@ def test_nothing_of_the_report_is_off_the_page(command, tmp_path, width):
         page.goto(report.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         browser.close()
-
-
-def test_compare_of_one_method_as_json_or_in_silence(command):
-    status, printed, error = command("compare", "heart", "--method", "low_rank", "--json")
-    found = json.loads(printed)
-    assert status == found["exit"] == 0
-    assert found["rows"][0]["gap"] <= 1e-4
-    assert found["rows"][0]["memory_MB"] is None
-    assert error == command("compare", "heart", "-m", "low_rank", "--quiet")[2] == ""
 
 
 @pytest.mark.parametrize("over", ["lambda", "nu"])

@@ -133,19 +133,6 @@ def test_a_split_that_was_no_answer_is_said_so_again_with_status_one(table, tmp_
     assert "WARNING" in printed
 
 
-def test_no_file_that_is_read_is_written_over(model, table, command):
-    before = model.read_bytes(), table.read_bytes()
-    for arguments in (
-        ("predict", model, table, "--out", model),
-        ("predict", model, table, "--out", table),
-        ("cluster", table, *HOW, "--save", table),
-    ):
-        status, _, error = command(*arguments)
-        assert status == 2
-        assert "which it would overwrite" in error
-    assert (model.read_bytes(), table.read_bytes()) == before
-
-
 def test_a_file_that_is_no_model_and_one_that_is_not_there_end_with_status_two(table, tmp_path, command):
     for model, message in ((table, "is not a saved model"), (tmp_path / "none.json", "cannot be opened")):
         status, _, error = command("predict", model, table)

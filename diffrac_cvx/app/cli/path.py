@@ -2,7 +2,6 @@
 
 import argparse
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,7 +71,11 @@ def main(given: argparse.Namespace, console: Console) -> int:
         found = paths.lambda_path(X, grid, nu=given.nu, ridge=given.ridge, **columns, **limits)
     shown, whole = path_tables(found, table.names)
     if given.out is not None and given.out.suffix in PLOT_SUFFIXES:
-        plot_path(given.out, found, table.names)
+        os.environ.setdefault("MPLBACKEND", "Agg")
+        from diffrac_cvx.plotting import PathDisplay
+
+        with atomic_file(given.out) as part:
+            PathDisplay(found, table.names).plot().figure_.savefig(part, bbox_inches="tight")
     elif given.out is not None:
         write_csv(given.out, whole.header, whole.rows)
     for note in table.notes:
@@ -87,15 +90,6 @@ def main(given: argparse.Namespace, console: Console) -> int:
     has_warnings = is_empty or n_missing > 0 or float(found.gap.max()) > given.tol * 1.001
     findings = {"file": given.file, "columns": whole.header, "rows": whole.rows}
     return console.finish(findings, given.out, has_warnings=has_warnings)
-
-
-def plot_path(file: Path, found: RegularizationPath, names: tuple[str, ...]) -> None:
-    """Write a plot of a path."""
-    os.environ.setdefault("MPLBACKEND", "Agg")
-    from diffrac_cvx.plotting import PathDisplay
-
-    with atomic_file(file) as part:
-        PathDisplay(found, names).plot().figure_.savefig(part, bbox_inches="tight")
 
 
 def path_tables(found: RegularizationPath, names: tuple[str, ...]) -> tuple[ReportTable, ReportTable]:

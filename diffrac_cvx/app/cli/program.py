@@ -32,15 +32,6 @@ Commands (diffrac-cvx COMMAND --help lists the options):
 tolerance that was not met; 2 an error; 130 Ctrl-C.
 """
 REMEDIES = ("drop", "header", "missing", "na_values", "skip_rows", "skip_footer")  # parameters of `read_table`
-SILENT_OPTION = re.compile(r"--help|-h|--quiet|--json|-[a-z]*q[a-z]*")  # options that suppress the first line
-
-
-def first_line(arguments: list[str]) -> str:
-    """Return the first step of a command, or "" if it is silent; the arguments are not validated yet."""
-    command, *rest = arguments or [""]
-    if command not in COMMANDS[:4] or any(SILENT_OPTION.fullmatch(argument) for argument in rest):
-        return ""
-    return f"reading {escape_control(rest[0]) if rest and not rest[0].startswith('-') else 'the table'} ..."
 
 
 def run_command(name: str, arguments: list[str]) -> int:
@@ -112,10 +103,8 @@ def run_command_line(arguments: list[str] | None = None) -> int:
 
 
 def run_and_exit() -> None:
-    """Report the first step, before the imports, which take a second; run the command line and exit with its status."""
+    """Run the command line and exit with its status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # the terminal may not support all characters of column names
             stream.reconfigure(errors="backslashreplace")
-    if line := first_line(sys.argv[1:]):
-        sys.stderr.write(f"{line}\n")
     sys.exit(run_command_line())

@@ -41,7 +41,7 @@ def ordinal(X: Array, levels: int) -> Array:
 def uniform_ball(rng: np.random.Generator, n: int, d: int) -> Array:
     """Return points uniform in a ball."""
     X = rng.standard_normal((n, d))
-    return X / np.linalg.norm(X, axis=1, keepdims=True) * rng.random((n, 1)) ** (1.0 / d)
+    return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True) * rng.random((n, 1)) ** (1.0 / d))
 
 
 def curves(rng: np.random.Generator, n: int, d: int) -> Array:

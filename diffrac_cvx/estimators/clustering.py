@@ -23,6 +23,7 @@ from diffrac_cvx.estimators.affine import (
     require_flag,
     require_one_direction,
 )
+from diffrac_cvx.estimators.choice import GridSetting, choose_count
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import (
@@ -64,8 +65,8 @@ MAX_ALTERNATIONS = 100  # of directions and labels
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight
 STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
 AUTO = "auto"
-MIN_AUTO_POINTS, MAX_AUTO_CLUSTERS = 6, 8  # of n_clusters="auto"
-AUTO_RESAMPLES, AUTO_TIME_FRACTION = 6, 0.7  # half-samples; the fraction is of the time limit
+MIN_AUTO_POINTS = 6  # of n_clusters="auto"
+AUTO_TIME_FRACTION = 0.7  # of the time limit
 KMEANS_N_INIT = 10  # for more than two clusters
 CLUSTERING_STRATEGIES = ("together", "splits")
 
@@ -286,8 +287,10 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
         table = self._read_table(X, ensure_min_samples=2)
         chunklets = chunklets_of(constraints, table.shape[0])
-        is_auto = isinstance(self.n_clusters, str) and self.n_clusters == AUTO
-        K = self._choose_count(X, sample_weight) if is_auto else positive_int(self.n_clusters, "n_clusters")
+        if isinstance(self.n_clusters, str) and self.n_clusters == AUTO:
+            K = self._choose_count(table_array(table), as_weights(sample_weight, table.shape[0], min_positive=2))
+        else:
+            K = positive_int(self.n_clusters, "n_clusters")
         self.n_clusters_ = K
         require_applicable(chunklets, K, self.strategy)
         if table.shape[0] < K:
@@ -301,25 +304,22 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         given = table if plain and self._is_streamed(table) else table_array(table)
         return self._fit_points(table, given, self._scale(given, weights, constraints), weights, constraints)
 
-    def _choose_count(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> int:
-        """Return the number of clusters that `DiffracClusteringCV` chooses at these weights."""
-        from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
-
-        n, left = np.shape(X)[0], seconds_left()
-        grid: dict[str, Any] = {"lams": (self._penalty.lam,), "ridges": (self._penalty.ridge,), "nus": (self.nu,)}
+    def _choose_count(self, given: Array, weights: PointWeights | None) -> int:
+        """Return the number of clusters of the largest prediction strength."""
+        n, penalty, left = len(given), self._penalty, seconds_left()
         if n < MIN_AUTO_POINTS:
+            raise ParameterError(f"n_clusters = 'auto' needs at least {MIN_AUTO_POINTS} points, not {n}; give a number")
+        if penalty.nonnegative is not None:
             raise ParameterError(
-                f"n_clusters = {AUTO!r} needs at least {MIN_AUTO_POINTS} points, not {n}; give a number"
+                "nonnegative needs two clusters: it is not available for n_clusters = 'auto'; remove it"
             )
-        search = DiffracClusteringCV(
-            **grid, n_clusters=range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1), n_resamples=AUTO_RESAMPLES, refit=False,
-            groups=self.groups, group_weights=self.group_weights, nonnegative=self.nonnegative,
-            standardize=self.standardize, time_limit=None if left is None else AUTO_TIME_FRACTION * left,
-            random_state=self.random_state,
-        )  # fmt: skip
+        ridge: Any = penalty.ridge  # one for all columns, or one each
+        setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
+        timer = Timer(None if left is None else AUTO_TIME_FRACTION * left)
+        X = self._scale(given, weights, warn=False).X
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit with this number repeats the warnings about the table
-            return search.fit(X, sample_weight=sample_weight).n_clusters_
+            return choose_count(X, setting, tol=self.tol, timer=timer, seed=choose_seed(self.random_state))
 
     def _fit_points(
         self,

@@ -18,6 +18,7 @@ from diffrac_cvx.estimators.affine import (
     require_one_direction,
 )
 from diffrac_cvx.estimators.choice import (
+    POINTS_FACTOR,
     SELECTION_CRITERIA,
     UNIT_PENALTY,
     GridSetting,
@@ -30,7 +31,7 @@ from diffrac_cvx.estimators.choice import (
     find_best,
     follow_path,
     list_settings,
-    subset_of,
+    subsample_points,
     tabulate,
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering, require_applicable
@@ -53,8 +54,6 @@ from diffrac_cvx.problem.penalty import GroupWeights, Penalty, suggested_lam
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, points_needed
 
 GRID_LAMS, GRID_RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
-POINTS_FACTOR = 4  # ridge 0 is tried from this multiple of the points below which noise is fitted perfectly
-MAX_POINTS = 10_000  # for comparing settings; more if a half would have fewer than POINTS_FACTOR * points_needed(d)
 DEFAULT_LAMS, DEFAULT_RIDGES = (0.0,), (0.3,)  # if several numbers of clusters are compared
 WIDE_RIDGE, WIDE_LAM_FACTORS = (
     0.3,
@@ -357,12 +356,3 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
         return self.best_estimator_._label(values)
-
-
-def subsample_points(X: Points, rng: np.random.Generator) -> tuple[Points, Array]:
-    """Return the points for comparing settings, all or a random subsample, and their mean."""
-    n, d = X.shape
-    max_points = max(MAX_POINTS, int(2 * POINTS_FACTOR * points_needed(d)))
-    if n <= max_points:
-        return X, np.zeros(d)
-    return subset_of(X, np.sort(rng.choice(n, max_points, replace=False)))

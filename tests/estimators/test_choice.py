@@ -249,7 +249,7 @@ def test_the_share_of_a_column_is_the_squared_correlation_with_two_labels():
 
 
 def test_settings_are_compared_on_a_part_of_very_many_points_and_all_are_labeled(planted, monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.estimators.clustering_cv.MAX_POINTS", 1)
+    monkeypatch.setattr("diffrac_cvx.estimators.choice.MAX_POINTS", 1)
     X = np.tile(planted.X, (3, 1))  # 240 points, subsampled to 8 times 10
     model = dc.DiffracClusteringCV(lams=(0.0,), ridges=(0.1, 0.3), n_resamples=2, random_state=0).fit(X)
     assert model.cv_results_["labels"].shape == (2, 240)
@@ -326,8 +326,13 @@ def test_the_number_of_clusters_is_chosen_by_the_estimator_as_by_the_search():
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     with pytest.raises(dc.ParameterError, match="needs at least 6 points, not 5"):
         dc.DiffracClustering(n_clusters="auto").fit(X[:5])
-    with pytest.raises(dc.ParameterError, match="n_clusters"):
-        dc.DiffracClustering(n_clusters="many").fit(X)
+    for wrong in (
+        {"n_clusters": "many"},
+        {"n_clusters": "auto", "nonnegative": [0]},
+        {"n_clusters": "auto", "prove": True},
+    ):
+        with pytest.raises(dc.ParameterError, match="n_clusters"):
+            dc.DiffracClustering(**wrong).fit(X)
 
 
 def test_the_fit_of_the_chosen_setting_satisfies_the_constraints():

@@ -310,9 +310,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if n < MIN_AUTO_POINTS:
             raise ParameterError(f"n_clusters = 'auto' needs at least {MIN_AUTO_POINTS} points, not {n}; give a number")
         if penalty.nonnegative is not None:
-            raise ParameterError(
-                "nonnegative needs two clusters, not n_clusters = 'auto'; remove it"
-            )
+            raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'; remove it")
         ridge: Any = penalty.ridge  # one for all columns, or one each
         setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
         timer = Timer(None if left is None else AUTO_TIME_FRACTION * left)

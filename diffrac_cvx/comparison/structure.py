@@ -22,8 +22,9 @@ from diffrac_cvx.points.checks import (
     positive_int,
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.points.streamed import is_chunked
 from diffrac_cvx.problem.feature_groups import FeatureGroups
@@ -223,17 +224,17 @@ class Split:
     n_clusters: int
     standardize: bool
 
-    def scaled(self, points: DensePoints) -> tuple[DensePoints, Array, Array]:
+    def scaled(self, points: Points) -> tuple[Points, Array, Array]:
         """Return the points centred and, if required, scaled to unit variance, with their means and scales."""
         mean = points.mean_of(points.array())
-        centered = points.with_table(points.array() - mean)
+        centered = array_points(points.array() - mean, points.weights, points.chunklets)
         scale = np.ones(points.shape[1])
         if self.standardize:
             deviation = np.sqrt(centered.mean_squares())
             scale = inverse_or_one(np.where(deviation > 1e-12 * np.abs(mean), deviation, 0.0))
         return centered.scaled(scale), mean, scale
 
-    def directions(self, X: DensePoints) -> Array:
+    def directions(self, X: Points) -> Array:
         """Return directions (d, K - 1) between the clusters of scaled points; their scores have variance 1 or 0."""
         pair_penalty, result = weights_of(self.penalty, X.shape[1]), self.solve(X)
         if self.n_clusters == 2:
@@ -247,7 +248,7 @@ class Split:
             W = W @ np.linalg.svd(X.times_root_counts(X @ W), full_matrices=False)[2][: self.n_clusters - 1].T
         return np.asarray(W * inverse_or_one(np.sqrt(X.mean_of((X @ W) ** 2))))
 
-    def labels(self, X: DensePoints, result: Result) -> Array:
+    def labels(self, X: Points, result: Result) -> Array:
         """Return the labels of the two-way split: the scores of the rounded labels, split again."""
         if X.chunklets.labeled >= 0:
             return labels_from_known(result.F, X.chunklets)
@@ -255,13 +256,13 @@ class Split:
         projections = X @ oriented_direction(X, rounded, weights_of(self.penalty, X.shape[1]))[1]
         return X.chunklets.assign_labels(kmeans_1d(projections, X.weights), X.weights)
 
-    def objective(self, X: DensePoints) -> float:
+    def objective(self, X: Any) -> float:
         """Return the objective of the split in two, Eq. (9)."""
         labels = self.labels(X, self.solve(X))
         return certify_labels(X, labels, 0.0, nu=self.nu, penalty=self.penalty).objective
 
-    def solve(self, X: DensePoints) -> Result:
-        """Solve the relaxation at a loose tolerance, within a number of operations; raise at the deadline."""
+    def solve(self, X: Any) -> Result:
+        """Solve the relaxation of points at a loose tolerance, within a number of operations; raise at the deadline."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", DegenerateDataWarning)
             limits: dict[str, Any] = {"max_iter": SPLIT_MAX_ITER, "time_limit": seconds_left()}
@@ -284,7 +285,7 @@ class StopAfterWork:
         return is_new and work_done() - self.start > SPLIT_OPERATIONS
 
 
-def held_out_scores(split: Split, points: DensePoints, untied: Array, rng: np.random.Generator) -> Array:
+def held_out_scores(split: Split, points: Points, untied: Array, rng: np.random.Generator) -> Array:
     """Return scores (n, K - 1) of the rows by directions fitted without them, averaged over partitions into folds.
 
     The directions of all folds are rotated to agree with the first.  If one of them is 0, all scores are.
@@ -306,7 +307,7 @@ def held_out_scores(split: Split, points: DensePoints, untied: Array, rng: np.ra
     return scores
 
 
-def units_of(points: DensePoints) -> npt.NDArray[np.intp]:
+def units_of(points: Points) -> npt.NDArray[np.intp]:
     """Return the unit of each point, from 0: points that are linked, unless their labels are known, are one unit."""
     unit, chunklets = np.arange(len(points)), points.chunklets
     if chunklets.max_size:
@@ -315,10 +316,10 @@ def units_of(points: DensePoints) -> npt.NDArray[np.intp]:
     return np.unique(unit, return_inverse=True)[1]
 
 
-def subset_of(points: DensePoints, mask: npt.NDArray[np.bool_]) -> DensePoints:
+def subset_of(points: Points, mask: npt.NDArray[np.bool_]) -> Points:
     """Return some of the points, with their weights and constraints."""
     weights = None if points.weights is None else points.weights[mask] / points.weights[mask].sum()
-    return DensePoints(points.array()[mask], weights, points.chunklets.subset(mask))
+    return array_points(points.array()[mask], weights, points.chunklets.subset(mask))
 
 
 def spread_ties(table: Array, rng: np.random.Generator) -> Array:
@@ -338,7 +339,7 @@ def sample_points(
     sample_weight: npt.ArrayLike | None,
     constraints: Constraints | None,
     rng: np.random.Generator,
-) -> DensePoints:
+) -> Points:
     """Return the points to be tested: all of positive weight, or a random sample of them."""
     table: Any = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
     n = table.shape[0] if table.ndim == 2 else 0
@@ -359,7 +360,7 @@ def sample_points(
     if weights is not None and weights.normalized is not None:
         normalized = weights.normalized[mask[weights.mask]]
         normalized = normalized / normalized.sum()
-    return DensePoints(data, normalized, chunklets_of(constraints, n).subset(mask))
+    return array_points(data, normalized, chunklets_of(constraints, n).subset(mask))
 
 
 # One mode
@@ -374,10 +375,13 @@ def count_modes(scores: Array, bandwidth: float, grid: Array, weights: Array | N
 
 def central_grid(scores: Array, size: int, weights: Array | None = None) -> Array:
     """Return a grid between the quantiles of the scores between which modes are counted."""
-    if weights is None:
-        return np.linspace(*np.quantile(scores, CENTRAL), size)
     order = np.argsort(scores)
-    return np.linspace(*np.interp(CENTRAL, np.cumsum(weights[order]), scores[order]), size)
+    low, high = (
+        np.quantile(scores, CENTRAL)
+        if weights is None
+        else np.interp(CENTRAL, np.cumsum(weights[order]), scores[order])
+    )
+    return np.linspace(low, high, size)
 
 
 def critical_bandwidth(scores: Array, weights: Array | None = None) -> float:
@@ -398,13 +402,14 @@ def critical_bandwidth(scores: Array, weights: Array | None = None) -> float:
 
 def unimodal_density(width: Array, share: Array) -> Array:
     """Return the unimodal histogram heights of largest likelihood, for cells of these widths and shares, sum 1."""
-    height, best, largest = share / width, share, -np.inf
+    height, best = share / width, share
+    largest = -np.inf
     for mode in range(len(height)):
         rising = isotonic_regression(height[: mode + 1], weights=width[: mode + 1]).x
         falling = isotonic_regression(height[mode:], weights=width[mode:], increasing=False).x
         found = np.concatenate([rising[:-1], [max(rising[-1], falling[0])], falling[1:]])
         found = found / (found @ width)
-        likelihood = share @ np.log(np.maximum(found, 1e-300))
+        likelihood = float(share @ np.log(np.maximum(found, 1e-300)))
         if likelihood > largest:
             best, largest = found, likelihood
     return best
@@ -474,7 +479,7 @@ NULL_MODELS = (permute_columns, rotate_points)
 
 
 def costs_less(
-    split: Split, points: DensePoints, null: Callable[[Array, FeatureGroups], NullSampler], rng: np.random.Generator
+    split: Split, points: Points, null: Callable[[Array, FeatureGroups], NullSampler], rng: np.random.Generator
 ) -> bool:
     """Return whether the split in two of the points costs less than those of all null tables.
 
@@ -482,9 +487,10 @@ def costs_less(
     """
     groups = split.penalty.feature_groups(points.shape[1])
     if points.chunklets.max_size:
-        points = DensePoints(points.array()[np.unique(units_of(points), return_index=True)[1]])
+        points = array_points(points.array()[np.unique(units_of(points), return_index=True)[1]])
     if null is permute_columns and len(groups.names) == 1:  # there are no other columns on which one could depend
         return True
     X = split.scaled(points)[0]
     objective, draw = split.objective(X), null(X.array(), groups)
-    return all(split.objective(X.with_table(draw(rng))) > objective * (1.0 + COST_RTOL) for _ in range(N_NULL_TABLES))
+    tables = (array_points(draw(rng), X.weights, X.chunklets) for _ in range(N_NULL_TABLES))
+    return all(split.objective(table) > objective * (1.0 + COST_RTOL) for table in tables)

@@ -53,7 +53,12 @@ class StructureDisplay(Display):
         (ax,) = self._open(ax)
         scores, bandwidth = self.test.scores, self.test.bandwidth
         n_cells = int(np.clip(2.0 * len(scores) ** 0.5, MIN_CELLS, MAX_CELLS))
-        style = {"width": np.ptp(scores) / n_cells, "align": "edge", "color": PALE, "label": "rows left out"} | kwargs
+        style: dict[str, Any] = {
+            "width": np.ptp(scores) / n_cells,
+            "align": "edge",
+            "color": PALE,
+            "label": "rows left out",
+        } | kwargs
         density, edges = np.histogram(scores, n_cells, density=True)
         self.bars_ = ax.bar(edges[:-1], density, **style)
         at = np.linspace(scores.min(), scores.max(), 300)

@@ -113,7 +113,7 @@ def hidden_direction(rng: np.random.Generator, d: int = D) -> Array:
     X, y = normal(rng, N, d), two_labels(rng, N, 0.5)
     X[:, 0] = (X[:, 0] + SEPARATION * y) / (1.0 + SEPARATION**2 / 4.0) ** 0.5
     X = X @ np.linalg.qr(rng.standard_normal((d, d)))[0]
-    return X + 1.5 * rng.standard_normal((N, 1)) * rng.standard_normal(d)
+    return np.asarray(X + 1.5 * rng.standard_normal((N, 1)) * rng.standard_normal(d))
 
 
 def some_columns(rng: np.random.Generator, share: float, informative: int, n: int = WIDE_N, d: int = WIDE_D) -> Array:

@@ -31,7 +31,6 @@ PROBLEM_PARTS = {  # parts of a penalty, and constraints, with their words in a 
     "constraints": "no constraints",
 }
 ALL_PARTS = ("ridge", "l1", "groups", "signs")  # of a penalty
-MAX_SIZE_ON_PAGE = 150  # points, or rows of V, of a relaxation on the interactive page, for a run time of seconds
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,8 +178,6 @@ class SolverRecord:
     max_rows, max_coefficients, max_operations : float
         Largest side of the cone, number of nonzeros in the other constraints, and number of operations per iteration
         for which it runs by default, in seconds; above, it must be selected by name.
-    max_rows_on_page : float
-        Largest side of the cone for which the interactive page offers it.
     skip_reason : str
         Reason why it must always be selected by name; "" if it need not.
     """
@@ -193,7 +190,6 @@ class SolverRecord:
     max_rows: float = np.inf
     max_coefficients: float = np.inf
     max_operations: float = np.inf
-    max_rows_on_page: float = np.inf
     skip_reason: str = ""
 
     def run(self, X: Array, nu: float, penalty: Penalty, **options: Any) -> Result:
@@ -285,7 +281,7 @@ SOLVERS: dict[str, SolverRecord] = {
     ),
     "SCS": SolverRecord("splitting, through CVXPY", max_rows=121, max_coefficients=500_000),
     "CLARABEL": SolverRecord(  # the sizes for which `solve` selects it by default, plus the row of the offset
-        "interior point, through CVXPY", max_rows=SMALL_SIDE + 1, max_coefficients=SMALL_NONZEROS, max_rows_on_page=60
+        "interior point, through CVXPY", max_rows=SMALL_SIDE + 1, max_coefficients=SMALL_NONZEROS
     ),
 }
 

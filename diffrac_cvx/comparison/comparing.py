@@ -53,7 +53,7 @@ CERTIFICATE_COLUMNS = (
     "iterations",
 )
 LABEL_METRICS = (
-    "warning", "label_gap", "adjusted_rand", "error", "error_kmeans_centered", "error_sign_centered",
+    "warning", "objective", "label_gap", "adjusted_rand", "error", "error_kmeans_centered", "error_sign_centered",
     "error_sign_leading", "error_sign_second", "error_goemans_williamson",
 )  # fmt: skip
 OPTIMAL_STATUS = str(Status.OPTIMAL)
@@ -70,10 +70,10 @@ class Comparison:
     ----------
     rows : tuple of dict
         One row for each method: "method", "problem", "value", "lower", "upper", "gap" (certified), "rank",
-        "eigenvalue_ratio", "label_gap" (certified optimality gap of the labels in Eq. (9), by the best lower bound of
-        all methods; NaN if no method has one, or if they disagree), "adjusted_rand", "error" and one such column for
-        each rounding if y was given, "warning" (codes of the warnings about the labels), "seconds", "memory_MB",
-        "iterations", "status".
+        "eigenvalue_ratio", "objective" (of the labels in Eq. (9)), "label_gap" (its certified optimality gap, by the
+        best lower bound of all methods; NaN if no method has one, or if they disagree), "adjusted_rand", "error" and
+        one such column for each rounding if y was given, "warning" (codes of the warnings about the labels), "seconds",
+        "memory_MB", "iterations", "status".
     method_results : dict of str to MethodResult
         Complete result of each method, including its `Result`.
     disagreements : tuple of str
@@ -341,6 +341,8 @@ def explain_skipped(reasons: Mapping[str, str]) -> Iterator[str]:
 
 def collect_notes(found: Mapping[str, MethodResult], task: ComparisonTask) -> Iterator[str]:
     """Yield the notes on the interpretation of the table."""
+    weights = {"nu": task.nu, "lambda": task.penalty.lam, "ridge": task.penalty.ridge}
+    yield f"parameters: {', '.join(f'{name} {np.max(value):.6g}' for name, value in weights.items())}"
     solved = {one.problem for one in found.values() if one.result is not None}
     if "(7)" in solved:
         whose = "as given" if np.isinf(task.alpha_slack) else "the imbalance of a solution of (15)"
@@ -382,7 +384,7 @@ def row_of(
     row: dict[str, Any] = {"method": name, "problem": found.problem}
     row |= dict.fromkeys(("value", "lower", "upper", "gap", "rank", "eigenvalue_ratio"), np.nan)
     label_gap = max(width_of(lower, found.objective), 0.0) if lower > -np.inf else np.nan
-    row["label_gap"] = formatted_upper(label_gap)
+    row |= {"objective": formatted_upper(found.objective), "label_gap": formatted_upper(label_gap)}
     if y_true is not None:
         row |= dict.fromkeys([*(f"error_{rule}" for rule in roundings), "error", "adjusted_rand"], np.nan)
     row |= {"warning": "", "seconds": found.seconds, "memory_MB": found.memory, "iterations": np.nan, "excluded": None}

@@ -18,7 +18,7 @@ from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_centered
-from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
+from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics, points_needed
 from diffrac_cvx.rounding.directions import oriented_direction, threshold
 from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_indices, cluster_jointly, explained_variance
 from diffrac_cvx.solvers import low_rank
@@ -27,7 +27,10 @@ from diffrac_cvx.solvers.stopping import WIDE_TABLE_RTOL
 RowIndices = npt.NDArray[np.intp]
 PartitionLabels = npt.NDArray[np.int64]
 SettingCallback = Callable[[str], object]  # receives the next step as text; returns True to stop
+POINTS_FACTOR = 4  # ridge 0 is tried from this multiple of the points below which noise is fitted perfectly
+MAX_POINTS = 10_000  # for comparing settings; more if a half would have fewer than POINTS_FACTOR * points_needed(d)
 SCORE_DECIMALS = 9  # scores that agree to these decimals are tied
+MAX_COUNT, N_HALVES = 8, 6  # largest number of clusters to choose from; half-samples to compare them
 N_INIT = 10  # of k-means, for more than two clusters
 REFERENCE_RIDGE = 0.3  # of the default weights, which have lam = 0
 SEPARATION_MARGIN = 0.05  # minimum improvement in the separation of held-out points over the default weights
@@ -208,6 +211,15 @@ def subset_of(X: Points, rows: RowIndices) -> tuple[Points, Array]:
     return weighted_points(centered_data(subset, weights, means=X.means, warn=False), weights), mean_of(
         subset, point_weights
     )
+
+
+def subsample_points(X: Points, rng: np.random.Generator) -> tuple[Points, Array]:
+    """Return the points for comparing settings, all or a random subsample, and their mean."""
+    n, d = X.shape
+    max_points = max(MAX_POINTS, int(2 * POINTS_FACTOR * points_needed(d)))
+    if n <= max_points:
+        return X, np.zeros(d)
+    return subset_of(X, np.sort(rng.choice(n, max_points, replace=False)))
 
 
 def draw_half_samples(n: int, n_resamples: int, rng: np.random.Generator) -> list[tuple[RowIndices, RowIndices]]:
@@ -439,3 +451,15 @@ def best_by_count(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> dict[i
 def find_best(table: dict[str, Any]) -> int:
     """Return the index of the setting of rank 1."""
     return int(np.argmin(table["rank_score"]))
+
+
+def choose_count(X: Points, setting: GridSetting, *, tol: float, timer: Timer, seed: int) -> int:
+    """Return the number of clusters, from 2 to 8, of the largest prediction strength by the rule of `find_best`."""
+    rng = np.random.default_rng(seed)
+    points, _ = subsample_points(X, rng)
+    counts = tuple(range(2, min(MAX_COUNT, len(points) // 2) + 1))
+    options: dict[str, Any] = {"tol": tol, "timer": timer, "seed": seed}
+    entries = follow_path(points, [setting], counts=counts, **options)
+    halves = [evaluate_half(points, half, entries, **options) for half in draw_half_samples(len(points), N_HALVES, rng)]
+    table = tabulate(entries, halves, "gain", points.weights)
+    return int(table["param_n_clusters"][find_best(table)])

@@ -23,6 +23,7 @@ from diffrac_cvx.estimators.affine import (
     require_flag,
     require_one_direction,
 )
+from diffrac_cvx.estimators.choice import GridSetting, choose_count
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import (
@@ -63,6 +64,9 @@ from diffrac_cvx.solvers.factored.sampling import many_rows
 MAX_ALTERNATIONS = 100  # of directions and labels
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight
 STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
+AUTO = "auto"
+MIN_AUTO_POINTS = 6  # of n_clusters="auto"
+AUTO_TIME_FRACTION = 0.7  # of the time limit
 KMEANS_N_INIT = 10  # for more than two clusters
 CLUSTERING_STRATEGIES = ("together", "splits")
 
@@ -103,8 +107,10 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         "auto" is "low_rank"; the last two use CVXPY.  ``registry.SOLVERS`` lists them.
     rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
         Rounding of the relaxation for two clusters.
-    n_clusters : int
-        Number of clusters, by default 2; 1 is accepted for scikit-learn's tools, with a warning.
+    n_clusters : int or "auto"
+        Number of clusters, by default 2; 1 is accepted for scikit-learn's tools, with a warning.  With "auto" it is
+        chosen from 2 to 8 by the prediction strength across half-samples, as by `DiffracClusteringCV`, without
+        constraints.
     strategy : {"together", "splits"}
         Strategy for more than two clusters: jointly, or by repeated bisection.
     tol : float
@@ -162,6 +168,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Selected features: indices with a nonzero coefficient.
     lower_bound_, upper_bound_ : float
         Certified bounds on the optimal objective of the relaxation.
+    n_clusters_ : int
+        Number of clusters requested, or chosen with "auto".
     n_excluded_ : int
         Number of columns excluded as collinear or constant up to rounding; the bounds refer to X without them.
     diagnostics_ : tuple of Diagnostic
@@ -214,7 +222,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         time_limit: float | None = None,
         standardize: bool = True,
         random_state: Any = None,
-        n_clusters: int = 2,
+        n_clusters: int | str = 2,
         strategy: str = "together",
         test_structure: bool = False,
         prove: bool = False,
@@ -274,12 +282,16 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         one_of(self.strategy, "strategy", CLUSTERING_STRATEGIES)
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
-        K = positive_int(self.n_clusters, "n_clusters")
         if not isinstance(constraints, Constraints | None):
             kind = type(constraints).__name__
             raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
         table = self._read_table(X, ensure_min_samples=2)
         chunklets = chunklets_of(constraints, table.shape[0])
+        if isinstance(self.n_clusters, str) and self.n_clusters == AUTO:
+            K = self._choose_count(table_array(table), as_weights(sample_weight, table.shape[0], min_positive=2))
+        else:
+            K = positive_int(self.n_clusters, "n_clusters")
+        self.n_clusters_ = K
         require_applicable(chunklets, K, self.strategy)
         if table.shape[0] < K:
             n = table.shape[0]
@@ -292,6 +304,21 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         given = table if plain and self._is_streamed(table) else table_array(table)
         return self._fit_points(table, given, self._scale(given, weights, constraints), weights, constraints)
 
+    def _choose_count(self, given: Array, weights: PointWeights | None) -> int:
+        """Return the number of clusters of the largest prediction strength."""
+        n, penalty, left = len(given), self._penalty, seconds_left()
+        if n < MIN_AUTO_POINTS:
+            raise ParameterError(f"n_clusters = 'auto' needs at least {MIN_AUTO_POINTS} points, not {n}; give a number")
+        if penalty.nonnegative is not None:
+            raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'; remove it")
+        ridge: Any = penalty.ridge  # one for all columns, or one each
+        setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
+        timer = Timer(None if left is None else AUTO_TIME_FRACTION * left)
+        X = self._scale(given, weights, warn=False).X
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit with this number repeats the warnings about the table
+            return choose_count(X, setting, tol=self.tol, timer=timer, seed=choose_seed(self.random_state))
+
     def _fit_points(
         self,
         table: Any,
@@ -301,7 +328,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         constraints: Constraints | None = None,
     ) -> Self:
         """Fit the directions and clusters of a checked table, given as an array unless it is streamed."""
-        K = int(self.n_clusters)
+        K = self.n_clusters_
         if self.test_structure:
             limit = None if seconds_left() is None else STRUCTURE_TIME_FRACTION * (seconds_left() or 0.0)
             self.structure_ = structure_test(
@@ -390,18 +417,18 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if not ended or is_late() or data.X.unread_bytes:
             return tuple(found)
         changed: dict[str, Any] = (
-            {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters == 2 else {"random_state": KMEANS_N_INIT}
+            {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters_ == 2 else {"random_state": KMEANS_N_INIT}
         )
         changed |= {
             "groups": self._penalty.groups,
             "nonnegative": self._penalty.nonnegative,
         }  # by index: arrays have no names
-        changed |= {"test_structure": False, "prove": False, "verbose": False}
+        changed |= {"test_structure": False, "prove": False, "verbose": False, "n_clusters": self.n_clusters_}
         other = type(self)(**{**self.get_params(), **changed})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             other.fit(given, sample_weight=None if weights is None else weights.of_all(), constraints=constraints)
-        words = "a tolerance ten times larger" if self.n_clusters == 2 else "other random initialisations"
+        words = "a tolerance ten times larger" if self.n_clusters_ == 2 else "other random initialisations"
         diagnostic = unstable(words, adjusted_rand_score(self.labels_, other.labels_))
         return (*found, *([] if diagnostic is None else [diagnostic]))
 
@@ -462,7 +489,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("auto", "low_rank", "fista"))
 
     def _decide(self, table: Any) -> Array:
-        if self.n_clusters > 2 and self.strategy == "splits":
+        if self.n_clusters_ > 2 and self.strategy == "splits":
             return scores_of_splits(table_array(table), self.splits_)
         return super()._decide(table)
 

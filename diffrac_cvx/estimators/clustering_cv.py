@@ -18,6 +18,7 @@ from diffrac_cvx.estimators.affine import (
     require_one_direction,
 )
 from diffrac_cvx.estimators.choice import (
+    POINTS_FACTOR,
     SELECTION_CRITERIA,
     UNIT_PENALTY,
     GridSetting,
@@ -30,10 +31,10 @@ from diffrac_cvx.estimators.choice import (
     find_best,
     follow_path,
     list_settings,
-    subset_of,
+    subsample_points,
     tabulate,
 )
-from diffrac_cvx.estimators.clustering import DiffracClustering
+from diffrac_cvx.estimators.clustering import DiffracClustering, require_applicable
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, time_limited
 from diffrac_cvx.points.checks import (
     Array,
@@ -45,6 +46,7 @@ from diffrac_cvx.points.checks import (
     positive,
     positive_int,
 )
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
@@ -52,8 +54,6 @@ from diffrac_cvx.problem.penalty import GroupWeights, Penalty, suggested_lam
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, points_needed
 
 GRID_LAMS, GRID_RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
-POINTS_FACTOR = 4  # ridge 0 is tried from this multiple of the points below which noise is fitted perfectly
-MAX_POINTS = 10_000  # for comparing settings; more if a half would have fewer than POINTS_FACTOR * points_needed(d)
 DEFAULT_LAMS, DEFAULT_RIDGES = (0.0,), (0.3,)  # if several numbers of clusters are compared
 WIDE_RIDGE, WIDE_LAM_FACTORS = (
     0.3,
@@ -201,7 +201,14 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.n_clusters, self.refit = n_clusters, refit
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
-    def fit(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: object = None,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+    ) -> Self:
         """Solve the grid, choose a setting and fit it.
 
         Parameters
@@ -212,6 +219,9 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         sample_weight : (n,) array, optional
             Weights of the points, as for `DiffracClustering`.  Half-samples consist of rows: a point of weight 2 is in
             one of the two, whereas of two equal rows each may have one.
+        constraints : Constraints, optional
+            Constraints on rows, as for `DiffracClustering.fit`.  The fit of the chosen setting satisfies them; the
+            comparison of the settings ignores them.
 
         Errors and warnings are those of `DiffracClustering.fit` at the chosen setting.
         """
@@ -226,6 +236,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         columns = self._on_columns(UNIT_PENALTY)
         for count in counts:
             require_one_direction(columns, count)
+        chunklets = chunklets_of(constraints, len(given))
         weights = as_weights(sample_weight, len(given))
         data = self._scale(given, weights)
         seed = choose_seed(self.random_state)
@@ -244,10 +255,12 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.best_index_ = find_best(self.cv_results_)
         self._store_choice(entries[self.best_index_].partition.setting)
         if self.refit:
+            require_applicable(chunklets, self.n_clusters_, "together")
             self._refit(
                 given,
-                data,
+                data if constraints is None else self._scale(given, weights, constraints),
                 weights,
+                constraints,
                 seed,
                 None if limit is None else (timer.time_left or 0.0) + REFIT_TIME_FRACTION * limit,
             )
@@ -316,7 +329,13 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.selection_frequencies_ = table["selection_frequencies"][i]
 
     def _refit(
-        self, given: Array, data: ScaledTable, weights: PointWeights | None, seed: int, time_limit: float | None
+        self,
+        given: Array,
+        data: ScaledTable,
+        weights: PointWeights | None,
+        constraints: Constraints | None,
+        seed: int,
+        time_limit: float | None,
     ) -> None:
         """Fit the chosen setting and copy its attributes."""
         best = self.best_estimator_ = DiffracClustering(
@@ -324,12 +343,12 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             standardize=self.standardize, random_state=seed,
             groups=self.groups, group_weights=self.group_weights, nonnegative=self.nonnegative,
         )  # fmt: skip
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "n_clusters_"):
             if hasattr(self, name):
                 setattr(best, name, getattr(self, name))
         with warnings.catch_warnings(), time_limited(deadline_after(time_limit)):
             warnings.simplefilter("ignore", DegenerateDataWarning)
-            best._fit_points(given, given, data, weights)
+            best._fit_points(given, given, data, weights, constraints)
         for name in (*REFITTED_ATTRIBUTES, *(("groups_used_",) if self.groups is not None else ())):
             setattr(self, name, getattr(best, name))
         for diagnostic in self.diagnostics_ if self.n_clusters_ > 1 else (ONE_CLUSTER_REQUESTED,):
@@ -337,12 +356,3 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
         return self.best_estimator_._label(values)
-
-
-def subsample_points(X: Points, rng: np.random.Generator) -> tuple[Points, Array]:
-    """Return the points for comparing settings, all or a random subsample, and their mean."""
-    n, d = X.shape
-    max_points = max(MAX_POINTS, int(2 * POINTS_FACTOR * points_needed(d)))
-    if n <= max_points:
-        return X, np.zeros(d)
-    return subset_of(X, np.sort(rng.choice(n, max_points, replace=False)))

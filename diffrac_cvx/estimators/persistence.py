@@ -154,7 +154,7 @@ def extract_model(model: Any, table: Table | None = None) -> SavedModel:
             )
         schema = TableSchema.of(table)
     bounds = {key: getattr(model, f"{key}_", None) for key in BOUND_NAMES}
-    by_splits = getattr(model, "strategy", "") == "splits" and model.n_clusters > 2
+    by_splits = getattr(model, "strategy", "") == "splits" and model.n_clusters_ > 2
     return SavedModel(
         type(model).__name__, model.coef_, model.intercept_, model.splits_ if by_splits else (),
         isinstance(model, MultiLabelDiffrac), getattr(model, "classes_", None), schema,

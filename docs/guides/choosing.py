@@ -14,8 +14,8 @@ Three recipes:
 
 - **Any table**: ``diffrac-cvx cluster table.csv``, with the defaults; read the structure test first.
 - **Many more rows than columns squared**, and the groups may lie along a direction of little variance:
-  ``--ridge auto``, which also tries no ridge.
-- **More columns than rows**, of which few may matter: ``--lambda 0.1``, then the value that a note suggests, and
+  `DiffracClusteringCV`, which also tries no ridge.
+- **More columns than rows**, of which few may matter: ``--lambda 0.1``, then the value of
   :doc:`wide`; judge it by the structure test and by the features, not by the cost alone.
 
 **Start with the defaults**, ``ridge=0.3, lam=0, nu=1``. On 39 real sets no rule that we tried selects better parameters without
@@ -106,8 +106,7 @@ print(f"default weights: adjusted Rand index {index(groups, usual.labels_):.2f}"
 print(f"chosen, ridge {chosen.ridge_:g}: {index(groups, chosen.labels_):.2f}")
 
 # %%
-# In the program use ``diffrac-cvx cluster table.csv --lambda auto``, which reports the settings it compared. From 10 000 points on it
-# uses a subsample, so that 100 000 x 20 take seconds.
+# From 10 000 points on it compares the settings on a subsample, so that 100 000 x 20 take seconds.
 #
 # Number of clusters
 # ------------------

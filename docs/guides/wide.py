@@ -35,9 +35,7 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 # Which lambda
 # ------------
 # The rule of :doc:`wide_law` for more columns than rows is ``lam = ridge * sqrt(log(d) / n)``, with the ridge 0.3 of the
-# estimators and standardised columns, as above. ``diffrac-cvx cluster`` suggests it if a table has more columns than rows and no
-# ``--lambda`` is given, in addition to its result without one. Use it to select a few columns: on the labelled pairs
-# of ``make wide`` a smaller weight, and methods that use all columns, agree better with the classes on average.
+# estimators and standardised columns, as above. Use it to select a few columns: on the labelled pairs of ``make wide`` a smaller weight, and methods that use all columns, agree better with the classes on average.
 #
 # .. include:: ../wide_pairs.inc
 #

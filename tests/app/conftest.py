@@ -1,10 +1,9 @@
-"""Fixtures: the program in this process, and a worker process for the page."""
+"""Fixture: the program in this process."""
 
 import pytest
 
 from diffrac_cvx.app.cli import console
 from diffrac_cvx.app.cli.program import run_command_line
-from diffrac_cvx.machine.processes import Worker
 
 
 @pytest.fixture
@@ -18,11 +17,3 @@ def command(capsys, monkeypatch):
 
     monkeypatch.setattr(console, "FIRST_LINE_SECONDS", 1e6)
     return run_command
-
-
-@pytest.fixture(scope="session")
-def worker():
-    worker = Worker()
-    worker.start()
-    yield worker
-    worker.close()

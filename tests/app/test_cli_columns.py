@@ -33,26 +33,20 @@ def found_by(command):
 
 def test_a_category_is_used_or_left_out_whole_where_lambda_is_given(table, found_by):
     found = found_by("cluster", table, *COMMON_OPTIONS)
-    assert {name: group["columns"] for name, group in found["feature_groups"].items()} == {
-        "job": 3, "size_x": 1, "size_y": 1, "noise_x": 1, "noise_y": 1,
-    }  # fmt: skip
+    assert list(found["feature_groups"]) == ["job", "size_x", "size_y", "noise_x", "noise_y"]
     lengths = [found["scaled_coefficients"][f"job={name}"][0] for name in "abc"]
-    assert found["feature_groups"]["job"]["length"] == pytest.approx(np.linalg.norm(lengths))
+    assert found["feature_groups"]["job"] == pytest.approx(np.linalg.norm(lengths))
     assert len({length == 0.0 for length in lengths}) == 1
     assert found_by("cluster", table, *COMMON_OPTIONS, "--feature-groups", "none")["feature_groups"] is None
     assert found_by("cluster", table, *COMMON_OPTIONS[:3])["feature_groups"] is None
 
 
 def test_prefixes_and_files_name_groups_and_what_is_printed_counts_their_columns(table, tmp_path, command, found_by):
-    features = tmp_path / "features.csv"
-    options = ("--drop", "job", *COMMON_OPTIONS[2:], "--feature-groups", "prefix", "--features", features)
-    assert "Selected feature groups, 1 of 2: size (2 columns)." in command("cluster", table, *options)[1]
-    listed = pd.read_csv(features)
-    assert list(listed["group"]) == ["size", "size", "noise", "noise"]
-    assert (listed["marginal_gain_of_group"] > 0.0).tolist() == [True, True, False, False]
+    options = ("--drop", "job", *COMMON_OPTIONS[2:], "--feature-groups", "prefix")
+    assert "Selected feature groups, 1 of 2: size." in command("cluster", table, *options)[1]
     (tmp_path / "groups.csv").write_text("column,group\njob=a,mine\nsize_x,mine\n")
     found = found_by("cluster", table, *COMMON_OPTIONS, "--feature-groups", tmp_path / "groups.csv")
-    assert found["feature_groups"]["mine"]["columns"] == 2
+    assert "mine" in found["feature_groups"]
     assert len(found["feature_groups"]) == 6
 
 
@@ -86,7 +80,7 @@ def test_a_path_has_the_lengths_of_groups_or_signs_and_a_comparison_takes_them(
 ):
     out = tmp_path / "path.csv"
     how = ("--one-hot", "job", *(("--nonnegative", "size_x") if kind == "signs" else ()))
-    status, printed, _ = command("path", table, *how, "--n-values", "3", "--out", out, "--report", tmp_path / "p.html")
+    status, printed, _ = command("path", table, *how, "--n-values", "3", "--out", out)
     assert (status, " groups " in printed) == ((0, True) if kind == "groups" else (1, False))  # the split is one column
     written = pd.read_csv(out)
     if kind == "groups":
@@ -101,13 +95,6 @@ def test_a_path_has_the_lengths_of_groups_or_signs_and_a_comparison_takes_them(
     assert words[kind] in compared["notes"][-1]
 
 
-@pytest.mark.slow
-def test_auto_chooses_with_groups_or_signs(table, found_by):
-    assert found_by("cluster", table, *COMMON_OPTIONS[:3], "--lambda", "auto")["feature_groups"]["job"]["columns"] == 3
-    found = found_by("cluster", table, *COMMON_OPTIONS[:3], "--lambda", "auto", "--nonnegative", "size_x")
-    assert found["scaled_coefficients"]["size_x"][0] > 0.0
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -116,9 +103,7 @@ def test_auto_chooses_with_groups_or_signs(table, found_by):
             "cluster --nonnegative job",
             "--nonnegative: there is no column 'job'; its binary columns are job=a",
         ),
-        ("cluster --nonnegative size_x --clusters 3", "two clusters only. Remove --clusters"),
-        ("cluster --nonnegative size_x --clusters auto", "two clusters only. Remove --clusters"),
-        ("cluster --nonnegative size_x --n-labels 2 --ridge 0.1", "Remove --n-labels"),
+        ("cluster --nonnegative size_x --clusters 3", "nonnegative needs two clusters"),
         ("cluster --feature-groups prefx", "'prefx' is not a file, 'category' or 'prefix'"),
         ("cluster --drop job --feature-groups category --lambda 0.1", "no categorical features"),
     ],

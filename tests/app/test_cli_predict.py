@@ -37,7 +37,7 @@ def model(table, tmp_path, command):
 
 @pytest.mark.parametrize(
     "options",
-    ["", "--clusters 3", "--clusters 3 --strategy splits", "--n-labels 2", "--lambda 0.05 --no-standardize"],
+    ["", "--clusters 3", "--clusters 3 --strategy splits", "--lambda 0.05 --no-standardize"],
 )
 def test_a_table_gets_its_own_labels_back_to_the_last_digit(options, table, tmp_path, command):
     first, second, model = (tmp_path / name for name in ("first.csv", "second.csv", "model.json"))
@@ -62,7 +62,7 @@ def test_columns_may_be_in_any_order_and_more_with_another_separator_and_decimal
     assert "'name'" not in printed  # it is excluded by the saved options
     alone = write(tmp_path / "alone.csv", HEAD, ROWS[7:8])
     found = json.loads(command("predict", model, alone, "--json")[1])
-    assert found["n"] == 1
+    assert len(found["rows"]) == 1
     assert str(found["labels"][0]) == columns(one)["label"][7]
     assert float(columns(one)["decision"][7]) == pytest.approx(found["decision"][0], rel=1e-8)
 
@@ -133,49 +133,8 @@ def test_a_split_that_was_no_answer_is_said_so_again_with_status_one(table, tmp_
     assert "WARNING" in printed
 
 
-def test_no_file_that_is_read_is_written_over(model, table, command):
-    before = model.read_bytes(), table.read_bytes()
-    for arguments in (
-        ("predict", model, table, "--out", model),
-        ("predict", model, table, "--out", table),
-        ("cluster", table, *HOW, "--save", table),
-    ):
-        status, _, error = command(*arguments)
-        assert status == 2
-        assert "which it would overwrite" in error
-    assert (model.read_bytes(), table.read_bytes()) == before
-
-
 def test_a_file_that_is_no_model_and_one_that_is_not_there_end_with_status_two(table, tmp_path, command):
     for model, message in ((table, "is not a saved model"), (tmp_path / "none.json", "cannot be opened")):
         status, _, error = command("predict", model, table)
         assert status == 2
         assert message in error
-
-
-def test_the_report_of_a_path_says_first_what_was_found_and_explains_every_column(table, tmp_path, command):
-    report = tmp_path / "path.html"
-    options = (
-        "--drop",
-        "name",
-        "--reference-column",
-        "sex",
-        "--one-hot",
-        "city",
-        "--n-values",
-        "3",
-        "--report",
-        report,
-    )
-    status, printed, _ = command("path", table, *options)
-    text = report.read_text()
-    assert status == 0
-    assert f"wrote {report}" in printed
-    places = [text.index(part) for part in ("3 values of lambda, from 0 to 1: 40 points", "<img", "<th>warning</th>")]
-    assert places == sorted(places)
-    head = printed.splitlines()[1].split()
-    assert head[0] == "lambda"
-    assert all(f"<td>{column}</td>" in text for column in head[1:])
-    assert "<script" not in text
-    assert command("path", table, *HOW, "--nu", "0", "--n-values", "2", "--report", report)[0] == 1
-    assert report.read_text().index("WARNING") < report.read_text().index("2 values of lambda")

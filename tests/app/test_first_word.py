@@ -1,11 +1,7 @@
-"""Start-up: large packages are imported lazily, and a command reports its first step at once."""
+"""Start-up: large packages are imported lazily."""
 
 import subprocess
 import sys
-
-import pytest
-
-from diffrac_cvx.app.entry import first_line
 
 
 def run_python(code):
@@ -41,36 +37,10 @@ def test_clusters_are_found_without_cvxpy_and_reported_without_pyplot(tmp_path):
     assert {"cvxpy", "matplotlib.pyplot"}.isdisjoint(reported)
 
 
-def test_a_command_says_what_it_does_before_it_imports_anything_large():
-    code = """
-import io, sys
-class Terminal(io.StringIO):
-    def write(self, text):
-        print(repr(text), *sys.modules)
-        sys.exit(0)
-sys.stderr, sys.argv = Terminal(), ["diffrac-cvx", "cluster", "heart", "--label", "x"]
-from diffrac_cvx.app.entry import entry
-entry()
-"""
-    said, loaded = run_python(code).split("\\n' ")
-    assert said == "'reading heart ..."
-    assert {"numpy", "typer", "rich", "sklearn"}.isdisjoint(loaded.split())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    {
-        "compare table.csv -l 0.1": "reading table.csv",
-        "path --over nu table.csv": "reading the table",
-        "explore": "starting the page",
-        "cluster table.csv --quiet": "",
-        "cluster table.csv -qo out.csv": "",
-        "compare table.csv --json": "",
-        "cluster --help": "",
-        "--help": "",
-        "dance table.csv": "",
-        "": "",
-    }.items(),
-)
-def test_the_first_line_says_what_is_begun_unless_the_command_is_to_be_silent(arguments, said):
-    assert first_line(arguments.split()) == said
+def test_the_help_imports_nothing_that_is_large():
+    code = (
+        "import sys; from diffrac_cvx.app.cli.program import run_command_line; run_command_line(['--help']); "
+        "print(*sys.modules)"
+    )
+    *_, loaded = run_python(code).splitlines()
+    assert {"numpy", "scipy", "pandas", "sklearn", "matplotlib"}.isdisjoint(loaded.split())

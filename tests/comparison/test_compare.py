@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import diffrac_cvx as dc
 from diffrac_cvx import registry
 from diffrac_cvx.comparison import ComparisonTask, Method, comparing, list_methods, worst_disagreement
 from diffrac_cvx.problem.formatting import format_lower
-from diffrac_cvx.registry import no_bound
+from diffrac_cvx.registry import BaselineRecord, no_bound
 
 PLANTED = dc.datasets.make_planted(30, 3, noise=0.2, rng=0)
 PENALTIES = {"none": (0.7, dc.Penalty()), "ridge": (0.6, dc.Penalty(a=0.3)), "l1": (0.5, dc.Penalty.l1(0.05))}
@@ -476,3 +477,22 @@ def test_progress_is_told_of_every_method_and_may_stop_one_and_the_rest():
 def test_bad_input_is_refused_before_anything_runs(arguments, message):
     with pytest.raises(ValueError, match=message):
         dc.compare(PLANTED.X, **arguments)
+
+
+def sleeping(X, *, rng):
+    time.sleep(0.3)
+    return np.sign(X[:, 0])
+
+
+def test_a_limit_of_time_is_one_for_all_methods_and_all_values_and_a_stop_keeps_what_was_solved(monkeypatch):
+    X, seen = dc.datasets.make_planted(30, 3, noise=0.3, rng=0).X, []
+    monkeypatch.setitem(registry.BASELINES, "slow", BaselineRecord(sleeping, "nothing"))
+    found = dc.compare(X, methods=["slow", "low_rank", "alternating"], time_limit=0.1)
+    assert "the time limit was reached before low_rank, alternating" in found.notes
+    assert list(found.method_results) == ["slow"]
+    path = dc.paths.lambda_path(X, np.geomspace(1e-4, 1e-2, 9), time_limit=1e-6)
+    assert len(path.parameter) == len(path.value) == len(path.diagnostics) == 1
+    assert path.parameter[0] == pytest.approx(1e-2)
+    path = dc.paths.nu_path(X, [0.25, 0.5, 1.0], on_parameter=lambda nu: seen.append(nu) or nu < 0.5)
+    assert seen == [1.0, 0.5, 0.25]
+    np.testing.assert_array_equal(path.parameter, [0.5, 1.0])

@@ -271,7 +271,7 @@ def test_the_program_and_the_estimator_have_the_same_defaults(name, capsys):
     model = dc.DiffracClustering().fit(dc.datasets.load(name)[0])
     assert found["labels"] == model.labels_.tolist()
     assert found["lower_bound"] == pytest.approx(model.lower_bound_, abs=1e-12)
-    assert found["tol"] == model.tol
+    assert found["parameters"] == {"nu": 1.0, "lambda": 0.0, "ridge": 0.3, "tol": model.tol}
 
 
 def test_one_column_has_no_connection_to_lose_and_may_have_two_groups():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.app.cli.data import changed_value
+from diffrac_cvx.app.cli.options import parse_lines
 from diffrac_cvx.datasets.tables import read_table
 
 
@@ -21,7 +21,9 @@ def read_with_remedies(path):
         except dc.DataError as error:
             found = error
         for value, parameter in found.columns:
-            options[parameter] = changed_value(parameter, value, options.get(parameter, ()))
+            many = parameter in ("drop", "na_values")
+            parse = {"header": "yes".__eq__, "skip_rows": parse_lines, "skip_footer": int}.get(parameter, str)
+            options[parameter] = (*options.get(parameter, ()), value) if many else parse(value)
     return found, options
 
 

@@ -249,7 +249,7 @@ def test_the_share_of_a_column_is_the_squared_correlation_with_two_labels():
 
 
 def test_settings_are_compared_on_a_part_of_very_many_points_and_all_are_labeled(planted, monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.estimators.clustering_cv.MAX_POINTS", 1)
+    monkeypatch.setattr("diffrac_cvx.estimators.choice.MAX_POINTS", 1)
     X = np.tile(planted.X, (3, 1))  # 240 points, subsampled to 8 times 10
     model = dc.DiffracClusteringCV(lams=(0.0,), ridges=(0.1, 0.3), n_resamples=2, random_state=0).fit(X)
     assert model.cv_results_["labels"].shape == (2, 240)
@@ -314,3 +314,33 @@ def test_a_made_set_has_two_classes_and_depends_on_the_replication(name):
     assert set(first.y) == {0, 1}
     np.testing.assert_array_equal(first.X, again.X)
     assert not np.array_equal(first.X, other.X)
+
+
+def test_the_number_of_clusters_is_chosen_by_the_estimator_as_by_the_search():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 4)) + 6.0 * np.eye(4)[np.arange(90) % 3]
+    model = dc.DiffracClustering(n_clusters="auto", random_state=0, test_structure=True).fit(X)
+    fixed = dc.DiffracClustering(n_clusters=3, random_state=0).fit(X)
+    assert model.n_clusters_ == fixed.n_clusters_ == 3
+    np.testing.assert_array_equal(model.labels_, fixed.labels_)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    with pytest.raises(dc.ParameterError, match="needs at least 6 points, not 5"):
+        dc.DiffracClustering(n_clusters="auto").fit(X[:5])
+    for wrong in (
+        {"n_clusters": "many"},
+        {"n_clusters": "auto", "nonnegative": [0]},
+        {"n_clusters": "auto", "prove": True},
+    ):
+        with pytest.raises(dc.ParameterError, match="n_clusters"):
+            dc.DiffracClustering(**wrong).fit(X)
+
+
+def test_the_fit_of_the_chosen_setting_satisfies_the_constraints():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    free = dc.DiffracClusteringCV(ridges=(0.3,), n_resamples=2, random_state=0).fit(X)
+    i, j = (int(np.flatnonzero(free.labels_ == k)[0]) for k in (0, 1))
+    known = dc.Constraints(must_link=[(i, j)])
+    tied = dc.DiffracClusteringCV(ridges=(0.3,), n_resamples=2, random_state=0).fit(X, constraints=known)
+    assert tied.labels_[i] == tied.labels_[j]
+    with pytest.raises(dc.DataError, match="contains point 40"):
+        dc.DiffracClusteringCV().fit(X, constraints=dc.Constraints(must_link=[(0, 40)]))

@@ -11,9 +11,7 @@ from sklearn.base import clone
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison.structure import permute_columns, structure_test
-from diffrac_cvx.estimators.marginal_gains import marginal_gains
 from diffrac_cvx.points.linear_algebra import standardize_columns
-from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.problem.feature_groups import read_feature_groups
 
 slow = pytest.mark.slow
@@ -134,22 +132,6 @@ def test_a_classifier_and_several_labels_take_groups_too(table):
     assert "three" not in model.groups_used_
     several = dc.MultiLabelDiffrac(n_labels=2, **options).fit(X)
     assert several.lower_bound_ <= several.upper_bound_
-
-
-@pytest.mark.parametrize("lam", [0.0, 0.05])
-def test_the_gain_of_a_group_is_the_cost_without_it_less_the_cost(table, lam):
-    X = standardize_columns(table[0].to_numpy())
-    y = table[1]
-    penalty = dc.Penalty(lam=lam, ridge=0.3, groups=NUMBERS)
-
-    def cost(left_out):
-        columns = np.setdiff1d(np.arange(9), left_out)
-        groups = [list(NUMBERS).index(next(g for g in NUMBERS if j in NUMBERS[g])) for j in columns]
-        part = dc.Penalty(lam=lam, ridge=0.3, groups=groups)
-        return dc.certify_labels(X[:, columns], y, 0.0, penalty=part).objective
-
-    expected = [cost(columns) - cost([]) for columns in NUMBERS.values()]
-    np.testing.assert_allclose(marginal_gains(as_points(X), (y > 0).astype(int), penalty), expected, atol=1e-7)
 
 
 def test_tables_without_structure_keep_the_columns_of_a_group_together(table):

@@ -1,6 +1,7 @@
 """Printed bounds contain the exact ones in every interface."""
 
 import ast
+import contextlib
 import io
 import math
 import pickle
@@ -8,6 +9,7 @@ import re
 import sys
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,11 +19,11 @@ from hypothesis import strategies as st
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.app.cli import cluster_report, messages, path
-from diffrac_cvx.app.cli.console import Console, ProgressReporter
-from diffrac_cvx.app.page import computation, summary
-from diffrac_cvx.app.page.tables import rounding_table
-from diffrac_cvx.app.report import render
+from diffrac_cvx.app import render
+from diffrac_cvx.app.answer import Answer
+from diffrac_cvx.app.cli import path
+from diffrac_cvx.app.cli.console import Console
+from diffrac_cvx.app.page import views
 from diffrac_cvx.comparison import comparing, disagreements
 from diffrac_cvx.comparison.methods import ComparisonTask, MethodResult
 from diffrac_cvx.comparison.table import ReportTable, format_cell
@@ -71,10 +73,18 @@ def result_of(lower, upper, status=dc.Status.OPTIMAL):
     return dc.Result(**ends, factor=np.ones((5, 1)), status=status, n_iter=3, seconds=0.1, solver="one")
 
 
-def found_by(lower, cost, **more):
-    """What `cluster` says of a split, as far as it is about the bracket of its cost."""
-    ends = {"cost": cost, "lower_bound": lower, "upper_bound": cost, "label_gap": width_of(lower, cost)}
-    return {**ends, "sizes": [2, 3], "tol": 0.0, "n": 5, "d": 2, "seconds": 0.1, "n_excluded": 0, **more}
+def answer_with(lower, objective, tol=0.0):
+    """An answer of two clusters with these bounds."""
+    ones = np.ones((1, 2))
+    return Answer(
+        names=("a", "b"), rows=np.arange(5), labels=np.array([0, 0, 1, 1, 1]), sizes=(2, 3), class_names=(),
+        has_constraints=False, objective=objective, lower_bound=lower, label_gap=width_of(lower, objective),
+        upper_bound=objective, n_excluded=0, scaled_coefficients=ones, coefficients=ones, intercept=np.ones(1),
+        standard_deviations=np.ones(2), selected_features=("a",), feature_groups=None, structure=None, diagnostics=(),
+        notes=(), adjusted_rand_score=None, clustering_error=None, contingency_matrix=None, rounded_objective=None,
+        rounded_agreement=None, parameters={"nu": 1.0, "lambda": 0.0, "ridge": 0.3, "tol": tol}, solver="one",
+        status=dc.Status.OPTIMAL, seconds=0.1, code="",
+    )  # fmt: skip
 
 
 # Faces: each prints of a bracket its lower end <L>, its upper end or a cost <U>, or its width <G>, at these places
@@ -86,9 +96,10 @@ def of_split(text, lower, upper, certain, narrow):
 
 
 def of_progress_on_the_terminal(*of):
-    progress = ProgressReporter(Console(quiet=True))
-    progress.solver_callback("one")(dc.Progress(1, 0.1, *of))
-    return progress.text, "between <L> and <U>"
+    given, errors = SimpleNamespace(json=False, quiet=False, time_limit=None), io.StringIO()
+    with contextlib.redirect_stderr(errors):
+        Console(given, 0.0).solver_callback("one")(dc.Progress(1, 0.1, *of))
+    return errors.getvalue(), "between <L> and <U>"
 
 
 def of_row_of_comparison(lower, upper):
@@ -129,15 +140,12 @@ def certificate_of(lower, upper, k=None):
     return dc.LabelCertificate(**of, directions=NOTHING)
 
 
-def of_splits_on_the_page(lower, upper, k=None):
-    proof = certificate_of(lower, upper, k)
-    text = " ".join(summary.describe_cost(proof, *([] if k is None else [k])))
-    return of_split(text, lower, upper, lambda _: proof.gap < summary.CERTIFIED_GAP, "more than <G>.")
+def of_method_on_the_page(lower, upper):
+    return " ".join(views.format_value(result_of(lower, upper))), "<U> [<L>, <U>]"
 
 
-def of_report(lower, upper):
-    cells = {title: format_cell(value) for title, value, _ in cluster_report.number_rows(found_by(lower, upper))}
-    return " ".join(cells[of] for of in ("certified lower bound", "cost", "optimality gap")), "<L> <U> <G>"
+def of_selection(lower, upper):
+    return render.selection_sentence(answer_with(lower, upper), ("a",)), "by more than <G>. All"
 
 
 def of_path(lower, upper):
@@ -146,8 +154,8 @@ def of_path(lower, upper):
     made = dc.paths.RegularizationPath(
         name="nu", error=None, directions=np.ones((1, 2)), diagnostics=((),), **zeros, **ends
     )
-    record = dict(zip(*path.summary_table(made).lines(), strict=True))
-    return f"{record['value']} {record['gap']}", "<U> <G>"
+    record = dict(zip(*path.path_tables(made, ("a", "b"))[0].lines(), strict=True))
+    return f"{record['value']} {record['lower']} {record['gap']}", "<U> <L> <G>"
 
 
 def of_comparison(lower, upper):
@@ -162,19 +170,13 @@ FACES = {
     "labels": lambda *of: (str(certificate_of(*of)), "objective=<U>, bracket=[<L>, <U>], gap=<G>)"),
     "clusters": lambda *of: (repr(certificate_of(*of, 3)), "LabelCertificate(objective=<U>, bracket=[<L>, <U>]"),
     "split in words": lambda *of: of_split(
-        messages.describe_bounds(found_by(*of)), *of, lambda width: width <= 1e-4, "more than <G>."
-    ),
-    "labels in words": lambda *of: (
-        " ".join(messages.describe_clusters(found_by(*of) | {"cost": None})), "at least <L> (0"
+        render.bound_sentence(answer_with(*of)), *of, lambda width: width <= 1e-4, "more than <G>."
     ),
     "verbose estimator": lambda *of: (bounds_message(*of), "[<L>, <U>]"),
-    "clusters on the page": lambda *of: of_splits_on_the_page(*of, k=3),
-    "progress on the page": lambda *of: (
-        str(computation.StatusLine("one", 0, 1, 0.1, dc.Progress(1, 0.1, *of), "running")), "between <L> and <U>"
-    ),
-    "split on the page": of_splits_on_the_page, "progress": of_progress_on_the_terminal, "comparison": of_comparison,
+    "method on the page": of_method_on_the_page,
+    "progress": of_progress_on_the_terminal, "comparison": of_comparison,
     "row of a comparison": of_row_of_comparison, "best labels": of_best_labels, "lost cluster": of_lost_cluster,
-    "warning of an estimator": of_warning_of_estimator, "report": of_report, "path": of_path,
+    "warning of an estimator": of_warning_of_estimator, "selected features": of_selection, "path": of_path,
 }  # fmt: skip
 
 
@@ -283,11 +285,11 @@ def test_the_cost_of_a_split_is_never_printed_below_what_no_split_costs_less_tha
     six = np.array([[-0.1], [-0.2], [-3.0], [0.1], [0.4], [2.9]])
     result = dc.low_rank(six)
     split = dc.certify_labels(six, np.sign(six[:, 0]), result)
-    text = messages.describe_bounds(found_by(result.lower, split.objective, tol=-1.0))
+    text = render.bound_sentence(answer_with(result.lower, split.objective, tol=-1.0))
     (cost,) = numbers(text, "split: <U> (0")
     assert Fraction(cost) >= Fraction(split.objective) >= Fraction(result.lower)
-    assert numbers(messages.describe_bounds(found_by(0.4, 0.450660645)), "Cost of this split: <U>") == ("0.4507",)
-    assert numbers(messages.describe_bounds(found_by(0.450660644, 0.6)), "costs less than <L>.") == ("0.4506",)
+    assert numbers(render.bound_sentence(answer_with(0.4, 0.450660645)), "Cost of this split: <U>") == ("0.4507",)
+    assert numbers(render.bound_sentence(answer_with(0.450660644, 0.6)), "costs less than <L>.") == ("0.4506",)
 
 
 def test_a_proved_number_is_a_float_that_keeps_its_text():
@@ -297,25 +299,6 @@ def test_a_proved_number_is_a_float_that_keeps_its_text():
     assert (type(copy), copy, copy.text) == (FormattedBound, 0.3, "0.2999")
     assert format_cell(formatted_upper(math.nan)) == ""
     assert format_cell(0.3) == "0.3000"
-
-
-def test_the_tables_of_the_page_print_costs_and_gaps_rounded_up():
-    table = rounding_table(X, dc.low_rank(X), Y, 1.0, dc.Penalty(ridge=0.3), like=Y)
-    proved = [value for row in table.rows for value in row if isinstance(value, FormattedBound)]
-    assert len(proved) == 2 * len(table.rows)
-    assert all(Fraction(value.text) >= Fraction(float(value)) for value in proved)
-
-
-def test_a_report_prints_a_proved_number_by_its_own_text():
-    numbers_of = cluster_report.number_rows(found_by(0.450660645, 0.6, status="ended"))
-    values = {
-        "title": "t", "file": "f", "warnings": [], "summary": [], "notes": [], "clusters": True, "sizes": [5], "n": 5,
-        "groups": [], "truth": None, "coefficients": [], "more_features": 0, "pictures": [], "proofs": [],
-        "program": "",
-    }  # fmt: skip
-    text = render("cluster.html", numbers=numbers_of, **values)
-    assert "<td>0.4506</td>" in text
-    assert "0.4507" not in text
 
 
 @a_few

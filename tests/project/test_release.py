@@ -29,14 +29,17 @@ def test_no_link_of_the_readme_on_an_index_leads_to_a_file_that_is_not_there():
 
 
 def test_the_program_says_in_one_line_what_is_missing():
-    code = "import sys; sys.modules['typer'] = None; from diffrac_cvx.app.entry import entry; entry()"
+    code = (
+        "import sys; sys.modules['sklearn'] = None; sys.argv[1:] = ['cluster', 'heart', '-q']; "
+        "from diffrac_cvx.app.entry import entry; entry()"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert run.returncode == 2
-    assert run.stderr == "error: the package typer is not installed. Run: pip install 'diffrac-cvx[app]'\n"
+    assert run.stderr == "error: the package sklearn is not installed. Run: pip install 'diffrac-cvx[app]'\n"
 
 
 def test_the_library_needs_nothing_of_the_extras():
-    missing = "typer", "sklearn", "pandas", "pyarrow", "tqdm", "marimo", "rich"
+    missing = "sklearn", "pandas", "pyarrow", "tqdm", "marimo", "rich"
     code = f"import sys; sys.modules.update(dict.fromkeys({missing!r})); import diffrac_cvx as dc; " + (
         "X = dc.datasets.make_planted(30, 3, rng=0).X; dc.low_rank(X, lam=0.01); dc.solve(dc.v_space(X)); dc.fista(X)"
     )

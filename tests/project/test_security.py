@@ -23,23 +23,19 @@ from html.parser import HTMLParser
 from itertools import chain
 from pathlib import Path, PurePath
 
+import marimo as mo
 import numpy as np
 import pandas as pd
 import pytest
 from packed import npy, npz, parquet
 
 import diffrac_cvx as dc
-from diffrac_cvx.app import report
+from diffrac_cvx.app import render
 from diffrac_cvx.app.cli.program import run_command_line
 from diffrac_cvx.app.page import __main__ as launcher
-from diffrac_cvx.app.page import cards, computation, controls, summary
-from diffrac_cvx.app.page import data as page_data
-from diffrac_cvx.app.page.computation import CLUSTERS, COMPUTATIONS, SEARCH, STRUCTURE, Outcome, Run, expression_of
-from diffrac_cvx.app.page.data import MAX_UPLOAD_BYTES, UploadedSource
-from diffrac_cvx.app.page.pictures import make_picture
-from diffrac_cvx.app.page.solve_choice import PageSetting, plan_solves
-from diffrac_cvx.app.page.tables import list_html, stacked_html, table_figure
-from diffrac_cvx.app.page.views import BY_NAME
+from diffrac_cvx.app.page import views
+from diffrac_cvx.app.page.data import MAX_UPLOAD_BYTES, uploaded_data
+from diffrac_cvx.app.page.notebook import app
 from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.datasets import files, real
 from diffrac_cvx.datasets.catalog import SETS
@@ -83,8 +79,6 @@ FORBIDDEN = {
 }  # fmt: skip
 FORBIDDEN_METHODS = {"extractall", "extract", "read_pickle", "unpack_archive", "to_pickle"}
 ALLOWED = {  # each with the reason why it is safe
-    ("diffrac_cvx/app/page/computation.py", "eval"),  # expressions of EXTRAS: see the test below
-    ("diffrac_cvx/app/page/pictures.py", "exec"),  # lines of VIEWS: likewise
     ("experiments/mutation/trial.py", "compile"),  # the package's own code with one place changed
     ("diffrac_cvx/machine/processes.py", "pickle.load"),  # from the pipe of a process of our own
     ("diffrac_cvx/machine/processes.py", "pickle.loads"),
@@ -172,7 +166,7 @@ def test_a_pickle_in_a_file_is_refused(name, capsys):
     with pytest.raises(DataError):
         read_table(name)
     with pytest.raises(DataError):
-        UploadedSource(PICKLED[name], name).load()
+        uploaded_data(PICKLED[name], name, None)
     assert run_command_line(["cluster", name]) == 2
     assert "Traceback" not in capsys.readouterr().err
     if name.endswith(".npy"):
@@ -202,48 +196,24 @@ def test_a_pickle_with_the_right_checksum_is_refused_too(monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def outcome():
-    """Outcome of the page for a table with hostile file name, columns and labels."""
+def hostile_data():
+    """Data of the page: a table with hostile file name, columns and labels."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.standard_normal((30, len(NAMES))), columns=NAMES)
     frame["label ' $ <b>"] = np.where(np.arange(30) % 2, "'); import os; os.mkdir('owned')", "<b>$x")
-    content = frame.to_csv(index=False).encode()
-    source = UploadedSource(
-        content, "../<i>'); import os; os.mkdir('owned').csv", "label ' $ <b>", drop=[NAMES[3].replace("\n", " ")]
-    )
-    data = source.load()
-    setting = PageSetting(nu=0.9, ridge=0.1)
-    solves = plan_solves(data, setting, ["(15)"], ["low_rank"])
-    call = solves[0].call
-    runs = tuple(Run(solve, call.function(*call.arguments, **call.options)) for solve in solves)
-    extras = {
-        "nu path": dc.paths.nu_path(data.X, [0.5, 1.0], dc.Penalty(0.1)),
-        "lambda path": dc.paths.lambda_path(data.X, [0.01, 0.1]),
-        "comparison": dc.compare(data.X, data.y, methods=["low_rank"]),
-        CLUSTERS: dc.DiffracClustering(n_clusters=3, ridge=0.1, standardize=False, random_state=0).fit(data.X),
-        STRUCTURE: dc.structure_test(data.X),
-        SEARCH: dc.optimal_labels(data.X, 0.9, ridge=0.1, time_limit=1.0),
-    }
-    return Outcome(source, data, setting, runs, extras)
+    content, file = frame.to_csv(index=False).encode(), "../<i>'); import os; os.mkdir('owned').csv"
+    return uploaded_data(content, file, "label ' $ <b>", drop=[NAMES[3].replace("\n", " ")])
 
 
-def test_what_the_page_executes_holds_no_text_of_the_user(outcome):
-    texts = [expression_of(name, outcome.setting, [run.solve for run in outcome.runs]) for name in COMPUTATIONS]
-    for name in BY_NAME:
-        texts += make_picture(name, outcome).lines
-    assert all(not re.search(r"owned|<[a-z]|\bos\b|passwd|script>", text) for text in texts), texts
-    assert {computation.evaluate.__module__} == {"diffrac_cvx.app.page.computation"}
-
-
-@pytest.mark.parametrize("name", BY_NAME)
-def test_the_python_that_the_page_saves_holds_names_as_text_alone(name, outcome):
-    tree = ast.parse(make_picture(name, outcome).code)
+def test_the_python_that_the_page_shows_holds_names_as_text_alone(hostile_data):
+    text = views.python_code(hostile_data, views.Setting(), ["low_rank"])
+    tree = ast.parse(text)
+    (first,) = [call for call in ast.walk(tree) if is_reading(call)]
+    assert PurePath(first.args[0].value).name == first.args[0].value, "the table is beside the program"
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant):
             node.value = 0
     assert not re.search(r"owned|mkdir|\bos\b|system", ast.unparse(tree))
-    (first,) = [call for call in ast.walk(ast.parse(make_picture(name, outcome).code)) if is_reading(call)]
-    assert PurePath(first.args[0].value).name == first.args[0].value, "the table is beside the program"
 
 
 def is_reading(node):
@@ -350,15 +320,9 @@ def test_a_download_that_does_not_end_is_ended(home, monkeypatch):
 # Sizes
 
 
-def test_an_upload_is_limited_in_the_browser_and_again_where_it_arrives(monkeypatch):
-    assert controls.element("file", {})._component_args["max_size"] == MAX_UPLOAD_BYTES
-    monkeypatch.setattr(page_data, "MAX_UPLOAD_BYTES", 100)
-    monkeypatch.setattr(page_data, "read_frame", lambda *_: pytest.fail("parsed"))
-    monkeypatch.setattr(page_data.datasets, "read_table", lambda *_, **__: pytest.fail("parsed"))
-    large = UploadedSource(b"a,b\n" + b"1,2\n" * 25, "mine.csv")
-    for read in (large.load, lambda: large.frame):
-        with pytest.raises(DataError, match=r"mine.csv has .* MB and the page accepts"):
-            read()
+def test_an_upload_is_limited_in_the_browser():
+    _, names = app.run()
+    assert names["file"]._component_args["max_size"] == MAX_UPLOAD_BYTES
 
 
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
@@ -390,14 +354,12 @@ def test_a_file_cut_anywhere_is_refused_in_words(name):
 
 
 @pytest.mark.parametrize("headless", [True, False])
-def test_the_program_starts_a_worker_and_the_page_on_this_machine_alone_with_a_token(monkeypatch, capsys, headless):
+def test_the_program_starts_the_page_on_this_machine_alone_with_a_token(monkeypatch, capsys, headless):
     done, environment, tokens = [], {}, set()
-    monkeypatch.setattr(launcher, "take_worker", lambda: done.append("a worker"))
     monkeypatch.setattr(launcher, "import_module", lambda _: None)
     monkeypatch.setattr(launcher.runpy, "run_module", lambda name, run_name, **_: done.append((name, run_name)))
     monkeypatch.setattr(launcher.os, "environ", environment)
     for _ in range(2):
-        monkeypatch.setattr(launcher, "IDLE_WORKERS", waiting := [])
         monkeypatch.setattr(sys, "argv", ["page", "--port", "4321", *["--headless"] * headless])
         launcher.main()
         (token,) = re.findall(r"http://127\.0\.0\.1:4321/\?access_token=(\S+)\s", capsys.readouterr().out)
@@ -406,10 +368,9 @@ def test_the_program_starts_a_worker_and_the_page_on_this_machine_alone_with_a_t
         assert ("--headless" in sys.argv) == headless
         assert not {"--no-token", "--include-code", "--allow-origins"} & set(sys.argv)
         assert len(token) >= 32
-        assert len(waiting) == 1
         tokens.add(token)
     assert len(tokens) == 2
-    assert done == ["a worker", ("marimo", "__main__")] * 2
+    assert done == [("marimo", "__main__")] * 2
     assert environment["MARIMO_SKIP_UPDATE_CHECK"] == "1"
 
 
@@ -476,23 +437,27 @@ OF_REPORTS = {
 }  # fmt: skip
 
 
-def test_parts_of_the_page_show_names_as_text(outcome):
-    for name in ("projection", "direction", "roundings"):
-        shown = replace(make_picture(name, outcome))
-        text = cards.view_html(shown)
-        tags = Tags(text)
-        assert not {"script", "svg", "i", "iframe", "b"} & tags.tags, name
-        assert all(tag.startswith("marimo") for tag, *_ in tags.active), tags.active
+def test_parts_of_the_page_show_names_as_text(hostile_data):
+    setting, methods = views.Setting(), ["low_rank"]
+    comparison = views.compare_methods(hostile_data, setting, methods)
+    model, labels = (
+        views.cluster_points(hostile_data.table, setting),
+        views.labels_of(hostile_data.table, comparison, 2),
+    )
+    code = views.python_code(hostile_data, setting, methods)
     for text in (
-        list_html(NAMES),
-        cards.data_summary(outcome.data.summary, "").text,
-        cards.data_summary("", " ".join(NAMES), " ".join(NAMES)).text,
-        controls.chips(dict.fromkeys(NAMES, "feature")),
-        stacked_html(cards.row_table(outcome.source, summary.find_summary(outcome, "", "kmeans_centered"), 0)),
+        views.sentences_html(
+            [*NAMES, hostile_data.summary, *views.describe_answer(hostile_data.table, model)[1]], "note"
+        ),
+        views.table_html(views.comparison_table(hostile_data, setting, comparison, labels)),
+        views.table_html(views.answer_table(hostile_data.table, model)),
+        views.table_html(ReportTable(tuple(NAMES), (tuple(NAMES),))),
+        views.solution_cards(hostile_data, comparison, labels).replace("<i style=", "<u style="),
+        mo.md(f"```python\n{code}\n```").text,
         ReportTable(tuple(NAMES), (tuple(NAMES),)).html(),
     ):
         tags = Tags(text)
-        assert not {"script", "svg", "img", "i", "b"} & tags.tags
+        assert not {"script", "svg", "i", "iframe", "b"} & tags.tags
         assert tags.active == []
 
 
@@ -515,9 +480,9 @@ def test_a_report_shows_every_name_and_value_as_text(hostile_table, tmp_path, ca
     assert run_command_line(["cluster", "--no-structure", *given, "r.html", "--out", "labels.csv"]) == 0
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
-    assert run_command_line(["compare", *given, "c.html", "--method", "low_rank", "--out", "c.csv"]) == 0
+    assert run_command_line(["compare", *given[:-1], "--method", "low_rank", "--out", "c.csv"]) == 0
     assert "\x1b" not in capsys.readouterr().out
-    assert run_command_line(["path", *given, "p.html", "--n-values", "2", "--out", "p.csv"]) == 0
+    assert run_command_line(["path", *given[:-1], "--n-values", "2", "--out", "p.csv"]) == 0
     assert (
         run_command_line(
             ["cluster", "--no-structure", str(hostile_table), "--reference-column", "label", "--save", "s.json"]
@@ -526,29 +491,28 @@ def test_a_report_shows_every_name_and_value_as_text(hostile_table, tmp_path, ca
     )
     assert run_command_line(["predict", "s.json", str(hostile_table), "--out", "s.csv"]) == 0
     assert "\x1b" not in capsys.readouterr().out
-    for name in ("r.html", "c.html", "p.html"):
-        text = Path(name).read_text(encoding="utf-8")
-        tags = Tags(text)
-        assert tags.tags <= OF_REPORTS
-        assert tags.active == []
-        assert "default-src 'none'" in unescape(text), "a browser runs nothing in it, whatever is in it"
-    assert "alert(1)" in Path("r.html").read_text(encoding="utf-8")
+    text = Path("r.html").read_text(encoding="utf-8")
+    tags = Tags(text)
+    assert tags.tags <= OF_REPORTS
+    assert tags.active == []
+    assert "default-src 'none'" in unescape(text), "a browser runs nothing in it, whatever is in it"
+    assert "alert(1)" in text
     for name in ("labels.csv", "c.csv", "p.csv", "s.csv"):
         assert all(is_harmless(entry) for row in rows_of(Path(name)) for entry in row)
 
 
 @pytest.mark.parametrize(
-    "template", sorted(path.name for path in (Path(report.__file__).parent / "templates").iterdir())
+    "template", sorted(path.name for path in (Path(render.__file__).parent / "templates").iterdir())
 )
 def test_a_template_marks_no_text_as_safe(template):
-    text = (Path(report.__file__).parent / "templates" / template).read_text(encoding="utf-8")
+    text = (Path(render.__file__).parent / "templates" / template).read_text(encoding="utf-8")
     assert not re.search(r"\|\s*safe|autoescape|<script", text)
 
 
 def test_the_clusters_that_the_page_saves_hold_no_formula():
     lines = "".join(f"{x},{x * x % 7},{'=1+1' if x % 2 else '@SUM(1)'}\n" for x in range(12))
-    data = UploadedSource(f"x,y,g\n{lines}".encode(), "mine.csv", "g").load()
-    saved = summary.write_clusters(data, np.sign(data.X[:, 0]), data.X[:, 0]).decode()
+    table = uploaded_data(f"x,y,g\n{lines}".encode(), "mine.csv", "g").table
+    saved = views.labels_csv(table, views.cluster_points(table, views.Setting())).decode()
     entries = [entry for row in csv.reader(saved.splitlines()) for entry in row]
     assert {"'=1+1", "'@SUM(1)"} <= set(entries)
     assert all(is_harmless(entry) for entry in entries)
@@ -599,7 +563,7 @@ def texts_of(figure):
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
-@pytest.mark.parametrize("draw", ["direction", "path", "labels", "table"])
+@pytest.mark.parametrize("draw", ["direction", "path", "labels"])
 def test_a_name_in_a_figure_is_no_formula_and_fits(draw):
     from matplotlib import cbook
     from matplotlib import pyplot as plt
@@ -609,11 +573,9 @@ def test_a_name_in_a_figure_is_no_formula_and_fits(draw):
     elif draw == "path":
         X = np.random.default_rng(0).standard_normal((20, 6))
         figure = PathDisplay(dc.paths.nu_path(X, [0.5, 1.0]), NAMES[4:10]).plot().figure_
-    elif draw == "labels":
+    else:
         labels = np.array(NAMES[5:10] * 2)
         figure = ProjectionDisplay(np.arange(10.0), labels).plot().figure_
-    else:
-        figure = table_figure(ReportTable(tuple(NAMES[5:11]), (tuple(NAMES[9:15]),)))
     ours = ("$v_j$", "$\\nu$", "$x^\\top v$")
     drawn = [text.get_text() for text in texts_of(figure) if not any(part in text.get_text() for part in ours)]
     plt.close(figure)
@@ -635,13 +597,12 @@ def test_a_data_set_is_known_by_its_name_alone(name):
             use(name)
 
 
-def test_files_of_data_sets_and_views_stay_in_their_folder_and_come_by_https():
+def test_files_of_data_sets_stay_in_their_folder_and_come_by_https():
     for record in SETS.values():
         assert PurePath(record.file).name == record.file
         assert re.fullmatch(r"[0-9a-f]{64}", record.sha256)
         assert {path.name for path in files.possible_paths(record)} == {record.file}
         assert record.url.startswith("https://") or not record.url
-    assert all(name.isidentifier() for name in BY_NAME)
 
 
 def test_members_of_archives_are_read_and_never_unpacked(tmp_path):

@@ -47,14 +47,14 @@ MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "dask": {"points.streamed"},
     "distributed": {"points.streamed"},
-    "marimo": {"app.page.cards", "app.page.controls", "app.page.notebook"},
+    "marimo": {"app.page.notebook"},
     "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.tables"},
     "pandas": {f"datasets.{name}" for name in ("columns", "schema", "tables", "text_tables")},
     "requests": {"datasets.files"},
-    "jinja2": {"app.report"},
-    "rich": {"comparison.table", "app.cli.compare", "app.cli.console"},
+    "jinja2": {"app.render"},
+    "rich": {"comparison.table"},
     "sklearn": {"baselines.standardized", "app.cli.cluster"}
     | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }

@@ -9,10 +9,7 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx import registry, relaxations
 from diffrac_cvx.app.cli.program import run_command_line
-from diffrac_cvx.app.page.data import PlantedSource
-from diffrac_cvx.app.page.solve_choice import PageSetting, list_forms, plan_solves
 from diffrac_cvx.comparison import ComparisonTask, list_methods
-from diffrac_cvx.machine.processes import Worker
 from diffrac_cvx.registry import BaselineRecord, Parameters, RelaxationRecord, SolverRecord
 
 PLANTED = dc.datasets.make_planted(20, 3, noise=0.1, rng=0)
@@ -62,24 +59,10 @@ def test_compare_leaves_a_toy_out_where_its_record_says_so(toys):
 
 def test_the_page_offers_a_toy(toys):
     pytest.importorskip("marimo")
-    from diffrac_cvx.app.page.controls import elements, list_meanings
+    from diffrac_cvx.app.page.views import choose_methods
 
-    data, setting = PlantedSource(20, 3, noise=0.1).load(), PageSetting(nu=0.7, ridge=0.1)
-    assert list_forms()["toy (8)"][0] == "toy"
-    offered = elements("solving", {}).elements
-    assert "toy (8)" in offered["forms"].options.values()
-    assert "toy_solver" in offered["solvers"].options
-    assert "**penalised imbalance, again**: Eq. toy (8) of the paper, `toy`" in list_meanings()
-    solves = plan_solves(data, setting, ["(15)", "toy (8)"], ["toy_solver", "SCS"])
-    assert [solve.name for solve in solves] == ["(15) toy_solver", "(15) SCS", "toy (8) SCS"]
-    assert solves[-1].code == 'dc.solve(dc.toy(X, nu=nu), "SCS", tol=tol)'
-    worker = Worker()
-    answers = [worker.call(solve.call) for solve in solves]
-    worker.close()
-    assert [answer.error for answer in answers] == [None] * 3
-    assert all(answer.value.status is dc.Status.OPTIMAL for answer in answers)
-    (refused,) = plan_solves(data, replace(setting, lam=0.1), ["(15)"], ["toy_solver"])
-    assert "takes no l1 penalty" in refused.refusal
+    names = ["toy", "v_space", "toy_solver", "SCS"]
+    assert choose_methods(names, 20, 3) == (["toy_solver", "v_space/SCS", "toy/SCS"], {})
 
 
 def test_the_estimators_take_a_toy(toys):

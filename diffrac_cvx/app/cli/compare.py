@@ -1,160 +1,75 @@
 """``diffrac-cvx compare``: several methods on a table."""
 
+import argparse
 import re
+import shutil
 import sys
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated
-
-import numpy as np
-import typer
 
 from diffrac_cvx import comparison
-from diffrac_cvx.app import report as html
-from diffrac_cvx.app.cli import options
-from diffrac_cvx.app.cli.columns import ColumnOptions, GroupsOption, NonnegativeOption
-from diffrac_cvx.app.cli.console import Console, ProgressReporter
-from diffrac_cvx.app.cli.data import CONSTANT_WARNING, TableSource, with_option
-from diffrac_cvx.comparison import Comparison, MethodResult, ReportTable
-from diffrac_cvx.comparison.disagreements import lower_bound_of
-from diffrac_cvx.machine.writing import write_csv, write_text
+from diffrac_cvx.app.answer import STATUS_WORDS
+from diffrac_cvx.app.cli.console import Console
+from diffrac_cvx.app.cli.constraints import add_column_options, column_parameters
+from diffrac_cvx.app.cli.options import Parser, add_output, add_parameters, add_table
+from diffrac_cvx.app.cli.table import CONSTANT_WARNING, load, refuse_outputs
+from diffrac_cvx.comparison import ReportTable
+from diffrac_cvx.estimators import DiffracClustering
+from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.points.linear_algebra import standardize_columns
-from diffrac_cvx.problem.formatting import format_ends
+from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns
 from diffrac_cvx.problem.result import Status
 
-METHOD_STATUS_MESSAGES = {  # for those whose text names a parameter that is not an option
-    str(Status.MAX_ITER): "iteration limit reached; the bounds are valid",
-    str(
-        Status.TIME_LIMIT
-    ): "time limit of this method reached; the bounds are valid, and a larger --time-limit tightens them",
-    str(Status.SMOOTHED_GAP): "stopped by the criterion of the paper; the bounds are valid",
-    str(Status.STALLED): "no further progress in double precision; the bounds are valid. Increase --tol",
-}
+
+def parser() -> Parser:
+    """Return the parser of the command."""
+    made = Parser("compare", main)
+    add_table(made)
+    group = made.add_argument_group("methods")
+    add_parameters(group, comparison.compare, ("methods",))
+    add_parameters(
+        group, DiffracClustering, ("nu", "lam", "ridge", "tol", "standardize", "random_state"), random_state=0
+    )
+    add_column_options(made)
+    add_output(made, "CSV file for the table of methods.")
+    return made
 
 
-@options.with_table_options
-def compare(
-    source: TableSource,
-    method: Annotated[
-        list[str] | None,
-        typer.Option("--method", "-m", help="Method to run; may be repeated.  By default, all that take seconds."),
-    ] = None,
-    nu: options.Nu = 1.0,
-    ridge: options.Ridge = None,
-    a: options.RidgeRoot = None,
-    lam: options.Lambda = None,
-    c: options.LambdaRoot = None,
-    groups: GroupsOption = None,
-    nonnegative: NonnegativeOption = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            help="Imbalance of the clusters, for the method that fixes it, from 0 (equal sizes) to 1 (one cluster)."
-        ),
-    ] = None,
-    tol: options.Tolerance = 1e-4,
-    time_limit: options.TimeLimit = None,
-    memory: Annotated[
-        bool, typer.Option("--memory", help="Measure peak memory, with each method in its own process.")
-    ] = False,
-    no_standardize: options.NoStandardize = False,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    out: options.OutFile = None,
-    report: options.ReportFile = None,
-) -> None:
+def main(given: argparse.Namespace, console: Console) -> int:
     """Run several methods on the same table, among them k-means and a Gaussian mixture, and cross-check their results.
 
     The exit status is 1 if methods contradict each other or fail, or if the labels of every method have a warning.
     """
-    console = Console(as_json, quiet)
-    penalty = options.penalty_from_options(lam, c, ridge, a, options.DEFAULT_RIDGE)
-    with ProgressReporter(console, time_limit) as progress:
-        table = source.load()
-        penalty = ColumnOptions.given(groups, nonnegative).penalty(penalty, table, has_l1=bool(np.any(penalty.c)))
-        compared = comparison.compare(
-            table.X if no_standardize else standardize_columns(table.X), table.labels, methods=method, nu=nu,
-            penalty=penalty, alpha=alpha, tol=tol, time_limit=progress.time_left, measure_memory=memory, rng=seed,
-            callback=lambda name, now: progress.begin(name) if now is None else progress.solver_callback(name)(now),
-            on_result=lambda name, found: progress.write_line(f"{name}: {describe_method(found)}"),
-        )  # fmt: skip
-        notes = tuple(note for note in compared.notes if not re.match(CONSTANT_WARNING, note))
-        rows = tuple(
-            {**row, "status": METHOD_STATUS_MESSAGES.get(row["status"], row["status"])} for row in compared.rows
-        )
-        compared = replace(compared, notes=notes, rows=rows)
-        if report is not None:
-            progress.update("writing the report")
-            write_comparison_report(report, compared, source)
-        if out is not None:
-            written = ReportTable.from_records(compared.rows)
-            write_csv(out, written.header, written.rows)
-    for note in table.notes:
-        console.echo(f"Note: {with_option(note)}.")
-    empty = only_warnings(compared)
-    if empty:
-        console.echo("WARNING: the labels of every method have a warning, see the column 'warning'.")
-    print_comparison(compared, console)
-    failed = any(one.reason for one in compared.method_results.values())
-    findings = {
-        "file": source.file,
-        "rows": compared.rows,
-        "agreement": {"methods": list(compared.labels), "values": compared.agreement},
-        "disagreements": compared.disagreements,
-        "notes": compared.notes,
-    }
-    has_warnings = bool(compared.disagreements) or failed or empty
-    console.finish(findings, has_warnings=has_warnings, interrupted=progress.stopped, files=(out, report))
-
-
-def describe_method(found: MethodResult) -> str:
-    """Return the result of a method in one line."""
-    if found.reason:
-        return found.reason
-    least, cost = format_ends(lower_bound_of(found), found.objective)
-    proved = "" if np.isinf(lower_bound_of(found)) else f", certified lower bound {least}"
-    return f"cost {cost}{proved}; {found.seconds:.2f} s"
-
-
-def only_warnings(compared: Comparison) -> bool:
-    """Whether there are labels, all of them with a warning."""
-    rows = [row for row in compared.rows if row["method"] in compared.labels]
-    return bool(rows) and all(row["warning"] for row in rows)
-
-
-def print_comparison(compared: Comparison, console: Console) -> None:
-    """Print a comparison, at the width of the terminal if there is one."""
-    if console.quiet or console.as_json or not sys.stdout.isatty():
-        console.echo(str(compared))
-    else:
-        from rich import print as print_to_terminal
-
-        print_to_terminal(compared)
-
-
-def write_comparison_report(path: Path, compared: Comparison, source: TableSource) -> None:
-    """Write the report of a comparison."""
-    from diffrac_cvx.plotting import BracketDisplay, SpectrumDisplay
-
-    pictures = []
-    runs = {name: result for name, result in compared.results.items() if len(result.history) > 1}
-    if runs:
-        brackets = BracketDisplay.from_result(*runs.values(), names=list(runs))
-        pictures.append(
-            html.encode_picture(brackets, "Certified bounds on the optimal objective against time.", against="seconds")
-        )
-    best = min(compared.results, key=lambda name: compared.results[name].gap, default=None)
-    if best is not None:
-        spectrum = SpectrumDisplay.from_result(compared.results[best])
-        pictures.append(
-            html.encode_picture(
-                spectrum, f"Eigenvalues of the solution of {best}: a single nonzero one gives one split."
-            )
-        )
-    text = html.render(
-        "compare.html", title=f"Methods on {source.file}", file=source.file, tables=compared.tables(),
-        remarks=[said for said in compared.messages() if said not in compared.skipped], skipped=compared.skipped,
-        agreement=compared.agreement_table(), empty=only_warnings(compared), pictures=pictures,
+    refuse_outputs([given.file], {"--out": given.out})
+    table = load(given)
+    columns = column_parameters(given, table, has_l1=given.lam != 0.0)
+    penalty = penalty_on_columns(Penalty(lam=given.lam, ridge=given.ridge), d=len(table.names), **columns)
+    compared = comparison.compare(
+        standardize_columns(table.X) if given.standardize else table.X, table.labels, methods=given.methods,
+        nu=given.nu, penalty=penalty, tol=given.tol, time_limit=console.time_left, rng=given.random_state,
+        callback=lambda name, now: console.update(name) if now is None else console.solver_callback(name)(now),
     )  # fmt: skip
-    write_text(path, text)
+    words = {str(status): text for status, text in STATUS_WORDS.items() if status is not Status.OPTIMAL}
+    rows = tuple({**row, "status": words.get(row["status"], row["status"])} for row in compared.rows)
+    notes = tuple(note for note in compared.notes if not re.match(CONSTANT_WARNING, note))
+    compared = replace(compared, notes=notes, rows=rows)
+    if given.out is not None:
+        written = ReportTable.from_records(rows)
+        write_csv(given.out, written.header, written.rows)
+    for note in table.notes:
+        console.echo(f"Note: {note}.")
+    labelled = [row for row in rows if row["method"] in compared.labels]
+    is_empty = bool(labelled) and all(row["warning"] for row in labelled)
+    if is_empty:
+        console.echo("WARNING: the labels of every method have a warning, see the column 'warning'.")
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for part in compared.tables():
+        for narrow in [part] if width is None else part.split_to_width(width):
+            console.echo(f"{narrow.text()}\n")
+    for message in compared.messages():
+        console.echo(message)
+    has_failed = any(one.reason for one in compared.method_results.values())
+    findings = {
+        "file": given.file, "rows": rows, "disagreements": compared.disagreements, "notes": notes,
+        "agreement": {"methods": list(compared.labels), "values": compared.agreement},
+    }  # fmt: skip
+    return console.finish(findings, given.out, has_warnings=bool(compared.disagreements) or has_failed or is_empty)

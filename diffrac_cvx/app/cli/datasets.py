@@ -1,34 +1,37 @@
 """``diffrac-cvx datasets``: the built-in data sets."""
 
-from typing import Annotated, Any
-
-import typer
+import argparse
+from typing import Any
 
 from diffrac_cvx import datasets
-from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import Console
+from diffrac_cvx.app.cli.options import Parser
 from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.errors import DataError
 
 LISTED_COLUMNS = ("name", "kind", "n", "d", "availability", "license")
-datasets_app = typer.Typer(help="List and download the built-in data sets.", no_args_is_help=True)
 
 
-@datasets_app.command("list")
-def list_sets(as_json: options.Json = False) -> None:
-    """List the data sets and their availability."""
-    console = Console(as_json)
-    rows = [
-        describe_availability(name) for kind in ("two-class", "extra", "multi-label") for name in datasets.names(kind)
-    ]
+def parser() -> Parser:
+    """Return the parser of the command."""
+    made = Parser("datasets", main)
+    made.add_argument("action", choices=("list", "fetch"))
+    made.add_argument("name", nargs="?", help="Data set to fetch.")
+    made.add_argument("--url", help="URL of a mirror of the file to fetch.")
+    made.add_argument("--json", action="store_true", help="Print the list as one JSON object.")
+    made.set_defaults(quiet=False, time_limit=None)
+    return made
+
+
+def main(given: argparse.Namespace, console: Console) -> int:
+    """List the built-in data sets and their availability, or download one and verify its checksum."""
+    if given.action == "fetch":
+        print(datasets.fetch(given.name or "", url=given.url))
+        return 0
+    kinds = ("two-class", "extra", "multi-label")
+    rows = [describe_availability(name) for kind in kinds for name in datasets.names(kind)]
     console.echo(ReportTable.from_records(rows, {title: title for title in LISTED_COLUMNS}).text())
-    console.echo_json({"datasets": rows})
-
-
-@datasets_app.command("fetch")
-def fetch_set(name: str, url: Annotated[str | None, typer.Option(help="URL of a mirror of the file.")] = None) -> None:
-    """Download a data set, verify its checksum and store it."""
-    print(datasets.fetch(name, url=url))
+    return console.finish({"datasets": rows})
 
 
 def describe_availability(name: str) -> dict[str, Any]:

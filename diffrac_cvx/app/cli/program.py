@@ -2,87 +2,89 @@
 
 import io
 import re
+import shlex
 import subprocess
 import sys
+import time
 import warnings
-from typing import Annotated
+from importlib import import_module, metadata
 
-import typer
-
-from diffrac_cvx.app.cli import datasets
-from diffrac_cvx.app.cli.cluster import cluster
-from diffrac_cvx.app.cli.compare import compare
-from diffrac_cvx.app.cli.console import EXIT_ERROR, EXIT_INTERRUPTED
-from diffrac_cvx.app.cli.data import CONSTANT_WARNING, suggest_commands, with_remedies
-from diffrac_cvx.app.cli.doctor import doctor, version
-from diffrac_cvx.app.cli.options import READING_RULES
-from diffrac_cvx.app.cli.path import path
-from diffrac_cvx.app.cli.predict import predict
-from diffrac_cvx.app.page.ports import require_port
+from diffrac_cvx.app.cli import EXIT_ERROR, EXIT_INTERRUPTED
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
 from diffrac_cvx.machine.writing import escape_control
 
-ABOUT = """Find two clusters of the rows of a table along a direction of the data, or K clusters (cluster --clusters K).
+COMMANDS = ("cluster", "predict", "compare", "path", "explore", "datasets")
+HELP = """Usage: diffrac-cvx COMMAND [OPTIONS]
 
-Certified bounds limit the distance from the optimum.  The method is discriminative clustering by convex relaxations.
+Find clusters of the rows of a table along a direction of the data.  Certified
+bounds limit the distance from the optimum.  The method is discriminative
+clustering by convex relaxations.
+
+Commands (diffrac-cvx COMMAND --help lists the options):
+  cluster   Find clusters of the points of a table.
+  predict   Assign the points of a new table to the clusters of a saved model.
+  compare   Run several methods on one table, and cross-check their results.
+  path      Compute the regularization path over lambda or nu.
+  explore   Serve the interactive page on this machine (--port, --headless).
+  datasets  List and download the built-in data sets.
+
+--version prints the version.  Exit status: 0 success; 1 a warning, or a
+tolerance that was not met; 2 an error; 130 Ctrl-C.
 """
-app = typer.Typer(name="diffrac-cvx", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False)
+REMEDIES = ("drop", "header", "missing", "na_values", "skip_rows", "skip_footer")  # parameters of `read_table`
 
 
-def print_version(wanted: bool) -> None:
-    """Print the version and exit."""
-    if wanted:
-        print(version("diffrac-cvx"))
-        raise typer.Exit
+def run_command(name: str, arguments: list[str]) -> int:
+    """Run a command, and return the exit status."""
+    if name in ("--help", "-h", "--version"):
+        print(metadata.version("diffrac-cvx") if name == "--version" else HELP)
+        return 0
+    if name not in COMMANDS:
+        raise ParameterError(f"there is no command {name!r}. Choose from {', '.join(COMMANDS)}.")
+    if name == "explore":
+        return subprocess.run([sys.executable, "-m", "diffrac_cvx.app.page", *arguments], check=False).returncode
+    started, module = time.perf_counter(), import_module(f"diffrac_cvx.app.cli.{name}")
+    from diffrac_cvx.app.cli.console import Console
+
+    given = module.parser().parse_args(arguments)
+    with Console(given, started) as console, warnings.catch_warnings():
+        warnings.showwarning = print_warning
+        status: int = module.main(given, console)
+    return status
 
 
-@app.callback(help=ABOUT)
-def root_options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Define the options of the program itself."""
+def suggest_commands(error: DataError, name: str, arguments: list[str]) -> list[str]:
+    """Return commands, quoted for a shell, each of which was tried and reads the rejected table."""
+    from diffrac_cvx.app.cli.table import suggest_options
 
-
-def explore(
-    port: Annotated[int, typer.Option(help="Port on this machine.")] = 2718,
-    headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser.")] = False,
-) -> None:
-    """Serve the interactive page on this machine until interrupted."""
-    require_port(port)
-    flags = ["--port", str(port), *(["--headless"] if headless else [])]
-    raise typer.Exit(subprocess.run([sys.executable, "-m", "diffrac_cvx.app.page", *flags], check=False).returncode)
-
-
-for _command in (cluster, predict, compare, path):
-    app.command(epilog=READING_RULES)(_command)
-for _command in (explore, doctor):
-    app.command()(_command)
-app.add_typer(datasets.datasets_app, name="datasets")
+    module = import_module(f"diffrac_cvx.app.cli.{name}")
+    found = suggest_options(lambda given: module.load(module.parser().parse_args(given)), arguments, error)
+    return [shlex.join(("diffrac-cvx", name, *arguments, *options)) for options in found]
 
 
 def print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
     """Print a data warning as one line, except on constant columns, which the notes on the table name."""
+    from diffrac_cvx.app.cli.table import CONSTANT_WARNING
+
     if isinstance(message, DegenerateDataWarning) and not re.match(CONSTANT_WARNING, str(message)):
         print(f"note: {' '.join(escape_control(str(message)).split())}", file=sys.stderr)
 
 
 def run_command_line(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    name, *more = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     suggestions: list[str] = []
     try:
-        # Standalone mode lists the commands; otherwise usage errors are caught below.
-        with warnings.catch_warnings():
-            warnings.showwarning = print_warning
-            return int(app(args=arguments, standalone_mode=arguments in ([], ["datasets"])) or 0)
-    except SystemExit as end:
+        return run_command(name, more)
+    except SystemExit as end:  # --help of a command
         return int(end.code or 0)
     except ModuleNotFoundError as error:
-        message = f"the package {error.name} is not installed. Run: pip install 'diffrac-cvx[app]'"
+        package = (error.name or "").partition(".")[0]
+        message = f"the package {package} is not installed. Run: pip install 'diffrac-cvx[app]'"
     except DataError as error:
-        message, suggestions = with_remedies(error), suggest_commands(error, arguments)
+        flags = [f"--{remedy.replace('_', '-')}" for remedy in error.remedies if remedy in REMEDIES]
+        message = f"{error} ({', '.join(flags)})" if flags else str(error)
+        suggestions = suggest_commands(error, name, more)
     except OSError as error:
         message = f"{error.filename or 'a file'} cannot be opened or written ({error.strerror or error})"
     except (ParameterError, ResourceError, ImportError) as error:
@@ -92,11 +94,8 @@ def run_command_line(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
-    except Exception as error:
-        if hasattr(error, "format_message"):  # a usage error of Typer, whose class differs between versions
-            message = f"{error.format_message()} Try --help."
-        else:  # a bug: report it without a traceback
-            message = f"internal error, please report it: {type(error).__name__}: {error}"
+    except Exception as error:  # a bug: report it without a traceback
+        message = f"internal error, please report it: {type(error).__name__}: {error}"
     print(f"error: {' '.join(escape_control(message).split())}", file=sys.stderr)
     for command in suggestions:
         print(f"try: {escape_control(command)}", file=sys.stderr)

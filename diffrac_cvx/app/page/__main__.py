@@ -10,9 +10,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from diffrac_cvx.app.page.computation import IDLE_WORKERS, take_worker
 from diffrac_cvx.app.page.ports import HOST, require_port
 from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.solvers.reference import installed_solvers
 
 PAGE = Path(__file__).with_name("notebook.py")
 MISSING_PACKAGES = "the page needs the packages marimo and pandas. Run: pip install 'diffrac-cvx[explore]'"
@@ -40,9 +40,9 @@ def main() -> None:
         sys.exit(2)
     os.environ.update(ENVIRONMENT)
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # suppress warnings on messages to closed tabs
-    IDLE_WORKERS.append(take_worker())
-    for module in ("diffrac_cvx.app.page.pictures", "matplotlib.pyplot"):
+    for module in ("diffrac_cvx.app.page.views", "matplotlib.pyplot"):
         import_module(module)  # pages run in this process; import before the first one
+    installed_solvers()  # imports CVXPY
     token = secrets.token_urlsafe(24)
     print(f"http://{HOST}:{options.port}/?access_token={token} (press Ctrl-C to stop)", flush=True)  # noqa: T201
     # Set in this process to keep the token out of the process list.

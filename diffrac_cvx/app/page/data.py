@@ -1,146 +1,86 @@
-"""Data sources of the page: simulated data, built-in data sets and a user's table, each also as Python code."""
+"""Data sources of the page: planted data, known data sets and the user's file, each also as Python code."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import PureWindowsPath  # whose names end at a slash of either kind
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from diffrac_cvx import datasets
 from diffrac_cvx.datasets.tables import Table, read_frame
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.checks import require_moderate_scale
 
 MAX_UPLOAD_BYTES = 50_000_000
-MAX_LISTED_GROUPS = 12  # classes whose names and sizes are listed
-LABELS_CODE = 'np.where(y > 0, "1", "-1")'  # as `two_groups`
+MAX_LISTED_CLASSES = 10  # classes whose sizes are listed
 
 
 @dataclass(frozen=True, eq=False)
-class Data(Table):
-    """Table to cluster, scaled as requested, with a title."""
+class PageData:
+    """Table to cluster, its title, and the lines of Python that define X and the reference labels y."""
 
-    title: str = ""
+    table: Table
+    title: str
+    code: str
 
     @property
     def summary(self) -> str:
-        """Size, classes and preprocessing of the data, as sentences."""
-        sizes = [f"{name} ({np.sum(self.labels == name)})" for name in self.classes]
-        known = f"{len(sizes) or 'no'} reference classes"
-        if 0 < len(sizes) <= MAX_LISTED_GROUPS:
-            known += f": {', '.join(sizes)}"
-        notes = " ".join(f"{note[0].upper()}{note[1:]}." for note in self.notes)
-        return f"{self.title}: {len(self.X)} points, {len(self.names)} features, {known}. {notes}"
+        """Size, reference classes and notes on the data, as sentences."""
+        table = self.table
+        known = "no reference labels"
+        if table.classes:
+            sizes = [f"{name} ({np.sum(table.labels == name)})" for name in table.classes[:MAX_LISTED_CLASSES]]
+            more = ", ..." if len(table.classes) > MAX_LISTED_CLASSES else ""
+            known = f"{len(table.classes)} reference classes: {', '.join(sizes)}{more}"
+        notes = " ".join(f"{note[0].upper()}{note[1:]}." for note in table.notes)
+        return f"{self.title}: {len(table.X)} points, {len(table.names)} features, {known}. {notes}".strip()
 
 
-@dataclass(frozen=True)
-class PlantedSource:
-    """Planted model with two clusters along a sparse direction; the parameters are those of `make_planted`."""
-
-    groups: ClassVar[str] = LABELS_CODE  # Python code of the reference labels, after `code`
-    n: int = 150
-    d: int = 10
-    sparsity: int = 1
-    imbalance: float = 0.0
-    noise: float = 0.3
-    seed: int = 0
-
-    def load(self) -> Data:
-        """Return the simulated data."""
-        planted = datasets.make_planted(self.n, self.d, self.sparsity, self.imbalance, self.noise, rng=self.seed)
-        return two_groups(planted.X, planted.y, "simulated data")
-
-    def code(self) -> list[str]:
-        """Return the lines of Python that define X, y (None without two classes) and names."""
-        options = f"sparsity={self.sparsity}, imbalance={self.imbalance!r}, noise={self.noise!r}, rng={self.seed}"
-        return [f"X, y, v = dc.datasets.make_planted({self.n}, {self.d}, {options})", "names = None"]
+def planted_data(n: int, d: int, sparsity: int, imbalance: float, noise: float, seed: int) -> PageData:
+    """Return simulated data with two planted clusters; the parameters are those of `make_planted`."""
+    planted = datasets.make_planted(n, d, sparsity, imbalance, noise, rng=seed)
+    given = f"{n}, {d}, sparsity={sparsity}, imbalance={imbalance!r}, noise={noise!r}, rng={seed}"
+    return PageData(
+        two_class_table(planted.X, planted.y), "Planted data", f"X, y, v = dc.datasets.make_planted({given})"
+    )
 
 
-@dataclass(frozen=True)
-class NamedSource:
-    """Built-in data set."""
-
-    groups: ClassVar[str] = LABELS_CODE
-    name: str
-    scaling: str = "standardize"
-
-    def load(self) -> Data:
-        """Return the data set; raise an error with the searched folders if its file is missing."""
-        X, y = datasets.load(self.name, scaling=self.scaling)
-        return two_groups(X, y, self.name)
-
-    def code(self) -> list[str]:
-        """Return the lines of Python that load the data set."""
-        return [f"X, y = dc.datasets.load({self.name!r}, scaling={self.scaling!r})", "names = None"]
+def known_data(name: str) -> PageData:
+    """Return a data set of this package; raise `DataError` with the searched folders if its file is missing."""
+    return PageData(two_class_table(*datasets.load(name)), name, f"X, y = dc.datasets.load({name!r})")
 
 
-@dataclass(frozen=True)
-class UploadedSource:
-    """User's table: content, file name and the parameters of `read_table`."""
-
-    groups: ClassVar[str] = "data.labels"
-    content: bytes
-    file: str
-    label: str | None = None
-    drop: Sequence[str] = ()
-    one_hot: Sequence[str] = ()
-    missing: str = "error"
-    scaling: str = "standardize"
-
-    def load(self) -> Data:
-        """Return the table; raise `DataError` with row and column of an invalid value."""
-        if not self.file:
-            raise DataError("choose a file: a table with one point per row and one feature per column")
-        self.check_size()
-        options: dict[str, Any] = {"drop": self.drop, "one_hot": self.one_hot, "missing": self.missing}
-        table = datasets.read_table(self.content, self.label, **options, scaling=self.scaling, name=self.file)
-        notes = table.notes
-        if table.classes and table.y is None:
-            notes += (f"there are {len(table.classes)} reference classes: compare them with as many clusters",)
-        return Data(**{**vars(table), "notes": notes}, title=self.file)
-
-    @property
-    def frame(self) -> Any:
-        """Columns of the file, as a data frame."""
-        self.check_size()
-        return frame_of(self.content, self.file)
-
-    def check_size(self) -> None:
-        """Raise if the file is too large for the page; the limit of the browser is not relied on."""
-        if len(self.content) > MAX_UPLOAD_BYTES:
-            sizes = f"has {len(self.content) / 1e6:.0f} MB and the page accepts {MAX_UPLOAD_BYTES // 10**6} MB"
-            raise DataError(f"{self.file} {sizes}. Use diffrac_cvx.datasets.read_table instead.")
-
-    def code(self) -> list[str]:
-        """Return the lines of Python that read the file and scale its columns."""
-        name = PureWindowsPath(self.file).name
-        columns = f"drop={list(self.drop)!r}, one_hot={list(self.one_hot)!r}"
-        options = f"{columns}, missing={self.missing!r}, scaling={self.scaling!r}"
-        line = f"data = dc.datasets.read_table({name!r}, {self.label!r}, {options})"
-        return [line, "X, y, names = data.X, data.y, data.names"]
+def two_class_table(X: np.ndarray, y: np.ndarray) -> Table:
+    """Return points with two classes as a table, named as in the program."""
+    names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
+    return Table(X, names, np.where(y > 0, "+1", "-1"), ("+1", "-1"), np.arange(len(X)))
 
 
-PageSource = PlantedSource | NamedSource | UploadedSource  # any data source
+def column_names(content: bytes, file: str) -> list[str]:
+    """Return the names of the columns of a file."""
+    require_small(content, file)
+    return [str(name) for name in read_frame(content, file).columns]
 
 
-@lru_cache(maxsize=1)
-def frame_of(content: bytes, file: str) -> Any:
-    """Return the columns of a file, cached because every clicked point needs them."""
-    return read_frame(content, file)
+def uploaded_data(content: bytes, file: str, label: str | None, **options: Any) -> PageData:
+    """Return the user's table, read by `read_table` with these options, as in the program.
+
+    Raises
+    ------
+    DataError
+        If the file is too large or cannot be read; the message names row, column and remedy.
+    """
+    require_small(content, file)
+    table = datasets.read_table(content, label, name=file, **options)
+    require_moderate_scale(np.abs(table.X).max(axis=0), table.names)
+    name = PureWindowsPath(file).name
+    given = "".join(f", {option}={value!r}" for option, value in options.items() if value not in ([], "error"))
+    read = f"table = dc.datasets.read_table({name!r}, {label!r}{given})"
+    return PageData(table, file, f"{read}\nX, y = table.X, table.labels")
 
 
-def values_of(source: PageSource, data: Data, point: int) -> dict[str, str]:
-    """Return the values of a point by column; unscaled for a user's table."""
-    if isinstance(source, UploadedSource):
-        row = source.frame.iloc[int(data.rows[point])]
-        return {str(name): str(value) for name, value in row.items()}
-    return {name: f"{value:.4g}" for name, value in zip(data.names, data.X[point], strict=True)}
-
-
-def two_groups(X: Array, y: Array, title: str) -> Data:
-    """Return points with two classes, and features named x0, x1, ... like array columns."""
-    names = tuple(f"x{j}" for j in range(X.shape[1]))
-    labels = np.where(y > 0, "1", "-1")
-    return Data(X, names, labels, ("-1", "1"), np.arange(len(X)), title=title)
+def require_small(content: bytes, file: str) -> None:
+    """Raise if a file is too large for the page; the limit of the browser is not relied on."""
+    if len(content) > MAX_UPLOAD_BYTES:
+        sizes = f"has {len(content) / 1e6:.0f} MB and the page accepts {MAX_UPLOAD_BYTES // 10**6} MB"
+        raise DataError(f"{file} {sizes}. Use diffrac_cvx.datasets.read_table instead.")

@@ -1,4 +1,4 @@
-"""Interactive page as a marimo app: ``make explore`` or ``python -m diffrac_cvx.app.page``."""
+"""Interactive page as a marimo notebook: ``diffrac-cvx explore`` or ``make explore``."""
 
 import marimo
 
@@ -6,379 +6,204 @@ app = marimo.App(width="full", app_title="diffrac_cvx", css_file="notebook.css",
 
 
 with app.setup:
-    import threading
-
     import marimo as mo
 
-    from diffrac_cvx.app.page import cards, computation, controls, marks, pictures, summary, tables
-    from diffrac_cvx.app.page.columns import describe_guesses, guess_columns
-    from diffrac_cvx.app.page.computation import USER_ERRORS, StatusLine
-    from diffrac_cvx.app.page.data import NamedSource, PlantedSource, UploadedSource
-    from diffrac_cvx.app.page.solve_choice import PageSetting
-    from diffrac_cvx.app.page.views import arrange, views_for
-    from diffrac_cvx.machine.processes import Worker
-    from diffrac_cvx.plotting.canvas import pyplot
-
-    PREFERRED = ("n_clusters", "nu", "lam", "ridge", "grouped", "nonnegative")
-    VIEW_SECTIONS = ("labels", "solution", "paths", "comparison")  # all but the first are for experts
-
-    def empty_board(doing):
-        found = dict.fromkeys(("outcome", "search_line", "search"))
-        return {"line": StatusLine(doing), **found, **{name: {} for name in VIEW_SECTIONS}}
-
-    def pass_on(board, shown, setters):
-        for name, setter in setters.items():
-            if board[name] is not shown.get(name):
-                shown[name] = board[name]
-                setter(board[name])
-
-    def start(work):
-        """Run work in a thread, which is told to end when a control changes and the cell reruns."""
-
-        def run():
-            thread = mo.current_thread()
-
-            def unless_ended(put):
-                return lambda found: thread.should_exit or put(found)
-
-            work(lambda: thread.should_exit, unless_ended)
-
-        mo.Thread(target=run, daemon=True).start()
-
-
-@app.cell
-def _():
-    given = controls.read_address()
-    _single, _kinds = (
-        ("source", "automatic", "experts", "file", "rounding"),
-        ("planted", "known", "parameters", "solving"),
+    from diffrac_cvx import datasets, registry
+    from diffrac_cvx.app.page import views
+    from diffrac_cvx.app.page.data import (
+        MAX_UPLOAD_BYTES,
+        column_names,
+        known_data,
+        planted_data,
+        uploaded_data,
     )
-    source, automatic, experts, file, rounding = (controls.element(name, given) for name in _single)
-    planted, known, parameters, solving = (controls.elements(kind, given) for kind in _kinds)
-    return automatic, experts, file, given, known, parameters, planted, rounding, solving, source
-
-
-@app.cell
-def _(file, given):
-    try:
-        guesses = guess_columns(UploadedSource(file.contents(0), file.name(0)).frame) if file.value else {}
-    except USER_ERRORS:
-        guesses = {}  # the cell that loads the data shows the error
-    own = controls.elements_of_table(given, guesses)
-    return guesses, own
-
-
-@app.cell
-def _(automatic, experts, file, known, own, parameters, planted, rounding, run, solving, source):
-    _table = {"file": file, **own.elements, "columns": controls.chips(own.elements["columns"].elements)}
-    _inputs = {"planted": planted.elements, "known": known.elements, "own table": _table}
-    _preferred = {name: parameters.elements[name] for name in PREFERRED}
-    _others = {name: parameters.elements[name] for name in ("strategy", "tol", "alpha")}
-    _switches = {"automatic": automatic, **({} if automatic.value else {"run": run}), "experts": experts}
-    _methods = {**solving.elements, "rounding": rounding, **_others} if experts.value else {}
-    controls.side_panel(source, _inputs[source.value], _preferred, _switches, _methods)
-
-
-@app.cell
-def _(
-    automatic, experts, get_marks, guesses, known, look, own, parameters, planted, remembered, rounding, solving, source
-):
-    # The column roles in the address are kept until a file is chosen again.
-    try:
-        _own = controls.table_options(own.value) if guesses else {}
-    except USER_ERRORS:
-        _own = {}  # the cell that loads the data shows the error
-    _data = {"planted": planted.value, "known": known.value, "own table": _own}
-    _ = look.value
-    _state = {"source": source.value, "automatic": automatic.value, "rounding": rounding.value}
-    _marks = remembered.get("marks", get_marks())
-    _state |= {"experts": experts.value, "marks": _marks if len(_marks) <= controls.MAX_MARKS_LENGTH else ""}
-    _state |= {"run": remembered.get("run"), **_data[source.value], **parameters.value, **solving.value}
-    controls.write_address(_state, controls.DEFAULTS)
-
-
-@app.cell
-def _(board, file, guesses, known, own, planted, source):
-    try:
-        if source.value == "planted":
-            where = PlantedSource(**planted.value)
-        elif source.value == "known":
-            where = NamedSource(**known.value)
-        else:
-            _read = controls.table_options(own.value)
-            where = UploadedSource(file.contents(0) or b"", file.name(0) or "", **_read)
-        data, wrong = where.load(), ""
-    except USER_ERRORS as error:
-        where, data, wrong = None, None, f"{error}{controls.hint(error)}"
-        board.update(empty_board("nothing to compute"))  # views of other data would mislead
-    _says = describe_guesses(guesses, own.value["columns"]) if source.value == "own table" else ""
-    _shown = cards.data_summary(data.summary if data else "", wrong, _says)
-    mo.vstack([mo.md("# Clusters of a table, with certified bounds"), _shown], gap=0.25)
-    return data, where
-
-
-@app.cell
-def _(given):
-    # Threads write to `board` and the page polls it: a state set by a thread can be lost while its cell runs.
-    board = empty_board("starting")
-    shown, under_way = {}, {}
-    remembered = {"run": next(iter(given.get("run", [])), None), "marks": next(iter(given.get("marks", [])), "")}
-    worker, helper, searcher = computation.take_worker(), Worker(), Worker()
-    refresh = mo.ui.refresh(default_interval=0.4)
-    run = mo.ui.run_button(label="Compute", kind="success")
-    prove = mo.ui.run_button(label="Search for the optimum")
-    stop = mo.ui.button(label="Stop", kind="danger", on_click=lambda _: [event.set() for event in under_way.values()])
-    return board, helper, prove, refresh, remembered, run, searcher, shown, stop, under_way, worker
-
-
-@app.cell
-def _(data, remembered):
-    # The labelled points in the address belong to the first data; other data start without any.
-    get_marks, set_marks = mo.state("" if data is None else remembered.pop("marks", ""))
-    return get_marks, set_marks
-
-
-@app.cell
-def _(data, get_marks):
-    try:
-        known_marks, wrong_marks = () if data is None else marks.read_marks(get_marks(), data), ""
-    except USER_ERRORS as error:
-        known_marks, wrong_marks = None, str(error)
-    return known_marks, wrong_marks
-
-
-@app.cell
-def _(data, known_marks, parameters):
-    try:
-        _given = None if data is None or known_marks is None else PageSetting(**parameters.value, marks=known_marks)
-        setting, _wrong = None if _given is None else _given.on_columns(data), ""
-    except USER_ERRORS as error:
-        setting, _wrong = None, str(error)
-    cards.data_summary("", _wrong) if _wrong else None
-    return (setting,)
-
-
-@app.cell
-def _(board):
-    _states = {name: mo.state(value) for name, value in board.items()}
-    get_line, get_outcome, get_search_line, get_search, *_sections = (getter for getter, _ in _states.values())
-    get_labels, get_solution, get_paths, get_comparison = _sections
-    setters = {name: setter for name, (_, setter) in _states.items()}
-    return (
-        get_comparison,
-        get_labels,
-        get_line,
-        get_outcome,
-        get_paths,
-        get_search,
-        get_search_line,
-        get_solution,
-        setters,
-    )
-
-
-@app.cell
-def _(board, refresh, setters, shown):
-    _ = refresh.value
-    pass_on(board, shown, setters)
-    mo.Html(f'<div class="refresh">{refresh}</div>')
-
-
-@app.cell
-def _(
-    automatic,
-    board,
-    data,
-    experts,
-    helper,
-    run,
-    setters,
-    setting,
-    shown,
-    solving,
-    under_way,
-    where,
-    worker,
-):
-    asked = setting
-
-    def answer_now(setting):
-        jobs = computation.plan_jobs(where, data, setting, solving.value if experts.value else None)
-        stopped = under_way["event"] = threading.Event()
-        answered = threading.Event()
-
-        def work(ended, unless_ended):
-            computation.compute_jobs(
-                jobs,
-                (worker, helper),
-                lambda: stopped.is_set() or ended(),
-                unless_ended(lambda now: board.update(outcome=now)),
-                unless_ended(lambda line: board.update(line=line)),
-                answered.set,
-            )
-
-        start(work)
-        answered.wait(computation.WAIT_SECONDS)  # usually long enough to avoid drawing the cells below twice
-        pass_on(board, shown, setters)
-
-    if asked is not None and (automatic.value or run.value):
-        answer_now(asked)
-    return (asked,)
-
-
-@app.cell
-def _(board, data, prove, searcher, setting, under_way, where):
-    board.update(search_line=None, search=None)  # of other data or parameters
-    mo.stop(setting is None or not prove.value)
-
-    def search():
-        job = computation.Job(computation.Outcome(where, data, setting), (), computation.plan_search(data, setting))
-        stopped = under_way["search"] = threading.Event()
-        start(
-            lambda ended, unless_ended: job.compute(
-                searcher,
-                lambda: stopped.is_set() or ended(),
-                unless_ended(lambda now: board.update(search=now)),
-                unless_ended(lambda line: board.update(search_line=line)),
-            )
-        )
-
-    search()
-
-
-@app.cell
-def _(get_outcome, remembered):
-    _names, _run = list(get_outcome().solved) if get_outcome() else [], remembered.get("run")
-    _first = _run if _run in _names else next(iter(_names), None)
-    look = mo.ui.dropdown(_names, value=_first, on_change=lambda name: remembered.update(run=name))
-    return (look,)
-
-
-@app.cell
-def _():
-    get_found, set_found = mo.state(None)  # unchanged by further computations, so that the selection is kept
-    return get_found, set_found
-
-
-@app.cell
-def _(get_outcome, look, rounding, set_found, shown):
-    outcome = get_outcome()
-    _found = None if outcome is None else summary.find_summary(outcome, look.value or "", rounding.value)
-    if _found is not shown.get("found"):
-        shown["found"] = _found
-        set_found(_found)
-    return (outcome,)
-
-
-@app.cell
-def _(get_found):
-    found = get_found()
-    _there = found is not None and found.data is not None
-    chooser = cards.selection_plot(lambda: marks.draw_marks(found, found.marks)) if _there else None
-    return chooser, found
-
-
-@app.cell
-def _(asked, chooser, data, found, outcome, prove, shown):
-    _of_these = outcome is not None and outcome.data is data and outcome.setting == asked
-    _is_new = _of_these and shown.get("found") is found
-    mo.Html(cards.hero(chooser, found, outcome, _is_new, prove))
-
-
-@app.cell
-def _(get_line, stop):
-    _line = get_line()
-    mo.hstack([mo.Html(cards.status_line(_line)), *([stop] if _line.state == "running" else [])], justify="start")
-
-
-@app.cell
-def _(chooser, data, found, known_marks, set_marks):
-    _there = chooser is not None and data is not None and found.data is data
-    chosen = marks.points_in(chooser.value, found, chooser.axes) if _there else []
-    _two = _there and known_marks is not None and found.scores.ndim == 1
-
-    def belongs(text, label):
-        def mark(_):
-            set_marks(marks.write_marks(marks.change_marks(known_marks, chosen, label), data))
-
-        return mo.ui.button(label=text, on_change=mark, disabled=not (chosen and _two))
-
-    marking = mo.ui.dictionary(
-        {"0": belongs("Cluster 0", -1), "1": belongs("Cluster 1", 1), "none": belongs("No label", 0)}
-    )
-    return chosen, marking
-
-
-@app.cell
-def _(get_marks, set_marks):
-    marks_text = mo.ui.text(value=get_marks(), on_change=set_marks, full_width=True)
-    return (marks_text,)
-
-
-@app.cell
-def _(chosen, data, found, known_marks, marking, marks_text, parameters, where, wrong_marks):
-    mo.stop(data is None or found is None or found.data is not data)
-    _two = parameters.value["n_clusters"] == 2
-    cards.point_section(where, found, chosen, len(known_marks or ()), _two, marking.elements, marks_text, wrong_marks)
-
-
-@app.cell
-def _(found, get_search, get_search_line, parameters):
-    mo.stop(parameters.value["n_clusters"] > 2)
-    cards.search_section(get_search_line(), get_search(), found)
-
-
-@app.cell
-def _(board, experts, look, outcome, rounding):
-    def draw(ended, _):  # in a thread to keep the page responsive
-        k = outcome.setting.n_clusters
-        for section in VIEW_SECTIONS:
-            board[section] = arrange(board[section], section, k)
-        for view in views_for(k):
-            if view.section == VIEW_SECTIONS[0] or experts.value:
-                picture = pictures.draw_picture(view.name, outcome, look.value or "", rounding.value)
-                if ended():
-                    return
-                board[view.section] = arrange({**board[view.section], view.name: picture}, view.section, k)
-
-    if outcome is not None:
-        pyplot()  # import in the thread of the page, as marimo requires
-        start(draw)
-
-
-@app.cell
-def _(get_labels):
-    cards.section("Clusters in detail", get_labels().values())
-
-
-@app.cell
-def _(experts, get_solution, look):
-    mo.stop(not experts.value)
-    _look = f'<div class="look">{controls.control_row("run", look)}</div>'
-    cards.section("For experts: solution and certified bounds", get_solution().values(), _look)
-
-
-@app.cell
-def _(experts, get_paths):
-    mo.stop(not experts.value)
-    cards.section("For experts: regularization paths", get_paths().values())
-
-
-@app.cell
-def _(experts, get_comparison, outcome):
-    _remarks = pictures.list_remarks(outcome) if outcome else []
-    mo.stop(not (experts.value or _remarks))
-    _title = "For experts: comparison of methods" if experts.value else "Notes"
-    _views = get_comparison().values() if experts.value else ()
-    cards.section(_title, _views, tables.list_html(_remarks))
+    from diffrac_cvx.datasets.tables import MISSING_POLICIES, SUFFIXES
+    from diffrac_cvx.errors import DataError, ParameterError, ResourceError
+
+    USER_ERRORS = (DataError, ParameterError, ResourceError)  # with a message for the user
+    LAMBDA_STEPS = [0.0, 0.0001, 0.0003, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0]
+    RIDGE_STEPS = [0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0]
+    SLIDER = {"show_value": True, "debounce": True, "full_width": True}
+    FIRST_METHODS = ("v_space", "lifted", "penalized_nu", "low_rank", "fista", "CLARABEL")  # compared at the start
+    TOLERANCES = {f"1e-{digits}": 10.0**-digits for digits in (2, 3, 4, 5, 6)}
+    TIME_LIMITS = {"automatic": None, "1 s": 1.0, "10 s": 10.0, "60 s": 60.0}
 
 
 @app.cell
 def _():
     mo.md("""
-    Numbers in parentheses refer to equations of
-    [Flammarion, Palaniappan and Bach (JMLR 2017)](https://jmlr.org/papers/v18/16-429.html).
+    # Compare relaxations
+
+    Discriminative clustering by the relaxations and solvers of
+    [Flammarion, Palaniappan and Bach (JMLR 2017)](https://jmlr.org/papers/v18/16-429.html), side by side on one table.
+    Numbers in parentheses are equations of the paper.
     """)
+
+
+@app.cell
+def _():
+    # No dictionaries of elements: marimo keeps only one of two changes to a dictionary made while a cell runs.
+    source = mo.ui.radio(["planted", "known set", "file"], value="planted", inline=True)
+    n = mo.ui.number(4, 20_000, 1, value=30, label="points n", full_width=True)
+    d = mo.ui.number(1, 2000, 1, value=4, label="features d", full_width=True)
+    sparsity = mo.ui.number(1, 20, 1, value=1, label="sparsity", full_width=True)
+    seed = mo.ui.number(0, 10_000, 1, value=0, label="seed", full_width=True)
+    noise = mo.ui.slider(0.0, 1.5, 0.05, value=0.3, label="noise", **SLIDER)
+    imbalance = mo.ui.slider(0.0, 0.9, 0.05, value=0.0, label="imbalance", **SLIDER)
+    known = mo.ui.dropdown(datasets.names(), value="breast_cancer", label="data set", allow_select_none=False)
+    file = mo.ui.file(filetypes=list(SUFFIXES), label="Choose file", max_size=MAX_UPLOAD_BYTES)
+    return d, file, imbalance, known, n, noise, seed, source, sparsity
+
+
+@app.cell
+def _(file):
+    try:
+        _names = column_names(file.contents(0), file.name(0)) if file.value else []
+    except USER_ERRORS:
+        _names = []  # the cell that reads the table shows the error
+    label = mo.ui.dropdown(_names, label="reference labels", full_width=True)
+    drop = mo.ui.multiselect(_names, label="columns to drop", full_width=True)
+    one_hot = mo.ui.multiselect(_names, label="columns to one-hot encode", full_width=True)
+    missing = mo.ui.dropdown(MISSING_POLICIES, value="error", label="missing values", allow_select_none=False)
+    return drop, label, missing, one_hot
+
+
+@app.cell
+def _():
+    nu = mo.ui.slider(0.0, 1.0, 0.05, value=1.0, label="nu (equal sizes)", **SLIDER)
+    lam = mo.ui.slider(steps=LAMBDA_STEPS, value=0.0, label="lam (sparsity)", **SLIDER)
+    ridge = mo.ui.slider(steps=RIDGE_STEPS, value=0.3, label="ridge", **SLIDER)
+    n_clusters = mo.ui.slider(2, 8, 1, value=2, label="clusters K", **SLIDER)
+    standardize = mo.ui.checkbox(value=True, label="standardise the columns")
+    # A form sends all boxes together, so that several methods are chosen before any is run.
+    _texts = {name: f"{record.equation} {record.summary}" for name, record in registry.RELAXATIONS.items()}
+    _texts |= {name: name for name in registry.SOLVERS}
+    _boxes = {name: mo.ui.checkbox(name in FIRST_METHODS, label=text) for name, text in _texts.items()}
+    _relaxations, _solvers = (
+        "<br>".join(f"{{{name}}}" for name in names) for names in (registry.RELAXATIONS, registry.SOLVERS)
+    )
+    chosen = (
+        mo.md(f"Relaxations<br>{_relaxations}<br>Solvers<br>{_solvers}")
+        .batch(**_boxes)
+        .form(submit_button_label="Compare", bordered=False)
+    )
+    tol = mo.ui.dropdown(TOLERANCES, value="1e-4", label="tolerance", allow_select_none=False)
+    time_limit = mo.ui.dropdown(TIME_LIMITS, value="automatic", label="time limit", allow_select_none=False)
+    return chosen, lam, n_clusters, nu, ridge, standardize, time_limit, tol
+
+
+@app.cell
+def _(
+    chosen,
+    d,
+    drop,
+    file,
+    imbalance,
+    known,
+    label,
+    lam,
+    missing,
+    n,
+    n_clusters,
+    noise,
+    nu,
+    one_hot,
+    ridge,
+    seed,
+    source,
+    sparsity,
+    standardize,
+    time_limit,
+    tol,
+):
+    _pairs = [mo.hstack(pair, widths="equal") for pair in ((n, d), (sparsity, seed))]
+    _inputs = {
+        "planted": [*_pairs, noise, imbalance],
+        "known set": [known],
+        "file": [file, label, drop, one_hot, missing],
+    }
+    _parts = {
+        "Data": [source, *_inputs[source.value]],
+        "Problem": [nu, lam, ridge, n_clusters, standardize],
+        "Methods": [chosen, tol, time_limit],
+    }
+    _panel = [part for title, parts in _parts.items() for part in (mo.Html(f"<strong>{title}</strong>"), *parts)]
+    # A stack alone would be stretched over the height of the window.
+    mo.sidebar(mo.Html(f"<div>{mo.vstack(_panel)}</div>"), width="20rem")
+
+
+@app.cell
+def _(d, drop, file, imbalance, known, label, missing, n, noise, one_hot, seed, source, sparsity):
+    try:
+        if source.value == "planted":
+            data = planted_data(n.value, d.value, sparsity.value, imbalance.value, noise.value, seed.value)
+        elif source.value == "known set":
+            data = known_data(known.value)
+        else:
+            mo.stop(not file.value, mo.md("Choose a table: one point per row, one feature per column."))
+            _options = {"drop": drop.value, "one_hot": one_hot.value, "missing": missing.value}
+            data = uploaded_data(file.contents(0), file.name(0), label.value, **_options)
+        wrong = ""
+    except USER_ERRORS as error:
+        data, wrong = None, str(error)
+    mo.Html(views.sentences_html([wrong], "alarm") if wrong else views.sentences_html([data.summary], "note"))
+    return (data,)
+
+
+@app.cell
+def _(data, chosen, lam, n_clusters, nu, ridge, standardize, time_limit, tol):
+    mo.stop(data is None)
+    setting = views.Setting(
+        nu.value, lam.value, ridge.value, n_clusters.value, tol.value, standardize.value, time_limit.value
+    )
+    _names = [name for name, is_on in chosen.value.items() if is_on] if chosen.value else FIRST_METHODS
+    methods, omitted = views.choose_methods(_names, *data.table.X.shape)
+    return methods, omitted, setting
+
+
+@app.cell
+def _(data, methods, omitted, setting):
+    mo.stop(not methods, mo.md("Select at least one relaxation and a solver that accepts a table of this size."))
+    try:
+        comparison = views.compare_methods(data, setting, methods)
+    except USER_ERRORS as error:
+        mo.stop(True, mo.Html(views.sentences_html([str(error)], "alarm")))
+    _agreement = "alarm" if comparison.disagreements else "fine"
+    _stopped = views.describe_limits(comparison, setting.seconds(methods))
+    _labels = views.labels_of(data.table, comparison, setting.n_clusters)
+    mo.Html(
+        "<h2>Values and certified bounds</h2>"
+        + views.sentences_html(_stopped, "alarm")
+        + views.sentences_html(views.describe_agreement(comparison), _agreement)
+        + views.table_html(views.comparison_table(data, setting, comparison, _labels))
+        + views.sentences_html(views.describe_others(comparison, omitted, setting.n_clusters), "note")
+        + "<h2>Solutions</h2>"
+        + views.sentences_html([views.LEGEND], "note")
+        + views.solution_cards(data, comparison, _labels)
+    )
+
+
+@app.cell
+def _(data, setting):
+    try:
+        model = views.cluster_points(data.table, setting)
+    except USER_ERRORS as error:
+        mo.stop(True, mo.Html(views.sentences_html([str(error)], "alarm")))
+    _warned, _said = views.describe_answer(data.table, model)
+    _answer = (
+        "<h2>Clusters of the table</h2>"
+        + views.sentences_html(_warned, "alarm")
+        + views.sentences_html(_said, "answer")
+        + views.table_html(views.answer_table(data.table, model))
+    )
+    _file = {"filename": "labels.csv", "mimetype": "text/csv", "label": "Download labels (CSV)"}
+    _download = mo.download(lambda: views.labels_csv(data.table, model), **_file)
+    mo.vstack([mo.Html(_answer), mo.hstack([_download], justify="start")])
+
+
+@app.cell
+def _(data, methods, setting):
+    mo.vstack([mo.Html("<h2>Python</h2>"), mo.md(f"```python\n{views.python_code(data, setting, methods)}\n```")])
 
 
 if __name__ == "__main__":

@@ -1,152 +1,356 @@
-"""Views of the page: title, description and Python code of each."""
+"""Views of the page: methods to compare, tables, heat maps, sentences and Python code, as text or escaped HTML."""
 
-from collections.abc import Mapping
+import warnings
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from html import escape
+from io import BytesIO, StringIO
+from typing import Any
 
-T = TypeVar("T")
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from diffrac_cvx import registry
+from diffrac_cvx.app.answer import answer_of
+from diffrac_cvx.app.page.data import PageData
+from diffrac_cvx.app.render import contingency_table, label_table, summary_sentences, warning_sentences
+from diffrac_cvx.certificates import certify_clusters
+from diffrac_cvx.comparison import Comparison, ReportTable, compare, list_methods
+from diffrac_cvx.comparison.disagreements import describe_best_labels, lower_bound_of
+from diffrac_cvx.datasets.tables import Table
+from diffrac_cvx.estimators import DiffracClustering
+from diffrac_cvx.machine.writing import write_rows
+from diffrac_cvx.metrics import adjusted_rand_score, contingency_matrix
+from diffrac_cvx.plotting.canvas import pyplot, style_of
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, dense, diagonal
+from diffrac_cvx.points.linear_algebra import standardize_columns
+from diffrac_cvx.problem.formatting import format_lower, format_upper, formatted_upper
+from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.rounding import kmeans_rows
+
+FAST_SECONDS, REFERENCE_SECONDS = 0.4, 5.0  # default time limits of a comparison without and with CVXPY
+CLUSTER_SECONDS = 1.0  # default time limit of the estimator
+MAX_REFERENCE_ENTRIES = 20_000  # of a table on which CVXPY runs
+N_INIT = 3  # initialisations of k-means, for more than two clusters
+MAX_PIXELS = 240  # rows of a heat map of Y
+MAX_FEATURES = 60  # rows of a heat map of V
+MAX_EIGENVALUES = 8
+MAX_NAMED_FEATURES = 6
+MIN_PRINTED_WIDTH = 1e-5  # narrower bounds are printed as if their gap were this
+LEGEND = (
+    "Y = FF' is red for pairs of points in one cluster and blue for pairs in different ones. Its rows are sorted by "
+    "reference class, if known, then by cluster; the bands on the left show class and cluster."
+)
+TITLED_CELL = '<td data-title="{}">{}</td>'
+BOUNDS_HOLD = "The bounds are valid. Increase the time limit to tighten them."
+LIMITS = (Status.TIME_LIMIT, Status.USER_LIMIT)
 
 
 @dataclass(frozen=True)
-class View:
-    """A figure or table of the page."""
+class Setting:
+    """Parameters of the page, with the names and defaults of `DiffracClustering`; no time limit means the default."""
 
-    name: str  # also of its files
-    section: str  # part of the page
-    title: str
-    description: str  # one or two plain sentences
-    draw: tuple[str, ...]  # Python code that draws it
-    of: str = "one"  # "one" result, "all" results, or the key of another computation
-    needs_groups: bool = False  # whether reference labels are needed
-    clusters: str = "any"  # shown for "two" clusters, "many" (more than two) or "any" number
-    needs: tuple[str, ...] = ()  # functions of the page that its Python code imports
+    nu: float = 1.0
+    lam: float = 0.0
+    ridge: float = 0.3
+    n_clusters: int = 2
+    tol: float = 1e-4
+    standardize: bool = True
+    time_limit: float | None = None
 
     @property
-    def imports(self) -> tuple[str, ...]:
-        """Import lines of its Python code beyond NumPy and the package."""
-        return (f"from diffrac_cvx.app.page.tables import {', '.join(self.needs)}",) if self.needs else ()
+    def penalty(self) -> Penalty:
+        """Penalty on the direction."""
+        return Penalty(lam=self.lam, ridge=self.ridge)
 
-    @property
-    def is_table(self) -> bool:
-        """Whether it is shown as a table and becomes a figure only when saved."""
-        return self.draw[-1] == TABLE_CODE
+    def scaled(self, X: Array) -> Array:
+        """Return the data of the comparison, standardised if requested."""
+        return standardize_columns(X) if self.standardize else X
 
-
-TABLE_CODE = "figure = table_figure(table)"
-DIRECTION_CODE = "w = dc.certify_labels(X, labels, 0.0, nu=nu, penalty=penalty).v"
-SPLIT_CODE = "display = dc.plotting.ProjectionDisplay.from_labels(X, {}, w, kind={!r})"
-FIGURE_CODE = "figure = display.plot().figure_"
-PLANE_CODE = "plane = plane_of(model, X)"
-BRACKETS_CODE = "display = dc.plotting.BracketDisplay.from_result(*results.values(), names=list(results))"
-PATH_CODE = "display = dc.plotting.PathDisplay(path, names, X.std(axis=0))"  # coefficients per standard deviation
-
-VIEWS = (
-    View(
-        "direction", "labels", "Feature importance",
-        "Change of the decision function per standard deviation of each feature.",
-        (
-            DIRECTION_CODE,
-            "display = dc.plotting.DirectionDisplay(w * X.std(axis=0), names, per_deviation=True)",
-            'figure = display.plot(kind="bar" if X.shape[1] <= 20 else "stem").figure_',
-        ),
-        clusters="two",
-    ),
-    View(
-        "projection", "labels", "Decision function by cluster",
-        "Histogram of the decision function; the dashed line is the best threshold between two clusters.",
-        (DIRECTION_CODE, SPLIT_CODE.format("(labels > 0).astype(int)", "cluster"), FIGURE_CODE),
-        clusters="two",
-    ),
-    View(
-        "known_split", "labels", "Decision function by reference label",
-        "The reference labels are used for evaluation only.",
-        (DIRECTION_CODE, SPLIT_CODE.format("groups", "group"), FIGURE_CODE),
-        needs_groups=True, clusters="two",
-    ),
-    View(
-        "cluster_table", "labels", "Clusters and features",
-        "Features with the largest coefficients per standard deviation; each point is in the cluster with the largest "
-        "decision function.",
-        ("table = cluster_table(model, X, names, order)", TABLE_CODE),
-        of="clusters", clusters="many", needs=("cluster_table", "table_figure"),
-    ),
-    View(
-        "clusters_found", "labels", "Clusters",
-        "First two principal components of the decision functions, coloured by cluster.",
-        (PLANE_CODE, "figure = plane_figure(plane, order[model.labels_], 'cluster')"),
-        of="clusters", clusters="many", needs=("plane_figure", "plane_of"),
-    ),
-    View(
-        "known_groups", "labels", "Reference labels",
-        "The same plane, coloured by reference label; these are used for evaluation only.",
-        (PLANE_CODE, "figure = plane_figure(plane, groups, 'group')"),
-        of="clusters", needs_groups=True, clusters="many", needs=("plane_figure", "plane_of"),
-    ),
-    View(
-        "spectra", "solution", "Spectrum of the solution",
-        "Normalised eigenvalues of the solution: if only one is nonzero, the relaxation is exact.",
-        ("display = dc.plotting.SpectrumDisplay.from_result(result)", FIGURE_CODE),
-    ),
-    View(
-        "roundings", "solution", "Comparison of roundings",
-        "Points in each cluster, cost of Eq. (9), optimality gap, and clustering error against the reference labels (0 "
-        "identical, 1 unrelated). An asterisk marks the lowest cost.",
-        ("table = rounding_table(X, result, y, nu, penalty, like=labels, bounds={bounds}{constraints})", TABLE_CODE),
-        clusters="two", needs=("rounding_table", "table_figure"),
-    ),
-    View(
-        "brackets", "solution", "Certified bounds",
-        "Bounds on the optimal cost against time; intervals for the same equation overlap.",
-        (BRACKETS_CODE, 'figure = display.plot(against="seconds").figure_'),
-        of="all",
-    ),
-    View(
-        "gaps", "solution", "Duality gap",
-        "Upper minus lower bound against time; a solver stops when it is below the tolerance (tol).",
-        (BRACKETS_CODE, 'figure = display.plot(against="seconds", gap=True).figure_'),
-        of="all",
-    ),
-    View(
-        "nu_path", "paths", "Regularization path over nu",
-        "Coefficients per standard deviation, cost and imbalance (0 for equal sizes) against nu, Eq. (14).",
-        (PATH_CODE, 'figure = display.plot(panels=["coefficients", "value", "imbalance"]).figure_'),
-        of="nu path",
-    ),
-    View(
-        "lambda_path", "paths", "Regularization path over lam",
-        "From few features (left) to all: coefficients per standard deviation, cost, and ratio of the second to the "
-        "first eigenvalue (0 for one split), Eq. (15).",
-        (
-            PATH_CODE,
-            'first = "coefficients" if path.groups.are_single else "groups"',
-            'figure = display.plot(panels=[first, "value", "eigenvalue_ratio"]).figure_',
-        ),
-        of="lambda path",
-    ),
-    View(
-        "comparison", "comparison", "Comparison of methods",
-        "Solvers, k-means and alternating optimization. Values are comparable for one equation; (8), (11) and (15) are "
-        "equal. The optimality gap bounds the possible improvement of the labels.",
-        ("table = comparison_table(comparison)", TABLE_CODE),
-        of="comparison", clusters="two", needs=("comparison_table", "table_figure"),
-    ),
-)  # fmt: skip
-SEARCH_VIEW = View(  # shown after a search
-    "search", "best", "Convergence of the search",
-    "Cost of the best split so far and certified lower bound on the cost of all splits, against time. The search ends "
-    "when they agree within the tolerance (tol).",
-    ("display = dc.plotting.SearchDisplay.from_search(found)", FIGURE_CODE),
-    of="best split", clusters="two",
-)  # fmt: skip
-BY_NAME = {view.name: view for view in (*VIEWS, SEARCH_VIEW)}
+    def seconds(self, methods: Iterable[str]) -> float:
+        """Return the time limit of all methods together, in seconds."""
+        through_cvxpy = any(list_methods()[name].through_cvxpy for name in methods)
+        return self.time_limit or (REFERENCE_SECONDS if through_cvxpy else FAST_SECONDS)
 
 
-def views_for(n_clusters: int) -> list[View]:
-    """Return the views for a number of clusters, in order."""
-    return [view for view in VIEWS if view.clusters in ("any", "two" if n_clusters == 2 else "many")]
+def choose_methods(names: Sequence[str], n: int, d: int) -> tuple[list[str], dict[str, str]]:
+    """Return the methods of `compare` for relaxations and solvers, and the reasons to omit others at this size.
+
+    Fast solvers solve (15) only.  A CVXPY solver runs on small tables only, and where `compare` runs it by default.
+    """
+    known = list_methods()
+    wanted = [name for name in registry.fast_solvers() if name in names and "v_space" in names]
+    chosen = [name for name in registry.RELAXATIONS if name in names]
+    wanted += [f"{name}/{by}" for name in chosen for by in registry.cvxpy_solvers() if by in names]
+    large = f"the table has {n * d} entries, more than {MAX_REFERENCE_ENTRIES}" if n * d > MAX_REFERENCE_ENTRIES else ""
+    by_cvxpy = [name for name in wanted if known[name].through_cvxpy]
+    reasons = {name: large or known[name].too_large(n, d).partition(";")[0] for name in by_cvxpy}
+    return [name for name in wanted if not reasons.get(name)], {name: why for name, why in reasons.items() if why}
 
 
-def arrange(shown: Mapping[str, T], section: str, n_clusters: int) -> dict[str, T]:
-    """Return the shown views of a section in order, without those for another number of clusters."""
-    names = [view.name for view in views_for(n_clusters) if view.section == section]
-    return {name: shown[name] for name in names if name in shown}
+def compare_methods(data: PageData, setting: Setting, methods: Sequence[str]) -> Comparison:
+    """Return the comparison of these methods; warnings are among its notes."""
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        return compare(
+            setting.scaled(data.table.X), data.table.labels, methods=methods, nu=setting.nu, penalty=setting.penalty,
+            tol=setting.tol, time_limit=setting.seconds(methods),
+        )  # fmt: skip
+
+
+def cluster_points(table: Table, setting: Setting) -> DiffracClustering:
+    """Return the estimator of the program, fitted to a table; its diagnostics are in ``diagnostics_``."""
+    model = DiffracClustering(
+        nu=setting.nu, lam=setting.lam, ridge=setting.ridge, n_clusters=setting.n_clusters, tol=setting.tol,
+        standardize=setting.standardize, time_limit=setting.time_limit or CLUSTER_SECONDS, random_state=0,
+    )  # fmt: skip
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        return model.fit(table.X)
+
+
+def labels_of(table: Table, comparison: Comparison, n_clusters: int) -> dict[str, np.ndarray]:
+    """Return the clusters 0, 1, ... of each method: the labels of `compare`, or k-means of the rows of F for K > 2.
+
+    They are numbered as the reference classes, or as the clusters of the first method, with which most points agree.
+    """
+    if n_clusters == 2:
+        found = {name: (labels > 0).astype(int) for name, labels in comparison.labels.items()}
+    else:
+        found = {
+            name: kmeans_rows(result.F, n_clusters, n_init=N_INIT, rng=0) for name, result in comparison.results.items()
+        }
+    first = next(iter(found.values()), np.zeros(0)) if table.labels is None else class_indices(table)
+    return {name: numbered_like(first, labels, n_clusters) for name, labels in found.items()}
+
+
+def class_indices(table: Table) -> np.ndarray:
+    """Return the indices of the reference classes, 0 if there are none."""
+    return np.zeros(len(table.X), int) if table.labels is None else np.unique(table.labels, return_inverse=True)[1]
+
+
+def numbered_like(reference: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return clusters, renumbered such that as many points as possible have the number of their reference."""
+    size = max(n_clusters, int(reference.max(initial=0)) + 1)
+    counts = np.zeros((size, size))
+    np.add.at(counts, (labels, reference), 1.0)
+    numbers = linear_sum_assignment(-counts)[1][:n_clusters]
+    return np.asarray(np.unique(numbers, return_inverse=True)[1][labels])
+
+
+def comparison_table(
+    data: PageData, setting: Setting, comparison: Comparison, labels: Mapping[str, np.ndarray]
+) -> ReportTable:
+    """Return values, certified bounds and rank of each method, and objective and error of its clusters."""
+    K = setting.n_clusters
+    bounds = [lower_bound_of(one) for one in comparison.method_results.values()]
+    lower = -np.inf if comparison.disagreements else max(bounds, default=-np.inf)
+    records = []
+    for row in comparison.rows:
+        name, result = row["method"], comparison.results.get(row["method"])
+        record: dict[str, Any] = {"method": f"{name} {row['problem']}"}
+        if result is not None:
+            record["value"], record["certified bounds"] = format_value(result)
+            record["gap"] = row["gap"]
+            record |= {"excluded columns": row["excluded"], "rank of Y": row["rank"]}
+            record["eigenvalue ratio"] = row["eigenvalue_ratio"]
+        if name in labels:
+            record["clusters"] = " + ".join(map(str, np.bincount(labels[name], minlength=K).tolist()))
+        if name in labels and K == 2:
+            objective = comparison.method_results[name].objective
+            record |= {"objective of labels": formatted_upper(objective), "optimality gap": row["label_gap"]}
+        elif name in labels:
+            X, proved = setting.scaled(data.table.X), max(lower, 0.0)
+            with warnings.catch_warnings(action="ignore", category=UserWarning):
+                proof = certify_clusters(X, labels[name], proved, K, nu=setting.nu, penalty=setting.penalty)
+            record["objective of labels"] = formatted_upper(proof.objective)
+            record["optimality gap"] = formatted_upper(proof.gap) if np.isfinite(lower) else None
+        if name in labels and K == len(data.table.classes) == 2:
+            record["clustering error"] = row["error"]
+        elif name in labels and data.table.labels is not None:
+            record["adjusted Rand index"] = adjusted_rand_score(data.table.labels, labels[name])
+        records.append(record | {"seconds": f"{row['seconds']:.2f}"})
+    return ReportTable.from_records(records).without_empty_columns()
+
+
+def format_value(result: Result) -> tuple[str, str]:
+    """Return the value of a result, rounded up, and its certified bounds, with about six decimals."""
+    width = max(result.gap, MIN_PRINTED_WIDTH)
+    lower, upper = format_lower(result.lower, width), format_upper(result.upper, width)
+    return format_upper(result.value, width), f"[{lower}, {upper}]"
+
+
+def describe_limits(comparison: Comparison, seconds: float) -> list[str]:
+    """Return which methods a limit stopped as sentences; CVXPY does not report whether it was a time limit."""
+    reasons = (f"The time limit, {seconds:g} s for all methods,", "A limit of iterations or time")
+    stopped = [[name for name, one in comparison.results.items() if one.status is limit] for limit in LIMITS]
+    return [
+        f"{reason} stopped {', '.join(names)}. {BOUNDS_HOLD}"
+        for reason, names in zip(reasons, stopped, strict=True)
+        if names
+    ]
+
+
+def describe_agreement(comparison: Comparison) -> list[str]:
+    """Return the disagreements beyond the certified bounds as sentences, or that there is none."""
+    if comparison.disagreements:
+        return [f"Disagreement: {sentence}." for sentence in comparison.disagreements]
+    count = len(comparison.results)
+    return [f"No disagreement beyond the certified bounds of {count} methods."] if count > 1 else []
+
+
+def describe_others(comparison: Comparison, reasons: dict[str, str], n_clusters: int) -> list[str]:
+    """Return failures, other statuses, notes, and the methods omitted because of their size."""
+    usual = (*LIMITS, Status.OPTIMAL, Status.CLOSED_FORM)
+    ended = [f"{name}: {one.status}" for name, one in comparison.results.items() if one.status not in usual]
+    failed = [f"{name} failed: {one.reason}" for name, one in comparison.method_results.items() if one.reason]
+    two_way = [] if n_clusters == 2 else list(describe_best_labels(comparison.method_results))
+    notes = [note for note in comparison.notes if note not in two_way]
+    by_reason = {reason: [name for name in reasons if reasons[name] == reason] for reason in reasons.values()}
+    omitted = [f"omitted at this size: {', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+    return [f"{text}." for text in (*failed, *ended, *notes, *omitted)]
+
+
+def row_order(table: Table, labels: np.ndarray) -> np.ndarray:
+    """Return at most MAX_PIXELS rows, evenly spaced after sorting by reference class, then by cluster."""
+    order = np.lexsort((labels, class_indices(table)))
+    return np.asarray(order[np.linspace(0, len(order) - 1, min(len(order), MAX_PIXELS)).round().astype(int)])
+
+
+def heat_map(values: np.ndarray, largest: float, bands: Sequence[np.ndarray], alt: str) -> str:
+    """Return a matrix with entries from -largest (blue) to largest (red), after coloured bands, as an image."""
+    colors = pyplot().get_cmap("RdBu_r")(0.5 + 0.5 * values / (largest or 1.0))
+    width = max(len(values) // 25, 1)
+    parts = [np.repeat(to_colors(band)[:, None], width, axis=1) for band in bands]
+    gap = [np.ones((len(values), max(width // 3, 1), 4))] if bands else []
+    file = BytesIO()
+    pyplot().imsave(file, np.concatenate([*parts, *gap, colors], axis=1), format="png")
+    return f'<img alt="{escape(alt)}" src="data:image/png;base64,{b64encode(file.getvalue()).decode()}">'
+
+
+def to_colors(indices: np.ndarray) -> np.ndarray:
+    """Return the colours of clusters or classes, (n, 4), those of the other plots."""
+    kinds = int(indices.max(initial=0)) + 1
+    hexes = [style_of(k).color.lstrip("#") for k in range(kinds)]
+    palette = np.array([[int(code[j : j + 2], 16) / 255 for j in (0, 2, 4)] + [1.0] for code in hexes])
+    return np.asarray(palette[indices])
+
+
+def label_map(table: Table, result: Result, labels: np.ndarray, rows: np.ndarray) -> str:
+    """Return Y = FF' on these rows as an image, with reference classes and clusters as bands on its left."""
+    F, bands = result.F[rows], [labels[rows]]
+    if table.labels is not None:
+        bands.insert(0, class_indices(table)[rows])
+    return heat_map(F @ F.T, 1.0, bands, "heat map of Y")
+
+
+def direction_map(result: Result, names: Sequence[str]) -> tuple[str, str]:
+    """Return V on the features with the largest diagonal entries as an image, and these features in words."""
+    if result.G is None:
+        return "", ""
+    G: Factor = result.G[: len(names)]
+    entries = diagonal(G)
+    largest = np.argsort(-entries, kind="stable")[:MAX_FEATURES]
+    shown = dense(G[np.sort(largest)])
+    V = shown @ shown.T
+    named = [f"{names[j]} {entries[j]:.2g}" for j in largest[:3] if entries[j] > 0.0]
+    return heat_map(V, float(np.abs(V).max(initial=0.0)), (), "heat map of V"), ", ".join(named) or "V = 0"
+
+
+def spectrum_bars(result: Result) -> tuple[str, str]:
+    """Return the leading eigenvalues of Y/n, whose sum is 1, as bars, and the first three as text."""
+    values = np.linalg.svd(result.F, compute_uv=False)[:MAX_EIGENVALUES] ** 2 / len(result.F)
+    bars = "".join(f'<i style="height:{100 * value / (values.max() or 1.0):.1f}%"></i>' for value in values)
+    return f'<div class="bars">{bars}</div>', ", ".join(f"{value:.3f}" for value in values[:3])
+
+
+def solution_cards(data: PageData, comparison: Comparison, labels: Mapping[str, np.ndarray]) -> str:
+    """Return Y, V and the spectrum of each solution side by side; all maps have the same rows in the same order."""
+    if not comparison.results:
+        return ""
+    n, d = data.table.X.shape
+    rows = row_order(data.table, labels[next(iter(comparison.results))])
+    cards = []
+    for name, result in comparison.results.items():
+        of_V, features = direction_map(result, data.table.names)
+        bars, eigenvalues = spectrum_bars(result)
+        Y = figure(label_map(data.table, result, labels[name], rows), f"Y = FF', {count_shown(len(rows), n, 'points')}")
+        about_V = f"V, {count_shown(min(d, MAX_FEATURES), d, 'features')}. Largest diagonal entries: {features}"
+        V = figure(of_V, about_V) if of_V else figure("", "This relaxation has no V.")
+        head = f"<h3>{escape(name)} <span>{escape(comparison.method_results[name].problem)}</span></h3>"
+        spectrum = figure(bars, f"Eigenvalues of Y/n: {eigenvalues}")
+        cards.append(f'<div class="card">{head}<div class="maps">{Y}<div>{V}{spectrum}</div></div></div>')
+    return f'<div class="cards">{"".join(cards)}</div>'
+
+
+def figure(content: str, caption: str) -> str:
+    """Return a figure with its caption."""
+    return f"<figure>{content}<figcaption>{escape(caption)}</figcaption></figure>"
+
+
+def count_shown(shown: int, total: int, what: str) -> str:
+    """Return the number of points or features of a heat map."""
+    return f"{total} {what}" if shown == total else f"{shown} of {total} {what}"
+
+
+def describe_answer(table: Table, model: DiffracClustering) -> tuple[list[str], list[str]]:
+    """Return the warnings about the clusters of a table, and objective, bounds and features as sentences."""
+    answer = answer_of(model, table, seconds=model.result_.seconds, loading="")
+    return warning_sentences(answer), summary_sentences(answer)
+
+
+def answer_table(table: Table, model: DiffracClustering) -> ReportTable:
+    """Return the sizes of the clusters, by reference class if the classes are known."""
+    sizes = np.bincount(model.labels_, minlength=model.n_clusters).tolist()
+    if table.labels is None:
+        return ReportTable(("cluster", "points"), tuple(enumerate(sizes)))
+    return contingency_table(contingency_matrix(table.labels, model.labels_))
+
+
+def labels_csv(table: Table, model: DiffracClustering) -> bytes:
+    """Return the CSV file of the program's --out: row, label, decision values and reference label."""
+    scores = model.decision_function(table.X)
+    content = label_table(table, model.labels_, scores)
+    text = StringIO()
+    write_rows(text, content.header, content.rows)
+    return text.getvalue().encode()
+
+
+def python_code(data: PageData, setting: Setting, methods: Sequence[str]) -> str:
+    """Return a script that repeats the comparison and the clusters of the page."""
+    parameters = f"nu={setting.nu!r}, lam={setting.lam!r}, ridge={setting.ridge!r}, tol={setting.tol!r}"
+    seconds = setting.time_limit or CLUSTER_SECONDS
+    scaling = 'dc.datasets.SCALINGS["standardize"](X)' if setting.standardize else "X"
+    compared = [
+        "comparison = dc.compare(",
+        f"    {scaling}, y, methods={list(methods)!r},",
+        f"    {parameters}, time_limit={setting.seconds(methods)!r},",
+        ")",
+        "print(comparison)",
+        "F = {name: result.F for name, result in comparison.results.items()}  # Y = F @ F.T; result.V is V",
+    ]
+    if setting.n_clusters > 2:
+        rounded = f"dc.rounding.kmeans_rows(F[name], {setting.n_clusters}, n_init={N_INIT}, rng=0)"
+        compared.append(f"labels = {{name: {rounded} for name in F}}")
+    clustered = [
+        "model = dc.DiffracClustering(",
+        f"    n_clusters={setting.n_clusters!r}, {parameters},",
+        f"    standardize={setting.standardize!r}, time_limit={seconds!r}, random_state=0,",
+        ").fit(X)",
+        "print(model.labels_, model.lower_bound_, model.label_gap_)",
+    ]
+    return "\n".join(["import diffrac_cvx as dc", "", data.code, "", *(compared if methods else []), *clustered])
+
+
+def sentences_html(sentences: Iterable[str], kind: str) -> str:
+    """Return sentences as paragraphs of a kind: "alarm", "fine" or "note"."""
+    return "".join(f'<p class="{kind}">{escape(sentence)}</p>' for sentence in sentences)
+
+
+def table_html(table: ReportTable) -> str:
+    """Return a table as HTML; on a narrow page each row is a list, with the titles beside the cells."""
+    head, *body = ([escape(entry) for entry in line] for line in table.lines())
+    heads = "".join(f'<th scope="col">{entry}</th>' for entry in head)
+    rows = "".join(f"<tr>{''.join(map(TITLED_CELL.format, head, line))}</tr>" for line in body)
+    return f'<table class="stacked"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'

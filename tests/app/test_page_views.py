@@ -1,0 +1,293 @@
+"""Data, tables, pictures and Python code of the page, and its cells, without a browser."""
+
+import io
+import re
+import socket
+import sys
+from base64 import b64decode
+from dataclasses import replace
+from fractions import Fraction
+from html import unescape
+from types import SimpleNamespace
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.app.cli.program import run_command_line
+from diffrac_cvx.app.page import __main__ as launcher
+from diffrac_cvx.app.page import data as page_data
+from diffrac_cvx.app.page import views
+from diffrac_cvx.app.page.notebook import FIRST_METHODS, app
+from diffrac_cvx.app.page.views import Setting
+from diffrac_cvx.problem.result import Status
+
+TABLE = "height,weight,species\n1.5,20,cat\n-1.7,25,dog\n1.4,8,cat\n-1.2,30,dog\n1.1,12,cat\n-0.9,14,dog\n"
+SMALL = page_data.planted_data(24, 3, 1, 0.0, 0.3, 0)
+METHODS = ["low_rank", "fista", "v_space/CLARABEL", "penalized_nu/CLARABEL"]
+
+
+def uploaded(text=TABLE, label="species", **options):
+    given = {"drop": [], "one_hot": [], "missing": "error", **options}
+    return page_data.uploaded_data(text.encode(), "mine.csv", label, **given)
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return views.compare_methods(SMALL, Setting(), METHODS)
+
+
+def table_of(setting, comparison):
+    labels = views.labels_of(SMALL.table, comparison, setting.n_clusters)
+    return views.comparison_table(SMALL, setting, comparison, labels)
+
+
+def cells(table, title):
+    return [line[table.header.index(title)] for line in table.lines()[1:]]
+
+
+def test_planted_and_known_data_are_those_of_the_package():
+    made = dc.datasets.make_planted(24, 3, 1, 0.0, 0.3, rng=0)
+    np.testing.assert_array_equal(SMALL.table.X, made.X)
+    np.testing.assert_array_equal(SMALL.table.labels == "+1", made.y > 0)
+    heart = page_data.known_data("heart")
+    np.testing.assert_array_equal(heart.table.X, dc.datasets.load("heart")[0])
+    assert heart.summary == "heart: 270 points, 13 features, 2 reference classes: +1 (120), -1 (150)."
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "arguments"),
+    [
+        (TABLE, {}, ["--reference-column", "species"]),
+        (TABLE, {"label": None}, []),
+        (TABLE, {"label": None, "drop": ["species"]}, ["--drop", "species"]),
+        (TABLE, {"label": None, "one_hot": ["species"]}, ["--one-hot", "species"]),
+        (TABLE.replace("20", ""), {}, ["--reference-column", "species"]),
+        (TABLE.replace("20", ""), {"missing": "mean"}, ["--reference-column", "species", "--missing", "mean"]),
+        (TABLE.replace(",", ";").replace(".", ","), {}, ["--reference-column", "species"]),
+        (TABLE.replace("1.5", "1e200"), {}, ["--reference-column", "species"]),
+        (TABLE.replace("1.5", "inf"), {}, ["--reference-column", "species"]),
+        ("", {"label": None}, []),
+    ],
+)
+def test_the_page_reads_a_file_exactly_as_the_program_does(text, options, arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_text(text)
+    status = run_command_line(["cluster", "mine.csv", "--no-structure", "--out", "program.csv", *arguments])
+    said = capsys.readouterr().err
+    if status == 2:
+        with pytest.raises(dc.DataError) as error:
+            uploaded(text, **options)
+        assert " ".join(str(error.value).split()) in " ".join(said.split())
+    else:
+        table = uploaded(text, **options).table
+        model = views.cluster_points(table, Setting())
+        assert views.labels_csv(table, model) == (tmp_path / "program.csv").read_bytes()
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_parsed(monkeypatch):
+    monkeypatch.setattr(page_data, "MAX_UPLOAD_BYTES", 10)
+    monkeypatch.setattr(page_data, "read_frame", lambda *_: pytest.fail("parsed"))
+    monkeypatch.setattr(page_data.datasets, "read_table", lambda *_, **__: pytest.fail("parsed"))
+    for read in (uploaded, lambda: page_data.column_names(TABLE.encode(), "mine.csv")):
+        with pytest.raises(dc.DataError, match=r"mine.csv has .* MB and the page accepts"):
+            read()
+
+
+def test_the_reference_implementation_is_for_small_tables_only_and_the_reason_is_given():
+    methods, omitted = views.choose_methods(FIRST_METHODS, 10_000, 10)
+    assert methods == ["low_rank", "fista"]
+    (sentence,) = views.describe_others(SimpleNamespace(results={}, method_results={}, notes=()), omitted, 2)
+    names = "v_space/CLARABEL, lifted/CLARABEL, penalized_nu/CLARABEL"
+    assert sentence == f"omitted at this size: {names} (the table has 100000 entries, more than 20000)."
+    _, omitted = views.choose_methods(FIRST_METHODS, 60, 3)
+    assert omitted["penalized_nu/CLARABEL"] == "its matrix has 60 rows, more than 41", "nothing to select by name"
+    assert views.choose_methods(["low_rank", "lifted"], 20, 3) == ([], {}), "low_rank solves (15) only"
+
+
+def test_the_table_has_values_bounds_rank_and_errors_of_every_method(comparison):
+    table = table_of(Setting(), comparison)
+    assert cells(table, "method") == [f"{name} {'(8)' if 'nu' in name else '(15)'}" for name in METHODS]
+    for name, value, bounds in zip(METHODS, cells(table, "value"), cells(table, "certified bounds"), strict=True):
+        result, (lower, upper) = comparison.results[name], re.findall(r"[\d.]+", bounds)
+        assert Fraction(lower) <= Fraction(result.lower) <= Fraction(result.upper) <= Fraction(upper)
+        assert 0 <= Fraction(value) - Fraction(result.value) < 2e-6
+    labels = comparison.labels["low_rank"]
+    y = np.where(SMALL.table.labels == "+1", 1.0, -1.0)
+    assert float(cells(table, "clustering error")[0]) == pytest.approx(dc.metrics.clustering_error(y, labels), abs=1e-4)
+    X = dc.datasets.SCALINGS["standardize"](SMALL.table.X)
+    objective = dc.certify_labels(X, labels, 0.0, ridge=0.3).objective
+    assert 0 <= Fraction(cells(table, "objective of labels")[0]) - Fraction(objective) < 1e-4
+
+
+def test_more_than_two_clusters_are_those_of_the_rows_of_each_factor(comparison):
+    setting = Setting(n_clusters=3)
+    table = table_of(setting, comparison)
+    labels = dc.rounding.kmeans_rows(comparison.results["fista"].F, 3, n_init=3, rng=0)
+    sizes = sorted(map(int, cells(table, "clusters")[1].split(" + ")))
+    assert sizes == sorted(np.bincount(labels, minlength=3).tolist())
+    X = dc.datasets.SCALINGS["standardize"](SMALL.table.X)
+    proof = dc.certify_clusters(X, labels, 0.0, 3, ridge=0.3)
+    assert float(cells(table, "objective of labels")[1]) == pytest.approx(proof.objective, abs=2e-4)
+    index = dc.metrics.adjusted_rand_score(SMALL.table.labels, labels)
+    assert float(cells(table, "adjusted Rand index")[1]) == pytest.approx(index, abs=1e-4)
+    assert not any("best labels" in note for note in views.describe_others(comparison, {}, 3))
+    assert any("best labels" in note for note in views.describe_others(comparison, {}, 2))
+
+
+def test_clusters_are_numbered_as_the_classes_with_which_they_agree():
+    rng = np.random.default_rng(0)
+    for K, classes in ((2, 2), (3, 2), (2, 3), (4, 4)):
+        reference, labels = rng.integers(classes, size=50), rng.integers(K, size=50)
+        found = views.numbered_like(reference, labels, K)
+        assert len(set(zip(found, labels, strict=True))) == len(set(labels.tolist())), "only the numbers change"
+        if K == classes:
+            assert np.array_equal(views.numbered_like(reference, (reference + 1) % K, K), reference)
+
+
+def test_a_disagreement_is_a_sentence(comparison):
+    assert views.describe_limits(comparison, 5.0) == []
+    assert views.describe_agreement(comparison) == ["No disagreement beyond the certified bounds of 4 methods."]
+    wrong = replace(comparison, disagreements=("one certifies too much",))
+    assert views.describe_agreement(wrong) == ["Disagreement: one certifies too much."]
+    assert "optimality gap" not in table_of(Setting(n_clusters=3), wrong).header
+
+
+def test_a_method_that_a_limit_stopped_is_named():
+    data = page_data.planted_data(300, 60, 3, 0.0, 1.0, 0)
+    found = views.compare_methods(data, Setting(lam=0.01, time_limit=0.01), ["low_rank"])
+    assert found.results["low_rank"].status is Status.TIME_LIMIT
+    (sentence,) = views.describe_limits(found, 0.01)
+    assert sentence.startswith("The time limit, 0.01 s for all methods, stopped low_rank. The bounds are valid.")
+    model = views.cluster_points(data.table, Setting(lam=0.01, time_limit=0.01))
+    assert any("time limit reached" in text for text in views.describe_answer(data.table, model)[0])
+
+
+def test_a_failed_method_is_named_with_its_reason(comparison):
+    failed = dc.comparison.MethodResult("(15)", reason="DataError: no such file")
+    wrong = replace(comparison, method_results={**comparison.method_results, "fista": failed})
+    assert "fista failed: DataError: no such file." in views.describe_others(wrong, {}, 2)
+    assert "fista" not in views.solution_cards(SMALL, wrong, views.labels_of(SMALL.table, wrong, 2))
+
+
+def image_of(html):
+    return matplotlib.image.imread(io.BytesIO(b64decode(html.partition("base64,")[2].partition('"')[0])))
+
+
+def test_the_rows_of_a_heat_map_are_sorted_by_class_then_by_cluster(comparison):
+    labels = views.labels_of(SMALL.table, comparison, 2)["low_rank"]
+    rows = views.row_order(SMALL.table, labels)
+    pairs = list(zip(views.class_indices(SMALL.table)[rows], labels[rows], strict=True))
+    assert pairs == sorted(pairs)
+    assert sorted(rows) == list(range(24))
+    large = page_data.planted_data(1000, 2, 1, 0.0, 0.3, 0).table
+    assert len(views.row_order(large, np.zeros(1000, int))) == views.MAX_PIXELS
+
+
+def test_a_heat_map_is_red_where_points_are_in_one_cluster_and_blue_elsewhere():
+    y = np.repeat([1.0, -1.0], 5)
+    image = image_of(views.heat_map(np.outer(y, y), 1.0, (), "Y"))
+    assert image.shape[:2] == (10, 10)
+    red, blue = image[..., 0] > image[..., 2], image[..., 2] > image[..., 0]
+    np.testing.assert_array_equal(red, np.outer(y, y) > 0)
+    np.testing.assert_array_equal(blue, np.outer(y, y) < 0)
+
+
+def test_v_shows_the_features_with_the_largest_diagonal_entries():
+    G = np.zeros((100, 1))
+    G[[3, 70], 0] = 2.0, 1.0
+    image, features = views.direction_map(SimpleNamespace(G=G), [f"x{j}" for j in range(100)])
+    assert features == "x3 4, x70 1"
+    assert image_of(image).shape[:2] == (60, 60)
+    assert views.direction_map(SimpleNamespace(G=None), ["a"]) == ("", "")
+
+
+def test_the_spectrum_is_that_of_y_over_n(comparison):
+    result = comparison.results["low_rank"]
+    _, text = views.spectrum_bars(result)
+    largest = np.linalg.eigvalsh(result.F @ result.F.T / 24)[::-1][:3]
+    assert list(map(float, text.split(", "))) == pytest.approx(largest, abs=1e-3)
+
+
+@pytest.mark.parametrize(("source", "K"), [("planted", 2), ("planted", 3), ("known", 2), ("file", 3)])
+def test_the_python_of_the_page_repeats_what_it_shows(source, K, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_text(TABLE)
+    data = {"planted": lambda: SMALL, "known": lambda: page_data.known_data("heart"), "file": uploaded}[source]()
+    setting = Setting(
+        nu=0.9, lam=0.01, ridge=0.1, n_clusters=K, tol=1e-3, standardize=source != "planted", time_limit=60.0
+    )
+    methods = ["low_rank", "fista"]
+    found, names = views.compare_methods(data, setting, methods), {}
+    exec(views.python_code(data, setting, methods), names)
+    assert "low_rank" in capsys.readouterr().out
+    for name in methods:
+        assert names["comparison"].results[name].bracket == found.results[name].bracket
+        np.testing.assert_array_equal(names["F"][name], found.results[name].F)
+    if K > 2:
+        same = [dc.metrics.adjusted_rand_score(names["labels"][name], labels)
+                for name, labels in views.labels_of(data.table, found, K).items()]  # fmt: skip
+        assert same == [1.0, 1.0]
+    model = views.cluster_points(data.table, setting)
+    np.testing.assert_array_equal(names["model"].labels_, model.labels_)
+    assert names["model"].label_gap_ == model.label_gap_
+
+
+def words(outputs):
+    return unescape(" ".join(output.text for output in outputs if hasattr(output, "text")))
+
+
+def test_the_page_opens_with_a_small_planted_table_and_all_its_parts():
+    outputs, names = app.run()
+    text = words(outputs)
+    for part in ("Compare relaxations", "Values and certified bounds", "Solutions", "Clusters of the table", "Python"):
+        assert part in text
+    assert len(names["comparison"].results) == 5
+    assert "No disagreement beyond the certified bounds of 5 methods." in text
+
+
+def test_an_error_of_the_data_is_shown_and_nothing_else():
+    values = {"n": 30, "d": 4, "sparsity": 7, "seed": 0, "noise": 0.3, "imbalance": 0.0, "source": "planted"}
+    controls = {name: SimpleNamespace(value=value) for name, value in values.items()}
+    outputs, names = app.run(defs={**controls, "known": None, "file": SimpleNamespace(value=[])})
+    assert names["data"] is None
+    assert "sparsity = 7" in words(outputs)
+    assert "comparison" not in names
+
+
+def test_without_marimo_the_program_says_how_to_get_it(monkeypatch, capsys):
+    monkeypatch.setattr(launcher, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["explore"])
+    with pytest.raises(SystemExit) as end:
+        launcher.main()
+    said = capsys.readouterr().err
+    assert end.value.code == 2
+    assert said.count("\n") == 1
+    assert "pip install 'diffrac-cvx[explore]'" in said
+
+
+@pytest.mark.parametrize(
+    ("port", "said"), [(0, "is not a valid port"), (70_000, "is not a valid port"), (None, "is in use")]
+)
+def test_a_port_that_cannot_be_used_is_said_in_one_line(port, said, monkeypatch, capsys):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        used_port = other.getsockname()[1] if port is None else port
+        monkeypatch.setattr(sys, "argv", ["explore", "--headless", "--port", str(used_port)])
+        with pytest.raises(SystemExit) as end:
+            launcher.main()
+    line = capsys.readouterr().err
+    assert end.value.code == 2
+    assert line.count("\n") == 1
+    assert said in line
+    assert "--port" in line
+
+
+def test_a_port_is_free_again_after_its_program_has_ended():
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", 0))
+        port = other.getsockname()[1]
+    launcher.require_port(port)

@@ -2,22 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 from textwrap import fill
 
-import pandas as pd
-
+from experiments.harness import findings
+from experiments.harness.findings import Verdict
 from experiments.harness.statements import BY_NAME, Statement
+from experiments.harness.tables import split_parts
 
-
-class Verdict(Enum):
-    """Verdict of a rule on a statement; the value is the text on the page."""
-
-    AGREES = "agrees"
-    PARTLY = "partly agrees"
-    DIFFERS = "differs"
-    NOT_COMPARABLE = "not comparable"
-    NOT_TESTED = "not tested"
+__all__ = ["Claim", "Finding", "Verdict", "describe", "format_claims", "judge", "split_parts"]
 
 
 @dataclass(frozen=True)
@@ -76,19 +68,14 @@ def judge(agrees: bool, partly: bool = False, *, tested: bool = True, comparable
     return Verdict.AGREES if agrees else Verdict.PARTLY if partly else Verdict.DIFFERS
 
 
-def split_parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the table of each part with its own columns; restore integer columns."""
-    found = {}
-    for name, part in table.groupby("part"):
-        part = part.dropna(axis=1, how="all")
-        whole = [name for name, values in part.items() if values.dtype == float and (values == values.round()).all()]
-        found[str(name)] = part.astype(dict.fromkeys(whole, int)).reset_index(drop=True)
-    return found
-
-
-def format_claims(claims: Iterable[Claim | Finding]) -> str:
+def format_claims(claims: Iterable[Claim | Finding | findings.Finding]) -> str:
     """Format claims as paragraphs for a terminal."""
-    return "\n".join(fill(describe(claim), width=116, subsequent_indent="    ") for claim in claims)
+    return "\n".join(
+        findings.describe(claim)
+        if isinstance(claim, findings.Finding)
+        else fill(describe(claim), width=116, subsequent_indent="    ")
+        for claim in claims
+    )
 
 
 def describe(claim: Claim | Finding) -> str:

@@ -7,7 +7,6 @@ import sys
 from base64 import b64decode
 from dataclasses import replace
 from fractions import Fraction
-from html import unescape
 from types import SimpleNamespace
 
 import matplotlib.image
@@ -67,7 +66,6 @@ def test_planted_and_known_data_are_those_of_the_package():
         (TABLE.replace("20", ""), {"missing": "mean"}, ["--reference-column", "species", "--missing", "mean"]),
         (TABLE.replace(",", ";").replace(".", ","), {}, ["--reference-column", "species"]),
         (TABLE.replace("1.5", "1e200"), {}, ["--reference-column", "species"]),
-        (TABLE.replace("1.5", "inf"), {}, ["--reference-column", "species"]),
         ("", {"label": None}, []),
     ],
 )
@@ -146,12 +144,19 @@ def test_clusters_are_numbered_as_the_classes_with_which_they_agree():
             assert np.array_equal(views.numbered_like(reference, (reference + 1) % K, K), reference)
 
 
-def test_a_disagreement_is_a_sentence(comparison):
+def test_a_disagreement_is_a_sentence(comparison, monkeypatch):
     assert views.describe_limits(comparison, 5.0) == []
     assert views.describe_agreement(comparison) == ["No disagreement beyond the certified bounds of 4 methods."]
-    wrong = replace(comparison, disagreements=("one certifies too much",))
-    assert views.describe_agreement(wrong) == ["Disagreement: one certifies too much."]
-    assert "optimality gap" not in table_of(Setting(n_clusters=3), wrong).header
+    record = dc.registry.SOLVERS["fista"]
+
+    def lie(*arguments, **options):
+        found = record.function(*arguments, **options)
+        return replace(found, value=found.value + 0.1, lower=found.lower + 0.1, upper=found.upper + 0.1)
+
+    monkeypatch.setitem(dc.registry.SOLVERS, "fista", replace(record, function=lie))
+    wrong = views.compare_methods(SMALL, Setting(), ["low_rank", "fista"])
+    assert views.describe_agreement(wrong)[0].startswith("Disagreement: fista certifies that the optimum of (15) is at")
+    assert all("optimality gap" not in table_of(Setting(n_clusters=K), wrong).header for K in (2, 3))
 
 
 def test_a_method_that_a_limit_stopped_is_named():
@@ -205,7 +210,7 @@ def test_v_shows_the_features_with_the_largest_diagonal_entries():
 
 def test_the_spectrum_is_that_of_y_over_n(comparison):
     result = comparison.results["low_rank"]
-    _, text = views.spectrum_bars(result)
+    text = views.spectrum_bars(result)[1]
     largest = np.linalg.eigvalsh(result.F @ result.F.T / 24)[::-1][:3]
     assert list(map(float, text.split(", "))) == pytest.approx(largest, abs=1e-3)
 
@@ -234,13 +239,9 @@ def test_the_python_of_the_page_repeats_what_it_shows(source, K, tmp_path, monke
     assert names["model"].label_gap_ == model.label_gap_
 
 
-def words(outputs):
-    return unescape(" ".join(output.text for output in outputs if hasattr(output, "text")))
-
-
 def test_the_page_opens_with_a_small_planted_table_and_all_its_parts():
     outputs, names = app.run()
-    text = words(outputs)
+    text = " ".join(output.text for output in outputs if hasattr(output, "text"))
     for part in ("Compare relaxations", "Values and certified bounds", "Solutions", "Clusters of the table", "Python"):
         assert part in text
     assert len(names["comparison"].results) == 5
@@ -252,7 +253,7 @@ def test_an_error_of_the_data_is_shown_and_nothing_else():
     controls = {name: SimpleNamespace(value=value) for name, value in values.items()}
     outputs, names = app.run(defs={**controls, "known": None, "file": SimpleNamespace(value=[])})
     assert names["data"] is None
-    assert "sparsity = 7" in words(outputs)
+    assert any("sparsity = 7" in output.text for output in outputs if hasattr(output, "text"))
     assert "comparison" not in names
 
 

@@ -12,13 +12,12 @@ from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.problem.formatting import format_upper
 from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 from experiments.benchmark.cells import TIMES
-from experiments.benchmark.readme import INSTANCE
+from experiments.benchmark.claims import INSTANCE
+from experiments.benchmark.convergence import GOALS, by_family
 from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
 from experiments.choice import claims as choice
 from experiments.choice.cells import FIXED, NO_PENALTY, column_of
 from experiments.choice.claims import means_of
-from experiments.convergence.cells import GOALS
-from experiments.convergence.claims import by_family
 from experiments.few_labels import claims as few_labels
 from experiments.groups import claims as groups
 from experiments.harness.claims import Finding

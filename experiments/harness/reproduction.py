@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from diffrac_cvx.machine.writing import write_text
+from experiments.__main__ import find_modules
 from experiments.harness import findings
 from experiments.harness.claims import Claim, Finding
 from experiments.harness.findings import Verdict
@@ -105,6 +106,9 @@ def read_section(stem: str, tables: Path = FIGURES) -> Section:
 
 def findings_of(stem: str) -> ModuleType:
     """Return the module with the findings of an experiment."""
+    module = find_modules()[stem]
+    if not module.endswith(".experiment"):  # all of it is in one module
+        return import_module(module)
     name = "findings" if find_spec(f"experiments.{stem}.findings") else "claims"
     return import_module(f"experiments.{stem}.{name}")
 

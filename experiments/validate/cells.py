@@ -55,9 +55,7 @@ def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
         violations = [
             f"{name}: {violation}"
             for name, result in results.items()
-            for violation in find_violations(
-                read_answer(result, instance), instance, results[REFERENCE], TOLERANCE
-            )
+            for violation in find_violations(read_answer(result, instance), instance, results[REFERENCE], TOLERANCE)
         ]
         row: Row = {"violation": worst, "between": pair, "agrees": int(worst <= SLACK and not violations)}
         for name, result in results.items():

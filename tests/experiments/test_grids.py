@@ -1,12 +1,14 @@
 """The grids of the experiments: no cell twice, and the smoke grids are measured, drawn and judged."""
 
 import re
+import sys
 from importlib import import_module
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
+from experiments.__main__ import find_modules
 from experiments.harness import boundary, intervals
 from experiments.harness.claims import Claim, Finding
 from experiments.harness.findings import Verdict
@@ -29,17 +31,21 @@ SMALLER = {  # cheaper settings of the smoke grids
 }
 
 
+def experiment_of(name):
+    return import_module(find_modules()[name]).EXPERIMENT
+
+
 @pytest.mark.parametrize("grid", ["full", "smoke"])
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_grid_has_no_cell_twice(name, grid):
-    cells = [tuple(cell.items()) for cell in import_module(f"experiments.{name}.cells").cells_of(grid)]
+    cells = [tuple(cell.items()) for cell in experiment_of(name).cells(grid)]
     assert len(set(cells)) == len(cells) > 0
 
 
 @pytest.mark.parametrize("name", ["rivals", "noise"])
 @pytest.mark.parametrize(("grid", "least"), [("full", 12), ("smoke", 2)])
 def test_every_cell_has_as_many_replications(name, grid, least):
-    cells = pd.DataFrame(import_module(f"experiments.{name}.cells").cells_of(grid))
+    cells = pd.DataFrame(experiment_of(name).cells(grid))
     sizes = cells.groupby([column for column in cells if column != "replication"]).size()
     assert sizes.nunique() == 1
     assert sizes.iloc[0] >= least
@@ -66,16 +72,16 @@ FOUND = {  # further known results of smoke tables
     [pytest.param(name, marks=[pytest.mark.slow] if name != "wide_law" else []) for name in SMALLER],
 )
 def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, monkeypatch):
-    cells, claims, plot = (import_module(f"experiments.{name}.{part}") for part in ("cells", "claims", "plot"))
+    experiment = experiment_of(name)
     for setting, value in SMALLER[name].items():
-        monkeypatch.setattr(cells, setting, value)
+        monkeypatch.setattr(sys.modules[experiment.measure.__module__], setting, value)
     for module in (boundary, intervals):
         monkeypatch.setattr(module, "DRAWS", 20)  # bootstrap samples: the width of intervals is not tested
-    table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])
-    plot.draw(table, tmp_path / "figure")
+    table = pd.DataFrame([{**cell, **experiment.measure(**cell)} for cell in experiment.cells("smoke")])
+    experiment.draw(table, tmp_path / "figure")
     plt.close("all")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
-    found = claims.claims(table)
+    found = experiment.claims(table)
     assert all(re.search(r"\d", one.measured) and "nan" not in one.measured for one in found)
     assert FOUND[name](table, found)
 

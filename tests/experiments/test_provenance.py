@@ -48,14 +48,14 @@ def test_what_the_code_does_counts_and_its_words_do_not(before, after, changes):
 
 def test_a_table_measured_by_other_code_is_named_with_what_has_changed(tmp_path):
     sources = provenance.read_sources()
-    provenance.record(["noise", "unbalanced"], sources, tmp_path)
+    provenance.record(["rivals", "unbalanced"], sources, tmp_path)
     assert provenance.find_stale(tmp_path) == {}
     assert provenance.describe_stale(tmp_path) == "All 2 tables were measured by the current code."
     other = sources | {"diffrac_cvx.metrics": sources["diffrac_cvx.metrics"] + "\nMORE = 1\n"}
-    provenance.record(["noise"], other, tmp_path)
-    assert provenance.find_stale(tmp_path) == {"noise": ["diffrac_cvx.metrics"]}
+    provenance.record(["rivals"], other, tmp_path)
+    assert provenance.find_stale(tmp_path) == {"rivals": ["diffrac_cvx.metrics"]}
     assert "1 of 2 tables" in provenance.describe_stale(tmp_path)
-    assert provenance.describe_stale(tmp_path).endswith("- `noise.csv`: `diffrac_cvx.metrics`")
+    assert provenance.describe_stale(tmp_path).endswith("- `rivals.csv`: `diffrac_cvx.metrics`")
 
 
 def test_solvers_and_certificates_are_among_the_modules_of_what_they_solve():

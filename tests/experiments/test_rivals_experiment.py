@@ -10,11 +10,10 @@ import pytest
 
 from experiments.harness import boundary as harness_boundary
 from experiments.harness import intervals
-from experiments.noise import cells as noise_cells
-from experiments.noise import claims as noise_claims
 from experiments.rivals import cells as rival_cells
 from experiments.rivals import claims as rival_claims
 from experiments.rivals import plot as rival_plot
+from experiments.robustness import noise as noise_experiment
 from experiments.theory.unique_solution import statistical_dimension
 
 
@@ -41,20 +40,20 @@ def test_every_method_has_even_numbers_of_points_from_d_on_in_every_dimension():
 
 @pytest.mark.parametrize("law", ["gaussian", "student"])
 def test_more_points_of_a_stream_keep_the_ones_before_and_every_pair_is_balanced(law):
-    few, y = rival_cells.data_of(law, 20, 6, 3)
-    many, y_many = rival_cells.data_of(law, 60, 6, 3)
+    few, y = rival_cells.noiseless_data(law, 20, 6, 3)
+    many, y_many = rival_cells.noiseless_data(law, 60, 6, 3)
     np.testing.assert_array_equal(few, many[:20])
     np.testing.assert_array_equal(y, y_many[:20])
     np.testing.assert_array_equal(few[:, 0], y)
     assert np.all(y_many.reshape(-1, 2).sum(axis=1) == 0)
     one_rotation = rival_cells.mixed(many, 3)[:20]
     np.testing.assert_allclose(rival_cells.mixed(few, 3), one_rotation, atol=1e-12)
-    assert np.any(few[:, 1:] != rival_cells.data_of(law, 20, 6, 4)[0][:, 1:])
+    assert np.any(few[:, 1:] != rival_cells.noiseless_data(law, 20, 6, 4)[0][:, 1:])
 
 
 @pytest.mark.parametrize(("law", "kurtosis", "joint"), [("gaussian", (2.8, 3.2), 0.0), ("student", (4.5, 20.0), 0.3)])
 def test_the_noise_has_unit_covariance_and_the_kurtosis_of_its_law_and_is_spherical(law, kurtosis, joint):
-    X = rival_cells.data_of(law, 40_000, 5, 0)[0][:, 1:]
+    X = rival_cells.noiseless_data(law, 40_000, 5, 0)[0][:, 1:]
     np.testing.assert_allclose(X.T @ X / len(X), np.eye(4), atol=0.05)
     assert kurtosis[0] < np.mean(X**4) < kurtosis[1]
     assert np.corrcoef((X**2).T)[0, 1] == pytest.approx(joint, abs=0.2 if joint else 0.03)
@@ -166,7 +165,7 @@ def test_a_boundary_outside_the_grid_is_drawn_hollow_with_an_arrow():
 
 
 def test_a_replication_has_the_same_points_at_every_noise_but_for_their_spread():
-    clean, tiny = (noise_cells.measure(12, 2, noise, 0) for noise in (0.0, noise_cells.TINY))
+    clean, tiny = (noise_experiment.measure(12, 2, noise, 0) for noise in (0.0, noise_experiment.TINY))
     assert clean["n"] == 90
     assert clean["objective"] == pytest.approx(0.0, abs=1e-9)
     assert clean["error_refined"] == tiny["error_refined"] == clean["error_lattice"] == 0.0
@@ -176,7 +175,7 @@ def test_a_replication_has_the_same_points_at_every_noise_but_for_their_spread()
 
 
 def test_what_a_row_of_noise_says_is_consistent():
-    row = noise_cells.measure(12, 4, 0.3, 1)
+    row = noise_experiment.measure(12, 4, 0.3, 1)
     assert np.isnan(row["error_lattice"])
     assert row["error_direction"] == row["error_known_labels"] == 0.0
     assert 0.0 <= row["gap"] <= 2e-6
@@ -195,7 +194,7 @@ def noisy_table(error, objective=0.2, planted=0.2):
         | {"eigenvalue_ratio": noise, "gap": 0.0}
         for d in (12, 20)
         for ratio in (1, 2)
-        for noise in (0.0, noise_cells.TINY, 0.1, 0.3, 0.5, 0.8)
+        for noise in (0.0, noise_experiment.TINY, 0.1, 0.3, 0.5, 0.8)
         for replication in range(3)
     ]
     return pd.DataFrame(rows)
@@ -211,7 +210,7 @@ def noisy_table(error, objective=0.2, planted=0.2):
     ],
 )
 def test_the_noise_tolerated_is_the_last_one_before_the_error_leaves_the_oracle(error, said):
-    findings = noise_claims.claims(noisy_table(error))
+    findings = noise_experiment.claims(noisy_table(error))
     assert f"relaxation {said}" in findings[0].measured
     assert f"CURE {said}" in findings[4].measured
 
@@ -219,7 +218,7 @@ def test_the_noise_tolerated_is_the_last_one_before_the_error_leaves_the_oracle(
 def test_a_mean_error_that_its_interval_does_not_keep_below_the_limit_is_not_tolerated():
     table = noisy_table(lambda noise: 0.0)
     table.loc[(table["noise"] == 0.3) & (table["replication"] == 0), "error_relaxation"] = 0.12  # 0.04 in the mean
-    assert "relaxation d = 12: 0.1, 0.1" in noise_claims.claims(table)[0].measured
+    assert "relaxation d = 12: 0.1, 0.1" in noise_experiment.claims(table)[0].measured
 
 
 @pytest.mark.parametrize(
@@ -229,13 +228,13 @@ def test_a_mean_error_that_its_interval_does_not_keep_below_the_limit_is_not_tol
 def test_the_criterion_is_blamed_where_it_prefers_the_wrong_labels_and_the_relaxation_otherwise(
     objective, planted, said
 ):
-    measured = noise_claims.claims(noisy_table(lambda noise: 0.9 * (noise >= 0.5), objective, planted))[3].measured
+    measured = noise_experiment.claims(noisy_table(lambda noise: 0.9 * (noise >= 0.5), objective, planted))[3].measured
     assert measured.startswith("in 24 instances")
     assert re.search(rf"found in {said[0]} .* missed, in {said[1]} ", measured)
 
 
 def test_the_gap_and_the_spectrum_are_said_with_the_numbers_of_the_table():
-    found = noise_claims.claims(noisy_table(lambda noise: 0.9 * (noise >= 0.5)))
+    found = noise_experiment.claims(noisy_table(lambda noise: 0.9 * (noise >= 0.5)))
     assert "below 0.0001 in 100 % of the instances" in found[1].measured
     assert "(24 instances), it is 0.25 (0.25 to 0.25)" in found[1].measured
     assert "up to sigma = 0.3: 0.10 (0.10 to 0.10) at 0.1, 0.30 (0.30 to 0.30) at 0.3" in found[2].measured

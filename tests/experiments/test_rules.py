@@ -9,11 +9,11 @@ from rules import AGREES, DIFFERS, NOT_COMPARABLE, NOT_TESTED, PARTLY, each_answ
 
 from experiments.harness.claims import split_parts
 from experiments.harness.tables import read_table
+from experiments.methods import MAX_CUT
 from experiments.multi_label import claims as labels
 from experiments.robustness import claims as robustness
 from experiments.robustness.cells import FISTA, WITHOUT_LAMBDA
 from experiments.runtime import claims as runtime
-from experiments.runtime.methods import MAX_CUT
 from experiments.sparse_regime import claims as regime
 from experiments.theory import claims_balanced, claims_labels, claims_sparse
 from experiments.theory.label_recovery import NO_CLUSTERS

@@ -6,10 +6,9 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.machine.processes import Call, Worker
-from experiments.scale import cells
-from experiments.scale.claims import check_sizes, claims
-from experiments.scale.data import make_rows, make_words, write_rows
-from experiments.scale.plot import draw
+from experiments.benchmark import scale
+from experiments.benchmark.scale import check_sizes, claims, draw
+from experiments.problems import make_rows, make_words, write_rows
 
 SMALL = [("rows", 120_000, 50, 0), ("words", 2_000, 200, 0)]
 PROMISED = [("rows", 20_000_000, 50, 0), ("words", 200_000, 5_000, 0)]
@@ -23,7 +22,7 @@ def table_of(cell, row):
 def small(tmp_path, monkeypatch):
     """Rows of a few small cells; those of a cluster are invented, as they are tested elsewhere."""
     monkeypatch.chdir(tmp_path)
-    measured = [table_of(cell, cells.measure(*cell)) for cell in SMALL]
+    measured = [table_of(cell, scale.measure(*cell)) for cell in SMALL]
     of_cluster = {**measured[0].iloc[0], "kind": "cluster", "workers": 2, "memory": np.nan, "moved_per_pass": 3e5}
     return pd.concat([*measured, pd.DataFrame([of_cluster])], ignore_index=True)
 
@@ -64,7 +63,7 @@ def test_the_largest_tables_are_solved_within_what_is_promised(cell, tmp_path, m
     monkeypatch.chdir(tmp_path)
     worker = Worker(None)
     try:
-        answer = worker.call(Call(cells.measure, cell), stopped=lambda: False, seconds=None)
+        answer = worker.call(Call(scale.measure, cell), stopped=lambda: False, seconds=None)
     finally:
         worker.close()
     assert answer.error is None

@@ -19,7 +19,8 @@ from experiments.choice import claims as choice
 from experiments.choice.cells import FIXED, NO_PENALTY, column_of
 from experiments.choice.claims import means_of
 from experiments.few_labels import claims as few_labels
-from experiments.groups import claims as groups
+from experiments.groups import findings as groups
+from experiments.harness import findings
 from experiments.harness.claims import Finding
 from experiments.harness.intervals import proportion_of
 from experiments.many_clusters.findings import means
@@ -285,20 +286,27 @@ def three(values: pd.Series) -> str:
     return " / ".join(f"{value:.2f}".removeprefix("0") for value in values)
 
 
+LEAST_WEIGHT = r":math:`w^2 (s' - 1) d / (1 + a^2 + w^2)`"
+
+
 def table_of_least_weights(table: pd.DataFrame) -> str:
     """Return the least weights that hide an exact direction, measured and expected, by kind of table."""
-    header = ("columns", "parts", "groups", "columns of a group", "points / d", "ridge", groups.SCALED, "expected")
-    return list_table(header, groups.rows_of_law(table))
+    header, *rows = findings.lines_of(groups.law_table(table[table["part"] == "law"]))
+    return list_table([LEAST_WEIGHT if name == "smallest weight" else name for name in header], rows)
 
 
-def findings_of(claims: Callable[[pd.DataFrame], list[Finding]], table: pd.DataFrame) -> str:
-    """Return what an experiment found, as a list, from its table."""
-    return (
-        "\n".join(
-            f"- {one.statement[0].upper()}{one.statement[1:]}: {one.measured} {one.comment}" for one in claims(table)
-        )
-        + "\n"
-    )
+def findings_of(claims: Callable[[pd.DataFrame], list[Finding | findings.Finding]], table: pd.DataFrame) -> str:
+    """Return what an experiment found, as a list or as tables with captions."""
+    return "\n".join(map(format_finding, claims(table))) + "\n"
+
+
+def format_finding(one: Finding | findings.Finding) -> str:
+    """Return a finding: an item of a list, or a table after its caption."""
+    if isinstance(one, Finding):
+        return f"- {one.statement[0].upper()}{one.statement[1:]}: {one.measured} {one.comment}"
+    head, *rows = findings.lines_of(one.table)
+    caption = escape_text(f"{one.caption}. {one.comment}".rstrip())
+    return f"{caption}\n\n{list_table(head, [[escape_text(entry) for entry in row] for row in rows])}"
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -322,7 +330,7 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "few_labels_findings": ("few_labels", partial(findings_of, few_labels.claims)),
     "structure": ("structure", partial(findings_of, structure.claims)),
     "groups_law": ("groups", table_of_least_weights),
-    "groups_findings": ("groups", partial(findings_of, groups.findings)),
+    "groups_findings": ("groups", partial(findings_of, groups.on_planted_groups)),
     "mutation": ("mutation", table_of_mutation),
     "coverage": ("coverage", table_of_coverage),
     "convergence_loose": ("convergence", partial(table_of_convergence, GOALS[0])),

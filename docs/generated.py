@@ -15,9 +15,7 @@ from experiments.benchmark.cells import TIMES
 from experiments.benchmark.claims import INSTANCE
 from experiments.benchmark.convergence import GOALS, by_family
 from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
-from experiments.choice import claims as choice
-from experiments.choice.cells import FIXED, NO_PENALTY, column_of
-from experiments.choice.claims import means_of
+from experiments.choice import findings as choice
 from experiments.few_labels import claims as few_labels
 from experiments.groups import findings as groups
 from experiments.harness import findings
@@ -115,33 +113,11 @@ def table_of_many_clusters(table: pd.DataFrame) -> str:
     return list_table(("data", *by_set.columns), rows)
 
 
-CHOOSING = {  # columns of the table of `make choice`
-    "choice": "selected (default)",
-    "best": "best of the grid by the true labels",
-    "kmeans": "k-means, standardised",
-    "mixture": "Gaussian mixture",
-    "spectral": "spectral clustering",
-    "gemclus": "``gemclus``, linear",
-    "consensus": "by consensus",
-    "stability": "by stability",
-    "separation": "by separation",
-    "eigenvalue_ratio": "by eigenvalue ratio",
-    "label_gap": "by label gap",
-}
-
-
 def table_of_choice(table: pd.DataFrame) -> str:
     """Return the mean adjusted Rand index on each kind of sets, a method a row."""
-    kinds = list(dict.fromkeys(table["kind"]))
-    means = {kind: means_of(table, kind) for kind in kinds}
-    fixed = {column_of(*pair): f"ridge {pair[0]:g}, lambda {pair[1]:g}" for pair in (NO_PENALTY, *FIXED)}
-    rows = [
-        (label, *(f"{means[kind][column]:.2f}" if pd.notna(means[kind][column]) else "–" for kind in kinds))
-        for column, label in {**CHOOSING, **fixed}.items()
-    ]
-    counts = [table.loc[table["kind"] == kind, "name"].nunique() for kind in kinds]
-    head = ("mean adjusted Rand index", *(f"{count} {kind} sets" for kind, count in zip(kinds, counts, strict=True)))
-    return list_table(head, rows)
+    means = choice.means(table)
+    rows = [(str(name), *("–" if pd.isna(mean) else f"{mean:.2f}" for mean in row)) for name, row in means.iterrows()]
+    return list_table(("mean adjusted Rand index", *means.columns), rows)
 
 
 def table_of_choice_by_set(table: pd.DataFrame) -> str:
@@ -152,15 +128,10 @@ def table_of_choice_by_set(table: pd.DataFrame) -> str:
         (str(kind), str(name), f"{row['n']:.0f} × {row['d']:.0f}", *(f"{row[column]:.2f}" for column in columns))
         for (kind, name), row in means.iterrows()
     ]
-    return list_table(("kind", "set", "n × d", *(CHOOSING[column] for column in columns)), rows)
+    return list_table(("kind", "set", "n × d", *(choice.METHODS[column] for column in columns)), rows)
 
 
 SCALES = {"rows": "file, single precision", "words": "sparse", "cluster": "dask, on {workers} worker processes"}
-
-
-def findings_of_choice(table: pd.DataFrame) -> list[Finding]:
-    """Return what was found on the held-out sets, and of the choice beside the default weights."""
-    return [one for one in choice.claims(table) if "held-out" in one.statement or "default weights" in one.statement]
 
 
 def table_of_wide_pairs(table: pd.DataFrame) -> str:
@@ -338,7 +309,10 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "many_clusters": ("many_clusters", table_of_many_clusters),
     "choice": ("choice", table_of_choice),
     "choice_by_set": ("choice", table_of_choice_by_set),
-    "choice_findings": ("choice", partial(findings_of, findings_of_choice)),
+    "choice_findings": (
+        "choice",
+        partial(findings_of, lambda table: [choice.gains_over_default(table[table["kind"] != "made"])]),
+    ),
     "wide_pairs": ("wide", table_of_wide_pairs),
     "scale": ("scale", table_of_scale),
 }

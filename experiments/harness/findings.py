@@ -134,7 +134,10 @@ def format_entry(entry: Any) -> str:
     """Format an entry with three digits; NaN is "none"."""
     if isinstance(entry, str | Interval | bool | np.bool_ | int | np.integer):
         return {"True": "yes", "False": "no"}.get(str(entry), str(entry))
-    return "none" if pd.isna(entry) else f"{float(entry):.3g}"
+    if pd.isna(entry):
+        return "none"
+    number = float(entry)
+    return f"{number:.0f}" if 1e3 <= abs(number) < 1e7 else f"{number:.3g}"
 
 
 def markdown(table: pd.DataFrame) -> str:
@@ -144,9 +147,14 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def in_words(table: pd.DataFrame) -> str:
-    """Return a small table as a phrase: each entry after its column, the rows separated by semicolons."""
+    """Return a small table as a phrase: each entry after its column, rows after their names."""
     head, *rows = lines_of(table)
-    return "; ".join(", ".join(f"{name} {entry}" for name, entry in zip(head, row, strict=True)) for row in rows)
+    named = 0 if table.index.names == [None] else table.index.nlevels
+    phrases = []
+    for row in rows:
+        entries = ", ".join(f"{name} {entry}" for name, entry in zip(head[named:], row[named:], strict=True))
+        phrases.append(f"{', '.join(row[:named])}: {entries}" if named else entries)
+    return "; ".join(phrases)
 
 
 def describe(finding: Finding) -> str:

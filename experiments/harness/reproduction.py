@@ -13,12 +13,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import pandas as pd
 
 from diffrac_cvx.machine.writing import write_text
 from experiments.__main__ import find_modules
-from experiments.harness import findings
+from experiments.harness import findings, provenance
 from experiments.harness.claims import Claim, Finding
 from experiments.harness.findings import Verdict
 from experiments.harness.statements import BY_NAME, STATEMENTS, Statement
@@ -63,6 +67,12 @@ tested* (the table does not decide). In brackets: 95 % intervals, Wilson's for p
 medians, otherwise Student's over replications. "Error" is 1 - (y'ŷ/n)²; "gap" is a certified bound on the distance to
 the optimum.
 """
+
+RECHECKED = """\
+`figures/provenance.json` records the version, commit, machine and processor seconds of each table. `make recheck`
+measures a random sample of cells again, two minutes each at most, the sample drawn from the date. Bounds of a cell must
+overlap; errors and ranks, which depend on the processor if the solution is not unique, are compared as means of a
+panel; other entries must be equal."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +137,8 @@ def open_statements(sections: list[Section]) -> list[Statement]:
 def format_page(sections: list[Section]) -> str:
     """Return the page."""
     verdicts = collect_verdicts(sections)
-    return "\n".join([HEAD, format_counts(verdicts), format_list(verdicts), *map(format_section, sections)])
+    parts = [HEAD, format_counts(verdicts), format_list(verdicts), *map(format_section, sections)]
+    return "\n".join([*parts, format_rechecks(provenance.read_records(FIGURES, provenance.RECHECKS))])
 
 
 def count_verdicts(verdicts: Mapping[str, Verdict]) -> str:
@@ -193,11 +204,40 @@ def format_found(found: Found) -> str:
     if isinstance(found, Finding):
         return f"- **{capital(found.statement)}.** {found.measured}{comment}\n"
     parts = [f"**{capital(found.caption)}.**{comment}", "", findings.markdown(found.table), ""]
-    for rule in found.rules:
-        named = rule.of_paper
-        about = f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
-        parts.append(f"- {about}: **{rule(found.table).value}**. *Rule:* {rule.words}.")
+    for words, rules in groupby(found.rules, key=lambda rule: rule.words):
+        verdicts = [f"{name_of(rule)}: **{rule(found.table).value}**" for rule in rules]
+        parts.append(f"- {'; '.join(verdicts)}. *Rule:* {words}.")
     return "\n".join([*parts, ""] if found.rules else parts)
+
+
+def name_of(rule: findings.Rule) -> str:
+    """Return the number and the place of the statement of a rule, or its sentence."""
+    named = rule.of_paper
+    return f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
+
+
+def format_rechecks(records: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the section on tables measured again: date, share of the cells, and disagreements."""
+    lines = ["## Tables measured again", "", RECHECKED, ""]
+    if not records:
+        return "\n".join([*lines, "No table has been measured again yet.", ""])
+    table = pd.DataFrame(
+        [
+            {
+                "table": name,
+                "date": record["date"],
+                "cells": record["cells"],
+                "again": record["compared"],
+                "share": f"{record['compared'] / record['cells']:.1%}",
+                "disagreements": len(record["disagreements"]),
+            }
+            for name, record in records.items()
+        ]
+    )
+    found = [f"- `{name}`: {sentence}" for name, record in records.items() for sentence in record["disagreements"]]
+    return "\n".join(
+        [*lines, findings.markdown(table), "", *found, ""] if found else [*lines, findings.markdown(table), ""]
+    )
 
 
 def capital(text: str) -> str:

@@ -10,8 +10,8 @@ from matplotlib.colors import Colormap, ListedColormap, Normalize
 
 from experiments.harness.boundary import Boundary, find_boundary, fit_power
 from experiments.harness.style import ACCENT, GREEN, PAGE, SECONDARY, STYLE, save
-from experiments.phase_transition.claims import by_interior_point, with_recovery
 from experiments.phase_transition.curves import draw_boundary, draw_fit
+from experiments.phase_transition.findings import by_interior_point, with_recovery
 from experiments.phase_transition.phase_map import PhaseMapDisplay
 from experiments.phase_transition.uniqueness import wendel
 from experiments.theory.unique_solution import statistical_dimension

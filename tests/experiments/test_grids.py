@@ -10,11 +10,10 @@ import pytest
 
 from experiments.__main__ import find_modules
 from experiments.harness import boundary, intervals
-from experiments.harness.claims import Claim
-from experiments.harness.findings import Finding, Verdict, in_words
-from experiments.harness.reproduction import FIGURES
+from experiments.harness.findings import Verdict
+from experiments.harness.reproduction import FIGURES, format_found
 from experiments.harness.tables import read_table
-from experiments.wide_law.claims import violations
+from experiments.wide_law.findings import violations
 
 EXPERIMENTS = (
     "affine_law", "convergence", "groups", "noise", "phase_transition", "rivals", "robustness", "runtime",
@@ -51,18 +50,14 @@ def test_every_cell_has_as_many_replications(name, grid, least):
     assert sizes.iloc[0] >= least
 
 
-def judged(found):
-    return [one for one in found if isinstance(one, Claim)]
-
-
 FOUND = {  # further known results of smoke tables
     "groups": lambda table, found: len(found) == 7 and (table["joined"] <= table["separate"]).sum() == 10,
     "noise": lambda table, found: len(found) == 5,
     "rivals": lambda table, found: len(found) == 5,
-    "sparse_regime": lambda table, found: found[0].verdict is Verdict.NOT_TESTED,
+    "sparse_regime": lambda table, found: found[0].verdicts["conjecture"] is Verdict.NOT_TESTED,
     "structure": lambda table, found: len(found) == 4 and table["p_columns_ridge"].between(0.25, 1.0).all(),
-    "theory": lambda table, found: len({one.statement.name for one in judged(found)}) == len(judged(found)) == 19,
-    "wide_law": lambda table, found: violations(table[table["part"] == "groups"]) == 0 and len(found) == 7,
+    "theory": lambda table, found: len({name for one in found for name in one.verdicts}) == 19,
+    "wide_law": lambda table, found: violations(table[table["part"] == "groups"]) == 0 and len(found) == 4,
 }
 
 
@@ -81,12 +76,10 @@ def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, mon
     experiment.draw(table, tmp_path / "figure")
     plt.close("all")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
-    found = experiment.claims(table)
-    for one in found:
-        text = in_words(one.table) if isinstance(one, Finding) else one.measured
-        assert re.search(r"\d", text)
-        assert "nan" not in text
-    assert FOUND[name](table, found)
+    found = experiment.findings(table)
+    texts = [format_found(one) for one in found]
+    assert all(re.search(r"\d", text) and "nan" not in text for text in texts)
+    assert FOUND.get(name, lambda table, found: True)(table, found)
 
 
 DRAWN = ("multi_label", "robustness", "runtime", "sparse_regime", "theory", "unbalanced")

@@ -80,7 +80,7 @@ format: $(STAMP) ## sort the imports and format the code
 # Every experiment is a target: a folder with an experiment.py, or a module in the folder of another one. The lines with
 # help texts are for `make help`.
 EXPERIMENTS := $(subst _,-,$(patsubst experiments/%/experiment.py,%,$(wildcard experiments/*/experiment.py))) \
-    convergence scale noise
+    convergence scale noise affine-law
 OWN := # options of a single experiment
 .PHONY: $(EXPERIMENTS)
 $(EXPERIMENTS): $(STAMP)

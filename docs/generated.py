@@ -16,7 +16,7 @@ from experiments.benchmark.claims import INSTANCE
 from experiments.benchmark.convergence import GOALS, by_family
 from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
 from experiments.choice import findings as choice
-from experiments.few_labels import claims as few_labels
+from experiments.few_labels import findings as few_labels
 from experiments.groups import findings as groups
 from experiments.harness import findings
 from experiments.harness.claims import Finding
@@ -298,7 +298,7 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "optimal": ("optimal", table_of_optimal),
     "optimal_losses": ("optimal", losses_of_optimal),
     "few_labels": ("few_labels", table_of_few_labels),
-    "few_labels_findings": ("few_labels", partial(findings_of, few_labels.claims)),
+    "few_labels_findings": ("few_labels", partial(findings_of, few_labels.findings)),
     "structure": ("structure", partial(findings_of, structure.claims)),
     "groups_law": ("groups", table_of_least_weights),
     "groups_findings": ("groups", partial(findings_of, groups.on_planted_groups)),

@@ -9,11 +9,11 @@ import pandas as pd
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import list_methods
-from diffrac_cvx.problem.formatting import format_upper
 from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.claims import INSTANCE
 from experiments.benchmark.convergence import GOALS, by_family
+from experiments.benchmark.scale import costs
 from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
 from experiments.choice import findings as choice
 from experiments.few_labels import findings as few_labels
@@ -131,9 +131,6 @@ def table_of_choice_by_set(table: pd.DataFrame) -> str:
     return list_table(("kind", "set", "n × d", *(choice.METHODS[column] for column in columns)), rows)
 
 
-SCALES = {"rows": "file, single precision", "words": "sparse", "cluster": "dask, on {workers} worker processes"}
-
-
 def table_of_wide_pairs(table: pd.DataFrame) -> str:
     """Return the mean adjusted Rand index of each method on the real pairs of classes."""
     pairs = table[table["kind"].isin(("design", "held-out"))]
@@ -148,17 +145,7 @@ def table_of_wide_pairs(table: pd.DataFrame) -> str:
 
 def table_of_scale(table: pd.DataFrame) -> str:
     """Return the cost of tables larger than memory, one table per row."""
-    rows = []
-    for row in table.itertuples():
-        kind = SCALES[str(row.kind)].format(workers=row.workers)
-        passes = f"{row.passes:.0f}" if row.passes else "–"
-        memory = f"{row.memory / 1e9:.2f}" if pd.notna(row.memory) else "–"
-        moved = f"{row.moved_per_pass / 1e6:.2f}" if pd.notna(row.moved_per_pass) else "–"
-        size = f"{row.n:,} × {row.d:,}"
-        rows.append(
-            (kind, size, f"{row.size / 1e9:.2g}", f"{row.seconds:.1f}", passes, memory, moved, format_upper(row.gap))
-        )
-    head = ("table", "n × d", "GB", "time (s)", "passes", "additional memory (GB)", "MB sent per pass", "certified gap")
+    head, *rows = findings.lines_of(costs(table))
     return list_table(head, rows)
 
 

@@ -1,6 +1,7 @@
 """What the companion note takes from the tables of figures/ and from the solvers: its numbers, and a figure a section."""
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
+from experiments.harness.boundary import find_boundary
 from experiments.harness.claims import Claim, Finding
 from experiments.harness.findings import in_words
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE
@@ -48,6 +50,7 @@ def numbers() -> dict[str, str]:
         "diagonal": phase_transition.proved_diagonal(panels),
         "population": sparse_regime.weights_that_keep(parts["population"], parts["sample"]),
         "exponents": sparse_regime.growth(found),
+        "condition": condition_over_boundary(panels),
         "dimension": sparse_regime.theory_holds(found, parts["cone"]),
         "affine": ratios[[gaussian]].dropna(),
         "ellipsoid": affine_law.limit(affine),
@@ -67,6 +70,19 @@ def numbers() -> dict[str, str]:
         "seconds_of_search": optimal.limits(best),
         "stress": check_bounds(table_of("stress")).text.splitlines()[0] + ".",
     }
+
+
+def condition_over_boundary(panels: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the range over d of the n of the population's condition over the boundary of recovery, flat, l = 4."""
+    records = {}
+    for weight, condition in (
+        ("1/sqrt(n)", lambda d: ((SPARSITY - 1) * d) ** 2),
+        ("1/n", lambda d: (SPARSITY - 1) * d),
+    ):
+        found = find_boundary(panels[f"4-sparse flat, {weight}"], "recovered")
+        ratios = (condition(found.d) / found.n50)[found.inside]
+        records[f"weight {weight}"] = {"smallest": ratios.min(), "largest": ratios.max(), "dimensions": len(ratios)}
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("weight")
 
 
 def substitutions() -> str:

@@ -143,7 +143,7 @@ def format_entry(entry: Any) -> str:
 def markdown(table: pd.DataFrame) -> str:
     """Return a table in Markdown."""
     head, *rows = ([entry.replace("|", "\\|") for entry in line] for line in lines_of(table))
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
+    return "\n".join(f"|{'|'.join(line)}|" for line in (head, ["-"] * len(head), *rows))
 
 
 def in_words(table: pd.DataFrame) -> str:
@@ -159,11 +159,13 @@ def in_words(table: pd.DataFrame) -> str:
 
 def describe(finding: Finding) -> str:
     """Format a finding for a terminal."""
-    lines = [fill(f"{finding.caption}. {finding.comment}".rstrip(), width=116), markdown(finding.table)]
+    head, *rows = lines_of(finding.table)
+    shown = pd.DataFrame(rows, columns=head).to_string(index=False)
+    lines = [fill(f"{finding.caption}. {finding.comment}".rstrip(), width=116), shown]
     for rule in finding.rules:
         named = rule.of_paper
         place = f"{named.place}: {named.text}" if named else rule.statement
         lines.append(
             fill(f"[{rule(finding.table).value}] {place} -- {rule.words}.", width=116, subsequent_indent="    ")
         )
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"

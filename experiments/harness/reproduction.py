@@ -1,10 +1,10 @@
-"""Write docs/reproduction.md and its summary in the README: every statement with its verdict, from the tables.
+"""Write docs/reproduction.md, docs/beyond.md and the summary in the README, from the tables.
 
-Run ``make reproduction``.  It fails if a statement has neither a verdict nor a test.
+The first page has every statement of the paper with its verdict; the second has the experiments beyond the paper that
+cluster data.  Run ``make reproduction``.  It fails if a statement has neither a verdict nor a test.
 
-Experiments beyond the paper that cluster data have sections too.  Experiments that test this package's solvers
-(``validate``, ``stress``, ``convergence``, ``benchmark``) are described in the guides about solvers and reliability:
-they make no statement about the paper.
+Experiments that test this package's solvers (``validate``, ``stress``, ``convergence``, ``benchmark``) are described in
+the guides about solvers and reliability: they make no statement about the paper.
 """
 
 import sys
@@ -28,29 +28,17 @@ from experiments.harness.findings import Verdict
 from experiments.harness.statements import BY_NAME, STATEMENTS, Statement
 from experiments.harness.tables import read_table
 
-PAGE, README, FIGURES = Path("docs/reproduction.md"), Path("README.md"), Path("figures")
+PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/beyond.md")
+README, FIGURES = Path("README.md"), Path("figures")
 MARKS = ("<!-- what differs -->\n", "<!-- end of what differs -->")
-EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its findings.py (formerly claims.py)
-    "phase_transition",
-    "sparse_regime",
-    "unbalanced",
-    "runtime",
-    "robustness",
-    "noise",
-    "rivals",
-    "theory",
-    "affine_law",
-    "two_class",
-    "multi_label",
-    "many_clusters",
-    "choice",
-    "wide",
-    "wide_law",
-    "optimal",
-    "few_labels",
-    "structure",
-    "groups",
-)
+OF_PAPER = (  # folders, each with TITLE, ABOUT and findings in its findings.py (formerly claims in claims.py)
+    "phase_transition", "sparse_regime", "unbalanced", "runtime", "robustness", "theory", "two_class", "multi_label",
+)  # fmt: skip
+BEYOND = (
+    "noise", "rivals", "affine_law", "many_clusters", "choice", "wide", "wide_law", "optimal", "few_labels",
+    "structure", "groups",
+)  # fmt: skip
+EXPERIMENTS = OF_PAPER + BEYOND
 NOT_SIMPLE = (Verdict.DIFFERS, Verdict.PARTLY, Verdict.VACUOUS, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED)
 Found = Claim | Finding | findings.Finding
 HEAD = """\
@@ -58,8 +46,7 @@ HEAD = """\
 
 The statements of N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse
 Regularizers*, JMLR 18(80), 2017, each with a verdict or with the test that verifies it. `make figures` measures the
-tables in `figures/` and writes this page; `make optimal`, `make few-labels`, `make choice` and `make wide` are
-separate, and all but the first download packages.
+tables in `figures/` and writes this page. Experiments beyond the paper: [results](beyond.md).
 
 A verdict follows from the rule printed below its table (code: `experiments/*/findings.py`): *agrees*, *partly agrees*,
 *differs*, *vacuous* (a single cluster reaches the figure too), *not comparable* (needs the data of the paper), *not
@@ -73,6 +60,13 @@ RECHECKED = """\
 measures a random sample of cells again, two minutes each at most, the sample drawn from the date. Bounds of a cell must
 overlap; errors and ranks, which depend on the processor if the solution is not unique, are compared as means of a
 panel; other entries must be equal."""
+
+BEYOND_HEAD = """\
+# Results beyond the paper
+
+Experiments on questions that the paper does not ask: noise on the labels, other methods, more clusters, wide tables,
+few labels, optimal labels, tests of structure. Rules, verdicts and intervals: see [the reproduction](reproduction.md).
+"""
 
 
 @dataclass(frozen=True)
@@ -137,8 +131,14 @@ def open_statements(sections: list[Section]) -> list[Statement]:
 def format_page(sections: list[Section]) -> str:
     """Return the page."""
     verdicts = collect_verdicts(sections)
-    parts = [HEAD, format_counts(verdicts), format_list(verdicts), *map(format_section, sections)]
+    of_paper = [section for section in sections if section.stem in OF_PAPER]
+    parts = [HEAD, format_counts(verdicts), format_list(verdicts), *map(format_section, of_paper)]
     return "\n".join([*parts, format_rechecks(provenance.read_records(FIGURES, provenance.RECHECKS))])
+
+
+def format_beyond(sections: list[Section]) -> str:
+    """Return the page on experiments beyond the paper."""
+    return "\n".join([BEYOND_HEAD, *(format_section(section) for section in sections if section.stem in BEYOND)])
 
 
 def count_verdicts(verdicts: Mapping[str, Verdict]) -> str:
@@ -170,14 +170,14 @@ def summarize(verdicts: Mapping[str, Verdict]) -> str:
 
 def format_list(verdicts: Mapping[str, Verdict]) -> str:
     """Return the numbered list of all statements."""
-    lines = ["## The paper's statements", "", "| | where | statement | verdict or test |", "| --- | --- | --- | --- |"]
+    lines = ["## The paper's statements", "", "||where|statement|verdict or test|", "|-|-|-|-|"]
     for number, statement in enumerate(STATEMENTS, 1):
         if statement.name in verdicts:
             held = verdicts[statement.name].value
         else:
             held = ", ".join(f"`tests/{test}`" for test in statement.tests) or "**open**"
         text = statement.text.replace("|", "\\|")
-        lines.append(f"| {number} | {statement.place} | {text} | {held} |")
+        lines.append(f"|{number}|{statement.place}|{text}|{held}|")
     return "\n".join([*lines, ""])
 
 
@@ -256,8 +256,9 @@ def main() -> int:
     sections = read_sections()
     verdicts = collect_verdicts(sections)
     write_text(PAGE, format_page(sections))
+    write_text(BEYOND_PAGE, format_beyond(sections))
     write_text(README, renew_readme(README.read_text(encoding="utf-8"), verdicts))
-    print(f"wrote {PAGE} and {README}: {count_verdicts(verdicts)}")
+    print(f"wrote {PAGE}, {BEYOND_PAGE} and {README}: {count_verdicts(verdicts)}")
     missing = open_statements(sections)
     for statement in missing:
         print(f"neither a verdict nor a test: {statement.place}: {statement.text} ({statement.name})", file=sys.stderr)

@@ -215,13 +215,11 @@ def papers_protocol(table: pd.DataFrame) -> Finding:
 def other_readings(table: pd.DataFrame) -> Finding:
     """Return the distance of each reading of scale and penalty from the paper's figures."""
     distance = distance_by_reading(table).sort_values()
-    shown = pd.DataFrame(
-        {"meaning": {name: READINGS[str(name)].words for name in distance.index}, "distance": distance}
-    )
     return Finding(
         "Mean distance of the two relaxed columns at the optimum from the paper's, in fractions of wrong points, over "
         f"{len(by_reading(table).dropna())} sets",
-        shown.rename_axis("reading"),
+        distance.to_frame("distance").rename_axis("reading"),
+        comment="The readings are explained with [the tables](../figures/two_class.md).",
     )
 
 

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,8 +11,8 @@ from rules import NOT_TESTED
 import diffrac_cvx as dc
 from experiments.phase_transition import cells as phase_cells
 from experiments.phase_transition import findings as phase_claims
+from experiments.phase_transition import plot as phase_plot
 from experiments.phase_transition.agreement import check_agreement, compare_with_oracle
-from experiments.phase_transition.phase_map import PhaseMapDisplay
 from experiments.phase_transition.uniqueness import is_only_solution, wendel
 
 LITERAL = "1-sparse, 1/sqrt(n)"
@@ -229,45 +230,17 @@ def test_the_interior_points_instances_replace_the_same_ones_of_low_rank():
 # The map
 
 
-def test_a_phase_map_draws_the_mean_of_the_replications_in_its_cell():
-    table = {"n": [10, 10, 20, 10, 20], "d": [2, 2, 2, 4, 4], "error": [0.0, 1.0, 0.25, np.nan, 1.0]}
-    found = PhaseMapDisplay.from_table(table)
-    np.testing.assert_array_equal(found.values, [[0.5, np.nan], [0.25, 1.0]])
-    found.plot()
-    np.testing.assert_array_equal(np.ma.filled(found.mesh_.get_array(), np.nan).reshape(2, 2), found.values)
-    corners = found.mesh_.get_coordinates()
+def test_a_map_draws_the_mean_of_the_replications_in_its_cell():
+    table = pd.DataFrame({"n": [10, 10, 20, 10, 20], "d": [2, 2, 2, 4, 4], "error": [0.0, 1.0, 0.25, np.nan, 1.0]})
+    ax = plt.figure().subplots()
+    phase_plot.draw_map(ax, table, "error", plt.get_cmap("Greys"))
+    (mesh,) = ax.collections
+    np.testing.assert_array_equal(np.ma.filled(mesh.get_array(), np.nan).reshape(2, 2), [[0.5, np.nan], [0.25, 1.0]])
+    corners = mesh.get_coordinates()
     np.testing.assert_array_equal(corners[0, :, 0], [1.0, 3.0, 5.0])
     np.testing.assert_array_equal(corners[:, 0, 1], [5.0, 15.0, 25.0])
-    assert found.colorbar_.ax.get_ylabel() == "error"
+    plt.close("all")
 
 
-def test_a_phase_map_has_its_line_where_neighbors_cross_the_level_and_none_where_nothing_was_measured():
-    found = PhaseMapDisplay([1, 2], [10, 20], [[0.0, 0.0], [1.0, 1.0]]).plot(level=0.25)
-    np.testing.assert_allclose(np.vstack(found.contour_.allsegs[0])[:, 1], 12.5)
-    for level in (2.0, None):
-        assert found.plot(level=level).contour_ is None
-    found = PhaseMapDisplay([1, 2], [1, 2], np.full((2, 2), np.nan)).plot()
-    assert found.contour_ is None
-    assert np.ma.getmaskarray(found.mesh_.get_array()).all()
-
-
-def test_a_phase_map_takes_a_data_frame():
-    frame = pd.DataFrame({"points": [20, 10], "dims": [3, 3], "rank_one": [True, False]})
-    found = PhaseMapDisplay.from_table(frame, "rank_one", n="points", d="dims")
-    np.testing.assert_array_equal(found.values, [[0.0], [1.0]])
-    np.testing.assert_array_equal(found.n, [10.0, 20.0])
-    assert found.plot().contour_ is None
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: PhaseMapDisplay([1, 2], [1], [[0.0]]), "values has shape"),
-        (lambda: PhaseMapDisplay([2, 1], [1], [[0.0, 1.0]]), "d must be increasing"),
-        (lambda: PhaseMapDisplay.from_table({"n": [1], "d": [1]}), "no column 'error'"),
-        (lambda: PhaseMapDisplay.from_table({"n": [1], "d": [1, 2], "error": [0]}), "lengths"),
-    ],
-)
-def test_a_map_that_does_not_fit_its_axes_is_refused(call, message):
-    with pytest.raises(dc.DataError, match=message):
-        call()
+def test_the_edges_around_one_centre_are_half_a_unit_away():
+    np.testing.assert_array_equal(phase_plot.edges(np.array([3.0])), [2.5, 3.5])

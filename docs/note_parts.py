@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.harness.boundary import find_boundary
-from experiments.harness.claims import Claim, Finding
+from experiments.harness.claims import Finding
 from experiments.harness.findings import in_words
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE
 from experiments.harness.tables import read_table, split_parts
@@ -46,7 +46,7 @@ def numbers() -> dict[str, str]:
     panels = dict(iter(phase_transition.with_recovery(table_of("phase_transition")).groupby("panel")))
     ratios, gaussian = affine_law.ratios(affine).rename(index="d = {}".format), affine_law.LAWS["gaussian"][0]
     groups_lost = wide_law.found_and_lost(groups)
-    measured: dict[str, Claim | Finding | pd.DataFrame] = {
+    measured: dict[str, Finding | pd.DataFrame] = {
         "diagonal": phase_transition.proved_diagonal(panels),
         "population": sparse_regime.weights_that_keep(parts["population"], parts["sample"]),
         "exponents": sparse_regime.growth(found),

@@ -42,6 +42,11 @@ AGREEMENT = 1e-6  # difference between a reported objective and the recomputed o
 DEFAULT_TOL = 1e-4
 REFERENCE_TOL = 1e-6
 
+COLUMNS = (
+    "n", "d", "nu", "penalty", "trait", "returned", "objective", "lower", "upper", "reference_lower", "reference_upper",
+    "status", "seconds", "violations",
+)  # fmt: skip
+
 Solver = Callable[[Array, float, Penalty], Any]
 
 
@@ -143,7 +148,7 @@ class Validation:
         records = [
             {"instance": i, **row, "violations": len(row["violations"]) or None} for i, row in enumerate(self.rows)
         ]
-        titles = {key: key.replace("_", " ") for key in records[0]}
+        titles = {key: key.replace("_", " ") for key in ("instance", *COLUMNS)}
         return ReportTable.from_records(records, titles).without_empty_columns()
 
     def summary(self) -> list[str]:
@@ -229,7 +234,7 @@ def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float 
             "reference_lower": formatted_lower(ends.lower, ends.gap),
             "reference_upper": formatted_upper(ends.upper, ends.gap),
         }
-        rows.append({**design._asdict(), **found, **bounds, "violations": found["violations"]})
+        rows.append(dict.fromkeys(COLUMNS) | design._asdict() | found | bounds)
     return Validation(tuple(rows), tuple(seeds))
 
 
@@ -261,8 +266,7 @@ def run_solver(solver: Solver, instance: Instance, reference: Result, tol: float
         violations.append("the solver modifies X. Work on a copy.")
     row: dict[str, Any] = {"returned": answer.kind, "objective": answer.objective}
     if answer.bounds is not None:
-        lower, upper = answer.bounds
-        width = answer.bounds.gap
+        (lower, upper), width = answer.bounds, answer.bounds.gap
         row |= {"lower": formatted_lower(lower, width), "upper": formatted_upper(upper, width)}
     status = answer.result.status.value if answer.result is not None else None
     return {**row, "status": status, "seconds": seconds, "violations": tuple(violations)}

@@ -400,5 +400,5 @@ assert status == 0
 # %%
 # Inside the project: a folder in ``experiments/`` whose ``experiment.py`` has the ``EXPERIMENT``, which ``make NAME`` and
 # ``python -m experiments NAME`` then run, its description in the ``Makefile``, and its name in
-# ``experiments/harness/reproduction.py``.  Its findings are tables with captions.  A verdict on a
-# statement of the paper is a ``Rule`` over such a table, tested on tables made for each verdict.
+# ``experiments/harness/reproduction.py``.  A result on a statement of the paper is a ``Rule`` that names the statement, over the
+# table of a ``Finding``; ``tests/experiments/rule_tables`` has tables on which it agrees, agrees in part and differs.

@@ -184,6 +184,21 @@ def test_the_printed_table_has_a_line_for_each_instance_and_the_violations_below
     assert list(found.table["violations"].map(len)) == [1, 1, 1]
 
 
+def test_every_row_has_all_columns_and_the_table_those_that_any_row_fills():
+    calls = iter(range(2))
+
+    def failing_first(X, nu, penalty):
+        return dc.low_rank(X, nu, penalty) if next(calls) else failing(X, nu, penalty)
+
+    found = dc.validate(failing_first, 2)
+    first, second = found.rows
+    assert list(first) == list(second) == list(validation.COLUMNS)
+    assert first["objective"] is None
+    header, *lines = str(found).splitlines()
+    assert {"objective", "status", "violations"} <= set(header.split())
+    assert "optimal" in lines[1]
+
+
 @pytest.mark.parametrize("penalty", ["none", "ridge", "weak l1", "strong l1", "mixed"])
 @pytest.mark.parametrize("nu", [0.25, 1.0])
 def test_the_objective_of_labels_is_the_least_over_all_directions(penalty, nu):

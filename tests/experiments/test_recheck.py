@@ -101,6 +101,17 @@ def test_the_sample_is_drawn_from_the_date_and_a_cell_that_fails_does_not_count(
     assert (found.cells, found.chosen, found.compared, found.disagreements) == (40, 40, 39, [])
 
 
+def test_a_table_whose_cells_need_what_is_not_here_is_not_compared(tmp_path, capsys):
+    def absent(grid):
+        raise recheck.DataError("build/tests.xml is missing")
+
+    write_table(pd.DataFrame({"k": [1, 2]}), tmp_path / "toy.csv")
+    toy = recheck.Experiment("toy", absent, measure, None, lambda table: [])
+    found = recheck.recheck(toy, tmp_path / "toy.csv", DAY, 5, 60.0)
+    assert (found.cells, found.compared, found.disagreements) == (2, 0, [])
+    assert "build/tests.xml is missing" in capsys.readouterr().out
+
+
 def test_the_command_records_the_date_and_the_disagreements(tmp_path, monkeypatch, capsys):
     experiment = import_module("experiments.theory.affine_law").EXPERIMENT
     found = recheck.Recheck(100, 5, 4, ["d = 8: only was 3 and is 4"])

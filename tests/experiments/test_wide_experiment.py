@@ -250,4 +250,4 @@ def test_the_smoke_grid_gives_a_table_figures_and_findings(tmp_path, capsys):
     table = read_table(tmp_path / "wide.csv")
     assert table.loc[table["kind"] == "made", "index"].notna().all()
     assert (tmp_path / "wide.png").exists()
-    assert "seconds to a proved relative gap" in capsys.readouterr().out
+    assert "seconds to a certified relative gap" in capsys.readouterr().out

@@ -25,7 +25,7 @@ from experiments.many_clusters.findings import means
 from experiments.mutation.branches import shares_of
 from experiments.mutation.scores import is_killed, scored
 from experiments.optimal import claims as optimal
-from experiments.structure import claims as structure
+from experiments.structure import findings as structure
 from experiments.wide.methods import FIXED as FIXED_LAMS
 from experiments.wide.methods import OWN
 
@@ -286,7 +286,7 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "optimal_losses": ("optimal", losses_of_optimal),
     "few_labels": ("few_labels", table_of_few_labels),
     "few_labels_findings": ("few_labels", partial(findings_of, few_labels.findings)),
-    "structure": ("structure", partial(findings_of, structure.claims)),
+    "structure": ("structure", partial(findings_of, structure.findings)),
     "groups_law": ("groups", table_of_least_weights),
     "groups_findings": ("groups", partial(findings_of, groups.on_planted_groups)),
     "mutation": ("mutation", table_of_mutation),
@@ -308,7 +308,7 @@ PICTURES = {  # of figures/, with their words
         "few_labels", "Accuracy of all methods over the number of known labels, and the gain over ridge regression"
     ),
     "structure_picture": (
-        "structure", "Rejection rate of each structure test: without groups, and over the strength of the groups"
+        "structure", "Share of each verdict, and of the tables that other tests reject, by family of tables"
     ),
     "groups_picture": (
         "groups", "Recovery rate of planted feature groups, label errors, and the weight that hides a direction"

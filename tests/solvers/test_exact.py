@@ -183,7 +183,7 @@ def test_a_limit_gives_a_bracket_at_once_and_a_callback_ends_the_search():
         (
             {"constraints": dc.Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])},
             dc.DataError,
-            "contradict each other at point 0",
+            "contradict each other among the points 0",
         ),
     ],
 )

@@ -77,8 +77,10 @@ format: $(STAMP) ## sort the imports and format the code
 	$(RUN) ruff check --select I --fix
 	$(RUN) ruff format
 
-# Every folder of experiments with an experiment.py is a target; the lines with help texts are for `make help`.
-EXPERIMENTS := $(subst _,-,$(patsubst experiments/%/experiment.py,%,$(wildcard experiments/*/experiment.py)))
+# Every experiment is a target: a folder with an experiment.py, or a module in the folder of another one. The lines with
+# help texts are for `make help`.
+EXPERIMENTS := $(subst _,-,$(patsubst experiments/%/experiment.py,%,$(wildcard experiments/*/experiment.py))) \
+    convergence scale noise affine-law
 OWN := # options of a single experiment
 .PHONY: $(EXPERIMENTS)
 $(EXPERIMENTS): $(STAMP)

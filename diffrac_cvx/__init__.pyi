@@ -36,10 +36,16 @@ from .comparison import (
     StructureTest as StructureTest,
 )
 from .comparison import (
+    Validation as Validation,
+)
+from .comparison import (
     compare as compare,
 )
 from .comparison import (
     structure_test as structure_test,
+)
+from .comparison import (
+    validate as validate,
 )
 from .errors import (
     ClusterConnectionError as ClusterConnectionError,

@@ -9,21 +9,17 @@ import pandas as pd
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import list_methods
-from diffrac_cvx.problem.formatting import format_upper
 from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 from experiments.benchmark.cells import TIMES
-from experiments.benchmark.readme import INSTANCE
+from experiments.benchmark.claims import INSTANCE
+from experiments.benchmark.convergence import GOALS, by_family
+from experiments.benchmark.scale import costs
 from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
-from experiments.choice import claims as choice
-from experiments.choice.cells import FIXED, NO_PENALTY, column_of
-from experiments.choice.claims import means_of
-from experiments.convergence.cells import GOALS
-from experiments.convergence.claims import by_family
-from experiments.few_labels import claims as few_labels
-from experiments.groups import claims as groups
+from experiments.choice import findings as choice
+from experiments.few_labels import findings as few_labels
+from experiments.groups import findings as groups
+from experiments.harness import findings
 from experiments.harness.claims import Finding
-from experiments.harness.findings import Finding as TableFinding
-from experiments.harness.findings import lines_of
 from experiments.harness.intervals import proportion_of
 from experiments.many_clusters.findings import means
 from experiments.mutation.branches import shares_of
@@ -117,33 +113,11 @@ def table_of_many_clusters(table: pd.DataFrame) -> str:
     return list_table(("data", *by_set.columns), rows)
 
 
-CHOOSING = {  # columns of the table of `make choice`
-    "choice": "selected (default)",
-    "best": "best of the grid by the true labels",
-    "kmeans": "k-means, standardised",
-    "mixture": "Gaussian mixture",
-    "spectral": "spectral clustering",
-    "gemclus": "``gemclus``, linear",
-    "consensus": "by consensus",
-    "stability": "by stability",
-    "separation": "by separation",
-    "eigenvalue_ratio": "by eigenvalue ratio",
-    "label_gap": "by label gap",
-}
-
-
 def table_of_choice(table: pd.DataFrame) -> str:
     """Return the mean adjusted Rand index on each kind of sets, a method a row."""
-    kinds = list(dict.fromkeys(table["kind"]))
-    means = {kind: means_of(table, kind) for kind in kinds}
-    fixed = {column_of(*pair): f"ridge {pair[0]:g}, lambda {pair[1]:g}" for pair in (NO_PENALTY, *FIXED)}
-    rows = [
-        (label, *(f"{means[kind][column]:.2f}" if pd.notna(means[kind][column]) else "–" for kind in kinds))
-        for column, label in {**CHOOSING, **fixed}.items()
-    ]
-    counts = [table.loc[table["kind"] == kind, "name"].nunique() for kind in kinds]
-    head = ("mean adjusted Rand index", *(f"{count} {kind} sets" for kind, count in zip(kinds, counts, strict=True)))
-    return list_table(head, rows)
+    means = choice.means(table)
+    rows = [(str(name), *("–" if pd.isna(mean) else f"{mean:.2f}" for mean in row)) for name, row in means.iterrows()]
+    return list_table(("mean adjusted Rand index", *means.columns), rows)
 
 
 def table_of_choice_by_set(table: pd.DataFrame) -> str:
@@ -154,15 +128,7 @@ def table_of_choice_by_set(table: pd.DataFrame) -> str:
         (str(kind), str(name), f"{row['n']:.0f} × {row['d']:.0f}", *(f"{row[column]:.2f}" for column in columns))
         for (kind, name), row in means.iterrows()
     ]
-    return list_table(("kind", "set", "n × d", *(CHOOSING[column] for column in columns)), rows)
-
-
-SCALES = {"rows": "file, single precision", "words": "sparse", "cluster": "dask, on {workers} worker processes"}
-
-
-def findings_of_choice(table: pd.DataFrame) -> list[Finding]:
-    """Return what was found on the held-out sets, and of the choice beside the default weights."""
-    return [one for one in choice.claims(table) if "held-out" in one.statement or "default weights" in one.statement]
+    return list_table(("kind", "set", "n × d", *(choice.METHODS[column] for column in columns)), rows)
 
 
 def table_of_wide_pairs(table: pd.DataFrame) -> str:
@@ -179,17 +145,7 @@ def table_of_wide_pairs(table: pd.DataFrame) -> str:
 
 def table_of_scale(table: pd.DataFrame) -> str:
     """Return the cost of tables larger than memory, one table per row."""
-    rows = []
-    for row in table.itertuples():
-        kind = SCALES[str(row.kind)].format(workers=row.workers)
-        passes = f"{row.passes:.0f}" if row.passes else "–"
-        memory = f"{row.memory / 1e9:.2f}" if pd.notna(row.memory) else "–"
-        moved = f"{row.moved_per_pass / 1e6:.2f}" if pd.notna(row.moved_per_pass) else "–"
-        size = f"{row.n:,} × {row.d:,}"
-        rows.append(
-            (kind, size, f"{row.size / 1e9:.2g}", f"{row.seconds:.1f}", passes, memory, moved, format_upper(row.gap))
-        )
-    head = ("table", "n × d", "GB", "time (s)", "passes", "additional memory (GB)", "MB sent per pass", "certified gap")
+    head, *rows = findings.lines_of(costs(table))
     return list_table(head, rows)
 
 
@@ -288,29 +244,27 @@ def three(values: pd.Series) -> str:
     return " / ".join(f"{value:.2f}".removeprefix("0") for value in values)
 
 
+LEAST_WEIGHT = r":math:`w^2 (s' - 1) d / (1 + a^2 + w^2)`"
+
+
 def table_of_least_weights(table: pd.DataFrame) -> str:
     """Return the least weights that hide an exact direction, measured and expected, by kind of table."""
-    header = ("columns", "parts", "groups", "columns of a group", "points / d", "ridge", groups.SCALED, "expected")
-    return list_table(header, groups.rows_of_law(table))
+    header, *rows = findings.lines_of(groups.law_table(table[table["part"] == "law"]))
+    return list_table([LEAST_WEIGHT if name == "smallest weight" else name for name in header], rows)
 
 
-def findings_of(claims: Callable[[pd.DataFrame], list[Finding]], table: pd.DataFrame) -> str:
-    """Return what an experiment found, as a list, from its table."""
-    return (
-        "\n".join(
-            f"- {one.statement[0].upper()}{one.statement[1:]}: {one.measured} {one.comment}" for one in claims(table)
-        )
-        + "\n"
-    )
+def findings_of(claims: Callable[[pd.DataFrame], list[Finding | findings.Finding]], table: pd.DataFrame) -> str:
+    """Return what an experiment found, as a list or as tables with captions."""
+    return "\n".join(map(format_finding, claims(table))) + "\n"
 
 
-def tables_of(findings: Callable[[pd.DataFrame], list[TableFinding]], table: pd.DataFrame) -> str:
-    """Return the tables of findings with their captions."""
-    parts = []
-    for finding in findings(table):
-        header, *rows = lines_of(finding.table)
-        parts.append(f"{finding.caption}.\n\n{list_table(header, rows)}")
-    return "\n\n".join(parts) + "\n"
+def format_finding(one: Finding | findings.Finding) -> str:
+    """Return a finding: an item of a list, or a table after its caption."""
+    if isinstance(one, Finding):
+        return f"- {one.statement[0].upper()}{one.statement[1:]}: {one.measured} {one.comment}"
+    head, *rows = findings.lines_of(one.table)
+    caption = escape_text(f"{one.caption}. {one.comment}".rstrip())
+    return f"{caption}\n\n{list_table(head, [[escape_text(entry) for entry in row] for row in rows])}"
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -331,10 +285,10 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "optimal": ("optimal", table_of_optimal),
     "optimal_losses": ("optimal", losses_of_optimal),
     "few_labels": ("few_labels", table_of_few_labels),
-    "few_labels_findings": ("few_labels", partial(findings_of, few_labels.claims)),
-    "structure": ("structure", partial(tables_of, structure.findings)),
+    "few_labels_findings": ("few_labels", partial(findings_of, few_labels.findings)),
+    "structure": ("structure", partial(findings_of, structure.findings)),
     "groups_law": ("groups", table_of_least_weights),
-    "groups_findings": ("groups", partial(findings_of, groups.findings)),
+    "groups_findings": ("groups", partial(findings_of, groups.on_planted_groups)),
     "mutation": ("mutation", table_of_mutation),
     "coverage": ("coverage", table_of_coverage),
     "convergence_loose": ("convergence", partial(table_of_convergence, GOALS[0])),
@@ -342,7 +296,10 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "many_clusters": ("many_clusters", table_of_many_clusters),
     "choice": ("choice", table_of_choice),
     "choice_by_set": ("choice", table_of_choice_by_set),
-    "choice_findings": ("choice", partial(findings_of, findings_of_choice)),
+    "choice_findings": (
+        "choice",
+        partial(findings_of, lambda table: [choice.gains_over_default(table[table["kind"] != "made"])]),
+    ),
     "wide_pairs": ("wide", table_of_wide_pairs),
     "scale": ("scale", table_of_scale),
 }

@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
-from experiments.affine_law import claims as affine_law
 from experiments.harness.boundary import find_boundary
-from experiments.harness.claims import Claim, Finding
+from experiments.harness.claims import Finding
 from experiments.harness.findings import in_words
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE
 from experiments.harness.tables import read_table, split_parts
@@ -24,6 +23,7 @@ from experiments.sparse_regime import findings as sparse_regime
 from experiments.sparse_regime import plot as sparse_plot
 from experiments.sparse_regime.population import solve_population
 from experiments.stress.claims import check_bounds
+from experiments.theory import affine_law
 from experiments.wide_law import findings as wide_law
 from experiments.wide_law import plot as wide_plot
 
@@ -44,16 +44,17 @@ def numbers() -> dict[str, str]:
     found = {rule: sparse_regime.boundaries_of(parts[rule], parts["exact"]) for rule in ("law", "oracle", "limit")}
     groups = split_parts(wide)["groups"]
     panels = dict(iter(phase_transition.with_recovery(table_of("phase_transition")).groupby("panel")))
+    ratios, gaussian = affine_law.ratios(affine).rename(index="d = {}".format), affine_law.LAWS["gaussian"][0]
     groups_lost = wide_law.found_and_lost(groups)
-    measured: dict[str, Claim | Finding | pd.DataFrame] = {
+    measured: dict[str, Finding | pd.DataFrame] = {
         "diagonal": phase_transition.proved_diagonal(panels),
         "population": sparse_regime.weights_that_keep(parts["population"], parts["sample"]),
         "exponents": sparse_regime.growth(found),
         "condition": condition_over_boundary(panels),
         "dimension": sparse_regime.theory_holds(found, parts["cone"]),
-        "affine": affine_law.law(affine),
+        "affine": ratios[[gaussian]].dropna(),
         "ellipsoid": affine_law.limit(affine),
-        "student": affine_law.not_universal(affine),
+        "student": ratios.drop(columns=gaussian).dropna(),
         "wide_theorem": wide_law.inequality(groups),
         "wide_kept": groups_lost.loc[[wide_law.BELOW]],
         "wide_lost": groups_lost.loc[[wide_law.ABOVE]],

@@ -10,10 +10,17 @@ from experiments.harness.command import REFUSED, run
 FOLDER = Path(__file__).parent
 
 
+def find_modules() -> dict[str, str]:
+    """Return the module of each experiment, which defines ``EXPERIMENT``: FOLDER/experiment.py, or FOLDER/NAME.py."""
+    paths = [path for path in FOLDER.glob("*/*.py") if "\nEXPERIMENT = " in path.read_text(encoding="utf-8")]
+    names = {path.parent.name if path.stem == "experiment" else path.stem: path for path in paths}
+    return {name: f"experiments.{names[name].parent.name}.{names[name].stem}" for name in sorted(names)}
+
+
 def find_experiments() -> dict[str, str]:
-    """Return the description of each experiment: each folder whose ``experiment.py`` defines ``EXPERIMENT``."""
-    paths = sorted(FOLDER.glob("*/experiment.py"))
-    return {path.parent.name: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in paths}
+    """Return the description of each experiment, the docstring of its module."""
+    paths = {name: FOLDER.parent / f"{module.replace('.', '/')}.py" for name, module in find_modules().items()}
+    return {name: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for name, path in paths.items()}
 
 
 def main(arguments: list[str]) -> int:
@@ -28,7 +35,7 @@ def main(arguments: list[str]) -> int:
     if name not in known:
         print(f"error: unknown experiment: {arguments[0]}. Choose one of {', '.join(known)}.", file=sys.stderr)
         return REFUSED
-    return run(import_module(f"experiments.{name}.experiment").EXPERIMENT, known[name], arguments[1:])
+    return run(import_module(find_modules()[name]).EXPERIMENT, known[name], arguments[1:])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pandas as pd
 
 from diffrac_cvx.machine.writing import write_text
 from experiments import answer
-from experiments.benchmark import readme as benchmark
+from experiments.benchmark import claims as benchmark
 from experiments.wide import readme as wide
 
 README, FIGURES = Path("README.md"), Path("figures")

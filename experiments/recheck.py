@@ -26,7 +26,7 @@ import pandas as pd
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.processes import Worker
-from experiments.__main__ import find_experiments
+from experiments.__main__ import find_modules
 from experiments.harness import provenance
 from experiments.harness.cell import measure_by
 from experiments.harness.command import LOGS, Experiment
@@ -208,8 +208,8 @@ def main(arguments: list[str] | None = None) -> int:
     values = parser.parse_args(arguments)
     folder = values.out or (provenance.FIGURES if values.grid == "full" else LOGS)
     records, failed = provenance.read_records(folder, provenance.RECHECKS), False
-    for name in values.names or find_experiments():
-        experiment = import_module(f"experiments.{name.replace('-', '_')}.experiment").EXPERIMENT
+    for name in values.names or find_modules():
+        experiment = import_module(find_modules()[name.replace("-", "_")]).EXPERIMENT
         path = folder / f"{experiment.name}.csv"
         if not path.exists():
             continue

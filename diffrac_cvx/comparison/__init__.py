@@ -15,6 +15,7 @@ from diffrac_cvx.comparison.methods import (
 )
 from diffrac_cvx.comparison.structure import StructureTest, structure_test
 from diffrac_cvx.comparison.table import ReportTable, format_cell
+from diffrac_cvx.comparison.validation import Validation, validate
 
 __all__ = [
 
@@ -24,6 +25,7 @@ __all__ = [
     "MethodResult",
     "ReportTable",
     "StructureTest",
+    "Validation",
     "baseline_method",
     "compare",
     "find_disagreements",
@@ -34,5 +36,6 @@ __all__ = [
     "run_method",
     "solver_method",
     "structure_test",
+    "validate",
     "worst_disagreement",
 ]  # fmt: skip

@@ -50,7 +50,9 @@ _ = dc.plotting.StructureDisplay.from_test(test).plot()
 # Correlated columns without groups are a single cloud, and flat or ordinal scales a continuum:
 
 cloud = rng.standard_normal((200, 10)) @ rng.standard_normal((10, 10))
-scale = np.outer(3.5 * rng.random(200), rng.standard_normal(10)) + 0.5 * rng.standard_normal((200, 10))
+scale = np.outer(3.5 * rng.random(200), rng.standard_normal(10)) + 0.5 * rng.standard_normal(
+    (200, 10)
+)
 for table in (cloud, scale):
     print(dc.structure_test(table))
 

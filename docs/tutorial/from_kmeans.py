@@ -79,6 +79,11 @@ for other in [result, *others]:
     assert result.lower <= other.upper
 
 # %%
+# `validate` compares any solver with CVXPY in this way, on instances of many kinds (:doc:`/auto/guides/validate`):
+
+print(dc.validate(dc.low_rank, n_instances=10).summary())
+
+# %%
 # The bracket of the paper's algorithm over time:
 
 BracketDisplay.from_result(others[0]).plot()

@@ -1,14 +1,18 @@
-"""Findings of the benchmark: instances solved by each method, speed-up of the fastest, largest sizes."""
+"""Findings of the benchmark, the passage of the README, and a check that all certified bounds are consistent."""
 
 import numpy as np
 import pandas as pd
 
-from experiments.benchmark.cells import TIMES
-from experiments.benchmark.methods import GOALS, METHODS
-from experiments.harness import Finding
+from diffrac_cvx.problem.formatting import format_ends
+from experiments.benchmark.cells import FAILED, TIMES
+from experiments.benchmark.table import label_of, of_instance
+from experiments.harness import Finding, Outcome
+from experiments.methods import GOALS, METHODS
 
 OURS = "low_rank"
 CVXPY = [name for name in METHODS if name.startswith("CVXPY")]
+INSTANCE = "planted 1000 x 50, 0.01"  # in the README
+SLACK = 1e-8  # for rounding errors of the solvers and the digits of the table
 
 
 def claims(table: pd.DataFrame) -> list[Finding]:
@@ -54,3 +58,43 @@ def sizes(table: pd.DataFrame) -> Finding:
     for method, rows in table[table[TIMES[0]].notna()].groupby("method", sort=False):
         words.append(f"{method} n = {rows['n'].max()} and d = {rows['d'].max()}")
     return Finding(f"largest numbers of points and features solved to a gap of {GOALS[0]:g}", "; ".join(words) + ".")
+
+
+def passage(table: pd.DataFrame) -> str:
+    """Return the table of one instance and a summary of all instances."""
+    found = [reached(table), ahead(table, CVXPY)]
+    words = "\n".join(f"- {claim.statement[0].upper()}{claim.statement[1:]}: {claim.measured}" for claim in found)
+    sizes = f"{table['instance'].nunique()} instances"
+    return (
+        f"{label_of(INSTANCE)}:\n\n{of_instance(table, INSTANCE).markdown()}\n\nOn all {sizes}:\n\n{words}\n\n"
+        "![Time to two relative gaps, by instance and method](figures/benchmark.png)\n"
+    )
+
+
+def check_brackets(table: pd.DataFrame) -> Outcome:
+    """Count the certified bounds, and check that those of one instance are consistent: otherwise one is wrong."""
+    lines, count, apart = [], 0, 0.0
+    for name, rows in table.groupby("instance", sort=False):
+        uppers = rows.set_index("method")[["own_upper", "judged_upper"]].stack()
+        lowers = rows.set_index("method")[["own_lower", "judged_lower"]].stack()
+        count += len(lowers)
+        if lowers.empty:
+            continue
+        apart = max(apart, float(lowers.max() - uppers.min()))
+        if lowers.max() > uppers.min() + SLACK:
+            lower, upper = format_ends(lowers.max(), uppers.min())
+            lines.append(
+                f"CONFLICT on {name}: {' '.join(lowers.idxmax())} is {lower}, {' '.join(uppers.idxmin())} is {upper}"
+            )
+    lines += [f"{method} is not run on {larger}, but solves {smaller}" for method, larger, smaller in mistaken(table)]
+    judged = int(table["judged_upper"].notna().sum())
+    words = "all are consistent" if apart <= SLACK else "some contradict each other"
+    first = f"{count} brackets, {judged} by the judge, on {table['instance'].nunique()} instances: {words}"
+    return Outcome("\n".join([first, *lines]), not lines)
+
+
+def mistaken(table: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """Return runs skipped because of a failure on a smaller instance that did not fail: method and both instances."""
+    times = table.set_index(["method", "instance"])[TIMES[0]]
+    skipped = ((method, larger, smaller) for (method, larger), smaller in FAILED.items() if (method, larger) in times)
+    return [entry for entry in skipped if times.get((entry[0], entry[2]), default=0.0) >= 0.0]

@@ -5,8 +5,7 @@ the machine, their ratios much less.
 """
 
 from experiments.benchmark.cells import SECONDS, SETTINGS, cells_of, confirm, measure
-from experiments.benchmark.check import check_brackets
-from experiments.benchmark.claims import claims
+from experiments.benchmark.claims import check_brackets, claims
 from experiments.benchmark.plot import draw
 from experiments.harness.command import Experiment
 

@@ -8,7 +8,7 @@ import pandas as pd
 from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.problem.formatting import format_upper
 from experiments.benchmark.cells import TIMES
-from experiments.benchmark.methods import GOALS, METHODS
+from experiments.methods import GOALS, METHODS
 
 SHORT = {"FISTA as published": "FISTA, published", "accelerated FISTA": "FISTA, accelerated"}
 NEEDS = {  # notes on methods that need another package

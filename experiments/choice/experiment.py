@@ -4,8 +4,8 @@ The held-out sets are read from packages that pip and apt-get download into buil
 """
 
 from experiments.choice.cells import SETTINGS, cells_of, measure
-from experiments.choice.claims import claims
+from experiments.choice.findings import findings
 from experiments.choice.plot import draw
 from experiments.harness.command import Experiment
 
-EXPERIMENT = Experiment("choice", cells_of, measure, draw, claims, SETTINGS)
+EXPERIMENT = Experiment("choice", cells_of, measure, draw, findings, SETTINGS)

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
-from experiments.few_labels.claims import JUDGED, WORST, gains
+from experiments.few_labels.findings import JUDGED, WORST, gains
 from experiments.harness.beyond import panels
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 

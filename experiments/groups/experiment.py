@@ -1,8 +1,8 @@
 """Feature groups: recovery of planted groups compared with the l1 penalty, and the weights that keep a direction."""
 
 from experiments.groups.cells import SETTINGS, cells_of, measure
-from experiments.groups.claims import claims
+from experiments.groups.findings import findings
 from experiments.groups.plot import draw
 from experiments.harness.command import Experiment
 
-EXPERIMENT = Experiment("groups", cells_of, measure, draw, claims, SETTINGS)
+EXPERIMENT = Experiment("groups", cells_of, measure, draw, findings, SETTINGS)

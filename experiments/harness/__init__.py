@@ -1,6 +1,6 @@
 """Building blocks of an experiment: cells, rows, figure, findings, and the command that runs them."""
 
-from experiments.harness.claims import Claim, Finding, judge
+from experiments.harness.claims import Finding, judge
 from experiments.harness.command import Experiment, Oracle, Outcome, run
 from experiments.harness.findings import Verdict
 from experiments.harness.style import PAGE, STYLE, save, with_band
@@ -8,6 +8,6 @@ from experiments.harness.sweep import Cell, Row, cross
 from experiments.harness.tables import read_table
 
 __all__ = [
-    "PAGE", "STYLE", "Cell", "Claim", "Experiment", "Finding", "Oracle", "Outcome", "Row", "Verdict", "cross", "judge",
+    "PAGE", "STYLE", "Cell", "Experiment", "Finding", "Oracle", "Outcome", "Row", "Verdict", "cross", "judge",
     "read_table", "run", "save", "with_band",
 ]  # fmt: skip

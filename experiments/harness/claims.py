@@ -6,40 +6,9 @@ from textwrap import fill
 
 from experiments.harness import findings
 from experiments.harness.findings import Verdict
-from experiments.harness.statements import BY_NAME, Statement
 from experiments.harness.tables import split_parts
 
-__all__ = ["Claim", "Finding", "Verdict", "describe", "format_claims", "judge", "split_parts"]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement of the paper compared with a table.
-
-    Attributes
-    ----------
-    name : str
-        Name of the statement, see `statements`.
-    measured : str
-        Measured numbers, fitted ones with their intervals.
-    verdict : Verdict
-        Verdict of the rule.
-    rule : str
-        The rule in words: conditions for agreement and for partial agreement.
-    comment : str
-        Context that the rule does not decide; may be empty.
-    """
-
-    name: str
-    measured: str
-    verdict: Verdict
-    rule: str
-    comment: str = ""
-
-    @property
-    def statement(self) -> Statement:
-        """The statement."""
-        return BY_NAME[self.name]
+__all__ = ["Finding", "Verdict", "describe", "format_claims", "judge", "split_parts"]
 
 
 @dataclass(frozen=True)
@@ -50,8 +19,10 @@ class Finding:
     ----------
     statement : str
         Question or quantity studied.
-    measured, comment : str
-        As in `Claim`.
+    measured : str
+        Measured numbers, fitted ones with their intervals.
+    comment : str
+        Context; may be empty.
     """
 
     statement: str
@@ -68,7 +39,7 @@ def judge(agrees: bool, partly: bool = False, *, tested: bool = True, comparable
     return Verdict.AGREES if agrees else Verdict.PARTLY if partly else Verdict.DIFFERS
 
 
-def format_claims(claims: Iterable[Claim | Finding | findings.Finding]) -> str:
+def format_claims(claims: Iterable[Finding | findings.Finding]) -> str:
     """Format claims as paragraphs for a terminal."""
     return "\n".join(
         findings.describe(claim)
@@ -78,9 +49,6 @@ def format_claims(claims: Iterable[Claim | Finding | findings.Finding]) -> str:
     )
 
 
-def describe(claim: Claim | Finding) -> str:
-    """Format a claim as one line."""
-    if isinstance(claim, Finding):
-        return f"[beyond the paper] {claim.statement} -- {claim.measured} {claim.comment}".rstrip()
-    statement = f"{claim.statement.place}: {claim.statement.text}"
-    return f"[{claim.verdict.value}] {statement} -- {claim.measured} {claim.comment}".rstrip()
+def describe(finding: Finding) -> str:
+    """Format a finding as one line."""
+    return f"[beyond the paper] {finding.statement} -- {finding.measured} {finding.comment}".rstrip()

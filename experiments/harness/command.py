@@ -17,7 +17,7 @@ from diffrac_cvx import __version__
 from diffrac_cvx.datasets.files import checksum
 from diffrac_cvx.errors import DataError
 from experiments.harness import findings, provenance
-from experiments.harness.claims import Claim, Finding, format_claims
+from experiments.harness.claims import Finding, format_claims
 from experiments.harness.log import Log, SweepError, open_log
 from experiments.harness.style import noted
 from experiments.harness.sweep import Cell, Row, key_of, sweep
@@ -93,7 +93,7 @@ class Experiment:
     cells: Callable[[str], Sequence[Cell]]
     measure: Callable[..., Row]
     draw: Callable[[pd.DataFrame, Path], None] | None
-    findings: Callable[[pd.DataFrame], Sequence[Claim | Finding | findings.Finding]]
+    findings: Callable[[pd.DataFrame], Sequence[Finding | findings.Finding]]
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     memory: float | None = None

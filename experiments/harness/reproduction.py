@@ -21,8 +21,9 @@ from typing import Any
 import pandas as pd
 
 from diffrac_cvx.machine.writing import write_text
+from experiments.__main__ import find_modules
 from experiments.harness import findings, provenance
-from experiments.harness.claims import Claim, Finding
+from experiments.harness.claims import Finding
 from experiments.harness.findings import Verdict
 from experiments.harness.statements import BY_NAME, STATEMENTS, Statement
 from experiments.harness.tables import read_table
@@ -39,7 +40,7 @@ BEYOND = (
 )  # fmt: skip
 EXPERIMENTS = OF_PAPER + BEYOND
 NOT_SIMPLE = (Verdict.DIFFERS, Verdict.PARTLY, Verdict.VACUOUS, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED)
-Found = Claim | Finding | findings.Finding
+Found = Finding | findings.Finding
 HEAD = """\
 # Reproduction of the paper, statement by statement
 
@@ -87,9 +88,7 @@ class Section:
         """The verdicts on statements of the paper, by name."""
         judged: dict[str, Verdict] = {}
         for one in self.found:
-            if isinstance(one, Claim):
-                judged[one.name] = one.verdict
-            elif isinstance(one, findings.Finding):
+            if isinstance(one, findings.Finding):
                 judged |= {name: verdict for name, verdict in one.verdicts.items() if name in BY_NAME}
         return judged
 
@@ -109,6 +108,9 @@ def read_section(stem: str, tables: Path = FIGURES) -> Section:
 
 def findings_of(stem: str) -> ModuleType:
     """Return the module with the findings of an experiment."""
+    module = find_modules()[stem]
+    if not module.endswith(".experiment"):  # all of it is in one module
+        return import_module(module)
     name = "findings" if find_spec(f"experiments.{stem}.findings") else "claims"
     return import_module(f"experiments.{stem}.{name}")
 
@@ -192,11 +194,8 @@ def format_section(section: Section) -> str:
 
 
 def format_found(found: Found) -> str:
-    """Return the text of a finding, or of a claim of the former kind."""
+    """Return the text of a finding."""
     comment = f" {found.comment}" if found.comment else ""
-    if isinstance(found, Claim):
-        place = f"{STATEMENTS.index(found.statement) + 1}. {found.statement.place}"
-        return f"- **{place}: {found.verdict.value}.** {found.measured} *Rule:* {found.rule}{comment}\n"
     if isinstance(found, Finding):
         return f"- **{capital(found.statement)}.** {found.measured}{comment}\n"
     parts = [f"**{capital(found.caption)}.**{comment}", "", findings.markdown(found.table), ""]

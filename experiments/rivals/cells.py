@@ -5,11 +5,11 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import scipy.stats
 
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row
+from experiments.problems import mixed, noiseless_data
 from experiments.rivals.lattice import lattice
 from experiments.theory.unique_solution import statistical_dimension
 
@@ -62,31 +62,9 @@ def points_of(law: str, method: str, d: int) -> list[int]:
     return sorted({int(max(n, d)) for n in points})
 
 
-def data_of(law: str, n: int, d: int, replication: int) -> tuple[Array, Array]:
-    """Return X and y, the first n points of one stream: balanced after every second point, the first column is y.
-
-    The other columns have mean 0 and covariance I and are independent of y; "student" is the multivariate t law with 5
-    degrees of freedom, spherical, of kurtosis 9.  The stream depends on (law, d, replication) alone.
-    """
-    seeds = np.random.SeedSequence([2017, 11, ("gaussian", "student").index(law), d, replication]).spawn(3)
-    signs, noise, scale = map(np.random.default_rng, seeds)
-    first = signs.choice([-1.0, 1.0], n // 2)
-    y = np.column_stack([first, -first]).ravel()
-    columns = noise.standard_normal((n, d - 1))
-    if law == "student":
-        columns *= np.sqrt(3.0 / scale.chisquare(5, n))[:, None]
-    return np.column_stack([y, columns]), y
-
-
-def mixed(X: Array, replication: int) -> Array:
-    """Return the data after a random rotation, the same for every n of a replication."""
-    rng = np.random.default_rng([2017, 12, X.shape[1], replication])
-    return X @ scipy.stats.ortho_group.rvs(X.shape[1], random_state=rng)
-
-
 def measure(law: str, method: str, d: int, n: int, replication: int) -> Row:
     """Cluster one data set by one method; only 2-means by column gets the unmixed data with a sparse direction."""
-    X, y = data_of(law, n, d, replication)
+    X, y = noiseless_data(law, n, d, replication)
     X = X if method == "k-means by column" else mixed(X, replication)
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):  # n <= d is part of the figure
         labels, gap = METHODS[method](X, replication)

@@ -2,7 +2,7 @@
 
 from experiments.harness.command import Experiment
 from experiments.rivals.cells import SETTINGS, cells_of, measure
-from experiments.rivals.claims import claims
+from experiments.rivals.findings import findings
 from experiments.rivals.plot import draw
 
-EXPERIMENT = Experiment("rivals", cells_of, measure, draw, claims, SETTINGS)
+EXPERIMENT = Experiment("rivals", cells_of, measure, draw, findings, SETTINGS)

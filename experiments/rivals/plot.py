@@ -12,7 +12,7 @@ from diffrac_cvx.typing import Array
 from experiments.harness.boundary import Boundary
 from experiments.harness.intervals import mean_of
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save, with_intervals
-from experiments.rivals.claims import LAWS, boundaries
+from experiments.rivals.findings import LAWS, boundaries
 from experiments.theory.unique_solution import statistical_dimension
 
 STYLES = {

@@ -13,7 +13,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import column_basis
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.runtime.methods import LIMITED, published_fista
+from experiments.methods import LIMITED, published_fista
 
 N, RELEVANT, NOISE = 100, 2, 0.1
 LAMBDAS = (0.0, 0.001, 0.01)

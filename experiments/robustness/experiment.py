@@ -2,7 +2,7 @@
 
 from experiments.harness.command import Experiment
 from experiments.robustness.cells import SETTINGS, cells_of, measure
-from experiments.robustness.claims import claims
+from experiments.robustness.findings import findings
 from experiments.robustness.plot import draw
 
-EXPERIMENT = Experiment("robustness", cells_of, measure, draw, claims, SETTINGS)
+EXPERIMENT = Experiment("robustness", cells_of, measure, draw, findings, SETTINGS)

@@ -11,10 +11,11 @@ import diffrac_cvx as dc
 from diffrac_cvx.datasets import Planted
 from diffrac_cvx.problem.result import Result
 from experiments.benchmark.cells import TIMES, relative_gap, times_of
-from experiments.benchmark.methods import GOALS
-from experiments.benchmark.methods import METHODS as TO_RELATIVE_GAP
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.runtime.methods import (
+from experiments.methods import (
+    GOALS,
+    HOW_TO_INSTALL,
+    INSTALLED,
     LIMITED,
     LIMITS,
     MAX_CUT,
@@ -26,7 +27,7 @@ from experiments.runtime.methods import (
     published_fista,
     warm_up,
 )
-from experiments.runtime.pymanopt_max_cut import HOW_TO_INSTALL, INSTALLED
+from experiments.methods import METHODS as TO_RELATIVE_GAP
 
 LAMBDAS = (0.0, 0.001)
 NOISE = 0.3  # standard deviation of each cluster, whose centres are -1 and 1

@@ -8,12 +8,11 @@ import pandas as pd
 
 from diffrac_cvx.typing import Array
 from experiments.benchmark.cells import TIMES
-from experiments.benchmark.methods import GOALS
 from experiments.harness.findings import Finding, Rule, one_row, tabulate
 from experiments.harness.intervals import mean_of, median_of, proportion_of
+from experiments.methods import CVXPY, GOALS, MAX_CUT, MEMORY, PUBLISHED
 from experiments.runtime.cells import LIMIT, TIGHT_LIMIT
 from experiments.runtime.fit import fit_exponent, pair
-from experiments.runtime.methods import CVXPY, MAX_CUT, MEMORY, PUBLISHED
 from experiments.runtime.plot import NO_OPTIMUM, scaled
 
 TITLE = "Figure 3: time and error of the solvers"

@@ -14,9 +14,9 @@ from matplotlib.ticker import LogLocator
 from diffrac_cvx.plotting.canvas import Style
 from experiments.benchmark.cells import TIMES
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, open_marks, save
+from experiments.methods import MAX_CUT, PUBLISHED
 from experiments.runtime.cells import LIMIT, TIGHT_LIMIT
 from experiments.runtime.fit import fit_exponent
-from experiments.runtime.methods import MAX_CUT, PUBLISHED
 
 STYLES = {
     "low_rank": Style(ACCENT, "-", "^"),

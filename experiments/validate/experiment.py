@@ -1,9 +1,88 @@
-"""Compare the fast solvers with the SDP oracles over a designed battery; exit 1 and save a reproducer on conflict."""
+"""Compare the fast solvers with the SDP oracles on the instances of `dc.validate`; exit 1 if anything is wrong."""
 
-from experiments.harness.command import Experiment
-from experiments.validate.cells import cells_of, measure
-from experiments.validate.check import check_brackets
-from experiments.validate.claims import claims
-from experiments.validate.plot import draw
+from pathlib import Path
 
-EXPERIMENT = Experiment("validation", cells_of, measure, draw, claims, check=check_brackets)
+import numpy as np
+import pandas as pd
+
+from diffrac_cvx.problem.formatting import format_upper
+from experiments.harness.beyond import panels
+from experiments.harness.command import Experiment, Outcome
+from experiments.harness.findings import Finding
+from experiments.harness.style import ACCENT, GRAY
+from experiments.validate.cells import ALPHA_SLACK, METHODS, RELATED, SEED, SLACK, cells_of, measure
+
+KEYS = ("n", "d", "nu", "penalty", "trait")
+SMALLEST = 1e-16  # smaller gaps and overlaps are drawn here
+
+
+def check_brackets(table: pd.DataFrame) -> Outcome:
+    """Report what is wrong on each instance, with the code that makes it again."""
+    wrong = table[table["agrees"] == 0]
+    lines = [
+        f"{len(table) - len(wrong)} of {len(table)} instances agree: oracle values within the bounds of fast solvers",
+    ]
+    for _, row in wrong.iterrows():
+        design = ", ".join(repr(row[key]) for key in KEYS)
+        named = row.get("named")
+        lines.append(
+            f"APART by {row['violation']:.3g} ({row['between']}): "
+            f"diffrac_cvx.comparison.validation.Design({design}).instance({SEED})"
+            + (f"; {named}" if isinstance(named, str) and named else "")
+        )
+    return Outcome("\n".join(lines), wrong.empty)
+
+
+def summarize(table: pd.DataFrame) -> pd.DataFrame:
+    """Return one line per method: number of instances, and quantiles of its certified gap."""
+    rows = []
+    for name in (*METHODS, *RELATED):
+        gaps = table.get(f"{name} gap", pd.Series(dtype=float)).dropna()
+        if len(gaps):
+            rows.append([name, len(gaps), *map(format_upper, (gaps.median(), gaps.quantile(0.9), gaps.max()))])
+    return pd.DataFrame(rows, columns=["method", "instances", "median gap", "90 % gap", "largest gap"])
+
+
+def findings(table: pd.DataFrame) -> list[Finding]:
+    """Return how tight each method is, and on how many instances the paper's equalities hold within the bounds."""
+    nothing = pd.Series(np.nan, table.index)
+    normalized, constrained = (
+        table.get(f"{name} value", nothing).notna() for name in ("normalized", "constrained_alpha")
+    )
+    rows = {
+        "(8), (11) and (15): the same value": (len(table), (table["violation"] > SLACK).sum()),
+        "(21): -sqrt(1 - (15)) if c = 0, otherwise above": (
+            normalized.sum(), (table.loc[normalized, "normalized agrees"] == 0).sum(),
+        ),
+        f"(7) + nu alpha at the alpha of (8), up to {ALPHA_SLACK:g}: (8)": (
+            constrained.sum(), (table.loc[constrained, "alpha agrees"] == 0).sum(),
+        ),
+    }  # fmt: skip
+    return [
+        Finding("Certified gap of each method over the instances", summarize(table)),
+        Finding(
+            "Equalities of the paper, checked by certified bounds",
+            pd.DataFrame.from_dict(rows, orient="index", columns=["instances", "inconsistent"]).rename_axis(
+                "equations"
+            ),
+            comment=f"The largest distance between two intervals is {max(table['violation'].max(), 0.0):.1e}.",
+        ),
+    ]
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw the quartiles and the range of the certified gap of every method, and the overlaps of the bounds."""
+    present = [name for name in (*METHODS, *RELATED) if f"{name} gap" in table]
+    with panels(stem, 1, 2, 3.0, width_ratios=[1.1, 1]) as (_, (gaps, overlaps)):
+        logarithms = [np.log10(np.maximum(table[f"{name} gap"].dropna(), SMALLEST)) for name in present]
+        median = {"color": ACCENT}
+        gaps.boxplot(logarithms, orientation="horizontal", tick_labels=present, whis=(0, 100), medianprops=median)
+        gaps.invert_yaxis()
+        gaps.set_xlabel("certified gap, $\\log_{10}$")
+        signed = table["violation"].to_numpy()  # distance between disjoint bounds
+        overlaps.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GRAY)
+        title = f"{int(np.sum(signed > SLACK))} of {len(signed)} apart"
+        overlaps.set(xlabel="smallest overlap, $\\log_{10}$", ylabel="instances", title=title)
+
+
+EXPERIMENT = Experiment("validation", cells_of, measure, draw, findings, check=check_brackets)

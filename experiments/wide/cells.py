@@ -11,9 +11,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
+from experiments.problems import WideTable, make_wide
 from experiments.wide.methods import ALIVE, GOAL, LAMS, METHODS, RIDGE, SECONDS, SOLVERS, Found, Method
 from experiments.wide.sources import DESIGN, HELD_OUT, MOST_COLUMNS, PAIRS, SOURCES
-from experiments.wide.tables import WideTable, make_wide
 
 N, D, K, SHIFT = 100, 2000, 20, 1.2
 SHIFTS = (0.4, 0.8, 1.2, 2.0)

@@ -24,7 +24,7 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.typing import Array
 from experiments.data.origins import Package
 from experiments.data.remake import PACKAGES, download, read_member
-from experiments.wide.tables import WideTable, keep_varying
+from experiments.problems import WideTable, keep_varying
 
 ISLP = Package("pip", "islp", "0.6.0")
 MULTTEST = Package("apt-get", "r-bioc-multtest", "2.54.0-1")

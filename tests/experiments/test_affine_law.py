@@ -4,35 +4,34 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.affine_law import cells, claims
-from experiments.affine_law.only_solution import is_only_solution, nearest_of_trace_one
-from experiments.harness.findings import Verdict
+from experiments.theory import affine_law
+from experiments.theory.only_solution import is_only_solution, nearest_of_trace_one
 from experiments.theory.unique_solution import is_unique, points_for_uniqueness, statistical_dimension
 
 
-@pytest.mark.parametrize("law", cells.LAWS)
+@pytest.mark.parametrize("law", affine_law.LAWS)
 @pytest.mark.parametrize("d", [4, 7])
 def test_both_sides_of_the_threshold_are_those_of_an_interior_point(law, d, monkeypatch):
     monkeypatch.setattr("experiments.theory.unique_solution.UNIQUE", 1e-9)  # it is small near there
     for replication in range(2):
-        y, Z = cells.stream_of(law, d, replication)
+        y, Z = affine_law.stream_of(law, d, replication)
         least = points_for_uniqueness(np.column_stack([y, Z]), 1)
-        row = cells.measure(law, d, replication)
+        row = affine_law.measure(law, d, replication)
         assert (row["other"], row["only"]) == (least - 1, least)
 
 
 def test_few_points_leave_other_solutions():
-    y, Z = cells.stream_of("gaussian", 9, 0)
+    y, Z = affine_law.stream_of("gaussian", 9, 0)
     assert is_only_solution(y[:9], Z[:9]) is False
     assert not is_unique(np.column_stack([y, Z])[:9], 1)
 
 
 def test_what_the_iterations_do_not_decide_stays_open(monkeypatch):
-    monkeypatch.setattr("experiments.affine_law.only_solution.MOST", 1)
-    y, Z = cells.stream_of("gaussian", 12, 0)
+    monkeypatch.setattr("experiments.theory.only_solution.MOST", 1)
+    y, Z = affine_law.stream_of("gaussian", 12, 0)
     n = int(statistical_dimension(12.0))
     assert is_only_solution(y[:n], Z[:n]) is None
-    row = cells.measure("gaussian", 12, 0)
+    row = affine_law.measure("gaussian", 12, 0)
     assert row["only"] - row["other"] > 1
 
 
@@ -49,20 +48,19 @@ def test_the_nearest_matrix_of_trace_one_is_where_no_such_matrix_is_nearer():
         assert np.sum((A - nearest) * (other - nearest)) <= 1e-9
 
 
-@pytest.mark.parametrize(
-    ("factors", "verdicts"),
-    [
-        ((1.0, 1.0, 0.5), (Verdict.AGREES, Verdict.AGREES)),
-        ((1.2, 1.0, 1.0), (Verdict.DIFFERS, Verdict.DIFFERS)),
-    ],
-)
-def test_the_rules_give_each_answer(factors, verdicts):
+def test_the_ratios_are_medians_with_intervals_and_the_limit_is_that_of_the_largest_dimension():
     rows = []
-    for law, factor in zip(cells.LAWS, factors, strict=True):
+    for law, factor in (("gaussian", 1.0), ("student", 0.5)):
         for d in (32, 64):
             expected = statistical_dimension(float(d))
-            n = factor * expected * np.linspace(0.99, 1.01, 30)
-            rows += [{"law": law, "d": d, "other": k, "only": k + 1, "expected": expected} for k in n]
-    found = claims.claims(pd.DataFrame(rows))
-    for one, verdict in zip((found[0], found[2]), verdicts, strict=True):
-        assert one.comment.endswith(f"Verdict: {verdict.value}.")
+            n = factor * expected * np.linspace(0.99, 1.01, 31)
+            rows += [{"law": law, "d": d, "other": k, "only": k, "expected": expected} for k in n]
+    table = pd.DataFrame(rows)
+    found = affine_law.ratios(table)
+    assert list(found.columns) == ["Gaussian", "Student, 3 degrees"]
+    for (_, ratio), factor in zip(found.items(), (1.0, 0.5), strict=True):
+        assert [one.value for one in ratio] == pytest.approx([factor, factor])
+        assert all(0.98 * factor < one.low < factor < one.high for one in ratio)
+    limit = affine_law.limit(table).iloc[0]
+    assert (limit["d"], limit["n over d2"].value) == (64, pytest.approx((64 + 64 * 63 / 4) / 64**2))
+    assert limit["expected"] == pytest.approx(limit["n over d2"].value)

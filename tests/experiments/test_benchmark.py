@@ -6,15 +6,14 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.machine.processes import OutOfTimeError, WorkerDiedError
-from experiments.benchmark import cells, instances, methods, plot, table
-from experiments.benchmark.check import check_brackets
-from experiments.benchmark.claims import claims
-from experiments.benchmark.semidefinite import as_semidefinite
-from experiments.runtime.pymanopt_max_cut import solve_max_cut
+from experiments import methods, problems
+from experiments.benchmark import cells, plot, table
+from experiments.benchmark.claims import check_brackets, claims
+from experiments.methods import as_semidefinite, solve_max_cut
 
-SMALL = instances.SMOKE[0]
+SMALL = problems.SMOKE[0]
 FULL = pd.DataFrame(
-    [{"instance": each.name, "n": each.n, "d": each.d, "lam": each.lam} for each in instances.FULL]
+    [{"instance": each.name, "n": each.n, "d": each.d, "lam": each.lam} for each in problems.FULL]
 ).set_index("instance")
 
 
@@ -50,7 +49,7 @@ TABLE = cells.confirm(
 
 def test_no_cell_is_there_twice_and_max_cut_has_no_l1_penalty(monkeypatch, tmp_path):
     monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(cells, "data_of", lambda name: None)
+    monkeypatch.setattr(cells, "timed_data_of", lambda name: None)
     found = pd.DataFrame(cells.cells_of("full"))
     assert not found.duplicated(["instance", "method"]).any()
     assert set(found["method"]) == set(methods.METHODS) == set(plot.MARKS)
@@ -60,23 +59,23 @@ def test_no_cell_is_there_twice_and_max_cut_has_no_l1_penalty(monkeypatch, tmp_p
 
 def test_data_that_are_not_there_are_left_out_and_named(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(instances, "FULL", None)
-    real = tuple(each for each in instances.INSTANCES.values() if each.data in ("w1a", "breast_cancer"))
+    monkeypatch.setattr(problems, "FULL", None)
+    real = tuple(each for each in problems.INSTANCES.values() if each.data in ("w1a", "breast_cancer"))
     monkeypatch.setitem(cells.GRIDS, "full", real)
-    instances.data_of.cache_clear()
+    problems.timed_data_of.cache_clear()
     assert {cell["instance"].split()[0] for cell in cells.cells_of("full")} == {"breast_cancer"}
     assert "w1a is excluded" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", [SMALL.name, "breast_cancer 683 x 10, 0", "dense 1000 x 40, 0"])
 def test_the_columns_have_mean_zero_and_variance_one_and_in_the_dense_instance_correlated_neighbors(name):
-    X = instances.data_of(name)
-    assert X.shape == instances.INSTANCES[name][1:3]
+    X = problems.timed_data_of(name)
+    assert X.shape == problems.INSTANCES[name][1:3]
     np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-10)
     np.testing.assert_allclose((X**2).mean(axis=0), 1.0)
     if name.startswith("dense"):
         correlation = np.mean(np.sum(X[:, 1:] * X[:, :-1], axis=0)) / len(X)
-        assert correlation == pytest.approx(instances.CORRELATION, abs=0.05)
+        assert correlation == pytest.approx(problems.CORRELATION, abs=0.05)
 
 
 # One cell
@@ -94,8 +93,8 @@ def test_a_cell_is_solved_elsewhere_and_judged_here():
 
 
 def test_a_factor_of_y_alone_is_judged_like_a_v():
-    instance = instances.SMOKE[1]
-    X = instances.data_of(instance.name)
+    instance = problems.SMOKE[1]
+    X = problems.timed_data_of(instance.name)
     result = solve_max_cut(X, 1e-6, 10.0, 0)
     answer = cells.Answer(1.0, dc.Bracket(0, 1), result.status, (np.nan, np.nan), cells.point_of(X, result))
     bracket = cells.judge(instance.name, answer)
@@ -105,7 +104,7 @@ def test_a_factor_of_y_alone_is_judged_like_a_v():
 
 @pytest.mark.parametrize(("nu", "lam"), [(1.0, 0.0), (1.0, 0.1), (0.5, 0.1)])
 def test_roots_as_semidefinite_matrices_give_the_same_optimum_and_as_narrow_a_bracket(nu, lam):
-    X = instances.data_of(SMALL.name)
+    X = problems.timed_data_of(SMALL.name)
     relaxation = dc.v_space(X, nu, dc.Penalty.l1(lam))
     usual, semidefinite = (dc.solve(posed, "CLARABEL") for posed in (relaxation, as_semidefinite(relaxation)))
     assert semidefinite.gap < 1e-6, "its lower bound rests on the multipliers of the matrices"
@@ -122,7 +121,7 @@ def test_a_rival_proves_a_small_gap_or_its_row_says_that_it_is_not_installed(nam
     if method.missing:
         assert cells.measure(**cell_of(name)) == {"reason": f"not run: {method.missing}"}
         return
-    X = instances.data_of(SMALL.name)
+    X = problems.timed_data_of(SMALL.name)
     result = method.rungs[-1].solve(X, SMALL.penalty, 1.0, 20.0)
     assert cells.relative_gap(dc.Bracket(result.lower, result.upper)) < methods.GOALS[-1]
     assert result.value == pytest.approx(dc.low_rank(X, 1.0, SMALL.penalty, tol=1e-6).value, abs=1e-5)
@@ -236,7 +235,7 @@ def test_brackets_that_lie_apart_fail_the_command():
 
 
 def test_what_is_not_run_has_to_fail_on_an_instance_that_is_no_larger():
-    for (method, larger), smaller in methods.FAILED.items():
+    for (method, larger), smaller in cells.FAILED.items():
         assert method in methods.METHODS
         assert (FULL.loc[larger, ["n", "d"]] >= FULL.loc[smaller, ["n", "d"]]).all()
     skipped = row_of(method, larger, **NO_ANSWER, reason="not run: not within the limit")

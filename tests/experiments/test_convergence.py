@@ -5,16 +5,16 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments.convergence import cells, claims
-from experiments.convergence.instances import FAMILIES, OUTLIER, SIZES, make_instance
-from experiments.convergence.plot import draw
+from experiments.benchmark import convergence
+from experiments.benchmark.convergence import SIZES
 from experiments.harness.tables import read_table, write_table
+from experiments.problems import FAMILIES, OUTLIER, make_instance
 
-CELLS = pd.DataFrame(cells.cells_of("full"))
+CELLS = pd.DataFrame(convergence.cells_of("full"))
 
 
 def test_the_grid_has_every_family_at_every_size():
-    taken = {"low_rank": SIZES, "fista": [(n, d) for n, d in SIZES if n * d * d <= cells.MOST_FISTA]}
+    taken = {"low_rank": SIZES, "fista": [(n, d) for n, d in SIZES if n * d * d <= convergence.MOST_FISTA]}
     assert len(taken["fista"]) >= len(SIZES) - 1
     for name, sizes in taken.items():
         assert (CELLS["method"] == name).sum() == len(FAMILIES) * len(sizes)
@@ -36,43 +36,45 @@ def test_an_instance_depends_on_its_name_and_size_alone(family):
 
 
 def test_a_goal_that_is_not_reached_is_not_counted_and_a_false_status_is_noticed():
-    deadline = cells.Deadline(60.0)
+    deadline = convergence.Deadline(60.0)
     X, nu, penalty = make_instance("planted", 12, 5)
     result = dc.low_rank(X, nu, penalty, tol=1e-4)
-    good = cells.read(result, 1e-4, deadline)
+    good = convergence.read(result, 1e-4, deadline)
     assert (good["solved 0.0001"], good["true 0.0001"]) == (1, 1)
-    missed = cells.read(result, result.gap / 2, deadline)
+    missed = convergence.read(result, result.gap / 2, deadline)
     label = f"{result.gap / 2:g}"
     assert (missed[f"solved {label}"], missed[f"true {label}"]) == (0, 0)
     stopped = dc.low_rank(X, nu, penalty, tol=1e-12, max_iter=10)
-    assert cells.read(stopped, 1e-12, deadline)["true 1e-12"] == 1
+    assert convergence.read(stopped, 1e-12, deadline)["true 1e-12"] == 1
 
 
 def test_a_deadline_stops_a_solver_that_would_go_on():
     instance = make_instance("correlated", 100, 100)
-    result = cells.solve("low_rank", instance, 1e-14, cells.Deadline(0.1))
+    result = convergence.solve("low_rank", instance, 1e-14, convergence.Deadline(0.1))
     assert result.status in (dc.Status.STOPPED, dc.Status.TIME_LIMIT)  # processor or wall-clock time
     assert result.gap > 1e-14
 
 
 @pytest.mark.slow
 def test_what_is_measured_is_judged_drawn_and_read_back(tmp_path):
-    rows = [{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke") if cell["family"] == "planted"]
-    table = cells.complete(pd.DataFrame(rows))
+    rows = [
+        {**cell, **convergence.measure(**cell)} for cell in convergence.cells_of("smoke") if cell["family"] == "planted"
+    ]
+    table = convergence.complete(pd.DataFrame(rows))
     write_table(table, tmp_path / "table.csv")
     table = read_table(tmp_path / "table.csv")
-    verdict = claims.check_statuses(table)
+    verdict = convergence.check_statuses(table)
     assert verdict.passed
-    found = claims.reached_fractions(table).set_index("method")
+    found = convergence.reached_fractions(table)
     assert found.loc["low_rank", "instances"] == found.loc["low_rank", "to 1e-08"] == 2
-    assert claims.by_family(table, 1e-4).loc["planted", "low_rank"] == "2 of 2"
-    assert "low_rank 2 and 2 of 2" in claims.claims(table)[0].measured
-    draw(table, tmp_path / "convergence")
+    assert convergence.by_family(table, 1e-4).loc["planted", "low_rank"] == "2 of 2"
+    assert len(convergence.findings(table)) == 3
+    convergence.draw(table, tmp_path / "convergence")
     assert (tmp_path / "convergence.png").stat().st_size > 5_000
 
     untrue = table.copy()
     untrue.loc[0, "true 0.0001"] = 0
-    assert not claims.check_statuses(untrue).passed
+    assert not convergence.check_statuses(untrue).passed
     lying = table.copy()
     lying.loc[lying["method"] == "low_rank", ["lower 0.0001", "lower 1e-08"]] += 0.1
-    assert not claims.check_statuses(cells.complete(lying)).passed
+    assert not convergence.check_statuses(convergence.complete(lying)).passed

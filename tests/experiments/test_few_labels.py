@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.few_labels import cells, claims, methods
+from experiments.few_labels import cells, findings, methods
 from experiments.few_labels.experiment import EXPERIMENT
 from experiments.harness import intervals
 from experiments.harness.command import run
+from experiments.harness.reproduction import format_found
 from experiments.harness.tables import read_table
 
 
@@ -75,13 +76,14 @@ def test_the_smoke_grid_gives_a_table_a_figure_and_claims(tmp_path, monkeypatch)
     table.to_csv(tmp_path / "out" / "few_labels.csv", index=False)
     assert run(EXPERIMENT, "", ["--grid", "smoke", "--draw-only", "--out", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out" / "few_labels.png").stat().st_size > 10_000
-    found = claims.claims(read_table(tmp_path / "out" / "few_labels.csv"))
-    assert all(re.search(r"\d", one.measured) and "nan" not in one.measured for one in found)
+    found = findings.findings(read_table(tmp_path / "out" / "few_labels.csv"))
+    texts = [format_found(one) for one in found]
+    assert all(re.search(r"\d", text) and "nan" not in text for text in texts)
     assert (table["lower"] <= table["upper"]).all()
     assert (table["relaxation"] > 0.8).all()
 
 
-# The rules: every answer on a constructed table
+# The tables
 
 
 def made(sets=10, kind="held-out", few=0.9, **columns):
@@ -110,33 +112,29 @@ def worse_on(count, by):
     return lambda numbers: np.where(numbers < count, 0.9 + by, 0.85)
 
 
-@pytest.mark.parametrize(
-    ("rule", "table", "word"),
-    [
-        (claims.target, made(), "agrees"),
-        (claims.target, made(ridge=worse_on(2, 0.02)), "agrees"),
-        (claims.target, made(ridge=worse_on(3, 0.02)), "partly agrees"),
-        (claims.target, made(ridge=worse_on(1, 0.05)), "partly agrees"),
-        (claims.target, made(ridge=worse_on(3, 0.05)), "differs"),
-        (claims.target, made(sets=9), "not tested"),
-        (claims.target, made(kind="design"), "not tested"),
-        (claims.gain_by_number, made(few=0.95), "agrees"),
-        (claims.gain_by_number, made(few=0.9001, ridge=lambda i: 0.85 + 0.001 * i), "partly agrees"),
-        (claims.gain_by_number, made(), "differs"),
-        (claims.best_of_all, made(), "agrees"),
-        (claims.best_of_all, made(logistic=lambda i: np.where(i < 5, 0.95, 0.83)), "partly agrees"),
-        (claims.best_of_all, made(logistic=0.92), "differs"),
-        (claims.automatic_share, made(), "agrees"),
-        (claims.automatic_share, made(of_equal_weights=lambda i: np.where(i < 5, 0.92, 0.86)), "partly agrees"),
-        (claims.automatic_share, made(of_equal_weights=0.9), "differs"),
-        (claims.automatic_share, made(sets=3), "not tested"),
-    ],
-)
-def test_a_rule_gives_each_of_its_answers(rule, table, word, monkeypatch):
-    monkeypatch.setattr(intervals, "DRAWS", 100)
-    assert rule(table).comment.endswith(f"Verdict: {word}.")
+def test_the_gains_over_ridge_regression_are_counted_by_set_and_the_losses_named():
+    table = made(ridge=worse_on(1, 0.02), few=0.95)
+    found = findings.over_ridge(table)
+    row = found.loc[("held-out", 20)]
+    assert (row["sets"], row["better"], row["on"]) == (10, 9, "set 0")
+    assert row["smallest"] == pytest.approx(-0.02)
+    assert row["mean gain"].value == pytest.approx(0.9 * 0.05 - 0.1 * 0.02)
+    assert (row["better by interval"], row["worse by interval"]) == (9, 1)
+    assert found.loc[("held-out", 6), "better"] == 10
+    assert "20 labels: set 0 -0.020" in findings.worse_sets(table)
+    assert findings.TARGET(found).value == "agrees"
 
 
-def test_the_sets_where_it_loses_are_named():
-    said = claims.where_it_loses(made(ridge=worse_on(1, 0.02))).measured
-    assert "20 labels: better on 9 of 10 sets, worse on 1 (set 0 -0.020)" in said
+def test_the_best_rival_and_the_chosen_weight_are_compared_on_the_same_sets():
+    table = made(logistic=0.87, of_equal_weights=lambda i: np.where(i < 5, 0.92, 0.86))
+    methods_found = findings.all_methods(table)
+    assert list(methods_found.index[:2]) == ["relaxation", "logistic"]
+    assert findings.over_second(methods_found).value == pytest.approx(0.03)
+    weights = findings.chosen_weight(table).iloc[0]
+    assert (weights["sets"], weights["mean gain"].value) == (10, pytest.approx(0.01))
+    assert (weights["smallest"], weights["largest"]) == (pytest.approx(-0.02), pytest.approx(0.04))
+
+
+def test_without_held_out_sets_the_rules_are_not_tested():
+    for one in findings.findings(made(kind="design")):
+        assert {verdict.value for verdict in one.verdicts.values()} <= {"not tested"}

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments.groups import claims, law
+from experiments.groups import findings, law
 from experiments.groups.cells import make_table
 
 
@@ -49,5 +49,5 @@ def test_a_planted_shift_has_the_norm_asked_for_in_the_columns_named():
 
 def test_a_weight_is_chosen_on_the_tables_that_it_is_not_judged_by():
     rows = pd.DataFrame({"replication": [0, 1, 2, 3], "exact_0.4": [1, 0, 1, 0], "exact_0.1": [0, 1, 0, 1]})
-    assert claims.chosen(rows, "exact").tolist() == [0, 0, 0, 0]
-    assert claims.somewhere(rows).value == 1.0
+    assert findings.chosen(rows, "exact").tolist() == [0, 0, 0, 0]
+    assert findings.somewhere(rows).value == 1.0

@@ -10,11 +10,10 @@ import pytest
 
 from experiments.harness import boundary as harness_boundary
 from experiments.harness import intervals
-from experiments.noise import cells as noise_cells
-from experiments.noise import claims as noise_claims
 from experiments.rivals import cells as rival_cells
-from experiments.rivals import claims as rival_claims
+from experiments.rivals import findings as rival_findings
 from experiments.rivals import plot as rival_plot
+from experiments.robustness import noise as noise_experiment
 from experiments.theory.unique_solution import statistical_dimension
 
 
@@ -41,20 +40,20 @@ def test_every_method_has_even_numbers_of_points_from_d_on_in_every_dimension():
 
 @pytest.mark.parametrize("law", ["gaussian", "student"])
 def test_more_points_of_a_stream_keep_the_ones_before_and_every_pair_is_balanced(law):
-    few, y = rival_cells.data_of(law, 20, 6, 3)
-    many, y_many = rival_cells.data_of(law, 60, 6, 3)
+    few, y = rival_cells.noiseless_data(law, 20, 6, 3)
+    many, y_many = rival_cells.noiseless_data(law, 60, 6, 3)
     np.testing.assert_array_equal(few, many[:20])
     np.testing.assert_array_equal(y, y_many[:20])
     np.testing.assert_array_equal(few[:, 0], y)
     assert np.all(y_many.reshape(-1, 2).sum(axis=1) == 0)
     one_rotation = rival_cells.mixed(many, 3)[:20]
     np.testing.assert_allclose(rival_cells.mixed(few, 3), one_rotation, atol=1e-12)
-    assert np.any(few[:, 1:] != rival_cells.data_of(law, 20, 6, 4)[0][:, 1:])
+    assert np.any(few[:, 1:] != rival_cells.noiseless_data(law, 20, 6, 4)[0][:, 1:])
 
 
 @pytest.mark.parametrize(("law", "kurtosis", "joint"), [("gaussian", (2.8, 3.2), 0.0), ("student", (4.5, 20.0), 0.3)])
 def test_the_noise_has_unit_covariance_and_the_kurtosis_of_its_law_and_is_spherical(law, kurtosis, joint):
-    X = rival_cells.data_of(law, 40_000, 5, 0)[0][:, 1:]
+    X = rival_cells.noiseless_data(law, 40_000, 5, 0)[0][:, 1:]
     np.testing.assert_allclose(X.T @ X / len(X), np.eye(4), atol=0.05)
     assert kurtosis[0] < np.mean(X**4) < kurtosis[1]
     assert np.corrcoef((X**2).T)[0, 1] == pytest.approx(joint, abs=0.2 if joint else 0.03)
@@ -95,7 +94,7 @@ BOUNDARIES = {
 @cache
 def found_boundaries():
     """The boundaries of the default table."""
-    return rival_claims.boundaries(made_table())
+    return rival_findings.boundaries(made_table())
 
 
 def made_table(**changes):
@@ -120,36 +119,45 @@ def test_the_boundaries_and_exponents_of_a_made_table_are_those_it_was_made_with
         assert found["student", method].n50 == pytest.approx(BOUNDARIES[method](found["student", method].d), abs=2.1)
     assert np.all(found["gaussian", "k-means"].outside == 1)
     assert np.all(found["gaussian", "k-means by column"].outside == -1)
-    first = rival_claims.compared(found, "gaussian").measured
-    number = {name: float(re.search(rf"{name} [^;]*?exponent (-?[\d.]+)", first)[1]) for name in ("relaxation", "CURE")}
-    assert number["relaxation"] == pytest.approx(2.0, abs=0.15)
-    assert number["CURE"] == pytest.approx(1.0, abs=0.1)
-    assert "k-means above 1148, exponent not determined" in first
+    first = rival_findings.compared(found, exact_boundaries(), "gaussian")
+    assert first.loc["relaxation", "exponent"].value == pytest.approx(2.0, abs=0.15)
+    assert first.loc["CURE", "exponent"].value == pytest.approx(1.0, abs=0.1)
+    assert first.loc["k-means", "n at d = 24"] == "above 1148"
+    assert not np.isfinite(first.loc["k-means", "exponent"].value)
 
 
-def last_word(table, found=None):
-    return rival_claims.last_word(table, found or rival_claims.boundaries(table)).measured
+@cache
+def exact_boundaries():
+    """The boundaries of exact recovery of the default table."""
+    return rival_findings.boundaries(made_table(), 0.0)
+
+
+def of_lattice(table, found=None):
+    return rival_findings.of_lattice(table, found or rival_findings.boundaries(table)).iloc[0]
 
 
 def test_where_the_lattice_succeeds_is_said_as_it_was_measured():
-    good = last_word(made_table(), found_boundaries())
-    assert "in all replications up to d = 24, and from d + 4 or d + 8 points in 100 %" in good
-    assert "its boundary there is 25 (25 to 25)" in good
-    bad = last_word(made_table(lattice=lambda d: d + (6.0 if d == 16 else 1.0)))
-    assert "in all replications up to d = 12, and from d + 4 or d + 8 points in 88 %" in bad
+    good = of_lattice(made_table(), found_boundaries())
+    assert good["always exact from d plus 2 points up to d"] == 24
+    assert good["exact from d plus 4 points"].value == 1.0
+    assert good["boundary"] == "25 (25 to 25)"
+    bad = of_lattice(made_table(lattice=lambda d: d + (6.0 if d == 16 else 1.0)))
+    assert bad["always exact from d plus 2 points up to d"] == 12
+    assert bad["exact from d plus 4 points"].value == 0.875
 
 
 def test_labels_that_are_never_exact_have_no_boundary_of_exact_recovery():
-    measured = rival_claims.exact(found_boundaries(), rival_claims.boundaries(made_table(), 0.0)).measured
-    assert re.search(r"spectral 4\d\d \(\d+ to \d+\) and above 1148", measured)
-    relaxation = re.search(r"relaxation (.*?) and (.*?);", measured)
-    assert relaxation[1] == relaxation[2]
+    found = rival_findings.compared(found_boundaries(), exact_boundaries(), "gaussian")
+    assert re.fullmatch(r"4\d\d \(\d+ to \d+\)", found.loc["spectral", "n at d = 24"])
+    assert found.loc["spectral", "n for an error of 0"] == "above 1148"
+    assert found.loc["relaxation", "n for an error of 0"] == found.loc["relaxation", "n at d = 24"]
 
 
 def test_the_boundary_of_the_relaxation_is_compared_with_the_statistical_dimension():
     table = made_table(relaxation=lambda d: 2 * statistical_dimension(d))
-    measured = rival_claims.dimension(rival_claims.boundaries(table)).measured
-    assert [float(x) for x in re.findall(r"([\d.]+) to", measured)] == pytest.approx([2.0] * 8, abs=0.2)
+    ratios = rival_findings.dimension(rival_findings.boundaries(table))
+    assert ratios.shape == (4, 2)
+    assert [ratio.low for ratio in ratios.to_numpy().ravel()] == pytest.approx([2.0] * 8, abs=0.2)
 
 
 def test_a_boundary_outside_the_grid_is_drawn_hollow_with_an_arrow():
@@ -166,7 +174,7 @@ def test_a_boundary_outside_the_grid_is_drawn_hollow_with_an_arrow():
 
 
 def test_a_replication_has_the_same_points_at_every_noise_but_for_their_spread():
-    clean, tiny = (noise_cells.measure(12, 2, noise, 0) for noise in (0.0, noise_cells.TINY))
+    clean, tiny = (noise_experiment.measure(12, 2, noise, 0) for noise in (0.0, noise_experiment.TINY))
     assert clean["n"] == 90
     assert clean["objective"] == pytest.approx(0.0, abs=1e-9)
     assert clean["error_refined"] == tiny["error_refined"] == clean["error_lattice"] == 0.0
@@ -176,7 +184,7 @@ def test_a_replication_has_the_same_points_at_every_noise_but_for_their_spread()
 
 
 def test_what_a_row_of_noise_says_is_consistent():
-    row = noise_cells.measure(12, 4, 0.3, 1)
+    row = noise_experiment.measure(12, 4, 0.3, 1)
     assert np.isnan(row["error_lattice"])
     assert row["error_direction"] == row["error_known_labels"] == 0.0
     assert 0.0 <= row["gap"] <= 2e-6
@@ -195,50 +203,54 @@ def noisy_table(error, objective=0.2, planted=0.2):
         | {"eigenvalue_ratio": noise, "gap": 0.0}
         for d in (12, 20)
         for ratio in (1, 2)
-        for noise in (0.0, noise_cells.TINY, 0.1, 0.3, 0.5, 0.8)
+        for noise in (0.0, noise_experiment.TINY, 0.1, 0.3, 0.5, 0.8)
         for replication in range(3)
     ]
     return pd.DataFrame(rows)
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "largest"),
     [
-        (lambda noise: 0.0 if noise <= 0.3 else 0.6, "d = 12: 0.3, 0.3; d = 20: 0.3, 0.3"),
-        (lambda noise: 0.9, "d = 12: none, none; d = 20: none, none"),
-        (lambda noise: 0.01, "d = 12: 0.8, 0.8; d = 20: 0.8, 0.8"),
-        (lambda noise: 0.3 if noise == 0.1 else 0.0, "d = 12: 0, 0; d = 20: 0, 0"),  # up to the first failure
+        (lambda noise: 0.0 if noise <= 0.3 else 0.6, 0.3),
+        (lambda noise: 0.9, np.nan),
+        (lambda noise: 0.01, 0.8),
+        (lambda noise: 0.3 if noise == 0.1 else 0.0, 0.0),  # up to the first failure
     ],
 )
-def test_the_noise_tolerated_is_the_last_one_before_the_error_leaves_the_oracle(error, said):
-    findings = noise_claims.claims(noisy_table(error))
-    assert f"relaxation {said}" in findings[0].measured
-    assert f"CURE {said}" in findings[4].measured
+def test_the_noise_tolerated_is_the_last_one_before_the_error_leaves_the_oracle(error, largest):
+    table = noise_experiment.findings(noisy_table(error))[0].table
+    assert table.shape == (8, 2)
+    np.testing.assert_array_equal(table.to_numpy(float), largest)
 
 
 def test_a_mean_error_that_its_interval_does_not_keep_below_the_limit_is_not_tolerated():
     table = noisy_table(lambda noise: 0.0)
     table.loc[(table["noise"] == 0.3) & (table["replication"] == 0), "error_relaxation"] = 0.12  # 0.04 in the mean
-    assert "relaxation d = 12: 0.1, 0.1" in noise_claims.claims(table)[0].measured
+    found = noise_experiment.findings(table)[0].table
+    assert found.loc[("relaxation", 12)].tolist() == [0.1, 0.1]
+    assert found.loc[("CURE", 12)].tolist() == [0.8, 0.8]
 
 
 @pytest.mark.parametrize(
-    ("objective", "planted", "said"),
-    [(0.2, 0.3, ("100 %", "0 %")), (0.3, 0.2, ("0 %", "100 %")), (0.2, 0.2, ("0 %", "0 %"))],
+    ("objective", "planted", "shares"), [(0.2, 0.3, (1, 0)), (0.3, 0.2, (0, 1)), (0.2, 0.2, (0, 0))]
 )
 def test_the_criterion_is_blamed_where_it_prefers_the_wrong_labels_and_the_relaxation_otherwise(
-    objective, planted, said
+    objective, planted, shares
 ):
-    measured = noise_claims.claims(noisy_table(lambda noise: 0.9 * (noise >= 0.5), objective, planted))[3].measured
-    assert measured.startswith("in 24 instances")
-    assert re.search(rf"found in {said[0]} .* missed, in {said[1]} ", measured)
+    table = noisy_table(lambda noise: 0.9 * (noise >= 0.5), objective, planted)
+    row = noise_experiment.findings(table)[3].table.iloc[0]
+    assert row["instances"] == 24
+    assert (row["those found"].value, row["those near the planted ones"].value) == shares
 
 
 def test_the_gap_and_the_spectrum_are_said_with_the_numbers_of_the_table():
-    found = noise_claims.claims(noisy_table(lambda noise: 0.9 * (noise >= 0.5)))
-    assert "below 0.0001 in 100 % of the instances" in found[1].measured
-    assert "(24 instances), it is 0.25 (0.25 to 0.25)" in found[1].measured
-    assert "up to sigma = 0.3: 0.10 (0.10 to 0.10) at 0.1, 0.30 (0.30 to 0.30) at 0.3" in found[2].measured
-    assert "it is at most 0.30" in found[2].measured
-    assert "sigma = 0: lattice 100 %" in found[5].measured
-    assert "sigma = 1e-06: lattice 0 %, relaxation 100 %" in found[5].measured
+    found = noise_experiment.findings(noisy_table(lambda noise: 0.9 * (noise >= 0.5)))
+    gaps, spectrum, recovery = (found[k].table for k in (1, 2, 4))
+    assert gaps.iloc[0]["without noise"].value == 1.0
+    assert gaps.iloc[0]["instances"] == 24
+    assert gaps.iloc[0]["with noise"].value == pytest.approx(0.25)
+    assert [mean.value for mean in spectrum["mean"]] == pytest.approx([0.0, 0.1, 0.3, 0.5, 0.8])
+    assert "it is at most 0.30" in found[2].comment
+    assert [share.value for share in recovery["lattice"]] == [1.0, 0.0]
+    assert [share.value for share in recovery["relaxation"]] == [1.0, 1.0]

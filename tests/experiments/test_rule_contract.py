@@ -1,20 +1,14 @@
 """Contract of all rules: on tables made for it, each agrees, agrees in part and differs; none is left out."""
 
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 from rules import AGREES, DIFFERS, PARTLY
 
+from experiments.harness.reproduction import EXPERIMENTS, findings_of
 from experiments.harness.statements import BY_NAME
 
-ROOT = Path(__file__).parents[2]
-STEMS = sorted({path.parent.name for path in (ROOT / "experiments").glob("*/findings.py")} - {"harness"})
-RULES = {
-    rule.statement: (stem, rule)
-    for stem in STEMS
-    for rule in getattr(import_module(f"experiments.{stem}.findings"), "RULES", ())
-}
+RULES = {rule.statement: (stem, rule) for stem in EXPERIMENTS for rule in getattr(findings_of(stem), "RULES", ())}
 
 
 def tables_of(statement):
@@ -40,9 +34,9 @@ def test_the_words_of_a_rule_name_its_outcomes(statement):
     assert statement in BY_NAME or " " in statement
 
 
-@pytest.mark.parametrize("stem", STEMS)
+@pytest.mark.parametrize("stem", EXPERIMENTS)
 def test_every_rule_of_an_experiment_is_tested_once(stem):
-    rules = [rule.statement for rule in getattr(import_module(f"experiments.{stem}.findings"), "RULES", ())]
+    rules = [rule.statement for rule in getattr(findings_of(stem), "RULES", ())]
     assert len(set(rules)) == len(rules)
     if rules:
         assert set(import_module(f"rule_tables.{stem}").TABLES) == set(rules)

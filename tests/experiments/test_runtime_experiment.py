@@ -13,11 +13,11 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.problem.result import Status
 from diffrac_cvx.solvers.reference import takes_long
-from experiments.benchmark.methods import METHODS
-from experiments.in_process import solve_here
+from experiments import methods
+from experiments.methods import METHODS, solve_here
 from experiments.robustness import cells as robustness_cells
 from experiments.runtime import cells as runtime_cells
-from experiments.runtime import fit, methods, pymanopt_max_cut
+from experiments.runtime import fit
 from experiments.runtime import plot as runtime_plot
 
 # The grids.
@@ -66,7 +66,7 @@ def planted(n=80, d=5):
 
 def test_the_max_cut_form_has_the_value_of_the_relaxation():
     X = planted().X
-    rival, ours = pymanopt_max_cut.solve_max_cut(X, 1e-7, 20.0, 0), dc.low_rank(X, tol=1e-7)
+    rival, ours = methods.solve_max_cut(X, 1e-7, 20.0, 0), dc.low_rank(X, tol=1e-7)
     assert rival.gap < 1e-5
     assert rival.value == pytest.approx(ours.value, abs=1e-6)
 

@@ -6,10 +6,9 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.machine.processes import Call, Worker
-from experiments.scale import cells
-from experiments.scale.claims import check_sizes, claims
-from experiments.scale.data import make_rows, make_words, write_rows
-from experiments.scale.plot import draw
+from experiments.benchmark import scale
+from experiments.benchmark.scale import check_sizes, draw, findings
+from experiments.problems import make_rows, make_words, write_rows
 
 SMALL = [("rows", 120_000, 50, 0), ("words", 2_000, 200, 0)]
 PROMISED = [("rows", 20_000_000, 50, 0), ("words", 200_000, 5_000, 0)]
@@ -23,7 +22,7 @@ def table_of(cell, row):
 def small(tmp_path, monkeypatch):
     """Rows of a few small cells; those of a cluster are invented, as they are tested elsewhere."""
     monkeypatch.chdir(tmp_path)
-    measured = [table_of(cell, cells.measure(*cell)) for cell in SMALL]
+    measured = [table_of(cell, scale.measure(*cell)) for cell in SMALL]
     of_cluster = {**measured[0].iloc[0], "kind": "cluster", "workers": 2, "memory": np.nan, "moved_per_pass": 3e5}
     return pd.concat([*measured, pd.DataFrame([of_cluster])], ignore_index=True)
 
@@ -38,10 +37,13 @@ def test_small_tables_are_solved_within_what_is_promised_and_what_was_measured_i
         outcome = check_sizes(small.assign(**{column: value}))
         assert not outcome.passed
         assert words in outcome.text
-    said = " ".join(f"{one.statement} {one.measured}" for one in claims(small))
-    assert "120,000 rows and 50 columns" in said
-    assert "2,000 texts and 200 words" in said
-    assert "64 nodes" in said
+    (found,) = findings(small)
+    rows, words, cluster = (row for _, row in found.table.iterrows())
+    assert rows["n x d"] == "120,000 x 50"
+    assert words["n x d"] == "2,000 x 200"
+    assert int(words["selected words"]) > 0
+    assert (cluster["table"], cluster["MB sent per pass"]) == ("dask, on 2 worker processes", "0.30")
+    assert (rows["MB sent per pass"], cluster["additional memory (GB)"]) == ("none", "none")
     draw(small, tmp_path / "scale")
     assert (tmp_path / "scale.png").stat().st_size > 10_000
 
@@ -64,7 +66,7 @@ def test_the_largest_tables_are_solved_within_what_is_promised(cell, tmp_path, m
     monkeypatch.chdir(tmp_path)
     worker = Worker(None)
     try:
-        answer = worker.call(Call(cells.measure, cell), stopped=lambda: False, seconds=None)
+        answer = worker.call(Call(scale.measure, cell), stopped=lambda: False, seconds=None)
     finally:
         worker.close()
     assert answer.error is None

@@ -1,7 +1,6 @@
 """The validation battery: its coverage, and its detection of wrong answers."""
 
 import dataclasses
-import runpy
 
 import numpy as np
 import pandas as pd
@@ -9,12 +8,13 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import worst_disagreement
+from diffrac_cvx.comparison.validation import Design
 from experiments.validate import cells as validate_cells
-from experiments.validate import check
-from experiments.validate.cells import FAST, SLACK
-from experiments.validate.plot import draw
+from experiments.validate.cells import FAST, SEED, SLACK
+from experiments.validate.experiment import check_brackets, draw
 
 CELLS = validate_cells.cells_of("full")
+CASE = Design(20, 5, 0.5, "weak l1", "noisy")
 
 
 def test_the_battery_covers_every_nu_penalty_and_trait_below_and_above_n_equal_d():
@@ -27,7 +27,8 @@ def test_the_battery_covers_every_nu_penalty_and_trait_below_and_above_n_equal_d
 
 
 def test_the_solvers_agree_on_an_instance():
-    assert validate_cells.measure(12, 3, 0.5, "mixed", "noisy")["agrees"] == 1
+    row = validate_cells.measure(12, 3, 0.5, "mixed", "noisy")
+    assert (row["agrees"], row["named"]) == (1, "")
 
 
 def shifted(result: dc.Result, by: float) -> dc.Result:
@@ -36,28 +37,37 @@ def shifted(result: dc.Result, by: float) -> dc.Result:
 
 @pytest.mark.parametrize("by", [1e-3, -1e-3])
 def test_a_bracket_that_is_off_is_noticed(by):
-    X, penalty = validate_cells.instance(20, 5, 0.5, "weak l1", "noisy")
-    good = dc.low_rank(X, 0.5, penalty, tol=1e-6)
-    oracle = dc.solve(dc.v_space(X, 0.5, penalty), "CLARABEL")
+    instance = CASE.instance(SEED)
+    good = dc.low_rank(*instance, tol=1e-6)
+    oracle = dc.solve(dc.v_space(*instance), "CLARABEL")
     assert worst_disagreement({"low_rank": good, "v_space": oracle}, FAST)[0] <= SLACK
     assert worst_disagreement({"low_rank": shifted(good, by), "v_space": oracle}, FAST)[0] > 1e-4
 
 
-def test_a_check_fails_where_brackets_lie_apart_and_names_what_solves_the_instance_again(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(check, "REPRODUCERS", tmp_path)
+def test_what_is_wrong_with_one_method_is_named_with_the_method(monkeypatch):
+    honest = validate_cells.run
+
+    def lying(method, task):
+        result = honest(method, task)
+        return shifted(result, 1e-3) if result.solver.startswith("fista") else result
+
+    monkeypatch.setattr(validate_cells, "run", lying)
+    row = validate_cells.measure(*CASE)
+    assert row["agrees"] == 0
+    assert "fista: the value is" in row["named"]
+    assert "low_rank: " not in row["named"]
+
+
+def test_a_check_fails_where_brackets_lie_apart_and_names_what_makes_the_instance_again():
     ridge = {"n": 12, "d": 3, "nu": 0.5, "penalty": "ridge", "trait": "clean"}
     rows = pd.DataFrame([{**cell, "violation": 0.0, "between": "a | b", "agrees": 1} for cell in (CELLS[0], ridge)])
-    assert check.check_brackets(rows).passed
-    verdict = check.check_brackets(rows.assign(agrees=[1, 0], violation=[0.0, 0.5]))
+    assert check_brackets(rows).passed
+    verdict = check_brackets(rows.assign(agrees=[1, 0], violation=[0.0, 0.5], named=["", "fista: the value is 2"]))
     assert not verdict.passed
-    assert "APART by 0.5" in verdict.text
-    (script,) = tmp_path.glob("*.py")
-    X, penalty = validate_cells.instance(**ridge)
-    saved = np.load(script.with_suffix(".npz"))
-    np.testing.assert_array_equal(saved["X"], X)
-    np.testing.assert_array_equal(saved["a"], penalty.weights(3)[0])
-    runpy.run_path(str(script))
-    assert capsys.readouterr().out.count("Result(") == 4
+    (line,) = [line for line in verdict.text.splitlines() if line.startswith("APART by 0.5 (a | b): ")]
+    code, _, named = line.removeprefix("APART by 0.5 (a | b): diffrac_cvx.comparison.validation.").partition("; ")
+    assert named == "fista: the value is 2"
+    np.testing.assert_array_equal(eval(code, {"Design": Design}).X, Design(**ridge).instance(SEED).X)
 
 
 def test_gaps_and_overlaps_of_a_measured_instance_are_drawn(tmp_path):

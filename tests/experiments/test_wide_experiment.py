@@ -13,12 +13,12 @@ from diffrac_cvx.datasets.files import checksum
 from experiments.harness import intervals
 from experiments.harness.command import run
 from experiments.harness.tables import read_table
+from experiments.problems import COMMON, NOISES, WideTable, draw_noise, draw_words, make_wide
 from experiments.wide import cells as wide_cells
 from experiments.wide import methods, plot, sources
 from experiments.wide.claims import claims
 from experiments.wide.experiment import EXPERIMENT
 from experiments.wide.methods import METHODS, OWN, RELAXATIONS, Found, Method
-from experiments.wide.tables import COMMON, NOISES, WideTable, draw_noise, draw_words, make_wide
 
 # Simulated tables
 
@@ -250,4 +250,4 @@ def test_the_smoke_grid_gives_a_table_figures_and_findings(tmp_path, capsys):
     table = read_table(tmp_path / "wide.csv")
     assert table.loc[table["kind"] == "made", "index"].notna().all()
     assert (tmp_path / "wide.png").exists()
-    assert "seconds to a proved relative gap" in capsys.readouterr().out
+    assert "seconds to a certified relative gap" in capsys.readouterr().out

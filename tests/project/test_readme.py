@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer
 
 import diffrac_cvx as dc
 from diffrac_cvx.problem.formatting import format_ends
-from experiments.benchmark.readme import passage
+from experiments.benchmark.claims import passage
 from experiments.readme import FIGURES, PASSAGES, with_passage, with_passages
 
 README = (Path(__file__).parents[2] / "README.md").read_text()

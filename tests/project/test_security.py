@@ -47,7 +47,6 @@ from diffrac_cvx.plotting import DirectionDisplay, PathDisplay, ProjectionDispla
 from experiments.data.remake import read_member
 from experiments.harness.tables import write_table
 from experiments.multi_label.data import read_matrix
-from experiments.validate.check import save_reproducer
 
 ROOT = Path(__file__).parents[2]
 NAMES = [
@@ -218,16 +217,6 @@ def test_the_python_that_the_page_shows_holds_names_as_text_alone(hostile_data):
 
 def is_reading(node):
     return isinstance(node, ast.Call) and ast.unparse(node.func) == "dc.datasets.read_table"
-
-
-def test_a_table_puts_no_text_into_the_python_that_is_made_from_it(tmp_path):
-    key = {"n": 12, "d": 3, "nu": 0.5, "penalty": "ridge", "trait": "clean"}
-    row = pd.Series({**key, "between": '"""; import os; os.mkdir("owned"); """', "violation": 1.0})
-    path = save_reproducer(row, tmp_path)
-    said, *rest = ast.parse(path.read_text()).body
-    assert ast.literal_eval(said.value).endswith("apart by 1.")
-    assert "owned" not in ast.unparse(rest)
-    assert path.parent == tmp_path
 
 
 def test_a_table_in_a_terminal_takes_names_as_text():

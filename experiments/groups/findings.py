@@ -1,0 +1,213 @@
+"""Findings on feature groups; the paper has no such penalty and makes no statement about it."""
+
+import numpy as np
+import pandas as pd
+
+from diffrac_cvx.typing import Array
+from experiments.groups.cells import AT, GROUPS, NONZERO, PLACES, PLANTED, RIDGE, SHIFT, SIZE, WEIGHTS
+from experiments.groups.law import FACTOR_ABOVE, FACTOR_BELOW, SMALL_FACTOR, group_norms_of
+from experiments.harness.findings import Finding, one_row, tabulate
+from experiments.harness.intervals import Interval, mean_of, proportion_of
+
+TITLE = "Feature groups"
+ABOUT = (
+    f"{GROUPS} groups of {SIZE} standardised columns, ridge {RIDGE:g}. The means of two clusters differ by twice a shift, spread "
+    f"over all columns of {PLANTED} groups with random signs and sizes, or over one column of every group; its norm is {SHIFT:g} "
+    f"unless stated otherwise. The selected columns are those of the best direction of the labels, above {NONZERO:g} of the largest. "
+    f"Each penalty is tried at the same {len(WEIGHTS)} weights from {WEIGHTS[-1]:g} to {WEIGHTS[0]:g}; on each half of the tables "
+    "its weight is the best on the other half. Wrong groups are the same groups with permuted columns. The last results are for "
+    "exact directions of isotropic data, X'X = nI and Xv = y, with feature groups, with and without a ridge."
+)
+NAMES = {"groups": "group penalty", "l1": "l1", "wrong groups": "wrong groups"}
+
+
+def findings(table: pd.DataFrame) -> list[Finding]:
+    """Return the findings on planted groups, then those on the weight that hides an exact direction."""
+    law = table[table["part"] == "law"]
+    return [*on_planted_groups(table), *on_law(law)]
+
+
+def on_planted_groups(table: pd.DataFrame) -> list[Finding]:
+    """Return the findings on planted groups."""
+    rows = table[table["part"] == "support"]
+    planted, single = (rows[rows["place"] == place] for place in PLACES)
+    many, few = planted[planted["shift"] == SHIFT], planted[planted["n"] == AT]
+    both = ["groups", "l1"]
+    recovery = {
+        "groups found": lambda part: summary(part, "exact"),
+        "at the best weight of each table": somewhere,
+    }
+    at_other_weights = {
+        "groups found at the weight of the labels": lambda part: summary(part, "exact", by="index"),
+        "index": lambda part: summary(part, "index"),
+        "index at the weight of the groups": lambda part: summary(part, "index", by="exact"),
+        "tr V on the groups": lambda part: summary(part, "inside", by="exact"),
+    }
+    return [
+        Finding(
+            "Exact recovery of the planted groups and adjusted Rand index of the labels, by the number of points, each "
+            "at the weight that is best for it unless stated otherwise; fraction of tr V on the planted groups",
+            tabulate(named(many, both), ["n", "penalty"], recovery | at_other_weights),
+            comment="For l1, a group counts as found if any of its columns is selected. V spreads over other groups too "
+            f"(chance level: {PLANTED / GROUPS:g}); the direction of its labels does not.",
+        ),
+        Finding(
+            f"Exact recovery of the planted groups with {AT} points, by the shift",
+            tabulate(named(few, both), ["shift", "penalty"], recovery),
+        ),
+        Finding(
+            "Mean differences on the same tables, all n: index of the labels, and selected columns in both sets over "
+            "those in either",
+            differences(many, single),
+            comment=f"Exact recovery with wrong groups: {exact_of(of_method(many, 'wrong groups'))!s}.",
+        ),
+        Finding(
+            "One planted column in every group, for which feature groups are the wrong model",
+            tabulate(
+                named(single, both),
+                ["n", "penalty"],
+                {"index": lambda part: summary(part, "index"), "overlap": lambda part: summary(part, "overlap")},
+            ),
+            comment="Overlap is the number of columns in both sets over that in either; a penalty that selects whole "
+            f"groups reaches at most {1 / SIZE:g} here.",
+        ),
+    ]
+
+
+def named(rows: pd.DataFrame, methods: list[str]) -> pd.DataFrame:
+    """Return the rows of some penalties, with their names, sorted by n and shift."""
+    chosen_rows = rows[rows["method"].isin(methods)]
+    return chosen_rows.assign(penalty=chosen_rows["method"].map(NAMES)).sort_values(["n", "shift"], kind="stable")
+
+
+def differences(many: pd.DataFrame, single: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean differences of pairs of penalties."""
+    pairs = [("groups", "l1"), ("wrong groups", "groups"), ("wrong groups", "l1")]
+    found = {f"{NAMES[one]} - {NAMES[other]}": (many, one, other) for one, other in pairs}
+    found["the same, one column of each group"] = (single, "groups", "l1")
+    rows = {
+        name: {measure: difference(*which, measure) for measure in ("index", "overlap")}
+        for name, which in found.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("penalties")
+
+
+def exact_of(rows: pd.DataFrame) -> Interval:
+    """Return the proportion of tables with exact recovery, the weight chosen for each n."""
+    return proportion_of(np.concatenate([chosen(here, "exact") for _, here in rows.groupby("n")]))
+
+
+def at_weights(rows: pd.DataFrame, measure: str) -> Array:
+    """Return a measure of tables, (tables, weights)."""
+    return np.asarray(rows[[name for name in rows if str(name).startswith(f"{measure}_")]], dtype=float)
+
+
+def chosen(rows: pd.DataFrame, measure: str, by: str | None = None) -> Array:
+    """Return a measure of each table, at the weight that is best for it, or for measure `by`, on the other half of the tables."""
+    values, judged = at_weights(rows, measure), at_weights(rows, by or measure)
+    odd = rows["replication"].to_numpy() % 2 == 1
+    found = np.empty(len(rows))
+    for half in (odd, ~odd):
+        means = judged[~half].mean(axis=0)
+        best = np.flatnonzero(means >= means.max() - 1e-12)
+        found[half] = values[half, best[len(best) // 2]]
+    return found
+
+
+def somewhere(rows: pd.DataFrame) -> Interval:
+    """Return the proportion of tables whose planted set is recovered at one weight or more."""
+    return proportion_of(at_weights(rows, "exact").max(axis=1))
+
+
+def summary(rows: pd.DataFrame, measure: str, by: str | None = None) -> Interval:
+    """Return the mean of a measure at the chosen weights with its interval; a proportion for 0/1 measures."""
+    values = chosen(rows, measure, by)
+    return proportion_of(values) if measure == "exact" else mean_of(values)
+
+
+def of_method(rows: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Return the rows of a penalty."""
+    return rows[rows["method"] == method]
+
+
+def difference(rows: pd.DataFrame, first: str, second: str, measure: str) -> Interval:
+    """Return the mean difference of two penalties on the same tables, each at its own weight."""
+    sizes = ["n", "shift"]
+    pairs = [
+        chosen(of_method(here, first), measure) - chosen(of_method(here, second), measure)
+        for _, here in rows.groupby(sizes)
+    ]
+    return mean_of(np.concatenate(pairs))
+
+
+def on_law(law: pd.DataFrame) -> list[Finding]:
+    """Return the findings on the weight that hides an exact direction."""
+    rows, two_values = normal(law), law[law["columns"] == "two values"]
+    separate = int((two_values["separate"] == two_values["planted"]).sum())
+    return [
+        Finding(
+            "Smallest w^2 (s' - 1) d / (1 + ridge + w^2) at which V is block diagonal, s' = (sum |v_g|)^2 / |v|^2",
+            law_table(law),
+            comment="For the blocks of the planted groups. It rises to 1 with d if s = 2, and is above 1 if there are "
+            "few points for the size of a group and s. With unequal parts the two largest stay coupled up to the "
+            "largest weight.",
+        ),
+        Finding(
+            f"Blocks of V below and above this weight, {len(rows)} tables of normal columns",
+            one_row(**{
+                f"coupled at {FACTOR_BELOW:g} of it": proportion_of(rows["joined"] < rows["planted"]),
+                f"separate, certified, at {FACTOR_ABOVE:g} of it": proportion_of(rows["separate"] == rows["planted"]),
+            }),
+        ),
+        Finding(
+            f"Orthogonal columns of -1 and 1, at {SMALL_FACTOR:g} of the weight for normal columns",
+            one_row(
+                tables=len(two_values), separate_and_certified=separate,
+                **{"largest w^2 (s - 1) d / (1 + w^2)": (two_values["share"] / two_values["predicted"]).max()},
+            ),
+            comment="All points have the same distance from the mean, so V = tI is optimal at every weight.",
+        ),
+    ]  # fmt: skip
+
+
+def effective(planted: float, decay: float) -> float:
+    """Return (sum |v_g|)^2 / |v|^2 of a direction."""
+    return float(group_norms_of(int(planted), float(decay)).sum() ** 2)
+
+
+def measured(rows: pd.DataFrame) -> Interval:
+    """Return the smallest w^2 (s' - 1) d / (1 + a^2 + w^2) at which no block of V couples two planted groups."""
+    factors = [(effective(row.planted, row.decay) - 1.0) * row.d for row in rows.itertuples()]
+    return mean_of(rows["share"].to_numpy() * np.array(factors))
+
+
+def expected(rows: pd.DataFrame) -> float:
+    """Return its expected value for normal columns and large d."""
+    row = rows.iloc[0]
+    return float(row["predicted"] * row["d"] * (effective(row["planted"], row["decay"]) - 1.0))
+
+
+def law_table(law: pd.DataFrame) -> pd.DataFrame:
+    """Return the measured and expected values for each kind of exact direction."""
+    kinds = ["columns", "decay", "ridge", "planted", "size", "per_d"]
+    rows = []
+    for (columns, decay, ridge, planted, size, per_d), here in law.groupby(kinds, sort=False):
+        is_normal = columns == "normal"
+        rows.append(
+            {
+                "columns": columns,
+                "parts": "equal" if decay == 1.0 else f"each {decay:g} of the previous one",
+                "groups": f"{planted:g}",
+                "columns of a group": f"{size:g}",
+                "points / d": f"{per_d:g}" if per_d else f"{(here['n'] / here['d']).iloc[0]:g}",
+                "ridge": f"{ridge:g}",
+                "smallest weight": f"{measured(here):.2f}" if is_normal else f"{measured(here).value:.0e}",
+                "expected": f"{expected(here):.2f}" if is_normal else "0",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def normal(law: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of normal columns."""
+    return law[law["columns"] == "normal"]

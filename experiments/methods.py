@@ -1,0 +1,278 @@
+"""Solvers of (15): this package's, CVXPY's and pymanopt, each with settings from loose to tight, or its authors' rule.
+
+Shared by the benchmark, its instances of convergence, Figure 3 and Figure 4.  CVXPY runs in the timed process: with a
+time limit, `dc.solve` may start another one, whose processor time is not the caller's.
+"""
+
+import os
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import Any, NamedTuple, ParamSpec
+
+import cvxpy as cp
+import numpy as np
+
+import diffrac_cvx as dc
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.linear_algebra import column_basis
+from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.relaxations.relaxation import Relaxation, Solution
+from diffrac_cvx.typing import Array
+
+GOALS = (1e-2, 1e-4)  # relative gaps, (upper - lower) / upper
+MEMORY = 8.0  # memory limit in GB of the process of a solve, including libraries and data
+MATRICES = 20.0  # d x d matrices in FISTA's peak memory: 12 to 35 were measured for d = 300 to 1000
+OWN_LIMIT = 30.0  # seconds per solve with the method's own stopping rule
+LIMITS: dict[str, Any] = {"max_iter": 10**7, "time_limit": OWN_LIMIT}
+LIMITED = (Status.USER_LIMIT, Status.TIME_LIMIT, Status.MAX_ITER)
+MAX_CUT, PUBLISHED = "max-cut, pymanopt", "FISTA as published"
+CVXPY = ("CVXPY + SCS", "CVXPY + CLARABEL")
+LIMIT_OF = {"SCS": "time_limit_secs"}  # CLARABEL's option is called `time_limit`, as in `dc.solve`
+SMALL = 0.1  # seconds that processes started by libraries may use; starting Python with this package takes more
+INSTALLED = find_spec("pymanopt") is not None
+HOW_TO_INSTALL = "pymanopt is not installed, so the max-cut curve is skipped. Run pip install pymanopt to include it."
+P = ParamSpec("P")
+
+
+def solve_here(relaxation: Relaxation, solver: str, seconds: float, **options: Any) -> Result:
+    """Compile with CVXPY and solve by SCS, which respects the time limit, or by CLARABEL, which does not.
+
+    The result's time includes both steps; if it exceeds the limit, the gap may be above the tolerance.
+    """
+    options |= {LIMIT_OF[solver]: seconds} if solver in LIMIT_OF else {}
+    result = without_others(dc.solve, relaxation, solver, **options)
+    late = result.seconds >= seconds and result.status is Status.INACCURATE
+    return replace(result, status=Status.USER_LIMIT) if late else result
+
+
+def without_others(call: Callable[P, Result], *arguments: P.args, **options: P.kwargs) -> Result:
+    """Call the function, and raise if other processes worked for it: their time would not be counted."""
+    before = os.times()
+    result = call(*arguments, **options)
+    after = os.times()
+    if after.children_user - before.children_user > SMALL:
+        raise RuntimeError("another process worked for this call, so its time is not counted")
+    return result
+
+
+def in_processor_time(solve: Callable[..., Result], *arguments: Any) -> Result:
+    """Solve, and return the result with its times as processor time in seconds.
+
+    On one thread these are the times of an idle machine, little affected by other processes.  The solvers' own time
+    limits are in wall-clock time.
+    """
+    clock, processor = time.perf_counter(), time.process_time()
+    result = without_others(solve, *arguments)
+    ratio = min(1.0, (time.process_time() - processor) / max(time.perf_counter() - clock, 1e-9))
+    history = tuple(line._replace(seconds=ratio * line.seconds) for line in result.history)
+    return replace(result, seconds=ratio * result.seconds, history=history)
+
+
+def as_semidefinite(relaxation: Relaxation) -> Relaxation:
+    r"""Return a relaxation in V with its square roots as 2 x 2 matrices.
+
+    .. math::
+        r_i \le \sqrt{q_i} \iff \begin{pmatrix} q_i & r_i \\ r_i & 1 \end{pmatrix} \succeq 0
+
+    The multiplier of the entry q_i is u_i of the certificate, as for the power cone.  If q_i is an expression, CVXPY
+    compiles it n times; a variable is compiled once.  One constraint on a stack of matrices would compile faster, but
+    CVXPY 1.9.3 passes its entries to SDPA in a wrong order, and SDPA then reports infeasibility.
+    """
+    roots = next(each for each in relaxation.problem.constraints if isinstance(each, cp.PowCone3D))
+    energies, _, root = roots.args
+    q = cp.Variable(root.size, name="energies")
+    blocks = [cp.PSD(cp.bmat([[q[i], root[i]], [root[i], 1.0]])) for i in range(root.size)]
+    others = [each for each in relaxation.problem.constraints if each is not roots]
+
+    def read() -> Solution:
+        roots.dual_variables[0].save_value(np.array([block.dual_value[0, 0] for block in blocks]))
+        return relaxation.read()
+
+    problem = cp.Problem(relaxation.problem.objective, [*blocks, q == energies, *others])
+    return replace(relaxation, problem=problem, read=read)
+
+
+def solve_max_cut(X: Array, gradient_norm: float, time_limit: float, seed: int) -> Result:
+    r"""Minimise 1 - tr F'HF / n over the rows of F on the sphere: Eq. (8) at nu = 1, Y = FF'.
+
+    A solution has rank at most min(d, sqrt(2n)); with one more column there are generically no spurious local minima.
+    """
+    import pymanopt
+
+    started = time.perf_counter()
+    basis = column_basis(as_data(X))
+    n = len(basis)
+    rank = min(basis.shape[1], int(np.ceil((2 * n) ** 0.5))) + 1
+    sphere = pymanopt.manifolds.Oblique(rank, n)
+
+    @pymanopt.function.numpy(sphere)
+    def cost(G: Array) -> float:
+        return float(1 - np.sum((G @ basis) ** 2) / n)
+
+    @pymanopt.function.numpy(sphere)
+    def gradient(G: Array) -> Array:
+        return -2 / n * (G @ basis) @ basis.T
+
+    @pymanopt.function.numpy(sphere)
+    def hessian(_: Array, D: Array) -> Array:
+        return -2 / n * (D @ basis) @ basis.T
+
+    problem = pymanopt.Problem(sphere, cost, euclidean_gradient=gradient, euclidean_hessian=hessian)
+    trust_regions = pymanopt.optimizers.TrustRegions(
+        min_gradient_norm=gradient_norm, max_time=time_limit, max_iterations=1000, verbosity=0
+    )
+    start = np.random.default_rng(seed).standard_normal((rank, n))
+    found = trust_regions.run(problem, initial_point=start / np.linalg.norm(start, axis=0))
+    F = np.ascontiguousarray(found.point.T)
+    lower, upper = dc.certify_y(X, F, nu=1.0)
+    seconds = time.perf_counter() - started
+    status = Status.TIME_LIMIT if seconds >= time_limit else Status.OPTIMAL
+    return Result(
+        value=upper, lower=lower, upper=upper, factor=F, status=status, n_iter=found.iterations, seconds=seconds,
+        solver="pymanopt",
+    )  # fmt: skip
+
+
+def published_fista(X: Array, lam: float, seed: int, *, epsilon: float, **limits: Any) -> Result:
+    """FISTA as published, smoothed by epsilon / log d and stopped by the paper's rule, a gap of epsilon, or a limit.
+
+    Epsilon is that of Figure 3: "epsilon = 1e-2 / log d" is 1e-2 here.
+    """
+    smoothing = epsilon / max(np.log(X.shape[1]), 1.0)
+    return dc.fista(X, 1.0, dc.Penalty.l1(lam), variant="published", epsilon=smoothing, tol=1e-12, **limits)
+
+
+# Sequences of settings from loose to tight
+
+Solver = Callable[[Array, dc.Penalty, float, float], Result]  # arguments: X, penalty, upper bound, seconds
+
+
+class Rung(NamedTuple):
+    """A setting of a method, and the largest goal for which it is run unless that goal is already reached."""
+
+    goal: float
+    solve: Solver
+
+
+class Method(NamedTuple):
+    """Settings of a method, whether it supports an l1 penalty, and the additional package it needs."""
+
+    rungs: tuple[Rung, ...]
+    takes_l1: bool = True
+    package: str = ""
+
+    @property
+    def missing(self) -> str:
+        """Why the method cannot run here; empty if it can."""
+        try:
+            version(self.package or "numpy")
+        except PackageNotFoundError:
+            return f"{self.package} is not installed. Run pip install {self.package}."
+        return ""
+
+
+def to_gap(X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, solver: Any, gap: float) -> Result:
+    """Run a solver of this package to a fraction of the best upper bound so far; its tolerance is an absolute gap."""
+    result: Result = solver(X, 1.0, penalty, tol=gap * upper, max_iter=10**7, time_limit=seconds)
+    return result
+
+
+def fista(X: Array, *arguments: Any, variant: str, **options: Any) -> Result:
+    """Run FISTA if its matrices fit in memory."""
+    require_memory(MATRICES * 8.0 * X.shape[1] ** 2, "FISTA", "use low_rank", 1e9 * MEMORY)
+    return dc.fista(X, *arguments, variant=variant, **options)
+
+
+def through_cvxpy(
+    X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, solver: str, tol: float = GOALS[-1], **options: Any
+) -> Result:
+    """Build and solve Eq. (15) with CVXPY; compilation is part of the time.
+
+    Solvers other than SCS and CLARABEL cannot be limited in time: the process of the cell is killed instead.
+    """
+    relaxation = dc.v_space(X, 1.0, penalty)
+    if f"CVXPY + {solver}" in CVXPY:
+        return solve_here(relaxation, solver, seconds, tol=tol, memory_limit=MEMORY, **options)
+    posed = as_semidefinite(relaxation) if solver == "SDPA" else relaxation
+    return dc.solve(posed, solver, tol=tol, memory_limit=MEMORY, **options)
+
+
+def on_manifold(X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, gradient_norm: float) -> Result:
+    """Run pymanopt on the max-cut form, which has no l1 penalty, and certify its solution."""
+    return solve_max_cut(X, gradient_norm, seconds, seed=0)
+
+
+def gap_ladder(solver: Any) -> Method:
+    """Return settings of a solver with a gap tolerance: first an absolute one, which gives the size of the optimum."""
+    rungs = ((GOALS[0], GOALS[0]), (GOALS[0], 0.5 * GOALS[0]), (GOALS[1], 0.5 * GOALS[1]))
+    return Method(tuple(Rung(goal, partial(to_gap, solver=solver, gap=gap)) for goal, gap in rungs))
+
+
+def tolerance_ladder(solve: Callable[..., Result], *settings: dict[str, Any], **properties: Any) -> Method:
+    """Return settings of a solver whose tolerance is not the gap: every setting counts for both goals."""
+    return Method(tuple(Rung(GOALS[-1], partial(solve, **options)) for options in settings), **properties)
+
+
+METHODS = {
+    "low_rank": gap_ladder(dc.low_rank),
+    "accelerated FISTA": gap_ladder(partial(fista, variant="accelerated")),
+    PUBLISHED: gap_ladder(partial(fista, variant="published")),
+    "CVXPY + SCS": tolerance_ladder(
+        partial(through_cvxpy, solver="SCS"),
+        *({"eps_abs": eps, "eps_rel": eps} for eps in (1e-3, 1e-4, 1e-5, 1e-6, 1e-8)),
+    ),
+    "CVXPY + CLARABEL": tolerance_ladder(
+        partial(through_cvxpy, solver="CLARABEL"),
+        *({"tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol} for tol in (1e-3, 1e-6, 1e-8)),
+    ),
+    "CVXPY + MOREAU": tolerance_ladder(
+        partial(through_cvxpy, solver="MOREAU", device="cpu"),
+        *({"ipm_settings": {"tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol}} for tol in (1e-3, 1e-6, 1e-8)),
+        package="moreau",
+    ),
+    "CVXPY + SDPA": tolerance_ladder(
+        partial(through_cvxpy, solver="SDPA", numThreads=1),
+        *({"epsilonStar": eps, "epsilonDash": eps} for eps in (1e-3, 1e-5, 1e-7)),
+        package="sdpa-python",
+    ),
+    MAX_CUT: tolerance_ladder(
+        on_manifold,
+        *({"gradient_norm": norm} for norm in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)),
+        takes_l1=False,
+        package="pymanopt",
+    ),
+}
+
+
+# The authors' own stopping rules, as functions of the data, lambda and a seed
+
+OWN: dict[str, Callable[[Array, float, int], Result]] = {
+    "CVXPY + SCS": lambda X, lam, _: through_cvxpy(
+        X, dc.Penalty.l1(lam), 1.0, OWN_LIMIT, solver="SCS", tol=1e-5, eps_abs=1e-5, eps_rel=1e-5
+    ),
+    "CVXPY + CLARABEL": lambda X, lam, _: through_cvxpy(
+        X, dc.Penalty.l1(lam), 1.0, OWN_LIMIT, solver="CLARABEL", tol=1e-5,
+        tol_gap_abs=1e-8, tol_gap_rel=1e-8, tol_feas=1e-8,
+    ),
+    MAX_CUT: lambda X, _, seed: solve_max_cut(X, 1e-6, OWN_LIMIT, seed),  # without lambda, to manopt's default
+    "FISTA, 1e-2": partial(published_fista, epsilon=1e-2, **LIMITS),
+    "FISTA, 1e-3": partial(published_fista, epsilon=1e-3, **LIMITS),
+    "low_rank": lambda X, lam, _: dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=1e-5, **LIMITS),
+}  # fmt: skip
+
+
+@lru_cache
+def warm_up(method: str) -> None:
+    """Run a method once on few points, so that its imports do not count."""
+    few = dc.datasets.make_planted(20, 3, noise=0.3, rng=0).X
+    with warnings.catch_warnings(action="ignore"):
+        if method in METHODS:
+            METHODS[method].rungs[0].solve(few, dc.Penalty.l1(0.0), 1.0, 10.0)
+        else:
+            OWN[method](few, 0.0, 0)

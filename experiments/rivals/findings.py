@@ -1,0 +1,119 @@
+"""Findings of the comparison with other methods, on which the paper makes no statement."""
+
+import numpy as np
+import pandas as pd
+
+from experiments.harness.boundary import Boundary, find_boundary, fit_power
+from experiments.harness.findings import Finding, one_row
+from experiments.harness.intervals import Interval, proportion_of
+from experiments.rivals.cells import RESTARTS, TOLERANCE
+from experiments.theory.unique_solution import statistical_dimension
+
+TITLE = "Other methods on noiseless data"
+ABOUT = (
+    "Balanced clusters along one direction, without label noise; the other directions are Gaussian, or spherical Student with 5 "
+    f"degrees of freedom. The relaxation has no penalty and is solved by `low_rank` to {TOLERANCE:g}; CURE, alternating optimisation "
+    f"and k-means have {RESTARTS} random starts. A boundary is the n at which half of the replications have an error below 1/2."
+)
+RECOVERED = 0.5  # clustering error below which an instance counts as recovered, as in Figure 1
+LAWS = {"gaussian": "Gaussian noise", "student": "Student noise"}
+AFFINE = ("lattice", "relaxation", "CURE", "spectral", "alternating", "k-means")  # depend on X up to an affine map
+Boundaries = dict[tuple[str, str], Boundary]
+
+
+def findings(table: pd.DataFrame) -> list[Finding]:
+    """Return the boundaries for both laws, the statistical dimension, lattice reduction, and 2-means by column."""
+    found, exact = boundaries(table), boundaries(table, 0.0)
+    columns = table[table["method"] == "k-means by column"]
+    return [
+        *(
+            Finding(
+                f"Boundaries with {words}, no penalty, and the exponent of a power of d fitted from d = 8 on",
+                compared(found, exact, law),
+                comment="The exponent over this range of d need not equal that for large d. The spectral method uses the "
+                "eigenvector only, without the alternation that would correct the last labels.",
+            )
+            for law, words in LAWS.items()
+        ),
+        Finding(
+            "Lattice reduction in double precision, noiseless data: exact labels, and boundaries at the largest d",
+            of_lattice(table, found),
+            comment="Zadik et al. (2022) need d + 1 points if the offset is known. With an offset, any labels fit d + 1 "
+            "points.",
+        ),
+        Finding(
+            "Ratio of the relaxation's boundary to d + d(d-1)/4",
+            dimension(found),
+            comment="d + d(d-1)/4 is a statistical dimension (Amelunxen et al. 2014); d^2/4 is the threshold of ellipsoid "
+            "fitting for Gaussian points (Saunderson et al. 2012; Kane and Diakonikolas 2023; Bandeira et al. 2023), the "
+            "same count of unknowns.",
+        ),
+        Finding(
+            f"2-means on each column of one-sparse noiseless data, n from {columns['n'].min()} to {columns['n'].max()}, d "
+            f"from {columns['d'].min()} to {columns['d'].max()}",
+            one_row(instances=len(columns), exact=proportion_of(columns["error"] == 0.0)),
+            comment="Without noise, the label column is the only one with two values at any d, so l = 1 does not test a "
+            "sparse relaxation.",
+        ),
+    ]
+
+
+def boundaries(table: pd.DataFrame, most: float = RECOVERED) -> Boundaries:
+    """Return the boundary of each law and method: half of the errors are below a number, or equal to 0."""
+    success = table["error"] == 0.0 if most == 0.0 else table["error"] < most
+    parts = table.assign(success=success.astype(int)).groupby(["law", "method"])
+    return {(str(law), str(method)): find_boundary(part, "success") for (law, method), part in parts}
+
+
+def compared(found: Boundaries, exact: Boundaries, law: str) -> pd.DataFrame:
+    """Return the boundaries of all methods at one dimension, and their growth with d."""
+    d = common_dimension(found, law)
+    rows = {
+        method: {
+            f"n at d = {d:g}": boundary_at(found[law, method], d),
+            "n for an error of 0": boundary_at(exact[law, method], d),
+            "exponent": fit_power(found[law, method]).exponent,
+        }
+        for method in AFFINE
+        if (law, method) in found
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+
+
+def common_dimension(found: Boundaries, law: str) -> float:
+    """Return the largest dimension at which every method was measured for a law."""
+    measured = [set(found[key].d) for key in found if key[0] == law and key[1] in AFFINE]
+    return float(max(set.intersection(*measured)))
+
+
+def boundary_at(found: Boundary, d: float) -> str:
+    """Format a boundary with its interval."""
+    (i,) = np.flatnonzero(found.d == d)
+    if found.outside[i]:
+        return f"{'at most' if found.outside[i] < 0 else 'above'} {found.n50[i]:.0f}"
+    return f"{found.n50[i]:.0f} ({found.low[i]:.0f} to {found.high[i]:.0f})"
+
+
+def of_lattice(table: pd.DataFrame, found: Boundaries) -> pd.DataFrame:
+    """Return where lattice reduction is exact, and its boundary compared with the relaxation's."""
+    rows = table[table["method"] == "lattice"]
+    always = rows[rows["n"] == rows["d"] + 2].groupby("d")["error"].max() == 0.0
+    d = float(rows["d"].max())
+    return one_row(
+        always_exact_from_d_plus_2_points_up_to_d=int(always.index[always.cummin()].max()) if always.iloc[0] else 0,
+        exact_from_d_plus_4_points=proportion_of(rows[rows["n"] >= rows["d"] + 4]["error"] == 0.0),
+        d=d,
+        boundary=boundary_at(found["gaussian", "lattice"], d),
+        boundary_of_the_relaxation=boundary_at(found["gaussian", "relaxation"], d),
+    )
+
+
+def dimension(found: Boundaries) -> pd.DataFrame:
+    """Return the relaxation's boundary over the statistical dimension, for each law and d from 8 on."""
+    columns = {}
+    for law, words in LAWS.items():
+        line = found[law, "relaxation"]
+        use = line.inside & (line.d >= 8)
+        ratios = np.stack([line.n50, line.low, line.high])[:, use] / statistical_dimension(line.d[use])
+        columns[words] = {f"{d:g}": Interval(*ratio) for d, ratio in zip(line.d[use], ratios.T, strict=True)}
+    return pd.DataFrame(columns).rename_axis("d")

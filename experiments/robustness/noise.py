@@ -1,0 +1,236 @@
+"""Label noise: error, certified gap of the labels and spectrum of Y as the clusters spread."""
+
+import warnings
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+import diffrac_cvx as dc
+from diffrac_cvx.plotting.canvas import Style
+from diffrac_cvx.typing import Array
+from experiments.harness.command import Experiment
+from experiments.harness.findings import Finding, one_row, tabulate
+from experiments.harness.intervals import Interval, mean_of, proportion_of
+from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save, with_intervals
+from experiments.harness.sweep import Cell, Row, cross
+from experiments.rivals.lattice import lattice
+from experiments.theory.label_recovery import signs
+from experiments.theory.unique_solution import statistical_dimension
+
+DIMENSIONS = (12, 20)
+RATIOS = (1, 2, 4, 8)  # n over d + d(d-1)/4
+TINY = 1e-6
+NOISES = (0.0, TINY, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # standard deviation within a cluster
+REPLICATIONS = 32
+RESTARTS = 10
+TOLERANCE = 1e-6
+SETTINGS = {"n_init": RESTARTS, "tolerance": TOLERANCE}
+
+TITLE = "Noise on the labels"
+ABOUT = (
+    "The signal is y + sigma times a Gaussian vector, mixed with Gaussian columns by a rotation; n is a multiple of "
+    f"d + d(d-1)/4. No penalty, `low_rank` to {TOLERANCE:g}; labels by `kmeans_centered`, and after alternation from "
+    f"these. CURE has {RESTARTS} random starts. The oracle knows the direction."
+)
+EXCESS = 0.05  # largest excess of the mean error over the oracle's that counts as near
+CLEAR = 1e-4  # objectives closer than this count as equal
+NAMES = {"relaxation": "relaxation", "refined": "then alternation", "cure": "CURE", "spectral": "spectral"}
+MARKS = "osv^"
+RIVALS = {
+    "refined": ("relaxation, then alternation", Style(ACCENT, "-", "o")),
+    "cure": ("CURE", Style(SECONDARY, "--", "^")),
+    "spectral": ("spectral", Style(GREEN, "-.", "v")),
+}
+
+
+def cells_of(grid: str) -> list[Cell]:
+    """Return the cells of a grid."""
+    if grid == "full":
+        return cross(d=DIMENSIONS, ratio=RATIOS, noise=NOISES, replication=range(REPLICATIONS))
+    return cross(d=(4, 6), ratio=(1, 4), noise=(0.0, TINY, 0.2, 0.5), replication=range(2))
+
+
+def points_of(d: int, ratio: float) -> int:
+    """Return the even number of points nearest to a multiple of d + d(d-1)/4."""
+    return 2 * round(ratio * statistical_dimension(float(d)) / 2)
+
+
+def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
+    """Cluster one data set by all methods; a replication has the same points at every noise level, except the noise."""
+    n = points_of(d, ratio)
+    rng = np.random.default_rng([2017, 13, d, n, replication])
+    X, y, v = dc.datasets.make_planted(n, d, d, noise=noise, rng=rng)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
+        result = dc.low_rank(X, 1.0, tol=TOLERANCE)
+    labels = {
+        "relaxation": dc.rounding.kmeans_centered(result.F),
+        "direction": signs(X @ v),
+        "known_labels": signs(X @ np.linalg.lstsq(X, y - y.mean())[0]),
+        "cure": dc.baselines.cure(X, n_init=RESTARTS, rng=replication),
+        "spectral": dc.baselines.spectral_kurtosis(X),
+    }
+    labels["refined"] = dc.rounding.refine(X, labels["relaxation"])
+    labels["from_planted"] = dc.rounding.refine(X, y)  # the best labels of Eq. (2) near the planted ones
+    errors = {f"error_{name}": dc.metrics.clustering_error(y, found) for name, found in labels.items()}
+    certificate = dc.certify_labels(X, labels["refined"], result)
+    return {
+        "n": n,
+        **errors,
+        "error_lattice": error_of_lattice(X, y) if noise <= TINY else np.nan,
+        "label_gap": certificate.gap,
+        "objective": certificate.objective,
+        "objective_from_planted": dc.certify_labels(X, labels["from_planted"], result).objective,
+        "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(result.F),
+        "value": result.value,
+        "gap": result.gap,
+    }
+
+
+def error_of_lattice(X: Array, y: Array) -> float:
+    """Return the error of lattice reduction, 1 if it finds no labels."""
+    try:
+        return dc.metrics.clustering_error(y, lattice(X))
+    except dc.DataError:
+        return 1.0
+
+
+def findings(table: pd.DataFrame) -> list[Finding]:
+    """Return the noise tolerated, gaps and spectrum, the cause of errors, and lattice reduction with tiny noise."""
+    spread = table[(table["noise"] == 0.0) | (table["noise"] > TINY)]
+    most = spread[spread["ratio"] == spread["ratio"].max()]
+    recovered = spread[spread["error_refined"] == 0.0]
+    with_noise = recovered[recovered["noise"] > 0.0]
+    failed = spread[spread["error_refined"] - spread["error_from_planted"] > EXCESS]
+    excess_cost = failed["objective"] - failed["objective_from_planted"]
+    tiny = table[table["noise"].isin([0.0, TINY])].rename(columns={"noise": "sigma"})
+    return [
+        Finding(
+            f"Largest sigma at which the mean error, with its interval, is within {EXCESS:g} of the oracle's, by "
+            "n / (d + d(d-1)/4)",
+            tolerated(spread),
+        ),
+        Finding(
+            f"Certified gap of the labels: instances without noise with a gap below {CLEAR:g}; with noise, if the labels "
+            "are the planted ones, the gap over their objective",
+            one_row(
+                without_noise=proportion_of(spread[spread["noise"] == 0.0]["label_gap"] < CLEAR),
+                with_noise=mean_of(with_noise["label_gap"] / with_noise["objective"]),
+                instances=len(with_noise),
+            ),
+        ),
+        Finding(
+            f"Second eigenvalue of Y over the first at n / (d + d(d-1)/4) = {most['ratio'].max():g}",
+            tabulate(
+                most.rename(columns={"noise": "sigma"}),
+                ["sigma"],
+                {"mean": lambda rows: mean_of(rows["eigenvalue_ratio"])},
+            ),
+            comment=f"In the {len(recovered)} instances where alternation from the relaxation recovers the planted "
+            f"labels it is at most {recovered['eigenvalue_ratio'].max():.2f}.",
+        ),
+        Finding(
+            f"Cause of errors, if the labels found have an error of more than {EXCESS:g} above that of alternation from "
+            "the planted labels: the labels with the lower objective in Eq. (9)",
+            one_row(
+                instances=len(failed),
+                those_found=proportion_of(excess_cost < -CLEAR),
+                those_near_the_planted_ones=proportion_of(excess_cost > CLEAR),
+            ),
+        ),
+        Finding(
+            "Exact recovery of the labels by lattice reduction and by the relaxation",
+            tabulate(
+                tiny,
+                ["sigma"],
+                {
+                    "lattice": lambda rows: proportion_of(rows["error_lattice"] == 0.0),
+                    "relaxation": lambda rows: proportion_of(rows["error_refined"] == 0.0),
+                },
+            ),
+            comment="The lattice is given 40 bits of the data. With fewer bits (`bits=`) it tolerates more noise.",
+        ),
+    ]
+
+
+def tolerated(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the largest noise near the oracle for each method, d and ratio."""
+    rows = {
+        (NAMES[method], d): {f"{ratio:g}": reach(part, method) for ratio, part in part_of_d.groupby("ratio")}
+        for method in NAMES
+        for d, part_of_d in table.groupby("d")
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["method", "d"])
+
+
+def excess(rows: pd.DataFrame, method: str) -> Interval:
+    """Return the mean error of a method minus the oracle's."""
+    return mean_of((rows[f"error_{method}"] - rows["error_direction"]).to_numpy())
+
+
+def reach(table: pd.DataFrame, method: str) -> float:
+    """Return the largest noise at which the interval of the mean excess error stays below `EXCESS`; NaN if none."""
+    near = [(noise, excess(rows, method).high < EXCESS) for noise, rows in table.groupby("noise")]
+    failed = next((i for i, (_, held) in enumerate(near) if not held), len(near))
+    return float(str(near[failed - 1][0])) if failed else np.nan
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw the error at both dimensions, the certified gap and the spectrum, and the other methods at two ratios."""
+    table = table[(table["noise"] == 0.0) | (table["noise"] > TINY)]
+    small, large = (table[table["d"] == d] for d in (table["d"].min(), table["d"].max()))
+    ratios = sorted(set(table["ratio"]))
+    shown = ratios[1], ratios[-1]  # in the panels of the other methods
+    with plt.rc_context({**STYLE, "lines.linewidth": 0.9}):
+        figure = plt.figure(figsize=(PAGE, 4.7))
+        rows = figure.add_gridspec(2, 1)
+        above, below = figure.add_subfigure(rows[0]), figure.add_subfigure(rows[1])
+        top, bottom = above.subplots(1, 3), below.subplots(1, 3)
+        draw_ratios(top[0], large, "error_relaxation", "clustering error")
+        draw_oracle(top[0], large)
+        draw_ratios(top[1], large, "label_gap", "certified gap of the labels")
+        draw_ratios(top[2], large, "eigenvalue_ratio", r"$\lambda_2 / \lambda_1$ of $Y$")
+        lines, labels = top[0].get_legend_handles_labels()
+        above.legend(lines, labels, loc="outside upper center", ncols=5, frameon=False)
+        draw_ratios(bottom[0], small, "error_relaxation", "clustering error")
+        draw_oracle(bottom[0], small)
+        for ax, ratio in zip(bottom[1:], shown, strict=True):
+            part = large[large["ratio"] == ratio]
+            for method, (name, style) in RIVALS.items():
+                with_intervals(ax, part, "noise", f"error_{method}", mean_of, label=name, **style._asdict())
+            draw_oracle(ax, part)
+            ax.set(xlabel=r"noise $\sigma$", ylabel="clustering error")
+        lines, labels = bottom[1].get_legend_handles_labels()
+        below.legend(lines[:-1], labels[:-1], loc="outside upper right", ncols=3, frameon=False)
+        points = [large[large["ratio"] == ratio]["n"].iloc[0] for ratio in shown]
+        said = [f"$d = {large['d'].iloc[0]}$"] * 3 + [f"$d = {small['d'].iloc[0]}$"]
+        title_panels([*top, *bottom], said + [f"{said[0]}, $n = {n}$" for n in points])
+        save(figure, stem)
+
+
+def title_panels(axes: list[Axes], said: list[str]) -> None:
+    """Add letters and settings to the titles of the panels."""
+    for letter, ax, words in zip("abcdef", axes, said, strict=True):
+        ax.set_title(f"({letter}) {words}")
+        ax.set_xlim(left=0.0)
+
+
+def draw_ratios(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:
+    """Draw the mean of a column against the noise level, one line per number of points."""
+    shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.8, table["ratio"].nunique()))
+    for (ratio, rows), shade, mark in zip(table.groupby("ratio"), shades, MARKS, strict=False):
+        name = f"$n = {ratio:g}\\,(d + d(d-1)/4)$" if ratio != 1 else "$n = d + d(d-1)/4$"
+        with_intervals(ax, rows, "noise", column, mean_of, color=shade, marker=mark, label=name)
+    ax.set(xlabel=r"noise $\sigma$", ylabel=label)
+
+
+def draw_oracle(ax: Axes, rows: pd.DataFrame) -> None:
+    """Draw the mean error of the labels given by the true direction."""
+    mean = rows.groupby("noise")["error_direction"].mean()
+    ax.plot(mean.index, mean, color=GRAY, ls=":", lw=1.4, label="true direction")
+    ax.set_ylim(-0.03, 1.03)
+
+
+EXPERIMENT = Experiment("noise", cells_of, measure, draw, findings, SETTINGS)

@@ -1,0 +1,232 @@
+"""`validate`: right solvers pass, and whatever is wrong with a solver is named."""
+
+from dataclasses import replace
+from functools import partial
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.comparison import validation
+from diffrac_cvx.comparison.validation import Design, directions_objective, labels_objective
+
+FEW = 6  # instances, of which some have each trait, penalty and nu
+
+
+def cvxpy_by_hand(X, nu, penalty):
+    """Problem (15) as it is written, with the offset last, in units of the columns."""
+    n, d = X.shape
+    a, c = penalty.weights(d)
+    units = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    X, a, c = (X - X.mean(axis=0)) / units, a / units, c / units
+    if nu < 1:
+        X, a, c, units = np.c_[X, np.ones(n)], np.r_[a, (nu / (1 - nu)) ** 0.5], np.r_[c, 0.0], np.r_[units, 1.0]
+    V = cp.Variable((X.shape[1],) * 2, PSD=True)
+    q = cp.sum(cp.multiply(X @ V, X), axis=1)
+    gamma = a**2 @ cp.diag(V) + cp.sum(cp.multiply(np.outer(c, c), cp.abs(V)))
+    cp.Problem(cp.Minimize(1 - 2 * cp.mean(cp.sqrt(q)) + cp.mean(q) + gamma)).solve(solver="CLARABEL")
+    return V.value / np.outer(units, units)
+
+
+RIGHT = {
+    "fista": dc.fista,
+    "low_rank": dc.low_rank,
+    "reference": lambda X, nu, penalty: dc.solve(dc.v_space(X, nu, penalty), "CLARABEL"),
+    "the problem written in CVXPY, V": cvxpy_by_hand,
+    "V of low_rank": lambda X, nu, penalty: dc.low_rank(X, nu, penalty).V,
+    "F of low_rank": lambda X, nu, penalty: dc.low_rank(X, nu, penalty).F,
+    "labels relaxed where there is no l1 penalty": lambda X, nu, penalty: (
+        dc.low_rank(X, nu, penalty) if penalty.has_l1 else dc.solve(dc.penalized_nu(X, nu, penalty), "CLARABEL")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_solver_passes(name):
+    found = dc.validate(RIGHT[name], FEW, rng=1)
+    assert found.passed, found.violations
+    assert len(found) == len(found.rows) == FEW
+
+
+def changed(**shifts):
+    """Return low_rank with numbers added to entries of its results."""
+
+    def solver(X, nu, penalty):
+        result = dc.low_rank(X, nu, penalty)
+        return replace(result, **{name: getattr(result, name) + by for name, by in shifts.items()})
+
+    return solver
+
+
+def of_v(change):
+    """Return a solver whose V is a changed one."""
+    return lambda X, nu, penalty: change(dc.low_rank(X, nu, penalty).V)
+
+
+def of_f(change):
+    """Return a solver whose F is a changed one."""
+    return lambda X, nu, penalty: change(dc.low_rank(X, nu, penalty).F)
+
+
+def of_result(**parts):
+    """Return low_rank with other parts of its results, each a function of the result."""
+    return lambda X, nu, penalty: replace(
+        result := dc.low_rank(X, nu, penalty), **{name: part(result) for name, part in parts.items()}
+    )
+
+
+def with_entry(V, i, j, value):
+    V = V.copy()
+    V[i, j] = value
+    return V
+
+
+def scaling_in_place(X, nu, penalty):
+    result = dc.low_rank(X, nu, penalty)
+    _ = result.F
+    X *= 2.0
+    return result
+
+
+def stopped_early(X, nu, penalty):
+    return replace(dc.low_rank(X, nu, penalty, max_iter=1), status=dc.Status.OPTIMAL)
+
+
+def failing(X, nu, penalty):
+    raise ZeroDivisionError("division by zero")
+
+
+def one_cluster(F):
+    return np.ones((len(F), 1))
+
+
+BROKEN = {
+    "a value too large by 1e-3": (changed(value=1e-3, upper=1e-3), "but the objective at V is"),
+    "a value too small by 1e-3": (changed(value=-1e-3, lower=-1e-3, upper=-1e-3), "but the solver that it is at most"),
+    "a lower bound above the optimum": (
+        changed(value=1e-3, lower=1e-3, upper=1e-3),
+        "but the reference that it is",
+    ),
+    "an upper bound below the optimum": (changed(upper=-1e-3), "above its own upper bound"),
+    "a NaN bound": (changed(lower=np.nan), "a bound that is NaN"),
+    "a status that is not true": (stopped_early, "the status is optimal, but the gap of the bounds is"),
+    "a V that is optimal up to its scale": (of_v(lambda V: 1.2 * V), "V is not optimal"),
+    "an indefinite V": (of_v(lambda V: V - 0.5 * np.diag(np.diag(V))), "V is not positive semidefinite"),
+    "an asymmetric V": (of_v(lambda V: with_entry(V, 0, -1, V[0, -1] + V[0, 0])), "V is not symmetric"),
+    "a V with a NaN": (of_v(lambda V: with_entry(V, 0, 0, np.nan)), "entries that are NaN or infinite"),
+    "a V of the wrong shape": (of_v(lambda V: V[:-1]), "an array of shape"),
+    "the diagonal of V": (of_v(np.diag), "an array of shape"),
+    "a changed X": (scaling_in_place, "the solver modifies X"),
+    "an F with rows of other norms": (of_f(lambda F: 1.1 * F), "F has rows of norm"),
+    "Y instead of F": (of_f(lambda F: F @ F.T), "It seems to be Y"),
+    "an F of one cluster": (of_f(one_cluster), "F is not optimal"),
+    "an F that is not that of V": (of_result(factor=lambda result: one_cluster(result.F)), "F does not belong to V"),
+    "a V that is not that of the value": (of_result(G=lambda result: 1.1 * result.G), "but the objective at V is"),
+    "an error": (failing, "the solver raises ZeroDivisionError: division by zero"),
+    "no answer": (lambda X, nu, penalty: None, "an object of type NoneType"),
+    "no solution": (of_result(status=lambda _: dc.Status.FAILED), "no solution"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_wrong_with_a_solver_is_named(name):
+    solver, words = BROKEN[name]
+    found = dc.validate(solver, FEW)
+    assert not found.passed
+    assert any(words in violation for violation in found.violations), found.violations
+
+
+@pytest.mark.parametrize("name", ["a value too large by 1e-3", "a lower bound above the optimum", "an error"])
+def test_a_solver_that_is_always_wrong_is_caught_on_every_instance(name):
+    assert all(row["violations"] for row in dc.validate(BROKEN[name][0], FEW).rows)
+
+
+def test_the_tolerance_is_that_of_the_solver_unless_given():
+    loose = partial(dc.low_rank, tol=3e-3)
+    assert dc.validate(loose, FEW).passed
+    assert not dc.validate(loose, FEW, tol=1e-9).passed
+    hidden = dc.validate(lambda X, nu, penalty: loose(X, nu, penalty), FEW)
+    assert any("above tol = 0.0001" in violation for violation in hidden.violations)
+
+
+def test_a_relative_tolerance_of_the_solver_is_respected():
+    assert dc.validate(partial(dc.low_rank, rtol=0.3), FEW).passed
+
+
+def test_an_instance_can_be_solved_again_and_others_follow_from_another_seed():
+    found = dc.validate(dc.low_rank, 3, rng=5)
+    for i, row in enumerate(found.rows):
+        X, nu, penalty = found.instance(i)
+        assert X.shape == (row["n"], row["d"])
+        result = dc.low_rank(X, nu, penalty)
+        assert result.lower <= row["reference_upper"]
+        assert row["reference_lower"] <= result.upper
+    assert not np.array_equal(found.instance(0).X, dc.validate(dc.low_rank, 1, rng=6).instance(0).X)
+
+
+def test_more_instances_than_kinds_repeat_them_with_new_data(monkeypatch):
+    designs = [Design(12, 3, 1.0, "none", "noisy")]
+    monkeypatch.setattr(validation, "all_designs", lambda: designs)
+    found = dc.validate(dc.low_rank, 2)
+    assert len(found) == 2
+    assert not np.array_equal(found.instance(0).X, found.instance(1).X)
+
+
+def test_the_printed_table_has_a_line_for_each_instance_and_the_violations_below():
+    found = dc.validate(BROKEN["an error"][0], 3)
+    lines = str(found).splitlines()
+    assert lines[0].split()[:4] == ["instance", "n", "d", "nu"]
+    assert lines[5] == "0 of 3 instances passed"
+    assert lines[6].startswith("instance 0 (")
+    assert str(dc.validate(dc.low_rank, 3)).endswith("3 of 3 instances passed")
+    assert "<td>1</td>" in found._repr_html_()
+    assert list(found.table["violations"].map(len)) == [1, 1, 1]
+
+
+def test_every_row_has_all_columns_and_the_table_those_that_any_row_fills():
+    calls = iter(range(2))
+
+    def failing_first(X, nu, penalty):
+        return dc.low_rank(X, nu, penalty) if next(calls) else failing(X, nu, penalty)
+
+    found = dc.validate(failing_first, 2)
+    first, second = found.rows
+    assert list(first) == list(second) == list(validation.COLUMNS)
+    assert first["objective"] is None
+    header, *lines = str(found).splitlines()
+    assert {"objective", "status", "violations"} <= set(header.split())
+    assert "optimal" in lines[1]
+
+
+@pytest.mark.parametrize("penalty", ["none", "ridge", "weak l1", "strong l1", "mixed"])
+@pytest.mark.parametrize("nu", [0.25, 1.0])
+def test_the_objective_of_labels_is_the_least_over_all_directions(penalty, nu):
+    instance = Design(20, 5, nu, penalty, "noisy").instance(0)
+    X = instance.X - instance.X.mean(axis=0)
+    n, d = X.shape
+    F = np.random.default_rng(0).standard_normal((n, 2))
+    F /= np.linalg.norm(F, axis=1, keepdims=True)
+    a, c = instance.penalty.weights(d)
+    joint = cp.Variable((2 + d, 2 + d), PSD=True)  # [[I, W'], [W, V]], W of the directions
+    W, V = joint[2:, :2], joint[2:, 2:]
+    misfit = np.sum((F - F.mean(axis=0)) ** 2) - 2 * cp.trace(F.T @ X @ W) + cp.trace(X.T @ X @ V)
+    gamma = a**2 @ cp.diag(V) + cp.sum(cp.multiply(np.outer(c, c), cp.abs(V)))
+    problem = cp.Problem(cp.Minimize(misfit / n + gamma), [joint[:2, :2] == np.eye(2)])
+    least = problem.solve(solver="CLARABEL") + nu * np.sum(F.mean(axis=0) ** 2)
+    assert labels_objective(instance, F) == pytest.approx(least, abs=1e-5)
+    assert labels_objective(instance, F) <= least + 1e-7
+
+
+@pytest.mark.parametrize("nu", [0.25, 1.0])
+def test_the_objective_of_a_direction_matrix_is_that_of_its_definition(nu):
+    X, _, penalty = instance = Design(20, 5, nu, "mixed", "noisy").instance(0)
+    result = dc.low_rank(X, nu, penalty)
+    assert directions_objective(instance, result.V) == pytest.approx(result.value, abs=1e-9)
+    assert directions_objective(instance, np.zeros((5, 5))) == 1.0
+
+
+@pytest.mark.slow
+def test_the_fast_solvers_pass_on_all_kinds_of_instances():
+    for solver in (dc.low_rank, dc.fista):
+        assert dc.validate(solver, 225).passed

@@ -1,0 +1,44 @@
+"""Tables on which each rule on few known labels agrees, agrees in part, and differs."""
+
+import pandas as pd
+from rules import AGREES, DIFFERS, NOT_TESTED, PARTLY, frame, within
+
+from experiments.few_labels.findings import BEST, GROWS, TARGET, WEIGHTS
+
+ABOVE, POSITIVE, BELOW, WORSE = (
+    within(0.01, 0.03), within(-0.01, 0.03), within(-0.03, 0.01), within(-0.05, -0.03),
+)  # fmt: skip
+AT_60 = within(-0.02, 0.0)
+
+
+def over_ridge(better=10, smallest=0.01, few=ABOVE, sets=10):
+    found = frame(**{"sets": sets, "better": [7, better, 7], "smallest": smallest, "mean gain": [few, ABOVE, AT_60]})
+    return found.set_axis(pd.MultiIndex.from_tuples([("held-out", known) for known in (6, 20, 60)]))
+
+
+def methods(gain, sets=10):
+    accuracies = {"relaxation": 0.9, "ridge": 0.88, "logistic": 0.85}
+    return frame(list(accuracies), **{"sets": sets, "accuracy": [*accuracies.values()], "gain": [0.0, gain, ABOVE]})
+
+
+TABLES = {
+    TARGET.statement: [
+        (over_ridge(), AGREES), (over_ridge(better=8), AGREES), (over_ridge(better=7), PARTLY),
+        (over_ridge(smallest=-0.05), PARTLY), (over_ridge(better=7, smallest=-0.05), DIFFERS),
+        (over_ridge(better=5), DIFFERS), (over_ridge(sets=9), NOT_TESTED),
+    ],
+    GROWS.statement: [
+        (over_ridge(), AGREES), (over_ridge(few=POSITIVE), PARTLY), (over_ridge(few=WORSE), DIFFERS),
+        (over_ridge(sets=9), NOT_TESTED),
+    ],
+    BEST.statement: [
+        (methods(ABOVE), AGREES), (methods(POSITIVE), PARTLY), (methods(BELOW), DIFFERS),
+        (methods(ABOVE, 9), NOT_TESTED),
+    ],
+    WEIGHTS.statement: [
+        (frame(**{"sets": sets, "mean gain": gain}), verdict)
+        for sets, gain, verdict in (
+            (10, ABOVE, AGREES), (10, POSITIVE, PARTLY), (10, BELOW, DIFFERS), (3, ABOVE, NOT_TESTED),
+        )
+    ],
+}  # fmt: skip

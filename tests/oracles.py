@@ -228,8 +228,13 @@ def solve_pair_penalty(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), no
     sides = [weight**0.5 * units[g[0]] for g, weight in zip(groups, weights, strict=True)]
     for g, side in zip(groups, sides, strict=True):
         total += side**2 * cp.trace(W[g, :][:, g])
+    alone = [(g[0], side) for g, side in zip(groups, sides, strict=True) if len(g) == 1]
+    if alone:  # pairs of single columns are compiled at once
+        c = np.zeros(d)
+        c[[j for j, _ in alone]] = [side for _, side in alone]
+        total += cp.sum(cp.multiply(np.outer(c, c) - np.diag(c**2), cp.abs(W)))
     for i, j in combinations(range(len(groups)), 2):
-        if sides[i] * sides[j] > 0.0:
+        if sides[i] * sides[j] > 0.0 and max(len(groups[i]), len(groups[j])) > 1:
             total += 2 * sides[i] * sides[j] * norm(W[groups[i], :][:, groups[j]])
     constraints = [W[known, :][:, known] >= 0] if len(known) else []
     problem = cp.Problem(cp.Minimize(total), constraints)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from rationals import is_semidefinite
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
@@ -277,15 +278,3 @@ def schur(S, E, N, number):
             if S[i, j] != 0:
                 S[i, j:] = S[i, j:] - S[j, j:] * (S[i, j] / S[j, j])
     return S[order:, order:]
-
-
-def is_semidefinite(S):
-    """Whether a matrix of rational numbers is positive semidefinite, by elimination without rounding."""
-    S = S.copy()
-    for j in range(len(S)):
-        if S[j, j] < 0 or (S[j, j] == 0 and any(x != 0 for x in S[j, j:])):
-            return False
-        for i in range(j + 1, len(S)):
-            if S[j, j] != 0 and S[i, j] != 0:
-                S[i, j:] = S[i, j:] - S[j, j:] * (S[i, j] / S[j, j])
-    return True

@@ -213,7 +213,7 @@ def test_a_result_of_one_block_is_certified_with_the_multipliers_that_proved_its
     assert judged.lower >= dc.certify_v(X, result.V, nu, penalty).lower
 
 
-MANY_ROWS = 30_000
+MANY_ROWS = 12_000
 SIDES = np.where(np.arange(MANY_ROWS) % 3 == 0, 1.0, -1.0)
 FLAT_PROBLEMS = {
     "zero": np.zeros((MANY_ROWS, 3)),

@@ -186,12 +186,6 @@ def test_features_without_an_l1_weight_belong_to_no_component():
     assert np.all(dc.find_components(X, dc.low_rank(X)) == -1)
 
 
-def test_a_result_without_directions_is_refused():
-    X = instance(0)[0]
-    with pytest.raises(dc.DataError, match="no V"):
-        dc.find_components(X, dc.solve(dc.penalized_nu(X), "SCS"))
-
-
 def test_nothing_is_proved_to_be_apart_where_the_powers_of_a_row_are_too_small_to_be_numbers():
     X, penalty = instance(1)[0], dc.Penalty(a=0.2, c=0.5)
     for faint, apart in ((1e-20, True), (1e-60, False), (1e-90, False)):

@@ -15,7 +15,6 @@ from diffrac_cvx.certificates.search import min_ratio
 from diffrac_cvx.certificates.values import certified_labels_value, certified_value
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalty import weights_of
 from experiments.stress.exact import direction_value, is_allowed, labels_value
 
@@ -173,12 +172,6 @@ def test_without_a_point_the_normalized_problem_with_a_penalty_has_no_upper_boun
     X = np.random.default_rng(0).standard_normal((60, 8))
     stopped = dc.solve(dc.v_space_normalized(X, 1.0, dc.Penalty(lam=10.0)), time_limit=1e-3)
     assert stopped.lower <= dc.solve(dc.v_space_normalized(X, 1.0, dc.Penalty(lam=10.0))).lower <= stopped.upper
-
-
-def test_a_group_is_not_split_between_a_working_set_and_the_others():
-    labels = np.array([0, 0, 1])
-    with pytest.raises(ValueError, match="split"):
-        GroupNorms(np.ones(3), labels).off_diagonal(np.array([0]), np.array([1, 2]))
 
 
 def test_a_factor_whose_known_signs_fail_gives_no_upper_bound_of_the_normalized_problem():

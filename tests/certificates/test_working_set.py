@@ -21,12 +21,6 @@ def data(n, d, seed=0):
     return as_data(np.random.default_rng(seed).standard_normal((n, d)))
 
 
-def test_a_multiplier_beyond_its_box_is_clipped_on_a_working_set():
-    problem = direction_problem(data(20, 3), 1.0, dc.Penalty(c=np.array([0.2, 0.3, 0.1])))
-    C = block_problem(problem, np.arange(2)).project_inner(np.array([[1.0, -9.0], [-9.0, 1.0]]))
-    np.testing.assert_allclose(C, -np.prod(problem.c[:2]) * (1.0 - np.eye(2)), rtol=1e-12)
-
-
 def two_columns_that_agree_where_weights_are_large(groups=None, lam=0.2):
     """A problem without a core, and weights u: u - t is 1/2 where two columns agree, -1/2 where they differ, at t = 1.
 

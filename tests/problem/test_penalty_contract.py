@@ -40,10 +40,10 @@ def subclasses(cls):
 
 
 def draw_factors(penalty, count=12):
-    """Factors of feasible V: of one column and of three."""
+    """Factors of feasible V: of one, two, three or eight columns."""
     rng = np.random.default_rng(0)
     for k in range(count):
-        U = rng.standard_normal((D, 1 + 2 * (k % 2)))
+        U = rng.standard_normal((D, (1, 3, 2, 8)[k % 4]))
         yield np.where(penalty.nonnegative[:, None], np.abs(U), U)
 
 
@@ -214,8 +214,9 @@ def test_a_multiplier_relative_to_the_reference_weights_is_in_the_dual_set(penal
     np.testing.assert_allclose(penalty.project_safe(C), C, atol=1e-9)
 
 
+@pytest.mark.parametrize("least", [0.3, 0.02])
 @pytest.mark.parametrize("name", [name for name in PENALTIES if PENALTIES[name].is_even])
-def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_set(name):
+def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_set(name, least):
     penalty, t = PENALTIES[name], 0.7
     rows, columns = np.array([0, 2, 3]), np.array([1, 4, 5])  # whole groups
     dual, rng = penalty.off_diagonal(rows, columns), np.random.default_rng(3)
@@ -227,7 +228,7 @@ def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_s
     assert len(dual.violated_columns(dual.project_safe(T, t) * 0.5, t)) == 0
     assert len(dual.violated_columns(T, t)) > 0
     Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-    P = (Q * np.array([0.3, 1.0, 2.0])) @ Q.T
+    P = (Q * np.array([least, 1.0, 2.0])) @ Q.T
     tC = cp.Variable((3, 3))
     inside = [
         cp.sigma_max(tC[some, :][:, others]) <= t * penalty.c[rows[some[0]]] * penalty.c[columns[others[0]]]
@@ -238,7 +239,7 @@ def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_s
     problem = cp.Problem(cp.Minimize(cp.sum_squares(root.T @ (tC - T))), inside)
     problem.solve(solver="CLARABEL")
     found = dual.project_safe(dual.best_multiplier(P, T, t), t) - T
-    assert float(np.sum((root.T @ found) ** 2)) <= problem.value * (1.0 + 1e-3) + 1e-6
+    assert float(np.sum((root.T @ found) ** 2)) <= problem.value * (1.0 + 3e-4 / least) + 1e-6
 
 
 def blocks_among(penalty, indices):

@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse
 
 from diffrac_cvx import low_rank
-from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.problem.penalty import suggested_lam
 from diffrac_cvx.problem.result import Bracket, Components, Result, Status
 
@@ -100,20 +99,6 @@ def test_the_offset_is_no_feature():
 
 def test_no_feature_of_a_zero_matrix_is_selected():
     assert len(result_of(G=np.zeros((4, 1))).features()) == 0
-
-
-@pytest.mark.parametrize(
-    ("fields", "arguments", "says"),
-    [
-        ({}, {}, "no V"),
-        ({"G": np.eye(3)}, {"d": 5}, "d = 5"),
-        ({"G": np.eye(3)}, {"rtol": 1.0}, "rtol = 1.0"),
-        ({"G": np.eye(3)}, {"rtol": float("nan")}, "rtol = nan"),
-    ],
-)
-def test_features_that_cannot_be_counted_are_refused(fields, arguments, says):
-    with pytest.raises(ParameterError, match=says):
-        result_of(**fields).features(**arguments)
 
 
 def test_few_features_of_a_wide_table_carry_the_answer_and_their_order_is_that_of_v():

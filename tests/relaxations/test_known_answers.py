@@ -95,15 +95,6 @@ def test_at_nu_zero_one_cluster_is_optimal_with_value_0(form):
     np.testing.assert_array_equal(result.F @ result.F.T, np.ones((12, 12)))
 
 
-@pytest.mark.parametrize("nu", [0.3, 1.0])
-@pytest.mark.parametrize("form", FORMS)
-def test_without_features_the_value_is_nu_whatever_the_penalty(form, nu):
-    result = FORMS[form](np.full((8, 2), 7.0), nu, NO_PENALTY if form == "penalized_nu" else BOTH)
-    assert result.lower - ROUNDING <= nu <= result.upper + ROUNDING
-    assert result.gap <= 1e-2
-    assert np.isfinite(result.F).all()
-
-
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
 def test_balance_is_imposed_exactly_though_the_problem_has_no_interior(solver):
     result = dc.solve(dc.constrained_alpha(gaussian(14, 3), 0.0), solver, tol=1e-6)

@@ -127,6 +127,8 @@ def test_every_relaxation_has_one_record_with_the_parameters_of_its_builder():
         assert record.takes == tuple(parameters)[1:]
         built = record.build(PLANTED.X, Parameters(alpha=0.2))
         assert built.name == name
+        with pytest.raises(dc.DataError, match="row 3, column 1"):
+            record.build(np.where(PLANTED.X == PLANTED.X[3, 1], np.nan, PLANTED.X), Parameters(alpha=0.2))
         assert built.size.side <= record.side(*PLANTED.X.shape)
         for equation in record.equations:
             assert equation.strip("()") in inspect.getdoc(record.builder), equation

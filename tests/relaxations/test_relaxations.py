@@ -3,7 +3,6 @@ import oracles
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.errors import DataError, ParameterError
 
 NUS = [0.0, 0.25, 0.75, 1.0]
 RIDGE = np.array([0.1, 0.0, 0.4])
@@ -174,32 +173,3 @@ def test_changing_a_parameter_does_not_compile_again(noisy, build):
     assert same_chain is chain
     changed = np.any(before["b"] != after["b"]) or np.any(before["c"] != after["c"]) or (before["A"] != after["A"]).nnz
     assert bool(changed) == bool(relaxation.parameters)
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda X: dc.penalized_nu(X, 1.5), "nu = 1.5"),
-        (lambda X: dc.v_space(X, float("nan")), "nu = nan"),
-        (lambda X: dc.constrained_alpha(X, -0.1), "alpha = -0.1"),
-        (lambda X: dc.penalized_nu(X, 1.0, dc.Penalty(c=1.0)), "Use lifted or v_space"),
-        (lambda X: dc.lifted(X, 1.0, dc.Penalty(c=np.ones(2))), "2 weights for 3 features"),
-        (lambda X: dc.v_space_normalized(np.ones((4, 2)), 1.0), "constant"),
-        (lambda X: dc.v_space(X).at(alpha=0.5), "no parameter 'alpha'; available parameters: nu, penalty_scale"),
-        (lambda X: dc.v_space(X).at(nu=2.0), "nu = 2"),
-        (lambda X: dc.lifted(X).at(penalty_scale=-1.0), "penalty_scale = -1"),
-        (lambda X: dc.correlation(X).at(nu=0.5), "available parameters: none"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-def test_parameters_out_of_range_are_named(noisy, build, words):
-    with pytest.raises(ParameterError, match=words):
-        build(noisy)
-
-
-@each_builder
-def test_data_that_are_not_finite_are_refused_by_their_place(noisy, build):
-    spoiled = noisy.copy()
-    spoiled[3, 1] = np.nan
-    with pytest.raises(DataError, match="row 3, column 1"):
-        build(spoiled)

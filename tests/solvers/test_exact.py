@@ -94,13 +94,13 @@ def test_brute_force_agrees_with_labels_bounds_and_points_that_are_persistent(mo
     if not branching:
         monkeypatch.setattr(search, "TREE_WORK", 0.0)
         monkeypatch.setattr(search, "MORE_WORK", 0.0)
-    assert sum(check(seed, l1=l1) > 1 for seed in range(24 if branching else 8)) >= 4
+    assert sum(check(seed, l1=l1) > 1 for seed in range(12 if branching else 6)) >= 3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("branching", [True, False], ids=["branching first", "cuts first"])
 @pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
-@pytest.mark.parametrize("first", range(24, 324, 50))
+@pytest.mark.parametrize("first", range(12, 312, 50))
 def test_brute_force_agrees_on_hundreds_of_instances(monkeypatch, first, l1, branching):
     if not branching:
         monkeypatch.setattr(search, "TREE_WORK", 0.0)
@@ -173,23 +173,6 @@ def test_a_limit_gives_a_bracket_at_once_and_a_callback_ends_the_search():
     assert asked.status is dc.Status.STOPPED
     assert [bracket.lower for bracket, *_ in calls] == sorted(bracket.lower for bracket, *_ in calls)
     assert asked.n_nodes > stopped.n_nodes
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"tol": 0.0}, dc.ParameterError, "tol"),
-        *(({"time_limit": limit}, dc.ParameterError, "time_limit") for limit in (float("nan"), -1.0, "a")),
-        (
-            {"constraints": dc.Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])},
-            dc.DataError,
-            "contradict each other at point 0",
-        ),
-    ],
-)
-def test_what_cannot_be_searched_is_refused(options, error, words):
-    with pytest.raises(error, match=words):
-        dc.optimal_labels(np.random.default_rng(0).standard_normal((6, 2)), **options)
 
 
 def test_where_no_column_varies_all_labels_cost_one():

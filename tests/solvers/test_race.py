@@ -35,12 +35,6 @@ def run(*strategies, stopping=STOPPING):
     return list(race.race(strategies, SimpleNamespace(), WarmStart(), stopping))
 
 
-def test_a_race_that_no_strategy_can_enter_says_so():
-    for strategies in ([], [strategy("a", [(0.0, 1.0)], applies=False)]):
-        with pytest.raises(dc.ParameterError, match="No strategy applies"):
-            run(*strategies)
-
-
 def test_each_strategy_gets_a_slice_in_turn_until_one_has_a_lower_bound():
     found = run(strategy("a", [(0.0, 1.0)] * 5), strategy("b", [(0.0, 1.0)] * 5))
     assert "".join(point.U for point in found) == "aaabbb" + "aabb"

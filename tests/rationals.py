@@ -60,6 +60,12 @@ def badly_centered_column(n):
     return x
 
 
+def opposite_columns(n):
+    """Two columns of opposite signs whose centring loses as much as it may."""
+    x = badly_centered_column(n)
+    return np.column_stack([x, -x])
+
+
 def nearly_ones(n, seed=0):
     """Sparse columns of nearly equal numbers and one zero, the sums of which lose what makes them differ."""
     rng, table = np.random.default_rng(seed), np.ones((n, 2))

@@ -197,17 +197,6 @@ def test_the_gap_bounds_the_distance_of_the_weights_row_by_row():
     assert np.all(gap_safe_weights(q, 0.0)[1] > 0.0)
 
 
-@pytest.mark.parametrize("rtol", [0.0, 0.2])
-def test_with_an_offset_the_pairs_are_those_of_the_schur_complement(rtol):
-    d, problem = 6, problem_of(80, 6, 0.6, dc.Penalty(c=0.25), 5)
-    X, q = problem.X.array(), decreasing_energies(problem, 0.3)
-    S = problem.A - X.T @ np.diag(1.0 / np.sqrt(q)) @ X / 80
-    assert S[d, d] > 0.0
-    G = -S[:d, :d] + np.outer(S[:d, d], S[d, :d]) / S[d, d]
-    joined = np.abs(G) >= (1.0 - rtol) * np.outer(problem.c, problem.c)[:d, :d]
-    np.testing.assert_array_equal(screen_components(problem, q, 0.0, rtol), labels_of(joined))
-
-
 def test_no_pair_that_a_point_itself_joins_is_separated_by_what_its_gap_adds():
     """With a column that is not penalised, of both signs, which every component shares."""
     X = np.random.default_rng(6).standard_normal((60, 6))

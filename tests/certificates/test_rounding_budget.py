@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from instances import centered_normal
 from posed import direction_problem
-from rationals import badly_centered_column, centered, fractions, gram, lossy_columns, size
+from rationals import centered, fractions, gram, lossy_columns, opposite_columns, size
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds
@@ -36,17 +37,6 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import PairPenalty
 
 ONE = np.eye(1)
-
-
-def data(n, d, seed=0):
-    """Centred normal data."""
-    return as_data(np.random.default_rng(seed).standard_normal((n, d)))
-
-
-def opposite_columns(n):
-    """Two columns of opposite signs whose centring loses as much as it may."""
-    x = badly_centered_column(n)
-    return np.column_stack([x, -x])
 
 
 def white_problem(Z, data_error=0.0, right_error=0.0):
@@ -100,7 +90,10 @@ def test_a_matrix_is_positive_where_all_that_are_so_near_to_it_are(off):
 @pytest.mark.parametrize("right_error", [0.0, 0.5, 0.9, 0.99, 1.0])
 def test_groups_of_points_are_bounded_for_what_is_left_of_the_right_side_however_little(right_error):
     """M <= t A for all A that are so near to the identity: t is t_0 / (1 - right_error) at least."""
-    problem, M = white_problem(data(20, 2), 0.0, right_error), 1e-5 * np.stack([np.eye(2), np.diag([1.0, 0.3])])
+    problem, M = (
+        white_problem(centered_normal(20, 2), 0.0, right_error),
+        1e-5 * np.stack([np.eye(2), np.diag([1.0, 0.3])]),
+    )
     with np.errstate(invalid="ignore"):  # of infinities
         found = grouped_bounds(problem, M, np.array([1.0, 2.0]), np.full(2, 1e-5))
     if right_error == 1.0:
@@ -116,7 +109,7 @@ def test_groups_of_points_are_bounded_for_what_is_left_of_the_right_side_however
 def test_a_group_whose_row_is_off_as_far_as_is_said_has_no_larger_bound_than_its_weighted_gram_then(M, top):
     """One coordinate: the moment of one group at weight `top` may be (M^1/2 + top^1/2 off)^2."""
     off, given = 1e-3, (np.full((1, 1, 1), M), np.ones(1), np.full(1, top))
-    (found,) = grouped_bounds(white_problem(data(20, 1), off), *given)
+    (found,) = grouped_bounds(white_problem(centered_normal(20, 1), off), *given)
     worst = (M**0.5 + top**0.5 * off) ** 2
     assert 1.0 - M - 5.0 * (worst - M) <= found <= 1.0 - worst
 
@@ -127,13 +120,18 @@ def test_a_group_counts_the_rounding_of_the_sum_that_its_row_is():
     What is added to the eigenvalue is four times what may be lost, so that D has to be larger than that to be seen.
     """
     n, D, top = 20, 25, 1e20
-    (found,) = grouped_bounds(white_problem(data(n, D)), np.zeros((1, D, D)), np.ones(1), np.full(1, top))
+    (found,) = grouped_bounds(white_problem(centered_normal(n, D)), np.zeros((1, D, D)), np.ones(1), np.full(1, top))
     assert 1.0 - 16.0 * top * sum_error(n) ** 2 * D <= found <= 1.0 - top * sum_error(n) ** 2 * D
 
 
 @pytest.mark.parametrize("off", [1e-3, 1e-6])
 def test_a_group_is_bounded_by_its_factorization_whatever_its_eigenvalue_is_taken_to_be(monkeypatch, off):
-    problem, M, refused, eigvalsh = white_problem(data(20, 2), off), 0.25 * np.eye(2)[None], 0, np.linalg.eigvalsh
+    problem, M, refused, eigvalsh = (
+        white_problem(centered_normal(20, 2), off),
+        0.25 * np.eye(2)[None],
+        0,
+        np.linalg.eigvalsh,
+    )
     for factor in np.linspace(0.0, 8.0, 33):
         monkeypatch.setattr(np.linalg, "eigvalsh", lambda S, share=factor: eigvalsh(S) - share * off)
         (found,) = grouped_bounds(problem, M, np.ones(1), np.ones(1))
@@ -145,7 +143,9 @@ def test_a_group_is_bounded_by_its_factorization_whatever_its_eigenvalue_is_take
 @pytest.mark.parametrize("given", [(np.nan, 1.0, 1.0), (0.1, np.inf, 1.0), (0.1, 1.0, np.nan)])
 def test_groups_with_numbers_out_of_range_have_no_bound(given):
     M, sums, top = given
-    found = grouped_bounds(white_problem(data(20, 1)), np.full((1, 1, 1), M), np.full(1, sums), np.full(1, top))
+    found = grouped_bounds(
+        white_problem(centered_normal(20, 1)), np.full((1, 1, 1), M), np.full(1, sums), np.full(1, top)
+    )
     assert found[0] == -np.inf
 
 
@@ -310,7 +310,7 @@ def test_the_bracket_of_the_normalized_problem_holds_in_rationals_where_it_is_na
 
 
 def test_what_whitened_data_are_off_is_counted_in_the_bracket_of_the_normalized_problem():
-    Z, off = data(20, 2), 0.01
+    Z, off = centered_normal(20, 2), 0.01
     Z = Z @ np.linalg.inv(np.linalg.cholesky(Z.T @ Z / 20)).T
 
     def found(Z, *errors):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
+from instances import COARSE, centered_normal
 from posed import (
     centered_points,
     proved_clusters_value,
@@ -16,7 +17,7 @@ from posed import (
     residual_bounds_of,
     with_proved_value,
 )
-from rationals import badly_centered_column, centered, fractions, is_semidefinite, nearly_ones, size
+from rationals import badly_centered_column, centered, fractions, is_semidefinite, nearly_ones, opposite_columns, size
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_space, values
@@ -32,7 +33,6 @@ from diffrac_cvx.certificates.label_space import (
     projection_of,
     with_imbalance,
 )
-from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import (
@@ -51,25 +51,7 @@ from diffrac_cvx.solvers.stopping import Stopping
 from experiments.stress.exact import direction_value, labels_value
 from experiments.stress.instances import make_instance
 
-COARSE = 2.0**-30
 NONE = dc.Penalty()
-
-
-@pytest.fixture
-def coarse(monkeypatch):
-    """A unit of rounding with which each term is large, from when it is called."""
-    return lambda *modules: [monkeypatch.setattr(module, "UNIT_ROUNDOFF", COARSE) for module in (rounding, *modules)]
-
-
-def data(*shape, seed=0):
-    """Centred normal data."""
-    return as_data(np.random.default_rng(seed).standard_normal(shape))
-
-
-def opposite_columns(n):
-    """Two columns of opposite signs whose centring loses as much as it may."""
-    x = badly_centered_column(n)
-    return np.column_stack([x, -x])
 
 
 def root(x):
@@ -269,7 +251,7 @@ def test_each_term_of_a_residual_bound_is_as_large_as_its_sum_needs(coarse):
 
 def test_the_cost_of_labels_counts_the_terms_of_its_sums_and_the_weights(coarse):
     n, zeros, weights = 200, np.zeros(2), np.full(200, 0.005)
-    X, y = data(n, 2), np.where(np.random.default_rng(0).random(n) < 0.4, 1.0, -1.0)
+    X, y = centered_normal(n, 2), np.where(np.random.default_rng(0).random(n) < 0.4, 1.0, -1.0)
 
     def cost(weights=None):
         return proved_labels_value(X, y, zeros, 1.0, zeros, zeros, weights)
@@ -329,7 +311,7 @@ def test_the_projection_is_off_by_less_than_is_said_and_by_something(a):
 
 
 def test_what_a_projection_is_off_is_made_of_both_parts_of_the_whitening_of_its_columns_and_ridge(monkeypatch):
-    X, ridge, given = data(20, 2), np.array([0.1, 0.2]), []
+    X, ridge, given = centered_normal(20, 2), np.array([0.1, 0.2]), []
     for exact, least in (
         (WhiteningErrorBounds(1e-3, 0.0), 2e-3 + 1e-6),
         (WhiteningErrorBounds(0.0, 1e-3), 1e-3 / (1.0 - 1e-3)),
@@ -384,7 +366,7 @@ def test_labels_are_certified_without_a_warning_of_constant_columns():
 
 @pytest.mark.parametrize("alpha", [None, 0.0, 0.2])
 def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
-    X, off = data(12, 2), 0.05
+    X, off = centered_normal(12, 2), 0.05
     H, F = projection_of(array_points(X)), dc.low_rank(X, tol=1e-6).F
     exact, wide = (
         bracket_nu(H, F, 1.0) if alpha is None else bracket_alpha(H, F, alpha)
@@ -403,7 +385,7 @@ def test_the_value_of_labels_counts_the_terms_of_its_sums():
 
 def test_an_imbalance_that_is_met_nearly_is_counted():
     """Where the mean is right up to rounding, its rounding is counted; where not, what Y moved to alpha costs."""
-    H, y = projection_of(array_points(data(12, 1))), np.where(np.arange(12) < 9, 1.0, -1.0)[:, None]
+    H, y = projection_of(array_points(centered_normal(12, 1))), np.where(np.arange(12) < 9, 1.0, -1.0)[:, None]
     found = bracket_alpha(H, y, 0.25)
     assert 8.0 * sum_error(12) <= found.upper - objective(H.Q, y) <= 16.0 * sum_error(64) + H.error
     assert balance_cost(y, 0.16) == pytest.approx(0.8)
@@ -412,7 +394,7 @@ def test_an_imbalance_that_is_met_nearly_is_counted():
 
 # Y1 = 0 and diag Y = 1 leave one Y of three points, Y_ij = -1/2, and with one column (7) is 1/2 at alpha = 0.
 BALANCED = np.array([[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]])
-THREE_POINTS = [projection_of(array_points(data(3, 1, seed=seed))) for seed in range(20)]
+THREE_POINTS = [projection_of(array_points(centered_normal(3, 1, seed=seed))) for seed in range(20)]
 
 
 @pytest.mark.parametrize("off", [1e-5, 1e-7, 3e-8, 1e-9])
@@ -546,7 +528,7 @@ def test_the_least_eigenvalue_is_bounded_to_one_percent_without_the_matrix(weigh
 
 def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
     """(w - 1) alpha is subtracted from the bound where it is rounded."""
-    X = data(12, 2)
+    X = centered_normal(12, 2)
     H, F = projection_of(array_points(X)), dc.low_rank(X, tol=1e-6).F
     fine = bracket_alpha(H, F, 0.2)
     monkeypatch.setattr(label_space, "UNIT_ROUNDOFF", 1e-3)
@@ -560,7 +542,7 @@ def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
 
 @pytest.mark.parametrize(("gap", "expected"), [(0.5, dc.Status.OPTIMAL), (2.0, dc.Status.STALLED)])
 def test_a_solution_is_optimal_only_where_the_proved_gap_is_within_the_tolerance(gap, expected):
-    X, tol = data(20, 2), 1e-3
+    X, tol = centered_normal(20, 2), 1e-3
     found = dc.low_rank(X, tol=1e-6)
     least = found.upper - gap * tol  # a solver has it also as the upper bound, for it computes its value too low
     given = {**vars(found), "lower": least, "upper": least, "status": dc.Status.OPTIMAL}

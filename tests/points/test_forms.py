@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from forms import BY_PARTS, FORMS, as_dask, each_form, quick_or_slow
+from instances import assert_same_bracket
 
 import diffrac_cvx as dc
 from diffrac_cvx import rounding
@@ -340,13 +341,6 @@ THIRDS = np.digitize(POINTS[:, 0], [-0.5, 0.5])
 @cache
 def best_at(name, nu, n=ROWS, d=COLUMNS):
     return dc.low_rank(make_data(n, d), nu, WEIGHTS[name], tol=TOL)
-
-
-def assert_same_bracket(found, expected, tol=TOL):
-    assert found.lower == pytest.approx(expected.lower, abs=tol)
-    assert found.upper == pytest.approx(expected.upper, abs=tol)
-    assert found.lower <= expected.upper
-    assert expected.lower <= found.upper
 
 
 def proofs(table, best, known):

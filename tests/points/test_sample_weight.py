@@ -1,14 +1,13 @@
 """Sample weights: integer weights act as repeated rows, weight 0 as no row, and only proportions matter."""
 
 from functools import partial
-from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from oracles import augmented, best_fit, gamma, labelings
 from posed import direction_problem, proved_value
-from sparse_instances import instance, random_blocks, random_multipliers, random_point
+from sparse_instances import instance
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
@@ -22,20 +21,14 @@ from diffrac_cvx.estimators.choice import (
     pairwise_adjusted_rand,
 )
 from diffrac_cvx.machine.deadlines import Timer
-from diffrac_cvx.metrics import separation
-from diffrac_cvx.points.checks import as_data, as_weights
+from diffrac_cvx.points.checks import as_weights
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.reading import as_points, read_points
 from diffrac_cvx.points.streamed import BLOCK_ROWS
-from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
-from diffrac_cvx.rounding.many_clusters import cluster_jointly, explained_variance, split_repeatedly
-from diffrac_cvx.solvers.factored.augmented_lagrangian import append_violated_direction, one_block
-from diffrac_cvx.solvers.factored.components import lagrangian_of
-from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, FactorParametrization
+from diffrac_cvx.rounding.many_clusters import split_repeatedly
 from diffrac_cvx.solvers.factored.parametrization import BlockPoint as BlockPoint
-from diffrac_cvx.solvers.factored.working_set import select_initial_features
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
@@ -254,68 +247,6 @@ def test_the_lower_bound_is_below_every_labeling(nu, penalty):
 
 
 # Parts of the solvers, roundings and metrics
-
-
-def lagrangian_at(unknowns, U):
-    """Return the value, slope and added direction in the coordinates of the factor."""
-    lagrangian = one_block(unknowns)
-    _, value, slope = lagrangian.point(U)
-    grown = append_violated_direction(unknowns.problem, U, lagrangian.multiplier(U)[0])
-    return value, slope, grown @ grown.T
-
-
-def pieces(P, clusters):
-    """Yield results computed from weighted points, by name."""
-    rng = np.random.default_rng(0)
-    U, units = rng.standard_normal((6, 3)), rng.uniform(1.0, 40.0, 6)
-    whole, part = (direction_problem(P, nu, dc.Penalty(lam=0.05, ridge=0.1)) for nu in (1.0, 0.6))
-    y, X = np.where(clusters > 1, 1.0, -1.0), P.array()
-    solution = SimpleNamespace(F=np.eye(clusters.max() + 1)[clusters], G=None)
-    options = {"weights": PairPenalty(np.zeros(5), a=np.full(5, 0.1)), "sample_weight": P.weights}
-    scores = cluster_jointly(X, solution, clusters.max() + 1, n_init=1, rng=0, **options)
-    split = follow_path(P, [GridSetting(0.0, 0.5, 1.0)], tol=1e-3, timer=Timer(None))[0].partition
-    yield "features tried first", select_initial_features(whole, 3)
-    yield from zip(("value", "slope", "added"), lagrangian_at(FactorParametrization(part), U), strict=True)
-    yield from zip(("value", "slope", "added"), lagrangian_at(FactorParametrization(part, units), U), strict=True)
-    yield from (("clusters", scores.coef), ("levels", scores.intercept))
-    yield from (("split", split.v), ("threshold", split.functions.intercept))
-    point_weights = np.full(len(P), 1.0 / len(P)) if P.weights is None else P.weights
-    yield "correlation", explained_variance(X[:, 2:3], y, point_weights)
-    yield "separation", separation(X, y, point_weights) / (len(X) if P.weights is None else 1 / np.mean(point_weights))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_what_is_computed_from_weighted_rows_is_that_of_repeated_rows(seed):
-    X, w = drawn(30, 5, seed)
-    X, w = X[w > 0], w[w > 0]
-    clusters = np.random.default_rng(seed).integers(0, 4, len(X))
-    weighted, rows = read_points(X, w).X, as_points(repeated(X, w))
-    for (name, found), (_, other) in zip(pieces(weighted, clusters), pieces(rows, repeated(clusters, w)), strict=True):
-        np.testing.assert_allclose(found, other, rtol=1e-8, atol=1e-9, err_msg=name)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
-    rng, found = np.random.default_rng(seed), []
-    X, w = drawn(18, 5, seed)
-    both = read_points(X, w).X, as_data(repeated(X, w))
-    problems = [direction_problem(points, 0.6, dc.Penalty(c=np.array([0.3, 0.1, 0.3, 0.2, 0.0]))) for points in both]
-    other = random_blocks(rng, block_problem(problems[1]))
-    basis, point, multipliers = other.problem.inner.W, random_point(rng, other), random_multipliers(rng, other)
-    for problem in problems:
-        split = block_problem(problem)
-        turn = np.linalg.solve(split.inner.W, basis)  # coordinates on the free columns are determined up to a rotation
-        weights, intercepts, rest, factors = point
-        s = [len(U) - len(turn) for U in factors]
-        factors = [np.vstack([U[:k], turn @ U[k:]]) for U, k in zip(factors, s, strict=True)]
-        at = BlockPoint(weights, intercepts @ turn.T, turn @ rest, factors)
-        blocks = Blocks(split, other.labels)
-        _, value, slope = lagrangian_of(blocks, at, multipliers).point(at.flat())
-        _, scaled, q = BlockParametrization(blocks, at).rescale(at)
-        t, u, _ = blocks.best_dual(q, multipliers)
-        found.append([value, slope[: len(weights)], scaled, problem.mean_inverse(u), t])
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
 
 
 def test_weights_follow_their_rows_from_block_to_block():

@@ -36,7 +36,7 @@ def is_in_dual_set(C, c, labels):
     return True
 
 
-def draw_groups(rng, most=4):
+def draw_labels(rng, most=4):
     """Labels of groups of unequal sizes, not in order, and weights, some of which are 0 or far apart."""
     sizes = rng.integers(1, most + 1, rng.integers(2, 5))
     labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
@@ -76,7 +76,7 @@ def draw_factor(rng, known):
 @pytest.mark.parametrize("number", range(20))
 def test_the_value_of_group_norms_is_off_by_no_more_than_is_said(number):
     rng = np.random.default_rng(number)
-    labels, c = draw_groups(rng)
+    labels, c = draw_labels(rng)
     rank = int(rng.integers(1, 6))
     U = rng.standard_normal((len(c), rank)) * 10.0 ** rng.uniform(-6, 6, rank)
     if number % 2:  # nearly of rank one, with parts that cancel
@@ -101,7 +101,7 @@ def test_no_singular_value_is_above_its_bound_where_its_sum_of_squares_loses_mos
 def test_a_projected_multiplier_is_in_the_set_of_group_norms_to_the_last_bit():
     rng = np.random.default_rng(0)
     for _ in range(100):
-        labels, c = draw_groups(rng)
+        labels, c = draw_labels(rng)
         assert is_in_dual_set(GroupNorms(c, labels).project_safe(draw_multiplier(rng, c, labels)), c, labels)
 
 

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from instances import assert_overlap, planted
 from posed import direction_problem
 from scipy.optimize import approx_fprime
 from sparse_instances import KINDS, instance, optimum, random_blocks, random_multipliers, random_point
@@ -25,19 +26,9 @@ STRONG = dc.Penalty.l1(0.15)
 WEAK = dc.Penalty.l1(0.03)
 
 
-def planted(n=60, d=30, noise=0.3):
-    """Clusters along one of d columns; with STRONG V is diagonal, with WEAK it has blocks of up to 4 features."""
-    return dc.datasets.make_planted(n, d, noise=noise, rng=0).X
-
-
 def pairs_of(labels):
     """Return which pairs of features are in the same component."""
     return labels[:, None] == labels
-
-
-def assert_overlap(one, other, slack=1e-12):
-    assert one.lower <= other.upper + slack
-    assert other.lower <= one.upper + slack
 
 
 # The function
@@ -159,38 +150,6 @@ def test_blocks_of_a_few_features_are_found_whatever_the_units(nu, monkeypatch):
     np.fill_diagonal(large, False)
     np.testing.assert_allclose(C[large], (np.outer(c, c) * np.sign(result.V))[large], rtol=1e-9)
     assert dc.certify_v(planted() * units, result, nu, penalty).gap <= 2e-6
-
-
-def test_where_there_is_one_component_the_solver_for_one_block_goes_on():
-    X = np.random.default_rng(0).standard_normal((40, 8)) @ np.random.default_rng(1).standard_normal((8, 8))
-    result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-4), tol=1e-4)
-    assert result.components is None
-    assert not is_sparse(result.G)
-    assert result.gap <= 1e-4
-
-
-def test_far_more_features_than_points_are_no_obstacle():
-    X = planted(20, 400)
-    penalty = dc.Penalty.l1(20**-0.5)
-    result = dc.low_rank(X, penalty=penalty, tol=1e-5)
-    assert result.status is dc.Status.OPTIMAL
-    assert result.components is not None
-    assert result.V.shape == (400, 400)
-    judged = dc.certify_v(X, result, penalty=penalty)
-    assert judged.upper == pytest.approx(result.upper, abs=1e-12)
-    assert judged.gap <= 2e-5
-    other = dc.low_rank(X, penalty=penalty, tol=1e-3, working_set=False, max_iter=20)
-    assert_overlap(result, other)
-
-
-@pytest.mark.parametrize("nu", [1.0, 0.5])
-def test_features_that_are_all_equal_share_what_one_of_them_has(nu):
-    """Copies of one column: V = vv' with v distributed over them in any way is optimal, and no better than one copy."""
-    x = np.random.default_rng(3).standard_normal((30, 1))
-    one = dc.low_rank(x, nu, dc.Penalty(c=0.3), tol=1e-8)
-    many = dc.low_rank(np.tile(x, 6), nu, dc.Penalty(c=0.3), tol=1e-6)
-    assert_overlap(one, many)
-    assert many.gap <= 1e-6
 
 
 # Starts and stops

@@ -7,6 +7,7 @@ import numpy as np
 import oracles
 import pytest
 from forms import quick_or_slow
+from instances import assert_overlap, normal
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.checks import as_data
@@ -28,19 +29,15 @@ pytestmark = [
 ]
 
 
-def gaussian(n=20, d=4):
-    return np.random.default_rng(0).standard_normal((n, d))
-
-
-SYMMETRIC = np.round(4 * gaussian(8, 3))  # integers, so that centring leaves the zero rows at zero
+SYMMETRIC = np.round(4 * normal(8, 3))  # integers, so that centring leaves the zero rows at zero
 CASES = {
-    "tall": gaussian(),
-    "n < d": gaussian(5, 7),
-    "d = 1": gaussian(20, 1),
-    "low rank": gaussian(20, 2) @ gaussian(2, 4),
-    "same column twice": gaussian(20, 3)[:, [0, 1, 2, 2]],
+    "tall": normal(),
+    "n < d": normal(5, 7),
+    "d = 1": normal(20, 1),
+    "low rank": normal(20, 2) @ normal(2, 4),
+    "same column twice": normal(20, 3)[:, [0, 1, 2, 2]],
     "zero rows": np.vstack([SYMMETRIC, -SYMMETRIC, np.zeros((5, 3))]),
-    "same rows thrice": np.repeat(gaussian(8, 3), 3, axis=0),
+    "same rows thrice": np.repeat(normal(8, 3), 3, axis=0),
 }
 ODD = [case for case in CASES if case != "tall"]
 MANY = dc.datasets.make_planted(80, 60, noise=0.5, rng=1).X[:, np.random.default_rng(1).permutation(60)]
@@ -65,11 +62,6 @@ def solved(solver, case="tall", nu=0.5, penalty="l1", **options):
 
 def assert_brackets(result, optimum):
     assert result.lower - 1e-6 <= optimum <= result.upper + 1e-6
-
-
-def assert_overlap(one, other):
-    assert one.lower <= other.upper
-    assert other.lower <= one.upper
 
 
 # The answer
@@ -128,19 +120,9 @@ def test_the_multiplier_of_the_l1_penalty_comes_back_in_the_users_coordinates(pe
     np.testing.assert_allclose(result.C[large], (box * np.sign(result.V))[large], rtol=1e-2)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.5], ids=["tight", "noisy"])
-@pytest.mark.parametrize("nu", [0.5, 1.0])
-def test_the_working_set_changes_the_work_and_not_the_bracket(noise, nu):
-    X = dc.datasets.make_planted(80, 60, noise=noise, rng=1).X
-    within, without = (dc.low_rank(X, nu, dc.Penalty.l1(0.1), tol=1e-3, working_set=on) for on in (True, False))
-    assert max(within.gap, without.gap) <= 1e-3
-    assert_overlap(within, without)
-    assert (within.V.shape, within.F.shape[0]) == (without.V.shape, without.F.shape[0])
-
-
 @with_and_without_l1
 def test_memory_is_a_few_times_the_data(penalty):
-    X = gaussian(20_000, 30)
+    X = normal(20_000, 30)
     tracemalloc.start()
     result = dc.low_rank(X, 1.0, PENALTIES[penalty], tol=1e-2, max_iter=30)
     peak = tracemalloc.get_traced_memory()[1]

@@ -318,20 +318,3 @@ def test_calls_are_served_in_turn_until_none_comes_for_a_while(monkeypatch):
     assert said[2].value[0] == 3
     assert "cannot be read" in str(said[4].error)
     assert said[6].value == 7
-
-
-@pytest.mark.parametrize("arguments", [[], ["1000000"]])
-def test_the_process_keeps_its_output_apart_and_takes_its_limit(monkeypatch, arguments):
-    import resource
-
-    served, limits, duplicated = [], [], []
-    monkeypatch.setattr(processes, "serve", lambda source, sink: served.append((source, sink)))
-    streams = {"dup": lambda number: 17 + number, "dup2": lambda old, new: duplicated.append((old, new))}
-    monkeypatch.setattr(processes, "os", SimpleNamespace(**streams, fdopen=lambda number, mode: (number, mode)))
-    monkeypatch.setattr(resource, "setrlimit", lambda *limit: limits.append(limit))
-    monkeypatch.setattr(sys, "argv", ["worker", *arguments])
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer="calls"))
-    processes.main()
-    assert served == [("calls", (18, "wb"))]
-    assert duplicated == [(2, 1)]
-    assert limits == [(resource.RLIMIT_AS, (int(size), resource.RLIM_INFINITY)) for size in arguments]

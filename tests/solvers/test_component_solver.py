@@ -184,18 +184,6 @@ def test_a_solution_by_components_starts_either_solver_and_is_recognized(solver)
     assert_overlap(again, first)
 
 
-@pytest.mark.parametrize("max_iter", [1, 19, 20, 61])
-@pytest.mark.parametrize("lam", [0.15, 0.01])
-def test_no_more_than_max_iter_steps_are_taken_whether_by_components_or_not(lam, max_iter):
-    X, penalty = planted(), dc.Penalty.l1(lam)
-    result = dc.low_rank(X, 0.5, penalty, tol=1e-9, max_iter=max_iter)
-    assert result.n_iter <= max_iter
-    assert_overlap(result, dc.low_rank(X, 0.5, penalty, tol=1e-4))
-    again = dc.low_rank(X, 0.5, penalty, tol=1e-9, max_iter=max_iter, start=result)
-    assert again.n_iter <= max_iter
-    assert again.upper <= result.upper + 1e-9
-
-
 def test_v_is_zero_between_components_also_if_it_was_found_as_one_block():
     X = planted()
     result = dc.low_rank(X, penalty=STRONG, working_set=False, tol=1e-3)

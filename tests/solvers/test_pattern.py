@@ -160,8 +160,3 @@ def test_a_pause_before_every_step_does_not_change_the_iterates():
         paused += [one] if isinstance(one, Iterate) else []
     assert [one.bounds for one in paused] == [one.bounds for one in running]
     assert all(np.array_equal(one.U, two.U) for one, two in zip(paused, running, strict=True))
-
-
-def test_the_number_of_steps_is_limited():
-    found = [one for one in solve(problem_of(planted(60, 12, sparsity=3)), 1e-12, 6) if isinstance(one, Iterate)]
-    assert all(one.n_iter <= 6 for one in found)

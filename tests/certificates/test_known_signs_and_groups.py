@@ -76,20 +76,6 @@ def test_the_best_labels_of_more_points_are_those_of_all_labelings():
         assert check_labels(draw_small(seed, most=4 + seed % 4)) <= 1e-4 + JUDGED
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_labels_are_given_the_best_direction(weighted):
-    for seed in range(8):
-        rng, instance = np.random.default_rng(seed), draw_small(seed, most=8)
-        X, nu, ridge, groups, weights = instance.posed
-        y, w = rng.choice([-1.0, 1.0], len(X)), rng.uniform(0.1, 3.0, len(X)) if weighted else None
-        given, point_weights = {"penalty": instance.penalty, "sample_weight": w}, None if w is None else w / w.sum()
-        both = [
-            best_pair_penalty_fit(X, z, nu, ridge, groups, weights, instance.known, point_weights)[0] for z in (y, -y)
-        ]
-        objective = dc.certify_labels(X, y, -1.0, nu=nu, **given).objective
-        assert min(both) - JUDGED <= objective <= min(both) + JUDGED
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_proved_values_are_not_below_those_in_sixty_digits(seed):
     instance = draw_instance(20_000 + seed)._replace(membership=None, sign=None)

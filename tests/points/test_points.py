@@ -96,11 +96,10 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
 
 @each_way
 @pytest.mark.parametrize("units", [1.0, np.logspace(-6, 6, D)])
-@pytest.mark.parametrize("near", [1.0, 1e-4])
-def test_the_errors_of_whitened_columns_are_bounded_in_every_form(points_of, units, near):
+def test_the_errors_of_whitened_columns_are_bounded_in_every_form(points_of, units):
     """With a nearly collinear column, too."""
     table = TABLE.copy()
-    table[:, 1] = table[:, 0] + near * table[:, 1]
+    table[:, 1] = table[:, 0] + 1e-4 * table[:, 1]
     points = points_of(table * units)
     scales, diagonal = points.column_scales(), np.linspace(0.0, 0.1, D)
     points = points.scaled(scales)

@@ -28,7 +28,6 @@ from diffrac_cvx.points.streamed import BLOCK_ROWS
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
 from diffrac_cvx.rounding.many_clusters import split_repeatedly
-from diffrac_cvx.solvers.factored.parametrization import BlockPoint as BlockPoint
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),

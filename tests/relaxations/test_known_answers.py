@@ -76,13 +76,6 @@ def test_mixtures_of_labels_and_one_cluster_are_optimal_at_nu_zero(fraction):
     assert dc.certify_y(with_noise_columns(y[:, None], 3), Y, nu=0.0).upper <= ROUNDING
 
 
-def test_mixtures_of_several_labels_and_of_their_directions_are_optimal():
-    ys = np.array(np.meshgrid(*[[1.0, -1.0]] * 3)).reshape(3, -1)  # rows are all sign patterns
-    for p in np.random.default_rng(0).dirichlet(np.ones(3), size=3):
-        assert dc.certify_y(ys.T, (ys.T * p) @ ys).upper <= ROUNDING
-        assert dc.certify_v(ys.T, np.diag(p)).upper <= ROUNDING
-
-
 @pytest.mark.parametrize("form", [*FORMS, *IMBALANCE_FIXED])
 def test_at_nu_zero_one_cluster_is_optimal_with_value_0(form):
     """The same at imbalance 1."""

@@ -51,7 +51,7 @@ def test_compare_runs_a_toy_here_and_in_another_process(toys):
         assert not any(one.reason for one in found.method_results.values())
         assert found.disagreements == ()
         assert found.method_results["toy/SCS"].problem == "toy (8)"
-    assert {"toy/SCS", "toy_solver", "coin"} <= set(dc.compare(PLANTED.X, solver_time_limit=0.05).method_results)
+    assert {"toy/SCS", "toy_solver", "coin"} <= set(list_methods())
 
 
 def test_compare_leaves_a_toy_out_where_its_record_says_so(toys):

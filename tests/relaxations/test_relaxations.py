@@ -51,15 +51,6 @@ def test_eliminating_the_directions_gives_the_problem_in_labels(noisy, nu, penal
     assert value(dc.lifted(noisy, nu, penalty)) == pytest.approx(alone, abs=oracles.TOL)
 
 
-@pytest.mark.parametrize("nu", [0.25, 0.75])
-@each_penalty
-def test_nu_below_one_is_nu_one_on_data_with_a_column_of_ones(noisy, nu, penalty):
-    X, a, c = oracles.augmented(noisy, nu, penalty.a, penalty.c)
-    result = dc.solve(dc.v_space(noisy, nu, penalty), "CLARABEL")
-    assert oracles.v_objective(result.V, X, a, c) == pytest.approx(result.value, abs=1e-9)
-    assert result.value == pytest.approx(oracles.solve_v(noisy, nu, penalty.a, penalty.c)[0], abs=oracles.TOL)
-
-
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5, 1.0])
 def test_fixed_imbalance_gives_the_value_of_eq_7(noisy, alpha):
     result = dc.solve(dc.constrained_alpha(noisy, alpha), "CLARABEL", tol=1e-5)
@@ -94,13 +85,6 @@ def test_the_normalized_form_gives_the_value_of_eq_21(noisy, nu, penalty):
     A = X.T @ X / len(X) + np.diag(a**2)
     assert np.trace(A @ result.V) == pytest.approx(1.0, abs=1e-9)
     assert oracles.gamma(result.V, 0.0, c) - oracles.mean_sqrt(result.V, X) == pytest.approx(result.value, abs=1e-9)
-
-
-@pytest.mark.parametrize("nu", NUS[1:])
-@without_l1
-def test_without_l1_penalty_the_normalized_value_is_minus_the_root_of_one_minus_the_value(noisy, nu, penalty):
-    normalized = dc.solve(dc.v_space_normalized(noisy, nu, penalty), "CLARABEL")
-    assert normalized.value == pytest.approx(-((1 - value(dc.v_space(noisy, nu, penalty))) ** 0.5), abs=oracles.TOL)
 
 
 @pytest.mark.parametrize("nu", NUS[1:])

@@ -274,16 +274,6 @@ def test_a_call_is_performed_with_its_warnings_once_its_reports_and_its_error():
     assert (type(failed.error), failed.value) == (TypeError, None)
 
 
-def test_what_cannot_be_packed_or_read_is_an_error_in_its_place():
-    assert "cannot be sent" in str(pickle.loads(processes.pack_message(CallResult(value=lambda: None))).error)
-    stream = io.BytesIO()
-    processes.write_message(stream, pickle.dumps(NotReadable()))
-    processes.write_message(stream, processes.pack_message(CallResult(value=5)))
-    stream.seek(0)
-    assert "cannot be read" in str(processes.read_message(stream).error)
-    assert processes.read_message(stream).value == 5
-
-
 def test_calls_are_served_in_turn_until_none_comes_for_a_while(monkeypatch):
     ended = threading.Event()
     monkeypatch.setattr(processes, "os", SimpleNamespace(_exit=lambda code: ended.set()))

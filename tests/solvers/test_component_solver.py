@@ -155,24 +155,6 @@ def test_blocks_of_a_few_features_are_found_whatever_the_units(nu, monkeypatch):
 # Starts and stops
 
 
-@pytest.mark.parametrize("nu", [1.0, 0.5])
-def test_any_start_leads_to_the_same_bracket(nu):
-    """The solution for another lambda or nu, with components or as a matrix, and arbitrary matrices."""
-    X, noise = planted(), np.random.default_rng(0).standard_normal((30, 30))
-    cold, first, other = (
-        dc.low_rank(X, of, penalty, tol=1e-6) for of, penalty in ((nu, STRONG), (nu, WEAK), (1.0, WEAK))
-    )
-    assert np.bincount(first.components.found).max() > 1
-    for start in (first, other, cold.V, noise @ noise.T, np.eye(30), np.zeros((30, 30)), cold.V[:30, :30]):
-        warm = dc.low_rank(X, nu, STRONG, tol=1e-5, start=start)
-        assert warm.gap <= 1e-5
-        assert_overlap(cold, warm)
-    for factor in (1.1, 0.8):
-        cold, warm = (dc.low_rank(X, nu, dc.Penalty.l1(0.03 * factor), tol=1e-5, start=one) for one in (None, first))
-        assert_overlap(cold, warm)
-        assert warm.n_iter <= 5 * cold.n_iter
-
-
 @pytest.mark.parametrize("solver", [dc.fista, dc.low_rank])
 def test_a_solution_by_components_starts_either_solver_and_is_recognized(solver):
     X = planted(n=40, d=12)

@@ -23,7 +23,7 @@ from experiments.few_labels import claims as few_labels
 from experiments.groups import claims as groups
 from experiments.harness.claims import Finding
 from experiments.harness.intervals import proportion_of
-from experiments.many_clusters.claims import means
+from experiments.many_clusters.findings import means
 from experiments.mutation.branches import shares_of
 from experiments.mutation.scores import is_killed, scored
 from experiments.optimal import claims as optimal

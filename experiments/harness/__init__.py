@@ -1,7 +1,8 @@
 """Building blocks of an experiment: cells, rows, figure, claims, and the command that runs them."""
 
-from experiments.harness.claims import Claim, Finding, Verdict, judge
+from experiments.harness.claims import Claim, Finding, judge
 from experiments.harness.command import Experiment, Oracle, Outcome, run
+from experiments.harness.findings import Verdict
 from experiments.harness.style import PAGE, STYLE, save, with_band
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.harness.tables import read_table

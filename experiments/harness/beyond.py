@@ -11,7 +11,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.harness.claims import Finding, Verdict, judge
+from experiments.harness.claims import Finding, judge
+from experiments.harness.findings import Verdict
 from experiments.harness.intervals import Interval, percent, proportion_of
 from experiments.harness.style import PAGE, STYLE, save, whiskers_of
 

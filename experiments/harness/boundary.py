@@ -30,6 +30,8 @@ class Boundary(NamedTuple):
         -1 if the boundary is at or below the first n, 1 if it is above the last, 0 inside the grid.
     draws : (DRAWS, m) array
         The boundary of each bootstrap sample of the replications; NaN outside the grid.
+    units : (m,) array of int
+        Number of replications.
     """
 
     d: Array
@@ -38,6 +40,7 @@ class Boundary(NamedTuple):
     high: Array
     outside: Array
     draws: Array
+    units: Array
 
     @property
     def inside(self) -> npt.NDArray[np.bool_]:
@@ -80,7 +83,7 @@ def find_boundary(table: pd.DataFrame, column: str) -> Boundary:
         rates = mean_known(values[rng.integers(len(values), size=(DRAWS, len(values)))])
         drawn = [crossing(n[known], rate[known]) for rate, known in zip(rates, np.isfinite(rates), strict=True)]
         draws = np.array([n50 if outside == 0 else np.nan for n50, outside in drawn])
-        found.append(boundary_at(float(str(d)), at, side, draws, n))
+        found.append(boundary_at(float(str(d)), at, side, draws, n, len(values)))
     return collect(found)
 
 
@@ -91,11 +94,12 @@ def mean_known(values: Array) -> Array:
         return np.asarray(np.where(known, values, 0.0).sum(axis=1) / known.sum(axis=1))
 
 
-def boundary_at(d: float, n50: float, outside: int, draws: Array, n: Array) -> Boundary:
-    """Return the boundary at one dimension, with an interval clipped to the range of measured n."""
-    found = interval_of(n50, draws, least=0.5)
-    entries = (d, n50, max(found.low, n.min()), min(found.high, n.max()), outside)
-    return Boundary._make([*(np.array([entry]) for entry in entries), draws[:, None]])
+def boundary_at(d: float, n50: float, outside: int, draws: Array, n: Array, units: int) -> Boundary:
+    """Return the boundary at one dimension; its interval is that of log n50, clipped to the range of measured n."""
+    low, high = np.exp(interval_of(float(np.log(n50)), np.log(draws), units, least=0.5)[1:])
+    entries = (d, n50, max(low, n.min()), min(high, n.max()), outside)
+    columns = [np.array([entry]) for entry in entries]
+    return Boundary._make([*columns, draws[:, None], np.array([units])])
 
 
 def collect(found: Sequence[Boundary]) -> Boundary:
@@ -111,7 +115,9 @@ def fit_power(found: Boundary, from_d: float = MIN_DIMENSION) -> PowerLaw:
     x = np.log(found.d[use])
     exponent, offset = np.polyfit(x, np.log(found.n50[use]), 1)
     exponents = np.array([power_of(x, draw) for draw in found.draws[:, use]])
-    return PowerLaw(interval_of(float(exponent), exponents), float(np.exp(offset)), int(use.sum()))
+    number = int(use.sum())
+    interval = interval_of(float(exponent), exponents, int(found.units[use].min()), number)
+    return PowerLaw(interval, float(np.exp(offset)), number)
 
 
 def power_of(x: Array, n50: Array) -> float:

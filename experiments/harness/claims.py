@@ -2,22 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 from textwrap import fill
 
 import pandas as pd
 
+from experiments.harness import findings
+from experiments.harness.findings import Verdict
 from experiments.harness.statements import BY_NAME, Statement
-
-
-class Verdict(Enum):
-    """Verdict of a rule on a statement; the value is the text on the page."""
-
-    AGREES = "agrees"
-    PARTLY = "partly agrees"
-    DIFFERS = "differs"
-    NOT_COMPARABLE = "not comparable"
-    NOT_TESTED = "not tested"
 
 
 @dataclass(frozen=True)
@@ -86,9 +77,14 @@ def split_parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return found
 
 
-def format_claims(claims: Iterable[Claim | Finding]) -> str:
+def format_claims(claims: Iterable[Claim | Finding | findings.Finding]) -> str:
     """Format claims as paragraphs for a terminal."""
-    return "\n".join(fill(describe(claim), width=116, subsequent_indent="    ") for claim in claims)
+    return "\n".join(
+        findings.describe(claim)
+        if isinstance(claim, findings.Finding)
+        else fill(describe(claim), width=116, subsequent_indent="    ")
+        for claim in claims
+    )
 
 
 def describe(claim: Claim | Finding) -> str:

@@ -16,7 +16,7 @@ import pandas as pd
 from diffrac_cvx import __version__
 from diffrac_cvx.datasets.files import checksum
 from diffrac_cvx.errors import DataError
-from experiments.harness import provenance
+from experiments.harness import findings, provenance
 from experiments.harness.claims import Claim, Finding, format_claims
 from experiments.harness.log import Log, SweepError, open_log
 from experiments.harness.style import noted
@@ -67,7 +67,7 @@ class Experiment:
     draw : callable or None
         Draws figures from the table and a file stem.
     claims : callable
-        Maps the table to claims and findings.
+        Maps the table to findings (or to claims of the former kind).
     settings : mapping
         Parameters that rows depend on besides their cells; rows with other settings are measured again.
     seconds, memory : float, optional
@@ -93,7 +93,7 @@ class Experiment:
     cells: Callable[[str], Sequence[Cell]]
     measure: Callable[..., Row]
     draw: Callable[[pd.DataFrame, Path], None] | None
-    claims: Callable[[pd.DataFrame], Sequence[Claim | Finding]]
+    claims: Callable[[pd.DataFrame], Sequence[Claim | Finding | findings.Finding]]
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     memory: float | None = None

@@ -9,20 +9,23 @@ they make no statement about the paper.
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 from diffrac_cvx.machine.writing import write_text
-from experiments.harness.claims import Claim, Finding, Verdict
-from experiments.harness.provenance import describe_stale
-from experiments.harness.statements import STATEMENTS, Statement
+from experiments.harness import findings
+from experiments.harness.claims import Claim, Finding
+from experiments.harness.findings import Verdict
+from experiments.harness.statements import BY_NAME, STATEMENTS, Statement
 from experiments.harness.tables import read_table
 
 PAGE, README, FIGURES = Path("docs/reproduction.md"), Path("README.md"), Path("figures")
 MARKS = ("<!-- what differs -->\n", "<!-- end of what differs -->")
-EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its claims.py
+EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its findings.py (formerly claims.py)
     "phase_transition",
     "sparse_regime",
     "unbalanced",
@@ -43,25 +46,22 @@ EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its claims.py
     "structure",
     "groups",
 )
-NOT_SIMPLE = (Verdict.DIFFERS, Verdict.PARTLY, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED)
+NOT_SIMPLE = (Verdict.DIFFERS, Verdict.PARTLY, Verdict.VACUOUS, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED)
+Found = Claim | Finding | findings.Finding
 HEAD = """\
 # Reproduction of the paper, statement by statement
 
-Every statement of N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse
-Regularizers*, JMLR 18(80), 2017, in the order of the paper, with a verdict or with the test that verifies it. The
-numbers come from the tables in `figures/`. `make figures` measures these tables again and then writes this page.
-`make optimal`, `make few-labels`, `make choice` and `make wide` are separate; all but the first download packages.
+The statements of N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse
+Regularizers*, JMLR 18(80), 2017, each with a verdict or with the test that verifies it. `make figures` measures the
+tables in `figures/` and writes this page; `make optimal`, `make few-labels`, `make choice` and `make wide` are
+separate, and all but the first download packages.
 
-Each verdict follows from the rule printed next to it (code: `experiments/*/claims.py`): *agrees*, *partly agrees*,
-*differs*, *not comparable* (the software or data of the paper are not available), *not tested* (the table does not
-decide). The range in brackets after a fitted number is its 95 % interval, by the bootstrap over replications unless
-stated otherwise. Comments give context and do not affect the verdict.
-
-"Error" is the clustering error 1 - (y'ŷ/n)²; "gap" is a certified bound on the distance to the optimum.
+A verdict follows from the rule printed below its table (code: `experiments/*/findings.py`): *agrees*, *partly agrees*,
+*differs*, *vacuous* (a single cluster reaches the figure too), *not comparable* (needs the data of the paper), *not
+tested* (the table does not decide). In brackets: 95 % intervals, Wilson's for proportions, of order statistics for
+medians, otherwise Student's over replications. "Error" is 1 - (y'ŷ/n)²; "gap" is a certified bound on the distance to
+the optimum.
 """
-STALE = """\
-`figures/provenance.json` records, for each table, a checksum of every module that its numbers depend on at the time of
-measurement; comments and layout do not count. `python -m experiments.stale` compares these with the current code."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Section:
     stem: str
     title: str
     about: str
-    found: list[Claim | Finding]
+    found: list[Found]
 
     @property
     def command(self) -> str:
@@ -79,14 +79,15 @@ class Section:
         return f"make {self.stem.replace('_', '-')}"
 
     @property
-    def claims(self) -> list[Claim]:
-        """Statements of the paper that are judged here."""
-        return [claim for claim in self.found if isinstance(claim, Claim)]
-
-    @property
-    def findings(self) -> list[Finding]:
-        """Results on which the paper makes no statement."""
-        return [finding for finding in self.found if isinstance(finding, Finding)]
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdicts on statements of the paper, by name."""
+        judged: dict[str, Verdict] = {}
+        for one in self.found:
+            if isinstance(one, Claim):
+                judged[one.name] = one.verdict
+            elif isinstance(one, findings.Finding):
+                judged |= {name: verdict for name, verdict in one.verdicts.items() if name in BY_NAME}
+        return judged
 
 
 def read_sections(tables: Path = FIGURES) -> list[Section]:
@@ -96,51 +97,68 @@ def read_sections(tables: Path = FIGURES) -> list[Section]:
 
 def read_section(stem: str, tables: Path = FIGURES) -> Section:
     """Return the section of an experiment."""
-    module = import_module(f"experiments.{stem}.claims")
+    module = findings_of(stem)
+    found = getattr(module, "findings", None) or module.claims
     path = tables / f"{stem}.csv"
-    return Section(stem, module.TITLE, module.ABOUT, list(module.claims(read_table(path)) if path.exists() else []))
+    return Section(stem, module.TITLE, module.ABOUT, list(found(read_table(path)) if path.exists() else []))
+
+
+def findings_of(stem: str) -> ModuleType:
+    """Return the module with the findings of an experiment."""
+    name = "findings" if find_spec(f"experiments.{stem}.findings") else "claims"
+    return import_module(f"experiments.{stem}.{name}")
+
+
+def collect_verdicts(sections: Iterable[Section]) -> dict[str, Verdict]:
+    """Return the verdict on each statement of the paper that a table decides, by name."""
+    return {name: verdict for section in sections for name, verdict in section.verdicts.items()}
 
 
 def open_statements(sections: list[Section]) -> list[Statement]:
     """Return the statements with neither a verdict nor a test."""
-    judged = {claim.name for section in sections for claim in section.claims}
+    judged = collect_verdicts(sections)
     return [statement for statement in STATEMENTS if statement.name not in judged and not statement.tests]
 
 
 def format_page(sections: list[Section]) -> str:
     """Return the page."""
-    claims = {claim.name: claim for section in sections for claim in section.claims}
-    stale = "\n".join(["## The code of the tables", "", STALE, "", describe_stale(), ""])
-    parts = [HEAD, summarize(claims), format_list(claims), *map(format_section, sections), stale]
-    return "\n".join(parts)
+    verdicts = collect_verdicts(sections)
+    return "\n".join([HEAD, format_counts(verdicts), format_list(verdicts), *map(format_section, sections)])
 
 
-def count_verdicts(claims: dict[str, Claim]) -> str:
+def count_verdicts(verdicts: Mapping[str, Verdict]) -> str:
     """Return the number of statements with each verdict, and of those verified by tests."""
-    counts = Counter(claim.verdict for claim in claims.values())
-    tested = sum(statement.name not in claims and bool(statement.tests) for statement in STATEMENTS)
+    counts = Counter(verdicts.values())
+    tested = sum(statement.name not in verdicts and bool(statement.tests) for statement in STATEMENTS)
     words = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
     return (
-        f"Of {len(STATEMENTS)} numbered statements, {sum(counts.values())} are judged from tables: {words}. The other "
+        f"Of {len(STATEMENTS)} numbered statements, {len(verdicts)} are judged from tables: {words}. The other "
         f"{tested} are mathematical and verified by tests."
     )
 
 
-def summarize(claims: dict[str, Claim], verdicts: Sequence[Verdict] = NOT_SIMPLE) -> str:
-    """Return the counts, and the statements with the given verdicts."""
-    lines = [count_verdicts(claims), ""]
-    for verdict in verdicts:
-        named = [claims[s.name] for s in STATEMENTS if s.name in claims and claims[s.name].verdict is verdict]
-        lines += [f"- **{capital(verdict.value)}**: {c.statement.place} ({c.statement.text})." for c in named]
+def format_counts(verdicts: Mapping[str, Verdict]) -> str:
+    """Return the counts, and the numbers of the statements that do not simply agree."""
+    lines = [count_verdicts(verdicts), ""]
+    for verdict in NOT_SIMPLE:
+        numbers = [str(k) for k, s in enumerate(STATEMENTS, 1) if verdicts.get(s.name) is verdict]
+        lines += [f"- **{capital(verdict.value)}**: {', '.join(numbers)}."] if numbers else []
     return "\n".join([*lines, ""])
 
 
-def format_list(claims: dict[str, Claim]) -> str:
+def summarize(verdicts: Mapping[str, Verdict]) -> str:
+    """Return the counts, and the statements that differ, for the README."""
+    differing = [s for s in STATEMENTS if verdicts.get(s.name) is Verdict.DIFFERS]
+    lines = [f"- **{capital(Verdict.DIFFERS.value)}**: {s.place} ({s.text})." for s in differing]
+    return "\n".join([count_verdicts(verdicts), "", *lines, ""])
+
+
+def format_list(verdicts: Mapping[str, Verdict]) -> str:
     """Return the numbered list of all statements."""
     lines = ["## The paper's statements", "", "| | where | statement | verdict or test |", "| --- | --- | --- | --- |"]
     for number, statement in enumerate(STATEMENTS, 1):
-        if statement.name in claims:
-            held = claims[statement.name].verdict.value
+        if statement.name in verdicts:
+            held = verdicts[statement.name].value
         else:
             held = ", ".join(f"`tests/{test}`" for test in statement.tests) or "**open**"
         text = statement.text.replace("|", "\\|")
@@ -157,23 +175,25 @@ def format_section(section: Section) -> str:
         f"![{section.title}](../figures/{section.stem}.png)",
         "",
         f"`{section.command}` · [table](../figures/{section.stem}.csv) · {section.about}",
+        "",
     ]
-    if section.claims:
-        lines.append("")
-    for claim in section.claims:
-        place = f"{STATEMENTS.index(claim.statement) + 1}. {claim.statement.place}"
-        lines.append(f"- **{place}: {claim.verdict.value}.** {capital(claim.statement.text)}.")
-        lines.append(f"  *Measured:* {claim.measured} *Rule:* {claim.rule}{comment_of(claim)}")
-    if section.findings:
-        lines += ["", "Beyond the paper:", ""]
-    for finding in section.findings:
-        lines += [f"- **{capital(finding.statement)}.** {finding.measured}{comment_of(finding)}"]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *map(format_found, section.found)])
 
 
-def comment_of(claim: Claim | Finding) -> str:
-    """Return the comment, labelled as such."""
-    return f" *Comment:* {claim.comment}" if claim.comment else ""
+def format_found(found: Found) -> str:
+    """Return the text of a finding, or of a claim of the former kind."""
+    comment = f" {found.comment}" if found.comment else ""
+    if isinstance(found, Claim):
+        place = f"{STATEMENTS.index(found.statement) + 1}. {found.statement.place}"
+        return f"- **{place}: {found.verdict.value}.** {found.measured} *Rule:* {found.rule}{comment}\n"
+    if isinstance(found, Finding):
+        return f"- **{capital(found.statement)}.** {found.measured}{comment}\n"
+    parts = [f"**{capital(found.caption)}.**{comment}", "", findings.markdown(found.table), ""]
+    for rule in found.rules:
+        named = rule.of_paper
+        about = f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
+        parts.append(f"- {about}: **{rule(found.table).value}**. *Rule:* {rule.words}.")
+    return "\n".join([*parts, ""] if found.rules else parts)
 
 
 def capital(text: str) -> str:
@@ -181,20 +201,19 @@ def capital(text: str) -> str:
     return text if text[1:2] in "' >=_<" or text.startswith(("cvx", "yy'", "vv'")) else text[0].upper() + text[1:]
 
 
-def renew_readme(text: str, claims: dict[str, Claim]) -> str:
+def renew_readme(text: str, verdicts: Mapping[str, Verdict]) -> str:
     """Return the README with its summary of the verdicts replaced."""
     before, rest = text.split(MARKS[0])
-    said = summarize(claims, (Verdict.DIFFERS,))
-    return before + MARKS[0] + "\n" + said + "\n" + MARKS[1] + rest.split(MARKS[1])[1]
+    return before + MARKS[0] + "\n" + summarize(verdicts) + "\n" + MARKS[1] + rest.split(MARKS[1])[1]
 
 
 def main() -> int:
     """Write the page and the summary; return 1 if a statement is open."""
     sections = read_sections()
-    claims = {claim.name: claim for section in sections for claim in section.claims}
+    verdicts = collect_verdicts(sections)
     write_text(PAGE, format_page(sections))
-    write_text(README, renew_readme(README.read_text(encoding="utf-8"), claims))
-    print(f"wrote {PAGE} and {README}: {count_verdicts(claims)}")
+    write_text(README, renew_readme(README.read_text(encoding="utf-8"), verdicts))
+    print(f"wrote {PAGE} and {README}: {count_verdicts(verdicts)}")
     missing = open_statements(sections)
     for statement in missing:
         print(f"neither a verdict nor a test: {statement.place}: {statement.text} ({statement.name})", file=sys.stderr)

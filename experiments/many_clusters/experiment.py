@@ -2,7 +2,7 @@
 
 from experiments.harness.command import Experiment
 from experiments.many_clusters.cells import SETTINGS, cells_of, measure
-from experiments.many_clusters.claims import claims
+from experiments.many_clusters.findings import findings
 from experiments.many_clusters.plot import draw
 
-EXPERIMENT = Experiment("many_clusters", cells_of, measure, draw, claims, SETTINGS)
+EXPERIMENT = Experiment("many_clusters", cells_of, measure, draw, findings, SETTINGS)

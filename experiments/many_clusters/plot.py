@@ -8,7 +8,7 @@ import pandas as pd
 from diffrac_cvx.plotting.canvas import Style
 from experiments.harness.beyond import panels
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY
-from experiments.many_clusters.claims import means
+from experiments.many_clusters.findings import means
 
 STYLES = {
     "together": Style(ACCENT, "", "o"),

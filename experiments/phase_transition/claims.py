@@ -224,7 +224,8 @@ def ratio_law(above: Boundary, below: Boundary) -> PowerLaw:
     first, second = np.flatnonzero(above.inside)[i], np.flatnonzero(below.inside)[j]
     outside = np.zeros(len(common), dtype=int)
     ratio = above.n50[first] / below.n50[second]
-    return fit_power(Boundary(common, ratio, ratio, ratio, outside, above.draws[:, first] / below.draws[:, second]))
+    draws = above.draws[:, first] / below.draws[:, second]
+    return fit_power(Boundary(common, ratio, ratio, ratio, outside, draws, above.units[first]))
 
 
 def same_scaling(table: pd.DataFrame, interior: pd.DataFrame) -> Claim:

@@ -29,7 +29,7 @@ def boundary_of(searches: pd.DataFrame) -> Boundary:
         draws[~np.isfinite(draws) | (draws == 0.0)] = np.nan
         side = 0 if 0.0 < at < np.inf else 1 if at > 0.0 else -1
         n50 = at if side == 0 else float(points.max() if side == 1 else points.min())
-        found.append(boundary_at(float(str(d)), n50, side, draws, points))
+        found.append(boundary_at(float(str(d)), n50, side, draws, points, len(points)))
     return collect(found)
 
 
@@ -114,14 +114,15 @@ def interpolation(at: Array, values: Array) -> Law:
 
 def growth_in_sparsity(boundaries: Mapping[int, Boundary], d: float) -> Interval:
     """Return the exponent of n50 in l at one d, from at least four l; otherwise undetermined."""
-    x, y, draws = [], [], []
+    x, y, draws, units = [], [], [], []
     for sparsity, found in boundaries.items():
         for i in np.flatnonzero((found.d == d) & found.inside):
             x.append(np.log(sparsity))
             y.append(np.log(found.n50[i]))
             draws.append(np.log(found.draws[:, i]))
+            units.append(int(found.units[i]))
     if len(x) < LEAST_DIMENSIONS:
         return UNKNOWN
     known = [draw for draw in np.array(draws).T if np.all(np.isfinite(draw))]
     slopes = np.array([np.polyfit(x, draw, 1)[0] for draw in known] + [np.nan] * (DRAWS - len(known)))
-    return interval_of(float(np.polyfit(x, y, 1)[0]), slopes, least=0.5)
+    return interval_of(float(np.polyfit(x, y, 1)[0]), slopes, min(units), len(units), least=0.5)

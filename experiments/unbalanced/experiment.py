@@ -2,7 +2,7 @@
 
 from experiments.harness.command import Experiment
 from experiments.unbalanced.cells import SETTINGS, cells_of, measure
-from experiments.unbalanced.claims import claims
+from experiments.unbalanced.findings import findings
 from experiments.unbalanced.plot import draw
 
-EXPERIMENT = Experiment("unbalanced", cells_of, measure, draw, claims, SETTINGS)
+EXPERIMENT = Experiment("unbalanced", cells_of, measure, draw, findings, SETTINGS)

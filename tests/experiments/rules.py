@@ -1,10 +1,26 @@
 """Rules of the verdicts: each is tested on tables constructed for its answers."""
 
+import pandas as pd
 import pytest
 
-from experiments.harness.claims import Verdict
+from experiments.harness.findings import Verdict
+from experiments.harness.intervals import Interval
 
-AGREES, PARTLY, DIFFERS, NOT_COMPARABLE, NOT_TESTED = Verdict
+AGREES, PARTLY, DIFFERS, VACUOUS, NOT_COMPARABLE, NOT_TESTED = Verdict
+
+
+def frame(rows=None, **columns):
+    """Return a table with the given columns, one entry a row; a single entry is one row. `rows` names the rows."""
+    listed = {name: entry if isinstance(entry, list) else [entry] for name, entry in columns.items()}
+    longest = max(map(len, listed.values()))
+    filled = {name: entry * longest if len(entry) == 1 else entry for name, entry in listed.items()}
+    table = pd.DataFrame({name: pd.Series(entry, dtype=object) for name, entry in filled.items()})
+    return table if rows is None else table.set_axis(rows)
+
+
+def within(low, high):
+    """Return an interval, with its value in the middle."""
+    return Interval((low + high) / 2, low, high)
 
 
 def each_answer(rules):

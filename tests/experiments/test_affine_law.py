@@ -6,7 +6,7 @@ import pytest
 
 from experiments.affine_law import cells, claims
 from experiments.affine_law.only_solution import is_only_solution, nearest_of_trace_one
-from experiments.harness.claims import Verdict
+from experiments.harness.findings import Verdict
 from experiments.theory.unique_solution import is_unique, points_for_uniqueness, statistical_dimension
 
 

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from experiments.harness import boundary, intervals
-from experiments.harness.claims import Claim, Finding, Verdict
+from experiments.harness.claims import Claim, Finding
+from experiments.harness.findings import Verdict
 from experiments.harness.reproduction import FIGURES
 from experiments.harness.tables import read_table
 from experiments.wide_law.claims import violations

@@ -17,7 +17,6 @@ from experiments.runtime.methods import MAX_CUT
 from experiments.sparse_regime import claims as regime
 from experiments.theory import claims_balanced, claims_labels, claims_sparse
 from experiments.theory.label_recovery import NO_CLUSTERS
-from experiments.unbalanced import claims as unbalanced
 
 FIGURES = Path(__file__).parents[2] / "figures"
 LOOSE, TIGHT, SCS = "FISTA, 1e-2", "FISTA, 1e-3", "CVXPY + SCS"
@@ -270,60 +269,6 @@ REGIME = {
     ),
 }  # fmt: skip
 
-# Figure 2
-
-
-def paths(**changes):
-    """The paths as described in the paper, without noise and with; some entries replaced in some rows."""
-    table = committed("unbalanced").copy()
-    alpha, parameter = table["path"] == "alpha", table["parameter"]
-    second, hidden = alpha & (parameter > 0.625), ~alpha & (parameter > 0.05)
-    table["error_sign_leading"] = np.where(second | hidden, 0.75, 0.0)
-    table["error_sign_second"] = np.where(second, 0.0, 0.75)
-    table["error_sign_centered"] = np.where(hidden, 0.75, 0.0)
-    rank = np.where(parameter < 0.25, 7, np.where(parameter.isin([0.25, 1.0]), 1, 2 + 3 * (table["noise"] > 0)))
-    table = table.assign(rank=rank, gap=1e-10)
-    for column, (rows, value) in changes.items():
-        table.loc[rows(table), column] = value
-    return table
-
-
-def at(path, parameter):
-    return lambda t: (t["path"] == path) & (t["parameter"] == parameter) & (t["noise"] == 0.0)
-
-
-def on(path):
-    return lambda t: t["path"] == path
-
-
-def figure_2(name):
-    return lambda **changes: next(claim for claim in unbalanced.claims(paths(**changes)) if claim.name == name)
-
-
-FIGURE_2 = {
-    "the alphas fall in two parts": (
-        figure_2("fig2-constrained"),
-        ({}, AGREES), ({"error_sign_leading": (at("alpha", 0.55), 0.3)}, PARTLY),
-        ({"error_sign_leading": (at("alpha", 0.9), 0.0)}, DIFFERS),
-        ({"error_sign_centered": (at("alpha", 0.4), 0.2)}, DIFFERS), ({"parameter": (on("alpha"), 1.0)}, NOT_TESTED),
-    ),
-    "the first eigenvector is right at small nu and the second never": (
-        figure_2("fig2-penalised"),
-        ({}, AGREES), ({"error_sign_leading": (at("nu", 1e-2), 0.3)}, PARTLY),
-        ({"error_sign_second": (at("nu", 1.0), 0.0)}, DIFFERS), ({"parameter": (on("nu"), 1.0)}, NOT_TESTED),
-    ),
-    "the rank without noise is counted where it is solved": (
-        figure_2("fig2-rank"),
-        ({}, AGREES), ({"rank": (at("alpha", 0.25), 2)}, DIFFERS), ({"gap": (on("alpha"), 1e-3)}, NOT_TESTED),
-        ({"rank": (lambda t: at("alpha", 0.4)(t) & (t["replication"] < 5), 3)}, PARTLY),
-    ),
-    "with noise the rank is judged at each level": (
-        figure_2("fig2-rank-noise"),
-        ({}, AGREES), ({"rank": (lambda t: t["noise"] == 0.1, 2)}, PARTLY),
-        ({"rank": (lambda t: t["noise"] > 0, 2)}, DIFFERS), ({"noise": (on("alpha"), 0.0)}, NOT_TESTED),
-    ),
-}  # fmt: skip
-
 # Figure 3
 
 
@@ -517,6 +462,6 @@ FIGURES_5_AND_6 = {
 }  # fmt: skip
 
 
-@each_answer(THEORY | REGIME | FIGURE_2 | FIGURE_3 | FIGURE_4 | FIGURES_5_AND_6)
+@each_answer(THEORY | REGIME | FIGURE_3 | FIGURE_4 | FIGURES_5_AND_6)
 def test_a_rule_gives_each_of_its_answers(rule, given, verdict):
     assert verdict_of(rule, given) is verdict

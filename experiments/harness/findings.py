@@ -1,0 +1,161 @@
+"""Findings are tables with a caption; a verdict on a statement is a rule over such a table, fixed in code.
+
+An entry of a table is a number, an `Interval`, a word, or NaN if nothing was measured.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.harness.intervals import Interval
+from experiments.harness.statements import BY_NAME, Statement
+
+Condition = Callable[[pd.DataFrame], Any]
+
+
+class Verdict(Enum):
+    """Verdict of a rule on a statement; the value is the text on the page."""
+
+    AGREES = "agrees"
+    PARTLY = "partly agrees"
+    DIFFERS = "differs"
+    VACUOUS = "vacuous"
+    NOT_COMPARABLE = "not comparable"
+    NOT_TESTED = "not tested"
+
+
+def always(table: pd.DataFrame) -> bool:
+    """Return whether a table has rows."""
+    return len(table) > 0
+
+
+def never(table: pd.DataFrame) -> bool:
+    """Return False: the rule has no such verdict."""
+    return False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A statement, and the conditions on a table under which it agrees or agrees in part; otherwise it differs.
+
+    Attributes
+    ----------
+    statement : str
+        Name of a statement of the paper, see `statements`, or a sentence of our own.
+    words : str
+        The conditions in words.
+    agrees, partly : callable
+        Map the table to the truth of a condition; `partly` is asked if `agrees` is false.
+    tested : callable
+        Whether the table decides; by default if it has rows.
+    vacuous : callable
+        Whether the statement is true of a method that does nothing; by default never.
+    comparable : callable
+        Whether the data are those of the statement; by default always.
+    """
+
+    statement: str
+    words: str
+    agrees: Condition
+    partly: Condition
+    tested: Condition = always
+    vacuous: Condition = never
+    comparable: Condition = always
+
+    def __call__(self, table: pd.DataFrame) -> Verdict:
+        """Return the verdict on a table."""
+        if not self.tested(table):
+            return Verdict.NOT_TESTED
+        if not self.comparable(table):
+            return Verdict.NOT_COMPARABLE
+        if self.vacuous(table):
+            return Verdict.VACUOUS
+        return Verdict.AGREES if self.agrees(table) else Verdict.PARTLY if self.partly(table) else Verdict.DIFFERS
+
+    @property
+    def of_paper(self) -> Statement | None:
+        """The statement of the paper, or None."""
+        return BY_NAME.get(self.statement)
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """A table with its caption.
+
+    Attributes
+    ----------
+    caption : str
+        The quantity, its unit and the sample.
+    table : DataFrame
+        The numbers; the index names the rows.
+    rules : sequence of Rule
+        The statements that this table decides.
+    comment : str
+        Context that no rule decides; may be empty.
+    """
+
+    caption: str
+    table: pd.DataFrame
+    rules: Sequence[Rule] = ()
+    comment: str = ""
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdict on each statement, by its name."""
+        return {rule.statement: rule(self.table) for rule in self.rules}
+
+
+def tabulate(table: pd.DataFrame, by: Sequence[str], columns: Mapping[str, Condition]) -> pd.DataFrame:
+    """Return one row for each group of rows, with the value of each function on it; the index is the group."""
+    groups = list(table.groupby(list(by), sort=False))
+    keys = pd.MultiIndex.from_tuples([key for key, _ in groups], names=by) if groups else None
+    entries = {name: pd.Series([of(rows) for _, rows in groups], dtype=object) for name, of in columns.items()}
+    found = pd.DataFrame(entries).set_axis(keys) if groups else pd.DataFrame(columns=list(columns))
+    return found.set_axis(found.index.get_level_values(0)) if len(by) == 1 and groups else found
+
+
+def one_row(**entries: Any) -> pd.DataFrame:
+    """Return a table of one row; underscores in the names of its columns are blanks."""
+    return pd.DataFrame({name.replace("_", " "): pd.Series([entry], dtype=object) for name, entry in entries.items()})
+
+
+def lines_of(table: pd.DataFrame) -> list[list[str]]:
+    """Return the header and the rows of a table as texts; an index without a name is left out."""
+    shown = table.reset_index() if table.index.names != [None] else table
+    return [list(map(str, shown.columns)), *([format_entry(entry) for entry in row] for row in shown.to_numpy(object))]
+
+
+def format_entry(entry: Any) -> str:
+    """Format an entry with three digits; NaN is "none"."""
+    if isinstance(entry, str | Interval | bool | np.bool_ | int | np.integer):
+        return {"True": "yes", "False": "no"}.get(str(entry), str(entry))
+    return "none" if pd.isna(entry) else f"{float(entry):.3g}"
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return a table in Markdown."""
+    head, *rows = ([entry.replace("|", "\\|") for entry in line] for line in lines_of(table))
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
+
+
+def in_words(table: pd.DataFrame) -> str:
+    """Return a small table as a phrase: each entry after its column, the rows separated by semicolons."""
+    head, *rows = lines_of(table)
+    return "; ".join(", ".join(f"{name} {entry}" for name, entry in zip(head, row, strict=True)) for row in rows)
+
+
+def describe(finding: Finding) -> str:
+    """Format a finding for a terminal."""
+    lines = [fill(f"{finding.caption}. {finding.comment}".rstrip(), width=116), markdown(finding.table)]
+    for rule in finding.rules:
+        named = rule.of_paper
+        place = f"{named.place}: {named.text}" if named else rule.statement
+        lines.append(
+            fill(f"[{rule(finding.table).value}] {place} -- {rule.words}.", width=116, subsequent_indent="    ")
+        )
+    return "\n".join(lines)

@@ -1,0 +1,48 @@
+"""Contract of all rules: on tables made for it, each agrees, agrees in part and differs; none is left out."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from rules import AGREES, DIFFERS, PARTLY
+
+from experiments.harness.statements import BY_NAME
+
+ROOT = Path(__file__).parents[2]
+STEMS = sorted({path.parent.name for path in (ROOT / "experiments").glob("*/findings.py")} - {"harness"})
+RULES = {
+    rule.statement: (stem, rule)
+    for stem in STEMS
+    for rule in getattr(import_module(f"experiments.{stem}.findings"), "RULES", ())
+}
+
+
+def tables_of(statement):
+    """The tables made for a rule, with their verdicts: `rule_tables/STEM.py`."""
+    stem, _ = RULES[statement]
+    return import_module(f"rule_tables.{stem}").TABLES[statement]
+
+
+@pytest.mark.parametrize("statement", RULES)
+def test_a_rule_has_tables_on_which_it_agrees_agrees_in_part_and_differs(statement):
+    _, rule = RULES[statement]
+    made = tables_of(statement)
+    assert {AGREES, PARTLY, DIFFERS} <= {verdict for _, verdict in made}
+    assert [rule(table) for table, _ in made] == [verdict for _, verdict in made]
+
+
+@pytest.mark.parametrize("statement", RULES)
+def test_the_words_of_a_rule_name_its_outcomes(statement):
+    _, rule = RULES[statement]
+    assert "agrees if" in rule.words
+    assert "in part if" in rule.words
+    assert rule.words[-1] != "."
+    assert statement in BY_NAME or " " in statement
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_every_rule_of_an_experiment_is_tested_once(stem):
+    rules = [rule.statement for rule in getattr(import_module(f"experiments.{stem}.findings"), "RULES", ())]
+    assert len(set(rules)) == len(rules)
+    if rules:
+        assert set(import_module(f"rule_tables.{stem}").TABLES) == set(rules)

@@ -1,5 +1,7 @@
 """The one proof of lower bounds: against exact arithmetic, its traps, and every error term, left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -53,6 +55,23 @@ def test_a_t_that_is_less_by_a_little_is_not_proved_where_s_is_indefinite_then(k
             tried += 1
             tight += not is_semidefinite(exact_S(it, less, found)[0])
     assert tight >= tried - 2
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "blocks"])
+def test_a_multiplier_beyond_its_dual_set_proves_what_its_projection_proves(kind):
+    rng, compared = np.random.default_rng(0), 0
+    for it in (instance(kind, seed) for seed in range(12)):
+        if it.C is not None and len(it.C) > 1:
+            large = 9.0 * it.problem.c.max(initial=it.problem.problem.c.max()) ** 2 * rng.standard_normal(it.C.shape)
+            t = 2.0 * it.least_t(width=1e-2)
+            given, inside = (
+                replace(it, C=C).prove_at(t) for C in (large + large.T, it.problem.project_inner(large + large.T))
+            )
+            assert (given is None) == (inside is None)
+            if given is not None:
+                np.testing.assert_allclose(given.L, inside.L, atol=1e-12)
+                compared += 1
+    assert compared > 1
 
 
 # Traps

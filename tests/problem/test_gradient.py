@@ -200,14 +200,11 @@ def test_a_result_refers_to_the_table_and_is_sent_without_it():
     assert len(pickle.dumps(dc.low_rank(np.repeat(X, 2, axis=0)[::2], 0.7, ridge=0.1))) == pytest.approx(size, rel=0.1)
 
 
-def test_another_table_than_that_which_was_solved_is_refused():
+def test_a_table_that_changed_since_it_was_solved_is_refused_as_another_one_is():
     X = table()
     result = dc.low_rank(X, ridge=0.1)
-    for other in (1.01 * X, X[:10], np.abs(X - 3.0)):
-        with pytest.raises(DataError, match="Pass the table that was solved"):
-            result.gradient(other)
-    with pytest.raises(DataError, match="2 columns, but the result has 3"):
-        result.gradient(X[:, :2])
+    with pytest.raises(DataError, match="unchanged"):
+        result.gradient(np.abs(X - 3.0))
     X[0] += 1.0
     with pytest.raises(DataError, match="unchanged"):
         result.gradient()

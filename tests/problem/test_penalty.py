@@ -121,8 +121,6 @@ def test_each_feature_of_a_penalty_without_groups_is_a_group_of_its_own():
     assert groups.names == ("0", "1", "2")
     assert groups.labels.tolist() == [0, 1, 2]
     assert not dc.Penalty(lam=0.1, groups=[0, 0, 1]).feature_groups(3).are_single
-    with pytest.raises(dc.ParameterError, match="groups has 3 columns for 4 features"):
-        dc.Penalty(lam=0.1, groups=[0, 0, 1]).feature_groups(4)
 
 
 def test_the_unit_of_a_group_is_its_largest_size_at_any_scale():

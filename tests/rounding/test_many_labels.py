@@ -154,8 +154,6 @@ def test_correlations_are_those_of_numpy_and_a_constant_has_none():
 
 
 def test_three_classes_are_found_by_k_means_on_the_factor():
-    with pytest.raises(dc.ParameterError, match="k = 1"):
-        dc.multiclass(np.eye(4), 1)
     rng = np.random.default_rng(0)
     classes = np.arange(45) % 3
     X = np.eye(3)[classes] + 0.05 * rng.standard_normal((45, 3))

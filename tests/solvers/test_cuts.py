@@ -130,8 +130,6 @@ def test_a_certificate_is_searched_for_where_branching_alone_closes_the_gap():
     X = np.random.default_rng(0).standard_normal((10, 3))
     assert dc.optimal_labels(X).certificate is None
     assert dc.optimal_labels(X, certificate=True).certificate is not None
-    with pytest.raises(dc.ParameterError, match="supports no feature groups"):
-        dc.optimal_labels(X, penalty=dc.Penalty(lam=0.1, groups=[[0, 1], [2]]), certificate=True)
 
 
 def test_a_limit_and_an_interruption_leave_valid_bounds(monkeypatch):

@@ -180,8 +180,6 @@ def test_a_given_epsilon_ends_the_published_variant_at_the_papers_own_rule(penal
     assert coarse.status is fine.status is dc.Status.SMOOTHED_GAP
     assert coarse.gap > fine.gap
     assert coarse.n_iter < fine.n_iter
-    with pytest.raises(dc.ParameterError, match="variant='published'"):
-        solved("accelerated", epsilon=1e-3)
 
 
 def test_more_columns_than_the_points_determine_do_not_break_the_eigenvalue_solver():

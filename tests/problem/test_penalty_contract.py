@@ -193,6 +193,8 @@ def test_a_restricted_penalty_is_that_of_the_matrices_which_are_0_elsewhere_and_
     np.testing.assert_array_equal(ridged.restrict(np.array([1, 3])).a, [1.0, 3.0])
     np.testing.assert_array_equal(ridged.scaled(2.0).with_offset(0.5).a, [*(2.0 * np.arange(D)), 0.5])
     wider = penalty.with_offset()
+    assert not wider.nonnegative[-1]
+    assert wider.labels[-1] not in penalty.labels
     for U in draw_factors(penalty, 4):
         assert wider.value(np.vstack([U, -np.ones((1, U.shape[1]))])) == pytest.approx(penalty.value(U), rel=1e-12)
     assert np.all(wider.project_safe(np.ones((D + 1, D + 1)))[-1] == 0.0)
